@@ -1,0 +1,1 @@
+"""What an adversary can infer about the people behind a published tree."""

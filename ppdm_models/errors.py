@@ -1,0 +1,40 @@
+"""The errors a user can meet: one base class, one subclass per boundary of the program."""
+
+from __future__ import annotations
+
+
+class TreewardenError(Exception):
+    """Something a user can mend; the message reads ``where: what; what to do``."""
+
+    def __init__(self, where: str, problem: str) -> None:
+        super().__init__(f"{where}: {problem}")
+        self.where = where
+        self.problem = problem
+
+
+class TreeFormatError(TreewardenError):
+    """The bytes are not a tree that can be read."""
+
+
+class TableError(TreewardenError):
+    """The table cannot be read, or does not fit the tree."""
+
+
+class KnowledgeError(TreewardenError):
+    """What the adversary is said to know is not understood or contradicts the tree."""
+
+
+class SolverError(TreewardenError):
+    """No solver could be started."""
+
+
+class PolicyError(TreewardenError):
+    """The policy pack is not understood."""
+
+
+class RemedyError(TreewardenError):
+    """A remedy cannot be applied to this tree."""
+
+
+class OutputError(TreewardenError):
+    """A result cannot be written."""

@@ -1,0 +1,245 @@
+"""Tests on a record: what the branches of a tree ask, with missing values answered by "unknown"."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+BoolArray = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One attribute of many records: numbers (NaN = missing), or codes into categories (-1 = missing)."""
+
+    numbers: NDArray[np.float64] | None = None
+    codes: NDArray[np.int64] | None = None
+    categories: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.numbers if self.numbers is not None else self.codes)  # type: ignore[arg-type]  # one is set
+
+    @property
+    def missing(self) -> BoolArray:
+        """Whether each record lacks a value."""
+        if self.numbers is not None:
+            return np.isnan(self.numbers)
+        assert self.codes is not None
+        return self.codes < 0
+
+    def take(self, rows: NDArray[np.intp]) -> Column:
+        """Return the column of some of the records."""
+        if self.numbers is not None:
+            return Column(numbers=self.numbers[rows])
+        assert self.codes is not None
+        return Column(codes=self.codes[rows], categories=self.categories)
+
+    def text(self, row: int) -> str | None:
+        """Return one value as people write it; None where it is missing."""
+        if self.missing[row]:
+            return None
+        if self.numbers is not None:
+            return number_text(float(self.numbers[row]))
+        assert self.codes is not None
+        return self.categories[int(self.codes[row])]
+
+
+Columns = Mapping[str, Column]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a test says of each record: true, or unknown, or (neither) false."""
+
+    true: BoolArray
+    unknown: BoolArray
+
+
+@dataclass(frozen=True, slots=True)
+class Always:
+    """Holds for every record."""
+
+
+@dataclass(frozen=True, slots=True)
+class Never:
+    """Holds for no record."""
+
+
+@dataclass(frozen=True, slots=True)
+class NumericTest:
+    """The value lies in an interval; either end open or closed, infinite ends open."""
+
+    feature: str
+    low: float = -math.inf
+    high: float = math.inf
+    low_closed: bool = False
+    high_closed: bool = False
+
+    def __post_init__(self) -> None:
+        if math.isnan(self.low) or math.isnan(self.high):
+            raise ValueError(f"an end of the interval of {self.feature!r} is not a number")
+        empty = self.low > self.high or (
+            self.low == self.high and not (self.low_closed and self.high_closed)
+        )
+        if empty:
+            raise ValueError(
+                f"the interval of {self.feature!r} is empty: {self.low} to {self.high}"
+            )
+        if (math.isinf(self.low) and self.low_closed) or (
+            math.isinf(self.high) and self.high_closed
+        ):
+            raise ValueError(
+                f"an infinite end of the interval of {self.feature!r} cannot be closed"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class CategoryTest:
+    """The value is one of a set (or, negated, none of it)."""
+
+    feature: str
+    values: tuple[str, ...]
+    negated: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.values:
+            raise ValueError(f"the test on {self.feature!r} names no value")
+        object.__setattr__(self, "values", tuple(sorted(set(self.values))))
+
+
+@dataclass(frozen=True, slots=True)
+class MissingTest:
+    """The value is missing (or, negated, present)."""
+
+    feature: str
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf:
+    """Every part holds."""
+
+    parts: tuple[Predicate, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """At least one part holds."""
+
+    parts: tuple[Predicate, ...]
+
+
+Predicate = Always | Never | NumericTest | CategoryTest | MissingTest | AllOf | AnyOf
+
+
+def features_of(test: Predicate) -> Iterator[str]:
+    """Yield the attributes a test reads, in the order they are written."""
+    for part in atoms(test):
+        if not isinstance(part, Always | Never):
+            yield part.feature
+
+
+def atoms(test: Predicate) -> Iterator[Always | Never | NumericTest | CategoryTest | MissingTest]:
+    """Yield the simple tests inside a test, left to right."""
+    stack: list[Predicate] = [test]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, AllOf | AnyOf):
+            stack.extend(reversed(part.parts))
+        else:
+            yield part
+
+
+def answer(test: Predicate, columns: Columns, size: int) -> Answer:
+    """Ask a test of each of ``size`` records, by three-valued logic (PMML 4.4, TreeModel).
+
+    Raises:
+        KeyError: an attribute of the test is not among the columns.
+    """
+    if isinstance(test, Always | Never):
+        return Answer(np.full(size, isinstance(test, Always)), np.zeros(size, dtype=bool))
+    if isinstance(test, AllOf | AnyOf):
+        return _combine(
+            [answer(part, columns, size) for part in test.parts], isinstance(test, AllOf)
+        )
+    column = columns[test.feature]
+    missing = column.missing
+    if isinstance(test, MissingTest):
+        return Answer(~missing if test.negated else missing, np.zeros(size, dtype=bool))
+    inside = _in_interval(test, column) if isinstance(test, NumericTest) else _in_set(test, column)
+    return Answer(inside & ~missing, missing)
+
+
+def _combine(answers: list[Answer], every: bool) -> Answer:
+    true = np.stack([part.true for part in answers])
+    unknown = np.stack([part.unknown for part in answers])
+    false = ~true & ~unknown
+    if every:
+        return Answer(np.asarray(true.all(axis=0)), np.asarray(unknown.any(axis=0) & ~false.any(axis=0)))
+    return Answer(np.asarray(true.any(axis=0)), np.asarray(unknown.any(axis=0) & ~true.any(axis=0)))
+
+
+def _in_interval(test: NumericTest, column: Column) -> BoolArray:
+    if column.numbers is None:
+        raise ValueError(f"a test compares numbers, but {test.feature!r} holds categories")
+    values = column.numbers
+    above = values >= test.low if test.low_closed or test.low == -math.inf else values > test.low
+    below = values <= test.high if test.high_closed or test.high == math.inf else values < test.high
+    return np.asarray(above & below)
+
+
+def _in_set(test: CategoryTest, column: Column) -> BoolArray:
+    if column.codes is None:
+        raise ValueError(f"a test names categories, but {test.feature!r} holds numbers")
+    allowed = np.array([value in set(test.values) for value in column.categories] + [False])
+    inside = allowed[column.codes]
+    return np.asarray(~inside if test.negated else inside)
+
+
+def text(test: Predicate) -> str:
+    """Return a test as people write it: ``age > 30``, ``sex in {F, M}``."""
+    if isinstance(test, Always):
+        return "true"
+    if isinstance(test, Never):
+        return "false"
+    if isinstance(test, MissingTest):
+        return f"{test.feature} is {'present' if test.negated else 'missing'}"
+    if isinstance(test, CategoryTest):
+        if len(test.values) == 1:
+            return f"{test.feature} {'≠' if test.negated else '='} {test.values[0]}"
+        return f"{test.feature} {'not in' if test.negated else 'in'} {{{', '.join(test.values)}}}"
+    if isinstance(test, NumericTest):
+        return _interval_text(test)
+    joint = " and " if isinstance(test, AllOf) else " or "
+    return joint.join(
+        f"({text(p)})" if isinstance(p, AllOf | AnyOf) else text(p) for p in test.parts
+    )
+
+
+def number_text(value: float) -> str:
+    """Return a number in its shortest form that reads back as the same number."""
+    if math.isfinite(value) and value == int(value) and abs(value) < 1e15:
+        return str(int(value))
+    return repr(value)
+
+
+def _interval_text(test: NumericTest) -> str:
+    if test.low == test.high:
+        return f"{test.feature} = {number_text(test.low)}"
+    lower = (
+        f"{number_text(test.low)} {'≤' if test.low_closed else '<'} "
+        if test.low > -math.inf
+        else ""
+    )
+    upper = (
+        f" {'≤' if test.high_closed else '<'} {number_text(test.high)}"
+        if test.high < math.inf
+        else ""
+    )
+    if lower and not upper:
+        return f"{test.feature} {'≥' if test.low_closed else '>'} {number_text(test.low)}"
+    return f"{lower}{test.feature}{upper}" if lower or upper else f"{test.feature} is any number"
