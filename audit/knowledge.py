@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import tomllib
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from ppdm_models.errors import KnowledgeError
+from ppdm_models.tree import Tree
 
 
 class LeafLevel(StrEnum):
@@ -54,3 +58,47 @@ class Knowledge(_Section):
     strict_labels: bool = False
     min_leaf: Annotated[int, Field(ge=1)] | None = None
     facts: tuple[Statement | KnownRecord, ...] = ()
+
+
+def read_knowledge(data: bytes, where: str) -> Knowledge:
+    """Read a TOML file that says what the adversary knows.
+
+    Raises:
+        KnowledgeError: the bytes are not TOML, or say something that is not understood.
+    """
+    try:
+        said = tomllib.loads(data.decode("utf-8"))
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise KnowledgeError(where, f"not TOML ({error}); see the README for an example") from error
+    try:
+        return Knowledge.model_validate({**said, "facts": tuple(said.pop("fact", ()))})
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise KnowledgeError(
+            where, f"{place}: {first['msg'].lower()}; have {', '.join(_keys())}"
+        ) from error
+
+
+def _keys() -> list[str]:
+    return ["fact" if name == "facts" else name for name in Knowledge.model_fields]
+
+
+def resolved(knowledge: Knowledge, tree: Tree) -> tuple[Knowledge, tuple[str, ...]]:
+    """Return the knowledge with the split criterion as the file gives it, and warnings about what that leaves out.
+
+    The leaf level "as published" stays: files publish more of one leaf and less of another.
+    """
+    if knowledge.split is not SplitLevel.AS_PUBLISHED:
+        return knowledge, ()
+    criterion = tree.learner.criterion
+    if criterion is None:
+        said = (
+            f"{tree.source} does not say how its splits were chosen, so their choice is not used; "
+            "if an adversary can guess it, audit with --split gini or --split entropy too"
+        )
+    elif not tree.learner.all_features:
+        said = f"{tree.source} was grown on random parts of its features, so the choice of its splits proves nothing"
+    else:
+        return knowledge.model_copy(update={"split": SplitLevel(criterion.value)}), ()
+    return knowledge.model_copy(update={"split": SplitLevel.NONE}), (said,)

@@ -2,45 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
+import numpy as np
+
+from audit import measures
+from audit.constraints import Case
+from audit.estimate import SolverReport, estimate
 from audit.evidence import Evidence
-from audit.reading import Measurement
+from audit.knowledge import Knowledge, LeafLevel, SplitLevel, resolved
+from audit.measures import Measure
+from audit.members import members
+from audit.population import Population
+from audit.posterior import Posterior, certain
+from audit.reading import Measurement, Reading, Undetermined
+from audit.system import Dropped, System, build_system
+from ppdm_models.plugins import discover
+from ppdm_models.tree import Task, Tree
+
+BEFORE_THE_TREE = ("profile", "marginal", "background")
+"""The constraints that hold whether or not the tree is published."""
 
 
 @dataclass(frozen=True, slots=True)
-class Dropped:
-    """A constraint that the true table breaks, so it is no knowledge: where it comes from and the likely cause.
+class SolveOptions:
+    """How to solve: ``door`` is auto, casadi or cyipopt."""
 
-    ``is_published`` is true for what the file itself says (then the table is not the one the file speaks of).
-    """
-
-    constraint: str
-    where: str
-    problem: str
-    is_published: bool
-
-
-@dataclass(frozen=True, slots=True)
-class SolverReport:
-    """How the estimate was found, and how good it is. Entropies in nats per record.
-
-    ``status`` is "closed form", "optimal", "stalled" or "not run"; ``entropy_bound`` is an upper bound on the entropy;
-    ``max_violation`` the largest relative violation over all constraints, re-checked outside the solver.
-    """
-
-    status: str
-    entropy: float | None
-    entropy_bound: float | None
-    max_violation: float | None
-    iterations: int = 0
-    seconds: float = field(default=0.0, compare=False)
-    rows: int = 0
-    rows_active: int = 0
-    blocks: int = 0
-    door: str = "none"
-    reason: str = ""
+    door: str = "auto"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,3 +49,118 @@ class Audit:
     dropped: tuple[Dropped, ...]
     measurements: Mapping[MeasureCall, Measurement]
     warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """What an adversary with one level of knowledge can do: readings of three measures."""
+
+    name: str
+    guess_accuracy: Reading
+    disclosure: Reading
+    kl_overall: Reading
+
+
+def run(
+    tree: Tree,
+    population: Population,
+    knowledge: Knowledge,
+    calls: Sequence[MeasureCall],
+    options: SolveOptions = SolveOptions(),
+) -> Audit:
+    """Audit a tree: what an adversary who knows the quasi-identifiers and this much can infer about its people.
+
+    Raises:
+        KnowledgeError: the adversary is said to know what cannot be known here.
+        SolverError: the wanted solver is not there.
+    """
+    knowledge, warnings = resolved(knowledge, tree)
+    if tree.task is Task.REGRESSION:
+        reason = Undetermined(
+            "the tree predicts a number, not a class; only its leaves are measured"
+        )
+        evidence = Evidence(tree, population, knowledge, reason, reason)
+        return Audit(
+            evidence,
+            SolverReport("not run", reason=reason.reason),
+            (),
+            _read(evidence, calls),
+            warnings,
+        )
+    case = Case(tree, population, members(tree, population.leaf), knowledge)
+    system = build_system(case)
+    posterior, report = estimate(system, options.door)
+    evidence = Evidence(tree, population, knowledge, _prior(system, options), posterior)
+    return Audit(
+        evidence, report, system.dropped, _read(evidence, calls), (*population.warnings, *warnings)
+    )
+
+
+def ablation(
+    tree: Tree, population: Population, knowledge: Knowledge, options: SolveOptions = SolveOptions()
+) -> tuple[Level, ...]:
+    """Return what each kind of published information adds: labels, then error rates, then counts, then split choices.
+
+    Only levels that do not exceed what the adversary is assumed to know are tried; none for a regression tree.
+    """
+    if tree.task is Task.REGRESSION or isinstance(population.truth, Undetermined):
+        return ()
+    full, _ = resolved(knowledge, tree)
+    steps = [
+        (
+            "labels only",
+            full.model_copy(update={"leaf": LeafLevel.LABELS, "split": SplitLevel.NONE}),
+        )
+    ]
+    if full.leaf is not LeafLevel.LABELS:
+        if _publishes_rates(tree) or full.leaf is LeafLevel.RATES:
+            steps.append(
+                (
+                    "+ error rates",
+                    full.model_copy(update={"leaf": LeafLevel.RATES, "split": SplitLevel.NONE}),
+                )
+            )
+        if full.leaf is not LeafLevel.RATES:
+            steps.append(("+ class counts", full.model_copy(update={"split": SplitLevel.NONE})))
+    if full.split is not SplitLevel.NONE:
+        steps.append(("+ split choices", full))
+    calls = tuple(_call(name) for name in ("guess_accuracy", "disclosure", "kl_overall"))
+    levels = []
+    for name, known in steps:
+        readings = [
+            run(tree, population, known, calls, options).measurements[call].reading
+            for call in calls
+        ]
+        levels.append(Level(name, *readings))
+    return tuple(levels)
+
+
+def _call(measure: str) -> MeasureCall:
+    declared = discover(measures, "MEASURE", Measure)[measure].parameters
+    return MeasureCall(measure, tuple((name, declared[name].default) for name in sorted(declared)))
+
+
+def _publishes_rates(tree: Tree) -> bool:
+    return any(
+        leaf.class_counts is not None or leaf.class_shares is not None for leaf in tree.leaves
+    )
+
+
+def _prior(system: System, options: SolveOptions) -> Posterior | Undetermined:
+    """Return the adversary's estimate before the tree: uniform, or what class totals and background facts give."""
+    rows = tuple(row for row in system.rows if row.origin.constraint in BEFORE_THE_TREE)
+    linear = [row.origin.constraint for row in rows if row.origin.constraint != "profile"]
+    counts = system.case.population.counts
+    m = len(system.case.tree.classes)
+    truth = system.case.population.truth
+    if not linear:
+        return certain(np.full((len(counts), m), 1 / m))
+    if set(linear) == {"marginal"} and not isinstance(truth, Undetermined):
+        return certain(np.tile(truth.sum(axis=0) / counts.sum(), (len(counts), 1)))
+    posterior, report = estimate(System(system.case, rows, ()), options.door)
+    return posterior if report.status in ("optimal", "closed form") else Undetermined(report.reason)
+
+
+def _read(evidence: Evidence, calls: Sequence[MeasureCall]) -> dict[MeasureCall, Measurement]:
+    known = discover(measures, "MEASURE", Measure)
+    return {call: known[call.measure].read(evidence, dict(call.parameters)) for call in calls}

@@ -73,11 +73,16 @@ class Feature:
 
 @dataclass(frozen=True, slots=True)
 class Learner:
-    """What the file tells about how the tree was grown: needed to know which splits were candidates."""
+    """What the file tells about how the tree was grown: needed to know which splits were candidates.
+
+    ``all_features`` is false where the learner looked at a random part of the features; ``multiway`` says whether a
+    split on categories makes one branch per category (None: not said, so judged by the tree's shape).
+    """
 
     criterion: Criterion | None = None
     min_leaf_records: int = 1
     all_features: bool = True
+    multiway: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,41 +2,82 @@
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from audit.evidence import Evidence
-from audit.reading import Measurement
+from audit.leaves import Leaves, leaves_of
+from audit.posterior import FloatArray
+from audit.reading import Measurement, Undetermined, exactly
+from audit.spots import worst_spots
+from ppdm_models.plugins import discover
 
 Parameters = Mapping[str, float | str]
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One setting of a measure: its default, what it means, and what it may be."""
+    """One setting of a measure: its default, what it means, and what it may be (a whole number, where ``whole``)."""
 
     default: float | str
     meaning: str
     choices: tuple[str, ...] = ()
     low: float = 0.0
+    whole: bool = False
 
 
 class Measure(ABC):
     """Reads one quantity off the evidence.
 
-    ``risk`` says which end is dangerous: "low" where small readings mean little privacy. ``limits`` is the range in
-    which a policy's limit makes sense. ``about_leaves`` is true where only the leaves' own records count, so that
-    pruning can mend it and the posterior has no part in it.
+    ``plain`` names the quantity in words a manager understands. ``risk`` says which end is dangerous: "low" where small
+    readings mean little privacy. ``limits`` is the range in which a policy's limit makes sense. ``is_open`` is true
+    where the notion holds only beyond the reading, never at it, so that only a strict rule fits. ``about_leaves`` is
+    true where only the leaves' own records count, so that pruning can mend it and the posterior has no part in it.
     """
 
     unit: ClassVar[str]
+    plain: ClassVar[str]
     risk: ClassVar[Literal["low", "high"]]
     limits: ClassVar[tuple[float, float]]
+    is_open: ClassVar[bool] = False
     about_leaves: ClassVar[bool] = False
     parameters: ClassVar[Mapping[str, Parameter]] = {}
 
     @abstractmethod
     def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
         """Return the reading and the places it comes from; ``parameters`` holds a value for each declared one."""
+
+
+class LeafMeasure(Measure):
+    """A measure that gives each leaf a value of its own; the reading is that of the riskiest leaf."""
+
+    about_leaves = True
+
+    @abstractmethod
+    def values(self, leaves: Leaves, parameters: Parameters) -> FloatArray | Undetermined:
+        """Return one value per leaf, shape (L,), or why there is none."""
+
+    def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
+        leaves = leaves_of(evidence.tree, evidence.population)
+        if isinstance(leaves, Undetermined):
+            return Measurement(leaves)
+        values = self.values(leaves, parameters)
+        if isinstance(values, Undetermined):
+            return Measurement(values)
+        worst = values.min() if self.risk == "low" else values.max()
+        spots = worst_spots(
+            "leaf",
+            leaves.nodes,
+            (values, values),
+            self.risk,
+            lambda position: f"{leaves.records[position]:g} records",
+        )
+        return Measurement(exactly(worst), spots)
+
+
+def measures() -> dict[str, Measure]:
+    """Return every measure by name, in name order."""
+    return discover(sys.modules[__name__], "MEASURE", Measure)

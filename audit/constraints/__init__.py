@@ -1,0 +1,35 @@
+"""Kinds of knowledge: one file each, turning what the adversary knows into rows."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from audit.knowledge import Knowledge
+from audit.members import Members
+from audit.population import Population
+from audit.rows import Row
+from ppdm_models.tree import Tree
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What is audited: a tree, the people, where they stop in it, and what the adversary knows (resolved)."""
+
+    tree: Tree
+    population: Population
+    members: Members
+    knowledge: Knowledge
+
+
+class Constraint(ABC):
+    """Owns one kind of fact."""
+
+    @abstractmethod
+    def rows(self, case: Case) -> Iterator[Row]:
+        """Yield what this kind of fact says in this case; nothing where the adversary does not have it.
+
+        Raises:
+            KnowledgeError: the adversary is said to know what neither the file nor the table can tell.
+        """

@@ -1,0 +1,32 @@
+"""Published class counts of a leaf: P(c | leaf) is known for more than the label (extends Zhu & Du 2010)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from audit.constraints import Case, Constraint
+from audit.leaf_facts import LeafFacts, leaf_facts
+from audit.rows import LeafMass, Origin, Row
+
+
+class LeafDistribution(Constraint):
+    """Yields one equality per leaf and known class, where more than the label's mass is known."""
+
+    def rows(self, case: Case) -> Iterator[Row]:
+        for facts in leaf_facts(case):
+            if any(
+                mass is not None for klass, mass in enumerate(facts.masses) if klass != facts.label
+            ):
+                yield from _known_masses(case, facts)
+
+
+def _known_masses(case: Case, facts: LeafFacts) -> Iterator[LeafMass]:
+    where = case.tree.where(facts.node)
+    for klass, mass in enumerate(facts.masses):
+        if mass is not None:
+            said = f"{where}: {mass:g} of {facts.records:g} records have class {case.tree.classes[klass]!r}"
+            origin = Origin("leaf_distribution", said, facts.node.index, facts.is_published)
+            yield LeafMass(facts.node.index, klass, mass, mass, origin)
+
+
+CONSTRAINT = LeafDistribution()

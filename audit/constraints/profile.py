@@ -1,0 +1,20 @@
+"""The quasi-identifiers: the adversary knows how many records each profile has (Zhu & Du 2010, QI constraint)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from audit.constraints import Case, Constraint
+from audit.rows import Origin, ProfileTotals, Row
+
+
+class Profile(Constraint):
+    """Every profile's masses sum to its records."""
+
+    def rows(self, case: Case) -> Iterator[Row]:
+        yield ProfileTotals(
+            case.population.counts, Origin("profile", "the quasi-identifier columns of the table")
+        )
+
+
+CONSTRAINT = Profile()

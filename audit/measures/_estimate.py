@@ -1,0 +1,61 @@
+"""What the measures of the adversary's estimate share: is it whole, and how far is it from the truth."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from audit.evidence import Evidence
+from audit.leaves import real_classes
+from audit.posterior import FloatArray, Posterior
+from audit.reading import Interval, Undetermined
+
+
+def whole(estimate: Posterior | Undetermined, evidence: Evidence) -> Posterior | Undetermined:
+    """Return the estimate if it was found for every profile that has records; else how many it lacks."""
+    if isinstance(estimate, Undetermined):
+        return estimate
+    counts = evidence.population.counts
+    open_profiles = ~estimate.decided & (counts > 0)
+    if open_profiles.any():
+        return Undetermined(
+            f"the estimate was not found for {int(open_profiles.sum())} of {len(counts)} profiles"
+            f" ({counts[open_profiles].sum():g} of {counts.sum():g} records)"
+        )
+    if not (counts > 0).any():
+        return Undetermined("the table has no records")
+    return estimate
+
+
+def known_truth(evidence: Evidence) -> FloatArray | Undetermined:
+    """Return the true class counts per profile, shape (P, m), or why there are none."""
+    return real_classes(evidence.tree, evidence.population)
+
+
+def individual_divergences(estimate: Posterior, truth: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the low and the high end of each profile's divergence in nats, shape (P,) each.
+
+    D_individual = sum_c P(c|q) ln(P(c|q) / P*(c|q)) (Zhu & Du 2010, section 5); infinite where the estimate rules a
+    true value out, 0 for a profile without records.
+    """
+    totals = truth.sum(axis=1, keepdims=True)
+    shares = np.divide(truth, totals, out=np.zeros_like(truth), where=totals > 0)
+    return _divergence(shares, estimate.high), _divergence(shares, estimate.low)
+
+
+def overall_divergence(estimate: Posterior, truth: FloatArray) -> Interval:
+    """Return D_overall = sum_q P(q) D_individual(q), in nats per record.
+
+    No divergence is negative, so where some are infinite the finite ones still bound the sum from below.
+    """
+    low, high = individual_divergences(estimate, truth)
+    weights = truth.sum(axis=1) / truth.sum()
+    finite = np.isfinite(low)
+    return Interval(float(weights[finite] @ low[finite]), float((weights * high).sum()))
+
+
+def _divergence(shares: FloatArray, estimate: FloatArray) -> FloatArray:
+    true = shares > 0
+    ratios = np.divide(estimate, shares, out=np.ones_like(shares), where=true)
+    with np.errstate(divide="ignore"):
+        terms = np.where(true, -shares * np.log(np.where(true, ratios, 1.0)), 0.0)
+    return np.asarray(np.maximum(terms.sum(axis=1), 0.0))

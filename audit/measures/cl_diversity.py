@@ -1,0 +1,55 @@
+"""Smallest c for which every leaf is (c, l)-diverse: whether one sensitive value crowds out the others.
+
+Recursive (c, l)-diversity (Machanavajjhala et al. 2007): with class counts d_1 >= d_2 >= ... >= d_m a leaf must have
+d_1 < c (d_l + ... + d_m). Sharkey et al. 2008, section 3.1, adapt it to a leaf that publishes only hits and misses:
+l <= miss + 1 and hit < c miss / (l - 1); their text starts the sum of the first form one index earlier than its source.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from audit.leaves import Leaves
+from audit.measures import LeafMeasure, Parameter, Parameters
+from audit.posterior import FloatArray
+from audit.reading import Undetermined
+
+
+class RecursiveDiversity(LeafMeasure):
+    """The infimum of the c that hold. The inequality is strict, so the tree is not diverse at the reading itself."""
+
+    unit = "c"
+    plain = "how far the most common value outnumbers the rarer ones in the worst leaf"
+    risk = "high"
+    limits = (0.0, math.inf)
+    is_open = True
+    parameters = {
+        "l": Parameter(2.0, "how many values must be well represented", low=2.0, whole=True),
+        "basis": Parameter(
+            "real",
+            "the owner's real class counts, or the hits and misses that the file publishes",
+            choices=("real", "published"),
+        ),
+    }
+
+    def values(self, leaves: Leaves, parameters: Parameters) -> FloatArray | Undetermined:
+        rank = int(parameters["l"])
+        if parameters["basis"] == "published":
+            if isinstance(leaves.published, Undetermined):
+                return leaves.published
+            hits, misses = leaves.published.T
+            return _ratio(hits * (rank - 1), np.where(misses >= rank - 1, misses, 0.0))
+        if isinstance(leaves.classes, Undetermined):
+            return leaves.classes
+        falling = -np.sort(-leaves.classes, axis=1)
+        return _ratio(falling[:, 0], falling[:, rank - 1 :].sum(axis=1))
+
+
+def _ratio(top: FloatArray, tail: FloatArray) -> FloatArray:
+    """Return top / tail, infinite where the tail is empty: then no c is large enough."""
+    return np.asarray(np.divide(top, tail, out=np.full(len(top), math.inf), where=tail > 0))
+
+
+MEASURE = RecursiveDiversity()

@@ -1,0 +1,43 @@
+"""The adversary's greatest certainty about anybody, right or wrong: the largest P*.
+
+max over profiles q and classes c of P*(c|q), P* the maximum-entropy estimate (Zhu & Du 2010, section 4). A belief in a
+false value can harm too, so the truth plays no part.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from audit.evidence import Evidence
+from audit.measures import Measure, Parameters
+from audit.measures._estimate import whole
+from audit.reading import Interval, Measurement, Undetermined
+from audit.spots import worst_spots
+
+
+class Confidence(Measure):
+    """The largest probability given to any value of any profile; needs no sensitive column."""
+
+    unit = "share"
+    plain = "how sure the adversary can be of somebody's value, at worst"
+    risk = "high"
+    limits = (0.0, 1.0)
+
+    def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
+        estimate = whole(evidence.posterior, evidence)
+        if isinstance(estimate, Undetermined):
+            return Measurement(estimate)
+        profiles = np.flatnonzero(evidence.population.counts > 0)
+        low, high = estimate.low[profiles].max(axis=1), estimate.high[profiles].max(axis=1)
+        likely = estimate.high[profiles].argmax(axis=1)
+        spots = worst_spots(
+            "profile",
+            profiles,
+            (low, high),
+            self.risk,
+            lambda position: f"most likely {evidence.tree.classes[likely[position]]}",
+        )
+        return Measurement(Interval(float(low.max()), float(high.max())), spots)
+
+
+MEASURE = Confidence()

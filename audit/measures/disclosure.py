@@ -1,0 +1,51 @@
+"""The greatest probability the adversary gives to what is true of somebody: how much of a secret is out.
+
+max over profiles q and classes c that some record of q truly has, of P*(c|q), P* the maximum-entropy estimate (Zhu & Du
+2010, section 4). Never above ``confidence``, which also counts beliefs in false values.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from audit.evidence import Evidence
+from audit.measures import Measure, Parameters
+from audit.measures._estimate import known_truth, whole
+from audit.reading import Interval, Measurement, Undetermined
+from audit.spots import worst_spots
+
+
+class Disclosure(Measure):
+    """The largest probability given to a record's own value."""
+
+    unit = "share"
+    plain = "how sure the adversary can be of what is true of somebody, at worst"
+    risk = "high"
+    limits = (0.0, 1.0)
+
+    def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
+        truth = known_truth(evidence)
+        if isinstance(truth, Undetermined):
+            return Measurement(truth)
+        estimate = whole(evidence.posterior, evidence)
+        if isinstance(estimate, Undetermined):
+            return Measurement(estimate)
+        profiles = np.flatnonzero(truth.sum(axis=1) > 0)
+        true = truth[profiles] > 0
+        low = np.where(true, estimate.low[profiles], 0.0).max(axis=1)
+        held = np.where(true, estimate.high[profiles], 0.0)
+        high, value = held.max(axis=1), held.argmax(axis=1)
+        spots = worst_spots(
+            "profile",
+            profiles,
+            (low, high),
+            self.risk,
+            lambda position: (
+                f"{truth[profiles[position], value[position]]:g} records truly"
+                f" {evidence.tree.classes[value[position]]}"
+            ),
+        )
+        return Measurement(Interval(float(low.max()), float(high.max())), spots)
+
+
+MEASURE = Disclosure()

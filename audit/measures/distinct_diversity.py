@@ -1,0 +1,32 @@
+"""Fewest different sensitive values in a leaf: with one, everybody in the leaf has it.
+
+Distinct l-diversity (Machanavajjhala et al. 2007), on the owner's real class counts.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from audit.leaves import Leaves
+from audit.measures import LeafMeasure, Parameters
+from audit.posterior import FloatArray
+from audit.reading import Undetermined
+
+
+class DistinctDiversity(LeafMeasure):
+    """The number of classes with at least one record, in the leaf with the fewest."""
+
+    unit = "values"
+    plain = "fewest different values among the people who share a leaf"
+    risk = "low"
+    limits = (1.0, math.inf)
+
+    def values(self, leaves: Leaves, parameters: Parameters) -> FloatArray | Undetermined:
+        if isinstance(leaves.classes, Undetermined):
+            return leaves.classes
+        return np.asarray((leaves.classes > 0).sum(axis=1), dtype=np.float64)
+
+
+MEASURE = DistinctDiversity()

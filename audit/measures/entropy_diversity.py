@@ -1,0 +1,35 @@
+"""Effective number of sensitive values in the least diverse leaf: exp of its entropy.
+
+Entropy l-diversity (Machanavajjhala et al. 2007): a leaf is l-diverse when -sum p ln p >= ln l, so the largest l is
+exp(entropy). On the owner's real class counts; natural logarithm.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from audit.leaves import Leaves
+from audit.measures import LeafMeasure, Parameters
+from audit.posterior import FloatArray
+from audit.reading import Undetermined
+
+
+class EntropyDiversity(LeafMeasure):
+    """The largest l for which every leaf is entropy l-diverse: 1 where a leaf holds one value only."""
+
+    unit = "values"
+    plain = "effective number of different values among the people who share a leaf, at worst"
+    risk = "low"
+    limits = (1.0, math.inf)
+
+    def values(self, leaves: Leaves, parameters: Parameters) -> FloatArray | Undetermined:
+        if isinstance(leaves.classes, Undetermined):
+            return leaves.classes
+        shares = leaves.classes / leaves.classes.sum(axis=1, keepdims=True)
+        logs = np.log(shares, out=np.zeros_like(shares), where=shares > 0)
+        return np.asarray(np.exp(-(shares * logs).sum(axis=1)))
+
+
+MEASURE = EntropyDiversity()

@@ -1,0 +1,62 @@
+"""Share of the people about whom the adversary's best guess is right.
+
+For each profile he guesses the class with the largest P* (Zhu & Du 2010, section 4). Where several are equally likely
+the estimate does not say which he takes, and he may well take the right one (the leaf's label, say): the reading then
+spans from all ties broken against him to all broken for him. So labels alone, under which everything is equally likely,
+never read as safe.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from audit.evidence import Evidence
+from audit.measures import Measure, Parameter, Parameters
+from audit.measures._estimate import known_truth, whole
+from audit.posterior import FloatArray, Posterior
+from audit.reading import Interval, Measurement, Undetermined
+
+# Two probabilities closer than this are a tie: the estimate is checked to 1e-6.
+TIE = 1e-6
+
+
+class GuessAccuracy(Measure):
+    """Records guessed right / records; over = "marginal" takes off what always guessing the commonest value gives."""
+
+    unit = "share"
+    plain = "share of people whose value the adversary guesses right"
+    risk = "high"
+    limits = (0.0, 1.0)
+    parameters = {
+        "over": Parameter(
+            "nothing",
+            "what is taken off: nothing, or the accuracy of always guessing the commonest value",
+            choices=("nothing", "marginal"),
+        ),
+    }
+
+    def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
+        truth = known_truth(evidence)
+        if isinstance(truth, Undetermined):
+            return Measurement(truth)
+        estimate = whole(evidence.posterior, evidence)
+        if isinstance(estimate, Undetermined):
+            return Measurement(estimate)
+        people = truth.sum()
+        known = truth.sum(axis=0).max() if parameters["over"] == "marginal" else 0.0
+        against, for_him = _right(estimate, truth)
+        return Measurement(
+            Interval(float((against - known) / people), float((for_him - known) / people))
+        )
+
+
+def _right(estimate: Posterior, truth: FloatArray) -> tuple[float, float]:
+    """Return how many records are guessed right with ties broken against, and for, the adversary."""
+    sure = estimate.low.max(axis=1, keepdims=True)
+    may_be_guessed = estimate.high >= sure - TIE
+    worst = np.where(may_be_guessed, truth, np.inf).min(axis=1)
+    best = np.where(may_be_guessed, truth, 0.0).max(axis=1)
+    return float(worst.sum()), float(best.sum())
+
+
+MEASURE = GuessAccuracy()

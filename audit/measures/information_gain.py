@@ -1,0 +1,38 @@
+"""What the tree adds to the adversary's knowledge: by how much it brings his estimate nearer to the truth.
+
+D_overall of his estimate before the tree less D_overall with it (Zhu & Du 2010, section 5, for both), natural
+logarithm. Negative where the tree misleads him.
+"""
+
+from __future__ import annotations
+
+import math
+
+from audit.evidence import Evidence
+from audit.measures import Measure, Parameters
+from audit.measures._estimate import known_truth, overall_divergence, whole
+from audit.reading import Interval, Measurement, Undetermined
+
+
+class InformationGain(Measure):
+    """Nats per record by which the divergence falls."""
+
+    unit = "nats per record"
+    plain = "how much nearer the tree brings the adversary to the truth, on average"
+    risk = "high"
+    limits = (0.0, math.inf)
+
+    def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
+        truth = known_truth(evidence)
+        if isinstance(truth, Undetermined):
+            return Measurement(truth)
+        before, after = whole(evidence.prior, evidence), whole(evidence.posterior, evidence)
+        if isinstance(before, Undetermined):
+            return Measurement(before)
+        if isinstance(after, Undetermined):
+            return Measurement(after)
+        was, now = overall_divergence(before, truth), overall_divergence(after, truth)
+        return Measurement(Interval(was.low - now.high, was.high - now.low))
+
+
+MEASURE = InformationGain()

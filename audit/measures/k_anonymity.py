@@ -1,0 +1,28 @@
+"""Size of the smallest leaf: how few people a path through the tree can single out.
+
+The k of k-anonymity as far as the leaves show it: every leaf stands for at least k records (Sharkey et al. 2008,
+section 3.1: hit + miss >= k). Counted on the owner's records, whatever the file publishes.
+"""
+
+from __future__ import annotations
+
+import math
+
+from audit.leaves import Leaves
+from audit.measures import LeafMeasure, Parameters
+from audit.posterior import FloatArray
+
+
+class SmallestLeaf(LeafMeasure):
+    """The fewest records that stop in one leaf; leaves without records single out nobody and are left out."""
+
+    unit = "records"
+    plain = "fewest people who share a leaf"
+    risk = "low"
+    limits = (1.0, math.inf)
+
+    def values(self, leaves: Leaves, parameters: Parameters) -> FloatArray:
+        return leaves.records
+
+
+MEASURE = SmallestLeaf()

@@ -1,0 +1,49 @@
+"""How far the adversary's estimate is from the truth for the profile he knows best: small means much is disclosed.
+
+D_individual(q) = sum_c P(c|q) ln(P(c|q) / P*(c|q)) (Zhu & Du 2010, section 5), natural logarithm; the reading is the
+smallest over the profiles. A profile of mixed records whose mixture is known exactly has 0 though nobody in it is sure
+to have any one value: read it beside ``disclosure``.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from audit.evidence import Evidence
+from audit.measures import Measure, Parameters
+from audit.measures._estimate import individual_divergences, known_truth, whole
+from audit.reading import Interval, Measurement, Undetermined
+from audit.spots import worst_spots
+
+
+class SmallestDivergence(Measure):
+    """Nats, for the profile whose true shares the estimate comes closest to."""
+
+    unit = "nats"
+    plain = "distance of the adversary's picture from the truth, for those he knows best"
+    risk = "low"
+    limits = (0.0, math.inf)
+
+    def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
+        truth = known_truth(evidence)
+        if isinstance(truth, Undetermined):
+            return Measurement(truth)
+        estimate = whole(evidence.posterior, evidence)
+        if isinstance(estimate, Undetermined):
+            return Measurement(estimate)
+        people = truth.sum(axis=1)
+        profiles = np.flatnonzero(people > 0)
+        low, high = (end[profiles] for end in individual_divergences(estimate, truth))
+        spots = worst_spots(
+            "profile",
+            profiles,
+            (low, high),
+            self.risk,
+            lambda position: f"{people[profiles[position]]:g} records",
+        )
+        return Measurement(Interval(float(low.min()), float(high.min())), spots)
+
+
+MEASURE = SmallestDivergence()

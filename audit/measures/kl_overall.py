@@ -1,0 +1,34 @@
+"""How far the adversary's estimate is from the truth, on average: small means much is disclosed.
+
+D_overall = sum_q P(q) sum_c P(c|q) ln(P(c|q) / P*(c|q)) (Zhu & Du 2010, section 5), natural logarithm.
+"""
+
+from __future__ import annotations
+
+import math
+
+from audit.evidence import Evidence
+from audit.measures import Measure, Parameters
+from audit.measures._estimate import known_truth, overall_divergence, whole
+from audit.reading import Measurement, Undetermined
+
+
+class OverallDivergence(Measure):
+    """Nats per record. A true value that the estimate rules out makes the high end infinite, never the low one."""
+
+    unit = "nats per record"
+    plain = "distance of the adversary's picture from the truth, on average"
+    risk = "low"
+    limits = (0.0, math.inf)
+
+    def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
+        truth = known_truth(evidence)
+        if isinstance(truth, Undetermined):
+            return Measurement(truth)
+        estimate = whole(evidence.posterior, evidence)
+        if isinstance(estimate, Undetermined):
+            return Measurement(estimate)
+        return Measurement(overall_divergence(estimate, truth))
+
+
+MEASURE = OverallDivergence()

@@ -1,0 +1,35 @@
+"""Largest share of a leaf's people who carry its published label: what believing the label gives.
+
+A label needs no number beside it to be believed: whoever believes the label of a pure leaf is right about everyone in
+it. So this is read off the owner's real counts and no withholding of numbers lowers it. Our own measure; the attack is
+the homogeneity attack of Machanavajjhala et al. 2007.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from audit.leaves import Leaves
+from audit.measures import LeafMeasure, Parameters
+from audit.posterior import FloatArray
+from audit.reading import Undetermined
+
+
+class LabelDisclosure(LeafMeasure):
+    """Records of the leaf's label / records of the leaf, in the leaf where that is largest."""
+
+    unit = "share"
+    plain = "share of the people in a leaf of whom its label is true, at worst"
+    risk = "high"
+    limits = (0.0, 1.0)
+
+    def values(self, leaves: Leaves, parameters: Parameters) -> FloatArray | Undetermined:
+        if isinstance(leaves.classes, Undetermined):
+            return leaves.classes
+        if isinstance(leaves.labels, Undetermined):
+            return leaves.labels
+        right = leaves.classes[np.arange(len(leaves.labels)), leaves.labels]
+        return np.asarray(right / leaves.records)
+
+
+MEASURE = LabelDisclosure()

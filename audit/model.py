@@ -1,0 +1,58 @@
+"""Writes a block as a Pyomo model: the one formulation, whichever door to IPOPT then solves it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyomo.environ as pyo
+
+from audit.program import Program
+from ppdm_models.tree import Criterion
+
+
+def build_model(program: Program) -> pyo.ConcreteModel:
+    """Return the Pyomo model of a block.
+
+    ``model.z`` are the masses and aggregates; ``model.eps``, a variable that the solver holds at the wanted value, is
+    the weight of the term that singles out one optimum; rows stand in the order linear, split.
+    """
+    model = pyo.ConcreteModel()
+    n, n_mass = program.size, len(program.scale)
+    model.z = pyo.Var(
+        range(n),
+        bounds=lambda _, i: (float(program.lower[i]), _finite(float(program.upper[i]))),
+        initialize=lambda _, i: float(program.start[i]),
+    )
+    model.eps = pyo.Var(initialize=0.0)
+    z = [model.z[i] for i in range(n)]
+    scale = program.scale.tolist()
+    model.negative_entropy = pyo.Objective(
+        expr=pyo.quicksum(z[i] * pyo.log(z[i] / scale[i]) for i in range(n_mass))
+        - model.eps * pyo.quicksum(scale[i] * pyo.log(z[i]) for i in range(n_mass))
+    )
+    model.linear = pyo.ConstraintList()
+    for row in range(program.rows.shape[0]):
+        span = slice(program.rows.indptr[row], program.rows.indptr[row + 1])
+        indices, weights = program.rows.indices[span].tolist(), program.rows.data[span].tolist()
+        total = pyo.quicksum((w * z[i] for i, w in zip(indices, weights, strict=True)))
+        low, high = float(program.low[row]), float(program.high[row])
+        model.linear.add(total == low if low == high else (_finite(low), total, _finite(high)))
+    model.split = pyo.ConstraintList()
+    for row in range(len(program.split_constant)):
+        terms = np.flatnonzero(program.term_row == row).tolist()
+        total = pyo.quicksum(_term(program, z, t) for t in terms)
+        model.split.add(
+            total + float(program.split_constant[row]) <= float(program.split_limit[row])
+        )
+    return model
+
+
+def _term(program: Program, z: list[pyo.Var], term: int) -> object:
+    u = z[program.term_variable[term]]
+    coefficient, scale = float(program.term_coefficient[term]), float(program.term_scale[term])
+    if program.criterion is Criterion.GINI:
+        return (-coefficient / scale) * u**2
+    return -coefficient * u * pyo.log(u / scale)
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None

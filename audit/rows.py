@@ -1,0 +1,103 @@
+"""What the constraints yield: statements about the masses n_q * P(class | profile), each knowing where it comes from.
+
+Masses are in records: ``mass[q, c]`` is how many of profile q's records have class c, as the adversary estimates it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audit.posterior import FloatArray
+from ppdm_models.tree import Criterion
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a row comes from: the constraint (its file name), the place in words, and the node, if any.
+
+    ``is_published`` is true where the file itself says it, false where it is inferred from how trees are grown.
+    """
+
+    constraint: str
+    where: str
+    node: int | None = None
+    is_published: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileTotals:
+    """The masses of each profile sum to its records, ``counts`` (P,), and none is negative."""
+
+    counts: FloatArray
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
+class LeafMass:
+    """Among the records that stop at a node, those of one class number between ``low`` and ``high``."""
+
+    node: int
+    klass: int
+    low: float
+    high: float
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
+class Plurality:
+    """At a node, the label's mass exceeds every other class's by at least ``margin`` records."""
+
+    node: int
+    label: int
+    margin: float
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """``low <= sum(weights * mass[profiles, classes]) <= high``; three arrays of equal length."""
+
+    profiles: NDArray[np.intp]
+    classes: NDArray[np.intp]
+    weights: FloatArray
+    low: float
+    high: float
+    origin: Origin
+
+
+class Grouping(StrEnum):
+    """How a family forms its candidates from the bins of one attribute."""
+
+    MULTIWAY = "multiway"
+    THRESHOLD = "threshold"
+    ONE_AGAINST_REST = "one-against-rest"
+    SUBSET = "subset"
+
+
+@dataclass(frozen=True, slots=True)
+class SplitFamily:
+    """At one node, the split that was chosen is no worse than any candidate on one attribute.
+
+    ``profiles`` (K,) are the node's; ``chosen`` (K,) the child each goes to; ``bins`` (K,) the bin of the attribute
+    each falls in, 0..B-1 in order. ``admissible`` (A,) numbers the candidates the learner could have taken:
+    for ``MULTIWAY`` only 0; for ``THRESHOLD`` t = "bins up to t go left"; for ``ONE_AGAINST_REST`` t = "bin t goes
+    left"; for ``SUBSET`` the bits of t say which bins go left. ``bin_names`` (B,) are for messages.
+    """
+
+    node: int
+    attribute: str
+    criterion: Criterion
+    grouping: Grouping
+    profiles: NDArray[np.intp]
+    chosen: NDArray[np.intp]
+    bins: NDArray[np.intp]
+    admissible: NDArray[np.int64]
+    bin_names: tuple[str, ...]
+    origin: Origin
+
+
+Row = ProfileTotals | LeafMass | Plurality | Linear | SplitFamily

@@ -1,0 +1,404 @@
+"""From a Pyomo model to IPOPT and back: the only module that touches a solver. Two doors, one model.
+
+Pyomo writes the model as ``.nl``, CasADi reads it and derives it exactly. The first door solves with the IPOPT inside
+CasADi's own package; the second hands the same derivatives to cyipopt, for an IPOPT that the user has built.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import logging
+import tempfile
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import casadi
+import numpy as np
+import pyomo.environ as pyo
+from pyomo.repn.plugins.nl_writer import NLWriter
+
+from audit.posterior import FloatArray
+from ppdm_models.errors import SolverError
+
+IPOPT_OPTIONS: Mapping[str, str | int | float] = {
+    "tol": 1e-8,
+    "max_iter": 400,
+    "bound_relax_factor": 0.0,
+    "nlp_scaling_method": "none",
+    "print_level": 0,
+    "sb": "yes",
+    "mumps_pivot_order": 5,
+}
+
+
+class Status(StrEnum):
+    """What a solver said; whether its answer is used is decided elsewhere, by re-checking it."""
+
+    SOLVED = "solved"
+    ACCEPTABLE = "acceptable"
+    INFEASIBLE = "locally infeasible"
+    OUT_OF_ITERATIONS = "out of iterations"
+    OUT_OF_TIME = "out of time"
+    FAILED = "failed"
+
+
+STATUS: Mapping[int, Status] = {
+    0: Status.SOLVED,
+    1: Status.ACCEPTABLE,
+    2: Status.INFEASIBLE,
+    3: Status.FAILED,
+    4: Status.FAILED,
+    5: Status.FAILED,
+    6: Status.SOLVED,
+    -1: Status.OUT_OF_ITERATIONS,
+    -2: Status.FAILED,
+    -3: Status.FAILED,
+    -4: Status.OUT_OF_TIME,
+    -5: Status.OUT_OF_TIME,
+    -10: Status.FAILED,
+    -11: Status.FAILED,
+    -12: Status.FAILED,
+    -13: Status.FAILED,
+    -100: Status.FAILED,
+    -101: Status.FAILED,
+    -102: Status.FAILED,
+    -199: Status.FAILED,
+}
+"""IPOPT's return codes (IpReturnCodes_inc.h), all of them; a code that is not here is an error."""
+
+STATUS_NAMES: Mapping[str, int] = {
+    "Solve_Succeeded": 0,
+    "Solved_To_Acceptable_Level": 1,
+    "Infeasible_Problem_Detected": 2,
+    "Search_Direction_Becomes_Too_Small": 3,
+    "Diverging_Iterates": 4,
+    "User_Requested_Stop": 5,
+    "Feasible_Point_Found": 6,
+    "Maximum_Iterations_Exceeded": -1,
+    "Restoration_Failed": -2,
+    "Error_In_Step_Computation": -3,
+    "Maximum_CpuTime_Exceeded": -4,
+    "Maximum_WallTime_Exceeded": -5,
+    "Not_Enough_Degrees_Of_Freedom": -10,
+    "Invalid_Problem_Definition": -11,
+    "Invalid_Option": -12,
+    "Invalid_Number_Detected": -13,
+    "Unrecoverable_Exception": -100,
+    "NonIpopt_Exception_Thrown": -101,
+    "Insufficient_Memory": -102,
+    "Internal_Error": -199,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """A solver's answer: values of ``model.z``, multipliers of the linear rows, the split rows and the bounds."""
+
+    z: FloatArray
+    linear: FloatArray
+    split: FloatArray
+    bounds: FloatArray
+    status: Status
+    iterations: int
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """Whether a door works, tried by solving a small problem; its version, or why it does not."""
+
+    works: bool
+    version: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Raw:
+    """An answer in the order of the ``.nl`` file."""
+
+    x: FloatArray
+    row_multipliers: FloatArray
+    bound_multipliers: FloatArray
+    code: int
+    iterations: int
+
+
+class Loaded:
+    """A model as CasADi has read it: functions, bounds, and where each variable and row of the model went."""
+
+    def __init__(self, model: pyo.ConcreteModel) -> None:
+        builder, variables, rows = _through_nl(model)
+        self.x = casadi.vertcat(*builder.x)
+        symbols = casadi.SX.sym("x", self.x.numel())
+        inside = casadi.Function("nlp", [self.x], [builder.f, casadi.vertcat(*builder.g)]).expand()
+        self.x, (self.f, self.g) = symbols, inside(symbols)
+        self.row_low, self.row_high = (
+            np.array(builder.g_lb, dtype=float),
+            np.array(builder.g_ub, dtype=float),
+        )
+        self.low, self.high = (
+            np.array(builder.x_lb, dtype=float),
+            np.array(builder.x_ub, dtype=float),
+        )
+        place = {id(variable): column for column, variable in enumerate(variables)}
+        row_place = {id(row): number for number, row in enumerate(rows)}
+        self.columns = np.array([place[id(model.z[i])] for i in model.z])
+        self.eps_column = place.get(id(model.eps))
+        self.linear_rows = np.array(
+            [row_place[id(row)] for row in model.linear.values()], dtype=np.intp
+        )
+        self.split_rows = np.array(
+            [row_place[id(row)] for row in model.split.values()], dtype=np.intp
+        )
+        self.cache: dict[tuple[str, tuple[tuple[str, float | str], ...]], Any] = {}
+
+    def bounds(self, eps: float) -> tuple[FloatArray, FloatArray]:
+        """Return the variables' bounds with the eps variable held at a value."""
+        low, high = self.low.copy(), self.high.copy()
+        if self.eps_column is not None:
+            low[self.eps_column] = high[self.eps_column] = eps
+        return low, high
+
+    def start(self, z: FloatArray, eps: float) -> FloatArray:
+        """Return a start in the order of the file."""
+        x = np.full(len(self.low), eps)
+        x[self.columns] = z
+        return x
+
+
+class Door(ABC):
+    """One way to an IPOPT."""
+
+    @abstractmethod
+    def version(self) -> str:
+        """Return the versions behind the door.
+
+        Raises:
+            SolverError: the door's package is not installed.
+        """
+
+    @abstractmethod
+    def run(
+        self, loaded: Loaded, start: FloatArray, eps: float, options: Mapping[str, float | str]
+    ) -> _Raw:
+        """Solve from a start, in the order of the file."""
+
+    def solve(self, loaded: Loaded, z: FloatArray, eps: float, **options: float | str) -> Solution:
+        """Solve a loaded model from ``z`` with the given weight of the eps term and IPOPT options.
+
+        Raises:
+            SolverError: the door cannot be used.
+        """
+        raw = self.run(loaded, loaded.start(z, eps), eps, {**IPOPT_OPTIONS, **options})
+        if raw.code not in STATUS:
+            raise SolverError("IPOPT", f"return code {raw.code} is not known; report this")
+        return Solution(
+            z=raw.x[loaded.columns],
+            linear=raw.row_multipliers[loaded.linear_rows],
+            split=raw.row_multipliers[loaded.split_rows],
+            bounds=raw.bound_multipliers[loaded.columns],
+            status=STATUS[raw.code],
+            iterations=raw.iterations,
+        )
+
+    def probe(self) -> Probe:
+        """Solve a small problem and say whether that worked."""
+        try:
+            version = self.version()
+            solution = self.solve(Loaded(_small_model()), np.array([0.5, 0.3, 0.2]), 0.0)
+        except (SolverError, RuntimeError, ImportError) as error:
+            return Probe(False, "", str(error))
+        if solution.status is not Status.SOLVED or not np.allclose(solution.z, 1 / 3, atol=1e-6):
+            return Probe(False, version, f"the small problem was not solved: {solution.status}")
+        return Probe(True, version)
+
+
+class CasadiDoor(Door):
+    """The IPOPT inside CasADi's package."""
+
+    def version(self) -> str:
+        return f"CasADi {importlib.metadata.version('casadi')} with its own IPOPT"
+
+    def run(
+        self, loaded: Loaded, start: FloatArray, eps: float, options: Mapping[str, float | str]
+    ) -> _Raw:
+        key = ("solver", tuple(sorted(options.items())))
+        if key not in loaded.cache:
+            problem = {"x": loaded.x, "f": loaded.f, "g": loaded.g}
+            settings: dict[str, Any] = {
+                "ipopt": dict(options),
+                "print_time": False,
+                "show_eval_warnings": False,
+            }
+            loaded.cache[key] = casadi.nlpsol("solver", "ipopt", problem, settings)
+        solver = loaded.cache[key]
+        low, high = loaded.bounds(eps)
+        found = solver(x0=start, lbx=low, ubx=high, lbg=loaded.row_low, ubg=loaded.row_high)
+        said = solver.stats()
+        name = str(said["return_status"])
+        if name not in STATUS_NAMES:
+            raise SolverError("IPOPT", f"status {name!r} is not known; report this")
+        return _Raw(
+            _flat(found["x"]),
+            _flat(found["lam_g"]),
+            _flat(found["lam_x"]),
+            STATUS_NAMES[name],
+            int(said.get("iter_count", 0)),
+        )
+
+
+class CyipoptDoor(Door):
+    """The IPOPT that the user's cyipopt was built with."""
+
+    def version(self) -> str:
+        module = _cyipopt()
+        ipopt = ".".join(str(part) for part in getattr(module, "IPOPT_VERSION", ()))
+        return f"cyipopt {importlib.metadata.version('cyipopt')}, IPOPT {ipopt or 'of unknown version'}"
+
+    def run(
+        self, loaded: Loaded, start: FloatArray, eps: float, options: Mapping[str, float | str]
+    ) -> _Raw:
+        module = _cyipopt()
+        low, high = loaded.bounds(eps)
+        callbacks = _Callbacks(loaded)
+        problem = module.Problem(
+            n=len(start),
+            m=len(loaded.row_low),
+            problem_obj=callbacks,
+            lb=low,
+            ub=high,
+            cl=loaded.row_low,
+            cu=loaded.row_high,
+        )
+        for name, value in options.items():
+            problem.add_option(name, value)
+        x, info = problem.solve(start)
+        bounds = np.asarray(info["mult_x_U"]) - np.asarray(info["mult_x_L"])
+        return _Raw(
+            np.asarray(x),
+            np.asarray(info["mult_g"]),
+            bounds,
+            int(info["status"]),
+            callbacks.iterations,
+        )
+
+
+class _Callbacks:
+    """The functions of a loaded model as cyipopt asks for them, exact and sparse."""
+
+    def __init__(self, loaded: Loaded) -> None:
+        self.iterations = 0
+        functions = loaded.cache.get(("callbacks", ()))
+        if functions is None:
+            functions = loaded.cache[("callbacks", ())] = _derived(loaded)
+        self.f, self.g, self.df, self.dg, self.h = functions
+
+    def objective(self, x: FloatArray) -> float:
+        return float(self.f(x))
+
+    def gradient(self, x: FloatArray) -> FloatArray:
+        return _flat(self.df(x))
+
+    def constraints(self, x: FloatArray) -> FloatArray:
+        return _flat(self.g(x))
+
+    def jacobian(self, x: FloatArray) -> FloatArray:
+        return np.array(self.dg(x).nonzeros())
+
+    def jacobianstructure(self) -> tuple[Any, Any]:
+        return _structure(self.dg)
+
+    def hessian(self, x: FloatArray, multipliers: FloatArray, factor: float) -> FloatArray:
+        return np.array(self.h(x, factor, multipliers).nonzeros())
+
+    def hessianstructure(self) -> tuple[Any, Any]:
+        return _structure(self.h)
+
+    def intermediate(self, *state: float) -> bool:
+        self.iterations = int(state[1])
+        return True
+
+
+def doors() -> dict[str, Door]:
+    """Return the doors by the name that users type."""
+    return {"casadi": CasadiDoor(), "cyipopt": CyipoptDoor()}
+
+
+def door(name: str) -> tuple[str, Door]:
+    """Return a door and its name; ``auto`` is CasADi's, which needs nothing but its package.
+
+    Raises:
+        SolverError: there is no such door, or what it needs is not installed.
+    """
+    known = doors()
+    name = "casadi" if name == "auto" else name
+    if name not in known:
+        raise SolverError("solver", f"no solver {name!r}; have auto, {', '.join(known)}")
+    known[name].version()
+    return name, known[name]
+
+
+def _through_nl(model: pyo.ConcreteModel) -> tuple[Any, list[Any], list[Any]]:
+    """Write the model as ``.nl`` and let CasADi read it; also return the file's variables and rows, in order."""
+    quiet = logging.getLogger("pyomo.core")
+    with tempfile.TemporaryDirectory(prefix="treewarden-") as folder:
+        path = Path(folder) / "block.nl"
+        with path.open("w", newline="") as file:
+            level = quiet.level
+            quiet.setLevel(logging.ERROR)
+            written = NLWriter().write(model, file, linear_presolve=False, scale_model=False)
+            quiet.setLevel(level)
+        builder = casadi.NlpBuilder()
+        builder.import_nl(str(path), {})
+    return builder, list(written.variables), list(written.constraints)
+
+
+def _derived(loaded: Loaded) -> tuple[Any, ...]:
+    x, f, g = loaded.x, loaded.f, loaded.g
+    factor, multipliers = casadi.SX.sym("factor"), casadi.SX.sym("multipliers", g.numel())
+    lagrangian = factor * f + casadi.dot(multipliers, g)
+    hessian = casadi.tril(casadi.hessian(lagrangian, x)[0])
+    return (
+        casadi.Function("f", [x], [f]),
+        casadi.Function("g", [x], [g]),
+        casadi.Function("df", [x], [casadi.gradient(f, x)]),
+        casadi.Function("dg", [x], [casadi.jacobian(g, x)]),
+        casadi.Function("h", [x, factor, multipliers], [hessian]),
+    )
+
+
+def _structure(function: Any) -> tuple[Any, Any]:  # noqa: ANN401  # CasADi has no types
+    rows, columns = function.sparsity_out(0).get_triplet()
+    return np.array(rows), np.array(columns)
+
+
+def _flat(matrix: Any) -> FloatArray:  # noqa: ANN401  # CasADi has no types
+    return np.array(matrix, dtype=float).reshape(-1)
+
+
+def _cyipopt() -> ModuleType:
+    try:
+        return importlib.import_module("cyipopt")
+    except ImportError as error:
+        problem = "cyipopt is not installed; use --solver casadi, or install an IPOPT and treewarden[ipopt]"
+        raise SolverError("solver 'cyipopt'", problem) from error
+
+
+def _small_model() -> pyo.ConcreteModel:
+    """Return the entropy of three shares: its maximum is a third each."""
+    model = pyo.ConcreteModel()
+    model.z = pyo.Var(range(3), bounds=(1e-12, None))
+    model.eps = pyo.Var(initialize=0.0)
+    z = [model.z[i] for i in range(3)]
+    model.negative_entropy = pyo.Objective(
+        expr=sum(v * pyo.log(v) for v in z) - model.eps * sum(pyo.log(v) for v in z)
+    )
+    model.linear = pyo.ConstraintList()
+    model.linear.add(sum(z) == 1)
+    model.split = pyo.ConstraintList()
+    return model

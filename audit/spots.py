@@ -1,0 +1,32 @@
+"""Picks the places a measure was taken from, riskiest first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audit.posterior import FloatArray
+from audit.reading import Spot
+
+MOST_SPOTS = 1000
+
+
+def worst_spots(
+    kind: Literal["leaf", "profile"],
+    indices: NDArray[np.intp],
+    ends: tuple[FloatArray, FloatArray],
+    risk: Literal["low", "high"],
+    note: Callable[[int], str],
+) -> tuple[Spot, ...]:
+    """Return at most ``MOST_SPOTS`` places, riskiest first, ties in the order given.
+
+    ``ends`` are the low and the high end per place; ``note`` gets a position in ``indices``.
+    """
+    low, high = ends
+    order = np.argsort(low if risk == "low" else -high, kind="stable")[:MOST_SPOTS]
+    return tuple(
+        Spot(kind, int(indices[i]), float(low[i]), float(high[i]), note(int(i))) for i in order
+    )

@@ -1,0 +1,145 @@
+"""The constraint system: all rows of all constraints, each checked on the truth before anyone relies on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audit import constraints
+from audit.constraints import Case, Constraint
+from audit.impurity import excess
+from audit.posterior import FloatArray
+from audit.reading import Undetermined
+from audit.rows import LeafMass, Linear, Plurality, ProfileTotals, Row, SplitFamily
+from ppdm_models.plugins import discover
+
+TRUTH_TOLERANCE_SHARE = 1e-9
+"""How far, as a share of the records a row speaks of, the true table may miss it: what floating point needs."""
+COUNT_TOLERANCE_RECORDS = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """A row that the true table breaks, so it is no knowledge: where it comes from and the likely cause.
+
+    ``is_published`` is true for what the file itself says (then the table is not the one the file speaks of).
+    """
+
+    constraint: str
+    where: str
+    problem: str
+    is_published: bool
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """Rows that hold in the true table (where there is one), and those that do not. ``case`` is what they speak of."""
+
+    case: Case
+    rows: tuple[Row, ...]
+    dropped: tuple[Dropped, ...]
+
+    @property
+    def families(self) -> tuple[SplitFamily, ...]:
+        """The split-choice rows."""
+        return tuple(row for row in self.rows if isinstance(row, SplitFamily))
+
+    @property
+    def size(self) -> int:
+        """The number of rows, each candidate split counted as one; the profiles' own totals not counted."""
+        return sum(
+            len(row.admissible) if isinstance(row, SplitFamily) else 1
+            for row in self.rows
+            if not isinstance(row, ProfileTotals)
+        )
+
+
+def build_system(case: Case) -> System:
+    """Collect the rows of every constraint and drop those that the true table breaks.
+
+    Raises:
+        KnowledgeError: the adversary is said to know what cannot be known here.
+    """
+    found = discover(constraints, "CONSTRAINT", Constraint)
+    rows = [row for constraint in found.values() for row in constraint.rows(case)]
+    truth = case.population.truth
+    if isinstance(truth, Undetermined):
+        return System(case, tuple(rows), ())
+    kept: list[Row] = []
+    dropped: list[Dropped] = []
+    for row in rows:
+        held, broken = _checked(case, row, truth)
+        kept.extend(held)
+        dropped.extend(broken)
+    return System(case, tuple(kept), tuple(dropped))
+
+
+def violations(case: Case, row: Row, mass: FloatArray) -> FloatArray:
+    """Return by how much each part of a row is broken, relative to the records it speaks of; 0 where it holds."""
+    if isinstance(row, ProfileTotals):
+        short = np.abs(mass.sum(axis=1) - row.counts) / row.counts
+        return np.asarray(np.maximum(short, np.maximum(-mass.min(axis=1), 0.0) / row.counts))
+    if isinstance(row, SplitFamily):
+        return np.maximum(excess(row, mass), 0.0)
+    if isinstance(row, Linear):
+        value = float((row.weights * mass[row.profiles, row.classes]).sum())
+        scale = float(case.population.counts[np.unique(row.profiles)].sum())
+        return _outside(value, row.low, row.high, scale)
+    here = mass[case.members.stops(row.node)]
+    scale = float(here.sum())
+    if isinstance(row, LeafMass):
+        return _outside(float(here[:, row.klass].sum()), row.low, row.high, scale)
+    totals = here.sum(axis=0)
+    others = np.delete(totals, row.label)
+    return np.asarray(np.maximum(others + row.margin - totals[row.label], 0.0) / scale)
+
+
+def max_violation(system: System, mass: FloatArray) -> float:
+    """Return the largest relative violation over all rows, re-computed from their definitions."""
+    worst = (float(violations(system.case, row, mass).max(initial=0.0)) for row in system.rows)
+    return max(worst, default=0.0)
+
+
+def _outside(value: float, low: float, high: float, scale: float) -> FloatArray:
+    return np.array([max(low - value, value - high, 0.0) / scale])
+
+
+def _checked(case: Case, row: Row, truth: FloatArray) -> tuple[list[Row], list[Dropped]]:
+    broken = violations(case, row, truth)
+    bad = broken > TRUTH_TOLERANCE_SHARE
+    if isinstance(row, LeafMass):
+        bad &= broken * truth[case.members.stops(row.node)].sum() > COUNT_TOLERANCE_RECORDS
+    if not bad.any():
+        return [row], []
+    if isinstance(row, SplitFamily):
+        return _without(row, bad)
+    return [], [
+        Dropped(
+            row.origin.constraint,
+            row.origin.where,
+            _cause(row, float(broken.max())),
+            row.origin.is_published,
+        )
+    ]
+
+
+def _without(family: SplitFamily, bad: NDArray[np.bool_]) -> tuple[list[Row], list[Dropped]]:
+    kept = replace(family, admissible=family.admissible[~bad])
+    problem = (
+        f"{int(bad.sum())} candidate splits on {family.attribute!r} would have been better in the true "
+        "table; the learner broke a tie at random, looked at part of the features, or has limits that the "
+        "file does not name"
+    )
+    said = Dropped("split_choice", family.origin.where, problem, False)
+    return ([kept] if len(kept.admissible) else []), [said]
+
+
+def _cause(row: Row, broken: float) -> str:
+    amount = f"the true table misses it by {broken:.3g} of its records"
+    if isinstance(row, Plurality):
+        return f"{amount}; the learner weighed classes by cost or prior, broke a tie, or the label was changed"
+    if isinstance(row, LeafMass):
+        return f"{amount}; the file speaks of another table, of weighted records, or was changed"
+    return f"{amount}; the fact is not true of this table"

@@ -1,0 +1,122 @@
+"""ID3: one branch per category, each attribute once per path, the purest split first (Quinlan 1986)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppdm_models.predicate import Always, CategoryTest, Columns
+from ppdm_models.tree import Criterion, Feature, Learner, Node, Tree
+
+SMALLEST_GAIN = 1e-9
+"""A split that lowers the mean impurity by no more than this is not made."""
+
+
+def grow_id3(
+    columns: Columns,
+    masses: NDArray[np.float64],
+    classes: Sequence[str],
+    *,
+    target: str = "class",
+    criterion: Criterion = Criterion.ENTROPY,
+    min_records: float = 2.0,
+) -> Tree:
+    """Grow a multiway tree from profiles; ``masses`` (P, m) are the records of each profile and class.
+
+    A node with fewer than ``min_records`` records is not split. Ties go to the first attribute. Every node publishes
+    its record count, class counts and most frequent class (the first of several).
+
+    Raises:
+        ValueError: an attribute is numeric; ID3 has no thresholds.
+    """
+    for name, column in columns.items():
+        if column.codes is None:
+            raise ValueError(f"attribute {name!r} is numeric; ID3 splits on categories only")
+    features = tuple(
+        Feature(name, numeric=False, values=column.categories) for name, column in columns.items()
+    )
+    nodes: list[Node] = []
+    everyone = np.arange(len(masses), dtype=np.intp)
+    stack: list[tuple[NDArray[np.intp], int | None, CategoryTest | Always, tuple[str, ...]]]
+    stack = [(everyone, None, Always(), tuple(columns))]
+    while stack:
+        inside, parent, test, unused = stack.pop()
+        counts = masses[inside].sum(axis=0)
+        number = len(nodes)
+        nodes.append(_node(number, parent, test, counts, classes))
+        if parent is not None:
+            nodes[parent] = replace(nodes[parent], children=(*nodes[parent].children, number))
+        best = (
+            _best(columns, masses, inside, unused, criterion)
+            if counts.sum() >= min_records
+            else None
+        )
+        if best is None:
+            continue
+        codes, names = columns[best].codes, columns[best].categories
+        assert codes is not None
+        left = tuple(name for name in unused if name != best)
+        for code in np.unique(codes[inside])[::-1]:
+            value = CategoryTest(best, (names[int(code)],))
+            stack.append((inside[codes[inside] == code], number, value, left))
+    learner = Learner(criterion, multiway=True)
+    return Tree(tuple(nodes), features, target, tuple(classes), learner=learner, source="id3")
+
+
+def _node(
+    number: int,
+    parent: int | None,
+    test: CategoryTest | Always,
+    counts: NDArray[np.float64],
+    classes: Sequence[str],
+) -> Node:
+    return Node(
+        index=number,
+        name=str(number),
+        parent=parent,
+        test=test,
+        score=classes[int(np.argmax(counts))],
+        records=float(counts.sum()),
+        class_counts=tuple(float(count) for count in counts),
+    )
+
+
+def _best(
+    columns: Columns,
+    masses: NDArray[np.float64],
+    inside: NDArray[np.intp],
+    unused: Sequence[str],
+    criterion: Criterion,
+) -> str | None:
+    """Return the attribute with the lowest impurity after the split, or None where none lowers it."""
+    here = masses[inside]
+    total = here.sum(axis=0)
+    if (total > 0).sum() < 2:
+        return None
+    own = _impurity(criterion, total[None, :])
+    best, least = None, own - SMALLEST_GAIN * total.sum()
+    for name in unused:
+        codes = columns[name].codes
+        assert codes is not None
+        if codes[inside].min() < 0 or codes[inside].min() == codes[inside].max():
+            continue
+        width = here.shape[1]
+        cells = (codes[inside][:, None] * width + np.arange(width)).ravel()
+        split = np.bincount(cells, weights=here.ravel()).reshape(-1, width)
+        after = _impurity(criterion, split)
+        if after < least:
+            best, least = name, after
+    return best
+
+
+def _impurity(criterion: Criterion, branches: NDArray[np.float64]) -> float:
+    """Return the sum of n_b * I(b) over branches, shape (branches, m)."""
+    sizes = branches.sum(axis=1)
+    branches, sizes = branches[sizes > 0], sizes[sizes > 0]
+    if criterion is Criterion.GINI:
+        return float((sizes - (branches**2).sum(axis=1) / sizes).sum())
+    share = np.where(branches > 0, branches / sizes[:, None], 1.0)
+    return float(-(branches * np.log(share)).sum())
