@@ -9,23 +9,16 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from audit.blocks import Block, Candidate, blocks
+from audit.direct import direct_model
 from audit.impurity import excess
+from audit.leaf_knowledge import LeafKnowledge, closed_form, leaf_knowledge
 from audit.model import build_model
 from audit.posterior import FloatArray, Posterior, entropy
 from audit.program import Program
-from audit.reduce import (
-    TAU,
-    Block,
-    Candidate,
-    LeafKnowledge,
-    Reduced,
-    blocks,
-    closed_form,
-    leaf_knowledge,
-    reduce_block,
-)
+from audit.reduce import TAU, Reduced, reduce_block
 from audit.rows import SplitFamily
-from audit.solve import Door, Loaded, Solution, door
+from audit.solve import Door, Loaded, Solution, Status, door
 from audit.system import System, max_violation
 
 log = logging.getLogger(__name__)
@@ -35,11 +28,11 @@ VIOLATION_SHARE = 1e-6
 """A split row joins when it is violated by more than this share of its node's records; the re-check's limit too."""
 LINEAR_ERROR_RECORDS = 1e-6
 KKT_ERROR = 1e-6
-EPS_PATH = ((1e-3, 10.0), (1e-4, 1e-2))
-"""Weights of the term that singles out one optimum where it is flat, with IPOPT's mu_init: part of the method. A convex
-block has one optimum and is solved with weight 0."""
-CONVEX_PATH = ((0.0, 0.1),)
-RETRY_MU = (1.0, 0.1)
+EPS_PATH = ((1e-3, (10.0, 1.0, 0.1)), (1e-4, (0.1, 0.01, 1.0)))
+"""Weights of the term that singles out one optimum where it is flat, each with IPOPT's mu_init in the order tried: part
+of the method. Where the last weight does not converge the answer for the one before stands."""
+CONVEX_PATH = ((0.0, (0.1, 10.0)),)
+"""A convex block has one optimum, so it needs no such term."""
 PERTURBED_STARTS = 4
 """Starts, with seeds 0, 1, ..., where the symmetric solution of pooled classes cannot satisfy the rows."""
 
@@ -82,14 +75,18 @@ class _Found:
 
 @dataclass(frozen=True, slots=True)
 class _Point:
-    """A solver's answer and the weight of the eps term it was found with."""
+    """A solver's answer that satisfies every row, and how far it is from stationary."""
 
     solution: Solution
-    eps: float
+    kkt_error: float
 
 
-def estimate(system: System, door_name: str = "auto") -> tuple[Posterior, SolverReport]:
+def estimate(
+    system: System, door_name: str = "auto", *, direct: bool = False
+) -> tuple[Posterior, SolverReport]:
     """Return the maximum-entropy posterior under a system of rows, and how it was found.
+
+    With ``direct`` nothing is reduced: all rows and all masses in one model, for comparison.
 
     Raises:
         SolverError: the wanted solver is not there.
@@ -101,6 +98,8 @@ def estimate(system: System, door_name: str = "auto") -> tuple[Posterior, Solver
     values = np.zeros((len(case.population.counts), len(case.tree.classes)))
     for node, leaf in knowledge.items():
         values[case.members.stops(node)] = closed_form(leaf)
+    if direct:
+        return _directly(system, values, (door_name, way), began)
     relaxed = values
     search = _Search(system, knowledge, way)
     found: dict[Block, _Found] = {}
@@ -171,54 +170,47 @@ def solve_program(reduced: Reduced, way: Door, start: FloatArray | None = None) 
     program = reduced.program
     begin = program.start if start is None else start
     if not program.size:
-        return _Found(reduced.masses(begin), True, 0.0, 0, True, 0.0)
+        # Everything is fixed, by the rows or by pooling: then the rows hold or pooling must end.
+        holds = program.split_error(begin) <= TAU
+        return _Found(reduced.masses(begin), holds, 0.0 if holds else np.inf, 0, True, np.inf)
     loaded = Loaded(build_model(program))
-    path = CONVEX_PATH if program.is_convex else EPS_PATH
-    best, iterations = _along(program, loaded, way, path, begin)
-    for mu in RETRY_MU:
-        if best is not None and _kkt(program, best) <= KKT_ERROR:
-            break
-        again, more = _along(program, loaded, way, ((path[0][0], mu), *path[1:]), begin)
-        iterations += more
-        best = (
-            again
-            if best is None or (again and _rank(program, again) < _rank(program, best))
-            else best
-        )
-    if best is None:
+    point, iterations = _along(program, loaded, way, begin)
+    if point is None:
         return _Found(reduced.masses(begin), False, np.inf, iterations, program.is_convex, np.inf)
-    kkt = _kkt(program, best)
-    z = best.solution.z
+    z = point.solution.z
     return _Found(
-        reduced.masses(z),
-        kkt <= KKT_ERROR,
-        kkt,
-        iterations,
-        program.is_convex,
-        program.objective(z),
+        masses=reduced.masses(z),
+        accepted=point.kkt_error <= KKT_ERROR,
+        kkt_error=point.kkt_error,
+        iterations=iterations,
+        is_convex=program.is_convex,
+        negative_entropy=program.objective(z),
     )
 
 
-def _rank(program: Program, point: _Point) -> tuple[bool, float]:
-    return (_kkt(program, point) > KKT_ERROR, program.objective(point.solution.z))
-
-
 def _along(
-    program: Program,
-    loaded: Loaded,
-    way: Door,
-    path: Sequence[tuple[float, float]],
-    start: FloatArray,
+    program: Program, loaded: Loaded, way: Door, start: FloatArray
 ) -> tuple[_Point | None, int]:
-    """Follow the path of eps weights; return the last point that satisfies every row, and the iterations."""
+    """Follow the path of weights; return the last point that satisfies every row and is stationary, and the iterations.
+
+    Where no point is stationary, the last one that satisfies every row; None where there is none.
+    """
     best: _Point | None = None
     z, iterations = start, 0
-    for eps, mu in path:
-        solution = way.solve(loaded, z, eps, mu_init=mu)
-        iterations += solution.iterations
-        if not _is_feasible(program, solution):
+    for eps, mus in CONVEX_PATH if program.is_convex else EPS_PATH:
+        for mu in mus:
+            solution = way.solve(loaded, z, eps, mu_init=mu)
+            iterations += solution.iterations
+            if not _is_feasible(program, solution):
+                continue
+            point = _Point(solution, _kkt(program, solution, eps))
+            if best is None or point.kkt_error <= KKT_ERROR:
+                best = point
+            if point.kkt_error <= KKT_ERROR:
+                break
+        if best is None:
             break
-        best, z = _Point(solution, eps), solution.z
+        z = best.solution.z
     return best, iterations
 
 
@@ -230,9 +222,43 @@ def _is_feasible(program: Program, solution: Solution) -> bool:
     return program.linear_error(z) <= most and program.split_error(z) <= TAU
 
 
-def _kkt(program: Program, point: _Point) -> float:
-    said = point.solution
-    return program.kkt_error(said.z, said.linear, said.split, said.bounds, point.eps)
+def _kkt(program: Program, said: Solution, eps: float) -> float:
+    return program.kkt_error(said.z, said.linear, said.split, said.bounds, eps)
+
+
+def _directly(
+    system: System, start: FloatArray, way: tuple[str, Door], began: float
+) -> tuple[Posterior, SolverReport]:
+    """Solve the whole problem as written down, along the same path of weights."""
+    counts = system.case.population.counts
+    loaded = Loaded(direct_model(system, start))
+    z, iterations, solved = (start * counts[:, None]).ravel(), 0, False
+    for eps, mus in EPS_PATH if system.families else CONVEX_PATH:
+        for mu in mus:
+            solution = way[1].solve(loaded, z, eps, mu_init=mu)
+            iterations += solution.iterations
+            solved = solution.status in (Status.SOLVED, Status.ACCEPTABLE)
+            if solved:
+                z = solution.z
+                break
+    values = z.reshape(start.shape) / counts[:, None]
+    worst = max_violation(system, values * counts[:, None])
+    accepted = solved and worst <= VIOLATION_SHARE
+    report = SolverReport(
+        status="optimal" if accepted else "stalled",
+        entropy=entropy(values, counts),
+        entropy_bound=entropy(start, counts),
+        max_violation=worst,
+        iterations=iterations,
+        seconds=time.perf_counter() - began,
+        rows=system.size,
+        rows_active=system.size,
+        blocks=1,
+        blocks_stalled=0 if accepted else 1,
+        door=way[0],
+        reason="" if accepted else f"the unreduced problem was not solved: {solution.status}",
+    )
+    return Posterior(values, np.full(len(counts), accepted), values, values), report
 
 
 def _violated(system: System, values: FloatArray, active: Sequence[Candidate]) -> list[Candidate]:

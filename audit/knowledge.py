@@ -71,7 +71,8 @@ def read_knowledge(data: bytes, where: str) -> Knowledge:
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise KnowledgeError(where, f"not TOML ({error}); see the README for an example") from error
     try:
-        return Knowledge.model_validate({**said, "facts": tuple(said.pop("fact", ()))})
+        facts = tuple(said.pop("fact", ()))
+        return Knowledge.model_validate({**said, "facts": facts})
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])

@@ -1,63 +1,24 @@
-"""Makes the problem small without changing it: independent blocks, lumped profiles, pooled classes, fixed cells."""
+"""Makes a block small without changing it: lumped profiles, pooled classes, fixed cells."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import sparse
 
+from audit.blocks import Block, Candidate
+from audit.builder import ProgramBuilder
 from audit.constraints.split_choice import branch_of_bins
 from audit.impurity import by_bin, by_child, candidate_branches, ratios
+from audit.leaf_knowledge import LeafKnowledge, complete
 from audit.posterior import FloatArray
-from audit.program import SMALLEST_MASS, IntArray, Program
-from audit.rows import LeafMass, Linear, Plurality, SplitFamily
+from audit.program import IntArray, Program
+from audit.rows import Linear, SplitFamily
 from audit.system import System
 from ppdm_models.tree import Criterion
 
 TAU = 1e-7
 """Slack of a split row, as a share of its node's records: some rows hold only with equality and have no interior."""
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """One candidate split that the estimate violated: a family and the position of its code among the admissible."""
-
-    family: int
-    position: int
-
-
-@dataclass(frozen=True, slots=True)
-class LeafKnowledge:
-    """All that is known of the records that stop at one node.
-
-    Their number, each class's mass in [low, high], and which class leads by ``margin``; ``named`` (m,) says which
-    classes the rows tell apart.
-    """
-
-    node: int
-    records: float
-    low: FloatArray
-    high: FloatArray
-    label: int | None
-    margin: float
-    named: NDArray[np.bool_]
-
-    @property
-    def known(self) -> FloatArray:
-        """The mass of each class, NaN where it is not known exactly."""
-        return np.where(self.low == self.high, self.low, np.nan)
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """Leaves whose estimates hang together: through active split rows, or through rows across leaves."""
-
-    leaves: tuple[int, ...]
-    candidates: tuple[Candidate, ...]
-    linear: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,182 +36,9 @@ class Reduced:
 
     def masses(self, z: FloatArray) -> FloatArray:
         """Return the masses of the block's profiles, shape (K, m), from the program's variables."""
+        if not len(z):
+            return self.fixed
         return np.asarray(np.where(self.cell >= 0, z[self.cell] * self.share, self.fixed))
-
-
-def leaf_knowledge(system: System) -> dict[int, LeafKnowledge]:
-    """Return what the leaf rows say together, per node where records stop."""
-    population, m = system.case.population, len(system.case.tree.classes)
-    sizes = np.bincount(population.leaf, weights=population.counts)
-    low = {int(node): np.zeros(m) for node in np.unique(population.leaf)}
-    high = {node: np.full(m, sizes[node]) for node in low}
-    labels: dict[int, Plurality] = {}
-    named = {node: np.zeros(m, dtype=bool) for node in low}
-    for row in system.rows:
-        if isinstance(row, LeafMass):
-            low[row.node][row.klass] = max(low[row.node][row.klass], row.low)
-            high[row.node][row.klass] = min(high[row.node][row.klass], row.high)
-            named[row.node][row.klass] = True
-        elif isinstance(row, Plurality):
-            labels[row.node] = row
-            named[row.node][row.label] = True
-    found = {}
-    for node in low:
-        _complete(low[node], high[node], float(sizes[node]))
-        label = labels.get(node)
-        found[node] = LeafKnowledge(
-            node,
-            float(sizes[node]),
-            low[node],
-            high[node],
-            None if label is None else label.label,
-            0.0 if label is None else label.margin,
-            named[node],
-        )
-    return found
-
-
-def _complete(low: FloatArray, high: FloatArray, records: float) -> None:
-    """Tighten each class's ends by what the others leave of the node's records; exact masses stay exact."""
-    rest_high = records - (low.sum() - low)
-    rest_low = records - (high.sum() - high)
-    open_ends = low < high
-    tiny = 1e-9 * max(records, 1.0)
-    np.copyto(high, np.maximum(np.minimum(high, rest_high), low), where=open_ends)
-    np.copyto(low, np.minimum(np.maximum(low, rest_low), high), where=open_ends)
-    np.copyto(low, high, where=open_ends & (high - low <= tiny))
-
-
-def closed_form(leaf: LeafKnowledge) -> FloatArray:
-    """Return the maximum-entropy shares of one leaf from its own rows alone, shape (m,) (Zhu & Du 2010, section 5).
-
-    Known masses stand; what is left is spread evenly over the other classes, within their ends; a strict label leads.
-    """
-    known = leaf.known
-    free = np.isnan(known)
-    masses = np.where(free, 0.0, known)
-    rest = leaf.records - masses.sum()
-    if free.any():
-        masses[free] = _even(rest, leaf.low[free], leaf.high[free])
-    if leaf.label is not None and free[leaf.label] and leaf.margin > 0:
-        masses = _led(leaf, masses, free)
-    return np.maximum(masses, 0.0) / leaf.records
-
-
-def _even(rest: float, low: FloatArray, high: FloatArray) -> FloatArray:
-    """Spread a mass evenly within ends: the water level at which the clipped values sum to it."""
-    bottom, top = float(low.min()), float(high.max())
-    for _ in range(200):
-        level = (bottom + top) / 2
-        bottom, top = (level, top) if np.clip(level, low, high).sum() < rest else (bottom, level)
-    spread = np.clip((bottom + top) / 2, low, high)
-    inside = (spread > low) & (spread < high)
-    if inside.any():
-        spread[inside] += (rest - spread.sum()) / inside.sum()
-    return np.asarray(spread)
-
-
-def _led(leaf: LeafKnowledge, masses: FloatArray, free: FloatArray) -> FloatArray:
-    """Give the label its lead over the highest other class, the rest even."""
-    assert leaf.label is not None
-    others = free.astype(bool).copy()
-    others[leaf.label] = False
-    pool = masses[others].sum() + masses[leaf.label]
-    level = (pool - leaf.margin) / (others.sum() + 1)
-    led = masses.copy()
-    led[others], led[leaf.label] = level, level + leaf.margin
-    return led
-
-
-def blocks(system: System, leaves: Sequence[int], active: Sequence[Candidate]) -> tuple[Block, ...]:
-    """Return the blocks that need a solver: leaves joined by active split rows and by rows across leaves.
-
-    Leaves in no such row are solved in closed form and are not in any block. Blocks stand in the order of their leaves.
-    """
-    case = system.case
-    linear = [i for i, row in enumerate(system.rows) if isinstance(row, Linear)]
-    parent = {leaf: leaf for leaf in leaves}
-    touched: list[tuple[list[int], Candidate | int]] = []
-    for candidate in active:
-        row = system.rows[candidate.family]
-        assert isinstance(row, SplitFamily)
-        touched.append((_stops(case.population.leaf, row.profiles), candidate))
-    for index in linear:
-        across = system.rows[index]
-        assert isinstance(across, Linear)
-        touched.append((_stops(case.population.leaf, across.profiles), index))
-    for joined, _ in touched:
-        for leaf in joined[1:]:
-            parent[_root(parent, leaf)] = _root(parent, joined[0])
-    groups: dict[int, list[int]] = {}
-    needed = {_root(parent, joined[0]) for joined, _ in touched if joined}
-    for leaf in leaves:
-        if _root(parent, leaf) in needed:
-            groups.setdefault(_root(parent, leaf), []).append(leaf)
-    found = []
-    for root, members in groups.items():
-        rows = [what for joined, what in touched if joined and _root(parent, joined[0]) == root]
-        candidates = tuple(
-            sorted(
-                (r for r in rows if isinstance(r, Candidate)), key=lambda c: (c.family, c.position)
-            )
-        )
-        found.append(
-            Block(tuple(members), candidates, tuple(r for r in rows if isinstance(r, int)))
-        )
-    return tuple(sorted(found, key=lambda block: block.leaves))
-
-
-def _stops(leaf: IntArray, profiles: IntArray) -> list[int]:
-    return [int(node) for node in np.unique(leaf[profiles])]
-
-
-def _root(parent: dict[int, int], leaf: int) -> int:
-    while parent[leaf] != leaf:
-        parent[leaf] = parent[parent[leaf]]
-        leaf = parent[leaf]
-    return leaf
-
-
-@dataclass(slots=True)
-class _Builder:
-    """Collects variables and rows of one program."""
-
-    lower: list[float] = field(default_factory=list)
-    upper: list[float] = field(default_factory=list)
-    start: list[float] = field(default_factory=list)
-    scale: list[float] = field(default_factory=list)
-    entries: list[tuple[int, int, float]] = field(default_factory=list)
-    ends: list[tuple[float, float]] = field(default_factory=list)
-    terms: list[tuple[int, int, float, float]] = field(default_factory=list)
-    splits: list[tuple[float, float, float]] = field(default_factory=list)
-    sums: dict[tuple[tuple[int, ...], float], int] = field(default_factory=dict)
-
-    def variable(self, start: float, upper: float = np.inf) -> int:
-        self.lower.append(SMALLEST_MASS)
-        self.upper.append(upper)
-        self.start.append(max(start, SMALLEST_MASS))
-        return len(self.start) - 1
-
-    def row(
-        self, variables: Sequence[int], weights: Sequence[float], low: float, high: float
-    ) -> None:
-        number = len(self.ends)
-        self.entries.extend((number, i, w) for i, w in zip(variables, weights, strict=True))
-        self.ends.append((low, high))
-
-    def total(self, variables: Sequence[int], constant: float) -> int | None:
-        """Return a variable that equals a sum of variables and a constant; None where nothing in it is free."""
-        if not variables:
-            return None
-        key = (tuple(variables), constant)
-        if len(variables) == 1 and constant == 0:
-            return variables[0]
-        if key not in self.sums:
-            number = self.variable(sum(self.start[i] for i in variables) + constant)
-            self.row([*variables, number], [1.0] * len(variables) + [-1.0], -constant, -constant)
-            self.sums[key] = number
-        return self.sums[key]
 
 
 def reduce_block(
@@ -287,7 +75,7 @@ def reduce_block(
     criterion = family.criterion if isinstance(family, SplitFamily) else Criterion.GINI
     kappa = cells.lumping.kappa[pools][None, :]
     return Reduced(
-        program=_program(cells, criterion),
+        program=cells.build.program(criterion),
         profiles=profiles,
         cell=cells.cell[lumps][:, pools],
         share=counts[:, None] / weight[lumps][:, None] / kappa,
@@ -314,7 +102,7 @@ class _Cells:
     lumping: _Lumping
     cell: IntArray
     fixed: FloatArray
-    build: _Builder
+    build: ProgramBuilder
     leaves: dict[int, LeafKnowledge]
     leaf_total: dict[tuple[int, int], tuple[int | None, float]]
 
@@ -368,7 +156,7 @@ def _weights(system: System, index: int, profiles: IntArray) -> FloatArray:
 
 def _cells(knowledge: dict[int, LeafKnowledge], lumping: _Lumping, start: FloatArray) -> _Cells:
     """Make a variable of every mass that is not fixed by its leaf, and the rows that give each lump its records."""
-    build = _Builder()
+    build = ProgramBuilder()
     cell = np.full(start.shape, -1, dtype=np.intp)
     fixed = np.zeros(start.shape)
     lumps_in_leaf = np.bincount(lumping.leaf)
@@ -402,7 +190,7 @@ def _pooled(leaf: LeafKnowledge, lumping: _Lumping) -> LeafKnowledge:
         cap = kappa * np.maximum(low[label] - leaf.margin, 0.0)
         cap[label] = np.inf
         high = np.maximum(np.minimum(high, cap), low)
-    _complete(low, high, leaf.records)
+    complete(low, high, leaf.records)
     return LeafKnowledge(
         leaf.node, leaf.records, low, high, label, leaf.margin, np.ones(len(low), dtype=bool)
     )
@@ -533,31 +321,3 @@ def _ratio(system: System, family: SplitFamily, candidate: Candidate) -> float:
     one = replace(family, admissible=family.admissible[[candidate.position]])
     branches = candidate_branches(one, by_bin(one, records))
     return float(ratios(one, by_child(one, records), branches)[0])
-
-
-def _program(cells: _Cells, criterion: Criterion) -> Program:
-    build = cells.build
-    n_rows, n = len(build.ends), len(build.start)
-    number, variable, weight = (np.array(part) for part in zip(*build.entries, strict=True))
-    rows = sparse.csr_matrix((weight, (number, variable)), shape=(n_rows, n))
-    rows.sort_indices()
-    terms = np.array(build.terms).reshape(-1, 4)
-    splits = np.array(build.splits).reshape(-1, 3)
-    ends = np.array(build.ends)
-    return Program(
-        criterion=criterion,
-        scale=np.array(build.scale),
-        start=np.array(build.start),
-        lower=np.array(build.lower),
-        upper=np.array(build.upper),
-        rows=rows,
-        low=ends[:, 0],
-        high=ends[:, 1],
-        term_row=terms[:, 0].astype(np.intp),
-        term_variable=terms[:, 1].astype(np.intp),
-        term_coefficient=terms[:, 2],
-        term_scale=terms[:, 3],
-        split_constant=splits[:, 0],
-        split_limit=splits[:, 1],
-        split_records=splits[:, 2],
-    )

@@ -30,3 +30,8 @@ def worst_spots(
     return tuple(
         Spot(kind, int(indices[i]), float(low[i]), float(high[i]), note(int(i))) for i in order
     )
+
+
+def people(records: float) -> str:
+    """Return a number of records as people write it."""
+    return f"{records:g} record{'' if records == 1 else 's'}"

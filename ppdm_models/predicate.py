@@ -179,7 +179,9 @@ def _combine(answers: list[Answer], every: bool) -> Answer:
     unknown = np.stack([part.unknown for part in answers])
     false = ~true & ~unknown
     if every:
-        return Answer(np.asarray(true.all(axis=0)), np.asarray(unknown.any(axis=0) & ~false.any(axis=0)))
+        return Answer(
+            np.asarray(true.all(axis=0)), np.asarray(unknown.any(axis=0) & ~false.any(axis=0))
+        )
     return Answer(np.asarray(true.any(axis=0)), np.asarray(unknown.any(axis=0) & ~true.any(axis=0)))
 
 
@@ -195,7 +197,8 @@ def _in_interval(test: NumericTest, column: Column) -> BoolArray:
 def _in_set(test: CategoryTest, column: Column) -> BoolArray:
     if column.codes is None:
         raise ValueError(f"a test names categories, but {test.feature!r} holds numbers")
-    allowed = np.array([value in set(test.values) for value in column.categories] + [False])
+    wanted = set(test.values)
+    allowed = np.array([value in wanted for value in column.categories] + [False])
     inside = allowed[column.codes]
     return np.asarray(~inside if test.negated else inside)
 

@@ -12,7 +12,7 @@ from audit.evidence import Evidence
 from audit.leaves import Leaves, leaves_of
 from audit.posterior import FloatArray
 from audit.reading import Measurement, Undetermined, exactly
-from audit.spots import worst_spots
+from audit.spots import people, worst_spots
 from ppdm_models.plugins import discover
 
 Parameters = Mapping[str, float | str]
@@ -46,6 +46,10 @@ class Measure(ABC):
     about_leaves: ClassVar[bool] = False
     parameters: ClassVar[Mapping[str, Parameter]] = {}
 
+    def words(self, parameters: Parameters) -> str:
+        """Return what the quantity is, in plain words, with these settings."""
+        return self.plain
+
     @abstractmethod
     def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
         """Return the reading and the places it comes from; ``parameters`` holds a value for each declared one."""
@@ -73,7 +77,7 @@ class LeafMeasure(Measure):
             leaves.nodes,
             (values, values),
             self.risk,
-            lambda position: f"{leaves.records[position]:g} records",
+            lambda position: people(leaves.records[position]),
         )
         return Measurement(exactly(worst), spots)
 

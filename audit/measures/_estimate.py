@@ -49,8 +49,9 @@ def overall_divergence(estimate: Posterior, truth: FloatArray) -> Interval:
     """
     low, high = individual_divergences(estimate, truth)
     weights = truth.sum(axis=1) / truth.sum()
-    finite = np.isfinite(low)
-    return Interval(float(weights[finite] @ low[finite]), float((weights * high).sum()))
+    low = np.where(np.isfinite(low), low, 0.0)
+    # Both ends are added up in the same order, so that rounding cannot bring them past each other.
+    return Interval(float((weights * low).sum()), float((weights * high).sum()))
 
 
 def _divergence(shares: FloatArray, estimate: FloatArray) -> FloatArray:

@@ -20,7 +20,7 @@ from audit.reading import Undetermined
 class RecursiveDiversity(LeafMeasure):
     """The infimum of the c that hold. The inequality is strict, so the tree is not diverse at the reading itself."""
 
-    unit = "c"
+    unit = "times"
     plain = "how far the most common value outnumbers the rarer ones in the worst leaf"
     risk = "high"
     limits = (0.0, math.inf)

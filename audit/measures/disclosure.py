@@ -12,7 +12,7 @@ from audit.evidence import Evidence
 from audit.measures import Measure, Parameters
 from audit.measures._estimate import known_truth, whole
 from audit.reading import Interval, Measurement, Undetermined
-from audit.spots import worst_spots
+from audit.spots import people, worst_spots
 
 
 class Disclosure(Measure):
@@ -41,7 +41,7 @@ class Disclosure(Measure):
             (low, high),
             self.risk,
             lambda position: (
-                f"{truth[profiles[position], value[position]]:g} records truly"
+                f"{people(truth[profiles[position], value[position]])} truly"
                 f" {evidence.tree.classes[value[position]]}"
             ),
         )

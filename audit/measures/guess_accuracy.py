@@ -35,6 +35,11 @@ class GuessAccuracy(Measure):
         ),
     }
 
+    def words(self, parameters: Parameters) -> str:
+        if parameters["over"] == "nothing":
+            return self.plain
+        return f"{self.plain}, beyond what always naming the commonest value gives"
+
     def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
         truth = known_truth(evidence)
         if isinstance(truth, Undetermined):

@@ -15,7 +15,7 @@ from audit.evidence import Evidence
 from audit.measures import Measure, Parameters
 from audit.measures._estimate import individual_divergences, known_truth, whole
 from audit.reading import Interval, Measurement, Undetermined
-from audit.spots import worst_spots
+from audit.spots import people, worst_spots
 
 
 class SmallestDivergence(Measure):
@@ -33,15 +33,15 @@ class SmallestDivergence(Measure):
         estimate = whole(evidence.posterior, evidence)
         if isinstance(estimate, Undetermined):
             return Measurement(estimate)
-        people = truth.sum(axis=1)
-        profiles = np.flatnonzero(people > 0)
+        records = truth.sum(axis=1)
+        profiles = np.flatnonzero(records > 0)
         low, high = (end[profiles] for end in individual_divergences(estimate, truth))
         spots = worst_spots(
             "profile",
             profiles,
             (low, high),
             self.risk,
-            lambda position: f"{people[profiles[position]]:g} records",
+            lambda position: people(records[profiles[position]]),
         )
         return Measurement(Interval(float(low.min()), float(high.min())), spots)
 

@@ -105,7 +105,7 @@ def _best(
             continue
         width = here.shape[1]
         cells = (codes[inside][:, None] * width + np.arange(width)).ravel()
-        split = np.bincount(cells, weights=here.ravel()).reshape(-1, width)
+        split = np.bincount(cells, weights=here.ravel()).astype(np.float64).reshape(-1, width)
         after = _impurity(criterion, split)
         if after < least:
             best, least = name, after

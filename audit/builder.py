@@ -1,0 +1,83 @@
+"""Collects the variables and rows of one program, one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy import sparse
+
+from audit.program import SMALLEST_MASS, Program
+from ppdm_models.tree import Criterion
+
+
+@dataclass(slots=True)
+class ProgramBuilder:
+    """Collects variables and rows of one program."""
+
+    lower: list[float] = field(default_factory=list)
+    upper: list[float] = field(default_factory=list)
+    start: list[float] = field(default_factory=list)
+    scale: list[float] = field(default_factory=list)
+    entries: list[tuple[int, int, float]] = field(default_factory=list)
+    ends: list[tuple[float, float]] = field(default_factory=list)
+    terms: list[tuple[int, int, float, float]] = field(default_factory=list)
+    splits: list[tuple[float, float, float]] = field(default_factory=list)
+    sums: dict[tuple[tuple[int, ...], float], int] = field(default_factory=dict)
+
+    def variable(self, start: float, upper: float = np.inf) -> int:
+        """Add a variable and return its number."""
+        self.lower.append(SMALLEST_MASS)
+        self.upper.append(upper)
+        self.start.append(max(start, SMALLEST_MASS))
+        return len(self.start) - 1
+
+    def row(
+        self, variables: Sequence[int], weights: Sequence[float], low: float, high: float
+    ) -> None:
+        """Add a linear row."""
+        number = len(self.ends)
+        self.entries.extend((number, i, w) for i, w in zip(variables, weights, strict=True))
+        self.ends.append((low, high))
+
+    def total(self, variables: Sequence[int], constant: float) -> int | None:
+        """Return a variable that equals a sum of variables and a constant; None where nothing in it is free."""
+        if not variables:
+            return None
+        key = (tuple(variables), constant)
+        if len(variables) == 1 and constant == 0:
+            return variables[0]
+        if key not in self.sums:
+            number = self.variable(sum(self.start[i] for i in variables) + constant)
+            self.row([*variables, number], [1.0] * len(variables) + [-1.0], -constant, -constant)
+            self.sums[key] = number
+        return self.sums[key]
+
+    def program(self, criterion: Criterion) -> Program:
+        """Return what was collected, as arrays."""
+        n_rows, n = len(self.ends), len(self.start)
+        entries = np.array(self.entries).reshape(-1, 3)
+        places = (entries[:, 0].astype(np.intp), entries[:, 1].astype(np.intp))
+        rows = sparse.csr_matrix((entries[:, 2], places), shape=(n_rows, n))
+        rows.sort_indices()
+        terms = np.array(self.terms).reshape(-1, 4)
+        splits = np.array(self.splits).reshape(-1, 3)
+        ends = np.array(self.ends).reshape(-1, 2)
+        return Program(
+            criterion=criterion,
+            scale=np.array(self.scale),
+            start=np.array(self.start),
+            lower=np.array(self.lower),
+            upper=np.array(self.upper),
+            rows=rows,
+            low=ends[:, 0],
+            high=ends[:, 1],
+            term_row=terms[:, 0].astype(np.intp),
+            term_variable=terms[:, 1].astype(np.intp),
+            term_coefficient=terms[:, 2],
+            term_scale=terms[:, 3],
+            split_constant=splits[:, 0],
+            split_limit=splits[:, 1],
+            split_records=splits[:, 2],
+        )

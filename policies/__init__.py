@@ -1,0 +1,1 @@
+"""What is allowed: packs of clauses, rules, verdicts, and the remedies for a tree that fails."""

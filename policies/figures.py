@@ -1,0 +1,44 @@
+"""Quantities in words: enough digits to tell a reading from the limit it is held against."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from audit.reading import Interval
+
+FEWEST_DIGITS = 3
+MOST_DIGITS = 17
+ONE_LESS_LETTER = ("records", "times", "values")
+
+
+def figure(value: float, unit: str, beside: float | None = None) -> str:
+    """Return a quantity as people write it: ``12 records``, ``93.5 %``, ``4.67``; other than ``beside`` if it is."""
+    for digits in range(FEWEST_DIGITS, MOST_DIGITS):
+        said = _said(value, unit, digits)
+        if beside is None or value == beside or said != _said(beside, unit, digits):
+            break
+    return said
+
+
+def span(reading: Interval, unit: str, beside: float | None = None) -> str:
+    """Return a reading as people write it; both ends where they differ."""
+    low, high = figure(reading.low, unit, beside), figure(reading.high, unit, beside)
+    return low if low == high else f"between {low} and {high}"
+
+
+def _said(value: float, unit: str, digits: int) -> str:
+    if math.isinf(value):
+        return "beyond all bounds" if value > 0 else "below all bounds"
+    if unit == "share":
+        return f"{_plain(100 * value, digits)} %"
+    name = unit[:-1] if value == 1 and unit in ONE_LESS_LETTER else unit
+    return f"{_plain(value, digits)} {name}"
+
+
+def _plain(value: float, digits: int) -> str:
+    if value == int(value) and abs(value) < 1e15:
+        return f"{int(value)}"
+    digits = max(digits, len(str(int(abs(value)))))
+    return np.format_float_positional(value, precision=digits, fractional=False, trim="-")

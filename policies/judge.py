@@ -1,0 +1,159 @@
+"""Holds what an audit read against a policy pack: findings, and the verdict over them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from audit.evidence import Evidence
+from audit.measures import Measure, measures
+from audit.reading import Interval, Measurement, Reading, Spot, Undetermined
+from audit.run import Audit, MeasureCall
+from audit.spots import MOST_SPOTS
+from policies.decision import Decision, Finding, Place
+from policies.figures import figure, span
+from policies.pack import Clause, Pack
+from policies.rules import Rule, rules
+from policies.verdict import Verdict, worst
+from ppdm_models.paths import path_text
+from ppdm_models.tree import Node, Quality
+
+
+def call(clause: Clause) -> MeasureCall:
+    """Return the measure a clause asks for, all its parameters filled in, by name."""
+    declared = measures()[clause.measure].parameters
+    filled = []
+    for name in sorted(declared):
+        value = clause.parameters.get(name, declared[name].default)
+        filled.append((name, value if isinstance(value, str) else float(value)))
+    return MeasureCall(clause.measure, tuple(filled))
+
+
+def calls(pack: Pack) -> tuple[MeasureCall, ...]:
+    """Return the measures a pack needs, each once, in the pack's order."""
+    return tuple(dict.fromkeys(call(clause) for clause in pack.clauses))
+
+
+def judge(audit: Audit, pack: Pack) -> Decision:
+    """Return the verdict of a pack on an audit, and why.
+
+    Warnings never change it. Where the file contradicts itself or the table it is never better than undetermined.
+    """
+    findings = (*_doubts(audit), *(_finding(audit, clause) for clause in pack.clauses))
+    clauses = [f.verdict for f in findings if f.severity == "error" and f.measure]
+    doubts = [f.verdict for f in findings if not f.measure]
+    return Decision(max([worst(clauses), *doubts]), findings, pack)
+
+
+def _doubts(audit: Audit) -> Iterator[Finding]:
+    tree = audit.evidence.tree
+    broken = [dropped for dropped in audit.dropped if dropped.is_published]
+    if broken:
+        first = broken[0]
+        more = f" ({len(broken)} such contradictions in all)" if len(broken) > 1 else ""
+        yield _doubt(
+            "table-agrees",
+            f"what the file publishes is not true of this table, so nothing read from both can be trusted: "
+            f"{first.where}: {first.problem}{more}; audit with the table the tree was trained on",
+        )
+    if tree.quality is Quality.INCONSISTENT:
+        notes = f": {'; '.join(tree.notes)}" if tree.notes else ""
+        yield _doubt(
+            "file-agrees",
+            f"the numbers in {tree.source} contradict each other, so what they say of people cannot be trusted{notes}",
+        )
+
+
+def _doubt(name: str, reason: str) -> Finding:
+    message = f"{reason[:1].upper()}{reason[1:]}."
+    return Finding(
+        name, "", (), "", None, "", "error", Undetermined(reason), Verdict.UNDETERMINED, message
+    )
+
+
+def _finding(audit: Audit, clause: Clause) -> Finding:
+    measure, rule, asked = measures()[clause.measure], rules()[clause.rule], call(clause)
+    taken = audit.measurements.get(asked, Measurement(Undetermined("the audit did not measure it")))
+    verdict = rule.judge(taken.reading, clause.limit)
+    places: tuple[Place, ...] = ()
+    if verdict is not Verdict.PASS:
+        places = tuple(
+            _place(audit.evidence, spot)
+            for spot in taken.spots
+            if rule.judge(Interval(spot.low, spot.high), clause.limit) is not Verdict.PASS
+        )
+    return Finding(
+        clause.id,
+        clause.measure,
+        asked.parameters,
+        clause.rule,
+        clause.limit,
+        measure.unit,
+        clause.severity,
+        taken.reading,
+        verdict,
+        _message(
+            measure,
+            measure.words(dict(asked.parameters)),
+            rule,
+            clause.limit,
+            taken.reading,
+            verdict,
+            places,
+        ),
+        clause.why,
+        clause.source,
+        places,
+    )
+
+
+def _place(evidence: Evidence, spot: Spot) -> Place:
+    node = _node(evidence, spot)
+    profile = evidence.population.describe(spot.index) if spot.kind == "profile" else ""
+    return Place(
+        spot.kind,
+        spot.index,
+        node.index,
+        node.name,
+        path_text(evidence.tree, node.index),
+        profile,
+        node.line,
+        spot.low,
+        spot.high,
+        spot.note,
+    )
+
+
+def _node(evidence: Evidence, spot: Spot) -> Node:
+    index = spot.index if spot.kind == "leaf" else int(evidence.population.leaf[spot.index])
+    return evidence.tree.nodes[index]
+
+
+def _message(
+    measure: Measure,
+    words: str,
+    rule: Rule,
+    limit: float,
+    reading: Reading,
+    verdict: Verdict,
+    places: tuple[Place, ...],
+) -> str:
+    said = f"{words[:1].upper()}{words[1:]}: "
+    if isinstance(reading, Undetermined):
+        return f"{said}could not tell, because {reason_text(reading)}."
+    said += f"{span(reading, measure.unit, limit)}; the policy asks for {rule.words} {figure(limit, measure.unit)}"
+    if verdict is Verdict.UNDETERMINED:
+        return f"{said}, and which side it is on could not be told."
+    if not places:
+        return f"{said}."
+    kinds = {
+        "leaf": ("leaf breaks", "leaves break"),
+        "profile": ("profile breaks", "profiles break"),
+    }
+    one, several = kinds[places[0].kind]
+    more = " or more" if len(places) >= MOST_SPOTS else ""
+    return f"{said}; {len(places)}{more} {one if len(places) == 1 else several} that."
+
+
+def reason_text(reading: Undetermined) -> str:
+    """Return the reason of an undetermined reading without a closing stop."""
+    return reading.reason.rstrip(".")

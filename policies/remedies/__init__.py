@@ -1,0 +1,58 @@
+"""Changes to a tree that may let it pass: each is proposed here and believed only once it has been audited."""
+
+from __future__ import annotations
+
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from audit.population import Population
+from policies.pack import Pack
+from ppdm_models.plugins import discover
+from ppdm_models.tree import Tree
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A changed tree. ``remedies`` are the names of what was done, in order; ``title`` says it in words.
+
+    ``withheld`` are the kinds of numbers no longer published; ``node_map`` gives for each node of the original tree the
+    node of this one that its records are in now.
+    """
+
+    remedies: tuple[str, ...]
+    title: str
+    tree: Tree
+    withheld: tuple[str, ...]
+    node_map: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NoProposal:
+    """Why a remedy cannot help here, in words."""
+
+    remedies: tuple[str, ...]
+    reason: str
+
+
+class Remedy(ABC):
+    """Proposes changes to a tree that failed.
+
+    ``mends_leaves`` is true where the change decides which records share a leaf; a remedy that only withholds numbers
+    never mends what is wrong with the leaves themselves.
+    """
+
+    mends_leaves: ClassVar[bool]
+
+    @abstractmethod
+    def propose(
+        self, tree: Tree, population: Population, pack: Pack
+    ) -> Iterator[Proposal | NoProposal]:
+        """Yield proposals, mildest first; nothing where the remedy would change nothing."""
+
+
+def remedies() -> dict[str, Remedy]:
+    """Return every remedy by name, in name order."""
+    return discover(sys.modules[__name__], "REMEDY", Remedy)

@@ -1,0 +1,25 @@
+"""The reading must be more than the limit; at the limit it fails."""
+
+from __future__ import annotations
+
+from audit.reading import Reading, Undetermined
+from policies.rules import Rule
+from policies.verdict import Verdict
+
+
+class Above(Rule):
+    """Passes where the low end of the reading is above the limit; for measures whose small readings are dangerous."""
+
+    risk = "low"
+    is_strict = True
+    words = "more than"
+
+    def judge(self, reading: Reading, limit: float) -> Verdict:
+        if isinstance(reading, Undetermined):
+            return Verdict.UNDETERMINED
+        if reading.low > limit:
+            return Verdict.PASS
+        return Verdict.UNDETERMINED if reading.high > limit else Verdict.FAIL
+
+
+RULE = Above()

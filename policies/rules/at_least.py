@@ -1,0 +1,24 @@
+"""The reading must be the limit or more."""
+
+from __future__ import annotations
+
+from audit.reading import Reading, Undetermined
+from policies.rules import Rule
+from policies.verdict import Verdict
+
+
+class AtLeast(Rule):
+    """Passes where the low end is at the limit or above; for measures whose small readings are dangerous."""
+
+    risk = "low"
+    words = "at least"
+
+    def judge(self, reading: Reading, limit: float) -> Verdict:
+        if isinstance(reading, Undetermined):
+            return Verdict.UNDETERMINED
+        if reading.low >= limit:
+            return Verdict.PASS
+        return Verdict.UNDETERMINED if reading.high >= limit else Verdict.FAIL
+
+
+RULE = AtLeast()

@@ -1,0 +1,24 @@
+"""The reading must be the limit or less."""
+
+from __future__ import annotations
+
+from audit.reading import Reading, Undetermined
+from policies.rules import Rule
+from policies.verdict import Verdict
+
+
+class AtMost(Rule):
+    """Passes where the high end is at the limit or below; for measures whose large readings are dangerous."""
+
+    risk = "high"
+    words = "at most"
+
+    def judge(self, reading: Reading, limit: float) -> Verdict:
+        if isinstance(reading, Undetermined):
+            return Verdict.UNDETERMINED
+        if reading.high <= limit:
+            return Verdict.PASS
+        return Verdict.UNDETERMINED if reading.low <= limit else Verdict.FAIL
+
+
+RULE = AtMost()

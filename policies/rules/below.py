@@ -1,0 +1,25 @@
+"""The reading must be less than the limit; at the limit it fails."""
+
+from __future__ import annotations
+
+from audit.reading import Reading, Undetermined
+from policies.rules import Rule
+from policies.verdict import Verdict
+
+
+class Below(Rule):
+    """Passes where the high end of the reading is below the limit; for measures whose large readings are dangerous."""
+
+    risk = "high"
+    is_strict = True
+    words = "less than"
+
+    def judge(self, reading: Reading, limit: float) -> Verdict:
+        if isinstance(reading, Undetermined):
+            return Verdict.UNDETERMINED
+        if reading.high < limit:
+            return Verdict.PASS
+        return Verdict.UNDETERMINED if reading.low < limit else Verdict.FAIL
+
+
+RULE = Below()

@@ -1,0 +1,82 @@
+"""Whether the numbers of a tree add up: classes to records, children to their parent."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from ppdm_models.partition import problems
+from ppdm_models.predicate import number_text
+from ppdm_models.tree import Missing, Node, NoTrueChild, Tree, count_of
+
+RELATIVE_TOLERANCE = 1e-6
+
+
+def is_whole(number: float) -> bool:
+    """Whether a published number can count people."""
+    return abs(number - round(number)) <= RELATIVE_TOLERANCE * max(1.0, abs(number))
+
+
+def known_sum(node: Node) -> float | None:
+    """Return the sum of the class counts that a node lists; None where it lists none."""
+    listed = [count for count in node.class_counts or () if count is not None]
+    return math.fsum(listed) if listed else None
+
+
+def contradictions(tree: Tree) -> Iterator[str]:
+    """Yield, in document order, what keeps the numbers of a tree from adding up."""
+    stays = _records_may_stay(tree)
+    for node in tree.nodes:
+        total, known = node.records, known_sum(node)
+        if total is not None and known is not None:
+            is_partial = None in (node.class_counts or ())
+            if known - total > _slack(total) or (not is_partial and total - known > _slack(total)):
+                yield f"{tree.where(node)}: " + _clash("", total, "classes sum to", known)
+        if node.children:
+            yield from _against_children(tree, node, node.index in stays)
+
+
+def _against_children(tree: Tree, node: Node, may_stay: bool) -> Iterator[str]:
+    children = [tree.nodes[child] for child in node.children]
+    said = _gap(count_of(node), [count_of(child) for child in children], may_stay)
+    if said:
+        yield f"{tree.where(node)}: " + _clash("", said[0], "children hold", said[1])
+    for position, own in enumerate(node.class_counts or ()):
+        theirs = [
+            None if child.class_counts is None else child.class_counts[position]
+            for child in children
+        ]
+        said = _gap(own, theirs, may_stay)
+        if said:
+            yield f"{tree.where(node)}: " + _clash(
+                f" of {tree.classes[position]!r}", said[0], "children hold", said[1]
+            )
+
+
+def _clash(of: str, own: float, whose: str, other: float) -> str:
+    return f"holds {number_text(own)} records{of}, but its {whose} {number_text(other)}"
+
+
+def _gap(
+    own: float | None, theirs: Sequence[float | None], may_stay: bool
+) -> tuple[float, float] | None:
+    known = math.fsum(count for count in theirs if count is not None)
+    if own is None:
+        return None
+    complete = None not in theirs
+    if known - own > _slack(own) or (complete and not may_stay and own - known > _slack(own)):
+        return own, known
+    return None
+
+
+def _records_may_stay(tree: Tree) -> set[int]:
+    """Return the inner nodes that may hold more records than their children: where a path can end there."""
+    if tree.missing is Missing.LAST_PREDICTION:
+        return {node.index for node in tree.nodes}
+    if tree.no_true_child is NoTrueChild.LAST_PREDICTION:
+        return {problem.node for problem in problems(tree) if problem.kind != "overlap"}
+    return set()
+
+
+def _slack(number: float) -> float:
+    return RELATIVE_TOLERANCE * max(1.0, abs(number))

@@ -1,0 +1,54 @@
+"""Small random tables and the trees grown on them, for tests that compare methods."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from audit.constraints import Case
+from audit.knowledge import Knowledge
+from audit.members import members
+from audit.population import Population, build_population
+from ppdm_models.learn.id3 import grow_id3
+from ppdm_models.table import Table, table_of
+from ppdm_models.tree import Criterion, Feature, Tree
+
+NAMES = ("north", "south", "east", "west")
+
+
+def random_table(
+    seed: int, *, features: int = 3, classes: int = 3, records: int = 24, values: int = 3
+) -> Table:
+    """Return a table of categorical attributes x0, x1, ... and a column `class` that depends on the first two."""
+    draw = np.random.default_rng(seed)
+    columns = {f"x{i}": draw.integers(values, size=records) for i in range(features)}
+    noise = draw.random(records) < 0.4
+    label = np.where(
+        noise, draw.integers(classes, size=records), (columns["x0"] + columns["x1"]) % classes
+    )
+    label[:2] = [0, 1]
+    named = {name: [NAMES[v] for v in column] for name, column in columns.items()}
+    return table_of({**named, "class": [f"c{k}" for k in label]})
+
+
+def multiway_tree(table: Table, criterion: Criterion, min_records: float = 5) -> Tree:
+    """Return the ID3 tree of a table made by `random_table`."""
+    names = [name for name in table.columns if name != "class"]
+    columns = {name: table.column(Feature(name, numeric=False)) for name in names}
+    target = table.column(Feature("class", numeric=False))
+    masses = np.eye(len(target.categories))[target.codes]
+    return grow_id3(
+        columns, masses, target.categories, criterion=criterion, min_records=min_records
+    )
+
+
+def multiway_case(seed: int, knowledge: Knowledge, *, classes: int = 3, records: int = 24) -> Case:
+    """Return a random table with its tree and what is known of it."""
+    table = random_table(seed, classes=classes, records=records)
+    criterion = Criterion.ENTROPY if knowledge.split == "none" else Criterion(str(knowledge.split))
+    tree = multiway_tree(table, criterion)
+    return case_of(tree, build_population(tree, table, sensitive="class"), knowledge)
+
+
+def case_of(tree: Tree, population: Population, knowledge: Knowledge) -> Case:
+    """Return what is audited."""
+    return Case(tree, population, members(tree, population.leaf), knowledge)

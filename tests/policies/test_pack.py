@@ -1,0 +1,73 @@
+"""Reading policy packs: what is not understood is refused, with the choices named."""
+
+from pathlib import Path
+
+import pytest
+
+from policies.judge import call, calls
+from policies.pack import load_pack, read_pack, shipped_packs
+from ppdm_models.errors import PolicyError
+from tests.small_audits import pack_of
+
+BAD = Path(__file__).parent.parent / "data" / "policies" / "bad"
+GOOD = b"""
+name = "mine"
+version = "2"
+title = "Mine"
+[[clause]]
+id = "a"
+measure = "cl_diversity"
+parameters = { l = 3 }
+rule = "below"
+limit = 5
+"""
+
+
+@pytest.mark.parametrize("fault", sorted(path.stem for path in BAD.glob("*.toml")))
+def test_a_bad_pack_is_refused_in_words(fault):
+    with pytest.raises(PolicyError) as raised:
+        read_pack((BAD / f"{fault}.toml").read_bytes(), "bad.toml")
+    assert str(raised.value).startswith((BAD / f"{fault}.message").read_text().rstrip("\n"))
+
+
+def test_parameters_not_given_have_their_defaults():
+    clause = read_pack(GOOD, "mine.toml").clauses[0]
+    assert call(clause).parameters == (("basis", "real"), ("l", 3.0))
+    assert clause.severity == "error"
+
+
+def test_two_clauses_on_one_measure_ask_for_it_once():
+    pack = pack_of(
+        ("k_anonymity", "at_least", 5),
+        ("k_anonymity", "at_least", 9, "warning"),
+        ("confidence", "at_most", 1),
+    )
+    assert [each.measure for each in calls(pack)] == ["k_anonymity", "confidence"]
+
+
+def test_the_digest_is_of_what_a_pack_says_and_not_of_its_layout():
+    commented = b"# a comment\n" + GOOD.replace(b"limit = 5", b"limit   =   5.0")
+    assert read_pack(GOOD, "a").digest == read_pack(commented, "b").digest
+    assert read_pack(GOOD, "a").digest != read_pack(GOOD.replace(b"= 5", b"= 6"), "a").digest
+    assert len(read_pack(GOOD, "a").digest) == 64
+
+
+def test_a_pack_is_loaded_by_its_path(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_bytes(GOOD)
+    assert load_pack(str(path)).name == "mine"
+
+
+@pytest.mark.parametrize("name", ["stric", "", "a\0b", "/"])
+def test_a_pack_that_is_not_there_is_named_with_those_that_are(name):
+    with pytest.raises(PolicyError, match="have baseline, standard, strict, or give a TOML file"):
+        load_pack(name)
+
+
+@pytest.mark.parametrize("name", shipped_packs())
+def test_a_shipped_pack_bears_its_file_name_and_gives_reasons_and_sources(name):
+    pack = load_pack(name)
+    assert pack.name == name
+    assert pack.title
+    assert pack.description
+    assert all(clause.why and clause.source for clause in pack.clauses)

@@ -1,0 +1,66 @@
+"""Rules decide on the bad end, and a verdict of nothing is no pass."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audit.reading import Interval, Undetermined
+from policies.rules import rules
+from policies.verdict import Verdict, worst
+
+RULES = rules()
+PASS, UNDETERMINED, FAIL = Verdict.PASS, Verdict.UNDETERMINED, Verdict.FAIL
+
+
+@pytest.mark.parametrize(
+    ("rule", "verdicts"),
+    [
+        ("at_least", [FAIL, UNDETERMINED, PASS, PASS, PASS]),
+        ("above", [FAIL, FAIL, FAIL, UNDETERMINED, PASS]),
+        ("at_most", [PASS, PASS, PASS, UNDETERMINED, FAIL]),
+        ("below", [PASS, UNDETERMINED, FAIL, FAIL, FAIL]),
+    ],
+)
+def test_a_rule_holds_the_bad_end_against_the_limit(rule, verdicts):
+    readings = [Interval(3, 4), Interval(3, 5), Interval(5, 5), Interval(5, 6), Interval(6, 7)]
+    assert [RULES[rule].judge(reading, 5.0) for reading in readings] == verdicts
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_what_could_not_be_told_is_undetermined(rule):
+    assert RULES[rule].judge(Undetermined("no table"), 5.0) is UNDETERMINED
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_reading_that_could_be_anything_is_undetermined(rule):
+    assert RULES[rule].judge(Interval(-math.inf, math.inf), 5.0) is UNDETERMINED
+
+
+@pytest.mark.parametrize("rule", RULES)
+@given(low=st.floats(0, 9), width=st.floats(0, 9), limit=st.floats(0, 9), inside=st.floats(0, 1))
+def test_a_verdict_on_an_interval_is_that_on_every_value_inside(rule, low, width, limit, inside):
+    verdict = RULES[rule].judge(Interval(low, low + width), limit)
+    value = min(low + inside * width, low + width)
+    assert verdict in (UNDETERMINED, RULES[rule].judge(Interval(value, value), limit))
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_strict_rule_breaks_at_the_limit_and_no_other(rule):
+    at_the_limit = RULES[rule].judge(Interval(5, 5), 5.0)
+    assert at_the_limit is (FAIL if RULES[rule].is_strict else PASS)
+
+
+def test_nothing_judged_is_not_a_pass():
+    assert worst([]) is UNDETERMINED
+
+
+def test_the_worst_verdict_counts():
+    assert worst([PASS, UNDETERMINED]) is UNDETERMINED
+    assert worst([PASS, FAIL, UNDETERMINED]) is FAIL
+    assert worst([PASS]) is PASS
+
+
+def test_verdicts_are_typed_in_small_letters():
+    assert [verdict.word for verdict in Verdict] == ["pass", "undetermined", "fail"]

@@ -1,0 +1,88 @@
+"""The packs that ship, each on a tree that passes it and on trees that each break one clause."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from policies.judge import judge
+from policies.pack import load_pack, shipped_packs
+from policies.verdict import Verdict
+from tests.small_audits import audit_of, evidence_of, flat_tree
+
+PACKS = {name: load_pack(name) for name in shipped_packs()}
+# From loose to tight: a tree that passes a later one passes those before it.
+ORDER = ("baseline", "standard", "strict")
+PASSING = {
+    "baseline": [[94, 6], [3, 2]],
+    "standard": [[88, 12], [5, 5]],
+    "strict": [[80, 20], [6, 5]],
+}
+FAILING = [
+    ("baseline", [[94, 6], [2, 2]], "smallest-leaf"),
+    ("baseline", [[94, 6], [9, 0]], "mixed-leaves"),
+    ("baseline", [[200, 10], [9, 9]], "no-crowding"),
+    ("baseline", [[951, 49], [9, 9]], "label"),
+    ("baseline", [[990, 10], [9, 9]], "disclosure"),
+    ("standard", [[88, 12], [5, 4]], "smallest-leaf"),
+    ("standard", [[88, 12], [0, 12]], "mixed-leaves"),
+    ("standard", [[100, 10], [9, 9]], "no-crowding"),
+    ("standard", [[901, 99], [9, 9]], "label"),
+    ("standard", [[96, 4], [9, 9]], "disclosure"),
+    ("strict", [[80, 20], [5, 5]], "smallest-leaf"),
+    ("strict", [[80, 20], [12, 0]], "mixed-leaves"),
+    ("strict", [[50, 10], [9, 9]], "no-crowding"),
+    ("strict", [[831, 169], [9, 9]], "label"),
+    ("strict", [[91, 9], [9, 9]], "disclosure"),
+    ("strict", [[91, 9], [9, 9]], "confidence"),
+]
+leaves = st.lists(
+    st.lists(st.integers(0, 200), min_size=2, max_size=2).filter(any), min_size=2, max_size=4
+)
+
+
+def decision(name, counts):
+    return judge(audit_of(evidence_of(flat_tree(counts)), PACKS[name]), PACKS[name])
+
+
+@pytest.mark.parametrize("name", PACKS)
+def test_a_tree_of_well_mixed_leaves_passes(name):
+    assert decision(name, PASSING[name]).verdict is Verdict.PASS
+
+
+@pytest.mark.parametrize(("name", "counts", "clause"), FAILING)
+def test_a_clause_fails_where_its_limit_is_passed(name, counts, clause):
+    made = decision(name, counts)
+    failed = {finding.clause for finding in made.findings if finding.verdict is Verdict.FAIL}
+    assert made.verdict is Verdict.FAIL
+    assert clause in failed
+
+
+@pytest.mark.parametrize("name", PACKS)
+def test_every_error_clause_of_a_pack_has_a_case_that_fails_it(name):
+    shown = {clause for pack, _, clause in FAILING if pack == name}
+    assert {c.id for c in PACKS[name].clauses if c.severity == "error"} <= shown
+
+
+@given(leaves)
+def test_a_tighter_pack_never_passes_what_a_looser_one_does_not(counts):
+    verdicts = [decision(name, counts).verdict for name in ORDER]
+    assert verdicts == sorted(verdicts)
+
+
+@given(leaves, st.integers(1, 50))
+def test_more_of_the_rarer_value_in_every_leaf_never_worsens_a_verdict(counts, more):
+    def mixed(leaf):
+        low, high = sorted(leaf)
+        grown = min(low + more, high)
+        return [high, grown] if leaf[0] >= leaf[1] else [grown, high]
+
+    for name in ORDER:
+        assert decision(name, list(map(mixed, counts))).verdict <= decision(name, counts).verdict
+
+
+@pytest.mark.parametrize("name", PACKS)
+def test_a_shipped_pack_says_that_withholding_never_mends_its_leaf_clauses(name):
+    text = Path(str(shipped_packs()[name])).read_text(encoding="utf-8")
+    assert "Withholding numbers never mends the clauses about leaves" in text

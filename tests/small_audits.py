@@ -1,0 +1,181 @@
+"""Small trees, people and audits made by hand, for tests to share."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from audit.evidence import Evidence
+from audit.knowledge import Knowledge
+from audit.measures import measures
+from audit.population import Population
+from audit.posterior import Posterior, certain
+from audit.reading import Undetermined
+from audit.run import Audit, SolverReport
+from policies.judge import calls
+from policies.pack import read_pack
+from ppdm_models.predicate import Always, CategoryTest, Column
+from ppdm_models.routing import route
+from ppdm_models.tree import Feature, Node, Tree, completed
+
+NO_TRUTH = Undetermined("the table has no column 'illness'")
+
+
+def flat_tree(leaves, labels=None, classes=None):
+    """Return a tree with one split on ``place`` and one leaf per list of class counts, all counts published."""
+    classes = classes or tuple(f"c{code}" for code in range(len(leaves[0])))
+    places = tuple(f"p{leaf}" for leaf in range(len(leaves)))
+    names = labels or [classes[int(np.argmax(counts))] for counts in leaves]
+    total = tuple(float(column) for column in np.sum(leaves, axis=0))
+    root = Node(
+        0,
+        "root",
+        None,
+        tuple(range(1, len(leaves) + 1)),
+        score=classes[int(np.argmax(total))],
+        records=sum(total),
+        class_counts=total,
+    )
+    below = [
+        Node(
+            leaf + 1,
+            f"leaf {leaf + 1}",
+            0,
+            (),
+            CategoryTest("place", (places[leaf],)),
+            names[leaf],
+            float(sum(counts)),
+            tuple(float(count) for count in counts),
+            line=10 + leaf,
+        )
+        for leaf, counts in enumerate(leaves)
+    ]
+    return Tree((root, *below), (Feature("place", False, places),), "illness", classes)
+
+
+def deep_tree(spec, classes):
+    """Return a tree from nested lists: a list of numbers is a leaf, a list of lists a split on its own feature."""
+    nodes, features = [], []
+
+    def add(part, parent, test):
+        index = len(nodes)
+        nodes.append(None)
+        children = []
+        if isinstance(part[0], list):
+            name = f"f{index}"
+            values = tuple(f"v{i}" for i in range(len(part)))
+            features.append(Feature(name, False, values))
+            children = [
+                add(child, index, CategoryTest(name, (value,)))
+                for value, child in zip(values, part, strict=True)
+            ]
+            counts = np.sum([nodes[child].class_counts for child in children], axis=0)
+        else:
+            counts = np.array(part, dtype=float)
+        nodes[index] = Node(
+            index,
+            f"n{index}",
+            parent,
+            tuple(children),
+            test,
+            classes[int(np.argmax(counts))],
+            float(counts.sum()),
+            tuple(float(count) for count in counts),
+        )
+        return index
+
+    add(spec, None, Always())
+    return Tree(tuple(nodes), tuple(features), "illness", tuple(classes))
+
+
+def people_of(tree):
+    """Return the records a tree's leaves speak of: one profile per leaf that holds any, with the truth published."""
+    rows = [leaf for leaf in tree.leaves if leaf.records]
+    columns = {}
+    for feature in tree.features:
+        codes = np.zeros(len(rows), dtype=np.int64)
+        for row, leaf in enumerate(rows):
+            for node in tree.path(leaf.index):
+                if isinstance(node.test, CategoryTest) and node.test.feature == feature.name:
+                    codes[row] = feature.values.index(node.test.values[0])
+        columns[feature.name] = Column(codes=codes, categories=feature.values)
+    truth = np.array([leaf.class_counts for leaf in rows], dtype=float)
+    leaf = np.array([leaf.index for leaf in rows], dtype=np.intp)
+    names = tuple(feature.name for feature in tree.features)
+    return Population(names, columns, truth.sum(axis=1), leaf, truth)
+
+
+def guess(tree, population):
+    """Return the estimate per leaf that the published counts give, or the label's rate, or nothing (Zhu & Du 2010)."""
+    size = len(tree.classes)
+    rows = []
+    for index in population.leaf:
+        node = tree.nodes[index]
+        known = completed(node.class_counts or (None,) * size, node.records)
+        told = [count for count in known if count is not None]
+        rest = (node.records or 0.0) - sum(told) if told else 1.0
+        open_share = rest / max(size - len(told), 1)
+        row = np.array([open_share if count is None else count for count in known])
+        rows.append(row / row.sum())
+    return certain(np.array(rows))
+
+
+def evidence_of(tree, population=None, posterior=None, prior=None):
+    """Return evidence with the estimate given, or that of ``guess``; before the tree everything is equally likely."""
+    population = people_of(tree) if population is None else population
+    flat = np.full((len(population.counts), len(tree.classes)), 1 / max(len(tree.classes), 1))
+    return Evidence(
+        tree,
+        population,
+        Knowledge(),
+        certain(flat) if prior is None else prior,
+        guess(tree, population) if posterior is None else posterior,
+    )
+
+
+def audit_of(evidence, pack, dropped=()):
+    """Return an audit of the evidence with the pack's measures taken."""
+    known = measures()
+    taken = {c: known[c.measure].read(evidence, dict(c.parameters)) for c in calls(pack)}
+    return Audit(evidence, SolverReport("closed form", None, None, None), tuple(dropped), taken)
+
+
+def auditor(population, pack):
+    """Return the audit of any tree over the same people: the closed form per leaf is the whole estimate."""
+
+    def audit(tree):
+        people = replace(population, leaf=route(tree, population.columns))
+        return audit_of(evidence_of(tree, people), pack)
+
+    return audit
+
+
+def pack_of(*clauses):
+    """Return a pack of clauses, each (measure, rule, limit) with a severity and parameters where wanted."""
+    lines = ['name = "test"', 'version = "1"', 'title = "a test"']
+    for number, (measure, rule, limit, *rest) in enumerate(clauses):
+        lines += [
+            "[[clause]]",
+            f'id = "{number}-{measure}"',
+            f'measure = "{measure}"',
+            f'rule = "{rule}"',
+            f"limit = {limit}",
+            *(f'severity = "{part}"' for part in rest if isinstance(part, str)),
+            *(f"parameters.{k} = {v!r}" for p in rest if isinstance(p, dict) for k, v in p.items()),
+        ]
+    return read_pack("\n".join(lines).encode(), "test.toml")
+
+
+def read(measure, evidence, **parameters):
+    """Return what a measure reads, its other parameters at their defaults."""
+    found = measures()[measure]
+    filled = {name: parameter.default for name, parameter in found.parameters.items()}
+    return found.read(evidence, {**filled, **parameters})
+
+
+def bounds(low, high, decided=None):
+    """Return a posterior known only within bounds."""
+    low, high = np.array(low, dtype=float), np.array(high, dtype=float)
+    known = np.ones(len(low), dtype=bool) if decided is None else np.array(decided)
+    return Posterior((low + high) / 2, known, low, high)

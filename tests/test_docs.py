@@ -1,0 +1,54 @@
+"""The documentation says what there is."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from policies.pack import shipped_packs
+from reports.document import Document
+from treewarden.cli import COMMANDS
+from treewarden.exits import MEANINGS
+
+TOP = Path(__file__).parent.parent
+README = (TOP / "README.md").read_text(encoding="utf-8")
+JSON_DOC = (TOP / "docs" / "json.md").read_text(encoding="utf-8")
+CONTRIBUTING = (TOP / "CONTRIBUTING.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_readme_has_every_command(command):
+    assert f"| `treewarden {command}" in README
+
+
+@pytest.mark.parametrize("code", MEANINGS)
+def test_the_readme_has_every_exit_code(code):
+    assert f"\n| {code} | " in README
+
+
+@pytest.mark.parametrize("pack", shipped_packs())
+def test_the_readme_has_every_pack(pack):
+    assert f"`{pack}`" in README
+
+
+def test_the_json_keys_are_documented_and_no_others():
+    rows = [line.split("|")[1] for line in JSON_DOC.splitlines() if line.startswith("| `")]
+    documented = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+    keys = {field.alias or name for name, field in Document.model_fields.items()}
+    assert documented == keys
+
+
+@pytest.mark.parametrize(
+    "document", [README, CONTRIBUTING, JSON_DOC], ids=["readme", "contributing", "json"]
+)
+def test_links_lead_to_files_that_are_there(document):
+    folder = TOP / "docs" if document is JSON_DOC else TOP
+    links = [link for link in re.findall(r"\]\(([^)]+)\)", document) if "://" not in link]
+    assert [link for link in links if not (folder / link).exists()] == []
+
+
+@pytest.mark.parametrize("folder", re.findall(r"\| `(\w+/\w+/)` \|", CONTRIBUTING))
+def test_the_folders_that_contributors_are_sent_to_are_there(folder):
+    assert (TOP / folder).is_dir()
