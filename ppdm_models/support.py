@@ -120,8 +120,8 @@ def _shares_only(tree: Tree) -> Tree | None:
 
 def _repeated_totals(tree: Tree) -> Tree | None:
     """Statistica: each class repeats the node's total, and only the probabilities differ."""
-    listed = [node for node in tree.nodes if node.class_counts is not None]
-    if len(tree.classes) < 2 or not listed or not all(map(_repeats_its_total, listed)):
+    listed = [node for node in tree.nodes if _has_counts(node)]
+    if not all(map(_repeats_its_total, listed)) or all(len(_listed(node)) < 2 for node in listed):
         return None
     if all(
         max(node.class_shares or (0,)) - min(node.class_shares or (0,)) < ROUNDED_TOLERANCE

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
+from ppdm_models.sklearn_tree import from_sklearn
 from ppdm_models.tree import Tree
+
+__all__ = ["Format", "from_sklearn"]
 
 
 class Format(ABC):
@@ -23,5 +26,9 @@ class Format(ABC):
         """
 
     def write(self, tree: Tree) -> bytes | None:
-        """Return the tree in this format, or None where this format is only read."""
+        """Return the tree in this format, or None where this format is only read.
+
+        Raises:
+            OutputError: the format cannot say something that the tree holds.
+        """
         return None

@@ -196,7 +196,7 @@ def test_background_facts_are_met_and_lower_the_entropy():
     inside = free.population.columns["x2"].codes == 0
     share = free.population.truth[inside, 1].sum() / free.population.counts[inside].sum()
     name = free.population.columns["x2"].categories[0]
-    fact = Statement(says=f"P(c1 | x2 = {name}) = {share!r}")
+    fact = Statement(says=f"P(c1 | x2 = {name}) = {float(share)!r}")
     known = case_of(
         free.tree, free.population, Knowledge(leaf="rates", split="none", facts=(fact,))
     )
