@@ -121,12 +121,9 @@ def _shares_only(tree: Tree) -> Tree | None:
 def _repeated_totals(tree: Tree) -> Tree | None:
     """Statistica: each class repeats the node's total, and only the probabilities differ."""
     listed = [node for node in tree.nodes if _has_counts(node)]
-    if not all(map(_repeats_its_total, listed)) or all(len(_listed(node)) < 2 for node in listed):
-        return None
-    if all(
-        max(node.class_shares or (0,)) - min(node.class_shares or (0,)) < ROUNDED_TOLERANCE
-        for node in listed
-    ):
+    telling = (node.class_shares for node in listed if len(_listed(node)) > 1 and node.class_shares)
+    differ = any(max(shares) - min(shares) > ROUNDED_TOLERANCE for shares in telling)
+    if not differ or not all(map(_repeats_its_total, listed)):
         return None
     totals = [
         replace(node, records=_listed(node)[0], class_counts=None) if _has_counts(node) else node

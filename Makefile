@@ -1,0 +1,95 @@
+# Everything runs in .venv; a second run installs nothing. Choose another Python with: make demo PYTHON=python3.12
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip --quiet --disable-pip-version-check install -c constraints.txt
+PINS   := pyproject.toml constraints.txt
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test check ipopt clean
+
+help:
+	@echo "make demo    audit, repair and report on a tree grown on real data (installs what it needs into $(VENV))"
+	@echo "make test    run all tests"
+	@echo "make check   formatting, lint, types, generated files up to date"
+	@echo "make ipopt   build cyipopt against this machine's IPOPT: the second solver door, optional"
+	@echo "make clean   remove $(VENV) and what was generated"
+	@echo
+	@echo "Afterwards: $(BIN)/treewarden audit MODEL --data TABLE --sensitive COLUMN"
+
+demo: $(VENV)/.demo
+	@$(BIN)/treewarden demo
+
+test: $(VENV)/.dev
+	@$(BIN)/treewarden doctor
+	$(BIN)/python -m pytest -n auto
+
+check: $(VENV)/.dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -c "$(schema_is_current)"
+
+schema_is_current := import sys; from reports.schema import SCHEMA_FILE, json_schema; \
+	sys.exit(SCHEMA_FILE.read_bytes() != json_schema() and f'{SCHEMA_FILE} is out of date: python -m reports.schema')
+
+clean:
+	rm -rf $(VENV) demo-report build *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+
+# Stamps: each is newer than the pins when its packages are installed, so that pip is asked only once.
+
+$(VENV)/.demo: $(VENV)/.made $(PINS)
+	@echo "installing treewarden and what the demo needs (once, about a minute) ..."
+	@$(PIP) -e '.[demo]'
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.made $(PINS)
+	@echo "installing treewarden, the demo and the developer's tools (once, about a minute) ..."
+	@$(PIP) -e '.[demo,dev]'
+	@touch $@ $(VENV)/.demo
+
+ipopt: $(VENV)/.dev $(VENV)/.ipopt
+
+$(VENV)/.ipopt: $(VENV)/.made constraints.txt
+	@$(apt_ipopt)
+	@echo "building cyipopt ..."
+	@$(PIP) cyipopt || { echo "$(ipopt_advice)" >&2; exit 1; }
+	@touch $@
+
+$(VENV)/.made:
+	@$(python_is_new_enough)
+	@$(venv_is_there)
+	@$(PYTHON) -m venv --clear $(VENV)
+	@touch $@
+
+define python_is_new_enough
+command -v $(PYTHON) >/dev/null || { \
+	echo "no $(PYTHON) here: install Python 3.11 or newer, or name one: make PYTHON=python3.12" >&2; exit 1; }; \
+$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	echo "$(PYTHON) is `$(PYTHON) --version`: treewarden needs 3.11 or newer; name one: make PYTHON=python3.12" >&2; \
+	exit 1; }
+endef
+
+# Debian and its kin keep venv in a package of its own. Root may install it; anyone else is told how.
+venv_package := $(notdir $(PYTHON))-venv
+define venv_is_there
+$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+	if [ "`id -u`" = 0 ] && command -v apt-get >/dev/null; then \
+		echo "$(PYTHON) lacks venv: apt-get install $(venv_package)"; \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $(venv_package) >/dev/null; \
+	else \
+		echo "$(PYTHON) lacks venv. On Debian or Ubuntu, this brings it: sudo apt-get install $(venv_package)" >&2; \
+		exit 1; \
+	fi; }
+endef
+
+ipopt_packages := coinor-libipopt-dev liblapack-dev libblas-dev pkg-config gcc $(notdir $(PYTHON))-dev
+ipopt_advice := cyipopt was not built; on Debian or Ubuntu it needs: sudo apt-get install $(ipopt_packages)
+define apt_ipopt
+if ! pkg-config --exists ipopt 2>/dev/null && [ "`id -u`" = 0 ] && command -v apt-get >/dev/null; then \
+	echo "installing IPOPT's headers: apt-get install $(ipopt_packages)"; \
+	apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $(ipopt_packages) >/dev/null; \
+fi
+endef

@@ -1,0 +1,48 @@
+"""Our own JSON: one flat list of nodes, everything a tree can publish, described by treewarden.schema.json."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ppdm_models.errors import OutputError, TreeFormatError
+from ppdm_models.formats import Format
+from ppdm_models.formats._treewarden_bytes import read_document
+from ppdm_models.formats._treewarden_read import tree_of
+from ppdm_models.formats._treewarden_write import written
+from ppdm_models.partition import Problem, problems
+from ppdm_models.support import checked
+from ppdm_models.tree import NoTrueChild, Tree
+
+
+class TreewardenJson(Format):
+    """One object per file; children that overlap or leave gaps are an error."""
+
+    def sniff(self, data: bytes) -> bool:
+        return data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"{" and b'"treewarden-tree"' in data
+
+    def read(self, data: bytes, source: str) -> Tree:
+        tree = checked(tree_of(read_document(data, source), source))
+        found = [problem for problem in problems(tree) if not _is_allowed(problem, tree)]
+        wrong = next((problem for problem in found if problem.kind != "skipped"), None)
+        if wrong is not None:
+            raise TreeFormatError(tree.where(tree.nodes[wrong.node]), wrong.words(tree))
+        if found:
+            note = f"{found[0].describe(tree)} ({len(found)} such nodes)"
+            tree = replace(tree, notes=(*tree.notes, note))
+        return tree
+
+    def write(self, tree: Tree) -> bytes:
+        for problem in problems(tree):
+            if problem.kind != "skipped" and not _is_allowed(problem, tree):
+                raise OutputError(
+                    tree.source, f"{problem.describe(tree)}; only PMML can hold such a tree"
+                )
+        return written(tree)
+
+
+def _is_allowed(problem: Problem, tree: Tree) -> bool:
+    """A record that no child takes is none where the parent then predicts."""
+    return problem.kind == "gap" and tree.no_true_child is NoTrueChild.LAST_PREDICTION
+
+
+FORMAT = TreewardenJson()

@@ -1,0 +1,82 @@
+"""Reads a published tree from a file or from bytes, in whichever format it turns out to be."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path, PurePath
+
+from ppdm_models import formats as formats_package
+from ppdm_models import limits
+from ppdm_models.errors import TreeFormatError
+from ppdm_models.formats import Format
+from ppdm_models.plugins import discover
+from ppdm_models.tree import Tree
+
+
+def formats() -> dict[str, Format]:
+    """Return the formats by name, in name order."""
+    return discover(formats_package, "FORMAT", Format)
+
+
+def read_tree(path: Path) -> Tree:
+    """Read a tree from a file; the tree's ``source`` is the file's name without its folder.
+
+    Raises:
+        TreeFormatError: the file is not there, cannot be read, is too large, or holds no tree that is understood.
+    """
+    try:
+        if path.exists() and not path.is_file():
+            raise TreeFormatError(path.name, "not a file; give the file that holds the tree")
+        size = path.stat().st_size
+        data = path.read_bytes() if size <= limits.BYTES else b""
+    except (OSError, ValueError) as error:
+        problem = error.strerror if isinstance(error, OSError) else str(error)
+        raise TreeFormatError(
+            path.name, f"{problem or error}; give the file that holds the tree"
+        ) from error
+    if size > limits.BYTES:
+        raise TreeFormatError(path.name, _too_large(size))
+    return load_tree(data, path.name)
+
+
+def load_tree(data: bytes, source: str) -> Tree:
+    """Return the tree in the bytes, recognised by content; ``source`` names the file in messages.
+
+    Raises:
+        TreeFormatError: the bytes are no tree of any known format, or one that cannot be understood in full.
+    """
+    source = PurePath(source).name or source
+    if len(data) > limits.BYTES:
+        raise TreeFormatError(source, _too_large(len(data)))
+    known = formats()
+    candidates = {name: plugin for name, plugin in known.items() if plugin.sniff(data)}
+    if not candidates:
+        raise TreeFormatError(source, f"{_likeness(data)}; tried {', '.join(known)}")
+    refused: list[TreeFormatError] = []
+    for name, plugin in candidates.items():
+        try:
+            return replace(plugin.read(data, source), source=source, format=name)
+        except TreeFormatError as error:
+            refused.append(error)
+    if len(refused) == 1:
+        raise refused[0]
+    reasons = "; ".join(
+        f"as {name}: {error}" for name, error in zip(candidates, refused, strict=True)
+    )
+    raise TreeFormatError(source, f"no format fits ({reasons})") from refused[0]
+
+
+def _too_large(size: int) -> str:
+    return f"{size:,} bytes is more than the {limits.BYTES:,} that are read; give the tree alone"
+
+
+def _likeness(data: bytes) -> str:
+    """Say what bytes that no format recognises look like."""
+    start = data[:64].lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n\0")
+    if not start:
+        return "the file is empty"
+    if start.startswith(b"<"):
+        return "XML, but no PMML in it"
+    if start.startswith((b"{", b"[")):
+        return "JSON, but of no tree format that is known"
+    return "not XML, and no other format of a tree that is known"

@@ -1,0 +1,43 @@
+"""Turns a document into bytes: one form per file, named by the file; ``text`` and ``json`` load no plotting library."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+from ppdm_models.errors import OutputError
+from reports.document import Document
+
+
+class Renderer(ABC):
+    """Same document, same bytes: no clock, no environment, nothing computed. ``suffix`` has no dot."""
+
+    media_type: ClassVar[str]
+    suffix: ClassVar[str]
+
+    @abstractmethod
+    def render(self, document: Document) -> bytes:
+        """Return the document in this form."""
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of the renderers there are, in name order, without importing any."""
+    found = (module.name for module in pkgutil.iter_modules(__path__))
+    return tuple(sorted(name for name in found if not name.startswith("_")))
+
+
+def renderer(name: str) -> Renderer:
+    """Import one renderer by name, and no other.
+
+    Raises:
+        OutputError: there is no such renderer.
+        TypeError: the module of that name exports no renderer.
+    """
+    if name not in names():
+        raise OutputError("report", f"no format {name!r}; have {', '.join(names())}")
+    found = getattr(importlib.import_module(f"{__name__}.{name}"), "RENDERER", None)
+    if not isinstance(found, Renderer):
+        raise TypeError(f"{__name__}.{name}: RENDERER is not a Renderer")
+    return found

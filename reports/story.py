@@ -1,0 +1,151 @@
+"""The verdict in words a manager understands: what it says, what it means, what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from audit.evidence import Evidence
+from audit.measures import measures
+from audit.reading import Undetermined
+from policies.decision import Decision
+from policies.repair import Repair
+from policies.verdict import Verdict
+from reports.words import counted, listed, percent
+
+MOST_REASONS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """The opening of a report."""
+
+    headline: str
+    meaning: str
+    next_steps: tuple[str, ...]
+
+
+def headline(decision: Decision) -> str:
+    """Return a verdict in one sentence."""
+    return {
+        Verdict.PASS: "The tree meets the policy.",
+        Verdict.UNDETERMINED: "Not cleared: the audit could not decide.",
+        Verdict.FAIL: "Do not publish this tree as it is.",
+    }[decision.verdict]
+
+
+def audit_story(evidence: Evidence, decision: Decision) -> Story:
+    """Return the opening of an audit's report."""
+    steps = {
+        Verdict.PASS: _after_pass,
+        Verdict.UNDETERMINED: _after_doubt,
+        Verdict.FAIL: _after_fail,
+    }
+    return Story(
+        headline(decision),
+        _meaning(evidence, decision),
+        tuple(steps[decision.verdict](evidence, decision)),
+    )
+
+
+def repair_story(repair: Repair) -> Story:
+    """Return the opening of a repair's report."""
+    evidence, best = repair.audit.evidence, repair.recommended
+    if not repair.is_needed:
+        story = audit_story(evidence, repair.decision)
+        return Story("The tree passes as it is.", story.meaning, story.next_steps)
+    if best is not None and best.audit and best.decision:
+        cost = best.cost
+        kept = f"It keeps {cost.leaves_after} of {cost.leaves_before} leaves"
+        changed = f"{percent(cost.predictions_changed)} of the predictions change"
+        return Story(
+            "A repaired tree meets the policy.",
+            f"The change: {best.proposal.title}. {kept}; {changed}. {_meaning(best.audit.evidence, best.decision)}",
+            (
+                "Publish the repaired file, never the original.",
+                "Look at the cost in the table of attempts: is the tree still useful to those it is for?",
+                "Check that nobody outside knows more than is listed under “Knowledge assumed”.",
+            ),
+        )
+    return Story(
+        "No repair was found: do not publish this tree.",
+        _meaning(evidence, repair.decision),
+        (
+            "Read below what each attempt still lacks.",
+            "Consider training a new tree: larger leaves, fewer tests, or without the columns on the marked paths.",
+            "If a demand is stricter than your case needs, change the policy openly, and audit again.",
+        ),
+    )
+
+
+def _meaning(evidence: Evidence, decision: Decision) -> str:
+    asked = [
+        finding for finding in decision.findings if finding.severity == "error" and finding.measure
+    ]
+    failed = sum(finding.verdict is Verdict.FAIL for finding in asked)
+    open_ = sum(finding.verdict is Verdict.UNDETERMINED for finding in asked)
+    policy, demands = (
+        f"the policy “{decision.pack.title}”",
+        f"{len(asked)} demands",
+    )
+    doubts = [finding.message for finding in decision.findings if not finding.measure]
+    if decision.verdict is Verdict.PASS:
+        weak = sum(f.verdict is not Verdict.PASS for f in decision.findings)
+        warned = (
+            f" {counted(weak, 'warning is', 'warnings are')} not met; see the findings."
+            if weak
+            else ""
+        )
+        return (
+            f"Of {policy}, {'the demand holds' if len(asked) == 1 else f'all {demands} hold'}, even in the worst "
+            f"case that the audit could not exclude, against an adversary who knows what is listed "
+            f"below and no more.{warned}"
+        )
+    if decision.verdict is Verdict.UNDETERMINED:
+        said = f"Nothing was shown to fail, but {open_} of {demands} of {policy} "
+        said += "could not be decided. That is not a pass."
+        return " ".join(doubts) if doubts and not open_ else " ".join([said, *doubts])
+    undecided = f"; {open_} more could not be decided" if open_ else ""
+    target = evidence.tree.target
+    return (
+        f"{failed} of {demands} of {policy} {'is' if failed == 1 else 'are'} not met{undecided}. Whoever reads the "
+        f"tree could learn more about people’s “{target}” than the policy allows."
+    )
+
+
+def _after_pass(evidence: Evidence, decision: Decision) -> Iterator[str]:
+    yield f"Publish exactly this file, {evidence.tree.source}; a changed file needs an audit of its own."
+    yield "Check that nobody outside knows more than is listed under “Knowledge assumed”."
+    yield "Keep this report inside: it describes the table."
+
+
+def _after_doubt(evidence: Evidence, decision: Decision) -> Iterator[str]:
+    yield from _reasons(decision)
+    yield "Do not publish before an audit has passed; “could not decide” is never a pass."
+
+
+def _after_fail(evidence: Evidence, decision: Decision) -> Iterator[str]:
+    yield f"Do not publish {evidence.tree.source}."
+    failed = [f for f in decision.failing if f.verdict is Verdict.FAIL and f.measure]
+    about_leaves = [f.clause for f in failed if measures()[f.measure].about_leaves]
+    others = [f.clause for f in failed if f.clause not in about_leaves]
+    if about_leaves:
+        yield (
+            f"{listed(about_leaves)}: only other leaves mend this, for instance fewer and larger ones. "
+            "Withholding numbers does not."
+        )
+    if others:
+        yield (
+            f"{listed(others)}: merging leaves or publishing fewer numbers may mend this. "
+            "Publishing less lowers what an adversary can be sure of, never what he guesses right."
+        )
+    yield from _reasons(decision)
+    yield "Run “treewarden repair” with the same files: it tries such changes, audits each and says what it costs."
+
+
+def _reasons(decision: Decision) -> Iterator[str]:
+    """Yield what to mend so that the audit can decide, each reason once."""
+    readings = [finding.reading for finding in decision.failing]
+    reasons = [reading.reason for reading in readings if isinstance(reading, Undetermined)]
+    for reason in list(dict.fromkeys(reasons))[:MOST_REASONS]:
+        yield f"Remove what kept the audit from deciding: {reason.rstrip('. ')}."

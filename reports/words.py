@@ -1,0 +1,41 @@
+"""Small wording helpers: counts with thousands marks, plurals, and names that cannot act on a terminal or a page."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+Word = Literal["PASS", "UNDETERMINED", "FAIL"]
+
+
+def count(value: float) -> str:
+    """Return a number of records as people write it: ``6,366``; with a fraction only where weights gave it one."""
+    return f"{int(value):,}" if value == int(value) else f"{value:,.1f}"
+
+
+def counted(value: float, one: str, several: str) -> str:
+    """Return a count with its noun: ``1 leaf``, ``3 leaves``."""
+    return f"{count(value)} {one if value == 1 else several}"
+
+
+def percent(share: float) -> str:
+    """Return a share in per cent with one digit; only the whole is 100, and only nothing is 0."""
+    if share in (0.0, 1.0):
+        return f"{100 * share:.0f} %"
+    return f"{min(max(100 * share, 0.1), 99.9):.1f} %"
+
+
+def listed(parts: list[str]) -> str:
+    """Return parts joined as in a sentence: ``a, b and c``."""
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+
+
+def sentence(text: str) -> str:
+    """Return a text with a capital first letter and one closing stop."""
+    return f"{text[:1].upper()}{text[1:].rstrip('. ')}."
+
+
+def printable(text: str) -> str:
+    r"""Return the text with control and direction-changing characters escaped (``\x1b``), so that no name can act."""
+    return "".join(
+        sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text
+    )

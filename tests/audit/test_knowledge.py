@@ -1,0 +1,155 @@
+"""Knowledge files and statements: what is understood, and what is refused."""
+
+import pytest
+
+from audit.constraints import Case
+from audit.knowledge import Knowledge, LeafLevel, SplitLevel, read_knowledge, resolved
+from audit.statement import Condition, read_claim
+from audit.system import build_system
+from ppdm_models.errors import KnowledgeError
+from ppdm_models.tree import Criterion, Feature, Learner, Node, Tree
+from tests.cases import multiway_case
+
+SAID = b"""
+leaf = "rates"
+split = "gini"
+marginal = true
+min_leaf = 5
+
+[[fact]]
+says = "P(flu | sex = F, age < 30) = 0.2"
+
+[[fact]]
+record = { age = 31, sex = "M" }
+class = "flu"
+"""
+
+
+def test_a_file_says_it_all():
+    knowledge = read_knowledge(SAID, "known.toml")
+    assert (knowledge.leaf, knowledge.split) == (LeafLevel.RATES, SplitLevel.GINI)
+    assert (knowledge.marginal, knowledge.accuracy, knowledge.min_leaf) == (True, False, 5)
+    assert len(knowledge.facts) == 2
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"leaf = ", "known.toml: not TOML"),
+        (b"\xff", "known.toml: not TOML"),
+        (
+            b'leaf = "everything"',
+            "leaf: input should be 'labels', 'rates', 'counts' or 'as-published'",
+        ),
+        (b'knows = "all"', "knows: extra inputs are not permitted; have leaf, split"),
+        (b"min_leaf = 0", "min_leaf: input should be greater than or equal to 1"),
+    ],
+)
+def test_a_file_that_is_not_understood_is_refused(data, message):
+    with pytest.raises(KnowledgeError) as caught:
+        read_knowledge(data, "known.toml")
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("says", "klass", "conditions", "ends"),
+    [
+        ("P(flu) = 0.5", "flu", (), (0.5, 0.5)),
+        (
+            "P(flu | sex = F, age < 30) >= .2",
+            "flu",
+            (("sex", "=", ("F",)), ("age", "<", ("30",))),
+            (0.2, 1),
+        ),
+        ("P(>50K | x in {a, b c}) <= 1e-1", ">50K", (("x", "in", ("a", "b c")),), (0, 0.1)),
+        (
+            'P("a | b" | "hours, weekly" >= 40) = 1',
+            "a | b",
+            (("hours, weekly", ">=", ("40",)),),
+            (1, 1),
+        ),
+        (
+            "P(a b | marital status != never married) = 0",
+            "a b",
+            (("marital status", "!=", ("never married",)),),
+            (0, 0),
+        ),
+    ],
+)
+def test_a_statement_is_taken_apart(says, klass, conditions, ends):
+    claim = read_claim(says.replace(">50K", '">50K"'))
+    assert claim.klass == klass
+    assert claim.conditions == tuple(Condition(*one) for one in conditions)
+    assert (claim.low, claim.high) == ends
+
+
+@pytest.mark.parametrize(
+    ("says", "message"),
+    [
+        ("flu is rare", "not understood"),
+        ("P(flu | sex = F) = often", "'often' is not a number"),
+        ("P(flu) = 1.5", "1.5 is no share"),
+        ("P(flu | sex) = 0.5", "'sex' is no condition"),
+    ],
+)
+def test_a_statement_that_is_not_understood_is_refused(says, message):
+    with pytest.raises(KnowledgeError, match=message):
+        read_claim(says)
+
+
+@pytest.mark.parametrize(
+    ("says", "message"),
+    [
+        ("P(c9 | x0 = north) = 0.5", "no class 'c9'; have c0, c1, c2"),
+        ("P(c1 | y = north) = 0.5", "no quasi-identifier 'y'; have x0, x1, x2"),
+        ("P(c1 | x0 < 3) = 0.5", "'x0' holds categories"),
+        ("P(c1 | x0 = nowhere) = 0.5", "no record of the table meets its conditions"),
+    ],
+)
+def test_a_statement_about_what_is_not_there_is_refused(says, message):
+    knowledge = Knowledge.model_validate({"split": "none", "facts": ({"says": says},)})
+    with pytest.raises(KnowledgeError, match=message):
+        build_system(multiway_case(0, knowledge))
+
+
+def _stump(learner: Learner) -> Tree:
+    return Tree(
+        (Node(0, "0", None),), (Feature("x", numeric=True),), "y", ("a", "b"), learner=learner
+    )
+
+
+def test_the_criterion_comes_from_the_file():
+    knowledge, warnings = resolved(Knowledge(), _stump(Learner(Criterion.GINI)))
+    assert knowledge.split is SplitLevel.GINI
+    assert warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("learner", "message"),
+    [
+        (Learner(), "does not say how its splits were chosen"),
+        (Learner(Criterion.GINI, all_features=False), "random parts"),
+    ],
+)
+def test_split_choices_that_prove_nothing_are_not_used_and_that_is_said(learner, message):
+    knowledge, warnings = resolved(Knowledge(), _stump(learner))
+    assert knowledge.split is SplitLevel.NONE
+    assert message in warnings[0]
+
+
+def test_numbers_that_nobody_has_cannot_be_known():
+    case = multiway_case(0, Knowledge(leaf="counts", split="none"))
+    bare = Tree(
+        tuple(
+            Node(n.index, n.name, n.parent, n.children, n.test, n.score) for n in case.tree.nodes
+        ),
+        case.tree.features,
+        case.tree.target,
+        case.tree.classes,
+    )
+    from_table = build_system(Case(bare, case.population, case.members, case.knowledge))
+    assert not any(
+        row.origin.is_published
+        for row in from_table.rows
+        if row.origin.constraint == "leaf_distribution"
+    )

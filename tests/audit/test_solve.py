@@ -1,0 +1,86 @@
+"""Both doors to IPOPT, and what each of its answers means."""
+
+import os
+
+import numpy as np
+import pytest
+
+from audit.estimate import estimate
+from audit.knowledge import Knowledge
+from audit.solve import STATUS, STATUS_NAMES, Door, Loaded, Status, door, doors
+from audit.system import build_system
+from ppdm_models.errors import SolverError
+from tests.cases import multiway_case
+
+MUST_HAVE_CYIPOPT = os.environ.get("TREEWARDEN_REQUIRE_CYIPOPT") == "1"
+HAS_CYIPOPT = doors()["cyipopt"].probe().works
+
+needs_cyipopt = pytest.mark.skipif(
+    not HAS_CYIPOPT and not MUST_HAVE_CYIPOPT,
+    reason="cyipopt is not installed: the second door is left out",
+)
+
+
+def test_the_first_door_solves_a_small_problem():
+    probe = doors()["casadi"].probe()
+    assert probe.works, probe.reason
+    assert "IPOPT" in probe.version
+
+
+@needs_cyipopt
+def test_the_second_door_solves_a_small_problem():
+    probe = doors()["cyipopt"].probe()
+    assert probe.works, probe.reason
+    assert "IPOPT" in probe.version
+
+
+@needs_cyipopt
+@pytest.mark.parametrize("split", ["gini", "entropy", "gain-ratio"])
+@pytest.mark.parametrize(("seed", "leaf"), [(4, "rates"), (2, "counts"), (6, "rates")])
+def test_both_doors_agree_to_a_millionth(seed, leaf, split):
+    system = build_system(multiway_case(seed, Knowledge(leaf=leaf, split=split), records=30))
+    first, said = estimate(system, "casadi")
+    second, also = estimate(system, "cyipopt")
+    np.testing.assert_allclose(first.values, second.values, atol=1e-6)
+    assert said.entropy == pytest.approx(also.entropy, abs=1e-6)
+
+
+def test_an_unknown_door_is_refused_with_the_ones_there_are():
+    with pytest.raises(SolverError, match="have auto, casadi, cyipopt"):
+        door("knitro")
+
+
+def test_every_name_that_ipopt_gives_has_a_status():
+    assert {STATUS[code] for code in STATUS_NAMES.values()} <= set(Status)
+    assert len(set(STATUS_NAMES.values())) == len(STATUS_NAMES) == len(STATUS)
+
+
+class _Broken(Door):
+    """A door whose answers are useless."""
+
+    def version(self):
+        return "broken"
+
+    def run(self, loaded: Loaded, start, eps, options):
+        answer = doors()["casadi"].run(loaded, start, eps, {**options, "max_iter": 0})
+        return type(answer)(start, answer.row_multipliers, answer.bound_multipliers, self.code, 0)
+
+
+@pytest.mark.parametrize("code", sorted(set(STATUS)))
+def test_no_status_makes_a_point_that_breaks_its_rows_optimal(code, monkeypatch):
+    broken = _Broken()
+    broken.code = code
+    monkeypatch.setattr("audit.estimate.door", lambda name: (name, broken))
+    system = build_system(multiway_case(4, Knowledge(leaf="rates", split="gini"), records=30))
+    posterior, report = estimate(system)
+    assert report.status == "stalled"
+    assert not posterior.is_complete
+
+
+def test_an_unknown_return_code_is_an_error(monkeypatch):
+    broken = _Broken()
+    broken.code = 42
+    monkeypatch.setattr("audit.estimate.door", lambda name: (name, broken))
+    system = build_system(multiway_case(4, Knowledge(leaf="rates", split="gini"), records=30))
+    with pytest.raises(SolverError, match="return code 42 is not known"):
+        estimate(system)

@@ -1,0 +1,151 @@
+"""Documents for the tests: a tree that fails, one nothing is known of, a regression tree, a repair, hostile names."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from audit.evidence import Evidence
+from audit.knowledge import Knowledge
+from audit.measures import measures
+from audit.reading import Undetermined, exactly
+from audit.run import Audit, Level, SolverReport
+from audit.system import Dropped
+from policies.judge import calls, judge
+from policies.repair import repair
+from ppdm_models.predicate import Column, NumericTest
+from ppdm_models.tree import Feature, Node, Task, Tree
+from reports.build import audit_document, repair_document
+from reports.document import Document, Provenance
+from reports.parts import File
+from tests.small_audits import (
+    audit_of,
+    auditor,
+    deep_tree,
+    evidence_of,
+    flat_tree,
+    pack_of,
+    people_of,
+)
+
+NASTY = "<script>alert(1)</script> \"'&, \n\x1b[31m \u202e \x00 {{ 7*7 }} 中文 \ud800"
+FIXED = {"schema", "kind", "verdict", "severity", "risk", "danger", "low", "high", "limit"}
+REASON = "the table has no column 'illness'"
+
+TREE = flat_tree([[14, 6], [4, 0], [2, 1], [9, 9]])
+DEMANDS = (
+    ("k_anonymity", "at_least", 5),
+    ("label_disclosure", "at_most", 0.9),
+    ("disclosure", "at_most", 0.9),
+    ("kl_individual", "at_least", 0.05),
+)
+PROVENANCE = Provenance(
+    version="0.1.0",
+    model=File(name="tree.pmml", sha256="a" * 64),
+    table=File(name="table.csv", sha256="b" * 64),
+    pack=File(name="pack", sha256="c" * 64),
+    created="2024-01-01T00:00:00Z",
+    seconds=1.5,
+)
+
+
+def made(evidence, pack, levels=(), dropped=()):
+    audit = audit_of(evidence, pack, dropped)
+    return audit_document(audit, judge(audit, pack), PROVENANCE, levels)
+
+
+@pytest.fixture(scope="session")
+def document():
+    read = exactly(0.6), exactly(1.0), exactly(0.3)
+    levels = (
+        Level("labels only", *read),
+        Level("+ class counts", Undetermined("it stalled"), exactly(1.0), exactly(0.2)),
+    )
+    dropped = (Dropped("split_choice", "node 'root'", "a tie broken at random", False),)
+    return made(evidence_of(TREE), pack_of(*DEMANDS), levels, dropped)
+
+
+@pytest.fixture(scope="session")
+def passing():
+    return made(evidence_of(TREE), pack_of(("k_anonymity", "at_least", 2)))
+
+
+@pytest.fixture(scope="session")
+def undetermined():
+    people = people_of(TREE)
+    unknown = type(people)(
+        people.qi, people.columns, people.counts, people.leaf, Undetermined(REASON)
+    )
+    evidence = Evidence(
+        TREE, unknown, Knowledge(), Undetermined("it stalled"), Undetermined("it stalled")
+    )
+    return made(evidence, pack_of(*DEMANDS[1:]))
+
+
+@pytest.fixture(scope="session")
+def regression():
+    nodes = (
+        Node(0, "1", None, (1, 2), score=1.5),
+        Node(1, "2", 0, (), NumericTest("age", high=30.0, high_closed=True), 1.0),
+        Node(2, "3", 0, (), NumericTest("age", low=30.0), 2.25),
+    )
+    tree = Tree(nodes, (Feature("age", True),), "cost", task=Task.REGRESSION)
+    reason = Undetermined("the tree predicts a number, not a class")
+    people = people_of(TREE)
+    people = type(people)(
+        ("age",),
+        {"age": Column(numbers=np.array([20.0, 40.0]))},
+        np.array([7.0, 3.0]),
+        np.array([1, 2]),
+        reason,
+    )
+    evidence = Evidence(tree, people, Knowledge(), reason, reason)
+    pack = pack_of(("k_anonymity", "at_least", 5), ("disclosure", "at_most", 0.9))
+    read = {c: measures()[c.measure].read(evidence, dict(c.parameters)) for c in calls(pack)}
+    audit = Audit(evidence, SolverReport("not run", reason=reason.reason), (), read)
+    return audit_document(audit, judge(audit, pack), PROVENANCE)
+
+
+@pytest.fixture(scope="session")
+def repaired():
+    tree = deep_tree([[[14, 6], [2, 3]], [[9, 9], [4, 1]]], ("c0", "c1"))
+    people, pack = people_of(tree), pack_of(("k_anonymity", "at_least", 6))
+    return repair_document(repair(tree, people, auditor(people, pack), pack), PROVENANCE)
+
+
+@pytest.fixture(scope="session")
+def unrepaired():
+    people, pack = people_of(TREE), pack_of(("k_anonymity", "at_least", 5))
+    return repair_document(repair(TREE, people, auditor(people, pack), pack), PROVENANCE)
+
+
+@pytest.fixture(scope="session")
+def nasty(document, repaired):
+    """A document with every free text hostile."""
+    both = document.model_copy(update={"repair": repaired.repair})
+    said = poisoned(both.model_dump(mode="json", by_alias=True))
+    said["provenance"]["model"]["name"] = NASTY.replace("/", "")
+    for name in ("table", "pack"):
+        said["provenance"][name]["name"] = name
+    return Document.model_validate(said)
+
+
+def poisoned(part, key=""):
+    if isinstance(part, dict):
+        if key in ("parameters",):
+            return part
+        return {
+            name if key != "readings" else f"{number} {NASTY}": poisoned(inner, name)
+            for number, (name, inner) in enumerate(part.items())
+        }
+    if isinstance(part, list):
+        return [poisoned(inner, key) for inner in part]
+    return NASTY if part and isinstance(part, str) and key not in FIXED else part
+
+
+ALL = ("document", "passing", "undetermined", "regression", "repaired", "unrepaired", "nasty")
+
+
+@pytest.fixture(params=ALL)
+def any_document(request):
+    return request.getfixturevalue(request.param)

@@ -1,0 +1,131 @@
+"""The page: self-contained, safe against hostile names, plain about what is not known."""
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from reports.renderers import renderer
+
+VOID = {"meta", "path", "rect", "use", "circle", "br"}
+
+
+def page(document):
+    return renderer("html").render(document).decode("utf-8")
+
+
+class Reader(HTMLParser):
+    """Collects tags, ids, headings and the text of a page, and checks that tags close."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.ids, self.text, self.open, self.attributes = [], [], "", [], []
+        self.feed(text)
+        assert not self.open
+
+    def handle_starttag(self, tag, attrs):
+        self.handle_startendtag(tag, attrs)
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+        self.ids += [value for name, value in attrs if name == "id"]
+
+    def handle_endtag(self, tag):
+        if tag not in VOID:
+            assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def test_the_page_is_well_formed_and_no_id_is_used_twice(any_document):
+    read = Reader(page(any_document))
+    assert len(read.ids) == len(set(read.ids))
+    wanted = [value[1:] for name, value in read.attributes if name.endswith("href")]
+    assert set(wanted) <= set(read.ids)
+
+
+def test_nothing_is_loaded_from_anywhere(any_document):
+    found = page(any_document)
+    assert "http" not in found
+    assert not re.search(r"""(?:src|href|action|srcset|data)\s*=\s*["'](?!#)""", found)
+    assert not re.search(r"url\((?!#)|@import", found)
+    assert "script" not in Reader(found).tags
+
+
+def test_hostile_names_are_shown_and_do_nothing(nasty):
+    found = page(nasty)
+    assert "<script" not in found
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in found
+    assert "{{ 7*7 }}" in found
+    assert not set("\x1b\x00\u202e") & set(found)
+    assert not [name for name, _ in Reader(found).attributes if name.startswith("on")]
+
+
+def test_the_verdict_comes_first(any_document):
+    found = page(any_document)
+    assert f"<title>{any_document.verdict}: " in found
+    assert found.index('<p class="word">') < found.index("<h2")
+
+
+def test_headings_do_not_skip_a_level(any_document):
+    levels = [int(tag[1]) for tag in Reader(page(any_document)).tags if re.fullmatch("h[1-6]", tag)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after - before <= 1 for before, after in zip(levels, levels[1:], strict=False))
+
+
+def test_every_table_has_a_caption(any_document):
+    tags = Reader(page(any_document)).tags
+    assert tags.count("table") == tags.count("caption")
+
+
+def test_findings_name_path_leaf_line_value_and_limit(document):
+    row = re.search(r"<tr><td class=\"path\">place = p2.*?</tr>", page(document)).group()
+    assert re.sub(r"<[^>]+>", "|", row).split("|")[2::2][:5] == [
+        "place = p2",
+        "leaf 3",
+        "12",
+        "3 records",
+        "at least 5 records",
+    ]
+
+
+@pytest.mark.parametrize("reason", ["has no column", "it stalled"])
+def test_what_could_not_be_told_is_said_with_its_reason(undetermined, reason):
+    found = Reader(page(undetermined)).text
+    assert "UNDETERMINED" in found
+    assert reason in found
+
+
+def test_an_unknown_lesson_shows_no_number(undetermined):
+    unknown = [lesson for lesson in undetermined.lessons if not lesson.is_known]
+    assert len(unknown) == 3
+    assert {lesson.figure for lesson in unknown} == {"Not known"}
+
+
+def test_no_plot_stands_for_what_is_not_known(undetermined, document):
+    assert "certainty-title" in page(document)
+    assert "certainty-title" not in page(undetermined)
+    assert "Could not tell: it stalled" in page(undetermined)
+
+
+def test_a_policy_without_demands_is_said_to_demand_nothing(document):
+    empty = document.model_copy(update={"findings": (), "readings": {}})
+    assert "The policy demands nothing." in page(empty)
+    assert "Nothing was measured." in page(empty)
+
+
+def test_a_document_without_a_tree_is_rendered(document):
+    assert 'id="tree-wide-title"' not in page(document.model_copy(update={"tree": ()}))
+
+
+def test_a_repair_shows_both_trees_and_every_attempt(repaired):
+    found = Reader(page(repaired)).text
+    assert "Before: as given" in found
+    assert "After: recommended" in found
+    assert all(attempt.title in found for attempt in repaired.repair.attempts)
+    assert repaired.verdict == "PASS"

@@ -1,0 +1,109 @@
+"""A small published tree and its table, as a user has them: files, and policies that they pass or fail."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from treewarden.cli import cli
+
+PMML = """<?xml version="1.0" encoding="UTF-8"?>
+<PMML xmlns="http://www.dmg.org/PMML-4_4" version="4.4">
+  <Header/>
+  <DataDictionary>
+    <DataField name="age" optype="continuous" dataType="double"/>
+    <DataField name="sex" optype="categorical" dataType="string"><Value value="F"/><Value value="M"/></DataField>
+    <DataField name="flu" optype="categorical" dataType="string"><Value value="no"/><Value value="yes"/></DataField>
+  </DataDictionary>
+  <TreeModel functionName="classification" splitCharacteristic="binarySplit">
+    <MiningSchema>
+      <MiningField name="age"/>
+      <MiningField name="sex"/>
+      <MiningField name="flu" usageType="target"/>
+    </MiningSchema>
+    <Node id="0" score="no" recordCount="40">
+      <True/>
+      <ScoreDistribution value="no" recordCount="21"/>
+      <ScoreDistribution value="yes" recordCount="19"/>
+      <Node id="1" score="no" recordCount="20">
+        <SimplePredicate field="age" operator="lessThan" value="40"/>
+        <ScoreDistribution value="no" recordCount="12"/>
+        <ScoreDistribution value="yes" recordCount="8"/>
+      </Node>
+      <Node id="2" score="yes" recordCount="20">
+        <SimplePredicate field="age" operator="greaterOrEqual" value="40"/>
+        <ScoreDistribution value="no" recordCount="9"/>
+        <ScoreDistribution value="yes" recordCount="11"/>
+        <Node id="3" score="yes" recordCount="12">
+          <SimplePredicate field="sex" operator="equal" value="F"/>
+          <ScoreDistribution value="no" recordCount="3"/>
+          <ScoreDistribution value="yes" recordCount="9"/>
+        </Node>
+        <Node id="4" score="no" recordCount="8">
+          <SimplePredicate field="sex" operator="equal" value="M"/>
+          <ScoreDistribution value="no" recordCount="6"/>
+          <ScoreDistribution value="yes" recordCount="2"/>
+        </Node>
+      </Node>
+    </Node>
+  </TreeModel>
+</PMML>
+"""
+GROUPS = (
+    (30, "F", "no", 7),
+    (30, "F", "yes", 3),
+    (35, "M", "no", 5),
+    (35, "M", "yes", 5),
+    (50, "F", "no", 3),
+    (50, "F", "yes", 9),
+    (60, "M", "no", 6),
+    (60, "M", "yes", 2),
+)
+CLAUSE = """name = "{name}"
+version = "1"
+title = "{name}"
+
+[[clause]]
+id = "the-one"
+measure = "{measure}"
+rule = "{rule}"
+limit = {limit}
+"""
+POLICIES = {
+    "lenient": ("k_anonymity", "at_least", 5),
+    "harsh": ("k_anonymity", "at_least", 10),
+    "hopeless": ("k_anonymity", "at_least", 1000),
+    "truth": ("disclosure", "at_most", 0.99),
+}
+
+
+@dataclass(frozen=True)
+class Files:
+    """The files of one test, and a way to run the command on them."""
+
+    folder: Path
+    model: Path
+    table: Path
+
+    def policy(self, name):
+        return str(self.folder / f"{name}.toml")
+
+    def run(self, command, *arguments, sensitive=True):
+        told = ["--sensitive", "flu"] if sensitive else []
+        asked = [command, self.model, "--data", self.table, *told, *arguments]
+        return CliRunner().invoke(cli, [str(word) for word in asked])
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Write the model, the table and the policies; nothing else is in the folder."""
+    rows = [f"{age},{sex},{flu}" for age, sex, flu, times in GROUPS for _ in range(times)]
+    (tmp_path / "flu.pmml").write_text(PMML, encoding="utf-8")
+    (tmp_path / "people.csv").write_text("\n".join(["age,sex,flu", *rows, ""]), encoding="utf-8")
+    for name, (measure, rule, limit) in POLICIES.items():
+        text = CLAUSE.format(name=name, measure=measure, rule=rule, limit=limit)
+        (tmp_path / f"{name}.toml").write_text(text, encoding="utf-8")
+    return Files(tmp_path, tmp_path / "flu.pmml", tmp_path / "people.csv")

@@ -1,0 +1,204 @@
+"""``treewarden audit``: verdicts as exit codes, reports where they were asked for, and nothing half-written."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from pathlib import Path
+
+import pyarrow.parquet
+import pytest
+from click.testing import CliRunner
+
+from audit.solve import doors
+from treewarden.cli import cli
+
+TAKES_NO_FILES = Path("/proc/self")
+
+
+def test_a_tree_that_meets_the_policy_exits_with_0(files):
+    outcome = files.run("audit", "--policy", files.policy("lenient"))
+    assert (outcome.exit_code, outcome.stdout[:5], outcome.stderr) == (0, "PASS:", "")
+
+
+def test_a_tree_that_breaks_the_policy_exits_with_1(files):
+    outcome = files.run("audit", "--policy", files.policy("harsh"))
+    assert (outcome.exit_code, outcome.stdout[:5]) == (1, "FAIL:")
+
+
+def test_what_cannot_be_told_without_the_sensitive_column_exits_with_3(files):
+    outcome = files.run("audit", "--policy", files.policy("truth"), sensitive=False)
+    assert outcome.exit_code == 3
+    assert "could not tell" in outcome.stdout
+
+
+def test_the_leaves_are_judged_without_the_sensitive_column(files):
+    assert files.run("audit", "--policy", files.policy("lenient"), sensitive=False).exit_code == 0
+
+
+def test_the_standard_pack_is_the_default(files):
+    outcome = files.run("audit", "--format", "json")
+    assert json.loads(outcome.stdout)["policy"]["name"] == "standard"
+
+
+@pytest.mark.parametrize("form", ["text", "json", "html"])
+def test_one_report_goes_to_stdout_whatever_its_format(files, form):
+    outcome = files.run("audit", "--policy", files.policy("lenient"), "--format", form)
+    assert outcome.exit_code == 0
+    assert "PASS" in outcome.stdout
+
+
+def test_several_reports_go_into_a_folder(files):
+    out = files.folder / "out"
+    out.mkdir()
+    outcome = files.run("audit", "--format", "json", "--format", "html", "--out", out)
+    assert outcome.exit_code == 1
+    assert sorted(os.listdir(out)) == ["audit.html", "audit.json"]
+    assert json.loads((out / "audit.json").read_bytes())["verdict"] == "FAIL"
+
+
+def test_several_reports_without_a_folder_are_wrong_usage(files):
+    assert files.run("audit", "--format", "json", "--format", "html").exit_code == 2
+
+
+def test_the_reading_of_the_model_is_in_the_report(files):
+    said = json.loads(files.run("audit", "--format", "json").stdout)
+    assert said["readings"]["k_anonymity"]["low"] == 8
+    assert said["population"] | {"records": 40, "profiles": 4, "classes": 2} == said["population"]
+    assert (said["model"]["file"], said["model"]["leaves"]) == ("flu.pmml", 3)
+    assert said["solver"]["max_violation"] <= 1e-6
+
+
+def test_the_same_input_gives_the_same_document_but_for_time(files):
+    def document():
+        said = json.loads(files.run("audit", "--format", "json").stdout)
+        del said["provenance"], said["solver"]["seconds"], said["solver"]["rows_text"]
+        return said
+
+    assert document() == document()
+
+
+def test_the_posterior_is_a_table_of_profiles_and_classes(files):
+    target = files.folder / "posterior.csv"
+    files.run("audit", "--posterior", target, "--split", "none")
+    with target.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 4 * 2
+    young = [row for row in rows if row["age"] == "30" and row["class"] == "yes"]
+    assert float(young[0]["probability"]) == pytest.approx(8 / 20)
+    assert (young[0]["sex"], young[0]["records"], young[0]["decided"]) == ("F", "10", "true")
+
+
+def test_the_posterior_is_the_same_in_parquet(files):
+    for name in ("posterior.csv", "posterior.parquet"):
+        files.run("audit", "--posterior", files.folder / name)
+    table = pyarrow.parquet.read_table(files.folder / "posterior.parquet")
+    with (files.folder / "posterior.csv").open(encoding="utf-8", newline="") as file:
+        from_csv = [float(row["probability"]) for row in csv.DictReader(file)]
+    assert table["probability"].to_pylist() == from_csv
+
+
+def test_withheld_levels_of_knowledge_are_taken_from_the_options(files):
+    asked = ["--leaf", "labels", "--split", "none", "--marginal", "--accuracy", "--format", "json"]
+    said = json.loads(files.run("audit", *asked).stdout)["knowledge"]
+    assert (said["leaf"], said["split"]) == ("labels", "none")
+    assert said["marginal"] is True
+    assert said["accuracy"] is True
+
+
+def test_a_knowledge_file_may_state_facts(files):
+    knowledge = files.folder / "known.toml"
+    knowledge.write_text('[[fact]]\nsays = "P(yes | sex = F, age < 40) = 0.3"\n', encoding="utf-8")
+    said = json.loads(files.run("audit", "--knowledge", knowledge, "--format", "json").stdout)
+    assert said["knowledge"]["facts"]
+
+
+def test_quasi_identifiers_come_as_a_list_or_one_by_one(files):
+    as_list = files.run("audit", "--qi", "age,sex", "--format", "json").stdout
+    one_by_one = files.run("audit", "--qi", "age", "--qi", "sex", "--format", "json").stdout
+    names = [json.loads(said)["population"]["quasi_identifiers"] for said in (as_list, one_by_one)]
+    assert names == [["age", "sex"], ["age", "sex"]]
+
+
+@pytest.mark.parametrize("door", ["auto", "casadi"])
+def test_the_solver_can_be_chosen(files, door):
+    assert files.run("audit", "--solver", door).exit_code == 1
+
+
+def test_the_second_door_gives_the_same_verdict(files):
+    if not doors()["cyipopt"].probe().works:
+        pytest.skip("cyipopt is not installed: make ipopt")
+    assert files.run("audit", "--solver", "cyipopt").exit_code == 1
+
+
+def test_a_knowledge_file_and_levels_at_once_are_wrong_usage(files):
+    knowledge = files.folder / "known.toml"
+    knowledge.write_text('leaf = "labels"\n', encoding="utf-8")
+    outcome = files.run("audit", "--knowledge", knowledge, "--marginal")
+    assert outcome.exit_code == 2
+    assert "leave out --marginal" in outcome.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--out", "nowhere"], "no such folder"),
+        (["--out", "flu.pmml"], "not a folder"),
+        (["--posterior", "nowhere/p.csv"], "no such folder"),
+        (["--posterior", "p.xlsx"], ".csv or .parquet"),
+        (["--policy", "nope"], "have baseline, standard, strict"),
+        (["--qi", "age,sex,height"], "no column 'height'"),
+        (["--weights", "height"], "no column 'height'"),
+        (["--knowledge", "nowhere.toml"], "nowhere.toml: No such file"),
+        (["--sensitive", "cough"], "not the tree's target"),
+        (["--sensitive", "sex"], "column 'sex'"),
+        (["--data", "nowhere.csv"], "nowhere.csv: No such file"),
+        (["--data", "flu.pmml"], "flu.pmml"),
+    ],
+)
+def test_what_cannot_be_audited_is_said_and_nothing_is_written(
+    files, monkeypatch, arguments, message
+):
+    monkeypatch.chdir(files.folder)
+    before = sorted(os.listdir())
+    outcome = files.run("audit", *arguments)
+    assert outcome.exit_code == 4
+    assert outcome.stderr.startswith("no audit was performed: ")
+    assert message in outcome.stderr
+    assert (outcome.stdout, sorted(os.listdir())) == ("", before)
+
+
+@pytest.mark.skipif(not TAKES_NO_FILES.is_dir(), reason="no /proc on this system")
+def test_a_folder_that_takes_no_files_is_refused_before_any_work(files):
+    files.model.write_text("not a model", encoding="utf-8")
+    outcome = files.run("audit", "--out", TAKES_NO_FILES)
+    assert outcome.exit_code == 4
+    assert "cannot be written into" in outcome.stderr
+
+
+@pytest.mark.parametrize("content", ["", "not XML", "<html/>", "<PMML version='4.4'/>", '{"a": 1}'])
+def test_a_file_without_a_tree_is_no_audit(files, content):
+    files.model.write_text(content, encoding="utf-8")
+    outcome = files.run("audit")
+    assert outcome.exit_code == 4
+    assert outcome.stderr.startswith("no audit was performed: flu.pmml")
+
+
+def test_a_table_of_other_data_is_no_audit(files):
+    lines = files.table.read_text(encoding="utf-8").splitlines()
+    files.table.write_text("\n".join(lines[:-3]) + "\n", encoding="utf-8")
+    outcome = files.run("audit")
+    assert outcome.exit_code == 4
+    assert "node '4'" in outcome.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments", [["audit"], ["audit", "x.pmml"], ["nope"], ["audit", "--nope"]]
+)
+def test_a_command_line_that_is_not_understood_exits_with_2(arguments):
+    assert CliRunner().invoke(cli, arguments).exit_code == 2
+
+
+def test_quiet_says_nothing_on_stderr(files):
+    assert files.run("audit", "-q").stderr == ""

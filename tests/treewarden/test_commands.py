@@ -1,0 +1,103 @@
+"""``inspect``, ``list``, ``doctor`` and the command itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+import treewarden
+from treewarden.cli import COMMANDS, cli
+from treewarden.exits import MEANINGS
+
+HEAVY = ("casadi", "pyomo", "matplotlib", "scipy", "pyarrow", "sklearn", "statsmodels")
+
+
+def run(*arguments):
+    return CliRunner().invoke(cli, [str(word) for word in arguments])
+
+
+def test_inspect_says_what_each_file_publishes(files):
+    outcome = run("inspect", files.model, "--format", "jsonl")
+    said = json.loads(outcome.stdout)
+    assert outcome.exit_code == 0
+    assert said.keys() >= {"file", "format", "trees", "nodes", "leaves", "classes", "support"}
+    assert (said["file"], said["format"], said["nodes"], said["leaves"]) == (
+        str(files.model),
+        "pmml",
+        5,
+        3,
+    )
+
+
+def test_a_bad_file_does_not_stop_the_others(files):
+    bad = files.folder / "bad.pmml"
+    bad.write_text("<PMML", encoding="utf-8")
+    outcome = run("inspect", bad, files.folder / "nowhere", files.model, "--format", "jsonl")
+    said = [json.loads(line) for line in outcome.stdout.splitlines()]
+    assert outcome.exit_code == 4
+    assert [set(line) == {"file", "error"} for line in said] == [True, True, False]
+
+
+def test_inspect_escapes_what_a_file_is_called(files):
+    odd = files.folder / "a\x1b[31m\nb.pmml"
+    odd.write_bytes(files.model.read_bytes())
+    outcome = run("inspect", odd)
+    assert outcome.exit_code == 0
+    assert "a\\x1b[31m\\nb.pmml" in outcome.stdout
+
+
+def test_list_names_every_kind():
+    outcome = run("list")
+    assert outcome.exit_code == 0
+    for found in ("pmml", "leaf_rate", "k_anonymity", "at_least", "prune_apt", "html", "strict"):
+        assert f"  {found}" in outcome.stdout
+
+
+def test_list_of_one_kind_has_nothing_else():
+    assert run("list", "packs").stdout.startswith("packs\n  baseline ")
+
+
+def test_list_of_an_unknown_kind_is_wrong_usage():
+    assert run("list", "cats").exit_code == 2
+
+
+def test_doctor_finds_the_default_door_at_work():
+    outcome = run("doctor")
+    assert outcome.exit_code == 0
+    assert "solver door casadi" in outcome.stdout
+    assert f"treewarden {treewarden.__version__}" in outcome.stdout
+
+
+def test_the_second_door_works_or_says_why_it_is_left_out():
+    line = next(line for line in run("doctor").stdout.splitlines() if "cyipopt" in line)
+    if "left out" in line and not os.environ.get("TREEWARDEN_REQUIRE_CYIPOPT"):
+        pytest.skip(line)
+    assert "works" in line
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_each_command_explains_itself_and_the_exit_codes(name):
+    outcome = run(name, "--help")
+    assert outcome.exit_code == 0
+    assert all(f"{code}  {meaning[:4]}" in outcome.stdout for code, meaning in MEANINGS.items())
+
+
+def test_start_up_loads_nothing_heavy():
+    code = f"import sys, treewarden.cli; print([name for name in {HEAVY} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_the_package_runs_as_a_module():
+    done = subprocess.run(
+        [sys.executable, "-m", "treewarden", "--version"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert treewarden.__version__ in done.stdout

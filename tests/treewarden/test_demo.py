@@ -1,0 +1,51 @@
+"""The demonstration: it runs to its end, and its numbers are those of its reports."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from click.testing import CliRunner
+
+from treewarden.cli import cli
+
+pytest.importorskip("sklearn", reason="the demo extra is not installed")
+pytest.importorskip("statsmodels", reason="the demo extra is not installed")
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("demo") / "out"
+    return folder, CliRunner().invoke(cli, ["demo", "--out", str(folder)])
+
+
+def test_the_story_runs_to_its_end(demo):
+    folder, outcome = demo
+    assert outcome.exit_code == 0
+    assert outcome.stdout.endswith(f"{folder / 'audit.html'}\n         {folder / 'repair.html'}\n")
+
+
+def test_it_leaves_the_table_the_trees_and_two_reports(demo):
+    folder, _ = demo
+    left = ["audit.html", "repair.html", "survey.csv", "tree-repaired.pmml", "tree.pmml"]
+    assert sorted(os.listdir(folder)) == left
+
+
+def test_the_tree_fails_and_its_repair_passes(demo):
+    _, outcome = demo
+    assert "verdict" in outcome.stdout
+    line = next(line for line in outcome.stdout.splitlines() if line.startswith("verdict"))
+    assert line.split() == ["verdict", "FAIL", "PASS"]
+
+
+@pytest.mark.parametrize(("model", "code"), [("tree.pmml", 1), ("tree-repaired.pmml", 0)])
+def test_the_audit_command_says_the_same_of_its_files(demo, model, code):
+    folder, _ = demo
+    files = [str(folder / model), "--data", str(folder / "survey.csv"), "--sensitive", "affair"]
+    assert CliRunner().invoke(cli, ["audit", *files, "--policy", "strict"]).exit_code == code
+
+
+def test_a_folder_in_a_folder_that_is_not_there_is_refused(tmp_path):
+    outcome = CliRunner().invoke(cli, ["demo", "--out", str(tmp_path / "a" / "b")])
+    assert outcome.exit_code == 4
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,62 @@
+"""The boundary of the command line: every error becomes one line and an exit code."""
+
+from __future__ import annotations
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from ppdm_models.errors import TableError
+from treewarden.exits import INTERRUPTED, MEANINGS, NO_AUDIT, PIPE_CLOSED, boundary
+
+
+def outcome_of(error):
+    @click.command()
+    def command() -> None:
+        with boundary():
+            raise error
+
+    return CliRunner().invoke(command)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        TableError("people.csv", "no column 'flu'"),
+        MemoryError(),
+        FileNotFoundError(2, "No such file or directory", "people.csv"),
+        RecursionError("too deep"),
+        ZeroDivisionError("division by zero"),
+        ModuleNotFoundError("No module named 'sklearn'", name="sklearn"),
+    ],
+)
+def test_an_error_is_one_line_on_stderr_and_no_verdict(error):
+    outcome = outcome_of(error)
+    assert outcome.exit_code == NO_AUDIT
+    assert outcome.stdout == ""
+    assert outcome.stderr.startswith("no audit was performed: ")
+    assert outcome.stderr.count("\n") == 1
+
+
+def test_the_message_of_an_error_is_passed_on():
+    assert (
+        "people.csv: no column 'flu'"
+        in outcome_of(TableError("people.csv", "no column 'flu'")).stderr
+    )
+
+
+@pytest.mark.parametrize(
+    ("error", "code"), [(KeyboardInterrupt(), INTERRUPTED), (BrokenPipeError(), PIPE_CLOSED)]
+)
+def test_being_stopped_from_outside_is_quiet(error, code):
+    outcome = outcome_of(error)
+    assert (outcome.exit_code, outcome.output) == (code, "")
+
+
+def test_a_name_in_a_message_cannot_act_on_the_terminal():
+    said = outcome_of(TableError("a\x1b[31mb\nc.csv", "no column 'd\u202e'")).stderr
+    assert said == "no audit was performed: a\\x1b[31mb\\nc.csv: no column 'd\\u202e'\n"
+
+
+def test_no_other_code_than_0_is_a_pass():
+    assert [code for code, meaning in MEANINGS.items() if meaning.startswith("pass")] == [0]

@@ -1,0 +1,108 @@
+"""``treewarden repair``: the repaired file, its proof, and what is left alone."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+
+import pytest
+
+from policies.pack import load_pack
+from ppdm_models.load import read_tree
+from treewarden.provenance import Clock
+from treewarden.subject import Request
+
+
+def test_what_it_writes_passes_the_audit_that_the_original_fails(files):
+    target = files.folder / "fixed.pmml"
+    harsh = ["--policy", files.policy("harsh")]
+    assert files.run("audit", *harsh).exit_code == 1
+    outcome = files.run("repair", *harsh, "-o", target)
+    assert outcome.exit_code == 0
+    assert f"written: {target}" in outcome.stderr
+    files.model.write_bytes(target.read_bytes())
+    assert files.run("audit", *harsh).exit_code == 0
+
+
+def test_the_repaired_file_is_in_the_format_of_the_original(files):
+    target = files.folder / "fixed.pmml"
+    files.run("repair", "--policy", files.policy("harsh"), "-o", target)
+    assert (read_tree(target).format, len(read_tree(target).leaves)) == ("pmml", 2)
+
+
+def test_the_original_is_not_changed(files):
+    before = files.model.read_bytes()
+    files.run("repair", "--policy", files.policy("harsh"), "-o", files.folder / "fixed.pmml")
+    assert files.model.read_bytes() == before
+
+
+def test_a_tree_that_passes_is_not_written_again(files):
+    target = files.folder / "fixed.pmml"
+    outcome = files.run("repair", "--policy", files.policy("lenient"), "-o", target)
+    assert outcome.exit_code == 0
+    assert not target.exists()
+
+
+def test_nothing_is_written_where_nothing_passes(files):
+    target = files.folder / "fixed.pmml"
+    outcome = files.run("repair", "--policy", files.policy("hopeless"), "-o", target)
+    assert outcome.exit_code == 1
+    assert not target.exists()
+    assert "is not written" in outcome.stderr
+
+
+def test_the_reports_compare_before_and_after(files):
+    out = files.folder / "out"
+    out.mkdir()
+    target = files.folder / "fixed.pmml"
+    asked = ["--policy", files.policy("harsh"), "-o", target, "--report", out]
+    outcome = files.run("repair", *asked, "--format", "json", "--format", "html")
+    said = json.loads((out / "repair.json").read_bytes())
+    assert outcome.exit_code == 0
+    assert sorted(os.listdir(out)) == ["repair.html", "repair.json"]
+    assert (said["repair"]["before"]["verdict"], said["verdict"]) == ("FAIL", "PASS")
+    assert (said["repair"]["before"]["leaves"], said["repair"]["after"]["leaves"]) == (3, 2)
+
+
+@pytest.mark.parametrize(
+    ("output", "message"),
+    [
+        ("flu.pmml", "is an input"),
+        ("./sub/../flu.pmml", "is an input"),
+        ("people.csv", "is an input"),
+        ("harsh.toml", "is an input"),
+        ("there.pmml", "is there already"),
+        ("nowhere/fixed.pmml", "no such folder"),
+        ("sub", "is a folder"),
+    ],
+)
+def test_an_output_that_cannot_be_is_refused_before_any_work(files, monkeypatch, output, message):
+    monkeypatch.chdir(files.folder)
+    (files.folder / "sub").mkdir()
+    (files.folder / "there.pmml").write_bytes(b"kept")
+    model = files.model.read_bytes()
+    outcome = files.run("repair", "--policy", "harsh.toml", "-o", output)
+    assert outcome.exit_code == 4
+    assert message in outcome.stderr
+    assert (files.model.read_bytes(), (files.folder / "there.pmml").read_bytes()) == (
+        model,
+        b"kept",
+    )
+
+
+def test_force_replaces_the_output(files):
+    target = files.folder / "there.pmml"
+    target.write_bytes(b"old")
+    files.run("repair", "--policy", files.policy("harsh"), "-o", target, "--force")
+    assert read_tree(target).format == "pmml"
+
+
+def test_provenance_names_files_without_folders_and_by_digest(files):
+    said = Clock().provenance(Request(files.model, files.table), load_pack("strict"))
+    assert (said.model.name, said.table.name, said.pack.name) == (
+        "flu.pmml",
+        "people.csv",
+        "strict",
+    )
+    assert said.model.sha256 == hashlib.sha256(files.model.read_bytes()).hexdigest()

@@ -1,0 +1,71 @@
+"""The command ``treewarden``: finds the sub-command, and loads only what that one needs."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from io import TextIOWrapper
+
+import click
+
+import treewarden
+from treewarden.exits import MEANINGS, PIPE_CLOSED, boundary
+
+COMMANDS = {
+    "audit": "Judge what a published tree gives away, and report it.",
+    "repair": "Change a tree that fails, audit it again, say what it costs.",
+    "inspect": "Say what files publish; no table needed.",
+    "demo": "Go the whole way on real data.",
+    "doctor": "Solve a small problem through each solver door.",
+    "list": "List formats, constraints, measures, rules, remedies, ...",
+}
+EPILOG = "\b\nExit codes:\n" + "\n".join(
+    f"  {code}  {meaning}" for code, meaning in MEANINGS.items()
+)
+
+
+class Commands(click.Group):
+    """Loads a command's module when that command runs: start-up stays fast, heavy packages stay unread."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"treewarden.commands.{cmd_name}")
+        command: click.Command = module.COMMAND
+        command.epilog = command.epilog or EPILOG
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def invoke(self, ctx: click.Context) -> object:
+        with boundary():
+            return super().invoke(ctx)
+
+
+@click.group(cls=Commands, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(treewarden.__version__, prog_name="treewarden")
+def cli() -> None:
+    """Privacy audits of decision trees that are about to be published."""
+
+
+def main() -> None:
+    """Run the command line of this process."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(
+                errors="backslashreplace"
+            )  # a terminal without ≤ is no reason to stop
+    try:
+        cli()
+    except SystemExit as stop:
+        if (
+            stop.code == PIPE_CLOSED
+        ):  # the interpreter's own flush at exit must not complain about it
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise

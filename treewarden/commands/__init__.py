@@ -1,0 +1,1 @@
+"""The sub-commands of ``treewarden``: one file each, exporting COMMAND."""

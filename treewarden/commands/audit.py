@@ -1,0 +1,82 @@
+"""``treewarden audit``: what does a published tree give away?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from audit.reading import Undetermined
+from audit.run import Audit, ablation
+from policies.judge import judge
+from reports.build import audit_document
+from treewarden.exits import EXITS
+from treewarden.options import FILE, request_of, request_options
+from treewarden.outputs import check_file, check_no_input, write_files
+from treewarden.posterior_file import check_suffix, posterior_file
+from treewarden.progress import Progress
+from treewarden.provenance import Clock
+from treewarden.reporting import report_options, reporting
+from treewarden.subject import read_subject
+
+
+@click.command("audit")
+@request_options
+@report_options("--out")
+@click.option(
+    "--posterior",
+    "posterior_path",
+    type=FILE,
+    help="Also write the estimate: CSV or Parquet by suffix, one row per profile and class.",
+)
+@click.pass_context
+def audit_command(
+    context: click.Context,
+    /,
+    formats: tuple[str, ...],
+    folder: Path | None,
+    posterior_path: Path | None,
+    quiet: bool,
+    **_: Any,  # noqa: ANN401  # the shared options; request_of reads them from the context
+) -> None:
+    """Audit a tree that is about to be published.
+
+    MODEL is the file as it would be published, --data the table that it was trained on.
+    """
+    clock, progress, request = Clock(), Progress(quiet), request_of(context)
+    report = reporting("audit", formats, folder)
+    if posterior_path is not None:
+        check_suffix(posterior_path)
+        check_file(posterior_path)
+    wanted = (*report.paths, *([posterior_path] if posterior_path else []))
+    check_no_input(wanted, (request.model, request.data, request.knowledge, Path(request.policy)))
+
+    subject = read_subject(request, progress)
+    with progress.step("auditing"):
+        audit = subject.audit(subject.tree)
+        decision = judge(audit, subject.pack)
+    with progress.step("reporting"):
+        levels = (
+            ablation(subject.tree, subject.population, subject.knowledge, subject.options)
+            if report.draws
+            else ()
+        )
+        document = audit_document(audit, decision, clock.provenance(request, subject.pack), levels)
+        files = report.files(document)
+        if posterior_path is not None:
+            files |= _posterior(audit, posterior_path, progress)
+        write_files(files)
+    report.show(document)
+    context.exit(EXITS[decision.verdict])
+
+
+def _posterior(audit: Audit, path: Path, progress: Progress) -> dict[Path, bytes]:
+    posterior = audit.evidence.posterior
+    if isinstance(posterior, Undetermined):
+        progress.say(f"{path} is not written: {posterior.reason}")
+        return {}
+    return {path: posterior_file(audit.evidence, posterior, path)}
+
+
+COMMAND = audit_command

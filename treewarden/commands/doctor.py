@@ -1,0 +1,47 @@
+"""``treewarden doctor``: do the solvers work on this machine?"""
+
+from __future__ import annotations
+
+import platform
+from importlib import metadata
+
+import click
+
+import treewarden
+from audit.solve import doors
+from reports.words import printable
+from treewarden.exits import NO_AUDIT, PASS
+
+PACKAGES = (
+    *("casadi", "click", "cyipopt", "jinja2", "lxml", "matplotlib", "numpy", "pyarrow", "pydantic"),
+    *("pyomo", "scikit-learn", "scipy", "statsmodels"),
+)
+
+
+@click.command("doctor")
+@click.pass_context
+def doctor_command(context: click.Context) -> None:
+    """Solve a small problem through each solver door, and say which versions are at work.
+
+    Exit code 0 when at least one door works.
+    """
+    machine = f"{platform.system()} {platform.machine()}"
+    click.echo(
+        f"treewarden {treewarden.__version__}, Python {platform.python_version()}, {machine}"
+    )
+    probes = {name: door.probe() for name, door in doors().items()}
+    for name, probe in probes.items():
+        said = f"works: {probe.version}" if probe.works else f"left out: {probe.reason}"
+        click.echo(f"solver door {name:8} {printable(said)}")
+    click.echo("packages: " + ", ".join(f"{name} {_version(name)}" for name in PACKAGES))
+    context.exit(PASS if any(probe.works for probe in probes.values()) else NO_AUDIT)
+
+
+def _version(name: str) -> str:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return "(not installed)"
+
+
+COMMAND = doctor_command

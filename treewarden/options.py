@@ -1,0 +1,99 @@
+"""The options that ``audit`` and ``repair`` share, and how their values become a request."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from audit.knowledge import LeafLevel, SplitLevel
+from treewarden.subject import Request
+
+Command = Callable[..., None]
+
+FILE = click.Path(path_type=Path)
+_LEVELS = ("leaf", "split", "marginal", "accuracy")
+
+_OPTIONS = (
+    click.argument("model", type=FILE),
+    click.option("--data", type=FILE, required=True, help="The training table: CSV or Parquet."),
+    click.option("--sensitive", metavar="COLUMN", help="The sensitive column: the tree's target."),
+    click.option(
+        "--qi",
+        metavar="COLUMN[,COLUMN...]",
+        multiple=True,
+        help="What the adversary knows of everyone. May be repeated; default: the model's fields.",
+    ),
+    click.option("--weights", metavar="COLUMN", help="How many records each row stands for."),
+    click.option(
+        "--leaf",
+        type=click.Choice([level.value for level in LeafLevel]),
+        default=LeafLevel.AS_PUBLISHED.value,
+        show_default=True,
+        help="What the adversary knows of each leaf.",
+    ),
+    click.option(
+        "--split",
+        type=click.Choice([level.value for level in SplitLevel]),
+        default=SplitLevel.AS_PUBLISHED.value,
+        show_default=True,
+        help="The criterion that the adversary knows the splits were chosen by.",
+    ),
+    click.option(
+        "--marginal", is_flag=True, help="The adversary knows each class's overall share."
+    ),
+    click.option("--accuracy", is_flag=True, help="The adversary knows the training accuracy."),
+    click.option(
+        "--knowledge", type=FILE, help="A TOML file that says all the adversary knows, and facts."
+    ),
+    click.option(
+        "--policy",
+        metavar="PACK|FILE",
+        default="standard",
+        show_default=True,
+        help="A pack that ships ('treewarden list packs'), or a TOML file.",
+    ),
+    click.option(
+        "--solver",
+        type=click.Choice(["auto", "casadi", "cyipopt"]),
+        default="auto",
+        show_default=True,
+        help="The door to IPOPT.",
+    ),
+    click.option("-q", "--quiet", is_flag=True, help="No progress and no warnings on stderr."),
+)
+
+
+def request_options(command: Command) -> Command:
+    """Add the shared options to a command; pass what they hold to ``request_of``."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def request_of(context: click.Context) -> Request:
+    """Return the request in a command's parameters.
+
+    Raises:
+        click.UsageError: a knowledge file is given beside options that it already answers.
+    """
+    given = dict(context.params)
+    if given["knowledge"] is not None:
+        for name in _LEVELS:
+            if context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT:
+                raise click.UsageError(f"--knowledge says it all; leave out --{name}")
+    given["qi"] = names_of(given["qi"]) or None
+    return Request(**{name: given[name] for name in Request.__dataclass_fields__})
+
+
+def names_of(values: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the column names in comma lists; a name with a comma in it is quoted as in CSV (``'"a, b",c'``)."""
+    try:
+        names = [name for row in csv.reader(values, skipinitialspace=True) for name in row]
+    except csv.Error as error:
+        raise click.BadParameter(
+            f"not a comma list of columns ({error})", param_hint="--qi"
+        ) from error
+    return tuple(dict.fromkeys(name for name in names if name))

@@ -1,0 +1,84 @@
+"""Results on disk: the place is checked before any work, and a file is there whole or not at all."""
+
+from __future__ import annotations
+
+import secrets
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from ppdm_models.errors import OutputError
+
+
+def check_folder(folder: Path) -> None:
+    """Check that files can be written into a folder.
+
+    Raises:
+        OutputError: it is not there, is not a folder, or cannot be written into.
+    """
+    if not folder.exists():
+        raise OutputError(str(folder), "there is no such folder; create it first")
+    if not folder.is_dir():
+        raise OutputError(str(folder), "not a folder; name the folder that the files go into")
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise OutputError(
+            str(folder), f"cannot be written into ({error.strerror}); choose another folder"
+        ) from error
+
+
+def check_file(path: Path) -> None:
+    """Check that a file can be written: its folder takes files, and no folder has its name.
+
+    Raises:
+        OutputError: it cannot.
+    """
+    if path.is_dir():
+        raise OutputError(str(path), "is a folder; name a file")
+    check_folder(path.parent)
+
+
+def check_no_input(outputs: Iterable[Path], inputs: Iterable[Path | None]) -> None:
+    """Check that nothing that is read would be overwritten.
+
+    Raises:
+        OutputError: an output is one of the inputs.
+    """
+    read = {path.resolve() for path in inputs if path is not None}
+    for output in outputs:
+        if output.resolve() in read:
+            raise OutputError(str(output), "is an input; inputs are never overwritten")
+
+
+def write_files(files: Mapping[Path, bytes]) -> None:
+    """Write several files, each whole or not at all; none is put in place before all are written.
+
+    Raises:
+        OutputError: a file cannot be written; then none of them was put in place, unless the very last step failed.
+    """
+    staged: dict[Path, Path] = {}
+    try:
+        for path, data in files.items():
+            staged[path] = _stage(path, data)
+        for path, temporary in staged.items():
+            temporary.replace(path)
+    except OSError as error:
+        raise OutputError(str(error.filename), f"cannot be written ({error.strerror})") from error
+    finally:
+        for temporary in staged.values():
+            temporary.unlink(missing_ok=True)
+
+
+def _stage(path: Path, data: bytes) -> Path:
+    """Write the bytes into a new file beside the wanted one, with the rights that a new file has here."""
+    temporary = path.with_name(f".{secrets.token_hex(8)}.tmp")
+    try:
+        with temporary.open("xb") as file:
+            file.write(data)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        error.filename = str(path)
+        raise
+    return temporary

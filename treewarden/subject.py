@@ -1,0 +1,85 @@
+"""What a command was asked: the files and settings as typed, and the subject of the audit once they are read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from audit.knowledge import Knowledge, LeafLevel, SplitLevel, read_knowledge
+from audit.population import Population, build_population, rerouted
+from audit.run import Audit, SolveOptions, run
+from policies.judge import calls
+from policies.pack import Pack, load_pack
+from ppdm_models.errors import KnowledgeError
+from ppdm_models.load import read_tree
+from ppdm_models.table import read_table
+from ppdm_models.tree import Tree
+from treewarden.progress import Progress
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The settings of an audit as a user gives them; ``qi`` None means the tree's own features."""
+
+    model: Path
+    data: Path
+    sensitive: str | None = None
+    qi: tuple[str, ...] | None = None
+    weights: str | None = None
+    leaf: str = LeafLevel.AS_PUBLISHED.value
+    split: str = SplitLevel.AS_PUBLISHED.value
+    marginal: bool = False
+    accuracy: bool = False
+    knowledge: Path | None = None
+    policy: str = "standard"
+    solver: str = "auto"
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """Everything an audit needs, read and checked against each other."""
+
+    tree: Tree
+    population: Population
+    knowledge: Knowledge
+    pack: Pack
+    options: SolveOptions
+
+    def audit(self, tree: Tree) -> Audit:
+        """Audit a tree, its own or a repaired one, over the same people under the same knowledge and policy."""
+        people = self.population if tree is self.tree else rerouted(tree, self.population)
+        return run(tree, people, self.knowledge, calls(self.pack), self.options)
+
+
+def read_subject(request: Request, progress: Progress) -> Subject:
+    """Read the files of a request; the small ones first, so that a slip in them shows at once.
+
+    Raises:
+        TreewardenError: one of them cannot be read, or they do not fit each other.
+    """
+    pack = load_pack(request.policy)
+    knowledge = _knowledge(request)
+    with progress.step(f"reading {request.model.name}"):
+        tree = read_tree(request.model)
+    with progress.step(f"reading {request.data.name}"):
+        table = read_table(request.data)
+        population = build_population(
+            tree, table, sensitive=request.sensitive, qi=request.qi, weights=request.weights
+        )
+    return Subject(tree, population, knowledge, pack, SolveOptions(door=request.solver))
+
+
+def _knowledge(request: Request) -> Knowledge:
+    if request.knowledge is None:
+        return Knowledge(
+            leaf=LeafLevel(request.leaf),
+            split=SplitLevel(request.split),
+            marginal=request.marginal,
+            accuracy=request.accuracy,
+        )
+    try:
+        data = request.knowledge.read_bytes()
+    except OSError as error:
+        problem = f"{error.strerror}; give a TOML file"
+        raise KnowledgeError(str(request.knowledge), problem) from error
+    return read_knowledge(data, request.knowledge.name)
