@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy import sparse
 
+from audit.blocks import Candidate
 from audit.program import SMALLEST_MASS, Program
 from ppdm_models.tree import Criterion
 
@@ -25,6 +26,8 @@ class ProgramBuilder:
     terms: list[tuple[int, int, float, float]] = field(default_factory=list)
     splits: list[tuple[float, float, float]] = field(default_factory=list)
     sums: dict[tuple[tuple[int, ...], float], int] = field(default_factory=dict)
+    split_candidates: list[Candidate] = field(default_factory=list)
+    is_impossible: bool = False
 
     def variable(self, start: float, upper: float = np.inf) -> int:
         """Add a variable and return its number."""
@@ -80,4 +83,7 @@ class ProgramBuilder:
             split_constant=splits[:, 0],
             split_limit=splits[:, 1],
             split_records=splits[:, 2],
+            cost=np.zeros(n),
+            split_linear=sparse.csr_matrix((len(splits), n)),
+            is_impossible=self.is_impossible,
         )

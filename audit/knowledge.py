@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ppdm_models.errors import KnowledgeError
-from ppdm_models.tree import Tree
+from ppdm_models.tree import Task, Tree
 
 
 class LeafLevel(StrEnum):
@@ -90,16 +90,45 @@ def resolved(knowledge: Knowledge, tree: Tree) -> tuple[Knowledge, tuple[str, ..
 
     The leaf level "as published" stays: files publish more of one leaf and less of another.
     """
-    if knowledge.split is not SplitLevel.AS_PUBLISHED:
-        return knowledge, ()
+    split, warnings = knowledge.split, []
+    more = understated(knowledge, tree)
+    if more:
+        warnings.append(
+            f"{tree.source} publishes {more}, but the adversary is assumed not to use that: "
+            "a pass would hold only for a file without it"
+        )
+    if split is SplitLevel.AS_PUBLISHED:
+        split, said = _published_split(tree)
+        warnings += [said] if said else []
+    return knowledge.model_copy(update={"split": split}), tuple(warnings)
+
+
+def understated(knowledge: Knowledge, tree: Tree) -> str:
+    """Return what a file publishes beyond what the adversary is said to know, in words; "" where nothing."""
+    more = []
+    numbers = [leaf.class_counts or leaf.class_shares or () for leaf in tree.leaves]
+    known = [sum(number is not None for number in each) for each in numbers]
+    if knowledge.leaf is LeafLevel.LABELS and any(known):
+        more.append("class numbers of its leaves")
+    elif knowledge.leaf is LeafLevel.RATES and max(known) > 1 and len(tree.classes) > 2:
+        more.append("more of its leaves than error rates")
+    by = tree.learner.criterion
+    if knowledge.split is SplitLevel.NONE and by is not None and tree.learner.all_features:
+        more.append(f"that its splits were chosen by {by.value}")
+    return " and ".join(more)
+
+
+def _published_split(tree: Tree) -> tuple[SplitLevel, str]:
+    """Return the criterion of a file's splits, or none and why it is not used."""
     criterion = tree.learner.criterion
+    if tree.task is Task.REGRESSION:
+        return SplitLevel.NONE, ""
     if criterion is None:
-        said = (
+        return SplitLevel.NONE, (
             f"{tree.source} does not say how its splits were chosen, so their choice is not used; "
             "if an adversary can guess it, audit with --split gini or --split entropy too"
         )
-    elif not tree.learner.all_features:
+    if not tree.learner.all_features:
         said = f"{tree.source} was grown on random parts of its features, so the choice of its splits proves nothing"
-    else:
-        return knowledge.model_copy(update={"split": SplitLevel(criterion.value)}), ()
-    return knowledge.model_copy(update={"split": SplitLevel.NONE}), (said,)
+        return SplitLevel.NONE, said
+    return SplitLevel(criterion.value), ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pyomo.environ as pyo
+from scipy import sparse
 
 from audit.program import Program
 from ppdm_models.tree import Criterion
@@ -28,22 +29,29 @@ def build_model(program: Program) -> pyo.ConcreteModel:
     model.negative_entropy = pyo.Objective(
         expr=pyo.quicksum(z[i] * pyo.log(z[i] / scale[i]) for i in range(n_mass))
         - model.eps * pyo.quicksum(scale[i] * pyo.log(z[i]) for i in range(n_mass))
+        + pyo.quicksum(float(program.cost[i]) * z[i] for i in np.flatnonzero(program.cost).tolist())
     )
     model.linear = pyo.ConstraintList()
     for row in range(program.rows.shape[0]):
-        span = slice(program.rows.indptr[row], program.rows.indptr[row + 1])
-        indices, weights = program.rows.indices[span].tolist(), program.rows.data[span].tolist()
-        total = pyo.quicksum((w * z[i] for i, w in zip(indices, weights, strict=True)))
+        total = _sum(program.rows, row, z)
         low, high = float(program.low[row]), float(program.high[row])
         model.linear.add(total == low if low == high else (_finite(low), total, _finite(high)))
     model.split = pyo.ConstraintList()
     for row in range(len(program.split_constant)):
         terms = np.flatnonzero(program.term_row == row).tolist()
-        total = pyo.quicksum(_term(program, z, t) for t in terms)
+        total = pyo.quicksum(_term(program, z, t) for t in terms) + _sum(
+            program.split_linear, row, z
+        )
         model.split.add(
             total + float(program.split_constant[row]) <= float(program.split_limit[row])
         )
     return model
+
+
+def _sum(rows: sparse.csr_matrix, row: int, z: list[pyo.Var]) -> pyo.Expression:
+    span = slice(rows.indptr[row], rows.indptr[row + 1])
+    pairs = zip(rows.indices[span].tolist(), rows.data[span].tolist(), strict=True)
+    return pyo.quicksum(weight * z[i] for i, weight in pairs)
 
 
 def _term(program: Program, z: list[pyo.Var], term: int) -> object:

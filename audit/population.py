@@ -169,7 +169,7 @@ def _classes(
     if tree.task is Task.REGRESSION:
         return None, "the tree predicts a number, not a class; only its leaves can be measured"
     if sensitive is None:
-        return None, "no sensitive column was named"
+        return None, "no sensitive column was named (--sensitive COLUMN)"
     if tree.target and sensitive != tree.target:
         raise TableError(
             table.source,

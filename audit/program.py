@@ -26,7 +26,9 @@ class Program:
     """The arrays of one block: ``scale`` (n_y,) is w * kappa per mass, ``rows`` a CSR matrix with its ends.
 
     Split rows: term t of row ``term_row[t]`` is ``term_coefficient[t] * phi(z[term_variable[t]], term_scale[t])``;
-    a row's terms plus ``split_constant`` must not exceed ``split_limit`` (tau * records of the node).
+    a row's terms plus ``split_constant`` must not exceed ``split_limit`` (tau * records of the node). ``cost`` is added
+    to the objective and ``split_linear`` to the split rows: both are zero but in the elastic form of `audit.certify`.
+    ``is_impossible``: a row is broken whatever the variables are.
     """
 
     criterion: Criterion
@@ -44,6 +46,9 @@ class Program:
     split_constant: FloatArray
     split_limit: FloatArray
     split_records: FloatArray
+    cost: FloatArray
+    split_linear: sparse.csr_matrix
+    is_impossible: bool = False
 
     @property
     def size(self) -> int:
@@ -58,7 +63,7 @@ class Program:
     def objective(self, z: FloatArray) -> float:
         """Return the negative entropy of the masses, in nats times records, without the eps term."""
         y = z[: len(self.scale)]
-        return float((y * np.log(np.maximum(y, SMALLEST_MASS) / self.scale)).sum())
+        return float((y * np.log(np.maximum(y, SMALLEST_MASS) / self.scale)).sum() + self.cost @ z)
 
     def split_values(self, z: FloatArray) -> FloatArray:
         """Return the left side of each split row less its constant limit, in records: 0 or less where it holds."""
@@ -68,7 +73,7 @@ class Program:
         sums = np.bincount(
             self.term_row, weights=self.term_coefficient * phi, minlength=len(self.split_constant)
         )
-        return np.asarray(sums + self.split_constant - self.split_limit)
+        return np.asarray(sums + self.split_linear @ z + self.split_constant - self.split_limit)
 
     def split_jacobian(self, z: FloatArray) -> sparse.csr_matrix:
         """Return the derivatives of the split rows, shape (split rows, variables)."""
@@ -76,9 +81,9 @@ class Program:
         is_gini = self.criterion is Criterion.GINI
         slope = -2 * u / self.term_scale if is_gini else -(np.log(u / self.term_scale) + 1)
         shape = (len(self.split_constant), self.size)
-        return sparse.csr_matrix(
-            (self.term_coefficient * slope, (self.term_row, self.term_variable)), shape=shape
-        )
+        weights = self.term_coefficient * slope
+        curved = sparse.csr_matrix((weights, (self.term_row, self.term_variable)), shape=shape)
+        return curved + self.split_linear
 
     def linear_error(self, z: FloatArray) -> float:
         """Return the largest miss of a linear row or bound, in records."""
@@ -93,8 +98,8 @@ class Program:
     def gradient(self, z: FloatArray, eps: float) -> FloatArray:
         """Return the derivative of the objective with its eps term, shape (variables,)."""
         y = np.maximum(z[: len(self.scale)], SMALLEST_MASS)
-        slope = np.zeros(self.size)
-        slope[: len(self.scale)] = np.log(y / self.scale) + 1 - eps * self.scale / y
+        slope = self.cost.copy()
+        slope[: len(self.scale)] += np.log(y / self.scale) + 1 - eps * self.scale / y
         return slope
 
     def kkt_error(

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
+from scipy import sparse
 
 from audit.blocks import Block, Candidate
-from audit.builder import ProgramBuilder
+from audit.cells import Cells, Lumping, add_leaf_rows, make_cells
 from audit.constraints.split_choice import branch_of_bins
-from audit.impurity import by_bin, by_child, candidate_branches, ratios
-from audit.leaf_knowledge import LeafKnowledge, complete
+from audit.curvature import chains, ratio_of
+from audit.leaf_knowledge import LeafKnowledge
 from audit.posterior import FloatArray
 from audit.program import IntArray, Program
 from audit.rows import Linear, SplitFamily
@@ -25,10 +26,13 @@ TAU = 1e-7
 class Reduced:
     """A block's program, and how its masses map back: ``cell`` (K, m) is the mass variable of each profile and class.
 
+    ``chains`` (split rows, chains) is what `audit.curvature` says of the program.
+
     ``cell`` is -1 where the mass is fixed at ``fixed`` (K, m); ``share`` (K, m) is the profile's part of the variable.
     """
 
     program: Program
+    chains: sparse.csr_matrix
     profiles: IntArray
     cell: IntArray
     share: FloatArray
@@ -63,10 +67,10 @@ def reduce_block(
     leaf[lumps] = case.population.leaf[profiles]
     start = np.zeros((len(weight), pools.max() + 1))
     np.add.at(start, (lumps[:, None], pools[None, :]), counts[:, None] * values[profiles])
-    cells = _cells(
-        knowledge, _Lumping(profiles, lumps, weight, leaf, pools, np.bincount(pools)), start
+    cells = make_cells(
+        knowledge, Lumping(profiles, lumps, weight, leaf, pools, np.bincount(pools)), start
     )
-    _leaf_rows(cells)
+    add_leaf_rows(cells)
     for index in block.linear:
         _across(system, index, cells)
     for candidate in block.candidates:
@@ -76,35 +80,12 @@ def reduce_block(
     kappa = cells.lumping.kappa[pools][None, :]
     return Reduced(
         program=cells.build.program(criterion),
+        chains=chains(system, cells, criterion),
         profiles=profiles,
         cell=cells.cell[lumps][:, pools],
         share=counts[:, None] / weight[lumps][:, None] / kappa,
         fixed=(cells.fixed[lumps] * (counts / weight[lumps])[:, None])[:, pools] / kappa,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _Lumping:
-    """Profiles of a block (K,), the lump of each, the lumps' records and leaves, the classes' pools and their sizes."""
-
-    profiles: IntArray
-    of_profile: IntArray
-    weight: FloatArray
-    leaf: IntArray
-    pools: IntArray
-    kappa: IntArray
-
-
-@dataclass(frozen=True, slots=True)
-class _Cells:
-    """The masses of each lump and pool (L, G): the variable, or -1 and the fixed mass; and what is known per leaf."""
-
-    lumping: _Lumping
-    cell: IntArray
-    fixed: FloatArray
-    build: ProgramBuilder
-    leaves: dict[int, LeafKnowledge]
-    leaf_total: dict[tuple[int, int], tuple[int | None, float]]
 
 
 def _pools(system: System, block: Block, knowledge: dict[int, LeafKnowledge]) -> IntArray:
@@ -154,94 +135,7 @@ def _weights(system: System, index: int, profiles: IntArray) -> FloatArray:
     return weights
 
 
-def _cells(knowledge: dict[int, LeafKnowledge], lumping: _Lumping, start: FloatArray) -> _Cells:
-    """Make a variable of every mass that is not fixed by its leaf, and the rows that give each lump its records."""
-    build = ProgramBuilder()
-    cell = np.full(start.shape, -1, dtype=np.intp)
-    fixed = np.zeros(start.shape)
-    lumps_in_leaf = np.bincount(lumping.leaf)
-    pooled = {int(leaf): _pooled(knowledge[int(leaf)], lumping) for leaf in np.unique(lumping.leaf)}
-    for lump, weight in enumerate(lumping.weight):
-        known = pooled[int(lumping.leaf[lump])]
-        is_exact = known.low == known.high
-        if lumps_in_leaf[known.node] == 1 and is_exact.all():
-            fixed[lump] = known.low
-            continue
-        possible = known.high > 1e-9 * known.records
-        if possible.sum() == 1:
-            fixed[lump, possible] = weight
-            continue
-        for pool in np.flatnonzero(possible):
-            cell[lump, pool] = build.variable(float(start[lump, pool]))
-            build.scale.append(float(weight * lumping.kappa[pool]))
-        build.row(
-            cell[lump, possible].tolist(), [1.0] * int(possible.sum()), float(weight), float(weight)
-        )
-    return _Cells(lumping, cell, fixed, build, pooled, {})
-
-
-def _pooled(leaf: LeafKnowledge, lumping: _Lumping) -> LeafKnowledge:
-    """Return what is known of a leaf per pool; a known label caps the other pools."""
-    pools, kappa = lumping.pools, lumping.kappa
-    low = np.bincount(pools, weights=leaf.low).astype(np.float64)
-    high = np.minimum(np.bincount(pools, weights=leaf.high), leaf.records)
-    label = None if leaf.label is None else int(pools[leaf.label])
-    if label is not None and low[label] == high[label]:
-        cap = kappa * np.maximum(low[label] - leaf.margin, 0.0)
-        cap[label] = np.inf
-        high = np.maximum(np.minimum(high, cap), low)
-    complete(low, high, leaf.records)
-    return LeafKnowledge(
-        leaf.node, leaf.records, low, high, label, leaf.margin, np.ones(len(low), dtype=bool)
-    )
-
-
-def _leaf_rows(cells: _Cells) -> None:
-    """Add each leaf's rows: known masses, ends, and the label's lead; note each leaf's total per pool."""
-    build, kappa = cells.build, cells.lumping.kappa
-    for node, known in cells.leaves.items():
-        lumps = np.flatnonzero(cells.lumping.leaf == node)
-        exact = known.low == known.high
-        redundant = int(np.flatnonzero(exact & (known.high > 0))[-1]) if exact.all() else -1
-        for pool in range(len(kappa)):
-            free = cells.cell[lumps, pool]
-            variables = [int(i) for i in free if i >= 0]
-            constant = float(cells.fixed[lumps, pool].sum())
-            if not variables:
-                cells.leaf_total[node, pool] = (None, constant)
-            elif exact[pool]:
-                cells.leaf_total[node, pool] = (None, float(known.low[pool]))
-                if pool != redundant:
-                    rest = float(known.low[pool]) - constant
-                    build.row(variables, [1.0] * len(variables), rest, rest)
-            else:
-                total = build.total(variables, constant)
-                assert total is not None
-                build.upper[total] = min(build.upper[total], float(known.high[pool]))
-                build.lower[total] = max(build.lower[total], float(known.low[pool]))
-                cells.leaf_total[node, pool] = (total, 0.0)
-        _lead(cells, node, known)
-
-
-def _lead(cells: _Cells, node: int, known: LeafKnowledge) -> None:
-    """Add the rows by which a label whose mass is not known leads the other pools."""
-    if known.label is None or known.low[known.label] == known.high[known.label]:
-        return
-    label, label_constant = cells.leaf_total[node, known.label]
-    if label is None:
-        return
-    for pool, kappa in enumerate(cells.lumping.kappa):
-        total, constant = cells.leaf_total[node, pool]
-        if pool == known.label or (total is None and constant == 0):
-            continue
-        others = [] if total is None else [total]
-        least = known.margin + constant / kappa - label_constant
-        cells.build.row(
-            [label, *others], [1.0, *[-1.0 / float(kappa) for _ in others]], least, np.inf
-        )
-
-
-def _across(system: System, index: int, cells: _Cells) -> None:
+def _across(system: System, index: int, cells: Cells) -> None:
     """Add a row across leaves in terms of the lumps' masses."""
     row, lumping = system.rows[index], cells.lumping
     assert isinstance(row, Linear)
@@ -261,7 +155,7 @@ def _across(system: System, index: int, cells: _Cells) -> None:
         cells.build.row(variables, weights, row.low - constant, row.high - constant)
 
 
-def _split_row(system: System, candidate: Candidate, cells: _Cells) -> None:
+def _split_row(system: System, candidate: Candidate, cells: Cells) -> None:
     """Add one split row: the chosen split's impurity, less the candidate's, at most tau of the node's records."""
     family, lumping = system.rows[candidate.family], cells.lumping
     assert isinstance(family, SplitFamily)
@@ -269,7 +163,7 @@ def _split_row(system: System, candidate: Candidate, cells: _Cells) -> None:
     side = np.full(len(lumping.weight), -1, dtype=np.intp)
     child = side.copy()
     side[inside], child[inside] = _sides(family, candidate), family.chosen
-    ratio = _ratio(system, family, candidate)
+    ratio = ratio_of(system, family, candidate)
     parts: list[tuple[float, IntArray, bool]] = []
     parts += [(ratio, np.flatnonzero(child == b), True) for b in np.unique(family.chosen)]
     parts += [(-1.0, np.flatnonzero(side == b), False) for b in np.unique(side[inside])]
@@ -286,11 +180,15 @@ def _split_row(system: System, candidate: Candidate, cells: _Cells) -> None:
             else:
                 cells.build.terms.append((number, variable, coefficient, scale))
     records = float(system.case.population.counts[family.profiles].sum())
-    cells.build.splits.append((constant, TAU * records, records))
+    if any(row == number for row, *_ in cells.build.terms):
+        cells.build.splits.append((constant, TAU * records, records))
+        cells.build.split_candidates.append(candidate)
+    elif constant > TAU * records:
+        cells.build.is_impossible = True
 
 
 def _branch_total(
-    cells: _Cells, lumps: IntArray, pool: int, by_leaf: bool
+    cells: Cells, lumps: IntArray, pool: int, by_leaf: bool
 ) -> tuple[int | None, float]:
     """Return the variable that holds a pool's mass in some lumps, or None and the mass where it is fixed."""
     if by_leaf:
@@ -311,13 +209,3 @@ def _phi(criterion: Criterion, mass: float, scale: float) -> float:
     return (
         -(mass**2) / scale if criterion is Criterion.GINI else -mass * float(np.log(mass / scale))
     )
-
-
-def _ratio(system: System, family: SplitFamily, candidate: Candidate) -> float:
-    """Return a = SI(candidate) / SI(chosen) for the gain ratio, 1 otherwise; it depends on the records alone."""
-    if family.criterion is not Criterion.GAIN_RATIO:
-        return 1.0
-    records = system.case.population.counts[:, None]
-    one = replace(family, admissible=family.admissible[[candidate.position]])
-    branches = candidate_branches(one, by_bin(one, records))
-    return float(ratios(one, by_child(one, records), branches)[0])

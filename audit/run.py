@@ -17,19 +17,13 @@ from audit.members import members
 from audit.population import Population
 from audit.posterior import Posterior, certain
 from audit.reading import Measurement, Reading, Undetermined
+from audit.search import DEFAULT, SolveOptions
 from audit.system import Dropped, System, build_system
 from ppdm_models.plugins import discover
 from ppdm_models.tree import Task, Tree
 
 BEFORE_THE_TREE = ("profile", "marginal", "background")
 """The constraints that hold whether or not the tree is published."""
-
-
-@dataclass(frozen=True, slots=True)
-class SolveOptions:
-    """How to solve: ``door`` is auto, casadi or cyipopt."""
-
-    door: str = "auto"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +60,7 @@ def run(
     population: Population,
     knowledge: Knowledge,
     calls: Sequence[MeasureCall],
-    options: SolveOptions = SolveOptions(),
+    options: SolveOptions = DEFAULT,
 ) -> Audit:
     """Audit a tree: what an adversary who knows the quasi-identifiers and this much can infer about its people.
 
@@ -89,7 +83,7 @@ def run(
         )
     case = Case(tree, population, members(tree, population.leaf), knowledge)
     system = build_system(case)
-    posterior, report = estimate(system, options.door)
+    posterior, report = estimate(system, options)
     evidence = Evidence(tree, population, knowledge, _prior(system, options), posterior)
     return Audit(
         evidence, report, system.dropped, _read(evidence, calls), (*population.warnings, *warnings)
@@ -97,7 +91,7 @@ def run(
 
 
 def ablation(
-    tree: Tree, population: Population, knowledge: Knowledge, options: SolveOptions = SolveOptions()
+    tree: Tree, population: Population, knowledge: Knowledge, options: SolveOptions = DEFAULT
 ) -> tuple[Level, ...]:
     """Return what each kind of published information adds: labels, then error rates, then counts, then split choices.
 
@@ -127,11 +121,8 @@ def ablation(
     calls = tuple(_call(name) for name in ("guess_accuracy", "disclosure", "kl_overall"))
     levels = []
     for name, known in steps:
-        readings = [
-            run(tree, population, known, calls, options).measurements[call].reading
-            for call in calls
-        ]
-        levels.append(Level(name, *readings))
+        read = run(tree, population, known, calls, options).measurements
+        levels.append(Level(name, *(read[call].reading for call in calls)))
     return tuple(levels)
 
 
@@ -157,7 +148,7 @@ def _prior(system: System, options: SolveOptions) -> Posterior | Undetermined:
         return certain(np.full((len(counts), m), 1 / m))
     if set(linear) == {"marginal"} and not isinstance(truth, Undetermined):
         return certain(np.tile(truth.sum(axis=0) / counts.sum(), (len(counts), 1)))
-    posterior, report = estimate(System(system.case, rows, ()), options.door)
+    posterior, report = estimate(System(system.case, rows, ()), options)
     return posterior if report.status in ("optimal", "closed form") else Undetermined(report.reason)
 
 

@@ -36,6 +36,7 @@ IPOPT_OPTIONS: Mapping[str, str | int | float] = {
     "print_level": 0,
     "sb": "yes",
     "mumps_pivot_order": 5,
+    "alpha_for_y": "primal-and-full",
 }
 
 

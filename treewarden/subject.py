@@ -7,10 +7,11 @@ from pathlib import Path
 
 from audit.knowledge import Knowledge, LeafLevel, SplitLevel, read_knowledge
 from audit.population import Population, build_population, rerouted
-from audit.run import Audit, SolveOptions, run
+from audit.run import Audit, run
+from audit.search import SolveOptions
 from policies.judge import calls
 from policies.pack import Pack, load_pack
-from ppdm_models.errors import KnowledgeError
+from ppdm_models.errors import KnowledgeError, TableError
 from ppdm_models.load import read_tree
 from ppdm_models.table import read_table
 from ppdm_models.tree import Tree
@@ -63,10 +64,20 @@ def read_subject(request: Request, progress: Progress) -> Subject:
         tree = read_tree(request.model)
     with progress.step(f"reading {request.data.name}"):
         table = read_table(request.data)
-        population = build_population(
-            tree, table, sensitive=request.sensitive, qi=request.qi, weights=request.weights
-        )
+        try:
+            population = build_population(
+                tree, table, sensitive=request.sensitive, qi=request.qi, weights=request.weights
+            )
+        except TableError as error:
+            raise _with_notes(error, tree) from error
     return Subject(tree, population, knowledge, pack, SolveOptions(door=request.solver))
+
+
+def _with_notes(error: TableError, tree: Tree) -> TableError:
+    """Return the error with what was remarkable about the tree, as that may be why the table does not fit it."""
+    if not tree.notes:
+        return error
+    return TableError(error.where, f"{error.problem} (note {'; '.join(tree.notes)})")
 
 
 def _knowledge(request: Request) -> Knowledge:

@@ -20,13 +20,17 @@ MOST_BINS_FOR_SUBSETS = 10
 
 
 class SplitChoice(Constraint):
-    """Yields, per inner node and attribute, the family of candidates that the learner could have taken instead."""
+    """Yields, per inner node and attribute, the family of candidates that the learner could have taken instead.
+
+    Only attributes among the quasi-identifiers: of the others the adversary does not know who has which value.
+    """
 
     def rows(self, case: Case) -> Iterator[Row]:
         if case.knowledge.split is SplitLevel.NONE:
             return
         grouping = _grouping_of_categories(case)
-        bins = {feature.name: _values(case, feature) for feature in case.tree.features}
+        known = [feature for feature in case.tree.features if feature.name in case.population.qi]
+        bins = {feature.name: _values(case, feature) for feature in known}
         for node in case.tree.nodes:
             inside = case.members.of(node.index)
             if (
@@ -36,7 +40,7 @@ class SplitChoice(Constraint):
             ):
                 continue
             chosen = _chosen(case, node, inside)
-            for feature in case.tree.features:
+            for feature in known:
                 family = _family(
                     case, node, feature, grouping, (inside, chosen, bins[feature.name])
                 )

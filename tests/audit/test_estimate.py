@@ -11,6 +11,7 @@ from audit.impurity import excess
 from audit.knowledge import Knowledge, KnownRecord, Statement
 from audit.members import members
 from audit.population import build_population
+from audit.search import SolveOptions
 from audit.system import System, build_system, max_violation
 from ppdm_models.predicate import CategoryTest
 from ppdm_models.table import Table, table_of
@@ -157,7 +158,7 @@ def test_an_active_split_row_gives_the_point_that_scipy_finds(seed, split):
 def test_lumped_pooled_and_lazy_equals_the_unreduced_model(seed, split):
     system = build_system(multiway_case(seed, Knowledge(leaf="rates", split=split), records=30))
     reduced, report = estimate(system)
-    direct, unreduced = estimate(system, direct=True)
+    direct, unreduced = estimate(system, SolveOptions(direct=True))
     assert report.status in ("optimal", "closed form")
     if unreduced.status == "optimal" and abs(unreduced.entropy - report.entropy) < 1e-5:
         np.testing.assert_allclose(reduced.values, direct.values, atol=1e-3)

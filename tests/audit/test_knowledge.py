@@ -1,13 +1,16 @@
 """Knowledge files and statements: what is understood, and what is refused."""
 
+from dataclasses import replace
+
 import pytest
 
 from audit.constraints import Case
-from audit.knowledge import Knowledge, LeafLevel, SplitLevel, read_knowledge, resolved
+from audit.knowledge import Knowledge, LeafLevel, SplitLevel, read_knowledge, resolved, understated
 from audit.statement import Condition, read_claim
 from audit.system import build_system
 from ppdm_models.errors import KnowledgeError
-from ppdm_models.tree import Criterion, Feature, Learner, Node, Tree
+from ppdm_models.predicate import NumericTest
+from ppdm_models.tree import Criterion, Feature, Learner, Node, Task, Tree
 from tests.cases import multiway_case
 
 SAID = b"""
@@ -153,3 +156,40 @@ def test_numbers_that_nobody_has_cannot_be_known():
         for row in from_table.rows
         if row.origin.constraint == "leaf_distribution"
     )
+
+
+COUNTED = Tree(
+    (
+        Node(0, "root", None, (1, 2)),
+        Node(1, "a", 0, (), NumericTest("age", high=2.5), "no", 3.0, (2.0, 1.0, 0.0)),
+        Node(
+            2, "b", 0, (), NumericTest("age", low=2.5, low_closed=True), "yes", 2.0, (0.0, 2.0, 0.0)
+        ),
+    ),
+    (Feature("age", numeric=True),),
+    "y",
+    ("no", "yes", "maybe"),
+    learner=Learner(Criterion.GINI),
+)
+
+
+@pytest.mark.parametrize(
+    ("knowledge", "more"),
+    [
+        (Knowledge(), ""),
+        (Knowledge(leaf="counts", split="entropy"), ""),
+        (Knowledge(leaf="labels"), "class numbers of its leaves"),
+        (Knowledge(leaf="rates"), "more of its leaves than error rates"),
+        (Knowledge(split="none"), "that its splits were chosen by gini"),
+    ],
+)
+def test_a_file_that_publishes_more_than_is_assumed_known_is_warned_about(knowledge, more):
+    warnings = resolved(knowledge, COUNTED)[1]
+    assert understated(knowledge, COUNTED) == more
+    assert [more in said for said in warnings] == ([True] if more else [])
+
+
+def test_a_regression_tree_is_not_asked_how_its_splits_were_chosen():
+    tree = replace(COUNTED, task=Task.REGRESSION, learner=Learner())
+    knowledge, warnings = resolved(Knowledge(), tree)
+    assert (knowledge.split, warnings) == (SplitLevel.NONE, ())

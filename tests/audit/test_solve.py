@@ -7,6 +7,7 @@ import pytest
 
 from audit.estimate import estimate
 from audit.knowledge import Knowledge
+from audit.search import SolveOptions
 from audit.solve import STATUS, STATUS_NAMES, Door, Loaded, Status, door, doors
 from audit.system import build_system
 from ppdm_models.errors import SolverError
@@ -39,8 +40,8 @@ def test_the_second_door_solves_a_small_problem():
 @pytest.mark.parametrize(("seed", "leaf"), [(4, "rates"), (2, "counts"), (6, "rates")])
 def test_both_doors_agree_to_a_millionth(seed, leaf, split):
     system = build_system(multiway_case(seed, Knowledge(leaf=leaf, split=split), records=30))
-    first, said = estimate(system, "casadi")
-    second, also = estimate(system, "cyipopt")
+    first, said = estimate(system, SolveOptions(door="casadi"))
+    second, also = estimate(system, SolveOptions(door="cyipopt"))
     np.testing.assert_allclose(first.values, second.values, atol=1e-6)
     assert said.entropy == pytest.approx(also.entropy, abs=1e-6)
 

@@ -13,7 +13,7 @@ from reports.document import Provenance
 from reports.nodes import tree_nodes
 from reports.parts import File
 from reports.series import GRID, plots
-from reports.values import default_call, key
+from reports.values import default_call, key, plain
 from tests.small_audits import audit_of, evidence_of, flat_tree, pack_of
 
 TREE = flat_tree([[14, 6], [4, 0], [2, 1], [9, 9]])
@@ -111,3 +111,10 @@ def test_a_pass_says_against_whom():
     found = made(pack_of(("k_anonymity", "at_least", 2)))
     assert found.verdict == "PASS"
     assert "and no more" in found.meaning
+
+
+def test_a_parameter_that_a_measure_has_words_for_is_said_in_them():
+    over = MeasureCall("guess_accuracy", (("over", "marginal"),))
+    other = MeasureCall("cl_diversity", (("basis", "real"), ("l", 3.0)))
+    assert plain(over).endswith("beyond what always naming the commonest value gives")
+    assert plain(other).endswith("in the worst leaf (l = 3)")

@@ -129,3 +129,9 @@ def test_a_repair_shows_both_trees_and_every_attempt(repaired):
     assert "After: recommended" in found
     assert all(attempt.title in found for attempt in repaired.repair.attempts)
     assert repaired.verdict == "PASS"
+
+
+def test_printed_pages_keep_cards_and_rows_whole(document):
+    printed = page(document).partition("@media print {")[2].partition("</style>")[0]
+    rule = next(rule for rule in printed.split("}") if ".card" in rule and "tr," in rule)
+    assert rule.partition("{")[2].strip() == "break-inside: avoid;"

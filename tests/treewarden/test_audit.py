@@ -73,7 +73,7 @@ def test_the_reading_of_the_model_is_in_the_report(files):
 def test_the_same_input_gives_the_same_document_but_for_time(files):
     def document():
         said = json.loads(files.run("audit", "--format", "json").stdout)
-        del said["provenance"], said["solver"]["seconds"], said["solver"]["rows_text"]
+        del said["provenance"], said["solver"]["seconds"]
         return said
 
     assert document() == document()
@@ -202,3 +202,53 @@ def test_a_command_line_that_is_not_understood_exits_with_2(arguments):
 
 def test_quiet_says_nothing_on_stderr(files):
     assert files.run("audit", "-q").stderr == ""
+
+
+def test_numbers_that_the_table_contradicts_are_never_a_pass_whatever_the_adversary_uses(files):
+    swapped = files.table.read_text(encoding="utf-8").replace(",yes", ",?").replace(",no", ",yes")
+    files.table.write_text(swapped.replace(",?", ",no"), encoding="utf-8")
+    for level in ("as-published", "labels", "rates"):
+        outcome = files.run("audit", "--policy", files.policy("lenient"), "--leaf", level)
+        assert outcome.exit_code == 3
+        assert "what the file publishes is not true of this table" in outcome.stdout.lower()
+
+
+def test_a_pass_that_leaves_published_numbers_out_does_not_say_publish(files):
+    lenient = ("--policy", files.policy("lenient"))
+    assert "Publish exactly this file" in files.run("audit", *lenient).stdout
+    outcome = files.run("audit", *lenient, "--leaf", "labels")
+    assert "Do not publish flu.pmml yet: it publishes class numbers" in outcome.stdout
+    assert "Publish exactly this file" not in outcome.stdout
+
+
+def test_a_policy_of_warnings_alone_demands_nothing_and_clears_nothing(files):
+    pack = Path(files.policy("lenient"))
+    pack.write_text(pack.read_text(encoding="utf-8") + 'severity = "warning"\n', encoding="utf-8")
+    outcome = files.run("audit", "--policy", pack)
+    assert outcome.exit_code == 3
+    assert "it demands nothing" in outcome.stdout
+
+
+def test_a_table_that_does_not_fit_a_tree_with_a_gap_is_told_of_the_gap(files):
+    text = files.model.read_text(encoding="utf-8").replace(
+        'lessThan" value="40', 'lessThan" value="32'
+    )
+    files.model.write_text(text, encoding="utf-8")
+    outcome = files.run("audit")
+    assert outcome.exit_code == 4
+    assert "(note flu.pmml:15: node '0': no child takes a record with age = " in outcome.stderr
+
+
+def test_an_untested_feature_may_be_left_out_of_the_quasi_identifiers(files):
+    text = files.model.read_text(encoding="utf-8")
+    for old, new in (
+        (
+            "  </DataDictionary>",
+            '<DataField name="zip" optype="continuous" dataType="double"/></DataDictionary>',
+        ),
+        ('<MiningField name="sex"/>', '<MiningField name="sex"/><MiningField name="zip"/>'),
+    ):
+        text = text.replace(old, new)
+    files.model.write_text(text, encoding="utf-8")
+    outcome = files.run("audit", "--qi", "age,sex", "--split", "gini", "--format", "json")
+    assert json.loads(outcome.stdout)["population"]["quasi_identifiers"] == ["age", "sex"]

@@ -101,3 +101,12 @@ def test_the_package_runs_as_a_module():
         check=True,
     )
     assert treewarden.__version__ in done.stdout
+
+
+def test_inspect_tells_what_is_remarkable_about_a_tree(files):
+    text = files.model.read_text(encoding="utf-8").replace(
+        'lessThan" value="40', 'lessThan" value="45'
+    )
+    files.model.write_text(text, encoding="utf-8")
+    said = json.loads(run("inspect", files.model, "--format", "jsonl").stdout)
+    assert "both take a record with age = " in said["notes"][0]

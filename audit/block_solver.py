@@ -1,0 +1,138 @@
+"""Solves one program: the tries in order, each judged by its own feasibility and stationarity, never by a status alone.
+
+A function of its task alone, so that it gives the same answer in any process.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from audit.model import build_model
+from audit.posterior import FloatArray
+from audit.program import Program
+from audit.reduce import TAU
+from audit.solve import Door, Loaded, Solution, Status, doors
+
+EPS = 1e-4
+"""Weight of the term that singles out one optimum where it is flat. Part of the definition of the estimate."""
+KKT_ERROR = 1e-6
+LINEAR_ERROR_RECORDS = 1e-6
+
+Steps = tuple[tuple[float, float], ...]
+"""Weights of the eps term with IPOPT's mu_init, each started where the one before ended."""
+
+TRIES: tuple[Steps, ...] = (
+    ((EPS, 3.0),),
+    ((EPS, 100.0),),
+    ((1e-3, 10.0), (EPS, 0.1)),
+    ((1e-3, 10.0),),
+)
+"""The last one settles for a larger weight, where the flat optimum does not let the small one converge."""
+WARM_TRIES: tuple[Steps, ...] = (((EPS, 0.1),), *TRIES)
+CONVEX_TRIES: tuple[Steps, ...] = (((0.0, 0.1),), ((0.0, 10.0),), ((EPS, 1.0), (0.0, 1e-3)))
+"""A convex block has one optimum, so it needs no such term."""
+ELASTIC_EPS = 1e-6
+ELASTIC_TRIES: tuple[Steps, ...] = (((ELASTIC_EPS, 1.0),), ((ELASTIC_EPS, 10.0),))
+
+
+class Outcome(StrEnum):
+    """How a task ended. Only ``SOLVED`` answers are used."""
+
+    SOLVED = "solved"
+    NOT_CONVERGED = "not converged"
+    INFEASIBLE = "no point satisfies its rows"
+    OUT_OF_TIME = "out of time"
+    OUT_OF_MEMORY = "out of memory"
+    LOST = "the process that solved it died twice"
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A program, where to start it, and how. All starts are tried and the best accepted answer wins.
+
+    ``deadline`` is a reading of the monotonic clock, infinite for none.
+    """
+
+    program: Program
+    starts: tuple[FloatArray, ...]
+    tries: tuple[Steps, ...]
+    door: str
+    deadline: float = np.inf
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The variables found, and how good they are; ``split`` are the multipliers of the split rows."""
+
+    outcome: Outcome
+    z: FloatArray
+    split: FloatArray
+    objective: float = np.inf
+    kkt_error: float = np.inf
+    iterations: int = 0
+
+    @property
+    def is_accepted(self) -> bool:
+        """Whether every row holds and the point is stationary."""
+        return self.outcome is Outcome.SOLVED
+
+
+def no_answer(task: Task, outcome: Outcome, iterations: int = 0) -> Answer:
+    """Return that a task was not solved."""
+    empty = np.zeros(len(task.program.split_limit))
+    return Answer(outcome, task.starts[0], empty, iterations=iterations)
+
+
+def solve_task(task: Task) -> Answer:
+    """Solve a task from each of its starts and return the best answer."""
+    program = task.program
+    if program.is_impossible:
+        return no_answer(task, Outcome.INFEASIBLE)
+    if not program.size:
+        return Answer(Outcome.SOLVED, task.starts[0], np.zeros(0), 0.0, 0.0)
+    try:
+        loaded = Loaded(build_model(program))
+        way = doors()[task.door]
+        answers = [_from_start(task, loaded, way, start) for start in task.starts]
+    except MemoryError:
+        return no_answer(task, Outcome.OUT_OF_MEMORY)
+    return min(answers, key=lambda one: (not one.is_accepted, one.objective))
+
+
+def _from_start(task: Task, loaded: Loaded, way: Door, start: FloatArray) -> Answer:
+    best, iterations, infeasible = no_answer(task, Outcome.INFEASIBLE), 0, 0
+    for steps in task.tries:
+        z, answer = start, best
+        for eps, mu in steps:
+            left = task.deadline - time.monotonic()
+            if left <= 0:
+                return no_answer(task, Outcome.OUT_OF_TIME, iterations)
+            limit = {} if np.isinf(left) else {"max_cpu_time": max(left, 0.01)}
+            said = way.solve(loaded, z, eps, mu_init=mu, **limit)
+            iterations += said.iterations
+            infeasible += said.status is Status.INFEASIBLE
+            answer = _judged(task.program, said, eps)
+            z = said.z if np.isfinite(said.z).all() else start
+        if answer.outcome is not Outcome.INFEASIBLE and answer.kkt_error < best.kkt_error:
+            best = answer
+        if best.is_accepted or (infeasible >= 2 and best.outcome is Outcome.INFEASIBLE):
+            break
+    return Answer(best.outcome, best.z, best.split, best.objective, best.kkt_error, iterations)
+
+
+def _judged(program: Program, said: Solution, eps: float) -> Answer:
+    """Re-check a solver's answer against every row and for stationarity."""
+    z = said.z
+    most = max(LINEAR_ERROR_RECORDS, 1e-10 * float(program.scale.sum()))
+    holds = (
+        np.isfinite(z).all() and program.linear_error(z) <= most and program.split_error(z) <= TAU
+    )
+    if not holds:
+        return Answer(Outcome.INFEASIBLE, z, said.split)
+    kkt = program.kkt_error(z, said.linear, said.split, said.bounds, eps)
+    outcome = Outcome.SOLVED if kkt <= KKT_ERROR else Outcome.NOT_CONVERGED
+    return Answer(outcome, z, said.split, program.objective(z), kkt)

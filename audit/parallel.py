@@ -1,0 +1,116 @@
+"""Solves many tasks over processes: the same answers for any number of them, and none left behind.
+
+Workers are started once and kept for the next call. The calling process works too, so that small problems never wait
+for a worker to start. Only this program's own records travel between the processes.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import pickle
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import Sequence
+
+from audit.block_solver import Answer, Outcome, Task, no_answer, solve_task
+
+WORTH_A_WORKER = 6000
+"""Variables in all tasks together below which one process is faster than two."""
+
+_idle: list[subprocess.Popen[bytes]] = []
+
+
+def default_jobs() -> int:
+    """Return the number of processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def solve_all(tasks: Sequence[Task], jobs: int) -> list[Answer]:
+    """Return the answer to each task, in their order."""
+    size = [task.program.size * len(task.starts) for task in tasks]
+    helpers = min(jobs, len(tasks)) - 1 if sum(size) >= WORTH_A_WORKER else 0
+    pending = deque(sorted(range(len(tasks)), key=lambda i: (-size[i], i)))
+    answers: dict[int, Answer] = {}
+    running: list[subprocess.Popen[bytes]] = []
+    threads = [
+        threading.Thread(target=_serve, args=(tasks, pending, answers, running), daemon=True)
+        for _ in range(helpers)
+    ]
+    try:
+        for thread in threads:
+            thread.start()
+        while pending:
+            try:
+                number = pending.pop() if helpers else pending.popleft()
+            except IndexError:
+                break
+            answers[number] = solve_task(tasks[number])
+        for thread in threads:
+            thread.join()
+    except BaseException:
+        pending.clear()
+        for worker in (*running, *_idle):
+            worker.kill()
+        raise
+    return [answers[number] for number in range(len(tasks))]
+
+
+def _serve(
+    tasks: Sequence[Task],
+    pending: deque[int],
+    answers: dict[int, Answer],
+    running: list[subprocess.Popen[bytes]],
+) -> None:
+    """Give tasks to one worker until none is left; a task whose worker dies is tried once more on a new one."""
+    while True:
+        try:
+            number = pending.popleft()
+        except IndexError:
+            return
+        for _ in range(2):
+            worker = _idle.pop() if _idle else _started()
+            running.append(worker)
+            answer = _asked(worker, tasks[number])
+            running.remove(worker)
+            if answer is not None:
+                _idle.append(worker)
+                break
+        answers[number] = answer or no_answer(tasks[number], Outcome.LOST)
+
+
+def _started() -> subprocess.Popen[bytes]:
+    """Start a worker, its linear algebra on one thread: the tasks are what runs side by side."""
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
+    command = [sys.executable, "-m", "audit.worker"]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
+
+
+def _asked(worker: subprocess.Popen[bytes], task: Task) -> Answer | None:
+    """Return a worker's answer, or None where it died."""
+    assert worker.stdin is not None
+    assert worker.stdout is not None
+    try:
+        pickle.dump(task, worker.stdin)
+        worker.stdin.flush()
+        answer = pickle.load(worker.stdout)
+    except (OSError, EOFError, pickle.UnpicklingError, ValueError):
+        worker.kill()
+        worker.wait()
+        return None
+    return answer if isinstance(answer, Answer) else None
+
+
+@atexit.register
+def stop() -> None:
+    """End the idle workers."""
+    while _idle:
+        worker = _idle.pop()
+        worker.kill()
+        worker.wait()
+        for stream in (worker.stdin, worker.stdout):
+            if stream is not None:
+                stream.close()

@@ -1,0 +1,148 @@
+"""Solves the blocks of one system, many at a time: pooled first, with all classes where symmetry must break."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from audit.block_solver import CONVEX_TRIES, TRIES, WARM_TRIES, Answer, Outcome, Task
+from audit.blocks import Block
+from audit.leaf_knowledge import closed_form, leaf_knowledge
+from audit.parallel import default_jobs, solve_all
+from audit.posterior import FloatArray
+from audit.reduce import Reduced, reduce_block
+from audit.solve import door
+from audit.system import System
+
+PERTURBED_STARTS = 4
+"""Starts, with seeds 0, 1, ..., where the symmetric solution of pooled classes cannot satisfy the rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class SolveOptions:
+    """How to solve.
+
+    ``door`` is auto, casadi or cyipopt; ``jobs`` processes (None: all cores), with the same answer for any number;
+    ``direct`` reduces nothing; ``time_limit`` in seconds (None: none).
+    """
+
+    door: str = "auto"
+    jobs: int | None = None
+    direct: bool = False
+    time_limit: float | None = None
+
+
+DEFAULT = SolveOptions()
+
+
+@dataclass(frozen=True, slots=True)
+class Solved:
+    """A block as it was reduced, and the answer; ``is_symmetric`` where the pooled form was solved."""
+
+    reduced: Reduced
+    answer: Answer
+    is_symmetric: bool
+
+    def values(self) -> FloatArray:
+        """Return the estimate of the block's profiles, shape (K, m)."""
+        return shares(self.reduced, self.answer.z)
+
+
+def shares(reduced: Reduced, z: FloatArray) -> FloatArray:
+    """Return the estimate of a block's profiles from its variables, shape (K, m)."""
+    masses = reduced.masses(z)
+    return np.asarray(masses / masses.sum(axis=1, keepdims=True))
+
+
+class Search:
+    """What stays the same while one system is solved: its closed form, the door, the processes, the deadline.
+
+    Raises:
+        SolverError: the wanted solver is not there.
+    """
+
+    def __init__(self, system: System, options: SolveOptions) -> None:
+        self.system = system
+        self.door, _ = door(options.door)
+        self.jobs = default_jobs() if options.jobs is None else options.jobs
+        self.deadline = (
+            np.inf if options.time_limit is None else time.monotonic() + options.time_limit
+        )
+        self.knowledge = leaf_knowledge(system)
+        case = system.case
+        self.closed = np.zeros((len(case.population.counts), len(case.tree.classes)))
+        for node, leaf in self.knowledge.items():
+            self.closed[case.members.stops(node)] = closed_form(leaf)
+
+    @property
+    def is_out_of_time(self) -> bool:
+        """Whether the time limit has passed."""
+        return time.monotonic() >= self.deadline
+
+    def reduced(self, block: Block, *, pooled: bool = True) -> Reduced:
+        """Return a block's program, started at the closed form."""
+        return reduce_block(self.system, block, self.knowledge, self.closed, pooled=pooled)
+
+    def ask(self, tasks: Sequence[Task]) -> list[Answer]:
+        """Return the answer to each task."""
+        return solve_all(tasks, self.jobs)
+
+    def solve(self, blocks: Sequence[Block], before: Mapping[Block, Solved]) -> dict[Block, Solved]:
+        """Return every block's answer: the ones known already, and those of the blocks that are new."""
+        new = [block for block in blocks if block not in before]
+        solved = self._pooled(new, self.placed(before))
+        failed = [
+            b
+            for b, one in solved.items()
+            if one.answer.outcome in (Outcome.INFEASIBLE, Outcome.NOT_CONVERGED)
+        ]
+        solved.update(self._with_all_classes(failed))
+        return {block: solved.get(block) or before[block] for block in blocks}
+
+    def placed(self, solved: Mapping[Block, Solved]) -> FloatArray:
+        """Return the estimate of every profile: the closed form with the blocks' answers put in, shape (P, m)."""
+        values = self.closed.copy()
+        for one in solved.values():
+            values[one.reduced.profiles] = one.values()
+        return values
+
+    def _pooled(self, blocks: Sequence[Block], values: FloatArray) -> dict[Block, Solved]:
+        """Solve blocks in their pooled form, from the estimate so far where it is not the closed form."""
+        forms, tasks = [], []
+        for block in blocks:
+            form = self.reduced(block)
+            tries, start = TRIES, form.program.start
+            if form.program.is_convex:
+                tries = CONVEX_TRIES
+            elif (values[form.profiles] != self.closed[form.profiles]).any():
+                warm = reduce_block(self.system, block, self.knowledge, values)
+                tries, start = WARM_TRIES, warm.program.start
+            forms.append(form)
+            tasks.append(Task(form.program, (start,), tries, self.door, self.deadline))
+        answers = self.ask(tasks)
+        return {
+            b: Solved(f, a, is_symmetric=True)
+            for b, f, a in zip(blocks, forms, answers, strict=True)
+        }
+
+    def _with_all_classes(self, blocks: Sequence[Block]) -> dict[Block, Solved]:
+        """Solve blocks without pooling, from perturbed starts; return those that this solves."""
+        forms = [self.reduced(block, pooled=False) for block in blocks]
+        tasks = []
+        for form in forms:
+            draws = [
+                np.random.default_rng(seed).normal(size=form.program.size)
+                for seed in range(PERTURBED_STARTS)
+            ]
+            starts = tuple(form.program.start * np.exp(0.3 * draw) for draw in draws)
+            tries = CONVEX_TRIES if form.program.is_convex else TRIES
+            tasks.append(Task(form.program, starts, tries, self.door, self.deadline))
+        answers = zip(blocks, forms, self.ask(tasks), strict=True)
+        return {
+            b: Solved(form, answer, is_symmetric=False)
+            for b, form, answer in answers
+            if answer.is_accepted
+        }

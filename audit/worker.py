@@ -1,0 +1,28 @@
+"""A worker process: reads tasks from its parent, solves them, writes the answers back; ends when the parent does."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import sys
+
+from audit.block_solver import solve_task
+
+
+def main() -> None:
+    """Serve until the input ends. Whatever a solver prints goes to standard error, not among the answers."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with os.fdopen(os.dup(1), "wb") as answers:
+        os.dup2(2, 1)
+        while True:
+            try:
+                task = pickle.load(sys.stdin.buffer)
+            except EOFError:
+                return
+            pickle.dump(solve_task(task), answers)
+            answers.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,12 @@
+"""A small share of the soundness harness: random cases, judged by code and methods that are not the product's."""
+
+import pytest
+
+from benchmarks.soundness import trial
+
+SEEDS = range(40)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_random_case_is_answered_soundly(seed):
+    assert trial(seed).misses == []
