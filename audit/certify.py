@@ -20,7 +20,7 @@ from audit.program import Program
 from audit.reduce import Reduced
 from audit.search import Search, Solved, shares
 
-FLAT_SHARE = 1e-3
+FLAT_SHARE = 1e-2
 """A chain whose weighted multipliers come this close to 1 has flat directions: other estimates are as good."""
 SPREAD_TRIES = (((10 * EPS, 0.1),), ((10 * EPS, 10.0),))
 

@@ -103,16 +103,17 @@ def estimate(system: System, options: SolveOptions = DEFAULT) -> tuple[Posterior
         blocks_flat=flat,
         door=search.door if solved else "none",
     )
-    return _concluded(system, (values, low, high), solved, figures)
+    return _concluded(search, (values, low, high), solved, figures)
 
 
 def _concluded(
-    system: System,
+    search: Search,
     found: tuple[FloatArray, FloatArray, FloatArray],
     solved: dict[Block, Solved],
     figures: SolverReport,
 ) -> tuple[Posterior, SolverReport]:
     """Re-check every row outside the solver and say how good the estimate is."""
+    system = search.system
     values, low, high = found
     counts = system.case.population.counts
     decided = np.ones(len(counts), dtype=bool)
@@ -125,7 +126,8 @@ def _concluded(
         why = ", ".join(sorted({one.answer.outcome.value for one in stalled}))
         reason = f"{len(stalled)} of {len(solved)} parts of the problem were not solved ({why})"
     elif worst > VIOLATION_SHARE:
-        reason = f"the estimate misses a row by {worst:.2g} of its records"
+        cause = "out of time: " if search.is_out_of_time else ""
+        reason = f"{cause}the estimate misses a row by {worst:.2g} of its records"
         decided[:] = False
     is_convex = all(one.reduced.program.is_convex for one in solved.values())
     report = replace(

@@ -7,6 +7,7 @@ for a worker to start. Only this program's own records travel between the proces
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import pickle
 import subprocess
@@ -16,6 +17,7 @@ from collections import deque
 from collections.abc import Sequence
 
 from audit.block_solver import Answer, Outcome, Task, no_answer, solve_task
+from ppdm_models.errors import TreewardenError
 
 WORTH_A_WORKER = 6000
 """Variables in all tasks together below which one process is faster than two."""
@@ -33,7 +35,7 @@ def solve_all(tasks: Sequence[Task], jobs: int) -> list[Answer]:
     size = [task.program.size * len(task.starts) for task in tasks]
     helpers = min(jobs, len(tasks)) - 1 if sum(size) >= WORTH_A_WORKER else 0
     pending = deque(sorted(range(len(tasks)), key=lambda i: (-size[i], i)))
-    answers: dict[int, Answer] = {}
+    answers: dict[int, Answer | TreewardenError] = {}
     running: list[subprocess.Popen[bytes]] = []
     threads = [
         threading.Thread(target=_serve, args=(tasks, pending, answers, running), daemon=True)
@@ -55,13 +57,19 @@ def solve_all(tasks: Sequence[Task], jobs: int) -> list[Answer]:
         for worker in (*running, *_idle):
             worker.kill()
         raise
-    return [answers[number] for number in range(len(tasks))]
+    return [_or_raised(answers[number]) for number in range(len(tasks))]
+
+
+def _or_raised(answer: Answer | TreewardenError) -> Answer:
+    if isinstance(answer, TreewardenError):
+        raise answer
+    return answer
 
 
 def _serve(
     tasks: Sequence[Task],
     pending: deque[int],
-    answers: dict[int, Answer],
+    answers: dict[int, Answer | TreewardenError],
     running: list[subprocess.Popen[bytes]],
 ) -> None:
     """Give tasks to one worker until none is left; a task whose worker dies is tried once more on a new one."""
@@ -89,7 +97,7 @@ def _started() -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
 
 
-def _asked(worker: subprocess.Popen[bytes], task: Task) -> Answer | None:
+def _asked(worker: subprocess.Popen[bytes], task: Task) -> Answer | TreewardenError | None:
     """Return a worker's answer, or None where it died."""
     assert worker.stdin is not None
     assert worker.stdout is not None
@@ -98,19 +106,22 @@ def _asked(worker: subprocess.Popen[bytes], task: Task) -> Answer | None:
         worker.stdin.flush()
         answer = pickle.load(worker.stdout)
     except (OSError, EOFError, pickle.UnpicklingError, ValueError):
-        worker.kill()
-        worker.wait()
+        _end(worker)
         return None
-    return answer if isinstance(answer, Answer) else None
+    return answer if isinstance(answer, Answer | TreewardenError) else None
 
 
 @atexit.register
 def stop() -> None:
     """End the idle workers."""
     while _idle:
-        worker = _idle.pop()
-        worker.kill()
-        worker.wait()
-        for stream in (worker.stdin, worker.stdout):
-            if stream is not None:
+        _end(_idle.pop())
+
+
+def _end(worker: subprocess.Popen[bytes]) -> None:
+    worker.kill()
+    worker.wait()
+    for stream in (worker.stdin, worker.stdout):
+        if stream is not None:
+            with contextlib.suppress(OSError):
                 stream.close()

@@ -7,7 +7,8 @@ import pickle
 import signal
 import sys
 
-from audit.block_solver import solve_task
+from audit.block_solver import Answer, Task, solve_task
+from ppdm_models.errors import TreewardenError
 
 
 def main() -> None:
@@ -20,8 +21,16 @@ def main() -> None:
                 task = pickle.load(sys.stdin.buffer)
             except EOFError:
                 return
-            pickle.dump(solve_task(task), answers)
+            pickle.dump(_answered(task), answers)
             answers.flush()
+
+
+def _answered(task: Task) -> Answer | TreewardenError:
+    """Return the answer, or the error that the parent is to raise."""
+    try:
+        return solve_task(task)
+    except TreewardenError as error:
+        return error
 
 
 if __name__ == "__main__":

@@ -7,9 +7,12 @@ class TreewardenError(Exception):
     """Something a user can mend; the message reads ``where: what; what to do``."""
 
     def __init__(self, where: str, problem: str) -> None:
-        super().__init__(f"{where}: {problem}")
+        super().__init__(where, problem)
         self.where = where
         self.problem = problem
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.problem}"
 
 
 class TreeFormatError(TreewardenError):

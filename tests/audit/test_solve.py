@@ -71,7 +71,7 @@ class _Broken(Door):
 def test_no_status_makes_a_point_that_breaks_its_rows_optimal(code, monkeypatch):
     broken = _Broken()
     broken.code = code
-    monkeypatch.setattr("audit.estimate.door", lambda name: (name, broken))
+    monkeypatch.setattr("audit.block_solver.doors", lambda: {"casadi": broken})
     system = build_system(multiway_case(4, Knowledge(leaf="rates", split="gini"), records=30))
     posterior, report = estimate(system)
     assert report.status == "stalled"
@@ -81,7 +81,7 @@ def test_no_status_makes_a_point_that_breaks_its_rows_optimal(code, monkeypatch)
 def test_an_unknown_return_code_is_an_error(monkeypatch):
     broken = _Broken()
     broken.code = 42
-    monkeypatch.setattr("audit.estimate.door", lambda name: (name, broken))
+    monkeypatch.setattr("audit.block_solver.doors", lambda: {"casadi": broken})
     system = build_system(multiway_case(4, Knowledge(leaf="rates", split="gini"), records=30))
     with pytest.raises(SolverError, match="return code 42 is not known"):
         estimate(system)

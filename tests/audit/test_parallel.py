@@ -1,0 +1,151 @@
+"""Many processes: the same answers for any number, one retry for a worker that dies, none left behind."""
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from audit import parallel
+from audit.block_solver import Answer, Outcome, Task, no_answer, solve_task
+from audit.blocks import blocks
+from audit.estimate import estimate
+from audit.knowledge import Knowledge
+from audit.parallel import solve_all
+from audit.search import Search, SolveOptions
+from audit.system import build_system
+from ppdm_models.errors import SolverError
+from tests.cases import multiway_case
+
+
+class _Recorder(Search):
+    """Keeps the tasks that a search asks for."""
+
+    def ask(self, asked):
+        self.seen = [*getattr(self, "seen", []), *asked]
+        return [solve_task(task) for task in asked]
+
+
+def tasks() -> list[Task]:
+    found = []
+    for seed in (0, 2, 4, 6):
+        system = build_system(
+            multiway_case(seed, Knowledge(leaf="rates", split="none", marginal=True), records=40)
+        )
+        search = _Recorder(system, SolveOptions(jobs=1))
+        search.solve(blocks(system, tuple(search.knowledge), ()), {})
+        found += search.seen
+    return found
+
+
+@pytest.fixture
+def workers(monkeypatch):
+    """Let even small tasks go to workers, and end them afterwards."""
+    monkeypatch.setattr(parallel, "WORTH_A_WORKER", 0)
+    yield
+    parallel.stop()
+
+
+def test_answers_do_not_depend_on_the_number_of_processes(workers):
+    asked = tasks()
+    alone, shared = solve_all(asked, 1), solve_all(asked, 3)
+    assert [one.z.tobytes() for one in alone] == [one.z.tobytes() for one in shared]
+    assert all(one.is_accepted for one in alone)
+
+
+def test_an_estimate_is_the_same_bytes_for_any_number_of_jobs(workers):
+    system = build_system(multiway_case(4, Knowledge(leaf="rates", split="entropy"), records=30))
+    one, _ = estimate(system, SolveOptions(jobs=1))
+    three, _ = estimate(system, SolveOptions(jobs=3))
+    assert one.values.tobytes() == three.values.tobytes()
+
+
+class _Dying:
+    """Stands for a worker: dies the first ``times`` that it is asked."""
+
+    def __init__(self, times):
+        self.times = times
+
+    def __call__(self, worker, task):
+        self.times -= 1
+        return None if self.times >= 0 else solve_task(task)
+
+
+@pytest.mark.parametrize(("deaths", "outcome"), [(1, Outcome.SOLVED), (2, Outcome.LOST)])
+def test_a_worker_that_dies_is_replaced_once_and_then_reported(
+    workers, monkeypatch, deaths, outcome
+):
+    task = tasks()[0]
+    monkeypatch.setattr(parallel, "_asked", _Dying(deaths))
+    monkeypatch.setattr(parallel, "_started", lambda: None)
+    monkeypatch.setattr(parallel, "_idle", [])
+    answers: dict[int, Answer] = {}
+    parallel._serve([task], parallel.deque([0]), answers, [])
+    parallel._idle.clear()
+    assert answers[0].outcome is outcome
+
+
+def test_a_worker_killed_while_it_works_gives_no_answer():
+    worker = parallel._started()
+    threading.Timer(0.2, worker.kill).start()
+    os.kill(worker.pid, signal.SIGSTOP)
+    assert parallel._asked(worker, tasks()[0]) is None
+    assert worker.wait() != 0
+
+
+def test_an_error_in_a_worker_is_raised_in_the_caller():
+    error = SolverError("IPOPT", "return code 42 is not known; report this")
+    copy = pickle.loads(pickle.dumps(error))
+    assert str(copy) == "IPOPT: return code 42 is not known; report this"
+    with pytest.raises(SolverError, match="return code 42"):
+        parallel._or_raised(copy)
+
+
+def test_what_ran_out_of_time_is_undecided_and_says_so():
+    system = build_system(multiway_case(4, Knowledge(leaf="rates", split="gini"), records=30))
+    posterior, report = estimate(system, SolveOptions(time_limit=0.0))
+    assert report.status == "stalled"
+    assert "out of time" in report.reason
+    assert not posterior.is_complete
+
+
+def test_no_answer_is_never_accepted():
+    task = tasks()[0]
+    assert not any(
+        no_answer(task, outcome).is_accepted for outcome in Outcome if outcome is not Outcome.SOLVED
+    )
+
+
+def test_workers_end_with_their_parent():
+    code = (
+        "from audit import parallel\n"
+        "worker = parallel._started()\n"
+        "print(worker.pid, flush=True)\n"
+        "import os; os._exit(0)\n"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    pid = int(said.stdout)
+    for _ in range(200):
+        if not _is_running(pid):
+            break
+        time.sleep(0.05)
+    assert not _is_running(pid)
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().split(")")[-1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_a_task_survives_the_way_to_a_worker():
+    task = tasks()[0]
+    copy = pickle.loads(pickle.dumps(task))
+    np.testing.assert_array_equal(copy.program.rows.toarray(), task.program.rows.toarray())
