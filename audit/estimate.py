@@ -55,7 +55,7 @@ class SolverReport:
     blocks_flat: int = 0
     blocks_symmetric_broken: int = 0
     is_convex: bool = True
-    is_unique: bool = True
+    is_unique: bool = False
     door: str = "none"
     reason: str = ""
 

@@ -95,6 +95,9 @@ def closed_form(leaf: LeafKnowledge) -> FloatArray:
 
 def _even(rest: float, low: FloatArray, high: FloatArray) -> FloatArray:
     """Spread a mass evenly within ends: the water level at which the clipped values sum to it."""
+    level = rest / len(low)
+    if (low <= level).all() and (level <= high).all():
+        return np.full(len(low), level)
     bottom, top = float(low.min()), float(high.max())
     for _ in range(200):
         level = (bottom + top) / 2

@@ -38,6 +38,8 @@ IPOPT_OPTIONS: Mapping[str, str | int | float] = {
     "mumps_pivot_order": 5,
     "alpha_for_y": "primal-and-full",
 }
+_NO_SENSITIVITIES = {"calc_lam_p": False, "no_nlp_grad": True}
+"""Nobody asks how the optimum moves with the parameter, and deriving that takes a third of the set-up."""
 
 
 class Status(StrEnum):
@@ -122,7 +124,7 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class _Raw:
-    """An answer in the order of the ``.nl`` file."""
+    """An answer, its row multipliers in the order of the ``.nl`` file."""
 
     x: FloatArray
     row_multipliers: FloatArray
@@ -132,26 +134,28 @@ class _Raw:
 
 
 class Loaded:
-    """A model as CasADi has read it: functions, bounds, and where each variable and row of the model went."""
+    """A model as CasADi has read it: functions, bounds, and where each variable and row of the model went.
+
+    ``x`` are the variables in the order of the file but ``model.eps``, which is the parameter ``eps``.
+    """
 
     def __init__(self, model: pyo.ConcreteModel) -> None:
         builder, variables, rows = _through_nl(model)
-        self.x = casadi.vertcat(*builder.x)
-        symbols = casadi.SX.sym("x", self.x.numel())
-        inside = casadi.Function("nlp", [self.x], [builder.f, casadi.vertcat(*builder.g)]).expand()
-        self.x, (self.f, self.g) = symbols, inside(symbols)
+        column = {id(variable): number for number, variable in enumerate(variables)}
+        order = np.array([column[id(model.z[i])] for i in model.z])
+        every = casadi.vertcat(*builder.x)
+        inside = casadi.Function("nlp", [every], [builder.f, casadi.vertcat(*builder.g)]).expand()
+        self.x, self.eps = casadi.SX.sym("x", len(order)), casadi.SX.sym("eps")
+        places = {int(place): self.x[number] for number, place in enumerate(order)}
+        filled = [places.get(number, self.eps) for number in range(len(variables))]
+        self.f, self.g = inside(casadi.vertcat(*filled))
+        self.low = np.array(builder.x_lb, dtype=float)[order]
+        self.high = np.array(builder.x_ub, dtype=float)[order]
         self.row_low, self.row_high = (
             np.array(builder.g_lb, dtype=float),
             np.array(builder.g_ub, dtype=float),
         )
-        self.low, self.high = (
-            np.array(builder.x_lb, dtype=float),
-            np.array(builder.x_ub, dtype=float),
-        )
-        place = {id(variable): column for column, variable in enumerate(variables)}
         row_place = {id(row): number for number, row in enumerate(rows)}
-        self.columns = np.array([place[id(model.z[i])] for i in model.z])
-        self.eps_column = place.get(id(model.eps))
         self.linear_rows = np.array(
             [row_place[id(row)] for row in model.linear.values()], dtype=np.intp
         )
@@ -159,19 +163,6 @@ class Loaded:
             [row_place[id(row)] for row in model.split.values()], dtype=np.intp
         )
         self.cache: dict[tuple[str, tuple[tuple[str, float | str], ...]], Any] = {}
-
-    def bounds(self, eps: float) -> tuple[FloatArray, FloatArray]:
-        """Return the variables' bounds with the eps variable held at a value."""
-        low, high = self.low.copy(), self.high.copy()
-        if self.eps_column is not None:
-            low[self.eps_column] = high[self.eps_column] = eps
-        return low, high
-
-    def start(self, z: FloatArray, eps: float) -> FloatArray:
-        """Return a start in the order of the file."""
-        x = np.full(len(self.low), eps)
-        x[self.columns] = z
-        return x
 
 
 class Door(ABC):
@@ -189,7 +180,7 @@ class Door(ABC):
     def run(
         self, loaded: Loaded, start: FloatArray, eps: float, options: Mapping[str, float | str]
     ) -> _Raw:
-        """Solve from a start, in the order of the file."""
+        """Solve from a start."""
 
     def solve(self, loaded: Loaded, z: FloatArray, eps: float, **options: float | str) -> Solution:
         """Solve a loaded model from ``z`` with the given weight of the eps term and IPOPT options.
@@ -197,14 +188,14 @@ class Door(ABC):
         Raises:
             SolverError: the door cannot be used.
         """
-        raw = self.run(loaded, loaded.start(z, eps), eps, {**IPOPT_OPTIONS, **options})
+        raw = self.run(loaded, z, eps, {**IPOPT_OPTIONS, **options})
         if raw.code not in STATUS:
             raise SolverError("IPOPT", f"return code {raw.code} is not known; report this")
         return Solution(
-            z=raw.x[loaded.columns],
+            z=raw.x,
             linear=raw.row_multipliers[loaded.linear_rows],
             split=raw.row_multipliers[loaded.split_rows],
-            bounds=raw.bound_multipliers[loaded.columns],
+            bounds=raw.bound_multipliers,
             status=STATUS[raw.code],
             iterations=raw.iterations,
         )
@@ -233,16 +224,23 @@ class CasadiDoor(Door):
         key = ("solver", tuple(sorted(options.items())))
         if key not in loaded.cache:
             _load_ipopt()
-            problem = {"x": loaded.x, "f": loaded.f, "g": loaded.g}
+            problem = {"x": loaded.x, "p": loaded.eps, "f": loaded.f, "g": loaded.g}
             settings: dict[str, Any] = {
                 "ipopt": dict(options),
                 "print_time": False,
                 "show_eval_warnings": False,
+                **_NO_SENSITIVITIES,
             }
             loaded.cache[key] = casadi.nlpsol("solver", "ipopt", problem, settings)
         solver = loaded.cache[key]
-        low, high = loaded.bounds(eps)
-        found = solver(x0=start, lbx=low, ubx=high, lbg=loaded.row_low, ubg=loaded.row_high)
+        found = solver(
+            x0=start,
+            p=eps,
+            lbx=loaded.low,
+            ubx=loaded.high,
+            lbg=loaded.row_low,
+            ubg=loaded.row_high,
+        )
         said = solver.stats()
         name = str(said["return_status"])
         if name not in STATUS_NAMES:
@@ -280,14 +278,13 @@ class CyipoptDoor(Door):
         self, loaded: Loaded, start: FloatArray, eps: float, options: Mapping[str, float | str]
     ) -> _Raw:
         module = _cyipopt()
-        low, high = loaded.bounds(eps)
-        callbacks = _Callbacks(loaded)
+        callbacks = _Callbacks(loaded, eps)
         problem = module.Problem(
             n=len(start),
             m=len(loaded.row_low),
             problem_obj=callbacks,
-            lb=low,
-            ub=high,
+            lb=loaded.low,
+            ub=loaded.high,
             cl=loaded.row_low,
             cu=loaded.row_high,
         )
@@ -307,30 +304,31 @@ class CyipoptDoor(Door):
 class _Callbacks:
     """The functions of a loaded model as cyipopt asks for them, exact and sparse."""
 
-    def __init__(self, loaded: Loaded) -> None:
+    def __init__(self, loaded: Loaded, eps: float) -> None:
         self.iterations = 0
+        self.eps = eps
         functions = loaded.cache.get(("callbacks", ()))
         if functions is None:
             functions = loaded.cache[("callbacks", ())] = _derived(loaded)
         self.f, self.g, self.df, self.dg, self.h = functions
 
     def objective(self, x: FloatArray) -> float:
-        return float(self.f(x))
+        return float(self.f(x, self.eps))
 
     def gradient(self, x: FloatArray) -> FloatArray:
-        return _flat(self.df(x))
+        return _flat(self.df(x, self.eps))
 
     def constraints(self, x: FloatArray) -> FloatArray:
-        return _flat(self.g(x))
+        return _flat(self.g(x, self.eps))
 
     def jacobian(self, x: FloatArray) -> FloatArray:
-        return np.array(self.dg(x).nonzeros())
+        return np.array(self.dg(x, self.eps).nonzeros())
 
     def jacobianstructure(self) -> tuple[Any, Any]:
         return _structure(self.dg)
 
     def hessian(self, x: FloatArray, multipliers: FloatArray, factor: float) -> FloatArray:
-        return np.array(self.h(x, factor, multipliers).nonzeros())
+        return np.array(self.h(x, self.eps, factor, multipliers).nonzeros())
 
     def hessianstructure(self) -> tuple[Any, Any]:
         return _structure(self.h)
@@ -375,16 +373,16 @@ def _through_nl(model: pyo.ConcreteModel) -> tuple[Any, list[Any], list[Any]]:
 
 
 def _derived(loaded: Loaded) -> tuple[Any, ...]:
-    x, f, g = loaded.x, loaded.f, loaded.g
+    x, eps, f, g = loaded.x, loaded.eps, loaded.f, loaded.g
     factor, multipliers = casadi.SX.sym("factor"), casadi.SX.sym("multipliers", g.numel())
     lagrangian = factor * f + casadi.dot(multipliers, g)
     hessian = casadi.tril(casadi.hessian(lagrangian, x)[0])
     return (
-        casadi.Function("f", [x], [f]),
-        casadi.Function("g", [x], [g]),
-        casadi.Function("df", [x], [casadi.gradient(f, x)]),
-        casadi.Function("dg", [x], [casadi.jacobian(g, x)]),
-        casadi.Function("h", [x, factor, multipliers], [hessian]),
+        casadi.Function("f", [x, eps], [f]),
+        casadi.Function("g", [x, eps], [g]),
+        casadi.Function("df", [x, eps], [casadi.gradient(f, x)]),
+        casadi.Function("dg", [x, eps], [casadi.jacobian(g, x)]),
+        casadi.Function("h", [x, eps, factor, multipliers], [hessian]),
     )
 
 
