@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from audit import measures
+from audit.conflict import conflict
 from audit.constraints import Case
 from audit.estimate import SolverReport, estimate
 from audit.evidence import Evidence
@@ -19,6 +20,7 @@ from audit.posterior import Posterior, certain
 from audit.reading import Measurement, Reading, Undetermined
 from audit.search import DEFAULT, SolveOptions
 from audit.system import Dropped, System, build_system
+from ppdm_models.errors import KnowledgeError
 from ppdm_models.plugins import discover
 from ppdm_models.tree import Task, Tree
 
@@ -83,6 +85,7 @@ def run(
         )
     case = Case(tree, population, members(tree, population.leaf), knowledge)
     system = build_system(case)
+    _refuse_contradictions(system)
     posterior, report = estimate(system, options)
     evidence = Evidence(tree, population, knowledge, _prior(system, options), posterior)
     return Audit(
@@ -124,6 +127,17 @@ def ablation(
         read = run(tree, population, known, calls, options).measurements
         levels.append(Level(name, *(read[call].reading for call in calls)))
     return tuple(levels)
+
+
+def _refuse_contradictions(system: System) -> None:
+    """Raise where the adversary is said to know what cannot all be true; the true table, where known, rules that out."""
+    if not isinstance(system.case.population.truth, Undetermined):
+        return
+    rows = conflict(system)
+    if rows:
+        said = "; ".join(origin.where for origin in rows)
+        problem = f"these cannot all be true: {said}; take one back"
+        raise KnowledgeError(system.case.tree.source, problem)
 
 
 def _call(measure: str) -> MeasureCall:
