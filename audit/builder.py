@@ -26,6 +26,7 @@ class ProgramBuilder:
     terms: list[tuple[int, int, float, float]] = field(default_factory=list)
     splits: list[tuple[float, float, float]] = field(default_factory=list)
     sums: dict[tuple[tuple[int, ...], float], int] = field(default_factory=dict)
+    parts: dict[int, list[int]] = field(default_factory=dict)
     split_candidates: list[Candidate] = field(default_factory=list)
     is_impossible: bool = False
 
@@ -53,9 +54,20 @@ class ProgramBuilder:
             return variables[0]
         if key not in self.sums:
             number = self.variable(sum(self.start[i] for i in variables) + constant)
+            self.parts[number] = list(variables)
             self.row([*variables, number], [1.0] * len(variables) + [-1.0], -constant, -constant)
             self.sums[key] = number
         return self.sums[key]
+
+    def members(self) -> sparse.csr_matrix:
+        """Return the masses that each variable sums, shape (variables, masses)."""
+        n, n_mass = len(self.start), len(self.scale)
+        found = {number: {number} for number in range(n_mass)}
+        for number, variables in self.parts.items():
+            found[number] = set().union(*(found[i] for i in variables))
+        pairs = [(number, mass) for number, masses in found.items() for mass in sorted(masses)]
+        rows, columns = (np.array(pairs, dtype=np.intp).reshape(-1, 2)).T
+        return sparse.csr_matrix((np.ones(len(pairs)), (rows, columns)), shape=(n, n_mass))
 
     def program(self, criterion: Criterion) -> Program:
         """Return what was collected, as arrays."""

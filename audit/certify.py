@@ -18,7 +18,8 @@ from audit.blocks import Block
 from audit.posterior import FloatArray
 from audit.program import Program
 from audit.reduce import Reduced
-from audit.search import Search, Solved, shares
+from audit.search import Search
+from audit.solved import Solved, entropies, shares
 
 FLAT_SHARE = 1e-2
 """A chain whose weighted multipliers come this close to 1 has flat directions: other estimates are as good."""
@@ -39,14 +40,14 @@ def certificate(search: Search, solved: Mapping[Block, Solved], relaxed: FloatAr
     Blocks add up. A convex block's optimum is its own bound; another block has the elastic bound, or the relaxation's.
     """
     counts = search.system.case.population.counts
-    in_records = _entropies(relaxed, counts)
+    in_records = entropies(relaxed, counts)
     total = float(in_records.sum())
     arguments = {"closed form"}
     curved = []
     for block, one in solved.items():
         if one.answer.is_accepted and one.reduced.program.is_convex:
             inside = one.reduced.profiles
-            total += float((_entropies(one.values(), counts[inside]) - in_records[inside]).sum())
+            total += float((entropies(one.values(), counts[inside]) - in_records[inside]).sum())
             total += KKT_ERROR * float(counts[inside].sum())
             arguments.add("convex")
         else:
@@ -61,7 +62,7 @@ def certificate(search: Search, solved: Mapping[Block, Solved], relaxed: FloatAr
         relaxation = float(in_records[inside].sum())
         proved = np.inf
         if answer.is_accepted and program.size:
-            fixed = float(_entropies(shares(form, form.program.start), counts[inside]).sum())
+            fixed = float(entropies(shares(form, form.program.start), counts[inside]).sum())
             fixed += form.program.objective(form.program.start)
             # The point is optimal for a convex function that differs by the eps term, whose slope is at most
             # eps * scale / y per mass: no point is lower by more than eps * scale in all.
@@ -127,9 +128,3 @@ def _form(search: Search, block: Block) -> Reduced:
     """Return the pooled form of a block, whose elastic optimum bounds the form with all classes too."""
     pooled = search.reduced(block)
     return search.reduced(block, pooled=False) if pooled.program.is_impossible else pooled
-
-
-def _entropies(values: FloatArray, counts: FloatArray) -> FloatArray:
-    """Return each profile's entropy times its records, in nats."""
-    logs = np.log(values, out=np.zeros_like(values), where=values > 0)
-    return np.asarray(-counts * (values * logs).sum(axis=1))

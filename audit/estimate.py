@@ -16,8 +16,10 @@ from audit.direct import direct_model
 from audit.impurity import excess
 from audit.posterior import FloatArray, Posterior, entropy
 from audit.rows import SplitFamily
-from audit.search import DEFAULT, Search, Solved, SolveOptions
+from audit.saddle import saddle
+from audit.search import DEFAULT, Search, SolveOptions
 from audit.solve import Loaded, Status, doors
+from audit.solved import Solved
 from audit.system import System, max_violation
 
 log = logging.getLogger(__name__)
@@ -36,7 +38,7 @@ class SolverReport:
     ``entropy_relaxed`` is the entropy without the split rows; ``max_violation`` the largest relative violation over all
     rows, re-checked outside the solver. ``is_unique`` is true where the optimum is proved to be the only one;
     ``blocks_flat`` counts the blocks where other estimates are as good, ``blocks_symmetric_broken`` those where classes
-    that no row tells apart had to differ.
+    that no row tells apart had to differ, ``blocks_saddle`` those where letting them differ would raise the entropy.
     """
 
     status: str
@@ -54,6 +56,7 @@ class SolverReport:
     blocks_stalled: int = 0
     blocks_flat: int = 0
     blocks_symmetric_broken: int = 0
+    blocks_saddle: int = 0
     is_convex: bool = True
     is_unique: bool = False
     door: str = "none"
@@ -79,6 +82,10 @@ def estimate(system: System, options: SolveOptions = DEFAULT) -> tuple[Posterior
         values = search.placed(solved)
         relaxed = values if number == 0 else relaxed
         new = _violated(system, values, active, solved)
+        if not new:
+            solved = search.improved(solved)
+            values = search.placed(solved)
+            new = _violated(system, values, active, solved)
         log.info(
             "round %d: %d parts, %d split rows, %d more violated",
             number,
@@ -139,6 +146,9 @@ def _concluded(
         blocks=len(solved),
         blocks_stalled=len(stalled),
         blocks_symmetric_broken=sum(not one.is_symmetric for one in solved.values()),
+        blocks_saddle=sum(
+            one.answer.is_accepted and saddle(one) is not None for one in solved.values()
+        ),
         is_convex=is_convex,
         is_unique=is_convex and not reason,
         reason=reason,

@@ -26,13 +26,17 @@ TAU = 1e-7
 class Reduced:
     """A block's program, and how its masses map back: ``cell`` (K, m) is the mass variable of each profile and class.
 
-    ``chains`` (split rows, chains) is what `audit.curvature` says of the program.
+    ``chains`` (split rows, chains) is what `audit.curvature` says of the program; ``members`` (variables, masses) which
+    masses each variable sums; ``kappa`` (masses,) and ``kappa_of_class`` (m,) how many classes share a pool.
 
     ``cell`` is -1 where the mass is fixed at ``fixed`` (K, m); ``share`` (K, m) is the profile's part of the variable.
     """
 
     program: Program
     chains: sparse.csr_matrix
+    members: sparse.csr_matrix
+    kappa: FloatArray
+    kappa_of_class: IntArray
     profiles: IntArray
     cell: IntArray
     share: FloatArray
@@ -81,11 +85,22 @@ def reduce_block(
     return Reduced(
         program=cells.build.program(criterion),
         chains=chains(system, cells, criterion),
+        members=cells.build.members(),
+        kappa=_kappa(cells),
+        kappa_of_class=cells.lumping.kappa[pools],
         profiles=profiles,
         cell=cells.cell[lumps][:, pools],
         share=counts[:, None] / weight[lumps][:, None] / kappa,
         fixed=(cells.fixed[lumps] * (counts / weight[lumps])[:, None])[:, pools] / kappa,
     )
+
+
+def _kappa(cells: Cells) -> FloatArray:
+    kappa = np.ones(len(cells.build.scale))
+    for pool, size in enumerate(cells.lumping.kappa):
+        numbers = cells.cell[:, pool]
+        kappa[numbers[numbers >= 0]] = size
+    return kappa
 
 
 def _pools(system: System, block: Block, knowledge: dict[int, LeafKnowledge]) -> IntArray:

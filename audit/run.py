@@ -130,7 +130,7 @@ def ablation(
 
 
 def _refuse_contradictions(system: System) -> None:
-    """Raise where the adversary is said to know what cannot all be true; the true table, where known, rules that out."""
+    """Raise where the adversary is said to know what cannot all be true; a known truth rules that out."""
     if not isinstance(system.case.population.truth, Undetermined):
         return
     rows = conflict(system)

@@ -14,7 +14,9 @@ from audit.leaf_knowledge import closed_form, leaf_knowledge
 from audit.parallel import default_jobs, solve_all
 from audit.posterior import FloatArray
 from audit.reduce import Reduced, reduce_block
+from audit.saddle import saddle, shifted
 from audit.solve import door
+from audit.solved import Solved
 from audit.system import System
 
 PERTURBED_STARTS = 4
@@ -36,25 +38,6 @@ class SolveOptions:
 
 
 DEFAULT = SolveOptions()
-
-
-@dataclass(frozen=True, slots=True)
-class Solved:
-    """A block as it was reduced, and the answer; ``is_symmetric`` where the pooled form was solved."""
-
-    reduced: Reduced
-    answer: Answer
-    is_symmetric: bool
-
-    def values(self) -> FloatArray:
-        """Return the estimate of the block's profiles, shape (K, m)."""
-        return shares(self.reduced, self.answer.z)
-
-
-def shares(reduced: Reduced, z: FloatArray) -> FloatArray:
-    """Return the estimate of a block's profiles from its variables, shape (K, m)."""
-    masses = reduced.masses(z)
-    return np.asarray(masses / masses.sum(axis=1, keepdims=True))
 
 
 class Search:
@@ -101,6 +84,26 @@ class Search:
         ]
         solved.update(self._with_all_classes(failed))
         return {block: solved.get(block) or before[block] for block in blocks}
+
+    def improved(self, solved: Mapping[Block, Solved]) -> dict[Block, Solved]:
+        """Return the blocks again; those at a saddle with all classes, from a point beside it, where that is better."""
+        values, counts = self.placed(solved), self.system.case.population.counts
+        shifts = {block: saddle(one) for block, one in solved.items() if one.answer.is_accepted}
+        found = {block: shift for block, shift in shifts.items() if shift is not None}
+        forms = []
+        for block, shift in found.items():
+            beside = shifted(solved[block].reduced, shift, values)
+            forms.append(reduce_block(self.system, block, self.knowledge, beside, pooled=False))
+        tasks = [
+            Task(form.program, (form.program.start,), WARM_TRIES[:2], self.door, self.deadline)
+            for form in forms
+        ]
+        better = dict(solved)
+        for block, form, answer in zip(found, forms, self.ask(tasks), strict=True):
+            one = Solved(form, answer, is_symmetric=False)
+            if answer.is_accepted and one.entropy(counts) > solved[block].entropy(counts):
+                better[block] = one
+        return better
 
     def placed(self, solved: Mapping[Block, Solved]) -> FloatArray:
         """Return the estimate of every profile: the closed form with the blocks' answers put in, shape (P, m)."""

@@ -74,13 +74,21 @@ class Solver(Part):
     reason: Text
     entropy: Number | None
     entropy_bound: Number | None
+    entropy_relaxed: Number | None
+    bound_argument: Text
     max_violation: Number | None
+    kkt_error: Number | None
     iterations: int
     seconds: Number
     rows: int
     rows_active: int
     dropped: int
     blocks: int
+    blocks_stalled: int
+    blocks_flat: int
+    blocks_symmetric_broken: int
+    blocks_saddle: int
+    is_unique: bool
     door: Text
     rows_text: tuple[Row, ...]
 

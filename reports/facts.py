@@ -14,34 +14,55 @@ from reports.words import count, percent
 def solver(audit: Audit) -> Solver:
     """Return how the estimate was found."""
     report = audit.solver
-    entropy, bound, violation = (
+    entropy, bound, relaxed, violation, kkt = (
         None if each is None else number(each)
-        for each in (report.entropy, report.entropy_bound, report.max_violation)
+        for each in (
+            report.entropy,
+            report.entropy_bound,
+            report.entropy_relaxed,
+            report.max_violation,
+            report.kkt_error,
+        )
     )
     said = (
         ("Status", report.status),
         ("Solver", report.door),
         ("Entropy of the estimate", _nats(report.entropy)),
-        ("Upper bound on it (without split choices)", _nats(report.entropy_bound)),
+        ("No estimate has more than (proved)", _nats(report.entropy_bound)),
+        ("Proved by", report.bound_argument or "nothing"),
+        ("Entropy without the split choices", _nats(report.entropy_relaxed)),
+        ("The only such estimate", "yes, proved" if report.is_unique else "not proved"),
         ("Largest relative violation, re-checked outside the solver", _small(report.max_violation)),
         ("Iterations", f"{report.iterations:,}"),
-        ("Seconds", f"{report.seconds:.2f}"),
         ("Statements used (rows)", f"{report.rows:,}"),
         ("Split choices that had to join", f"{report.rows_active:,}"),
+        ("Distance from stationary", _small(report.kkt_error)),
         ("Independent blocks", f"{report.blocks:,}"),
+        ("Blocks that were not solved", f"{report.blocks_stalled:,}"),
+        ("Blocks where other estimates are as good", f"{report.blocks_flat:,}"),
+        ("Blocks where classes alike had to differ", f"{report.blocks_symmetric_broken:,}"),
+        ("Blocks where letting them differ would raise the entropy", f"{report.blocks_saddle:,}"),
     )
     return Solver(
         status=report.status,
         reason=report.reason,
         entropy=entropy,
         entropy_bound=bound,
+        entropy_relaxed=relaxed,
+        bound_argument=report.bound_argument,
         max_violation=violation,
+        kkt_error=kkt,
         iterations=report.iterations,
         seconds=number(report.seconds),
         rows=report.rows,
         rows_active=report.rows_active,
         dropped=len(audit.dropped),
         blocks=report.blocks,
+        blocks_stalled=report.blocks_stalled,
+        blocks_flat=report.blocks_flat,
+        blocks_symmetric_broken=report.blocks_symmetric_broken,
+        blocks_saddle=report.blocks_saddle,
+        is_unique=report.is_unique,
         door=report.door,
         rows_text=tuple(Row(name=name, text=text) for name, text in said),
     )

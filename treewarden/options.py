@@ -62,6 +62,24 @@ _OPTIONS = (
         show_default=True,
         help="The door to IPOPT.",
     ),
+    click.option(
+        "--jobs",
+        type=click.IntRange(min=1),
+        help="Processes to solve with; the result is the same for any number.  [default: all cores]",
+    ),
+    click.option(
+        "--time-limit",
+        type=click.FloatRange(min=0, min_open=True),
+        metavar="SECONDS",
+        help="What is not solved by then is undetermined.",
+    ),
+    click.option(
+        "--reduce",
+        type=click.Choice(["full", "none"]),
+        default="full",
+        show_default=True,
+        help="'none' solves the problem as it is written down: slow, for comparison.",
+    ),
     click.option("-q", "--quiet", is_flag=True, help="No progress and no warnings on stderr."),
 )
 

@@ -34,6 +34,9 @@ class Request:
     knowledge: Path | None = None
     policy: str = "standard"
     solver: str = "auto"
+    jobs: int | None = None
+    time_limit: float | None = None
+    reduce: str = "full"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +73,10 @@ def read_subject(request: Request, progress: Progress) -> Subject:
             )
         except TableError as error:
             raise _with_notes(error, tree) from error
-    return Subject(tree, population, knowledge, pack, SolveOptions(door=request.solver))
+    options = SolveOptions(
+        request.solver, request.jobs, request.reduce == "none", request.time_limit
+    )
+    return Subject(tree, population, knowledge, pack, options)
 
 
 def _with_notes(error: TableError, tree: Tree) -> TableError:

@@ -1,0 +1,62 @@
+"""The symmetric point of pooled classes: is it a maximum among all classes, or does letting them differ help?"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from audit.block_solver import EPS
+from audit.posterior import FloatArray
+from audit.reduce import Reduced
+from audit.solved import Solved
+from ppdm_models.tree import Criterion
+
+SADDLE_EIGENVALUE = 1e-2
+"""How negative the second-order form must be, relative to the entropy's own curvature, to count."""
+SHIFT = 0.3
+
+
+def saddle(one: Solved) -> FloatArray | None:
+    """Return how pooled classes would have to differ to raise a block's entropy, or None: a second-order test.
+
+    Take mass from one pooled class and give it to another: to first order nothing changes. The second-order change is
+    a quadratic form over the lumps; a negative eigenvalue means that the symmetric point is no maximum among all
+    classes. Caps on single classes that bind there are not looked at, so a saddle is a suspicion, its absence is not.
+    """
+    form, program = one.reduced, one.reduced.program
+    pooled = np.flatnonzero(form.kappa >= 2)
+    if not one.is_symmetric or program.is_convex or not len(pooled):
+        return None
+    y, kappa = one.answer.z[pooled], form.kappa[pooled]
+    records = program.scale[pooled] / kappa
+    curvature = np.diag(kappa / y + EPS * records * (kappa / y) ** 2)
+    members = form.members[:, pooled].toarray()
+    size = float(kappa[0])
+    for term, variable in enumerate(program.term_variable):
+        inside = members[variable]
+        if inside.any():
+            u, scale = one.answer.z[variable], program.term_scale[term]
+            bend = -2 * size / scale if program.criterion is Criterion.GINI else -size / u
+            weight = (
+                one.answer.split[program.term_row[term]] * program.term_coefficient[term] * bend
+            )
+            curvature += weight * np.outer(inside, inside)
+    scaled = curvature / np.sqrt(np.outer(kappa / y, kappa / y))
+    eigenvalues, directions = np.linalg.eigh(scaled)
+    if eigenvalues[0] >= -SADDLE_EIGENVALUE:
+        return None
+    shift = np.zeros(program.size)
+    # Relative to each mass, and with a sign that does not depend on the linear algebra used.
+    shift[pooled] = directions[:, 0] / np.sqrt(y)
+    largest = int(np.argmax(np.abs(shift)))
+    return np.asarray(shift / shift[largest])
+
+
+def shifted(form: Reduced, shift: FloatArray, values: FloatArray) -> FloatArray:
+    """Return an estimate (P, m) in which two pooled classes differ along a direction of `saddle`."""
+    first, second = np.flatnonzero(form.kappa_of_class >= 2)[:2]
+    moved = values.copy()
+    number = form.cell[:, first]
+    amount = np.where(number >= 0, SHIFT * shift[number], 0.0)
+    moved[form.profiles, first] *= np.exp(amount)
+    moved[form.profiles, second] *= np.exp(-amount)
+    return moved

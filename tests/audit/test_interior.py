@@ -1,0 +1,73 @@
+"""What the linear rows force, judged by one linear program per variable."""
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from audit.blocks import blocks
+from audit.interior import interior
+from audit.knowledge import Knowledge
+from audit.program import SMALLEST_MASS
+from audit.search import DEFAULT, Search
+from audit.system import build_system
+from tests.cases import multiway_case
+
+CASES = [(leaf, seed) for leaf in ("labels", "rates") for seed in range(8)]
+
+
+def programs(leaf, seed):
+    """Return the programs of a case whose class totals and accuracy are known."""
+    case = multiway_case(seed, Knowledge(leaf=leaf, split="none", marginal=True, accuracy=True))
+    search = Search(build_system(case), DEFAULT)
+    return [
+        search.reduced(block).program
+        for block in blocks(search.system, tuple(search.knowledge), ())
+    ]
+
+
+def largest(program, variable):
+    """Return the most that a variable can be under the linear rows."""
+    cost = np.zeros(program.size)
+    cost[variable] = -1.0
+    rows, low, high = program.rows.toarray(), program.low, program.high
+    equal = low == high
+    sides = [(rows[~equal & np.isfinite(high)], high[~equal & np.isfinite(high)])]
+    sides.append((-rows[~equal & np.isfinite(low)], -low[~equal & np.isfinite(low)]))
+    lower = np.where(program.lower > SMALLEST_MASS, program.lower, 0.0)
+    answer = linprog(
+        cost,
+        A_ub=np.vstack([side for side, _ in sides]),
+        b_ub=np.concatenate([end for _, end in sides]),
+        A_eq=rows[equal],
+        b_eq=low[equal],
+        bounds=list(zip(lower, program.upper, strict=True)),
+    )
+    return -answer.fun
+
+
+@pytest.mark.parametrize(("leaf", "seed"), CASES)
+def test_exactly_the_masses_that_can_only_be_zero_are_fixed_at_zero(leaf, seed):
+    for program in programs(leaf, seed):
+        found = interior(program)
+        masses = range(len(program.scale))
+        fixed = (
+            set()
+            if found is None
+            else {i for i in masses if not found.free[i] and found.values[i] <= SMALLEST_MASS}
+        )
+        assert fixed == {i for i in masses if largest(program, i) <= 1e-7}
+
+
+@pytest.mark.parametrize(("leaf", "seed"), CASES)
+def test_a_point_of_the_smaller_program_is_one_of_the_whole(leaf, seed):
+    for program in programs(leaf, seed):
+        found = interior(program)
+        if found is None:
+            continue
+        inner = found.program
+        equal = inner.low == inner.high
+        rows = inner.rows.toarray()
+        z = found.restored(np.linalg.lstsq(rows[equal], inner.low[equal], rcond=None)[0])
+        is_equal = program.low == program.high
+        np.testing.assert_allclose((program.rows @ z)[is_equal], program.low[is_equal], atol=1e-8)
+        assert np.linalg.matrix_rank(rows[equal]) == equal.sum()
