@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from audit.agreement import disagreements
 from audit.evidence import Evidence
 from audit.measures import Measure, measures
 from audit.reading import Interval, Measurement, Reading, Spot, Undetermined
@@ -47,6 +48,7 @@ def judge(audit: Audit, pack: Pack) -> Decision:
 def _doubts(audit: Audit) -> Iterator[Finding]:
     tree = audit.evidence.tree
     broken = [dropped for dropped in audit.dropped if dropped.is_published]
+    broken = broken or list(disagreements(audit.evidence))
     if broken:
         first = broken[0]
         more = f" ({len(broken)} such contradictions in all)" if len(broken) > 1 else ""

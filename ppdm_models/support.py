@@ -50,7 +50,8 @@ def describe(tree: Tree) -> dict[str, object]:
     """Return what a tree publishes, ready for JSON.
 
     ``support.records`` and ``support.smallest_leaf`` are None where no published number counts people; ``publishes``
-    says how many leaves tell their label, their size, the rates and the counts of their classes.
+    says how many leaves tell their label, their size, the rates and the counts of their classes; ``notes`` is what the
+    reader found remarkable, such as children that overlap.
     """
     used = {feature.name for feature in tree.used_features()}
     return {
@@ -81,6 +82,7 @@ def describe(tree: Tree) -> dict[str, object]:
             ),
             "counts": sum(_has_counts(leaf) for leaf in tree.leaves) if tree.has_people else 0,
         },
+        "notes": list(tree.notes),
     }
 
 

@@ -22,6 +22,10 @@ from ppdm_models.tree import Feature
 MISSING = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
 """Texts that stand for a missing value, unless the tree declares one of them as a category."""
 
+NUMBERS_NEEDED = (
+    "it must hold numbers (the tree compares them, or they are weights); check the column"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Table:
@@ -68,7 +72,7 @@ class Table:
         elif pa.types.is_boolean(values.type):
             raise TableError(
                 self.source,
-                f"column {name!r} holds true/false, but the tree compares numbers with it",
+                f"column {name!r} holds true/false, which are no numbers; {NUMBERS_NEEDED}",
             )
         try:
             numbers = pc.cast(values, pa.float64(), safe=False)
@@ -156,8 +160,8 @@ def _not_a_number(name: str, values: pa.Array) -> str:
         try:
             float("nan" if value is None else value)
         except (TypeError, ValueError):
-            return f"column {name!r}, record {row}: {value!r} is not a number, but the tree compares numbers with it"
-    return f"column {name!r} holds {values.type}, but the tree compares numbers with it"
+            return f"column {name!r}, record {row}: {value!r} is not a number; {NUMBERS_NEEDED}"
+    return f"column {name!r} holds {values.type}, which are no numbers; {NUMBERS_NEEDED}"
 
 
 def _categories(values: pa.Array, declared: tuple[str, ...]) -> Column:

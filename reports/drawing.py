@@ -1,7 +1,7 @@
 """Where everything in the picture of a tree goes: root on the left, one line per leaf, its numbers in columns.
 
-Each branch is a horizontal line under the words of its test. The compact style, which fits beside another picture,
-leaves these words out and gives each leaf its last test only.
+Each branch is a horizontal line under the words of its test. Where a tree is too deep for that, the deep style leaves
+these words out and gives each leaf its last test only; so does the compact style, which fits beside another picture.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from reports.fitting import mid_cut, short, width
 from reports.parts import Risk, TreeNode
 from reports.selection import Selection, select
 
-Style = Literal["full", "compact"]
+Style = Literal["full", "deep", "compact"]
 
 ROW = 26.0
 TOP = 34.0
@@ -29,8 +29,10 @@ CELL_SIGNS = 30
 AT_RISK = ("fail", "undetermined")
 HEADINGS: Mapping[Style, tuple[str, ...]] = {
     "full": ("Leaf", "Label", "Records", "Label true of", "Breaks"),
+    "deep": ("Leaf", "Last test", "Label", "Records", "Label true of", "Breaks"),
     "compact": ("Leaf", "Last test", "Label", "Records"),
 }
+TOO_DEEP = "The tree is too deep to write every test: each leaf has its last one."
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +97,15 @@ class _Frame:
 
 
 def draw(nodes: Sequence[TreeNode], style: Style = "full") -> Drawing:
-    """Return the picture of a tree with at least one node; ``compact`` fits beside another."""
+    """Return the picture of a tree with at least one node; ``compact`` fits beside another, ``full`` may turn deep."""
     kept = select(nodes)
     for signs in TEST_SIGNS:
         frame = _frame(nodes, kept, style, signs)
         if frame.width <= ROOM:
             break
+    if style == "full" and frame.width > ROOM:
+        frame = _frame(nodes, kept, "deep", signs)
+    notes = [kept.note, TOO_DEEP if frame.style == "deep" else ""]
     return Drawing(
         width=frame.width,
         height=TOP + ROW * len(kept.ends) + MARGIN,
@@ -108,7 +113,7 @@ def draw(nodes: Sequence[TreeNode], style: Style = "full") -> Drawing:
         words=tuple(_words(frame)),
         marks=tuple(_marks(frame)),
         bands=tuple(frame.y[i] - ROW / 2 for i in kept.ends if frame.node[i].risk in AT_RISK),
-        note=kept.note,
+        note=" ".join(note for note in notes if note),
     )
 
 
@@ -181,17 +186,13 @@ def _on_the_way_to_risk(frame: _Frame) -> set[int]:
 
 
 def _cells(node: TreeNode, stub: str | None, style: Style) -> tuple[str, ...]:
-    if style == "compact":
-        return (stub or node.name, node.test, "" if stub else node.label, node.records_text)
+    last_test = () if style == "full" else (node.test,)
     if stub is not None:
-        return (stub, "", node.records_text, "", "")
-    return (
-        node.name,
-        node.label,
-        node.records_text,
-        node.label_share_text,
-        ", ".join(node.clauses),
-    )
+        said = (stub, *last_test, "", node.records_text, "", "")
+    else:
+        more = (node.label_share_text, ", ".join(node.clauses))
+        said = (node.name, *last_test, node.label, node.records_text, *more)
+    return said[: len(HEADINGS[style])]
 
 
 def _widest(texts: Sequence[str], style: Style, position: int) -> float:

@@ -62,7 +62,7 @@ def _certainty(
 ) -> Certainty:
     people = evidence.population
     sure, right = sure_records(evidence, estimate, SURE)
-    known = "" if right is None else f", and is right about {count(right)} of them"
+    known = "" if right is None or not sure else f", and is right about {count(right)} of them"
     return Certainty(
         probability=_floats(GRID),
         guess=_reached(estimate.high.max(axis=1), people.counts),

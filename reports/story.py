@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from audit.evidence import Evidence
+from audit.knowledge import understated
 from audit.measures import measures
 from audit.reading import Undetermined
 from policies.decision import Decision
 from policies.repair import Repair
 from policies.verdict import Verdict
-from reports.words import counted, listed, percent
+from reports.words import counted, listed, percent, sentence
 
 MOST_REASONS = 4
 
@@ -84,10 +85,7 @@ def _meaning(evidence: Evidence, decision: Decision) -> str:
     ]
     failed = sum(finding.verdict is Verdict.FAIL for finding in asked)
     open_ = sum(finding.verdict is Verdict.UNDETERMINED for finding in asked)
-    policy, demands = (
-        f"the policy “{decision.pack.title}”",
-        f"{len(asked)} demands",
-    )
+    policy = f"the policy “{decision.pack.title}”"
     doubts = [finding.message for finding in decision.findings if not finding.measure]
     if decision.verdict is Verdict.PASS:
         weak = sum(f.verdict is not Verdict.PASS for f in decision.findings)
@@ -96,25 +94,38 @@ def _meaning(evidence: Evidence, decision: Decision) -> str:
             if weak
             else ""
         )
+        held = "the demand holds" if len(asked) == 1 else f"all {len(asked)} demands hold"
         return (
-            f"Of {policy}, {'the demand holds' if len(asked) == 1 else f'all {demands} hold'}, even in the worst "
-            f"case that the audit could not exclude, against an adversary who knows what is listed "
-            f"below and no more.{warned}"
+            f"Of {policy}, {held}, even in the worst case that the audit could not exclude, against an adversary "
+            f"who knows what is listed below and no more.{warned}"
         )
     if decision.verdict is Verdict.UNDETERMINED:
-        said = f"Nothing was shown to fail, but {open_} of {demands} of {policy} "
+        if not asked:
+            return " ".join([f"There are only warnings in {policy}: it demands nothing.", *doubts])
+        said = f"Nothing was shown to fail, but {_part(open_, len(asked))} of {policy} "
         said += "could not be decided. That is not a pass."
         return " ".join(doubts) if doubts and not open_ else " ".join([said, *doubts])
     undecided = f"; {open_} more could not be decided" if open_ else ""
     target = evidence.tree.target
     return (
-        f"{failed} of {demands} of {policy} {'is' if failed == 1 else 'are'} not met{undecided}. Whoever reads the "
-        f"tree could learn more about people’s “{target}” than the policy allows."
+        f"{sentence(_part(failed, len(asked)))[:-1]} of {policy} {'is' if failed == 1 else 'are'} not met{undecided}. "
+        f"Whoever reads the tree could learn more about people’s “{target}” than the policy allows."
     )
 
 
+def _part(some: int, all_: int) -> str:
+    return "the one demand" if all_ == 1 else f"{some} of {all_} demands"
+
+
 def _after_pass(evidence: Evidence, decision: Decision) -> Iterator[str]:
-    yield f"Publish exactly this file, {evidence.tree.source}; a changed file needs an audit of its own."
+    source, more = evidence.tree.source, understated(evidence.knowledge, evidence.tree)
+    if more:
+        yield (
+            f"Do not publish {source} yet: it publishes {more}, which this audit assumed nobody uses. "
+            "Audit it as published."
+        )
+    else:
+        yield f"Publish exactly this file, {source}; a changed file needs an audit of its own."
     yield "Check that nobody outside knows more than is listed under “Knowledge assumed”."
     yield "Keep this report inside: it describes the table."
 
@@ -145,7 +156,9 @@ def _after_fail(evidence: Evidence, decision: Decision) -> Iterator[str]:
 
 def _reasons(decision: Decision) -> Iterator[str]:
     """Yield what to mend so that the audit can decide, each reason once."""
-    readings = [finding.reading for finding in decision.failing]
+    if any(not finding.measure for finding in decision.failing):
+        yield "Find out first whether the file or the table is wrong, and audit the two that belong together."
+    readings = [finding.reading for finding in decision.failing if finding.measure]
     reasons = [reading.reason for reading in readings if isinstance(reading, Undetermined)]
     for reason in list(dict.fromkeys(reasons))[:MOST_REASONS]:
         yield f"Remove what kept the audit from deciding: {reason.rstrip('. ')}."

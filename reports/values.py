@@ -85,10 +85,11 @@ def key(call: MeasureCall) -> str:
 
 
 def plain(call: MeasureCall) -> str:
-    """Return what a reading is, in words, with the parameters that are not the defaults."""
+    """Return what a reading is, in the measure's own words, with the changed parameters that these do not tell."""
     changed = ", ".join(f"{name} = {said}" for name, said in _changed(call))
-    words = measures()[call.measure].plain
-    return f"{words} ({changed})" if changed else words
+    measure = measures()[call.measure]
+    words = measure.words(dict(call.parameters))
+    return f"{words} ({changed})" if changed and words == measure.plain else words
 
 
 def _changed(call: MeasureCall) -> list[tuple[str, str]]:

@@ -36,7 +36,9 @@ def parse(data: bytes, source: str) -> etree._Element:
     try:
         root = etree.fromstring(data, parser)
     except (etree.XMLSyntaxError, ValueError) as error:
-        raise TreeFormatError(source, f"not XML that can be read ({error})") from error
+        raise TreeFormatError(
+            source, f"not XML that can be read ({error}); export it again"
+        ) from error
     if lines[-1:] > [LAST_LINE]:
         for element, line in zip(root.iter(etree.Element), lines, strict=False):
             element.set(LINE, str(line))
@@ -95,10 +97,12 @@ def _scan(data: bytes, source: str) -> list[int]:
         if depth > limits.XML_DEPTH:
             raise TreeFormatError(
                 f"{source}:{parser.CurrentLineNumber}",
-                f"elements nest more than {limits.XML_DEPTH} deep",
+                f"elements nest more than {limits.XML_DEPTH} deep, as no real tree does; export it again",
             )
         if len(lines) > limits.XML_ELEMENTS:
-            raise TreeFormatError(source, f"more than {limits.XML_ELEMENTS:,} XML elements")
+            raise TreeFormatError(
+                source, f"more than {limits.XML_ELEMENTS:,} XML elements; give the tree alone"
+            )
 
     def end(_name: str) -> None:
         nonlocal depth
@@ -112,8 +116,10 @@ def _scan(data: bytes, source: str) -> list[int]:
     except expat.ExpatError as error:
         raise TreeFormatError(
             f"{source}:{error.lineno}",
-            f"not XML that can be read ({expat.errors.messages[error.code]})",
+            f"not XML that can be read ({expat.errors.messages[error.code]}); export it again",
         ) from error
     except (LookupError, ValueError) as error:
-        raise TreeFormatError(source, f"not XML that can be read ({error})") from error
+        raise TreeFormatError(
+            source, f"not XML that can be read ({error}); export it again"
+        ) from error
     return lines

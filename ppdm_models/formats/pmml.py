@@ -35,6 +35,7 @@ NO_TRUE_CHILD = {
     "returnLastPrediction": NoTrueChild.LAST_PREDICTION,
 }
 
+ONE_TREE = "give a file that holds one decision tree"
 RULES = {
     "overlap": "the first child whose test holds takes it",
     "gap": "the tree makes no prediction for it",
@@ -82,7 +83,8 @@ def _tree_model(root: etree._Element, source: str) -> list[etree._Element]:
             sorted({name_of(child) for child in root if name_of(child).endswith("Model")})
         )
         raise TreeFormatError(
-            source, f"no TreeModel in this PMML{f' (found {others})' if others else ''}"
+            source,
+            f"no TreeModel in this PMML{f' (found {others})' if others else ''}; {ONE_TREE}",
         )
     return [mining, _only_segment(mining, source)]
 
@@ -97,7 +99,9 @@ def _only_segment(mining: etree._Element, source: str) -> etree._Element:
                 if name_of(element).endswith("Model")
             }
         )
-        raise _refused(mining, source, f"no TreeModel in this PMML (found {', '.join(found)})")
+        raise _refused(
+            mining, source, f"no TreeModel in this PMML (found {', '.join(found)}); {ONE_TREE}"
+        )
     if len(trees) > 1:
         raise _refused(
             mining,

@@ -29,7 +29,7 @@ class TextRenderer(Renderer):
             *_findings(document),
             *_list("What an adversary could learn", _lessons(document)),
             *_readings(document),
-            *_list("Warnings", document.warnings),
+            *_list("Warnings", (*document.model.notes, *document.warnings)),
             *_list("What to do next", document.next_steps),
         ]
         return ("\n".join(lines) + "\n").encode("utf-8")

@@ -252,6 +252,7 @@ def test_a_description_says_what_is_published():
             "smallest_leaf": 4.0,
         },
         "publishes": {"labels": 3, "sizes": 3, "rates": 3, "counts": 3},
+        "notes": [],
     }
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from reports.drawing import ROOM, ROW, draw
+from reports.drawing import ROOM, ROW, TOO_DEEP, draw
 from reports.parts import TreeNode
 from reports.selection import MOST_LEAVES, select
 
@@ -101,3 +101,22 @@ def test_a_large_tree_without_risk_shows_its_top():
     kept = select(comb(1000))
     assert len(kept.ends) == 100
     assert "only the top is shown" in kept.note
+
+
+def deep(levels):
+    """Return a chain of splits with long names, one leaf at each."""
+    nodes = [node(0, None)]
+    for level in range(levels):
+        above = nodes[-1].index
+        nodes.append(node(2 * level + 1, above, f"a column with a long name <= {level}"))
+        nodes.append(node(2 * level + 2, above, f"a column with a long name > {level}"))
+    return nodes
+
+
+def test_a_tree_too_deep_for_its_tests_still_shows_every_leaf_s_columns():
+    shallow, drawing = draw(deep(3)), draw(deep(20))
+    headings = [words.text for words in drawing.words if words.kind == "heading"]
+    assert (shallow.note, drawing.note) == ("", TOO_DEEP)
+    assert drawing.width <= ROOM
+    assert headings == ["Leaf", "Last test", "Label", "Records", "Label true of", "Breaks"]
+    assert not [words for words in drawing.words if words.kind == "test"]
