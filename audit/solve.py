@@ -216,7 +216,10 @@ class CasadiDoor(Door):
     """The IPOPT inside CasADi's package."""
 
     def version(self) -> str:
-        return f"CasADi {importlib.metadata.version('casadi')} with its own IPOPT"
+        folder = Path(casadi.__file__).parent
+        found = [path.name.removeprefix("libipopt.so.") for path in folder.glob("libipopt.so.*.*")]
+        ipopt = f"IPOPT {max(found)}" if found else "its own IPOPT"
+        return f"CasADi {importlib.metadata.version('casadi')} with {ipopt}"
 
     def run(
         self, loaded: Loaded, start: FloatArray, eps: float, options: Mapping[str, float | str]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from audit.agreement import disagreements
 from audit.evidence import Evidence
+from audit.knowledge import LeafLevel
 from audit.measures import Measure, measures
 from audit.reading import Interval, Measurement, Reading, Spot, Undetermined
 from audit.run import Audit, MeasureCall
@@ -17,6 +18,9 @@ from policies.rules import Rule, rules
 from policies.verdict import Verdict, worst
 from ppdm_models.paths import path_text
 from ppdm_models.tree import Node, Quality
+
+BELIEF = "label_disclosure"
+CERTAINTIES = ("confidence", "disclosure")
 
 
 def call(clause: Clause) -> MeasureCall:
@@ -39,7 +43,8 @@ def judge(audit: Audit, pack: Pack) -> Decision:
 
     Warnings never change it. Where the file contradicts itself or the table it is never better than undetermined.
     """
-    findings = (*_doubts(audit), *(_finding(audit, clause) for clause in pack.clauses))
+    judged = [_finding(audit, clause) for clause in pack.clauses]
+    findings = (*_doubts(audit), *_believing_labels(audit, pack, judged), *judged)
     clauses = [f.verdict for f in findings if f.severity == "error" and f.measure]
     doubts = [f.verdict for f in findings if not f.measure]
     return Decision(max([worst(clauses), *doubts]), findings, pack)
@@ -63,6 +68,48 @@ def _doubts(audit: Audit) -> Iterator[Finding]:
             "file-agrees",
             f"the numbers in {tree.source} contradict each other, so what they say of people cannot be trusted{notes}",
         )
+
+
+def _believing_labels(audit: Audit, pack: Pack, judged: Sequence[Finding]) -> Iterator[Finding]:
+    """Doubt a limit on certainty that holds only because the estimate does not believe the labels.
+
+    Under labels alone the estimate is uniform, yet whoever believes a label is right about all who carry it.
+    """
+    if any(clause.measure == BELIEF and clause.severity == "error" for clause in pack.clauses):
+        return
+    limits = [
+        finding.limit
+        for finding in judged
+        if finding.measure in CERTAINTIES
+        and finding.severity == "error"
+        and finding.verdict is Verdict.PASS
+    ]
+    held = [limit for limit in limits if limit is not None]
+    if not held:
+        return
+    believed = measures()[BELIEF].read(audit.evidence, {}).reading
+    if isinstance(believed, Undetermined):
+        if _hides_shares(audit.evidence):
+            yield _doubt(
+                "labels-believed",
+                "numbers are withheld, and how many are right to believe the labels could not be told: "
+                f"{believed.reason}",
+            )
+    elif believed.high > min(held):
+        share, limit = figure(believed.high, "share"), figure(min(held), "share")
+        yield _doubt(
+            "labels-believed",
+            f"the adversary is not sure of anybody only as long as he does not believe the labels: of one leaf's "
+            f"people {share} carry its label, and the policy's limit is {limit}; "
+            f"add a clause on {BELIEF} that says how much of that is allowed, or prune",
+        )
+
+
+def _hides_shares(evidence: Evidence) -> bool:
+    stops = {int(index) for index in evidence.population.leaf}
+    nodes = [evidence.tree.nodes[index] for index in stops]
+    bare = any(node.class_counts is None and node.class_shares is None for node in nodes)
+    return bare or evidence.knowledge.leaf is LeafLevel.LABELS
 
 
 def _doubt(name: str, reason: str) -> Finding:

@@ -5,13 +5,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from audit.knowledge import Knowledge
 from audit.posterior import certain
 from audit.reading import Undetermined
+from audit.run import run
 from audit.system import Dropped
 from policies.figures import figure
-from policies.judge import judge
+from policies.judge import calls, judge
+from policies.pack import read_pack
 from policies.verdict import Verdict
 from ppdm_models.tree import Quality
+from tests.cases import multiway_case
 from tests.small_audits import audit_of, bounds, evidence_of, flat_tree, pack_of
 
 TREE = flat_tree([[14, 6], [4, 0], [2, 1], [9, 9]])
@@ -149,3 +153,28 @@ def test_guessing_beyond_the_commonest_value_is_named_as_that():
     posterior = certain(np.array([[1.0, 0]] * 4))
     finding = made(pack, evidence_of(TREE, posterior=posterior)).findings[0]
     assert "beyond what always naming the commonest value gives: 0 %" in finding.message
+
+
+CONFIDENCE_ONLY = b"""
+name = "sure"
+version = "1"
+title = "t"
+description = "d"
+
+[[clause]]
+id = "sure"
+measure = "confidence"
+rule = "at_most"
+limit = 0.7
+why = "w"
+"""
+
+
+def test_withholding_numbers_never_passes_on_the_uniform_estimate_alone():
+    case = multiway_case(3, Knowledge(leaf="labels", split="none"), classes=2)
+    pack = read_pack(CONFIDENCE_ONLY, "sure.toml")
+    decision = judge(run(case.tree, case.population, case.knowledge, calls(pack)), pack)
+    doubts = [finding for finding in decision.findings if finding.clause == "labels-believed"]
+    assert [finding.verdict for finding in decision.findings if finding.measure] == [Verdict.PASS]
+    assert decision.verdict is Verdict.UNDETERMINED
+    assert "carry its label" in doubts[0].message

@@ -23,8 +23,13 @@ from tests.small_audits import (
 
 CLASSES = ("a", "b", "c")
 LEAVES = pack_of(("k_anonymity", "at_least", 5))
-SURE = pack_of(("confidence", "at_most", 0.65))
-BOTH = pack_of(("k_anonymity", "at_least", 5), ("confidence", "at_most", 0.65))
+SURE_CLAUSES = (("confidence", "at_most", 0.65),)
+SURE = pack_of(*SURE_CLAUSES)
+BOTH_CLAUSES = (
+    ("k_anonymity", "at_least", 5),
+    ("confidence", "at_most", 0.65),
+)
+BOTH = pack_of(*BOTH_CLAUSES)
 # The first split has a leaf of two; the label of its sound leaf has 7 of 10.
 MENDABLE = deep_tree([[[7, 2, 1], [0, 2, 0]], [4, 4, 6]], CLASSES)
 
@@ -45,6 +50,16 @@ def test_a_tree_that_passes_is_left_alone():
     assert result.message == "The tree passes as it is; nothing needs to change."
 
 
+def test_withholding_does_not_mend_certainty_while_believing_the_labels_gives_it():
+    result = repaired(flat_tree([[14, 4, 2], [5, 8, 5]]), SURE)
+    assert result.recommended is None
+    assert all(
+        attempt.verdict is Verdict.UNDETERMINED
+        for attempt in result.attempts
+        if attempt.proposal.withheld
+    )
+
+
 def test_a_small_leaf_is_pruned_and_nothing_is_withheld_for_it():
     result = repaired(MENDABLE, LEAVES)
     assert [attempt.proposal.remedies for attempt in result.attempts] == [("prune_apt",)]
@@ -53,9 +68,9 @@ def test_a_small_leaf_is_pruned_and_nothing_is_withheld_for_it():
     assert result.recommended.cost.withheld == ()
 
 
-def test_certainty_alone_is_mended_by_withholding_at_no_loss_of_accuracy():
+def test_certainty_alone_is_mended_by_withholding_where_the_labels_may_be_believed():
     tree = flat_tree([[14, 4, 2], [5, 8, 5]])
-    result = repaired(tree, SURE)
+    result = repaired(tree, pack_of(*SURE_CLAUSES, ("label_disclosure", "at_most", 0.8)))
     assert result.recommended.proposal.withheld == ("class counts", "error rates")
     cost = result.recommended.cost
     assert (cost.leaves_lost, cost.predictions_changed) == (0, 0)
@@ -64,7 +79,7 @@ def test_certainty_alone_is_mended_by_withholding_at_no_loss_of_accuracy():
 
 def test_withholding_follows_pruning_where_pruning_is_not_enough():
     tree = deep_tree([[[12, 2, 1], [0, 2, 0]], [4, 4, 6]], CLASSES)
-    result = repaired(tree, BOTH)
+    result = repaired(tree, pack_of(*BOTH_CLAUSES, ("label_disclosure", "at_most", 0.8)))
     tried = [attempt.proposal.remedies for attempt in result.attempts]
     assert tried[0] == ("prune_apt",)
     assert set(tried[1:]) == {("prune_apt", "redact")}
