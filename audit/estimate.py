@@ -16,7 +16,6 @@ from audit.direct import direct_model
 from audit.impurity import excess
 from audit.posterior import FloatArray, Posterior, entropy
 from audit.rows import SplitFamily
-from audit.saddle import saddle
 from audit.search import DEFAULT, Search, SolveOptions
 from audit.solve import Loaded, Status, doors
 from audit.solved import Solved
@@ -146,9 +145,7 @@ def _concluded(
         blocks=len(solved),
         blocks_stalled=len(stalled),
         blocks_symmetric_broken=sum(not one.is_symmetric for one in solved.values()),
-        blocks_saddle=sum(
-            one.answer.is_accepted and saddle(one) is not None for one in solved.values()
-        ),
+        blocks_saddle=sum(one.is_saddle for one in solved.values()),
         is_convex=is_convex,
         is_unique=is_convex and not reason,
         reason=reason,

@@ -62,9 +62,9 @@ class _Tight:
 
 
 def interior(program: Program) -> Interior | None:
-    """Return the program without what its linear rows force, or None where they force nothing or contradict."""
+    """Return the program without what its linear rows force or say twice; None where that is nothing, or no point."""
     tight = _tight(program)
-    if tight is None or not any(flags.any() for flags in astuple(tight)):
+    if tight is None:
         return None
     bottom = np.where(program.lower > SMALLEST_MASS, program.lower, 0.0)
     values = np.where(tight.lower, bottom, np.where(tight.upper, program.upper, 0.0))
@@ -74,6 +74,8 @@ def interior(program: Program) -> Interior | None:
     high = np.where(tight.low, program.low, program.high) - moved
     rows = sparse.csr_matrix(program.rows[:, free])
     kept = _independent(rows, low == high)
+    if len(kept) == len(low) and not any(flags.any() for flags in astuple(tight)):
+        return None
     return _without(program, values, free, (rows[kept], low[kept], high[kept]))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.linalg import eigh
 
 from audit.block_solver import EPS
 from audit.posterior import FloatArray
@@ -24,7 +25,7 @@ def saddle(one: Solved) -> FloatArray | None:
     """
     form, program = one.reduced, one.reduced.program
     pooled = np.flatnonzero(form.kappa >= 2)
-    if not one.is_symmetric or program.is_convex or not len(pooled):
+    if not one.is_symmetric or program.is_convex or not len(pooled) or has_convex_lagrangian(one):
         return None
     y, kappa = one.answer.z[pooled], form.kappa[pooled]
     records = program.scale[pooled] / kappa
@@ -41,7 +42,7 @@ def saddle(one: Solved) -> FloatArray | None:
             )
             curvature += weight * np.outer(inside, inside)
     scaled = curvature / np.sqrt(np.outer(kappa / y, kappa / y))
-    eigenvalues, directions = np.linalg.eigh(scaled)
+    eigenvalues, directions = eigh(scaled, subset_by_index=(0, 0))
     if eigenvalues[0] >= -SADDLE_EIGENVALUE:
         return None
     shift = np.zeros(program.size)
@@ -49,6 +50,12 @@ def saddle(one: Solved) -> FloatArray | None:
     shift[pooled] = directions[:, 0] / np.sqrt(y)
     largest = int(np.argmax(np.abs(shift)))
     return np.asarray(shift / shift[largest])
+
+
+def has_convex_lagrangian(one: Solved) -> bool:
+    """Return whether the multipliers meet the chain condition of `audit.curvature`: then no direction can help."""
+    weights = one.reduced.chains
+    return not weights.shape[1] or bool((weights.T @ one.answer.split).max() <= 1)
 
 
 def shifted(form: Reduced, shift: FloatArray, values: FloatArray) -> FloatArray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -88,8 +88,11 @@ class Search:
     def improved(self, solved: Mapping[Block, Solved]) -> dict[Block, Solved]:
         """Return the blocks again; those at a saddle with all classes, from a point beside it, where that is better."""
         values, counts = self.placed(solved), self.system.case.population.counts
-        shifts = {block: saddle(one) for block, one in solved.items() if one.answer.is_accepted}
-        found = {block: shift for block, shift in shifts.items() if shift is not None}
+        found = {}
+        for block, one in solved.items():
+            shift = saddle(one) if one.answer.is_accepted else None
+            if shift is not None:
+                found[block] = shift
         forms = []
         for block, shift in found.items():
             beside = shifted(solved[block].reduced, shift, values)
@@ -103,6 +106,8 @@ class Search:
             one = Solved(form, answer, is_symmetric=False)
             if answer.is_accepted and one.entropy(counts) > solved[block].entropy(counts):
                 better[block] = one
+            else:
+                better[block] = replace(solved[block], is_saddle=True)
         return better
 
     def placed(self, solved: Mapping[Block, Solved]) -> FloatArray:

@@ -13,11 +13,16 @@ from audit.reduce import Reduced
 
 @dataclass(frozen=True, slots=True)
 class Solved:
-    """A block as it was reduced, and the answer; ``is_symmetric`` where the pooled form was solved."""
+    """A block as it was reduced, and the answer.
+
+    ``is_symmetric`` where the pooled form was solved; ``is_saddle`` where the second-order test says that letting
+    pooled classes differ would help, but no better point was found.
+    """
 
     reduced: Reduced
     answer: Answer
     is_symmetric: bool
+    is_saddle: bool = False
 
     def values(self) -> FloatArray:
         """Return the estimate of the block's profiles, shape (K, m)."""
