@@ -6,11 +6,12 @@ A function of its task alone, so that it gives the same answer in any process.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
 
+from audit.interior import Interior, interior
 from audit.model import build_model
 from audit.posterior import FloatArray
 from audit.program import Program
@@ -88,19 +89,45 @@ def no_answer(task: Task, outcome: Outcome, iterations: int = 0) -> Answer:
 
 
 def solve_task(task: Task) -> Answer:
-    """Solve a task from each of its starts and return the best answer."""
-    program = task.program
-    if program.is_impossible:
+    """Solve a task from each of its starts and return the best answer.
+
+    Where that fails because the rows leave no interior, what they force is fixed and the rest solved.
+    """
+    if task.program.is_impossible:
         return no_answer(task, Outcome.INFEASIBLE)
-    if not program.size:
-        return Answer(Outcome.SOLVED, task.starts[0], np.zeros(0), 0.0, 0.0)
     try:
-        loaded = Loaded(build_model(program))
-        way = doors()[task.door]
-        answers = [_from_start(task, loaded, way, start) for start in task.starts]
+        answer = _best(task)
+        if answer.outcome not in (Outcome.INFEASIBLE, Outcome.NOT_CONVERGED):
+            return answer
+        inner = interior(task.program) if task.program.size else None
+        return answer if inner is None else _from_inside(task, inner, answer)
     except MemoryError:
         return no_answer(task, Outcome.OUT_OF_MEMORY)
+
+
+def _best(task: Task) -> Answer:
+    if not task.program.size:
+        return Answer(Outcome.SOLVED, task.starts[0], np.zeros(0), 0.0, 0.0)
+    loaded = Loaded(build_model(task.program))
+    way = doors()[task.door]
+    answers = [_from_start(task, loaded, way, start) for start in task.starts]
     return min(answers, key=lambda one: (not one.is_accepted, one.objective))
+
+
+def _from_inside(task: Task, inner: Interior, before: Answer) -> Answer:
+    """Solve what the rows leave open; the answer must satisfy every row of the whole program."""
+    starts = tuple(np.maximum(start[inner.free], 1e-3) for start in task.starts)
+    found = _best(replace(task, program=inner.program, starts=starts))
+    z = inner.restored(found.z)
+    if not found.is_accepted or not _holds(task.program, z):
+        return replace(before, iterations=before.iterations + found.iterations)
+    return replace(
+        found,
+        z=z,
+        split=inner.multipliers(found.split, len(task.program.split_limit)),
+        objective=task.program.objective(z),
+        iterations=before.iterations + found.iterations,
+    )
 
 
 def _from_start(task: Task, loaded: Loaded, way: Door, start: FloatArray) -> Answer:
@@ -127,12 +154,17 @@ def _from_start(task: Task, loaded: Loaded, way: Door, start: FloatArray) -> Ans
 def _judged(program: Program, said: Solution, eps: float) -> Answer:
     """Re-check a solver's answer against every row and for stationarity."""
     z = said.z
-    most = max(LINEAR_ERROR_RECORDS, 1e-10 * float(program.scale.sum()))
-    holds = (
-        np.isfinite(z).all() and program.linear_error(z) <= most and program.split_error(z) <= TAU
-    )
-    if not holds:
+    if not _holds(program, z):
         return Answer(Outcome.INFEASIBLE, z, said.split)
     kkt = program.kkt_error(z, said.linear, said.split, said.bounds, eps)
     outcome = Outcome.SOLVED if kkt <= KKT_ERROR else Outcome.NOT_CONVERGED
     return Answer(outcome, z, said.split, program.objective(z), kkt)
+
+
+def _holds(program: Program, z: FloatArray) -> bool:
+    most = max(LINEAR_ERROR_RECORDS, 1e-10 * float(program.scale.sum()))
+    return (
+        bool(np.isfinite(z).all())
+        and program.linear_error(z) <= most
+        and program.split_error(z) <= TAU
+    )

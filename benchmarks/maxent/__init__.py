@@ -1,0 +1,1 @@
+"""Time and memory of the maximum-entropy estimate, against other ways to the same answer."""

@@ -1,0 +1,1 @@
+"""Studies that repeat the papers' tables on their data."""
