@@ -96,13 +96,20 @@ def solve_task(task: Task) -> Answer:
     if task.program.is_impossible:
         return no_answer(task, Outcome.INFEASIBLE)
     try:
-        answer = _best(task)
+        answer = (
+            no_answer(task, Outcome.INFEASIBLE) if _has_rows_to_spare(task.program) else _best(task)
+        )
         if answer.outcome not in (Outcome.INFEASIBLE, Outcome.NOT_CONVERGED):
             return answer
         inner = interior(task.program) if task.program.size else None
         return answer if inner is None else _from_inside(task, inner, answer)
     except MemoryError:
         return no_answer(task, Outcome.OUT_OF_MEMORY)
+
+
+def _has_rows_to_spare(program: Program) -> bool:
+    """Return whether there are more equalities than variables: some must follow from others, or contradict them."""
+    return bool(program.size) and int((program.low == program.high).sum()) > program.size
 
 
 def _best(task: Task) -> Answer:

@@ -13,12 +13,15 @@ from audit.blocks import Block
 from audit.leaf_knowledge import closed_form, leaf_knowledge
 from audit.parallel import default_jobs, solve_all
 from audit.posterior import FloatArray
+from audit.program import Program
 from audit.reduce import Reduced, reduce_block
 from audit.saddle import saddle, shifted
 from audit.solve import door
 from audit.solved import Solved
 from audit.system import System
 
+SMALL_BLOCK = 150
+"""Variables up to which a block that is not convex is tried from several starts: it costs next to nothing."""
 PERTURBED_STARTS = 4
 """Starts, with seeds 0, 1, ..., where the symmetric solution of pooled classes cannot satisfy the rows."""
 
@@ -128,8 +131,11 @@ class Search:
             elif (values[form.profiles] != self.closed[form.profiles]).any():
                 warm = reduce_block(self.system, block, self.knowledge, values)
                 tries, start = WARM_TRIES, warm.program.start
+            starts: tuple[FloatArray, ...] = (start,)
+            if not form.program.is_convex and form.program.size <= SMALL_BLOCK:
+                starts += _perturbed(form.program)
             forms.append(form)
-            tasks.append(Task(form.program, (start,), tries, self.door, self.deadline))
+            tasks.append(Task(form.program, starts, tries, self.door, self.deadline))
         answers = self.ask(tasks)
         return {
             b: Solved(f, a, is_symmetric=True)
@@ -141,12 +147,8 @@ class Search:
         forms = [self.reduced(block, pooled=False) for block in blocks]
         tasks = []
         for form in forms:
-            draws = [
-                np.random.default_rng(seed).normal(size=form.program.size)
-                for seed in range(PERTURBED_STARTS)
-            ]
-            starts = tuple(form.program.start * np.exp(0.3 * draw) for draw in draws)
             tries = CONVEX_TRIES if form.program.is_convex else TRIES
+            starts = _perturbed(form.program)
             tasks.append(Task(form.program, starts, tries, self.door, self.deadline))
         answers = zip(blocks, forms, self.ask(tasks), strict=True)
         return {
@@ -154,3 +156,10 @@ class Search:
             for b, form, answer in answers
             if answer.is_accepted
         }
+
+
+def _perturbed(program: Program) -> tuple[FloatArray, ...]:
+    draws = [
+        np.random.default_rng(seed).normal(size=program.size) for seed in range(PERTURBED_STARTS)
+    ]
+    return tuple(program.start * np.exp(0.3 * draw) for draw in draws)
