@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -18,6 +18,8 @@ from audit.population import Population
 from audit.posterior import Posterior, certain
 from audit.reading import Measurement, Reading, Undetermined
 from audit.system import Dropped, System, build_system
+from audit.worlds import Consistency, Worlds, reason
+from ppdm_models.errors import TableError
 from ppdm_models.plugins import discover
 from ppdm_models.tree import Task, Tree
 
@@ -27,9 +29,16 @@ BEFORE_THE_TREE = ("profile", "marginal", "background")
 
 @dataclass(frozen=True, slots=True)
 class SolveOptions:
-    """How to solve: ``door`` is auto, casadi or cyipopt."""
+    """How to solve: ``door`` is auto, casadi or cyipopt.
+
+    ``worlds`` says whether to reason over whole records too, for at most ``worlds_budget`` seconds; ``strict_ties``
+    that the learner is known to break ties against every candidate it did not take.
+    """
 
     door: str = "auto"
+    worlds: bool = True
+    worlds_budget: float = 20.0
+    strict_ties: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +82,7 @@ def run(
     Raises:
         KnowledgeError: the adversary is said to know what cannot be known here.
         SolverError: the wanted solver is not there.
+        TableError: no table with these quasi-identifiers can grow this tree.
     """
     knowledge, warnings = resolved(knowledge, tree)
     if tree.task is Task.REGRESSION:
@@ -90,7 +100,8 @@ def run(
     case = Case(tree, population, members(tree, population.leaf), knowledge)
     system = build_system(case)
     posterior, report = estimate(system, options.door)
-    evidence = Evidence(tree, population, knowledge, _prior(system, options), posterior)
+    worlds = _worlds(system, options)
+    evidence = Evidence(tree, population, knowledge, _prior(system, options), posterior, worlds)
     return Audit(
         evidence, report, system.dropped, _read(evidence, calls), (*population.warnings, *warnings)
     )
@@ -124,6 +135,7 @@ def ablation(
             steps.append(("+ class counts", full.model_copy(update={"split": SplitLevel.NONE})))
     if full.split is not SplitLevel.NONE:
         steps.append(("+ split choices", full))
+    options = replace(options, worlds=False)
     calls = tuple(_call(name) for name in ("guess_accuracy", "disclosure", "kl_overall"))
     levels = []
     for name, known in steps:
@@ -144,6 +156,25 @@ def _publishes_rates(tree: Tree) -> bool:
     return any(
         leaf.class_counts is not None or leaf.class_shares is not None for leaf in tree.leaves
     )
+
+
+def _worlds(system: System, options: SolveOptions) -> Worlds | Undetermined:
+    """Return what whole records prove.
+
+    Raises:
+        TableError: no table with these quasi-identifiers can grow this tree.
+    """
+    if not options.worlds:
+        return Undetermined("exact worlds were not run")
+    found = reason(system, budget_seconds=options.worlds_budget, strict_ties=options.strict_ties)
+    if isinstance(found, Worlds) and found.consistency is Consistency.INCONSISTENT:
+        said = "; ".join(found.conflict[:5]) or "its leaves and splits contradict each other"
+        raise TableError(
+            system.case.tree.source,
+            f"no table with these quasi-identifiers grows this tree ({said}); the file was altered, or the table or "
+            "the candidates for splits are others",
+        )
+    return found
 
 
 def _prior(system: System, options: SolveOptions) -> Posterior | Undetermined:

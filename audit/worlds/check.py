@@ -37,6 +37,24 @@ def path_holds(facts: Facts, node: int, table: IntArray) -> bool:
     )
 
 
+def scope_holds(facts: Facts, node: int, table: IntArray) -> bool:
+    """Return whether a whole table (P, m) obeys everything that is said of the profiles below a node."""
+    span = facts.span(node)
+    here = table[span]
+    if (here < 0).any() or (here.sum(axis=1) != facts.counts[span]).any():
+        return False
+    for place in facts.places.values():
+        if span.start <= place.start < span.stop:
+            totals = table[place.start : place.end].sum(axis=0)
+            if not place.holds(totals):
+                return False
+    return all(
+        bool(node_holds(facts, step.index, table[None, facts.span(step.index)])[0])
+        for step in facts.tree.below(node)
+        if step.index in facts.splits or step.index in facts.lines
+    )
+
+
 def first_broken(facts: Facts, table: IntArray) -> str | None:
     """Return the first fact that a table (P, m) breaks, in words; None where it is a world."""
     if (table < 0).any() or (table.sum(axis=1) != facts.counts).any():

@@ -15,13 +15,13 @@ from audit.worlds.cells import Bounds, ContradictionError, closed_form, spread
 from audit.worlds.check import first_broken, without_what_breaks
 from audit.worlds.clock import Clock, clock
 from audit.worlds.enumerate import Limits, data_sets, enumerated, place_tables
-from audit.worlds.facts import Facts, facts_of
+from audit.worlds.facts import Facts, facts_of, with_class_counts
 from audit.worlds.intervals import with_intervals
 from audit.worlds.pool import Pool
 from audit.worlds.posterior import Counted, ExactPosterior, counted_posterior, drawn_posterior
 from audit.worlds.propagate import propagate
 from audit.worlds.queries import decide
-from audit.worlds.result import Consistency, Witness, Worlds
+from audit.worlds.result import Consistency, Worlds
 from audit.worlds.sample import GaveUpError, Sampler
 from audit.worlds.swaps import swap_stuck
 from audit.worlds.witness import witnesses
@@ -40,7 +40,7 @@ class Tiers:
     most_draws: int = 2000
     swaps: bool = True
     solver: bool = True
-    sampling_share: float = 0.3
+    sampling_share: float = 0.15
     posterior_share: float = 0.15
     query_seconds: float = 4.0
     seed: int = 0
@@ -87,7 +87,7 @@ def reason(
     if truth is not None:
         run.pool.add(truth[None])
     try:
-        _worked_out(run, tiers)
+        _worked_out(run, tiers, truth)
     except ContradictionError as contradiction:
         return _inconsistent(facts, contradiction.says, began)
     return _result(run, truth, began)
@@ -100,13 +100,14 @@ def _truth(facts: Facts) -> IntArray | None:
     return facts.arranged(truth)
 
 
-def _worked_out(run: _Run, tiers: Tiers) -> None:
+def _worked_out(run: _Run, tiers: Tiers, truth: IntArray | None) -> None:
     """Run the tiers in order.
 
     Raises:
         ContradictionError: no world obeys the facts.
     """
-    if run.clock.left <= 0:
+    budget = run.clock.left
+    if budget <= 0:
         run.said.append("the budget is 0 seconds")
         return
     spread(run.facts, run.bounds)
@@ -116,11 +117,18 @@ def _worked_out(run: _Run, tiers: Tiers) -> None:
         propagate(run.facts, run.bounds, run.clock)
     sampler = Sampler(run.facts, run.clock.part(tiers.sampling_share * run.clock.left), tiers.seed)
     _draw(run, sampler, tiers.draws)
+    if truth is not None and not all(place.is_fixed for place in run.facts.places.values()):
+        # A world with the true leaf counts is a world for whoever knows less of them.
+        known = with_class_counts(run.facts, truth)
+        part = run.clock.part(tiers.sampling_share * run.clock.left)
+        _draw(run, Sampler(known, part, tiers.seed + 1), tiers.draws, quiet=True)
     if tiers.swaps:
-        swap_stuck(run.facts, run.pool, run.bounds.low, run.bounds.high, run.clock)
+        swap_stuck(run.facts, run.pool, run.bounds, run.clock)
+    log.info("%d cells to decide", int(run.pool.stuck(run.bounds.low, run.bounds.high).sum()))
     if tiers.solver:
-        decide(run.facts, run.bounds, run.pool, run.clock, tiers.query_seconds)
-    sampler.clock = run.clock.part(tiers.posterior_share * run.clock.left)
+        part = run.clock.part((1 - tiers.posterior_share) * run.clock.left)
+        decide(run.facts, run.bounds, run.pool, part, tiers.query_seconds)
+    sampler.clock = run.clock.part(tiers.posterior_share * budget)
     _estimate(run, sampler, tiers)
     if run.clock.is_over:
         run.said.append("the budget was used up")
@@ -129,7 +137,7 @@ def _worked_out(run: _Run, tiers: Tiers) -> None:
 def _enumerate(run: _Run, limits: Limits) -> bool:
     """List the worlds below each node where they are few; return whether they are all of them."""
     facts = run.facts
-    found = enumerated(facts, run.clock.part(0.25 * run.clock.left), limits)
+    found = enumerated(facts, run.clock.part(0.1 * run.clock.left), limits)
     for node, tables in found.items():
         start = facts.span(node).start
         name = facts.tree.nodes[node].name
@@ -176,7 +184,7 @@ def _counted(run: _Run, worlds: int, total: int, limits: Limits) -> Counted:
     return Counted(worlds, total, number, sets)
 
 
-def _draw(run: _Run, sampler: Sampler, number: int) -> None:
+def _draw(run: _Run, sampler: Sampler, number: int, *, quiet: bool = False) -> None:
     """Draw some worlds; where the sampler gives up, what it has drawn before stands."""
     if number <= 0:
         return
@@ -184,7 +192,8 @@ def _draw(run: _Run, sampler: Sampler, number: int) -> None:
         for _ in range(max(number // 5, 1)):
             run.pool.add(_checked(run.facts, sampler.tables(5)))
     except GaveUpError as reason:
-        run.posterior = run.split_bits = Undetermined(f"the sampler gave up: {reason}")
+        if not quiet:
+            run.posterior = run.split_bits = Undetermined(f"the sampler gave up: {reason}")
 
 
 def _checked(facts: Facts, tables: IntArray) -> IntArray:
@@ -251,7 +260,7 @@ def _result(run: _Run, truth: IntArray | None, began: float) -> Worlds:
     forced = (low == facts.counts[:, None]).any(axis=1)
     reasons = {
         int(facts.order[s]): bounds.last.get(s, "the counts of its leaf")
-        for s in np.flatnonzero(forced)
+        for s in np.flatnonzero(forced).tolist()
     }
     worlds = Worlds(
         np.asarray(facts.profiles(facts.counts)),
@@ -263,7 +272,7 @@ def _result(run: _Run, truth: IntArray | None, began: float) -> Worlds:
         (),
         dict(sorted(reasons.items())),
         witnesses(facts, pool, truth),
-        run.posterior,
+        _by_profile(facts, run.posterior),
         run.split_bits,
         run.counted,
         (),
@@ -271,6 +280,17 @@ def _result(run: _Run, truth: IntArray | None, began: float) -> Worlds:
         time.perf_counter() - began,
     )
     return _with_what_is_open(worlds, run)
+
+
+def _by_profile(
+    facts: Facts, posterior: ExactPosterior | Undetermined
+) -> ExactPosterior | Undetermined:
+    if isinstance(posterior, Undetermined):
+        return posterior
+    values, low, high = (
+        np.asarray(facts.profiles(end)) for end in (posterior.values, posterior.low, posterior.high)
+    )
+    return ExactPosterior(values, low, high, posterior.draws)
 
 
 def _with_what_is_open(worlds: Worlds, run: _Run) -> Worlds:

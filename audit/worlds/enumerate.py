@@ -15,14 +15,15 @@ from audit.worlds.places import Place
 
 IntArray = NDArray[np.int64]
 CHUNK_CELLS = 2_000_000
+MOST_RECORDS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
     """How many tables are kept per node, and how many combinations are tried there."""
 
-    kept: int = 4000
-    tried: int = 200_000
+    kept: int = 2000
+    tried: int = 50_000
 
 
 def enumerated(
@@ -109,12 +110,14 @@ def _lines_hold(facts: Facts, node: int, tables: IntArray) -> NDArray[np.bool_]:
 def place_tables(facts: Facts, place: Place, most: int) -> IntArray | None:
     """Return every table of the profiles that stop at a place, shape (K, S, m); None where there are more than most."""
     counts = facts.counts[place.start : place.end].tolist()
+    if _are_more(place, counts, most):
+        return None
     low, high = np.array(place.low), np.array(place.high)
     rest = [0] * (len(counts) + 1)
     for s in range(len(counts) - 1, -1, -1):
         rest[s] = rest[s + 1] + counts[s]
-    partial = [(np.zeros(facts.classes, dtype=np.int64), ())]
-    tables: list[tuple[NDArray[np.int64], tuple[tuple[int, ...], ...]]] = list(partial)
+    tables: list[tuple[IntArray, tuple[tuple[int, ...], ...]]]
+    tables = [(np.zeros(facts.classes, dtype=np.int64), ())]
     for s, count in enumerate(counts):
         if math.comb(min(count, 10**6) + facts.classes - 1, facts.classes - 1) > 50 * most:
             caps = [min(count, int(h)) for h in high]
@@ -133,6 +136,20 @@ def place_tables(facts: Facts, place: Place, most: int) -> IntArray | None:
         tables = step
     good = [rows for totals, rows in tables if place.holds(totals)]
     return np.array(good, dtype=np.int64).reshape(len(good), len(counts), facts.classes)
+
+
+def _are_more(place: Place, counts: list[int], most: int) -> bool:
+    """Return whether there are surely more tables than most: data sets over the most that one table stands for."""
+    if place.records > MOST_RECORDS:
+        return True
+    logs = [math.lgamma(place.records + 1) if place.is_fixed else 0.0]
+    logs += [-math.lgamma(count + 1) for count in (place.low if place.is_fixed else ())]
+    size = len(place.low)
+    for count in counts:
+        even, extra = divmod(count, size)
+        most_even = (size - extra) * math.lgamma(even + 1) + extra * math.lgamma(even + 2)
+        logs.append(most_even - math.lgamma(count + 1))
+    return math.fsum(logs) > math.log(most) + 1.0
 
 
 def _rows(count: int, caps: list[int]) -> list[tuple[int, ...]]:

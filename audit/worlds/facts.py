@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -132,6 +132,15 @@ def facts_of(system: System, strict: bool = False) -> Facts | Undetermined:
         {node: tuple(found) for node, found in lines.items()},
         tuple(notes),
     )
+
+
+def with_class_counts(facts: Facts, table: IntArray) -> Facts:
+    """Return the facts with every place's class counts known to be those of a table (P, m)."""
+    places = {}
+    for node, place in facts.places.items():
+        totals = tuple(table[place.start : place.end].sum(axis=0).tolist())
+        places[node] = replace(place, low=totals, high=totals, label=None, margin=0)
+    return replace(facts, places=places)
 
 
 def _places(system: System, counts: IntArray) -> tuple[dict[int, Place], list[str]]:

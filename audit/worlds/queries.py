@@ -6,13 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.worlds.cells import Bounds, ContradictionError
-from audit.worlds.check import first_broken, path_holds
+from audit.worlds.check import first_broken, path_holds, scope_holds
 from audit.worlds.clock import Clock
 from audit.worlds.explain import below
 from audit.worlds.facts import Facts
 from audit.worlds.pool import Pool
 from audit.worlds.relax import NOTHING, Scope
 from audit.worlds.search import branch_and_bound
+from audit.worlds.swaps import swap_stuck
 
 IntArray = NDArray[np.int64]
 LARGEST_SCOPE_CELLS = 60_000
@@ -34,17 +35,14 @@ def decide(facts: Facts, bounds: Bounds, pool: Pool, clock: Clock, query_seconds
                 if clock.is_over:
                     return
                 query = _target(bounds, pool, position, klass, sign)
-                if query is not None:
-                    node = int(of_place[position])
-                    cell = (position, klass)
-                    _settle(
-                        facts,
-                        bounds,
-                        pool,
-                        scopes,
-                        (node, cell, sign, query),
-                        clock.part(query_seconds),
-                    )
+                if query is None:
+                    continue
+                known, part = len(pool.tables), clock.part(query_seconds)
+                cell = (int(of_place[position]), (position, klass), sign, query)
+                _settle(facts, bounds, pool, scopes, cell, part)
+                if len(pool.tables) > known:
+                    # A far world has neighbours that the worlds before it did not have.
+                    swap_stuck(facts, pool, bounds, part, first=known)
 
 
 def _by_risk(facts: Facts, bounds: Bounds, pool: Pool) -> list[int]:
@@ -155,18 +153,10 @@ def _is_witness(
         return False
     base = pool.tables[0].copy()
     base[span] = point
-    if first_broken_below(facts, scope.node, base) or not path_holds(facts, scope.node, base):
-        return False
-    if first_broken(facts, base) is not None:
+    if not scope_holds(facts, scope.node, base) or not path_holds(facts, scope.node, base):
         return False
     pool.add(base[None])
     return True
-
-
-def first_broken_below(facts: Facts, node: int, table: IntArray) -> bool:
-    """Return whether a table's profiles below a node have the wrong number of records: the cheapest check."""
-    span = facts.span(node)
-    return bool((table[span].sum(axis=1) != facts.counts[span]).any())
 
 
 def _first_world(

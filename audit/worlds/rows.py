@@ -37,7 +37,7 @@ class CellRow:
 def fact_rows(facts: Facts, node: int) -> Iterator[CellRow]:
     """Yield what the profiles, the places and the linear rows below a node say."""
     m, span = facts.classes, facts.span(node)
-    for position in range(span.start, span.stop):
+    for position in range(span.start, span.stop) if m > 2 else ():
         count = int(facts.counts[position])
         cells = np.arange(position * m, position * m + m)
         yield CellRow(cells, np.ones(m, dtype=np.int64), count, count)

@@ -99,7 +99,7 @@ class Split:
         """Return by how much each candidate beats the chosen split, in records, shape (K, A), in floating point."""
         bins = self.bins.sums(tables).astype(np.float64)
         chosen = self.chosen.sums(tables).astype(np.float64)
-        after = branch_impurity(self.criterion, self.branches(bins)).sum(axis=-1)
+        after = branch_impurity(self.criterion, self.branches(bins).astype(np.float64)).sum(axis=-1)
         best = branch_impurity(self.criterion, chosen).sum(axis=-1)[:, None]
         if self.criterion is not Criterion.GAIN_RATIO:
             return np.asarray(best - after)
@@ -124,11 +124,11 @@ class Split:
             count = self.lefts(self.bins.sums(tables[:, :, 0]))
             return np.asarray(((count >= self.low) & (count <= self.high)).all(axis=1))
         over = self.excess(tables) - self.limit
-        near = np.abs(over) <= self.doubt
-        bad = (over > 0) & ~near
+        near: BoolArray = np.asarray(np.abs(over) <= self.doubt)
+        bad: BoolArray = np.asarray((over > 0) & ~near)
         for table, candidate in np.argwhere(near & ~bad.any(axis=1)[:, None]):
             bad[table, candidate] = self.is_beaten(tables[table], int(candidate))
-        return ~bad.any(axis=1)
+        return np.asarray(~bad.any(axis=1))
 
     def broken(self, table: IntArray) -> list[int]:
         """Return the candidates whose row a table (S, m) of the node's positions breaks; exact."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from audit.worlds.cells import Bounds
 from audit.worlds.check import node_holds
 from audit.worlds.clock import Clock
 from audit.worlds.facts import Facts
@@ -18,18 +19,20 @@ MOST_PARTNERS = 3000
 BASES = 6
 
 
-def swap_stuck(facts: Facts, pool: Pool, low: IntArray, high: IntArray, clock: Clock) -> None:
+def swap_stuck(facts: Facts, pool: Pool, bounds: Bounds, clock: Clock, first: int = 0) -> None:
     """Try to move every cell that no world of the pool moves by one swap, from a few worlds in turn."""
     draw = np.random.default_rng(0)
     of_place = facts.place_of()
-    for base in range(min(BASES, len(pool.tables))):
+    low, high = bounds.low, bounds.high
+    for base in range(first, min(first + BASES, len(pool.tables))):
+        counts: dict[int, IntArray] = {}
         for position in np.flatnonzero(pool.stuck(low, high).any(axis=1)).tolist():
             if clock.is_over:
                 return
             node = int(of_place[position])
             for klass in np.flatnonzero(pool.stuck(low, high)[position]).tolist():
                 if pool.low[position, klass] == pool.high[position, klass]:
-                    _move(facts, pool, base, (node, position, klass), draw)
+                    _move(facts, pool, base, (node, position, klass), (draw, counts))
 
 
 def _move(
@@ -37,10 +40,11 @@ def _move(
     pool: Pool,
     base: int,
     cell: tuple[int, int, int],
-    draw: np.random.Generator,
+    kept_between: tuple[np.random.Generator, dict[int, IntArray]],
 ) -> bool:
     """Note the first swap that takes a record of the class away from the profile, or gives it one."""
     node, position, klass = cell
+    draw, counts = kept_between
     table = pool.tables[base]
     place = facts.places[node]
     if not place.is_fixed and _flip(facts, pool, base, cell):
@@ -51,10 +55,10 @@ def _move(
     if table[position, klass]:
         seconds, classes = np.nonzero(here * others)
         found.append((np.full(len(classes), klass), seconds + place.start, classes))
-    for own in np.flatnonzero(table[position] * others):
+    for held in np.flatnonzero(table[position] * others).tolist():
         seconds = np.flatnonzero(here[:, klass])
         size = len(seconds)
-        found.append((np.full(size, own), seconds + place.start, np.full(size, klass)))
+        found.append((np.full(size, held), seconds + place.start, np.full(size, klass)))
     if not found:
         return False
     own, second, other = (np.concatenate(parts) for parts in zip(*found, strict=True))
@@ -69,7 +73,7 @@ def _move(
             if not len(left):
                 return False
             trade = (position, own[left], second[left], other[left])
-            good[left] = _allowed(split, table, trade)
+            good[left] = _allowed(split, table, trade, counts)
     for number in np.flatnonzero(good).tolist():
         swap = Swap(position, int(own[number]), int(second[number]), int(other[number]))
         if _lines_hold(facts, node, swap.applied(table)):
@@ -103,34 +107,38 @@ def _flip(facts: Facts, pool: Pool, base: int, cell: tuple[int, int, int]) -> bo
 
 
 def _allowed(
-    split: Split, table: IntArray, trade: tuple[int, IntArray, IntArray, IntArray]
+    split: Split,
+    table: IntArray,
+    trade: tuple[int, IntArray, IntArray, IntArray],
+    counts: dict[int, IntArray],
 ) -> BoolArray:
     """Return which trades (position, own class, second position, its class) obey the rows; exact.
 
-    A trade inside one leaf changes no branch of the chosen split.
+    A trade inside one leaf changes no branch of the chosen split. ``counts`` remembers the table's counts per split.
     """
     position, own, second, other = trade
     bin_first = split.bins.of[position - split.start]
     bin_second = split.bins.of[second - split.start]
     here = table[split.start : split.end]
     if split.low is not None:
-        return _in_intervals(split, here, (bin_first, bin_second), own)
+        if id(split) not in counts:
+            counts[id(split)] = split.lefts(split.bins.sums(here[None, :, 0]))[0]
+        return _in_intervals(split, counts[id(split)], (bin_first, bin_second), own)
     over = _over_after(split, here, (bin_first, bin_second), (own, other)) - split.limit
     near = np.abs(over) <= 2 * split.doubt[:, None]
-    bad = ((over > 0) & ~near).any(axis=0)
+    bad: BoolArray = np.asarray(((over > 0) & ~near).any(axis=0))
     for number in np.flatnonzero(near.any(axis=0) & ~bad).tolist():
         changed = Swap(position, int(own[number]), int(second[number]), int(other[number]))
         after = changed.applied(table)[split.start : split.end]
         bad[number] = any(split.is_beaten(after, int(a)) for a in np.flatnonzero(near[:, number]))
-    return ~bad
+    return np.asarray(~bad)
 
 
 def _in_intervals(
-    split: Split, here: IntArray, bins: tuple[int, IntArray], own: IntArray
+    split: Split, count: IntArray, bins: tuple[int, IntArray], own: IntArray
 ) -> BoolArray:
     assert split.left is not None
     assert split.low is not None
-    count = split.lefts(split.bins.sums(here[None, :, 0]))[0]
     first, second = split.left[:, bins[0]][:, None], split.left[:, bins[1]]
     gain = np.where(own == 0, -1, 1)
     after = count[:, None] + gain * (first.astype(np.int64) - second.astype(np.int64))
@@ -165,7 +173,7 @@ def _over_after(
         held = mass[number, branch, klass[None, :]]
         size = sizes[number, branch]
         change += _phi(split, held + step, size) - _phi(split, held, size)
-    return np.where(first == second, before, before + change)
+    return np.asarray(np.where(first == second, before, before + change))
 
 
 def _phi(

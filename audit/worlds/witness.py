@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.worlds.check import first_broken
+from audit.worlds.check import path_holds
 from audit.worlds.facts import Facts
 from audit.worlds.pool import Pool
 from audit.worlds.result import Witness
@@ -16,12 +16,13 @@ MOST_WITNESSES = 20
 
 def witnesses(facts: Facts, pool: Pool, truth: IntArray | None) -> tuple[Witness, ...]:
     """Return worlds that differ from the truth (else from the first world) at profiles moved by one swap."""
-    found = []
+    found: list[Witness] = []
     for position, (base, swap) in sorted(pool.swaps.items()):
         if len(found) == MOST_WITNESSES:
             break
         table = swap.applied(pool.tables[base])
-        if first_broken(facts, table) is not None:
+        node = int(facts.place_of()[position])
+        if not path_holds(facts, node, table):
             raise AssertionError("a swap left the worlds")
         classes = facts.tree.classes
         if swap.second is None:

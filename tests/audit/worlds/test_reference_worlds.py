@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fractions import Fraction as F
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -142,7 +142,7 @@ def test_labels_alone_force_one_person_of_example_1(criterion, strict):
     assert (told.counted.worlds, told.counted.data_sets) == (7, 14)
     assert told.forced_class.tolist() == [-1, -1, 1, -1]
     assert (told.low[0, 0], told.high[0, 0]) == (1, 2)
-    wanted = [float(x) for x in (F(5, 7), F(5, 14), 0, F(2, 7))]
+    wanted = [float(x) for x in (Fraction(5, 7), Fraction(5, 14), 0, Fraction(2, 7))]
     assert told.posterior.values[:, 0].tolist() == pytest.approx(wanted)
 
 
@@ -165,24 +165,86 @@ def test_rows_that_no_table_obeys_are_named(criterion):
 
 
 POSTERIORS = [
-    ("R6", R6, "gini", {0: (F(1, 2), F(1, 4), F(1, 4)), 1: (F(1, 2), F(1, 4), F(1, 4))}),
-    ("R6", R6, "entropy", {2: (F(1, 4), F(3, 4), 0), 3: (F(1, 4), F(3, 4), 0)}),
-    ("R7", R7, "gini", {0: (F(4, 5),), 1: (F(11, 15),), 2: (F(4, 15),), 3: (F(1, 5),)}),
-    ("R8", R8, "entropy", {0: (F(2, 3),), 2: (F(2, 3),), 3: (F(1, 3),), 5: (F(1, 3),)}),
-    ("R9", R9, "gini", {0: (F(11, 15),), 1: (F(4, 5),), 2: (F(1, 5),), 3: (F(4, 15),)}),
+    (
+        "R6",
+        R6,
+        "gini",
+        {
+            0: (Fraction(1, 2), Fraction(1, 4), Fraction(1, 4)),
+            1: (Fraction(1, 2), Fraction(1, 4), Fraction(1, 4)),
+        },
+    ),
+    (
+        "R6",
+        R6,
+        "entropy",
+        {2: (Fraction(1, 4), Fraction(3, 4), 0), 3: (Fraction(1, 4), Fraction(3, 4), 0)},
+    ),
+    (
+        "R7",
+        R7,
+        "gini",
+        {0: (Fraction(4, 5),), 1: (Fraction(11, 15),), 2: (Fraction(4, 15),), 3: (Fraction(1, 5),)},
+    ),
+    (
+        "R8",
+        R8,
+        "entropy",
+        {0: (Fraction(2, 3),), 2: (Fraction(2, 3),), 3: (Fraction(1, 3),), 5: (Fraction(1, 3),)},
+    ),
+    (
+        "R9",
+        R9,
+        "gini",
+        {0: (Fraction(11, 15),), 1: (Fraction(4, 5),), 2: (Fraction(1, 5),), 3: (Fraction(4, 15),)},
+    ),
     (
         "R9 totals",
         {**R9, "totals": (3, 3)},
         "gini",
-        {0: (F(2, 3),), 1: (F(7, 9),), 2: (F(2, 9),), 3: (F(1, 3),)},
+        {0: (Fraction(2, 3),), 1: (Fraction(7, 9),), 2: (Fraction(2, 9),), 3: (Fraction(1, 3),)},
     ),
-    ("R10", R10, "gini", {2: (0,), 3: (F(1, 2),), 4: (F(1, 2),), 5: (F(1, 2),)}),
-    ("R10", R10, "entropy", {2: (0,), 3: (F(1, 2),), 4: (0,), 5: (1,)}),
+    (
+        "R10",
+        R10,
+        "gini",
+        {2: (0,), 3: (Fraction(1, 2),), 4: (Fraction(1, 2),), 5: (Fraction(1, 2),)},
+    ),
+    ("R10", R10, "entropy", {2: (0,), 3: (Fraction(1, 2),), 4: (0,), 5: (1,)}),
     ("R11", R11, "gini", {0: (0,), 1: (1,), 2: (1,), 3: (0,)}),
-    ("R12", R12, "gini", {0: (F(18, 23), F(2, 23), F(3, 23)), 1: (F(14, 23), F(4, 23), F(5, 23))}),
-    ("R12", R12, "entropy", {0: (F(20, 27), F(4, 27), F(1, 9)), 1: (F(17, 27), F(4, 27), F(2, 9))}),
-    ("R13", R13, "gini", {0: (F(8, 11), F(4, 33), F(5, 33)), 1: (F(7, 11), F(2, 11), F(2, 11))}),
-    ("R14", R14, "gini", {0: (F(3, 4),), 1: (F(5, 8),), 2: (F(3, 8),), 3: (F(1, 4),)}),
+    (
+        "R12",
+        R12,
+        "gini",
+        {
+            0: (Fraction(18, 23), Fraction(2, 23), Fraction(3, 23)),
+            1: (Fraction(14, 23), Fraction(4, 23), Fraction(5, 23)),
+        },
+    ),
+    (
+        "R12",
+        R12,
+        "entropy",
+        {
+            0: (Fraction(20, 27), Fraction(4, 27), Fraction(1, 9)),
+            1: (Fraction(17, 27), Fraction(4, 27), Fraction(2, 9)),
+        },
+    ),
+    (
+        "R13",
+        R13,
+        "gini",
+        {
+            0: (Fraction(8, 11), Fraction(4, 33), Fraction(5, 33)),
+            1: (Fraction(7, 11), Fraction(2, 11), Fraction(2, 11)),
+        },
+    ),
+    (
+        "R14",
+        R14,
+        "gini",
+        {0: (Fraction(3, 4),), 1: (Fraction(5, 8),), 2: (Fraction(3, 8),), 3: (Fraction(1, 4),)},
+    ),
 ]
 
 
