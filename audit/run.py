@@ -18,7 +18,7 @@ from audit.population import Population
 from audit.posterior import Posterior, certain
 from audit.reading import Measurement, Reading, Undetermined
 from audit.system import Dropped, System, build_system
-from audit.worlds import Consistency, Worlds, reason
+from audit.worlds import Consistency, Worlds, graded, reason
 from ppdm_models.errors import TableError
 from ppdm_models.plugins import discover
 from ppdm_models.tree import Task, Tree
@@ -174,7 +174,7 @@ def _worlds(system: System, options: SolveOptions) -> Worlds | Undetermined:
             f"no table with these quasi-identifiers grows this tree ({said}); the file was altered, or the table or "
             "the candidates for splits are others",
         )
-    return found
+    return graded(found, system.case) if isinstance(found, Worlds) else found
 
 
 def _prior(system: System, options: SolveOptions) -> Posterior | Undetermined:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from audit.worlds.engine import Tiers, reason
+from audit.worlds.fixed import FixedCells, fixed_cells
 from audit.worlds.result import Consistency, Worlds
+from audit.worlds.retrain import graded
 
-__all__ = ["Consistency", "Tiers", "Worlds", "reason"]
+__all__ = ["Consistency", "FixedCells", "Tiers", "Worlds", "fixed_cells", "graded", "reason"]

@@ -23,11 +23,12 @@ from audit.worlds.propagate import propagate
 from audit.worlds.queries import decide
 from audit.worlds.result import Consistency, Worlds
 from audit.worlds.sample import GaveUpError, Sampler
-from audit.worlds.swaps import swap_stuck
-from audit.worlds.witness import witnesses
+from audit.worlds.swaps import swap_stuck, swap_worst
+from audit.worlds.witness import MOST_WITNESSES, witnesses
 
 log = logging.getLogger(__name__)
 IntArray = NDArray[np.int64]
+WITNESS_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +131,21 @@ def _worked_out(run: _Run, tiers: Tiers, truth: IntArray | None) -> None:
         decide(run.facts, run.bounds, run.pool, part, tiers.query_seconds)
     sampler.clock = run.clock.part(tiers.posterior_share * budget)
     _estimate(run, sampler, tiers)
+    if not run.pool.is_empty:
+        swap_worst(run.facts, run.pool, _worst(run), run.clock.part(WITNESS_SECONDS))
     if run.clock.is_over:
         run.said.append("the budget was used up")
+
+
+def _worst(run: _Run) -> list[int]:
+    """Return the positions that come nearest to being forced without being so, nearest first."""
+    size = run.facts.counts
+    share = run.pool.low / np.maximum(size, 1)[:, None]
+    if isinstance(run.posterior, ExactPosterior):
+        share = run.posterior.values
+    near = share.max(axis=1)
+    open_ = np.flatnonzero(~(run.bounds.low == size[:, None]).any(axis=1) & (size > 0))
+    return open_[np.argsort(-near[open_], kind="stable")][:MOST_WITNESSES].tolist()
 
 
 def _enumerate(run: _Run, limits: Limits) -> bool:
@@ -262,6 +276,7 @@ def _result(run: _Run, truth: IntArray | None, began: float) -> Worlds:
         int(facts.order[s]): bounds.last.get(s, "the counts of its leaf")
         for s in np.flatnonzero(forced).tolist()
     }
+    worst = [] if pool.is_empty else _worst(run)
     worlds = Worlds(
         np.asarray(facts.profiles(facts.counts)),
         np.asarray(facts.profiles(low)),
@@ -271,7 +286,7 @@ def _result(run: _Run, truth: IntArray | None, began: float) -> Worlds:
         Consistency.NOT_DECIDED if pool.is_empty else Consistency.CONSISTENT,
         (),
         dict(sorted(reasons.items())),
-        witnesses(facts, pool, truth),
+        witnesses(facts, pool, truth, worst),
         _by_profile(facts, run.posterior),
         run.split_bits,
         run.counted,

@@ -159,7 +159,7 @@ def _places(system: System, counts: IntArray) -> tuple[dict[int, Place], list[st
             if isinstance(row, Plurality):
                 label, margin = row.label, math.ceil(row.margin - COUNT_TOLERANCE_RECORDS)
             elif isinstance(row, LeafMass):
-                ends, note = _whole_ends(row, records)
+                ends, note = _whole_ends(row)
                 low[row.klass] = max(low[row.klass], ends[0])
                 high[row.klass] = min(high[row.klass], ends[1])
                 notes += [note] if note else []
@@ -167,10 +167,10 @@ def _places(system: System, counts: IntArray) -> tuple[dict[int, Place], list[st
     return found, notes
 
 
-def _whole_ends(row: LeafMass, records: int) -> tuple[tuple[int, int], str]:
+def _whole_ends(row: LeafMass) -> tuple[tuple[int, int], str]:
     """Return the whole numbers a published mass allows; a rounded share that meets none is read as its neighbours."""
-    miss = max(COUNT_TOLERANCE_RECORDS, 2 * TRUTH_TOLERANCE_SHARE * records)
-    low, high = math.ceil(row.low - miss), math.floor(row.high + miss)
+    low = math.ceil(row.low - COUNT_TOLERANCE_RECORDS)
+    high = math.floor(row.high + COUNT_TOLERANCE_RECORDS)
     if low <= high:
         return (low, high), ""
     return (math.floor(row.low), math.ceil(row.high)), f"{row.origin.where} is no whole number"

@@ -61,7 +61,8 @@ def tightened(place: Place) -> Place:
             low[label] = max(low[label], least)
             for klass in range(size):
                 if klass != label:
-                    high[klass] = min(high[klass], high[label] - margin)
+                    half = (place.records - margin) // 2
+                    high[klass] = min(high[klass], high[label] - margin, half)
                     low[label] = max(low[label], low[klass] + margin)
         lows, highs = sum(low), sum(high)
         for klass in range(size):

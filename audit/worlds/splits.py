@@ -126,7 +126,7 @@ class Split:
         over = self.excess(tables) - self.limit
         near: BoolArray = np.asarray(np.abs(over) <= self.doubt)
         bad: BoolArray = np.asarray((over > 0) & ~near)
-        for table, candidate in np.argwhere(near & ~bad.any(axis=1)[:, None]):
+        for table, candidate in np.argwhere(near & ~np.asarray(bad.any(axis=1))[:, None]):
             bad[table, candidate] = self.is_beaten(tables[table], int(candidate))
         return np.asarray(~bad.any(axis=1))
 

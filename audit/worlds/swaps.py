@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,6 +17,8 @@ from ppdm_models.tree import Criterion
 
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
+FloatArray = NDArray[np.float64]
+Known = dict[int, tuple[FloatArray, FloatArray]]
 MOST_PARTNERS = 3000
 BASES = 6
 
@@ -25,14 +29,28 @@ def swap_stuck(facts: Facts, pool: Pool, bounds: Bounds, clock: Clock, first: in
     of_place = facts.place_of()
     low, high = bounds.low, bounds.high
     for base in range(first, min(first + BASES, len(pool.tables))):
-        counts: dict[int, IntArray] = {}
+        before: Known = {}
         for position in np.flatnonzero(pool.stuck(low, high).any(axis=1)).tolist():
             if clock.is_over:
                 return
             node = int(of_place[position])
             for klass in np.flatnonzero(pool.stuck(low, high)[position]).tolist():
                 if pool.low[position, klass] == pool.high[position, klass]:
-                    _move(facts, pool, base, (node, position, klass), (draw, counts))
+                    _move(facts, pool, base, (node, position, klass), (draw, before))
+
+
+def swap_worst(facts: Facts, pool: Pool, positions: Sequence[int], clock: Clock) -> None:
+    """Look for a swap that takes each of these profiles away from the pool's first world, where none is known."""
+    draw, before = np.random.default_rng(0), Known()
+    of_place = facts.place_of()
+    for position in positions:
+        if clock.is_over:
+            return
+        if position in pool.swaps and pool.swaps[position][0] == 0:
+            continue
+        node, klass = int(of_place[position]), int(pool.tables[0][position].argmax())
+        pool.swaps.pop(position, None)
+        _move(facts, pool, 0, (node, position, klass), (draw, before))
 
 
 def _move(
@@ -40,11 +58,11 @@ def _move(
     pool: Pool,
     base: int,
     cell: tuple[int, int, int],
-    kept_between: tuple[np.random.Generator, dict[int, IntArray]],
+    kept_between: tuple[np.random.Generator, Known],
 ) -> bool:
     """Note the first swap that takes a record of the class away from the profile, or gives it one."""
     node, position, klass = cell
-    draw, counts = kept_between
+    draw, before = kept_between
     table = pool.tables[base]
     place = facts.places[node]
     if not place.is_fixed and _flip(facts, pool, base, cell):
@@ -73,7 +91,7 @@ def _move(
             if not len(left):
                 return False
             trade = (position, own[left], second[left], other[left])
-            good[left] = _allowed(split, table, trade, counts)
+            good[left] = _allowed(split, table, trade, before)
     for number in np.flatnonzero(good).tolist():
         swap = Swap(position, int(own[number]), int(second[number]), int(other[number]))
         if _lines_hold(facts, node, swap.applied(table)):
@@ -110,21 +128,26 @@ def _allowed(
     split: Split,
     table: IntArray,
     trade: tuple[int, IntArray, IntArray, IntArray],
-    counts: dict[int, IntArray],
+    before: Known,
 ) -> BoolArray:
     """Return which trades (position, own class, second position, its class) obey the rows; exact.
 
-    A trade inside one leaf changes no branch of the chosen split. ``counts`` remembers the table's counts per split.
+    A trade inside one leaf changes no branch of the chosen split. ``before`` remembers what the table has per split.
     """
     position, own, second, other = trade
     bin_first = split.bins.of[position - split.start]
     bin_second = split.bins.of[second - split.start]
     here = table[split.start : split.end]
     if split.low is not None:
-        if id(split) not in counts:
-            counts[id(split)] = split.lefts(split.bins.sums(here[None, :, 0]))[0]
-        return _in_intervals(split, counts[id(split)], (bin_first, bin_second), own)
-    over = _over_after(split, here, (bin_first, bin_second), (own, other)) - split.limit
+        if id(split) not in before:
+            count = split.lefts(split.bins.sums(here[None, :, 0]))[0].astype(np.float64)
+            before[id(split)] = (count, count)
+        return _in_intervals(split, before[id(split)][0], (bin_first, bin_second), own)
+    if id(split) not in before:
+        mass = split.branches(split.bins.sums(here[None]))[0].astype(np.float64)
+        before[id(split)] = (split.excess(here[None])[0][:, None], mass)
+    over = _over_after(split, before[id(split)], (bin_first, bin_second), (own, other))
+    over = over - split.limit
     near = np.abs(over) <= 2 * split.doubt[:, None]
     bad: BoolArray = np.asarray(((over > 0) & ~near).any(axis=0))
     for number in np.flatnonzero(near.any(axis=0) & ~bad).tolist():
@@ -135,7 +158,7 @@ def _allowed(
 
 
 def _in_intervals(
-    split: Split, count: IntArray, bins: tuple[int, IntArray], own: IntArray
+    split: Split, count: FloatArray, bins: tuple[int, IntArray], own: IntArray
 ) -> BoolArray:
     assert split.left is not None
     assert split.low is not None
@@ -148,13 +171,12 @@ def _in_intervals(
 
 def _over_after(
     split: Split,
-    here: IntArray,
+    known: tuple[FloatArray, FloatArray],
     bins: tuple[int, IntArray],
     classes: tuple[IntArray, IntArray],
 ) -> NDArray[np.float64]:
     """Return the excess of each candidate after each trade, shape (A, K), by the four counts that change."""
-    before = split.excess(here[None])[0][:, None]
-    mass = split.branches(split.bins.sums(here[None]))[0].astype(np.float64)
+    before, mass = known
     number = np.arange(split.size)[:, None]
     if split.left is None:
         first, second = np.array([[bins[0]]]), bins[1][None, :]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,10 +16,18 @@ IntArray = NDArray[np.int64]
 MOST_WITNESSES = 20
 
 
-def witnesses(facts: Facts, pool: Pool, truth: IntArray | None) -> tuple[Witness, ...]:
-    """Return worlds that differ from the truth (else from the first world) at profiles moved by one swap."""
+def witnesses(
+    facts: Facts, pool: Pool, truth: IntArray | None, worst: Sequence[int]
+) -> tuple[Witness, ...]:
+    """Return worlds one swap away from the truth (else from another world), for the worst profiles first.
+
+    ``worst`` are positions; profiles that no single swap moves have none.
+    """
     found: list[Witness] = []
-    for position, (base, swap) in sorted(pool.swaps.items()):
+    for position in [*worst, *sorted(set(pool.swaps) - set(worst))]:
+        if position not in pool.swaps:
+            continue
+        base, swap = pool.swaps[position]
         if len(found) == MOST_WITNESSES:
             break
         table = swap.applied(pool.tables[base])

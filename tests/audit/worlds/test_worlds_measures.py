@@ -51,7 +51,7 @@ def test_without_split_rows_only_pure_leaves_are_certain():
 def test_what_is_not_decided_stands_at_the_high_end():
     taken = read("certain_disclosure", evidence(budget_seconds=0))
     assert taken.reading == Interval(4, 6)
-    assert "neither proved nor refuted" in taken.spots[0].note
+    assert any("neither proved nor refuted" in spot.note for spot in taken.spots)
 
 
 def test_with_two_classes_an_excluded_value_is_a_certain_one():
@@ -147,6 +147,6 @@ def test_a_tree_that_no_table_grows_is_an_input_error_that_names_a_row():
 
 
 def test_evidence_without_worlds_says_that_they_were_not_run():
-    case = multiway_case(1, Knowledge())
+    case = multiway_case(1, Knowledge(split="gini"))
     told = evidence_of(case.tree, case.population)
     assert read("certain_disclosure", told).reading == Undetermined("exact worlds were not run")
