@@ -91,6 +91,8 @@ def reason(
         _worked_out(run, tiers, truth)
     except ContradictionError as contradiction:
         return _inconsistent(facts, contradiction.says, began)
+    if not run.pool.is_empty and budget_seconds > 0:
+        swap_worst(run.facts, run.pool, _worst(run), clock(WITNESS_SECONDS))
     return _result(run, truth, began)
 
 
@@ -131,8 +133,6 @@ def _worked_out(run: _Run, tiers: Tiers, truth: IntArray | None) -> None:
         decide(run.facts, run.bounds, run.pool, part, tiers.query_seconds)
     sampler.clock = run.clock.part(tiers.posterior_share * budget)
     _estimate(run, sampler, tiers)
-    if not run.pool.is_empty:
-        swap_worst(run.facts, run.pool, _worst(run), run.clock.part(WITNESS_SECONDS))
     if run.clock.is_over:
         run.said.append("the budget was used up")
 
@@ -145,7 +145,8 @@ def _worst(run: _Run) -> list[int]:
         share = run.posterior.values
     near = share.max(axis=1)
     open_ = np.flatnonzero(~(run.bounds.low == size[:, None]).any(axis=1) & (size > 0))
-    return open_[np.argsort(-near[open_], kind="stable")][:MOST_WITNESSES].tolist()
+    order = np.argsort(-near[open_], kind="stable")[:MOST_WITNESSES]
+    return [int(position) for position in open_[order]]
 
 
 def _enumerate(run: _Run, limits: Limits) -> bool:
