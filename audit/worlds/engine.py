@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from audit.reading import Reading, Undetermined, exactly
 from audit.system import System
+from audit.worlds import cpsat
 from audit.worlds.cells import Bounds, ContradictionError, closed_form, spread
 from audit.worlds.check import first_broken, without_what_breaks
 from audit.worlds.clock import Clock, clock
@@ -311,7 +312,13 @@ def _by_profile(
 
 def _with_what_is_open(worlds: Worlds, run: _Run) -> Worlds:
     said = list(run.said)
-    number = int(worlds.open_profiles.sum())
+    number, values = int(worlds.open_profiles.sum()), int(worlds.open_exclusions.sum())
     if number:
         said.append(f"{number} profiles may be forced; neither a proof nor a witness was found")
-    return replace(worlds, not_decided=tuple(said) if number or run.pool.is_empty else ())
+    if values:
+        said.append(f"{values} values may be ruled out; neither a proof nor a witness was found")
+    if (number or values) and run.facts.classes > 2 and not cpsat.IS_THERE:
+        said.append(
+            "OR-Tools is not installed, so its tier was skipped (pip install treewarden[exact])"
+        )
+    return replace(worlds, not_decided=tuple(said) if number or values or run.pool.is_empty else ())

@@ -5,18 +5,22 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from audit.worlds import cpsat
 from audit.worlds.cells import Bounds, ContradictionError
 from audit.worlds.check import first_broken, path_holds, scope_holds
 from audit.worlds.clock import Clock
 from audit.worlds.explain import below
 from audit.worlds.facts import Facts
 from audit.worlds.pool import Pool
-from audit.worlds.relax import NOTHING, Scope
+from audit.worlds.relax import NOTHING, Answer, Scope
 from audit.worlds.search import branch_and_bound
 from audit.worlds.swaps import swap_stuck
 
 IntArray = NDArray[np.int64]
 LARGEST_SCOPE_CELLS = 60_000
+SWAP_SECONDS = 4.0
+EASY = ((0.25, 2), (1.0, 4))
+"""Seconds per question and nodes upwards of the first passes, so that a hard question does not hold up easy ones."""
 
 
 def decide(facts: Facts, bounds: Bounds, pool: Pool, clock: Clock, query_seconds: float) -> None:
@@ -28,6 +32,19 @@ def decide(facts: Facts, bounds: Bounds, pool: Pool, clock: Clock, query_seconds
     scopes: dict[int, Scope] = {}
     if pool.is_empty and not clock.is_over:
         _first_world(facts, bounds, pool, scopes, clock)
+    for seconds, levels in (*EASY, (query_seconds, len(facts.tree.nodes))):
+        _one_pass(facts, bounds, pool, scopes, (clock, seconds, levels))
+
+
+def _one_pass(
+    facts: Facts,
+    bounds: Bounds,
+    pool: Pool,
+    scopes: dict[int, Scope],
+    effort: tuple[Clock, float, int],
+) -> None:
+    """Ask every open question once, for so many seconds each and so many nodes upwards."""
+    clock, seconds, levels = effort
     of_place = facts.place_of()
     for position in _by_risk(facts, bounds, pool):
         for klass in range(facts.classes):
@@ -37,12 +54,12 @@ def decide(facts: Facts, bounds: Bounds, pool: Pool, clock: Clock, query_seconds
                 query = _target(bounds, pool, position, klass, sign)
                 if query is None:
                     continue
-                known, part = len(pool.tables), clock.part(query_seconds)
+                known, part = len(pool.tables), clock.part(seconds)
                 cell = (int(of_place[position]), (position, klass), sign, query)
-                _settle(facts, bounds, pool, scopes, cell, part)
+                _settle(facts, bounds, pool, scopes, cell, (part, levels))
                 if len(pool.tables) > known:
                     # A far world has neighbours that the worlds before it did not have.
-                    swap_stuck(facts, pool, bounds, part, first=known)
+                    swap_stuck(facts, pool, bounds, clock.part(SWAP_SECONDS), first=known)
 
 
 def _by_risk(facts: Facts, bounds: Bounds, pool: Pool) -> list[int]:
@@ -72,20 +89,28 @@ def _settle(
     pool: Pool,
     scopes: dict[int, Scope],
     query: tuple[int, tuple[int, int], int, int],
-    clock: Clock,
+    effort: tuple[Clock, int],
 ) -> None:
     """Prove the target at some node on the path, or find a world below it."""
     place, cell, sign, target = query
+    clock, levels = effort
     for node in facts.path(place):
         span = facts.span(node)
-        if (span.stop - span.start) * facts.classes > LARGEST_SCOPE_CELLS or clock.is_over:
+        if (
+            levels <= 0
+            or (span.stop - span.start) * facts.classes > LARGEST_SCOPE_CELLS
+            or clock.is_over
+        ):
             return
         if not any(
             step.index in facts.splits or step.index in facts.lines
             for step in facts.tree.below(node)
         ):
             continue
-        scope = scopes.setdefault(node, Scope(facts, bounds, node))
+        if node not in scopes:
+            scopes[node] = Scope(facts, bounds, node)
+        levels -= 1
+        scope = scopes[node]
         if _settled_in(scope, pool, (cell, sign, target), clock):
             return
 
@@ -109,14 +134,23 @@ def _settled_in(
         return True
     if clock.is_over:
         return False
+    if facts.classes > 2 and cpsat.IS_THERE:
+        return _noted(scope, pool, query, cpsat.ask(scope, cell, sign, target, clock))
     point = scope.integer_point(cell, sign, target, clock.part(clock.left / 2))
     if point is not None:
         return _is_witness(scope, pool, point, cell, sign, target)
-    found = branch_and_bound(scope, cell, sign, target, clock)
+    return _noted(scope, pool, query, branch_and_bound(scope, cell, sign, target, clock))
+
+
+def _noted(
+    scope: Scope, pool: Pool, query: tuple[tuple[int, int], int, int], found: Answer | None
+) -> bool:
+    """Note what a search proved, or the world it found; return whether the question is settled."""
+    cell, sign, target = query
     if found is None or found.bound is None:
         return False
     if found.bound >= target:
-        _note(facts, bounds, node, cell, sign, target, found.says)
+        _note(scope.facts, scope.bounds, scope.node, cell, sign, target, found.says)
         return True
     assert found.point is not None
     return _is_witness(scope, pool, found.point.astype(np.int64), cell, sign, target)

@@ -97,32 +97,22 @@ def _secant(
     A unit secant touches a convex function at two neighbouring whole numbers and lies below it at all others, so the
     row is exact at the table's whole-number neighbour.
     """
-    ratio = float(split.ratio[candidate])
-    side = split.side(candidate)[split.bins.of]
-    parts = [(1.0, side), (-ratio, split.chosen.of)]
-    if ratio != 1.0:
-        parts.append((ratio - 1.0, np.zeros(len(side), dtype=np.intp)))
     here = slice(split.start, split.end)
-    low, high, counts = bounds.low[here], bounds.high[here], facts.counts[here]
+    low, high = bounds.low[here], bounds.high[here]
     weights = np.zeros(point.shape, dtype=np.int64)
-    known = split.limit + 8 * float(split.doubt[candidate])
-    for factor, group in parts:
-        for branch in np.unique(group).tolist():
-            rows = group == branch
-            records = int(counts[rows].sum())
-            if split.criterion is not Criterion.GINI:
-                known += factor * records * math.log(max(records, 1))
-            ends = _ends(facts, split, rows, low, high)
-            for klass in range(point.shape[1]):
-                line = _line(
-                    split.criterion,
-                    factor,
-                    records,
-                    (int(ends[0][klass]), int(ends[1][klass])),
-                    float(point[rows, klass].sum()),
-                )
-                weights[rows, klass] += line[0]
-                known -= line[1]
+    parts, known = terms(facts, split, candidate)
+    for factor, rows, records in parts:
+        ends = branch_ends(facts, split, rows, low, high)
+        for klass in range(point.shape[1]):
+            line = _line(
+                split.criterion,
+                factor,
+                records,
+                (int(ends[0][klass]), int(ends[1][klass])),
+                float(point[rows, klass].sum()),
+            )
+            weights[rows, klass] += line[0]
+            known -= line[1]
     flat = weights.ravel()
     cells = np.flatnonzero(flat)
     says = candidate_text(split, candidate)
@@ -131,7 +121,40 @@ def _secant(
     )
 
 
-def _ends(
+def terms(
+    facts: Facts, split: Split, candidate: int
+) -> tuple[list[tuple[float, NDArray[np.bool_], int]], float]:
+    """Return a row as a sum of factor * f(count) over branches and classes, at most a known number.
+
+    Each part is a factor, which of the split's positions are in the branch, and the branch's records. The number is
+    raised by what floating point may miss, so that the row holds in every world.
+    """
+    ratio = float(split.ratio[candidate])
+    side = split.side(candidate)[split.bins.of]
+    groupings = [(1.0, side), (-ratio, split.chosen.of)]
+    if ratio != 1.0:
+        groupings.append((ratio - 1.0, np.zeros(len(side), dtype=np.intp)))
+    counts = facts.counts[split.start : split.end]
+    known = split.limit + 8 * float(split.doubt[candidate])
+    parts = []
+    for factor, group in groupings:
+        for branch in np.unique(group).tolist():
+            rows = np.asarray(group == branch)
+            records = int(counts[rows].sum())
+            if split.criterion is not Criterion.GINI:
+                known += factor * records * math.log(max(records, 1))
+            parts.append((factor, rows, records))
+    return parts, known
+
+
+def value_of(criterion: Criterion, count: int, records: int) -> float:
+    """Return f(count) in a branch of so many records: minus the part of n * E that depends on the count."""
+    if criterion is Criterion.GINI:
+        return count * count / records
+    return count * math.log(max(count, 1))
+
+
+def branch_ends(
     facts: Facts, split: Split, rows: NDArray[np.bool_], low: IntArray, high: IntArray
 ) -> tuple[IntArray, IntArray]:
     """Return the ends of each class's count in a branch; a place that lies in it whole gives its own."""
@@ -158,8 +181,7 @@ def _line(
     """Return (slope times SCALE, intercept) of a line below factor * f(u) at every whole u between the ends."""
 
     def term(u: int) -> float:
-        value = u * u / records if criterion is Criterion.GINI else u * math.log(max(u, 1))
-        return factor * value
+        return factor * value_of(criterion, u, records)
 
     low, high = ends
     if low >= high:
