@@ -124,7 +124,7 @@ def _worked_out(run: _Run, tiers: Tiers, truth: IntArray | None) -> None:
     if truth is not None and not all(place.is_fixed for place in run.facts.places.values()):
         # A world with the true leaf counts is a world for whoever knows less of them.
         known = with_class_counts(run.facts, truth)
-        part = run.clock.part(tiers.sampling_share * run.clock.left)
+        part = run.clock.part(2 * tiers.sampling_share * run.clock.left)
         _draw(run, Sampler(known, part, tiers.seed + 1), tiers.draws, quiet=True)
     if tiers.swaps:
         swap_stuck(run.facts, run.pool, run.bounds, run.clock)
@@ -205,8 +205,9 @@ def _draw(run: _Run, sampler: Sampler, number: int, *, quiet: bool = False) -> N
     if number <= 0:
         return
     try:
-        for _ in range(max(number // 5, 1)):
-            run.pool.add(_checked(run.facts, sampler.tables(5)))
+        # One first: where a single draw takes long, having it is better than losing five.
+        for step in (1, *[5] * (number // 5)):
+            run.pool.add(_checked(run.facts, sampler.tables(step)))
     except GaveUpError as reason:
         if not quiet:
             run.posterior = run.split_bits = Undetermined(f"the sampler gave up: {reason}")
