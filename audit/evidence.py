@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from audit.knowledge import Knowledge
 from audit.population import Population
 from audit.posterior import Posterior
 from audit.reading import Undetermined
+from audit.worlds.result import Worlds
 from ppdm_models.tree import Tree
 
 
@@ -15,7 +16,8 @@ from ppdm_models.tree import Tree
 class Evidence:
     """What one audit knows. ``prior`` is the adversary's estimate before the tree, ``posterior`` with it.
 
-    ``knowledge`` is resolved: no level in it says "as published".
+    ``worlds`` is what integer reasoning over whole records proves. ``knowledge`` is resolved: no level in it says "as
+    published".
     """
 
     tree: Tree
@@ -23,3 +25,6 @@ class Evidence:
     knowledge: Knowledge
     prior: Posterior | Undetermined
     posterior: Posterior | Undetermined
+    worlds: Worlds | Undetermined = field(
+        default=Undetermined("exact worlds were not run"), compare=False
+    )

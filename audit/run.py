@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -20,7 +20,8 @@ from audit.posterior import Posterior, certain
 from audit.reading import Measurement, Reading, Undetermined
 from audit.search import DEFAULT, SolveOptions
 from audit.system import Dropped, System, build_system
-from ppdm_models.errors import KnowledgeError
+from audit.worlds import Consistency, Worlds, graded, reason
+from ppdm_models.errors import KnowledgeError, TableError
 from ppdm_models.plugins import discover
 from ppdm_models.tree import Task, Tree
 
@@ -69,16 +70,17 @@ def run(
     Raises:
         KnowledgeError: the adversary is said to know what cannot be known here.
         SolverError: the wanted solver is not there.
+        TableError: no table with these quasi-identifiers can grow this tree.
     """
     knowledge, warnings = resolved(knowledge, tree)
     if tree.task is Task.REGRESSION:
-        reason = Undetermined(
+        unknown = Undetermined(
             "the tree predicts a number, not a class; only its leaves are measured"
         )
-        evidence = Evidence(tree, population, knowledge, reason, reason)
+        evidence = Evidence(tree, population, knowledge, unknown, unknown)
         return Audit(
             evidence,
-            SolverReport("not run", reason=reason.reason),
+            SolverReport("not run", reason=unknown.reason),
             (),
             _read(evidence, calls),
             warnings,
@@ -87,7 +89,8 @@ def run(
     system = build_system(case)
     _refuse_contradictions(system)
     posterior, report = estimate(system, options)
-    evidence = Evidence(tree, population, knowledge, _prior(system, options), posterior)
+    worlds = _worlds(system, options)
+    evidence = Evidence(tree, population, knowledge, _prior(system, options), posterior, worlds)
     return Audit(
         evidence, report, system.dropped, _read(evidence, calls), (*population.warnings, *warnings)
     )
@@ -121,6 +124,7 @@ def ablation(
             steps.append(("+ class counts", full.model_copy(update={"split": SplitLevel.NONE})))
     if full.split is not SplitLevel.NONE:
         steps.append(("+ split choices", full))
+    options = replace(options, worlds=False)
     calls = tuple(_call(name) for name in ("guess_accuracy", "disclosure", "kl_overall"))
     levels = []
     for name, known in steps:
@@ -149,6 +153,25 @@ def _publishes_rates(tree: Tree) -> bool:
     return any(
         leaf.class_counts is not None or leaf.class_shares is not None for leaf in tree.leaves
     )
+
+
+def _worlds(system: System, options: SolveOptions) -> Worlds | Undetermined:
+    """Return what whole records prove.
+
+    Raises:
+        TableError: no table with these quasi-identifiers can grow this tree.
+    """
+    if not options.worlds:
+        return Undetermined("exact worlds were not run")
+    found = reason(system, budget_seconds=options.worlds_budget, strict_ties=options.strict_ties)
+    if isinstance(found, Worlds) and found.consistency is Consistency.INCONSISTENT:
+        said = "; ".join(found.conflict[:5]) or "its leaves and splits contradict each other"
+        raise TableError(
+            system.case.tree.source,
+            f"no table with these quasi-identifiers grows this tree ({said}); the file was altered, or the table or "
+            "the candidates for splits are others",
+        )
+    return graded(found, system.case) if isinstance(found, Worlds) else found
 
 
 def _prior(system: System, options: SolveOptions) -> Posterior | Undetermined:

@@ -35,7 +35,8 @@ class Measure(ABC):
     ``plain`` names the quantity in words a manager understands. ``risk`` says which end is dangerous: "low" where small
     readings mean little privacy. ``limits`` is the range in which a policy's limit makes sense. ``is_open`` is true
     where the notion holds only beyond the reading, never at it, so that only a strict rule fits. ``about_leaves`` is
-    true where only the leaves' own records count, so that pruning can mend it and the posterior has no part in it.
+    true where only the leaves' own records count, so that pruning can mend it and the posterior has no part in it;
+    ``about_worlds`` where it reads what is proved over whole records, not the estimate.
     """
 
     unit: ClassVar[str]
@@ -44,6 +45,7 @@ class Measure(ABC):
     limits: ClassVar[tuple[float, float]]
     is_open: ClassVar[bool] = False
     about_leaves: ClassVar[bool] = False
+    about_worlds: ClassVar[bool] = False
     parameters: ClassVar[Mapping[str, Parameter]] = {}
 
     def words(self, parameters: Parameters) -> str:

@@ -1,0 +1,27 @@
+"""What the measures of exact worlds share."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audit.evidence import Evidence
+from audit.leaves import real_classes
+from audit.reading import Undetermined
+from audit.worlds.result import Worlds
+
+BoolArray = NDArray[np.bool_]
+
+
+def known_worlds(evidence: Evidence) -> Worlds | Undetermined:
+    """Return the worlds, or why nothing can be read from them."""
+    worlds = evidence.worlds
+    if isinstance(worlds, Worlds) and not worlds.counts.sum():
+        return Undetermined("the table has no records")
+    return worlds
+
+
+def true_values(evidence: Evidence, worlds: Worlds) -> BoolArray:
+    """Return which values some record of each profile truly has, (P, m); where that is not known, all that may be."""
+    truth = real_classes(evidence.tree, evidence.population)
+    return np.asarray(worlds.high > 0 if isinstance(truth, Undetermined) else truth > 0)

@@ -1,0 +1,51 @@
+"""Number of people whose sensitive value the published tree proves: it is the same in every table that fits.
+
+A record is disclosed for certain where all records of its profile have one class in every integer table that is
+consistent with the leaves and with the choice of every split. What was proved counts at the low end; what was neither
+proved nor refuted by another table counts at the high end too.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from audit.evidence import Evidence
+from audit.measures import Measure, Parameters
+from audit.measures._worlds import known_worlds
+from audit.reading import Interval, Measurement, Undetermined
+from audit.spots import people, worst_spots
+
+
+class CertainDisclosure(Measure):
+    """Records of profiles that are forced; the reason of each stands in its spot."""
+
+    unit = "records"
+    plain = "people whose value the tree proves"
+    risk = "high"
+    limits = (0.0, np.inf)
+    about_worlds = True
+
+    def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
+        worlds = known_worlds(evidence)
+        if isinstance(worlds, Undetermined):
+            return Measurement(worlds)
+        proved = np.where(worlds.forced, worlds.counts, 0).astype(np.float64)
+        at_most = np.where(worlds.open_profiles, worlds.counts, proved).astype(np.float64)
+        profiles = np.flatnonzero(at_most > 0)
+        classes = evidence.tree.classes
+
+        def note(position: int) -> str:
+            profile = int(profiles[position])
+            who = people(worlds.counts[profile])
+            if not worlds.forced[profile]:
+                return f"{who}: neither proved nor refuted"
+            value = classes[worlds.forced_class[profile]]
+            return f"{who} certainly {value}: {worlds.reasons[profile]}"
+
+        spots = worst_spots(
+            "profile", profiles, (proved[profiles], at_most[profiles]), self.risk, note
+        )
+        return Measurement(Interval(float(proved.sum()), float(at_most.sum())), spots)
+
+
+MEASURE = CertainDisclosure()

@@ -1,0 +1,51 @@
+"""The greatest probability of a true value when every data set that fits the tree is equally likely.
+
+Unlike the maximum-entropy estimate this counts whole records: a data set gives each told-apart record a class, and all
+data sets consistent with the leaves and split choices weigh the same. Where they were drawn instead of counted the
+reading spans the simultaneous confidence intervals (99 %, Clopper & Pearson 1934, Bonferroni over the cells).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from audit.evidence import Evidence
+from audit.measures import Measure, Parameters
+from audit.measures._worlds import known_worlds, true_values
+from audit.reading import Interval, Measurement, Undetermined
+from audit.spots import worst_spots
+
+
+class ExactPosterior(Measure):
+    """max over profiles and true values of P(value | profile), uniform over consistent data sets."""
+
+    unit = "share"
+    plain = "how probable the true value of somebody is among all tables that fit, at worst"
+    risk = "high"
+    limits = (0.0, 1.0)
+    about_worlds = True
+
+    def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
+        worlds = known_worlds(evidence)
+        if isinstance(worlds, Undetermined):
+            return Measurement(worlds)
+        posterior = worlds.posterior
+        if isinstance(posterior, Undetermined):
+            return Measurement(posterior)
+        true = true_values(evidence, worlds) & (worlds.counts > 0)[:, None]
+        low = np.where(true, posterior.low, 0.0).max(axis=1)
+        held = np.where(true, posterior.high, 0.0)
+        high, value = held.max(axis=1), held.argmax(axis=1)
+        source = f"{posterior.draws} draws" if posterior.draws else "all tables counted"
+        everyone = np.arange(len(worlds.counts), dtype=np.intp)
+        spots = worst_spots(
+            "profile",
+            everyone,
+            (low, high),
+            self.risk,
+            lambda profile: f"{evidence.tree.classes[value[profile]]} ({source})",
+        )
+        return Measurement(Interval(float(low.max()), float(high.max())), spots)
+
+
+MEASURE = ExactPosterior()

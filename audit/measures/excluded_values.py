@@ -1,0 +1,58 @@
+"""Number of people for whom the published tree rules out some value: no table that fits gives it to them.
+
+With two values this is ``certain_disclosure``; with more, ruling values out is the step before it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from audit.evidence import Evidence
+from audit.measures import Measure, Parameter, Parameters
+from audit.measures._worlds import known_worlds
+from audit.reading import Interval, Measurement, Undetermined
+from audit.spots import people, worst_spots
+
+
+class ExcludedValues(Measure):
+    """Records of profiles of which at least so many values are excluded in every consistent integer table."""
+
+    unit = "records"
+    plain = "people for whom the tree rules out a value"
+    risk = "high"
+    limits = (0.0, np.inf)
+    about_worlds = True
+    parameters = {
+        "values": Parameter(1.0, "how many values must be ruled out", low=1.0, whole=True),
+    }
+
+    def words(self, parameters: Parameters) -> str:
+        if parameters["values"] == 1:
+            return self.plain
+        return f"people for whom the tree rules out {parameters['values']:g} values"
+
+    def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
+        worlds = known_worlds(evidence)
+        if isinstance(worlds, Undetermined):
+            return Measurement(worlds)
+        excluded = worlds.excluded.sum(axis=1)
+        open_ = worlds.open_exclusions.sum(axis=1)
+        least = float(parameters["values"])
+        proved = np.where(excluded >= least, worlds.counts, 0).astype(np.float64)
+        at_most = np.where(excluded + open_ >= least, worlds.counts, 0).astype(np.float64)
+        profiles = np.flatnonzero(at_most > 0)
+        classes = evidence.tree.classes
+
+        def note(position: int) -> str:
+            profile = int(profiles[position])
+            names = [classes[klass] for klass in np.flatnonzero(worlds.excluded[profile])]
+            said = f"certainly not {', '.join(names)}" if names else "not decided"
+            return f"{people(worlds.counts[profile])} {said}"
+
+        spots = worst_spots(
+            "profile", profiles, (proved[profiles], at_most[profiles]), self.risk, note
+        )
+        return Measurement(Interval(float(proved.sum()), float(at_most.sum())), spots)
+
+
+MEASURE = ExcludedValues()

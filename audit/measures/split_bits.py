@@ -1,0 +1,31 @@
+"""How many bits the choice of the splits reveals beyond the leaves: what the shape of the tree alone gives away.
+
+Minus the binary logarithm of the share of data sets that fit the leaves in which no candidate beats a chosen split.
+Counted exactly where the tables are few, else from the acceptance of independent draws (99 % intervals).
+"""
+
+from __future__ import annotations
+
+import math
+
+from audit.evidence import Evidence
+from audit.measures import Measure, Parameters
+from audit.measures._worlds import known_worlds
+from audit.reading import Measurement, Undetermined
+
+
+class SplitBits(Measure):
+    """Bits of information about the data set in the split choices."""
+
+    unit = "bits"
+    plain = "bits about the people that the choice of the splits gives away"
+    risk = "high"
+    limits = (0.0, math.inf)
+    about_worlds = True
+
+    def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
+        worlds = known_worlds(evidence)
+        return Measurement(worlds if isinstance(worlds, Undetermined) else worlds.split_bits)
+
+
+MEASURE = SplitBits()

@@ -1,0 +1,56 @@
+"""The greatest probability of a true value that every table that fits guarantees: a floor no world goes below.
+
+For profile q and class c the share n[q, c] / n_q lies in [min, max] over all consistent integer tables. The reading is
+the largest min over values that some record truly has: what is proved (outer bound) at the low end, the least that any
+table found so far has (inner bound) at the high end.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from audit.evidence import Evidence
+from audit.measures import Measure, Parameters
+from audit.measures._worlds import known_worlds, true_values
+from audit.reading import Interval, Measurement, Undetermined
+from audit.spots import worst_spots
+
+
+class WorldBounds(Measure):
+    """The largest share of a profile's records that provably have a value; spots give each profile's ranges."""
+
+    unit = "share"
+    plain = "share of alike people who provably have the same value, at worst"
+    risk = "high"
+    limits = (0.0, 1.0)
+    about_worlds = True
+
+    def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
+        worlds = known_worlds(evidence)
+        if isinstance(worlds, Undetermined):
+            return Measurement(worlds)
+        size = np.maximum(worlds.counts, 1)[:, None]
+        true = true_values(evidence, worlds) & (worlds.counts > 0)[:, None]
+        reached = np.clip(worlds.reached_low, worlds.low, worlds.high)
+        low = np.where(true, worlds.low / size, 0.0)
+        high = np.where(true, reached / size, 0.0)
+        value = high.argmax(axis=1)
+        classes = evidence.tree.classes
+
+        def note(profile: int) -> str:
+            klass = int(value[profile])
+            ends = worlds.low[profile, klass], worlds.high[profile, klass]
+            return (
+                f"{classes[klass]}: {ends[0]} to {ends[1]} of {worlds.counts[profile]} proved,"
+                f" {worlds.reached_low[profile, klass]} to {worlds.reached_high[profile, klass]} found"
+                if worlds.reached_low[profile, klass] <= worlds.reached_high[profile, klass]
+                else f"{classes[klass]}: {ends[0]} to {ends[1]} of {worlds.counts[profile]} proved"
+            )
+
+        everyone = np.arange(len(worlds.counts), dtype=np.intp)
+        ends = low.max(axis=1), high.max(axis=1)
+        spots = worst_spots("profile", everyone, ends, self.risk, note)
+        return Measurement(Interval(float(ends[0].max()), float(ends[1].max())), spots)
+
+
+MEASURE = WorldBounds()

@@ -1,0 +1,10 @@
+"""Exact reasoning over whole records: what a published tree proves about its people, not only what it suggests."""
+
+from __future__ import annotations
+
+from audit.worlds.engine import Tiers, reason
+from audit.worlds.fixed import FixedCells, fixed_cells
+from audit.worlds.result import Consistency, Worlds
+from audit.worlds.retrain import graded
+
+__all__ = ["Consistency", "FixedCells", "Tiers", "Worlds", "fixed_cells", "graded", "reason"]

@@ -1,0 +1,106 @@
+"""Whether an integer table is a world: every fact re-checked exactly, node by node."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audit.worlds.explain import would_have_split
+from audit.worlds.facts import Facts
+
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+
+def node_holds(facts: Facts, node: int, tables: IntArray) -> BoolArray:
+    """Return whether tables (K, S, m) of a node's positions obey the node's own rows; exact."""
+    good = np.ones(len(tables), dtype=bool)
+    start = facts.span(node).start
+    for line in facts.lines.get(node, ()):
+        for k in np.flatnonzero(good):
+            good[k] = line.holds(tables[k], start)
+    for split in facts.splits.get(node, ()):
+        left = np.flatnonzero(good)
+        if not len(left):
+            break
+        good[left] = split.holds(tables[left])
+    return good
+
+
+def path_holds(facts: Facts, node: int, table: IntArray) -> bool:
+    """Return whether a whole table (P, m) obeys the rows of a node and of all nodes above it."""
+    return all(
+        bool(node_holds(facts, above, table[None, facts.span(above)])[0])
+        for above in facts.path(node)
+    )
+
+
+def scope_holds(facts: Facts, node: int, table: IntArray) -> bool:
+    """Return whether a whole table (P, m) obeys everything that is said of the profiles below a node."""
+    span = facts.span(node)
+    here = table[span]
+    if (here < 0).any() or (here.sum(axis=1) != facts.counts[span]).any():
+        return False
+    for place in facts.places.values():
+        if span.start <= place.start < span.stop:
+            totals = table[place.start : place.end].sum(axis=0)
+            if not place.holds(totals):
+                return False
+    return all(
+        bool(node_holds(facts, step.index, table[None, facts.span(step.index)])[0])
+        for step in facts.tree.below(node)
+        if step.index in facts.splits or step.index in facts.lines
+    )
+
+
+def first_broken(facts: Facts, table: IntArray) -> str | None:
+    """Return the first fact that a table (P, m) breaks, in words; None where it is a world."""
+    if (table < 0).any() or (table.sum(axis=1) != facts.counts).any():
+        return "the number of records of some profile"
+    for place in facts.places.values():
+        if not place.holds(table[place.start : place.end].sum(axis=0)):
+            return f"what {facts.tree.where(facts.tree.nodes[place.node])} says of its classes"
+    for node in sorted({*facts.lines, *facts.splits}):
+        here = table[facts.span(node)]
+        for line in facts.lines.get(node, ()):
+            if not line.holds(table):
+                return line.origin.where
+        for split in facts.splits.get(node, ()):
+            broken = split.broken(here)
+            if broken:
+                return would_have_split(facts, split, broken[0])
+    return None
+
+
+def without_what_breaks(facts: Facts, truth: IntArray) -> Facts:
+    """Return the facts without the rows that the true table breaks when it is counted exactly."""
+    notes = list(facts.notes)
+    splits = {}
+    for node, found in facts.splits.items():
+        kept = []
+        for split in found:
+            broken = split.broken(truth[facts.span(node)])
+            for candidate in broken[:1]:
+                said = would_have_split(facts, split, candidate)
+                notes.append(f"{len(broken)} rows left out, as the true table breaks them: {said}")
+            if len(broken) < split.size:
+                kept.append(split.without(broken) if broken else split)
+        if kept:
+            splits[node] = tuple(kept)
+    lines = {
+        node: tuple(line for line in found if line.holds(truth))
+        for node, found in facts.lines.items()
+    }
+    places = {}
+    for node, place in facts.places.items():
+        if place.holds(truth[place.start : place.end].sum(axis=0)):
+            places[node] = place
+            continue
+        size = facts.classes
+        places[node] = replace(
+            place, low=(0,) * size, high=(place.records,) * size, label=None, margin=0
+        )
+        notes.append(f"the classes of {facts.tree.where(facts.tree.nodes[node])} are not as told")
+    return replace(facts, splits=splits, lines=lines, places=places, notes=tuple(notes))

@@ -1,0 +1,81 @@
+"""What the worlds say about each record when every data set that fits is equally likely: exact, or with intervals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import beta
+
+from audit.worlds.enumerate import data_sets
+from audit.worlds.facts import Facts
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+ERROR = 0.01
+"""The chance that any of the intervals misses."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExactPosterior:
+    """P(class | profile) under a uniform prior over data sets, shape (P, m) each; low == high where it is exact.
+
+    ``draws`` is 0 where all worlds were counted; otherwise all intervals hold at once with probability 1 - ERROR.
+    """
+
+    values: FloatArray
+    low: FloatArray
+    high: FloatArray
+    draws: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """How many worlds and data sets obey the facts, and how many would without the split rows (None: not counted)."""
+
+    worlds: int
+    data_sets: int
+    worlds_without_splits: int | None = None
+    data_sets_without_splits: int | None = None
+
+
+def counted_posterior(facts: Facts, tables: IntArray) -> tuple[ExactPosterior, int]:
+    """Return the exact posterior from the list of all worlds (K, P, m) in position order, and their data sets."""
+    ways = data_sets(facts, 0, tables)
+    total = sum(ways)
+    means = np.zeros(tables.shape[1:])
+    for position, count in enumerate(facts.counts.tolist()):
+        for klass in range(facts.classes):
+            cells = tables[:, position, klass].tolist()
+            weight = sum(way * cell for way, cell in zip(ways, cells, strict=True))
+            means[position, klass] = float(Fraction(weight, total * count)) if count else 0.0
+    return ExactPosterior(means, means, means), total
+
+
+def drawn_posterior(
+    facts: Facts, tables: IntArray, low: IntArray, high: IntArray, seed: int = 1
+) -> ExactPosterior:
+    """Return estimates from independent draws (K, P, m) with Clopper-Pearson intervals, Bonferroni over open cells.
+
+    One record of each profile is picked in each draw, so that the counts are binomial whatever the profile's size.
+    ``low`` and ``high`` are the proved ends of each cell.
+    """
+    number = len(tables)
+    size = np.maximum(facts.counts, 1)[:, None]
+    picked = np.zeros(tables.shape[1:], dtype=np.int64)
+    draw = np.random.default_rng(seed)
+    for table in tables:
+        record = draw.integers(size[:, 0])[:, None]
+        above = np.cumsum(table, axis=1)
+        picked += (record < above) & (record >= above - table)
+    open_cells = max(int((low < high).sum()), 1)
+    part = ERROR / open_cells / 2
+    with np.errstate(invalid="ignore"):
+        least = np.where(picked > 0, beta.ppf(part, picked, number - picked + 1), 0.0)
+        most = np.where(picked < number, beta.isf(part, picked + 1, number - picked), 1.0)
+    least, most = np.maximum(least, low / size), np.minimum(most, high / size)
+    most = np.maximum(most, least)
+    means = np.clip(tables.mean(axis=0) / size, least, most)
+    return ExactPosterior(means, np.asarray(least), np.asarray(most), number)

@@ -1,0 +1,114 @@
+"""Runs the learner again on a witness: does the very same tree grow on the other table?"""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audit.constraints import Case
+from audit.worlds.clock import clock
+from audit.worlds.result import Worlds
+from ppdm_models.learn.id3 import grow_id3
+from ppdm_models.predicate import NumericTest
+from ppdm_models.tree import Criterion, Node, Tree
+
+IntArray = NDArray[np.int64]
+SAME = "same tree"
+TIE = "a tie"
+UNKNOWN = "consistent"
+
+
+def graded(worlds: Worlds, case: Case, seconds: float = 2.0) -> Worlds:
+    """Return the worlds with each witness graded by the learner: "same tree", "a tie", or only "consistent".
+
+    "consistent" stands where the learner is neither ours nor scikit-learn, or not at hand, or where it does not grow
+    the published tree on the true table either (limits that the file does not name), or where time was over.
+    """
+    until = clock(seconds)
+    if not worlds.witnesses or not isinstance(case.population.truth, np.ndarray):
+        return worlds
+    truth = case.population.truth.astype(np.int64)
+    if not grows_again(case, truth):
+        return worlds
+    found = tuple(
+        one if until.is_over else replace(one, grade=SAME if grows_again(case, one.table) else TIE)
+        for one in worlds.witnesses
+    )
+    return replace(worlds, witnesses=found)
+
+
+def grows_again(case: Case, table: IntArray) -> bool:
+    """Return whether the learner grows a tree of the same splits on a table (P, m); False where it cannot be run."""
+    tree = case.tree
+    criterion = tree.learner.criterion
+    if criterion is None or case.knowledge.split == "none":
+        return False
+    if all(feature.single for feature in tree.features) and tree.features:
+        return _sklearn_grows(case, table, criterion)
+    columns = {name: case.population.columns[name] for name in case.population.qi}
+    if any(column.codes is None or (column.codes < 0).any() for column in columns.values()):
+        return False
+    sizes = [node.records or 0.0 for node in tree.nodes if not node.is_leaf]
+    for least in (2.0, min(sizes, default=2.0)):
+        again = grow_id3(
+            columns, table.astype(np.float64), tree.classes, criterion=criterion, min_records=least
+        )
+        if _shape(again.root, again) == _shape(tree.root, tree):
+            return True
+    return False
+
+
+def _shape(node: Node, tree: Tree) -> tuple[object, ...]:
+    """Return a subtree's tests, whatever the order of the branches."""
+    below = [(tree.nodes[child].test, _shape(tree.nodes[child], tree)) for child in node.children]
+    return tuple(sorted(below, key=repr))
+
+
+def _sklearn_grows(case: Case, table: IntArray, criterion: Criterion) -> bool:
+    """Grow with scikit-learn, ``random_state`` 0, to the depth and number of leaves of the tree."""
+    try:
+        sklearn_tree = importlib.import_module("sklearn.tree")
+    except ImportError:
+        return False
+    tree = case.tree
+    names = [feature.name for feature in tree.features]
+    columns = [case.population.columns[name].numbers for name in names]
+    if any(column is None for column in columns) or criterion is Criterion.GAIN_RATIO:
+        return False
+    rows, classes = np.nonzero(table)
+    weights = table[rows, classes]
+    if weights.sum() > 1_000_000:
+        return False
+    rows, classes = np.repeat(rows, weights), np.repeat(classes, weights)
+    values = np.stack([np.asarray(column)[rows] for column in columns], axis=1)
+    least = case.knowledge.min_leaf or tree.learner.min_leaf_records
+    model = sklearn_tree.DecisionTreeClassifier(
+        criterion=criterion.value,
+        max_depth=max(tree.depth, 1),
+        min_samples_leaf=least,
+        random_state=0,
+    ).fit(values, classes)
+    return _same(model.tree_, 0, tree, tree.root, names)
+
+
+def _same(grown: object, old: int, tree: Tree, node: Node, names: list[str]) -> bool:
+    left = int(grown.children_left[old])  # type: ignore[attr-defined]  # scikit-learn has no types
+    if node.is_leaf or left < 0:
+        return node.is_leaf and left < 0
+    right = int(grown.children_right[old])  # type: ignore[attr-defined]  # scikit-learn has no types
+    name = names[int(grown.feature[old])]  # type: ignore[attr-defined]  # scikit-learn has no types
+    cut = float(grown.threshold[old])  # type: ignore[attr-defined]  # scikit-learn has no types
+    below = [tree.nodes[child] for child in node.children]
+    ends = [test.high for test in (child.test for child in below) if isinstance(test, NumericTest)]
+    tests = [child.test for child in below]
+    if len(below) != 2 or not all(isinstance(t, NumericTest) and t.feature == name for t in tests):
+        return False
+    first = 0 if ends[0] < ends[1] else 1
+    if abs(ends[first] - cut) > 1e-9 * max(1.0, abs(cut)):
+        return False
+    return _same(grown, left, tree, below[first], names) and _same(
+        grown, right, tree, below[1 - first], names
+    )

@@ -1,0 +1,228 @@
+"""One attribute's split rows at one node, ready to be tested on many tables at once, and exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audit.constraints.split_choice import branch_of_bins
+from audit.impurity import branch_impurity, split_information
+from audit.rows import Grouping, SplitFamily
+from audit.worlds.exact import SLACK_SHARE, is_beaten
+from audit.worlds.places import Place
+from ppdm_models.tree import Criterion
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+ROUNDING = 1e-12
+"""Floats decide a row only outside this share of the node's records, times 1 + the gain ratio's factor."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Groups:
+    """A partition of the node's positions: ``of`` (S,) numbers each one's group; the rest makes sums fast."""
+
+    of: NDArray[np.intp]
+    order: NDArray[np.intp]
+    starts: NDArray[np.intp]
+
+    def sums(self, tables: NDArray[np.number]) -> NDArray[np.number]:
+        """Return the sums per group of tables (K, S, ...), shape (K, groups, ...)."""
+        return np.asarray(np.add.reduceat(tables[:, self.order], self.starts, axis=1))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Split:
+    """The candidates on one attribute at one node; the node's positions are [start, end).
+
+    ``left`` (A, B) says, for candidates of two branches, which bins go left. ``ratio`` (A,) is SI(candidate) /
+    SI(chosen), 1 unless the gain ratio decides. ``chosen_table`` (branches, m) holds the masses of the chosen branches
+    where the leaves fix them. Then, with two classes and two branches, ``low`` and ``high`` (A,) are the whole numbers
+    between which the first class's count on the left must lie.
+    """
+
+    family: SplitFamily
+    start: int
+    end: int
+    records: int
+    strict: bool
+    bins: Groups
+    chosen: Groups
+    left: BoolArray | None
+    left_records: IntArray
+    ratio: FloatArray
+    chosen_table: IntArray | None = None
+    low: IntArray | None = None
+    high: IntArray | None = None
+
+    @property
+    def node(self) -> int:
+        """The node whose split was chosen."""
+        return self.family.node
+
+    @property
+    def criterion(self) -> Criterion:
+        """What the learner compared."""
+        return self.family.criterion
+
+    @property
+    def size(self) -> int:
+        """The number of candidates."""
+        return len(self.family.admissible)
+
+    @property
+    def bin_count(self) -> int:
+        """The number of bins of the attribute here."""
+        return len(self.bins.starts)
+
+    def lefts(self, bins: NDArray[np.number]) -> NDArray[np.number]:
+        """Return the sums on the left of each candidate, from those per bin (K, B, ...), shape (K, A, ...)."""
+        assert self.left is not None
+        if self.family.grouping is Grouping.THRESHOLD:
+            return np.asarray(np.cumsum(bins, axis=1)[:, self.family.admissible])
+        if self.family.grouping in (Grouping.ONE_AGAINST_REST, Grouping.MULTIWAY):
+            return bins[:, self.family.admissible]
+        return np.moveaxis(np.tensordot(self.left.astype(bins.dtype), bins, (1, 1)), 0, 1)
+
+    def branches(self, bins: NDArray[np.number]) -> NDArray[np.number]:
+        """Return the masses of each candidate's branches, shape (K, A, branches, m)."""
+        if self.left is None:
+            return bins[:, None]
+        left = self.lefts(bins)
+        return np.stack([left, bins.sum(axis=1)[:, None] - left], axis=2)
+
+    def excess(self, tables: NDArray[np.number]) -> FloatArray:
+        """Return by how much each candidate beats the chosen split, in records, shape (K, A), in floating point."""
+        bins = self.bins.sums(tables).astype(np.float64)
+        chosen = self.chosen.sums(tables).astype(np.float64)
+        after = branch_impurity(self.criterion, self.branches(bins).astype(np.float64)).sum(axis=-1)
+        best = branch_impurity(self.criterion, chosen).sum(axis=-1)[:, None]
+        if self.criterion is not Criterion.GAIN_RATIO:
+            return np.asarray(best - after)
+        whole = branch_impurity(self.criterion, bins.sum(axis=1))[:, None]
+        return np.asarray(self.ratio * best - after + (1 - self.ratio) * whole)
+
+    @property
+    def limit(self) -> float:
+        """The excess that is still allowed, in records."""
+        return 0.0 if self.strict else float(SLACK_SHARE) * self.records
+
+    @property
+    def doubt(self) -> FloatArray:
+        """How near the limit, in records, floats cannot tell, shape (A,)."""
+        terms = 1e-15 * self.bin_count * 8
+        return np.asarray((ROUNDING + terms) * self.records * (1 + self.ratio))
+
+    def holds(self, tables: IntArray) -> BoolArray:
+        """Return whether each table (K, S, m) of the node's positions obeys every candidate's row; exact."""
+        if self.low is not None:
+            assert self.high is not None
+            count = self.lefts(self.bins.sums(tables[:, :, 0]))
+            return np.asarray(((count >= self.low) & (count <= self.high)).all(axis=1))
+        over = self.excess(tables) - self.limit
+        near: BoolArray = np.asarray(np.abs(over) <= self.doubt)
+        bad: BoolArray = np.asarray((over > 0) & ~near)
+        for table, candidate in np.argwhere(near & ~np.asarray(bad.any(axis=1))[:, None]):
+            bad[table, candidate] = self.is_beaten(tables[table], int(candidate))
+        return np.asarray(~bad.any(axis=1))
+
+    def broken(self, table: IntArray) -> list[int]:
+        """Return the candidates whose row a table (S, m) of the node's positions breaks; exact."""
+        over = self.excess(table[None])[0] - self.limit
+        sure = np.abs(over) > self.doubt
+        return [
+            a for a in range(self.size) if (over[a] > 0 if sure[a] else self.is_beaten(table, a))
+        ]
+
+    def is_beaten(self, table: IntArray, candidate: int) -> bool:
+        """Return whether the candidate beats the chosen split in this table; exact."""
+        side = self.side(candidate)
+        return is_beaten(
+            self.criterion,
+            _totals(table, self.chosen.of),
+            _totals(table, side[self.bins.of]),
+            self.strict,
+        )
+
+    def side(self, candidate: int) -> NDArray[np.intp]:
+        """Return the branch that each bin takes under a candidate, shape (B,)."""
+        code = int(self.family.admissible[candidate])
+        return branch_of_bins(self.family.grouping, code, self.bin_count)
+
+    def without(self, candidates: Sequence[int]) -> Split:
+        """Return the split without some of its candidates."""
+        kept = np.setdiff1d(np.arange(self.size), candidates)
+        ends = self.low, self.high
+        low, high = (None if end is None else end[kept] for end in ends)
+        return replace(
+            self,
+            family=replace(self.family, admissible=self.family.admissible[kept]),
+            left=None if self.left is None else self.left[kept],
+            left_records=self.left_records[kept],
+            ratio=self.ratio[kept],
+            low=low,
+            high=high,
+        )
+
+
+def split_of(
+    family: SplitFamily,
+    position: NDArray[np.intp],
+    counts: IntArray,
+    below: Sequence[Place],
+    strict: bool,
+) -> Split:
+    """Return a family ready for testing; ``below`` are the places that it parts, ``counts`` all profiles' records."""
+    order = np.argsort(position[family.profiles])
+    start = int(position[family.profiles].min())
+    end = start + len(order)
+    bins, chosen = groups(family.bins[order]), groups(family.chosen[order])
+    here = counts[start:end]
+    by_bin, by_child = bins.sums(here[None])[0], chosen.sums(here[None])[0]
+    left, left_records, ratio = None, np.zeros(len(family.admissible), np.int64), 1.0
+    sizes = by_bin[None, :]
+    if family.grouping is not Grouping.MULTIWAY or len(by_bin) == 2:
+        codes = [int(code) for code in family.admissible]
+        left = np.array([branch_of_bins(family.grouping, c, len(by_bin)) == 0 for c in codes])
+        left_records = np.array([int(by_bin[row].sum()) for row in left], dtype=np.int64)
+        sizes = np.stack([left_records, int(here.sum()) - left_records], axis=1)
+    factors = np.full(len(family.admissible), ratio)
+    if family.criterion is Criterion.GAIN_RATIO:
+        known = split_information(by_child.astype(np.float64))
+        factors = split_information(sizes.astype(np.float64)) / known
+    table = None
+    if all(place.is_fixed for place in below):
+        table = np.zeros((len(by_child), len(below[0].low)), dtype=np.int64)
+        for place in below:
+            table[chosen.of[place.start - start]] += np.array(place.low, dtype=np.int64)
+    return Split(
+        family,
+        start,
+        end,
+        int(here.sum()),
+        strict,
+        bins,
+        chosen,
+        left,
+        left_records,
+        factors,
+        table,
+    )
+
+
+def groups(of: NDArray[np.intp]) -> Groups:
+    """Return a partition from each member's label; labels that nobody has are left out."""
+    found, compact = np.unique(of, return_inverse=True)
+    compact = compact.reshape(-1)
+    order = np.argsort(compact, kind="stable")
+    return Groups(compact, order, np.searchsorted(compact[order], np.arange(len(found))))
+
+
+def _totals(table: IntArray, group: NDArray[np.intp]) -> list[list[int]]:
+    sums = np.zeros((int(group.max()) + 1, table.shape[1]), dtype=np.int64)
+    np.add.at(sums, group, table)
+    return [[int(count) for count in row] for row in sums.tolist()]

@@ -1,0 +1,206 @@
+"""One-swap neighbours of a world: two records of a leaf trade classes, and only the rows above them can break."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audit.worlds.cells import Bounds
+from audit.worlds.check import node_holds
+from audit.worlds.clock import Clock
+from audit.worlds.facts import Facts
+from audit.worlds.pool import Pool, Swap
+from audit.worlds.splits import Split
+from ppdm_models.tree import Criterion
+
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+FloatArray = NDArray[np.float64]
+Known = dict[int, tuple[FloatArray, FloatArray]]
+MOST_PARTNERS = 3000
+BASES = 6
+
+
+def swap_stuck(facts: Facts, pool: Pool, bounds: Bounds, clock: Clock, first: int = 0) -> None:
+    """Try to move every cell that no world of the pool moves by one swap, from a few worlds in turn."""
+    draw = np.random.default_rng(0)
+    of_place = facts.place_of()
+    low, high = bounds.low, bounds.high
+    for base in range(first, min(first + BASES, len(pool.tables))):
+        before: Known = {}
+        for position in np.flatnonzero(pool.stuck(low, high).any(axis=1)).tolist():
+            if clock.is_over:
+                return
+            node = int(of_place[position])
+            for klass in np.flatnonzero(pool.stuck(low, high)[position]).tolist():
+                if pool.low[position, klass] == pool.high[position, klass]:
+                    _move(facts, pool, base, (node, position, klass), (draw, before))
+
+
+def swap_worst(facts: Facts, pool: Pool, positions: Sequence[int], clock: Clock) -> None:
+    """Look for a swap that takes each of these profiles away from the pool's first world, where none is known."""
+    draw, before = np.random.default_rng(0), Known()
+    of_place = facts.place_of()
+    for position in positions:
+        if clock.is_over:
+            return
+        if position in pool.swaps and pool.swaps[position][0] == 0:
+            continue
+        node, klass = int(of_place[position]), int(pool.tables[0][position].argmax())
+        pool.swaps.pop(position, None)
+        _move(facts, pool, 0, (node, position, klass), (draw, before))
+
+
+def _move(
+    facts: Facts,
+    pool: Pool,
+    base: int,
+    cell: tuple[int, int, int],
+    kept_between: tuple[np.random.Generator, Known],
+) -> bool:
+    """Note the first swap that takes a record of the class away from the profile, or gives it one."""
+    node, position, klass = cell
+    draw, before = kept_between
+    table = pool.tables[base]
+    place = facts.places[node]
+    if not place.is_fixed and _flip(facts, pool, base, cell):
+        return True
+    here = table[place.start : place.end]
+    others = np.arange(facts.classes) != klass
+    found = []
+    if table[position, klass]:
+        seconds, classes = np.nonzero(here * others)
+        found.append((np.full(len(classes), klass), seconds + place.start, classes))
+    for held in np.flatnonzero(table[position] * others).tolist():
+        seconds = np.flatnonzero(here[:, klass])
+        size = len(seconds)
+        found.append((np.full(size, held), seconds + place.start, np.full(size, klass)))
+    if not found:
+        return False
+    own, second, other = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    kept = np.flatnonzero(second != position)
+    if len(kept) > MOST_PARTNERS:
+        kept = draw.choice(kept, MOST_PARTNERS, replace=False)
+    own, second, other = own[kept], second[kept], other[kept]
+    good = np.ones(len(second), dtype=bool)
+    for above in facts.path(node):
+        for split in facts.splits.get(above, ()):
+            left = np.flatnonzero(good)
+            if not len(left):
+                return False
+            trade = (position, own[left], second[left], other[left])
+            good[left] = _allowed(split, table, trade, before)
+    for number in np.flatnonzero(good).tolist():
+        swap = Swap(position, int(own[number]), int(second[number]), int(other[number]))
+        if _lines_hold(facts, node, swap.applied(table)):
+            pool.add_swap(base, swap)
+            return True
+    return False
+
+
+def _lines_hold(facts: Facts, node: int, table: IntArray) -> bool:
+    return all(
+        line.holds(table) for above in facts.path(node) for line in facts.lines.get(above, ())
+    )
+
+
+def _flip(facts: Facts, pool: Pool, base: int, cell: tuple[int, int, int]) -> bool:
+    """Change one record's class alone, where the leaf's counts are not known."""
+    node, position, klass = cell
+    table = pool.tables[base]
+    place = facts.places[node]
+    pairs = [(klass, c) for c in range(facts.classes) if c != klass and table[position, klass]]
+    pairs += [(c, klass) for c in range(facts.classes) if c != klass and table[position, c]]
+    for own, other in pairs:
+        swap = Swap(position, own, None, other)
+        changed = swap.applied(table)
+        if not place.holds(changed[place.start : place.end].sum(axis=0)):
+            continue
+        if all(node_holds(facts, n, changed[None, facts.span(n)])[0] for n in facts.path(node)):
+            pool.add_swap(base, swap)
+            return True
+    return False
+
+
+def _allowed(
+    split: Split,
+    table: IntArray,
+    trade: tuple[int, IntArray, IntArray, IntArray],
+    before: Known,
+) -> BoolArray:
+    """Return which trades (position, own class, second position, its class) obey the rows; exact.
+
+    A trade inside one leaf changes no branch of the chosen split. ``before`` remembers what the table has per split.
+    """
+    position, own, second, other = trade
+    bin_first = split.bins.of[position - split.start]
+    bin_second = split.bins.of[second - split.start]
+    here = table[split.start : split.end]
+    if split.low is not None:
+        if id(split) not in before:
+            count = split.lefts(split.bins.sums(here[None, :, 0]))[0].astype(np.float64)
+            before[id(split)] = (count, count)
+        return _in_intervals(split, before[id(split)][0], (bin_first, bin_second), own)
+    if id(split) not in before:
+        mass = split.branches(split.bins.sums(here[None]))[0].astype(np.float64)
+        before[id(split)] = (split.excess(here[None])[0][:, None], mass)
+    over = _over_after(split, before[id(split)], (bin_first, bin_second), (own, other))
+    over = over - split.limit
+    near = np.abs(over) <= 2 * split.doubt[:, None]
+    bad: BoolArray = np.asarray(((over > 0) & ~near).any(axis=0))
+    for number in np.flatnonzero(near.any(axis=0) & ~bad).tolist():
+        changed = Swap(position, int(own[number]), int(second[number]), int(other[number]))
+        after = changed.applied(table)[split.start : split.end]
+        bad[number] = any(split.is_beaten(after, int(a)) for a in np.flatnonzero(near[:, number]))
+    return np.asarray(~bad)
+
+
+def _in_intervals(
+    split: Split, count: FloatArray, bins: tuple[int, IntArray], own: IntArray
+) -> BoolArray:
+    assert split.left is not None
+    assert split.low is not None
+    first, second = split.left[:, bins[0]][:, None], split.left[:, bins[1]]
+    gain = np.where(own == 0, -1, 1)
+    after = count[:, None] + gain * (first.astype(np.int64) - second.astype(np.int64))
+    inside = (after >= split.low[:, None]) & (after <= np.asarray(split.high)[:, None])
+    return np.asarray(inside.all(axis=0))
+
+
+def _over_after(
+    split: Split,
+    known: tuple[FloatArray, FloatArray],
+    bins: tuple[int, IntArray],
+    classes: tuple[IntArray, IntArray],
+) -> NDArray[np.float64]:
+    """Return the excess of each candidate after each trade, shape (A, K), by the four counts that change."""
+    before, mass = known
+    number = np.arange(split.size)[:, None]
+    if split.left is None:
+        first, second = np.array([[bins[0]]]), bins[1][None, :]
+    else:
+        first, second = 1 - split.left[:, [bins[0]]], 1 - split.left[:, bins[1]]
+    first, second = first.astype(np.intp), second.astype(np.intp)
+    sizes = mass.sum(axis=-1)
+    own, other = classes
+    change = np.zeros((split.size, len(own)))
+    for branch, klass, step in (
+        (first, own, -1),
+        (first, other, 1),
+        (second, other, -1),
+        (second, own, 1),
+    ):
+        held = mass[number, branch, klass[None, :]]
+        size = sizes[number, branch]
+        change += _phi(split, held + step, size) - _phi(split, held, size)
+    return np.asarray(np.where(first == second, before, before + change))
+
+
+def _phi(
+    split: Split, count: NDArray[np.float64], size: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    if split.criterion is Criterion.GINI:
+        return np.asarray(count * count / size)
+    return np.asarray(count * np.log(np.maximum(count, 1.0)))

@@ -1,0 +1,53 @@
+"""Cells that propagation fixes for the estimate, and witnesses on which the learner grows the same tree again."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from audit.knowledge import Knowledge
+from audit.system import build_system
+from audit.worlds import Tiers, fixed_cells, graded, reason
+from audit.worlds.retrain import grows_again
+from tests.cases import multiway_case
+from tests.grown_trees import grown, heart
+from tests.worlds_by_hand import ONLY_PROOFS, brute_force, system_of
+
+R1 = system_of([2, 1, 1, 2], [[0], [1, 2], [3]], [(2, 0), (1, 1), (0, 2)], [(0, "1010")])
+
+
+def test_every_cell_of_example_1_is_fixed():
+    fixed = fixed_cells(R1)
+    assert fixed.is_fixed.all()
+    assert (fixed.low == brute_force(R1)[0][0][0]).all()
+
+
+def test_a_split_row_is_an_interval_of_the_first_classes_count_on_the_left():
+    fixed = fixed_cells(R1)
+    ((index, (low, high)),) = fixed.intervals.items()
+    assert R1.rows[index].attribute == "a1010"
+    # Left are q2 and q4: q4's two records are of the second class, so the count is q2's.
+    assert (low.tolist(), high.tolist()) == ([1], [2])
+
+
+@pytest.mark.parametrize("criterion", ["gini", "entropy"])
+def test_our_learner_grows_the_same_tree_on_the_truth(criterion):
+    case = multiway_case(2, Knowledge(leaf="counts", split=criterion), classes=2, records=40)
+    assert grows_again(case, case.population.truth.astype(np.int64))
+
+
+def test_each_witness_is_graded_by_the_learner():
+    case = grown(*heart(), criterion="gini", max_depth=3)
+    told = graded(
+        reason(build_system(case), tiers=Tiers(draws=0, most_draws=0, solver=False)), case
+    )
+    assert told.witnesses
+    assert {one.grade for one in told.witnesses} <= {"same tree", "a tie"}
+    same = [one for one in told.witnesses if one.grade == "same tree"]
+    assert same
+    assert all(grows_again(case, one.table) for one in same)
+
+
+def test_without_the_truth_witnesses_stay_consistent():
+    told = reason(R1, tiers=ONLY_PROOFS)
+    assert graded(told, R1.case) is told

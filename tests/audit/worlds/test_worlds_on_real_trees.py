@@ -1,0 +1,38 @@
+"""Forced profiles of real trees, asserted only where the tree is the one that was studied."""
+
+from __future__ import annotations
+
+import pytest
+
+from audit.system import build_system
+from audit.worlds import Consistency, reason
+from tests.grown_trees import grown, heart
+
+
+@pytest.mark.parametrize(
+    ("criterion", "settings", "nodes", "free", "forced"),
+    [
+        ("gini", {"max_depth": 3}, 15, 297, 8),
+        ("entropy", {"max_depth": 3}, 15, 257, 5),
+        ("gini", {"max_depth": 5}, 53, 173, 49),
+        ("entropy", {"max_depth": 5}, 49, 98, 33),
+        ("gini", {"min_samples_leaf": 5}, 51, 105, 28),
+        ("entropy", {"min_samples_leaf": 5}, 53, 108, 34),
+    ],
+)
+def test_the_forced_profiles_of_heart_are_proved_and_all_others_witnessed(
+    criterion, settings, nodes, free, forced
+):
+    case = grown(*heart(), criterion=criterion, **settings)
+    if len(case.tree.nodes) != nodes:
+        pytest.skip(f"this scikit-learn grows {len(case.tree.nodes)} nodes, not {nodes}")
+    system = build_system(case)
+    by_leaves = reason(system, budget_seconds=0).forced
+    told = reason(system, budget_seconds=120)
+    assert (~by_leaves).sum() == free
+    assert (told.forced & ~by_leaves).sum() == forced
+    assert not told.open_profiles.any()
+    assert told.consistency is Consistency.CONSISTENT
+    truth = case.population.truth.argmax(axis=1)
+    assert (told.forced_class == truth)[told.forced].all()
+    assert all(told.reasons[q] for q in range(len(truth)) if told.forced[q])
