@@ -14,7 +14,10 @@ from audit.program import IntArray
 
 @dataclass(frozen=True, slots=True)
 class Lumping:
-    """Profiles of a block (K,), the lump of each, the lumps' records and leaves, the classes' pools and their sizes."""
+    """Profiles of a block (K,), the lump of each, the lumps' records and leaves, the classes' pools and their sizes.
+
+    ``proved`` (L, G) are masses that whole records prove, NaN where they do not.
+    """
 
     profiles: IntArray
     of_profile: IntArray
@@ -22,6 +25,7 @@ class Lumping:
     leaf: IntArray
     pools: IntArray
     kappa: IntArray
+    proved: FloatArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,9 @@ def make_cells(knowledge: dict[int, LeafKnowledge], lumping: Lumping, start: Flo
     for lump, weight in enumerate(lumping.weight):
         known = pooled[int(lumping.leaf[lump])]
         is_exact = known.low == known.high
+        if not np.isnan(lumping.proved[lump]).any():
+            fixed[lump] = lumping.proved[lump]
+            continue
         if lumps_in_leaf[known.node] == 1 and is_exact.all():
             fixed[lump] = known.low
             continue

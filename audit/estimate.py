@@ -20,6 +20,7 @@ from audit.search import DEFAULT, Search, SolveOptions
 from audit.solve import Loaded, Status, doors
 from audit.solved import Solved
 from audit.system import System, max_violation
+from audit.whole_records import WholeRecords, interval_excess
 
 log = logging.getLogger(__name__)
 
@@ -38,6 +39,8 @@ class SolverReport:
     rows, re-checked outside the solver. ``is_unique`` is true where the optimum is proved to be the only one;
     ``blocks_flat`` counts the blocks where other estimates are as good, ``blocks_symmetric_broken`` those where classes
     that no row tells apart had to differ, ``blocks_saddle`` those where letting them differ would raise the entropy.
+    ``split_rows`` is "integer" where split rows are statements about whole records, "real" otherwise;
+    ``profiles_fixed`` counts the profiles of which whole records prove everything.
     """
 
     status: str
@@ -56,6 +59,8 @@ class SolverReport:
     blocks_flat: int = 0
     blocks_symmetric_broken: int = 0
     blocks_saddle: int = 0
+    profiles_fixed: int = 0
+    split_rows: str = "real"
     is_convex: bool = True
     is_unique: bool = False
     door: str = "none"
@@ -80,11 +85,11 @@ def estimate(system: System, options: SolveOptions = DEFAULT) -> tuple[Posterior
         solved = search.solve(parts, solved)
         values = search.placed(solved)
         relaxed = values if number == 0 else relaxed
-        new = _violated(system, values, active, solved)
+        new = _violated(search, values, active, solved)
         if not new:
             solved = search.improved(solved)
             values = search.placed(solved)
-            new = _violated(system, values, active, solved)
+            new = _violated(search, values, active, solved)
         log.info(
             "round %d: %d parts, %d split rows, %d more violated",
             number,
@@ -101,12 +106,16 @@ def estimate(system: System, options: SolveOptions = DEFAULT) -> tuple[Posterior
         status="",
         entropy=entropy(values, system.case.population.counts),
         entropy_bound=proved.bound,
-        entropy_relaxed=entropy(relaxed, system.case.population.counts),
+        entropy_relaxed=entropy(
+            relaxed if search.whole is None else search.plain, system.case.population.counts
+        ),
         bound_argument=proved.argument,
         seconds=time.perf_counter() - began,
         rows=system.size,
         rows_active=len(active),
         blocks_flat=flat,
+        profiles_fixed=0 if search.whole is None else search.whole.profiles_fixed,
+        split_rows="real" if search.whole is None else "integer",
         door=search.door if solved else "none",
     )
     return _concluded(search, (values, low, high), solved, figures)
@@ -127,6 +136,8 @@ def _concluded(
     for one in stalled:
         decided[one.reduced.profiles] = False
     worst = max_violation(system, values * counts[:, None])
+    if search.whole is not None:
+        worst = max(worst, _outside_intervals(search.whole, system, values * counts[:, None]))
     reason = ""
     if stalled:
         why = ", ".join(sorted({one.answer.outcome.value for one in stalled}))
@@ -191,8 +202,18 @@ def _directly(search: Search, began: float) -> tuple[Posterior, SolverReport]:
     return Posterior(values, np.full(len(counts), accepted), values, values), report
 
 
+def _outside_intervals(whole: WholeRecords, system: System, mass: FloatArray) -> float:
+    """Return the largest miss of a split row as whole records say it, per record of its node."""
+    misses = []
+    for number, ends in whole.intervals.items():
+        family = system.rows[number]
+        assert isinstance(family, SplitFamily)
+        misses.append(float(interval_excess(family, ends, mass).max(initial=0.0)))
+    return max(misses, default=0.0)
+
+
 def _violated(
-    system: System, values: FloatArray, active: Sequence[Candidate], solved: dict[Block, Solved]
+    search: Search, values: FloatArray, active: Sequence[Candidate], solved: dict[Block, Solved]
 ) -> list[Candidate]:
     """Return, for each node, the candidate that the estimate violates most, unless it is active already.
 
@@ -201,6 +222,7 @@ def _violated(
     stalled = {
         leaf for block, one in solved.items() if not one.answer.is_accepted for leaf in block.leaves
     }
+    system, whole = search.system, search.whole
     mass = values * system.case.population.counts[:, None]
     worst: dict[int, tuple[float, Candidate]] = {}
     taken = set(active)
@@ -211,7 +233,10 @@ def _violated(
             system.case.population.leaf[family.profiles].tolist()
         ):
             continue
-        over = excess(family, mass)
+        if whole is not None and number in whole.intervals:
+            over = interval_excess(family, whole.intervals[number], mass)
+        else:
+            over = excess(family, mass)
         for candidate in taken:
             if candidate.family == number:
                 over[candidate.position] = -np.inf

@@ -16,6 +16,7 @@ from audit.posterior import FloatArray
 from audit.program import IntArray, Program
 from audit.rows import Linear, SplitFamily
 from audit.system import System
+from audit.whole_records import WholeRecords
 from ppdm_models.tree import Criterion
 
 TAU = 1e-7
@@ -54,6 +55,7 @@ def reduce_block(
     block: Block,
     knowledge: dict[int, LeafKnowledge],
     values: FloatArray,
+    whole: WholeRecords | None = None,
     *,
     pooled: bool = True,
 ) -> Reduced:
@@ -65,20 +67,29 @@ def reduce_block(
     profiles = np.sort(np.concatenate([case.members.stops(leaf) for leaf in block.leaves]))
     counts = case.population.counts[profiles]
     pools = _pools(system, block, knowledge) if pooled else np.arange(len(case.tree.classes))
-    lumps = _lumps(system, block, profiles)
+    proved = (
+        np.full((len(profiles), len(pools)), np.nan) if whole is None else whole.shares[profiles]
+    )
+    lumps = _lumps(system, block, profiles, proved)
     weight = np.bincount(lumps, weights=counts).astype(np.float64)
     leaf = np.zeros(len(weight), dtype=np.intp)
     leaf[lumps] = case.population.leaf[profiles]
     start = np.zeros((len(weight), pools.max() + 1))
     np.add.at(start, (lumps[:, None], pools[None, :]), counts[:, None] * values[profiles])
-    cells = make_cells(
-        knowledge, Lumping(profiles, lumps, weight, leaf, pools, np.bincount(pools)), start
-    )
+    masses = np.full(start.shape, np.nan)
+    known = np.flatnonzero(~np.isnan(proved).any(axis=1))
+    masses[lumps[known]] = 0.0
+    np.add.at(masses, (lumps[known, None], pools[None, :]), counts[known, None] * proved[known])
+    lumping = Lumping(profiles, lumps, weight, leaf, pools, np.bincount(pools), masses)
+    cells = make_cells(knowledge, lumping, start)
     add_leaf_rows(cells)
     for index in block.linear:
         _across(system, index, cells)
     for candidate in block.candidates:
-        _split_row(system, candidate, cells)
+        if whole is not None and candidate.family in whole.intervals:
+            _interval_row(system, candidate, cells, whole)
+        else:
+            _split_row(system, candidate, cells)
     family = system.rows[block.candidates[0].family] if block.candidates else None
     criterion = family.criterion if isinstance(family, SplitFamily) else Criterion.GINI
     kappa = cells.lumping.kappa[pools][None, :]
@@ -117,9 +128,10 @@ def _pools(system: System, block: Block, knowledge: dict[int, LeafKnowledge]) ->
     return pools
 
 
-def _lumps(system: System, block: Block, profiles: IntArray) -> IntArray:
+def _lumps(system: System, block: Block, profiles: IntArray, proved: FloatArray) -> IntArray:
     """Return the lump of each profile: profiles alike in leaf, branch and weight in every row of the block."""
     signature = [system.case.population.leaf[profiles]]
+    signature.append(np.unique(proved, axis=0, return_inverse=True)[1].reshape(-1))
     for candidate in block.candidates:
         family = system.rows[candidate.family]
         assert isinstance(family, SplitFamily)
@@ -199,6 +211,22 @@ def _split_row(system: System, candidate: Candidate, cells: Cells) -> None:
         cells.build.splits.append((constant, TAU * records, records))
         cells.build.split_candidates.append(candidate)
     elif constant > TAU * records:
+        cells.build.is_impossible = True
+
+
+def _interval_row(system: System, candidate: Candidate, cells: Cells, whole: WholeRecords) -> None:
+    """Add one split row as whole records say it: the first class's count on the first branch lies in an interval."""
+    family, lumping = system.rows[candidate.family], cells.lumping
+    assert isinstance(family, SplitFamily)
+    low, high = (float(ends[candidate.position]) for ends in whole.intervals[candidate.family])
+    first = family.profiles[_sides(family, candidate) == 0]
+    lumps = np.unique(lumping.of_profile[np.searchsorted(lumping.profiles, first)])
+    pool = int(lumping.pools[0])
+    variables = [int(i) for i in cells.cell[lumps, pool] if i >= 0]
+    constant = float(cells.fixed[lumps, pool].sum())
+    if variables:
+        cells.build.row(variables, [1.0] * len(variables), low - constant, high - constant)
+    elif not low - 1e-6 <= constant <= high + 1e-6:
         cells.build.is_impossible = True
 
 

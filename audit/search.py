@@ -19,6 +19,7 @@ from audit.saddle import saddle, shifted
 from audit.solve import door
 from audit.solved import Solved
 from audit.system import System
+from audit.whole_records import whole_records
 
 SMALL_BLOCK = 150
 """Variables up to which a block that is not convex is tried from several starts: it costs next to nothing."""
@@ -33,13 +34,14 @@ class SolveOptions:
     ``door`` is auto, casadi or cyipopt; ``jobs`` processes (None: all cores), with the same answer for any number;
     ``direct`` reduces nothing; ``time_limit`` in seconds (None: none). ``worlds`` says whether to reason over whole
     records too, for at most ``worlds_budget`` seconds; ``strict_ties`` that the learner is known to break ties against
-    every candidate it did not take.
+    every candidate it did not take. ``integer_rows``: where exact, split rows are statements about whole records.
     """
 
     door: str = "auto"
     jobs: int | None = None
     direct: bool = False
     time_limit: float | None = None
+    integer_rows: bool = True
     worlds: bool = True
     worlds_budget: float = 20.0
     strict_ties: bool = False
@@ -64,18 +66,34 @@ class Search:
         )
         self.knowledge = leaf_knowledge(system)
         case = system.case
-        self.closed = np.zeros((len(case.population.counts), len(case.tree.classes)))
+        self.whole = whole_records(system) if options.integer_rows and not options.direct else None
+        self.plain = np.zeros((len(case.population.counts), len(case.tree.classes)))
         for node, leaf in self.knowledge.items():
-            self.closed[case.members.stops(node)] = closed_form(leaf)
+            self.plain[case.members.stops(node)] = closed_form(leaf)
+        self.closed = self.plain if self.whole is None else self._around(self.whole.shares)
 
     @property
     def is_out_of_time(self) -> bool:
         """Whether the time limit has passed."""
         return time.monotonic() >= self.deadline
 
+    def _around(self, proved: FloatArray) -> FloatArray:
+        """Return the closed form (P, m) where some profiles' shares are proved: a leaf's others share what is left."""
+        values, counts = proved.copy(), self.system.case.population.counts
+        for node, leaf in self.knowledge.items():
+            inside = self.system.case.members.stops(node)
+            rest = inside[np.isnan(proved[inside]).any(axis=1)]
+            taken = np.setdiff1d(inside, rest)
+            if len(rest):
+                left = leaf.known - (proved[taken] * counts[taken, None]).sum(axis=0)
+                values[rest] = np.maximum(left, 0.0) / counts[rest].sum()
+        return values
+
     def reduced(self, block: Block, *, pooled: bool = True) -> Reduced:
         """Return a block's program, started at the closed form."""
-        return reduce_block(self.system, block, self.knowledge, self.closed, pooled=pooled)
+        return reduce_block(
+            self.system, block, self.knowledge, self.closed, self.whole, pooled=pooled
+        )
 
     def ask(self, tasks: Sequence[Task]) -> list[Answer]:
         """Return the answer to each task."""
@@ -104,7 +122,9 @@ class Search:
         forms = []
         for block, shift in found.items():
             beside = shifted(solved[block].reduced, shift, values)
-            forms.append(reduce_block(self.system, block, self.knowledge, beside, pooled=False))
+            forms.append(
+                reduce_block(self.system, block, self.knowledge, beside, self.whole, pooled=False)
+            )
         tasks = [
             Task(form.program, (form.program.start,), WARM_TRIES[:2], self.door, self.deadline)
             for form in forms
@@ -134,7 +154,7 @@ class Search:
             if form.program.is_convex:
                 tries = CONVEX_TRIES
             elif (values[form.profiles] != self.closed[form.profiles]).any():
-                warm = reduce_block(self.system, block, self.knowledge, values)
+                warm = reduce_block(self.system, block, self.knowledge, values, self.whole)
                 tries, start = WARM_TRIES, warm.program.start
             starts: tuple[FloatArray, ...] = (start,)
             if not form.program.is_convex and form.program.size <= SMALL_BLOCK:

@@ -1,0 +1,88 @@
+"""What whole records add to the estimate: masses that are proved, and split rows as intervals of one count.
+
+With two classes and every leaf's class counts known, a split row is a convex statement about one whole number: how many
+records of the first class go left. So it is an interval, and what the intervals and the leaves force is fixed first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from audit.impurity import by_bin, candidate_branches
+from audit.posterior import FloatArray
+from audit.rows import LeafMass, Linear, SplitFamily
+from audit.system import System
+from audit.worlds import fixed_cells
+from audit.worlds.cells import ContradictionError
+from audit.worlds.fixed import FixedCells
+
+MOST_INCIDENCES = 30_000_000
+"""Candidates times the profiles they touch, above which the real rows are kept: propagation would take minutes. A limit
+on work and not on time, so that the same input gives the same estimate."""
+
+
+@dataclass(frozen=True, slots=True)
+class WholeRecords:
+    """``shares`` (P, m) are proved values of P(class | profile), NaN where nothing is proved.
+
+    ``intervals`` give, for the index of a family in the system's rows, the ends per admissible candidate of the number
+    of records of the first class on its first branch.
+    """
+
+    shares: FloatArray
+    intervals: Mapping[int, tuple[FloatArray, FloatArray]]
+
+    @property
+    def profiles_fixed(self) -> int:
+        """The number of profiles of which everything is proved."""
+        return int((~np.isnan(self.shares)).all(axis=1).sum())
+
+
+def whole_records(system: System) -> WholeRecords | None:
+    """Return what whole records prove, or None where the rows are not of this kind."""
+    if not _applies(system):
+        return None
+    try:
+        found = fixed_cells(system, seconds=np.inf)
+    except ContradictionError:
+        return None
+    if not isinstance(found, FixedCells):
+        return None
+    counts = system.case.population.counts
+    shares = np.full(found.low.shape, np.nan)
+    whole = np.asarray(found.is_fixed).all(axis=1)
+    shares[whole] = found.low[whole] / counts[whole, None]
+    ends = {
+        number: (np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64))
+        for number, (low, high) in found.intervals.items()
+    }
+    return WholeRecords(shares, ends)
+
+
+def _applies(system: System) -> bool:
+    case = system.case
+    if (
+        len(case.tree.classes) != 2
+        or any(isinstance(row, Linear) for row in system.rows)
+        or not system.families
+    ):
+        return False
+    known = {row.node for row in system.rows if isinstance(row, LeafMass) and row.low == row.high}
+    if not set(np.unique(case.population.leaf).tolist()) <= known:
+        return False
+    if (case.population.counts != np.round(case.population.counts)).any():
+        return False
+    touched = sum(len(family.admissible) * len(family.profiles) for family in system.families)
+    return touched <= MOST_INCIDENCES
+
+
+def interval_excess(
+    family: SplitFamily, ends: tuple[FloatArray, FloatArray], mass: FloatArray
+) -> FloatArray:
+    """Return by how much each candidate's count is outside its interval, per record of the node, shape (A,)."""
+    bins = by_bin(family, mass)
+    count = candidate_branches(family, bins)[:, 0, 0]
+    return np.asarray(np.maximum(ends[0] - count, count - ends[1]) / bins.sum())
