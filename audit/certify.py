@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 
-from audit.block_solver import ELASTIC_EPS, ELASTIC_TRIES, EPS, KKT_ERROR, Task
+from audit.block_solver import ELASTIC_EPS, ELASTIC_TRIES, EPS, KKT_ERROR, WARM_TRIES, Answer, Task
 from audit.blocks import Block
 from audit.posterior import FloatArray
 from audit.program import Program
@@ -23,6 +23,8 @@ from audit.solved import Solved, entropies, shares
 
 FLAT_SHARE = 1e-2
 """A chain whose weighted multipliers come this close to 1 has flat directions: other estimates are as good."""
+WORTH_A_RESTART = 1e-5
+"""Gap to the bound, in nats per record, above which a block is solved once more from its elastic optimum."""
 SPREAD_TRIES = (((10 * EPS, 0.1),), ((10 * EPS, 10.0),))
 
 
@@ -34,7 +36,69 @@ class Certificate:
     argument: str
 
 
-def certificate(search: Search, solved: Mapping[Block, Solved], relaxed: FloatArray) -> Certificate:
+@dataclass(frozen=True, slots=True)
+class Elastic:
+    """A block's form, its elastic program, and the optimum: ``bound`` in nats times records, infinite if none."""
+
+    form: Reduced
+    program: Program
+    answer: Answer
+    bound: float
+
+
+def elastics(
+    search: Search, solved: Mapping[Block, Solved], known: Mapping[Block, Elastic]
+) -> dict[Block, Elastic]:
+    """Return the elastic optimum of every block that is not convex; those in ``known`` are not solved again."""
+    curved = [block for block, one in solved.items() if not _is_its_own_bound(one)]
+    new = [block for block in curved if block not in known]
+    forms = [_form(search, block) for block in new]
+    programs = [elastic(form) for form in forms]
+    tasks = [
+        Task(one, (one.start,), ELASTIC_TRIES, search.door, search.deadline) for one in programs
+    ]
+    counts = search.system.case.population.counts
+    found = {
+        block: Elastic(form, program, answer, _bound(form, program, answer, counts))
+        for block, form, program, answer in zip(
+            new, forms, programs, search.ask(tasks), strict=True
+        )
+    }
+    return {block: found.get(block) or known[block] for block in curved}
+
+
+def restarted(
+    search: Search, solved: Mapping[Block, Solved], found: Mapping[Block, Elastic]
+) -> dict[Block, Solved]:
+    """Return the blocks again; those whose elastic optimum has more entropy solved from there, where that is better."""
+    counts = search.system.case.population.counts
+    again = []
+    for block, one in found.items():
+        best = solved[block].entropy(counts) if solved[block].answer.is_accepted else -np.inf
+        worth = one.bound - best > WORTH_A_RESTART * float(counts[one.form.profiles].sum())
+        if one.answer.is_accepted and one.form.program.size and worth:
+            again.append(block)
+    starts = [found[block].answer.z[: found[block].form.program.size] for block in again]
+    tasks = [
+        Task(found[block].form.program, (start,), WARM_TRIES[:1], search.door, search.deadline)
+        for block, start in zip(again, starts, strict=True)
+    ]
+    better = dict(solved)
+    for block, answer in zip(again, search.ask(tasks), strict=True):
+        other, before = Solved(found[block].form, answer, is_symmetric=True), solved[block]
+        if answer.is_accepted and not (
+            before.answer.is_accepted and before.entropy(counts) >= other.entropy(counts)
+        ):
+            better[block] = other
+    return better
+
+
+def certificate(
+    search: Search,
+    solved: Mapping[Block, Solved],
+    found: Mapping[Block, Elastic],
+    relaxed: FloatArray,
+) -> Certificate:
     """Return the best proved upper bound on the entropy of the whole estimate; ``relaxed`` (P, m) knows no split rows.
 
     Blocks add up. A convex block's optimum is its own bound; another block has the elastic bound, or the relaxation's.
@@ -43,39 +107,36 @@ def certificate(search: Search, solved: Mapping[Block, Solved], relaxed: FloatAr
     in_records = entropies(relaxed, counts)
     total = float(in_records.sum())
     arguments = {"closed form"}
-    curved = []
     for block, one in solved.items():
-        if one.answer.is_accepted and one.reduced.program.is_convex:
-            inside = one.reduced.profiles
-            total += float((entropies(one.values(), counts[inside]) - in_records[inside]).sum())
-            total += KKT_ERROR * float(counts[inside].sum())
+        inside = one.reduced.profiles
+        relaxation = float(in_records[inside].sum())
+        if _is_its_own_bound(one):
+            total += one.entropy(counts) - relaxation + KKT_ERROR * float(counts[inside].sum())
             arguments.add("convex")
         else:
-            curved.append(block)
-    forms = [_form(search, block) for block in curved]
-    programs = [elastic(form) for form in forms]
-    tasks = [
-        Task(one, (one.start,), ELASTIC_TRIES, search.door, search.deadline) for one in programs
-    ]
-    for form, program, answer in zip(forms, programs, search.ask(tasks), strict=True):
-        inside = form.profiles
-        relaxation = float(in_records[inside].sum())
-        proved = np.inf
-        if answer.is_accepted and program.size:
-            fixed = float(entropies(shares(form, form.program.start), counts[inside]).sum())
-            fixed += form.program.objective(form.program.start)
-            # The point is optimal for a convex function that differs by the eps term, whose slope is at most
-            # eps * scale / y per mass: no point is lower by more than eps * scale in all.
-            slack = ELASTIC_EPS * float(program.scale.sum()) + KKT_ERROR * float(
-                counts[inside].sum()
-            )
-            proved = fixed - program.objective(answer.z) + slack
-        arguments.add("elastic" if proved < relaxation else "relaxation")
-        total += min(proved - relaxation, 0.0)
+            arguments.add("elastic" if found[block].bound < relaxation else "relaxation")
+            total += min(found[block].bound - relaxation, 0.0)
     said = [
         name for name in ("closed form", "convex", "elastic", "relaxation") if name in arguments
     ]
     return Certificate(total / float(counts.sum()), ", ".join(said[1:] or said))
+
+
+def _is_its_own_bound(one: Solved) -> bool:
+    return one.answer.is_accepted and one.reduced.program.is_convex
+
+
+def _bound(form: Reduced, program: Program, answer: Answer, counts: FloatArray) -> float:
+    """Return the bound that an elastic optimum proves, in nats times records."""
+    if not answer.is_accepted or not program.size:
+        return np.inf
+    inside = counts[form.profiles]
+    start = form.program.start
+    fixed = float(entropies(shares(form, start), inside).sum()) + form.program.objective(start)
+    # The point is optimal for a convex function that differs by the eps term, whose slope is at most
+    # eps * scale / y per mass: no point is lower by more than eps * scale in all.
+    slack = ELASTIC_EPS * float(program.scale.sum()) + KKT_ERROR * float(inside.sum())
+    return fixed - program.objective(answer.z) + slack
 
 
 def spread(

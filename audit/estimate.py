@@ -11,7 +11,7 @@ import numpy as np
 
 from audit.block_solver import CONVEX_TRIES, TRIES
 from audit.blocks import Block, Candidate, blocks
-from audit.certify import certificate, spread
+from audit.certify import Elastic, certificate, elastics, restarted, spread
 from audit.direct import direct_model
 from audit.impurity import excess
 from audit.posterior import FloatArray, Posterior, entropy
@@ -79,6 +79,7 @@ def estimate(system: System, options: SolveOptions = DEFAULT) -> tuple[Posterior
         return _directly(search, began)
     relaxed = search.closed
     solved: dict[Block, Solved] = {}
+    bounds: dict[Block, Elastic] = {}
     active: tuple[Candidate, ...] = ()
     for number in range(ROUNDS):
         parts = blocks(system, tuple(search.knowledge), active)
@@ -88,6 +89,8 @@ def estimate(system: System, options: SolveOptions = DEFAULT) -> tuple[Posterior
         new = _violated(search, values, active, solved)
         if not new:
             solved = search.improved(solved)
+            bounds = elastics(search, solved, bounds)
+            solved = restarted(search, solved, bounds)
             values = search.placed(solved)
             new = _violated(search, values, active, solved)
         log.info(
@@ -101,7 +104,8 @@ def estimate(system: System, options: SolveOptions = DEFAULT) -> tuple[Posterior
             break
         active = tuple(sorted((*active, *new), key=lambda c: (c.family, c.position)))
     low, high, flat = spread(search, solved, values)
-    proved = certificate(search, solved, relaxed)
+    bounds = elastics(search, solved, bounds)
+    proved = certificate(search, solved, bounds, relaxed)
     figures = SolverReport(
         status="",
         entropy=entropy(values, system.case.population.counts),
@@ -175,12 +179,12 @@ def _directly(search: Search, began: float) -> tuple[Posterior, SolverReport]:
         limit = {} if np.isinf(left) else {"max_cpu_time": max(left, 0.01)}
         solution = way.solve(loaded, (start * counts[:, None]).ravel(), eps, mu_init=mu, **limit)
         iterations, said = iterations + solution.iterations, solution.status
-        if said in (Status.SOLVED, Status.ACCEPTABLE):
+        if said is Status.SOLVED:
             z = solution.z
             break
     values = z.reshape(start.shape) / counts[:, None]
     worst = max_violation(system, values * counts[:, None])
-    accepted = said in (Status.SOLVED, Status.ACCEPTABLE) and worst <= VIOLATION_SHARE
+    accepted = said is Status.SOLVED and worst <= VIOLATION_SHARE
     report = SolverReport(
         status="optimal" if accepted else "stalled",
         entropy=entropy(values, counts),

@@ -11,6 +11,8 @@ from audit.reading import Undetermined
 from audit.worlds.result import Worlds
 from ppdm_models.tree import Tree
 
+NOT_RUN = Undetermined("exact worlds were not run")
+
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
@@ -25,6 +27,4 @@ class Evidence:
     knowledge: Knowledge
     prior: Posterior | Undetermined
     posterior: Posterior | Undetermined
-    worlds: Worlds | Undetermined = field(
-        default=Undetermined("exact worlds were not run"), compare=False
-    )
+    worlds: Worlds | Undetermined = field(default=NOT_RUN, compare=False)

@@ -131,7 +131,9 @@ def _pools(system: System, block: Block, knowledge: dict[int, LeafKnowledge]) ->
 def _lumps(system: System, block: Block, profiles: IntArray, proved: FloatArray) -> IntArray:
     """Return the lump of each profile: profiles alike in leaf, branch and weight in every row of the block."""
     signature = [system.case.population.leaf[profiles]]
-    signature.append(np.unique(proved, axis=0, return_inverse=True)[1].reshape(-1))
+    # NaN differs from itself, so that every profile would be a lump of its own.
+    marked = np.nan_to_num(proved, nan=-1.0)
+    signature.append(np.unique(marked, axis=0, return_inverse=True)[1].reshape(-1))
     for candidate in block.candidates:
         family = system.rows[candidate.family]
         assert isinstance(family, SplitFamily)

@@ -11,7 +11,7 @@ from audit import measures
 from audit.conflict import conflict
 from audit.constraints import Case
 from audit.estimate import SolverReport, estimate
-from audit.evidence import Evidence
+from audit.evidence import NOT_RUN, Evidence
 from audit.knowledge import Knowledge, LeafLevel, SplitLevel, resolved
 from audit.measures import Measure
 from audit.members import members
@@ -77,7 +77,7 @@ def run(
         unknown = Undetermined(
             "the tree predicts a number, not a class; only its leaves are measured"
         )
-        evidence = Evidence(tree, population, knowledge, unknown, unknown)
+        evidence = Evidence(tree, population, knowledge, unknown, unknown, unknown)
         return Audit(
             evidence,
             SolverReport("not run", reason=unknown.reason),
@@ -124,11 +124,17 @@ def ablation(
             steps.append(("+ class counts", full.model_copy(update={"split": SplitLevel.NONE})))
     if full.split is not SplitLevel.NONE:
         steps.append(("+ split choices", full))
-    options = replace(options, worlds=False)
+    real = replace(options, worlds=False, integer_rows=False)
+    tried = [(name, known, real) for name, known in steps]
+    if options.integer_rows and full.split is not SplitLevel.NONE:
+        tried.append(("+ whole records", full, replace(real, integer_rows=True)))
     calls = tuple(_call(name) for name in ("guess_accuracy", "disclosure", "kl_overall"))
     levels = []
-    for name, known in steps:
-        read = run(tree, population, known, calls, options).measurements
+    for name, known, how in tried:
+        audit = run(tree, population, known, calls, how)
+        if how.integer_rows and audit.solver.split_rows != "integer":
+            continue
+        read = audit.measurements
         levels.append(Level(name, *(read[call].reading for call in calls)))
     return tuple(levels)
 
@@ -162,7 +168,7 @@ def _worlds(system: System, options: SolveOptions) -> Worlds | Undetermined:
         TableError: no table with these quasi-identifiers can grow this tree.
     """
     if not options.worlds:
-        return Undetermined("exact worlds were not run")
+        return NOT_RUN
     found = reason(system, budget_seconds=options.worlds_budget, strict_ties=options.strict_ties)
     if isinstance(found, Worlds) and found.consistency is Consistency.INCONSISTENT:
         said = "; ".join(found.conflict[:5]) or "its leaves and splits contradict each other"

@@ -5,13 +5,15 @@ import math
 import numpy as np
 import pytest
 
+from audit.blocks import Candidate, blocks
 from audit.constraints import Case
 from audit.estimate import estimate
 from audit.impurity import excess
 from audit.knowledge import Knowledge, KnownRecord, Statement
 from audit.members import members
 from audit.population import build_population
-from audit.search import SolveOptions
+from audit.rows import SplitFamily
+from audit.search import Search, SolveOptions
 from audit.system import System, build_system, max_violation
 from ppdm_models.predicate import CategoryTest
 from ppdm_models.table import Table, table_of
@@ -64,13 +66,23 @@ def example_1_system(**knowledge: object) -> System:
 @pytest.mark.parametrize("split", ["none", *SPLITS])
 def test_example_1_leaves_the_two_open_profiles_at_one_half(split):
     system = example_1_system(split=split)
-    posterior, report = estimate(system)
+    posterior, report = estimate(system, SolveOptions(integer_rows=False))
     truth = system.case.population.truth / system.case.population.counts[:, None]
     individual = [-math.log(posterior.values[q] @ truth[q]) for q in range(4)]
     overall = float(np.dot(individual, system.case.population.counts) / 6)
     assert max(individual) == pytest.approx(0.693, abs=5e-4)
     assert overall == pytest.approx(0.231, abs=5e-4)
     assert report.status == "closed form"
+
+
+@pytest.mark.parametrize("split", SPLITS)
+def test_example_1_is_certain_once_whole_records_are_counted(split):
+    system = example_1_system(split=split)
+    posterior, report = estimate(system)
+    np.testing.assert_array_equal(
+        posterior.values * system.case.population.counts[:, None], system.case.population.truth
+    )
+    assert report.split_rows == "integer"
 
 
 @pytest.mark.parametrize(("split", "edge"), [("entropy", 0.1845), ("gini", (6 - 24**0.5) / 4)])
@@ -235,3 +247,14 @@ def test_a_fact_that_contradicts_the_tree_stalls_and_is_never_optimal():
         case_of(free.tree, free.population, Knowledge(leaf="counts", split="none", facts=(fact,)))
     )
     assert [drop.constraint for drop in system.dropped] == ["background"]
+
+
+def test_profiles_that_no_row_tells_apart_share_their_masses():
+    system = build_system(multiway_case(4, Knowledge(leaf="rates", split="gini"), records=60))
+    search = Search(system, SolveOptions(jobs=1))
+    found = [Candidate(i, 0) for i, row in enumerate(system.rows) if isinstance(row, SplitFamily)][
+        :1
+    ]
+    block = blocks(system, tuple(search.knowledge), found)[0]
+    form = search.reduced(block)
+    assert len({tuple(row) for row in form.cell.tolist()}) < len(form.profiles)
