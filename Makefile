@@ -8,15 +8,17 @@ PINS   := pyproject.toml constraints.txt
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check soundness studies bench ipopt clean
+.PHONY: help demo test check soundness soundness-worlds studies bench bench-worlds ipopt clean
 
 help:
 	@echo "make demo    audit, repair and report on a tree grown on real data (installs what it needs into $(VENV))"
 	@echo "make test    run all tests"
 	@echo "make check   formatting, lint, types, generated files up to date"
-	@echo "make soundness  judge the estimate on random small cases by other methods (CASES=10000 SEED=0)"
+	@echo "make soundness  judge the estimate and exact worlds on random small cases (CASES=... SEED=0)"
+	@echo "make soundness-worlds  exact worlds alone, against a list of every world (CASES=5000 SEED=0)"
 	@echo "make studies    repeat the papers' tables on their data (DATA=folder that holds adult_train.csv)"
 	@echo "make bench      time and memory of the solver, against other ways to the same answer (DATA=...)"
+	@echo "make bench-worlds  time, memory and proofs of exact worlds; make bench runs it too (DATA=...)"
 	@echo "make ipopt   build cyipopt against this machine's IPOPT: the second solver door, optional"
 	@echo "make clean   remove $(VENV) and what was generated"
 	@echo
@@ -40,18 +42,23 @@ schema_is_current := import sys; from reports.schema import SCHEMA_FILE, json_sc
 
 # What is measured, and against what. The data sets are public (see benchmarks/adult.py) and not part of this project.
 
-CASES ?= 10000
 SEED  ?= 0
 DATA  ?= ../shared/data
 
-soundness: $(VENV)/.dev
-	$(BIN)/python -m benchmarks.soundness --cases $(CASES) --seed $(SEED)
+soundness: soundness-worlds
+	$(BIN)/python -m benchmarks.soundness --cases $(or $(CASES),10000) --seed $(SEED)
+
+soundness-worlds: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.worlds_soundness --cases $(or $(CASES),5000) --seed $(SEED)
 
 studies: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.studies.zhu_du_2010 --data $(DATA)
 
-bench: $(VENV)/.dev
+bench: bench-worlds
 	$(BIN)/python -m benchmarks.maxent --data $(DATA)
+
+bench-worlds: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.worlds --data $(DATA)
 
 clean:
 	rm -rf $(VENV) demo-report build *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -81,7 +81,7 @@ def sample(seed: int) -> Sample:
     table = _table(draw, learner)
     criterion = Criterion(str(draw.choice(["gini", "entropy"])))
     weights = "weight" if learner != "scikit-learn" and draw.random() < 0.2 else None
-    tree = _tree(draw, learner, table, criterion, weights)
+    tree = grown(draw, learner, table, criterion, weights)
     population = build_population(tree, table, sensitive="class", weights=weights)
     split = str(draw.choice([criterion.value, criterion.value, *SPLITS, "none"]))
     knowledge = Knowledge(
@@ -91,7 +91,7 @@ def sample(seed: int) -> Sample:
         accuracy=draw.random() < 0.2,
         strict_labels=draw.random() < 0.3,
     )
-    facts = _facts(draw, tree, population) if draw.random() < 0.25 else ()
+    facts = true_facts(draw, tree, population) if draw.random() < 0.25 else ()
     return Sample(tree, population, knowledge, facts, learner)
 
 
@@ -120,13 +120,14 @@ def _table(draw: np.random.Generator, learner: str) -> Table:
     )
 
 
-def _tree(
+def grown(
     draw: np.random.Generator,
     learner: str,
     table: Table,
     criterion: Criterion,
     weights: str | None,
 ) -> Tree:
+    """Return the tree that a learner grows on a table with columns `class` and `weight`, its limits drawn."""
     names = [name for name in table.columns if name not in ("class", "weight")]
     target = table.column(Feature("class", numeric=False))
     weight = np.ones(table.rows)
@@ -161,7 +162,7 @@ def _tree(
     return from_sklearn(fitted, feature_names=names)
 
 
-def _facts(draw: np.random.Generator, tree: Tree, population: Population) -> tuple[Fact, ...]:
+def true_facts(draw: np.random.Generator, tree: Tree, population: Population) -> tuple[Fact, ...]:
     """Return one or two facts that are true: about the records that share one or two values with someone."""
     found = []
     for _ in range(int(draw.integers(1, 3))):

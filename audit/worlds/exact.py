@@ -134,7 +134,8 @@ def _ratio_beaten(chosen: Branches, candidate: Branches, strict: bool) -> bool:
             return True
         if gap[1] < 0:
             return False
-    return False
+    # Equal to the last of the digits: a tie, which a strict learner would not have left standing.
+    return strict
 
 
 def _sizes(branches: Branches) -> list[list[int]]:

@@ -1,0 +1,141 @@
+"""Random trees on tables so small that every other table can be listed: one case per seed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from audit.constraints import Case
+from audit.knowledge import Knowledge
+from audit.members import members
+from audit.population import build_population
+from audit.reading import Undetermined
+from audit.rows import LeafMass
+from audit.system import System, build_system
+from benchmarks import definitions
+from benchmarks.definitions import LinearRow, Row
+from benchmarks.soundness_cases import LEARNERS, SPLITS, Sample, grown, true_facts
+from benchmarks.studies.zhu_du_example import RECORDS as EXAMPLE
+from ppdm_models.learn.id3 import grow_id3
+from ppdm_models.table import Table, table_of
+from ppdm_models.tree import Criterion, Feature
+
+LEVELS = ("counts", "rates", "labels")
+MOST_RECORDS = {2: 13, 3: 9}
+"""By number of classes; there are at most 3^9 tables, and 2^13."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """What the product is told of a case, and the same rows by their definitions.
+
+    ``sees_truth`` says whether the product may look at the true table; ``strict`` that ties go the other way.
+    """
+
+    system: System
+    rows: list[Row]
+    truth: np.ndarray
+    sees_truth: bool
+    strict: bool
+
+
+def small_sample(seed: int) -> Sample:
+    """Return the case of a seed."""
+    draw = np.random.default_rng([seed, 4])
+    learner = str(draw.choice(LEARNERS))
+    table = _table(draw, learner)
+    criterion = Criterion(str(draw.choice(["gini", "entropy"])))
+    tree = grown(draw, learner, table, criterion, None)
+    population = build_population(tree, table, sensitive="class")
+    split = str(draw.choice([criterion.value, criterion.value, criterion.value, *SPLITS, "none"]))
+    knowledge = Knowledge(
+        leaf=str(draw.choice(LEVELS)),
+        split=split,
+        marginal=draw.random() < 0.2,
+        accuracy=draw.random() < 0.1,
+        strict_labels=draw.random() < 0.3,
+    )
+    facts = true_facts(draw, tree, population) if draw.random() < 0.2 else ()
+    return Sample(tree, population, knowledge, facts, learner)
+
+
+def _table(draw: np.random.Generator, learner: str) -> Table:
+    attributes, classes = int(draw.integers(2, 4)), int(draw.integers(2, 4))
+    records = int(draw.integers(4, MOST_RECORDS[classes] + 1))
+    columns = {}
+    for i in range(attributes):
+        is_numeric = learner == "scikit-learn" or (learner == "mixed" and draw.random() < 0.5)
+        codes = draw.integers(int(draw.integers(2, 5)), size=records)
+        columns[f"x{i}"] = codes.astype(float).tolist() if is_numeric else [f"v{v}" for v in codes]
+    drivers = sum(np.unique(columns[f"x{i}"], return_inverse=True)[1] for i in range(2))
+    noise = draw.random(records) < draw.uniform(0.1, 0.7)
+    label = np.where(noise, draw.integers(classes, size=records), drivers % classes)
+    label[:2] = [0, 1]
+    return table_of(
+        {**columns, "class": [f"c{k}" for k in label], "weight": np.ones(records).tolist()}
+    )
+
+
+def told(sample: Sample, *, sees_truth: bool, strict: bool = False) -> Told:
+    """Return what the product is told of a case."""
+    system = build_system(sample.case)
+    truth = sample.population.truth
+    rows = definitions.rows(sample)
+    return Told(system if sees_truth else _hidden(system), rows, truth, sees_truth, strict)
+
+
+def altered(sample: Sample, draw: np.random.Generator) -> Told | None:
+    """Return a case whose file was changed: one record of a leaf has another class, which may well be impossible."""
+    if sample.knowledge.leaf == "labels":
+        return None
+    node = sample.tree.leaves[int(draw.integers(len(sample.tree.leaves)))]
+    m = len(sample.tree.classes)
+    label = sample.tree.classes.index(str(node.score))
+    other = (label + int(draw.integers(1, m))) % m
+    shift = {label: -1.0, other: 1.0} if draw.random() < 0.5 else {label: 1.0, other: -1.0}
+    # Totals follow from what leaves say of themselves, so a changed leaf would leave their rows behind.
+    alone = sample.knowledge.model_copy(update={"marginal": False, "accuracy": False})
+    honest = told(replace(sample, knowledge=alone), sees_truth=False)
+    system_rows = tuple(
+        replace(row, low=row.low + shift[row.klass], high=row.high + shift[row.klass])
+        if isinstance(row, LeafMass) and row.node == node.index and row.klass in shift
+        else row
+        for row in honest.system.rows
+    )
+    names = {f"leaf {node.name} {klass}": by for klass, by in shift.items()}
+    rows = [
+        replace(row, low=row.low + names[row.name], high=row.high + names[row.name])
+        if isinstance(row, LinearRow) and row.name in names
+        else row
+        for row in honest.rows
+    ]
+    return replace(honest, system=replace(honest.system, rows=system_rows), rows=rows)
+
+
+def example_system(criterion: str) -> System:
+    """Return Example 1 of Zhu & Du 2010: error rates and the splits' criterion are known."""
+    table = table_of(EXAMPLE)
+    columns = {name: table.column(Feature(name, numeric=False)) for name in ("Age", "Education")}
+    target = table.column(Feature("income", numeric=False))
+    masses = np.eye(2)[target.codes]
+    grown_by = Criterion(criterion)
+    tree = grow_id3(
+        columns, masses, target.categories, target="income", criterion=grown_by, min_records=3
+    )
+    people = build_population(tree, table, sensitive="income")
+    knowledge = Knowledge(leaf="rates", split=criterion)
+    return build_system(Case(tree, people, members(tree, people.leaf), knowledge))
+
+
+def at_levels(sample: Sample) -> list[Sample]:
+    """Return the case under counts, rates and labels: each knows no more than the one before."""
+    return [
+        replace(sample, knowledge=sample.knowledge.model_copy(update={"leaf": level}))
+        for level in LEVELS
+    ]
+
+
+def _hidden(system: System) -> System:
+    people = replace(system.case.population, truth=Undetermined("hidden"))
+    return replace(system, case=replace(system.case, population=people))
