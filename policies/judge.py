@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from audit.agreement import disagreements
-from audit.evidence import Evidence
+from audit.evidence import NOT_RUN, Evidence
 from audit.knowledge import LeafLevel
 from audit.measures import Measure, measures
 from audit.reading import Interval, Measurement, Reading, Spot, Undetermined
@@ -188,10 +188,12 @@ def _message(
 ) -> str:
     said = f"{words[:1].upper()}{words[1:]}: "
     if isinstance(reading, Undetermined):
-        return f"{said}could not tell, because {reason_text(reading)}."
+        how = "; leave out --no-worlds to run them" if reading == NOT_RUN else ""
+        return f"{said}could not tell, because {reason_text(reading)}{how}."
     said += f"{span(reading, measure.unit, limit)}; the policy asks for {rule.words} {figure(limit, measure.unit)}"
     if verdict is Verdict.UNDETERMINED:
-        return f"{said}, and which side it is on could not be told."
+        more = " (a larger --worlds-budget may decide it)" if measure.about_worlds else ""
+        return f"{said}, and which side it is on could not be told{more}."
     if not places:
         return f"{said}."
     kinds = {

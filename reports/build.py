@@ -11,7 +11,9 @@ from policies.decision import Decision
 from policies.figures import figure
 from policies.repair import Repair
 from policies.rules import rules
+from ppdm_models.tree import Task
 from reports.assumed import knowledge
+from reports.certain import worlds_part
 from reports.compare import repair_part
 from reports.document import Document, Dropped, Policy, Provenance
 from reports.facts import model, population, solver
@@ -101,6 +103,7 @@ def _document(
         warnings=audit.warnings,
         tree=tree_nodes(evidence, decision),
         plots=plots(evidence, decision, levels),
+        worlds=None if evidence.tree.task is Task.REGRESSION else worlds_part(evidence),
         provenance=provenance,
     )
 

@@ -19,6 +19,7 @@ from reports.parts import (
     Text,
     TreeNode,
     Value,
+    Worlds,
 )
 from reports.words import Word
 
@@ -198,6 +199,7 @@ class Document(Part):
     warnings: tuple[Text, ...]
     tree: tuple[TreeNode, ...]
     plots: Plots
+    worlds: Worlds | None = None
     provenance: Provenance
     repair: Repair | None = None
 

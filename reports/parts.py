@@ -14,6 +14,8 @@ Finite = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Number = Annotated[int, Field(strict=True)] | Finite | Literal["inf", "-inf"]
 """JSON has no infinity: an infinite end is the string "inf" or "-inf"; null means that it could not be told."""
 Risk = Literal["none", "warning", "undetermined", "fail"]
+Grade = Literal["same tree", "a tie", "consistent"]
+Found = Literal["enumerated", "sampled", "gave up", "not run"]
 
 
 def number(value: float) -> Number:
@@ -133,12 +135,81 @@ class TreeNode(Part):
     clauses: tuple[Text, ...] = ()
 
 
+class Row(Part):
+    """One line of a comparison or list: a name, and words for it."""
+
+    name: Text
+    text: Text
+
+
+class Certain(Part):
+    """A profile whose records provably all have one value, and what proves it."""
+
+    profile: Text
+    records: Number
+    value: Text
+    reason: Text
+    path: Text
+    node: Text
+    line: int | None
+
+
+class Otherwise(Part):
+    """A profile that could just as well say something else, with the swap; ``grade`` says if the same tree grows then.
+
+    ``grade`` is "same tree", "a tie" or "consistent" (the learner was not run again); ``grade_text`` is a sentence.
+    """
+
+    profile: Text
+    records: Number
+    says: Text
+    grade: Grade
+    grade_text: Text
+    path: Text
+    node: Text
+    line: int | None
+
+
+class Worlds(Part):
+    """What reasoning over whole records proves. With a ``reason`` nothing was worked out, and the counts are 0.
+
+    ``certain`` and ``otherwise`` hold the worst profiles only. ``posterior`` says how probabilities over all tables
+    that fit were found. ``rows_text`` are the same facts, ready to print.
+    """
+
+    reason: Text
+    consistency: Literal["consistent", "inconsistent", "not decided"]
+    profiles: int = 0
+    profiles_certain: int = 0
+    profiles_not_decided: int = 0
+    records_certain: Number = 0
+    records_not_decided: Number = 0
+    records_with_excluded_value: Number = 0
+    summary: Text
+    split_bits: Value
+    posterior: Found
+    posterior_text: Text
+    rows_text: tuple[Row, ...] = ()
+    not_decided: tuple[Text, ...] = ()
+    notes: tuple[Text, ...] = ()
+    certain: tuple[Certain, ...] = ()
+    otherwise: tuple[Otherwise, ...] = ()
+
+
 class Certainty(Part):
-    """Share of records whose guess, or whose true value, is given at least each probability."""
+    """Share of records whose guess, or whose true value, is given at least each probability.
+
+    ``worlds`` is the same of the best guess among all tables that fit; where ``worlds_are_proved_only``, no more is
+    known than the probability that every such table gives at least. ``certain`` is the share whose value is proved.
+    Null: nothing is known of whole records.
+    """
 
     probability: tuple[Finite, ...]
     guess: tuple[Finite, ...]
     truth: tuple[Finite, ...] | None
+    worlds: tuple[Finite, ...] | None = None
+    worlds_are_proved_only: bool = False
+    certain: Finite | None = None
     limit: Finite | None
     summary: Text
 
@@ -187,10 +258,3 @@ class File(Part):
         if PurePath(name).name != name:
             raise ValueError("give the file's name without its folders")
         return name
-
-
-class Row(Part):
-    """One line of a comparison or list: a name, and words for it."""
-
-    name: Text
-    text: Text

@@ -61,6 +61,15 @@ def certainty(series: Certainty) -> Markup:
                 ls=(0, (5, 2)),
                 label="what is true",
             )
+        if series.worlds is not None:
+            proved = "whole records: proved, at least"
+            name = proved if series.worlds_are_proved_only else "whole records: best guess"
+            reached = _percents(series.worlds)
+            axes.step(x, reached, where="pre", color=INK, lw=1.4, ls=(0, (6, 2, 1, 2)), label=name)
+        if series.certain is not None:
+            axes.plot(
+                [100], [100 * series.certain], "o", color=INK, ms=5, clip_on=False, label="certain"
+            )
         axes.set(xlim=(0, 100), ylim=(0, 104))
         axes.set_xlabel("probability the adversary gives it, at least")
         axes.set_ylabel("share of records")

@@ -9,6 +9,7 @@ from audit.measures._estimate import individual_divergences, known_truth, whole
 from audit.posterior import FloatArray, Posterior
 from audit.reading import Undetermined
 from audit.run import Level as LevelRead
+from audit.worlds import Worlds
 from policies.decision import Decision
 from reports.parts import Certainty, Divergence, Level, Plots
 from reports.values import value
@@ -63,16 +64,34 @@ def _certainty(
     people = evidence.population
     sure, right = sure_records(evidence, estimate, SURE)
     known = "" if right is None or not sure else f", and is right about {count(right)} of them"
+    whole_records = evidence.worlds
+    worlds = certain = None
+    if isinstance(whole_records, Worlds):
+        proved = float(whole_records.counts[whole_records.forced].sum())
+        known += f"; the value of {count(proved)} is proved by whole records"
+        certain = proved / people.records
+        worlds = _reached(_best_of_worlds(whole_records), people.counts)
     return Certainty(
         probability=_floats(GRID),
         guess=_reached(estimate.high.max(axis=1), people.counts),
         truth=None
         if isinstance(truth, Undetermined)
         else _reached(estimate.high.ravel(), truth.ravel()),
+        worlds=worlds,
+        worlds_are_proved_only=isinstance(whole_records, Worlds)
+        and isinstance(whole_records.posterior, Undetermined),
+        certain=certain,
         limit=limit,
         summary=f"The adversary is at least 90 % sure of his guess about {count(sure)} of "
         f"{count(people.records)} records ({percent(sure / people.records)}){known}.",
     )
+
+
+def _best_of_worlds(worlds: Worlds) -> FloatArray:
+    """Return per profile the best guess's probability among all tables that fit, else what they all give at least."""
+    if isinstance(worlds.posterior, Undetermined):
+        return np.asarray(worlds.low.max(axis=1) / np.maximum(worlds.counts, 1))
+    return np.asarray(worlds.posterior.values.max(axis=1))
 
 
 def _divergence(estimate: Posterior, truth: FloatArray, limit: float | None) -> Divergence:

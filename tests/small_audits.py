@@ -6,13 +6,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from audit.evidence import Evidence
+from audit.evidence import NOT_RUN, Evidence
 from audit.knowledge import Knowledge
 from audit.measures import measures
 from audit.population import Population
 from audit.posterior import Posterior, certain
-from audit.reading import Undetermined
+from audit.reading import Undetermined, exactly
 from audit.run import Audit, SolverReport
+from audit.worlds.posterior import Counted, ExactPosterior
+from audit.worlds.result import Consistency, Worlds
 from policies.judge import calls
 from policies.pack import read_pack
 from ppdm_models.predicate import Always, CategoryTest, Column
@@ -121,7 +123,21 @@ def guess(tree, population):
     return certain(np.array(rows))
 
 
-def evidence_of(tree, population=None, posterior=None, prior=None):
+def only_world(population):
+    """Return the worlds where each profile is a leaf whose counts are published: the table itself is the only one."""
+    truth = population.truth.astype(np.int64)
+    counts = truth.sum(axis=1)
+    pure = np.flatnonzero((truth == counts[:, None]).any(axis=1))
+    reasons = {int(profile): "the counts of its leaf" for profile in pure}
+    ends = (truth, truth, truth, truth)
+    exact = certain(truth / counts[:, None])
+    posterior = ExactPosterior(exact.values, exact.values, exact.values)
+    return Worlds(
+        counts, *ends, Consistency.CONSISTENT, (), reasons, (), posterior, exactly(0), Counted(1, 1)
+    )
+
+
+def evidence_of(tree, population=None, posterior=None, prior=None, worlds=NOT_RUN):
     """Return evidence with the estimate given, or that of ``guess``; before the tree everything is equally likely."""
     population = people_of(tree) if population is None else population
     flat = np.full((len(population.counts), len(tree.classes)), 1 / max(len(tree.classes), 1))
@@ -131,6 +147,7 @@ def evidence_of(tree, population=None, posterior=None, prior=None):
         Knowledge(),
         certain(flat) if prior is None else prior,
         guess(tree, population) if posterior is None else posterior,
+        worlds,
     )
 
 

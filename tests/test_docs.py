@@ -14,6 +14,7 @@ from treewarden.exits import MEANINGS
 
 TOP = Path(__file__).parent.parent
 README = (TOP / "README.md").read_text(encoding="utf-8")
+WORLDS_DOC = (TOP / "docs" / "worlds.md").read_text(encoding="utf-8")
 JSON_DOC = (TOP / "docs" / "json.md").read_text(encoding="utf-8")
 CONTRIBUTING = (TOP / "CONTRIBUTING.md").read_text(encoding="utf-8")
 
@@ -41,10 +42,12 @@ def test_the_json_keys_are_documented_and_no_others():
 
 
 @pytest.mark.parametrize(
-    "document", [README, CONTRIBUTING, JSON_DOC], ids=["readme", "contributing", "json"]
+    "document",
+    [README, CONTRIBUTING, JSON_DOC, WORLDS_DOC],
+    ids=["readme", "contributing", "json", "worlds"],
 )
 def test_links_lead_to_files_that_are_there(document):
-    folder = TOP / "docs" if document is JSON_DOC else TOP
+    folder = TOP / "docs" if document in (JSON_DOC, WORLDS_DOC) else TOP
     links = [link for link in re.findall(r"\]\(([^)]+)\)", document) if "://" not in link]
     assert [link for link in links if not (folder / link).exists()] == []
 

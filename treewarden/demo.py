@@ -64,7 +64,7 @@ def story(stage: Stage, progress: Progress) -> Iterator[str]:
     clock = Clock()
     request = Request(stage.model, stage.table, SENSITIVE, policy=POLICY)
     subject = read_subject(request, progress)
-    with progress.step("auditing"):
+    with progress.step(subject.auditing):
         document = _audited(subject, clock, request)
         write_files({stage.report("audit"): renderer("html").render(document)})
     yield from _audit(document)

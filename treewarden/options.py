@@ -80,6 +80,25 @@ _OPTIONS = (
         show_default=True,
         help="'none' solves the problem as it is written down: slow, for comparison.",
     ),
+    click.option(
+        "--worlds/--no-worlds",
+        default=True,
+        show_default=True,
+        help="Whether to reason over whole records too: what is certain, not only likely.",
+    ),
+    click.option(
+        "--worlds-budget",
+        type=click.FloatRange(min=0, max=1e9),
+        default=20.0,
+        show_default=True,
+        metavar="SECONDS",
+        help="What whole records prove beyond that is not decided.",
+    ),
+    click.option(
+        "--strict-ties",
+        is_flag=True,
+        help="Had another split been just as good, the learner is known to have taken that one.",
+    ),
     click.option("-q", "--quiet", is_flag=True, help="No progress and no warnings on stderr."),
 )
 

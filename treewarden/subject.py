@@ -14,7 +14,7 @@ from policies.pack import Pack, load_pack
 from ppdm_models.errors import KnowledgeError, TableError
 from ppdm_models.load import read_tree
 from ppdm_models.table import read_table
-from ppdm_models.tree import Tree
+from ppdm_models.tree import Task, Tree
 from treewarden.progress import Progress
 
 
@@ -37,6 +37,9 @@ class Request:
     jobs: int | None = None
     time_limit: float | None = None
     reduce: str = "full"
+    worlds: bool = True
+    worlds_budget: float = 20.0
+    strict_ties: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,13 @@ class Subject:
     knowledge: Knowledge
     pack: Pack
     options: SolveOptions
+
+    @property
+    def auditing(self) -> str:
+        """What an audit does, for the line that announces it."""
+        if not self.options.worlds or self.tree.task is Task.REGRESSION:
+            return "auditing"
+        return f"auditing, and reasoning over whole records for {self.options.worlds_budget:g} s at most"
 
     def audit(self, tree: Tree) -> Audit:
         """Audit a tree, its own or a repaired one, over the same people under the same knowledge and policy."""
@@ -74,7 +84,13 @@ def read_subject(request: Request, progress: Progress) -> Subject:
         except TableError as error:
             raise _with_notes(error, tree) from error
     options = SolveOptions(
-        request.solver, request.jobs, request.reduce == "none", request.time_limit
+        request.solver,
+        request.jobs,
+        request.reduce == "none",
+        request.time_limit,
+        worlds=request.worlds,
+        worlds_budget=request.worlds_budget,
+        strict_ties=request.strict_ties,
     )
     return Subject(tree, population, knowledge, pack, options)
 

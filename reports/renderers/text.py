@@ -28,6 +28,7 @@ class TextRenderer(Renderer):
             *_repair(document),
             *_findings(document),
             *_list("What an adversary could learn", _lessons(document)),
+            *_list("What is certain, not only likely", _certain(document)),
             *_readings(document),
             *_list("Warnings", (*document.model.notes, *document.warnings)),
             *_list("What to do next", document.next_steps),
@@ -82,6 +83,11 @@ def _lessons(document: Document) -> tuple[str, ...]:
         f"{lesson.figure} {lesson.text}" if lesson.is_known else f"{lesson.text} {lesson.detail}"
         for lesson in document.lessons
     )
+
+
+def _certain(document: Document) -> tuple[str, ...]:
+    worlds = document.worlds
+    return (worlds.summary, *worlds.not_decided) if worlds else ()
 
 
 def _readings(document: Document) -> Iterator[str]:

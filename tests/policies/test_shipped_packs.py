@@ -1,15 +1,18 @@
 """The packs that ship, each on a tree that passes it and on trees that each break one clause."""
 
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from audit.evidence import NOT_RUN
 from policies.judge import judge
 from policies.pack import load_pack, shipped_packs
 from policies.verdict import Verdict
-from tests.small_audits import audit_of, evidence_of, flat_tree
+from tests.small_audits import audit_of, evidence_of, flat_tree, only_world, people_of
 
 PACKS = {name: load_pack(name) for name in shipped_packs()}
 # From loose to tight: a tree that passes a later one passes those before it.
@@ -25,25 +28,33 @@ FAILING = [
     ("baseline", [[200, 10], [9, 9]], "no-crowding"),
     ("baseline", [[951, 49], [9, 9]], "label"),
     ("baseline", [[990, 10], [9, 9]], "disclosure"),
+    ("baseline", [[94, 6], [9, 0]], "certain"),
     ("standard", [[88, 12], [5, 4]], "smallest-leaf"),
     ("standard", [[88, 12], [0, 12]], "mixed-leaves"),
     ("standard", [[100, 10], [9, 9]], "no-crowding"),
     ("standard", [[901, 99], [9, 9]], "label"),
     ("standard", [[96, 4], [9, 9]], "disclosure"),
+    ("standard", [[88, 12], [0, 12]], "certain"),
     ("strict", [[80, 20], [5, 5]], "smallest-leaf"),
     ("strict", [[80, 20], [12, 0]], "mixed-leaves"),
     ("strict", [[50, 10], [9, 9]], "no-crowding"),
     ("strict", [[831, 169], [9, 9]], "label"),
     ("strict", [[91, 9], [9, 9]], "disclosure"),
     ("strict", [[91, 9], [9, 9]], "confidence"),
+    ("strict", [[80, 20], [12, 0]], "certain"),
 ]
 leaves = st.lists(
     st.lists(st.integers(0, 200), min_size=2, max_size=2).filter(any), min_size=2, max_size=4
 )
 
 
+def evidence(counts):
+    tree = flat_tree(counts)
+    return evidence_of(tree, worlds=only_world(people_of(tree)))
+
+
 def decision(name, counts):
-    return judge(audit_of(evidence_of(flat_tree(counts)), PACKS[name]), PACKS[name])
+    return judge(audit_of(evidence(counts), PACKS[name]), PACKS[name])
 
 
 @pytest.mark.parametrize("name", PACKS)
@@ -63,6 +74,21 @@ def test_a_clause_fails_where_its_limit_is_passed(name, counts, clause):
 def test_every_error_clause_of_a_pack_has_a_case_that_fails_it(name):
     shown = {clause for pack, _, clause in FAILING if pack == name}
     assert {c.id for c in PACKS[name].clauses if c.severity == "error"} <= shown
+
+
+@pytest.mark.parametrize("name", PACKS)
+def test_what_is_not_decided_or_not_run_is_never_a_pass(name):
+    found = evidence(PASSING[name])
+    nothing = np.zeros_like(found.worlds.high)
+    everything = nothing + found.worlds.counts[:, None]
+    open_ = replace(
+        found.worlds, low=nothing, high=everything, reached_low=everything, reached_high=nothing
+    )
+    for worlds, said in ((open_, "--worlds-budget"), (NOT_RUN, "--no-worlds")):
+        made = judge(audit_of(replace(found, worlds=worlds), PACKS[name]), PACKS[name])
+        assert made.verdict is Verdict.UNDETERMINED
+        assert [finding.clause for finding in made.failing] == ["certain"]
+        assert said in made.failing[0].message
 
 
 @given(leaves)

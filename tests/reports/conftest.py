@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,7 @@ from audit.measures import measures
 from audit.reading import Undetermined, exactly
 from audit.run import Audit, Level, SolverReport
 from audit.system import Dropped
+from audit.worlds.result import Witness
 from policies.judge import calls, judge
 from policies.repair import repair
 from ppdm_models.predicate import Column, NumericTest
@@ -24,12 +27,14 @@ from tests.small_audits import (
     deep_tree,
     evidence_of,
     flat_tree,
+    only_world,
     pack_of,
     people_of,
 )
 
 NASTY = "<script>alert(1)</script> \"'&, \n\x1b[31m \u202e \x00 {{ 7*7 }} 中文 \ud800"
 FIXED = {"schema", "kind", "verdict", "severity", "risk", "danger", "low", "high", "limit"}
+FIXED |= {"consistency", "posterior", "grade"}
 REASON = "the table has no column 'illness'"
 
 TREE = flat_tree([[14, 6], [4, 0], [2, 1], [9, 9]])
@@ -63,6 +68,29 @@ def document():
     )
     dropped = (Dropped("split_choice", "node 'root'", "a tie broken at random", False),)
     return made(evidence_of(TREE), pack_of(*DEMANDS), levels, dropped)
+
+
+@pytest.fixture(scope="session")
+def proved():
+    """A document in which one profile is certain, one could say something else, and one is not decided."""
+    only = only_world(people_of(TREE))
+    low, high, size = np.zeros_like(only.low), only.high * 0 + only.counts[:, None], only.counts
+    low[1], high[1] = only.low[1], only.high[1]
+    stuck = np.where(only.counts[:, None] == 3, size[:, None], 0)
+    worlds = replace(
+        only,
+        low=low,
+        high=high,
+        reached_low=stuck,
+        reached_high=np.where(stuck > 0, 0, size[:, None]),
+        reasons={1: "node 7 would have split on chol <= 245"},
+        witnesses=(
+            Witness(0, "one record of (place = p0) trades c0 for c1", only.low, "same tree"),
+        ),
+        not_decided=("the budget was used up",),
+    )
+    pack = pack_of(("certain_disclosure", "at_most", 0))
+    return made(evidence_of(TREE, worlds=worlds), pack)
 
 
 @pytest.fixture(scope="session")
@@ -143,7 +171,16 @@ def poisoned(part, key=""):
     return NASTY if part and isinstance(part, str) and key not in FIXED else part
 
 
-ALL = ("document", "passing", "undetermined", "regression", "repaired", "unrepaired", "nasty")
+ALL = (
+    "document",
+    "proved",
+    "passing",
+    "undetermined",
+    "regression",
+    "repaired",
+    "unrepaired",
+    "nasty",
+)
 
 
 @pytest.fixture(params=ALL)

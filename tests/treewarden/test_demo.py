@@ -38,6 +38,14 @@ def test_the_tree_fails_and_its_repair_passes(demo):
     assert line.split() == ["verdict", "FAIL", "PASS"]
 
 
+def test_some_are_certain_before_the_repair_and_nobody_after_it(demo):
+    _, outcome = demo
+    line = next(line for line in outcome.stdout.splitlines() if line.startswith("certain "))
+    before, after = (int(word) for word in line.split()[1:4:2])
+    assert before > 0
+    assert after == 0
+
+
 @pytest.mark.parametrize(("model", "code"), [("tree.pmml", 1), ("tree-repaired.pmml", 0)])
 def test_the_audit_command_says_the_same_of_its_files(demo, model, code):
     folder, _ = demo

@@ -53,7 +53,7 @@ def audit_command(
     check_no_input(wanted, (request.model, request.data, request.knowledge, Path(request.policy)))
 
     subject = read_subject(request, progress)
-    with progress.step("auditing"):
+    with progress.step(subject.auditing):
         audit = subject.audit(subject.tree)
         decision = judge(audit, subject.pack)
     with progress.step("reporting"):

@@ -9,6 +9,7 @@ import click
 
 import treewarden
 from audit.solve import doors
+from audit.worlds.cpsat import IS_THERE
 from reports.words import printable
 from treewarden.exits import NO_AUDIT, PASS
 
@@ -33,8 +34,19 @@ def doctor_command(context: click.Context) -> None:
     for name, probe in probes.items():
         said = f"works: {probe.version}" if probe.works else f"left out: {probe.reason}"
         click.echo(f"solver door {name:8} {printable(said)}")
+    click.echo(f"exact worlds     {_exact()}")
     click.echo("packages: " + ", ".join(f"{name} {_version(name)}" for name in PACKAGES))
     context.exit(PASS if any(probe.works for probe in probes.values()) else NO_AUDIT)
+
+
+def _exact() -> str:
+    """Say whether the optional tier of the reasoning over whole records is there."""
+    if IS_THERE:
+        return f"all tiers work: OR-Tools {_version('ortools')}"
+    return (
+        "the OR-Tools tier is left out, so more stays undecided where a tree has three classes or more "
+        "(pip install 'treewarden[exact]'); all other tiers work"
+    )
 
 
 def _version(name: str) -> str:

@@ -50,7 +50,7 @@ def repair_command(
         raise OutputError(str(output), "is there already; choose another name, or say --force")
 
     subject = read_subject(request, progress)
-    with progress.step("repairing"):
+    with progress.step(f"repairing: {subject.auditing}, for each change"):
         repaired = repair_file(subject, output.name)
     with progress.step("reporting"):
         found = repaired.repair

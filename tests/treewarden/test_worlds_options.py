@@ -1,0 +1,114 @@
+"""Exact worlds from the command line: on by default, within a budget, and never a pass where they were not run."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from click.testing import CliRunner
+
+from treewarden.cli import cli
+from treewarden.commands import doctor
+from treewarden.progress import Progress
+from treewarden.subject import Request, read_subject
+
+CERTAIN = """name = "certain"
+version = "1"
+title = "certain"
+
+[[clause]]
+id = "certain"
+measure = "certain_disclosure"
+rule = "at_most"
+limit = 0
+"""
+
+
+@pytest.fixture
+def certain(files):
+    path = files.folder / "certain.toml"
+    path.write_text(CERTAIN, encoding="utf-8")
+    return "--policy", path
+
+
+def make_pure(files):
+    """Give everybody in the leaf of the older men the same value."""
+    text = files.model.read_text(encoding="utf-8")
+    for old, new in (
+        ('value="no" recordCount="6"', 'value="no" recordCount="8"'),
+        ('<ScoreDistribution value="yes" recordCount="2"/>', ""),
+        ('value="no" recordCount="9"', 'value="no" recordCount="11"'),
+        ('value="yes" recordCount="11"', 'value="yes" recordCount="9"'),
+        ('value="no" recordCount="21"', 'value="no" recordCount="23"'),
+        ('value="yes" recordCount="19"', 'value="yes" recordCount="17"'),
+        ('id="2" score="yes"', 'id="2" score="no"'),
+    ):
+        assert old in text
+        text = text.replace(old, new)
+    files.model.write_text(text, encoding="utf-8")
+    table = files.table.read_text(encoding="utf-8")
+    files.table.write_text(table.replace("60,M,yes", "60,M,no"), encoding="utf-8")
+
+
+def test_a_tree_that_proves_nothing_passes(files, certain):
+    outcome = files.run("audit", *certain)
+    assert outcome.exit_code == 0
+    assert "everyone could just as well say something else" in outcome.stdout
+
+
+def test_a_value_that_is_proved_fails_with_its_profile_and_line(files, certain):
+    make_pure(files)
+    said = json.loads(files.run("audit", *certain, "--format", "json").stdout)
+    place = said["findings"][0]["where"][0]
+    assert (said["verdict"], said["findings"][0]["value"]["low"]) == ("FAIL", 8)
+    assert (place["profile"], place["line"]) == ("age = 60, sex = M", 33)
+    assert place["note"] == "8 records certainly no: the counts of its leaf"
+
+
+def test_a_repair_leaves_nobody_certain(files, certain):
+    make_pure(files)
+    target = files.folder / "fixed.pmml"
+    outcome = files.run("repair", *certain, "-o", target)
+    assert outcome.exit_code == 0
+    files.model.write_bytes(target.read_bytes())
+    assert files.run("audit", *certain).exit_code == 0
+
+
+@pytest.mark.parametrize("policy", ["certain.toml", "baseline"])
+def test_without_worlds_there_is_no_pass_but_how_to_get_one(files, certain, policy):
+    named = files.folder / policy if policy.endswith("toml") else policy
+    outcome = files.run("audit", "--policy", named, "--no-worlds")
+    assert outcome.exit_code == 3
+    assert "leave out --no-worlds" in " ".join(outcome.stdout.split())
+
+
+def test_a_budget_below_nothing_is_wrong_usage(files):
+    assert files.run("audit", "--worlds-budget", "-1").exit_code == 2
+
+
+@pytest.mark.parametrize("option", [["--worlds-budget", "0"], ["--strict-ties"]])
+def test_budget_and_ties_change_no_verdict_where_the_leaves_say_it_all(files, certain, option):
+    assert files.run("audit", *certain, *option).exit_code == 0
+
+
+def test_what_takes_long_is_announced_as_what_it_is(files):
+    asked = Request(files.model, files.table, "flu", worlds_budget=7)
+    with_worlds = read_subject(asked, Progress(quiet=True))
+    without = read_subject(replace(asked, worlds=False), Progress(quiet=True))
+    assert with_worlds.auditing == "auditing, and reasoning over whole records for 7 s at most"
+    assert without.auditing == "auditing"
+
+
+@pytest.mark.parametrize("command", ["audit", "repair"])
+def test_the_default_budget_is_shown(command):
+    said = " ".join(CliRunner().invoke(cli, [command, "--help"]).stdout.split())
+    assert "--worlds-budget SECONDS" in said
+    assert "[default: 20.0" in said
+
+
+@pytest.mark.parametrize(("there", "said"), [(True, "all tiers work"), (False, "is left out")])
+def test_doctor_says_whether_the_optional_tier_is_there(monkeypatch, there, said):
+    monkeypatch.setattr(doctor, "IS_THERE", there)
+    lines = CliRunner().invoke(cli, ["doctor"]).stdout.splitlines()
+    assert said in next(line for line in lines if line.startswith("exact worlds"))
