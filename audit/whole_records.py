@@ -11,10 +11,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from audit.constraints import Case
 from audit.impurity import by_bin, candidate_branches
+from audit.members import members
+from audit.population import Population
 from audit.posterior import FloatArray
+from audit.program import IntArray
+from audit.reading import Undetermined
 from audit.rows import LeafMass, Linear, SplitFamily
-from audit.system import System
+from audit.system import System, build_system
 from audit.worlds import fixed_cells
 from audit.worlds.cells import ContradictionError
 from audit.worlds.fixed import FixedCells
@@ -45,13 +50,16 @@ def whole_records(system: System) -> WholeRecords | None:
     """Return what whole records prove, or None where the rows are not of this kind."""
     if not _applies(system):
         return None
+    merged, group = _by_features(system)
+    if len(merged.rows) != len(system.rows):
+        return None
     try:
-        found = fixed_cells(system, seconds=np.inf)
+        found = fixed_cells(merged, seconds=np.inf)
     except ContradictionError:
         return None
     if not isinstance(found, FixedCells):
         return None
-    counts = system.case.population.counts
+    counts = merged.case.population.counts
     shares = np.full(found.low.shape, np.nan)
     whole = np.asarray(found.is_fixed).all(axis=1)
     shares[whole] = found.low[whole] / counts[whole, None]
@@ -59,7 +67,38 @@ def whole_records(system: System) -> WholeRecords | None:
         number: (np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64))
         for number, (low, high) in found.intervals.items()
     }
-    return WholeRecords(shares, ends)
+    return WholeRecords(shares[group], ends)
+
+
+def _by_features(system: System) -> tuple[System, IntArray]:
+    """Return the system over profiles of the tree's own features, and the place of each profile (P,) in it.
+
+    Other columns tell people apart, but no row: what is proved of a group must not depend on how finely it is cut.
+    """
+    case, people = system.case, system.case.population
+    names = [feature.name for feature in case.tree.features]
+    if set(people.qi) <= set(names):
+        return system, np.arange(len(people.counts), dtype=np.intp)
+    codes = []
+    for name in names:
+        column = people.columns[name]
+        values = column.numbers if column.numbers is not None else column.codes
+        codes.append(np.unique(np.asarray(values), return_inverse=True)[1].reshape(-1))
+    _, first, group = np.unique(
+        np.stack(codes, axis=1), axis=0, return_index=True, return_inverse=True
+    )
+    group = group.reshape(-1)
+    counts = np.bincount(group, weights=people.counts).astype(np.float64)
+    truth = people.truth
+    if not isinstance(truth, Undetermined):
+        sums = np.zeros((len(first), truth.shape[1]))
+        np.add.at(sums, group, truth)
+        truth = sums
+    columns = {name: people.columns[name].take(first) for name in names}
+    fewer = Population(tuple(names), columns, counts, people.leaf[first], truth)
+    return build_system(
+        Case(case.tree, fewer, members(case.tree, fewer.leaf), case.knowledge)
+    ), group
 
 
 def _applies(system: System) -> bool:

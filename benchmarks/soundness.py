@@ -30,6 +30,7 @@ from benchmarks.definitions import LinearRow, Row, SplitRow, is_convex
 from benchmarks.disguise import Disguise, cut, renamed
 from benchmarks.judge import best_of_starts, dual_bound, entropy
 from benchmarks.product import answer as product_answer
+from benchmarks.product import whole
 from benchmarks.soundness_cases import Sample, sample
 
 VIOLATION_SHARE = 1e-6
@@ -110,6 +111,7 @@ def _judge(found: Trial, answer: Answer) -> None:
     draw = np.random.default_rng(found.seed)
     other = (renamed, cut)[found.seed % 2](answer.sample, draw)
     _same(found, answer, other, ("renamed", "cut")[found.seed % 2])
+    _whole(found, answer, other, ("renamed", "cut")[found.seed % 2])
     if found.seed % DIRECT_EVERY == 5 and cells <= DIRECT_CELLS:
         _direct(found, answer)
     if found.seed % DUAL_EVERY == 0:
@@ -178,6 +180,28 @@ def _same(found: Trial, answer: Answer, disguise: Disguise, how: str) -> None:
     if is_convex(answer.sample):
         gap = abs(other.posterior.values - disguise.undone(answer.posterior.values)).max()
         found.claim(gap <= SHARES_CONVEX, f"{how}: a share differs by {gap:.2g}")
+
+
+def _whole(found: Trial, answer: Answer, disguise: Disguise, how: str) -> None:
+    """With whole records the estimate has no more entropy, breaks no row, and does not depend on names either."""
+    posterior, report = whole(answer.system)
+    if report.split_rows != "integer":
+        return
+    found.tried.update(["whole records"])
+    if report.status not in ("optimal", "closed form"):
+        found.stalled.append(f"whole records: {report.reason}")
+        return
+    mass = posterior.values * answer.sample.population.counts[:, None]
+    for row in answer.rows:
+        broken = row.broken(mass)
+        found.claim(
+            broken <= VIOLATION_SHARE, f"whole records: {row.name} is broken by {broken:.2g}"
+        )
+    found.claim(report.entropy <= answer.report.entropy + 1e-6, "whole records: more entropy")
+    _, other = whole(build_system(disguise.sample.case))
+    if other.split_rows == "integer" and other.status in ("optimal", "closed form"):
+        gap = abs(other.entropy - report.entropy)
+        found.claim(gap <= ENTROPY_LOCAL, f"whole records, {how}: H differs by {gap:.2g}")
 
 
 def _direct(found: Trial, answer: Answer) -> None:

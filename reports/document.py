@@ -89,6 +89,8 @@ class Solver(Part):
     blocks_flat: int
     blocks_symmetric_broken: int
     blocks_saddle: int
+    split_rows: Text
+    profiles_fixed: int
     is_unique: bool
     door: Text
     rows_text: tuple[Row, ...]

@@ -41,6 +41,11 @@ def solver(audit: Audit) -> Solver:
         ("Blocks that were not solved", f"{report.blocks_stalled:,}"),
         ("Blocks where other estimates are as good", f"{report.blocks_flat:,}"),
         ("Blocks where classes alike had to differ", f"{report.blocks_symmetric_broken:,}"),
+        (
+            "Split choices stated over",
+            "whole records" if report.split_rows == "integer" else "shares",
+        ),
+        ("Profiles that whole records prove", f"{report.profiles_fixed:,}"),
         ("Blocks where letting them differ would raise the entropy", f"{report.blocks_saddle:,}"),
     )
     return Solver(
@@ -62,6 +67,8 @@ def solver(audit: Audit) -> Solver:
         blocks_flat=report.blocks_flat,
         blocks_symmetric_broken=report.blocks_symmetric_broken,
         blocks_saddle=report.blocks_saddle,
+        split_rows=report.split_rows,
+        profiles_fixed=report.profiles_fixed,
         is_unique=report.is_unique,
         door=report.door,
         rows_text=tuple(Row(name=name, text=text) for name, text in said),

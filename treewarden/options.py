@@ -74,6 +74,13 @@ _OPTIONS = (
         help="What is not solved by then is undetermined.",
     ),
     click.option(
+        "--rows",
+        type=click.Choice(["integer", "real"]),
+        default="integer",
+        show_default=True,
+        help="State split choices over whole records where that is exact, or over shares as the papers do.",
+    ),
+    click.option(
         "--reduce",
         type=click.Choice(["full", "none"]),
         default="full",

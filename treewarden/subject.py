@@ -36,6 +36,7 @@ class Request:
     solver: str = "auto"
     jobs: int | None = None
     time_limit: float | None = None
+    rows: str = "integer"
     reduce: str = "full"
     worlds: bool = True
     worlds_budget: float = 20.0
@@ -88,6 +89,7 @@ def read_subject(request: Request, progress: Progress) -> Subject:
         request.jobs,
         request.reduce == "none",
         request.time_limit,
+        integer_rows=request.rows == "integer",
         worlds=request.worlds,
         worlds_budget=request.worlds_budget,
         strict_ties=request.strict_ties,
