@@ -1,6 +1,7 @@
 """Solves one program: the tries in order, each judged by its own feasibility and stationarity, never by a status alone.
 
-A function of its task alone, so that it gives the same answer in any process.
+A function of its task alone, so that it gives the same answer in any process. With the answer comes what its elastic
+form proves: a bound that no point of the program passes.
 """
 
 from __future__ import annotations
@@ -10,13 +11,15 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
+from scipy import sparse
 
+from audit.elastic import elastic, is_flat
 from audit.interior import Interior, interior
-from audit.model import build_model
+from audit.ipopt_status import Status
+from audit.loaded import Loaded, load
 from audit.posterior import FloatArray
-from audit.program import Program
-from audit.reduce import TAU
-from audit.solve import Door, Loaded, Solution, Status, doors
+from audit.program import TAU, Program
+from audit.solve import Solution, doors
 
 EPS = 1e-4
 """Weight of the term that singles out one optimum where it is flat. Part of the definition of the estimate."""
@@ -38,6 +41,11 @@ CONVEX_TRIES: tuple[Steps, ...] = (((0.0, 0.1),), ((0.0, 10.0),), ((EPS, 1.0), (
 """A convex block has one optimum, so it needs no such term."""
 ELASTIC_EPS = 1e-6
 ELASTIC_TRIES: tuple[Steps, ...] = (((ELASTIC_EPS, 1.0),), ((ELASTIC_EPS, 10.0),))
+SPREAD_TRIES: tuple[Steps, ...] = (((10 * EPS, 0.1),), ((10 * EPS, 10.0),))
+WORTH_A_RESTART = 3e-6
+"""Gap to the bound, as a share of the masses' scales, above which a small program is tried from more starts."""
+SMALL_PROGRAM = 150
+"""Variables up to which more starts cost next to nothing."""
 
 
 class Outcome(StrEnum):
@@ -55,7 +63,8 @@ class Outcome(StrEnum):
 class Task:
     """A program, where to start it, and how. All starts are tried and the best accepted answer wins.
 
-    ``deadline`` is a reading of the monotonic clock, infinite for none.
+    With ``chains`` (split rows, chains) of `audit.curvature`, the answer comes with a bound. ``deadline`` is a reading
+    of the monotonic clock, infinite for none.
     """
 
     program: Program
@@ -63,11 +72,16 @@ class Task:
     tries: tuple[Steps, ...]
     door: str
     deadline: float = np.inf
+    chains: sparse.csr_matrix | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The variables found, and how good they are; ``split`` are the multipliers of the split rows."""
+    """The variables found, and how good they are; ``split`` are the multipliers of the split rows.
+
+    No point of the program has an objective below ``floor``. ``other`` is another point that is as good, where the
+    optimum is flat and one was found.
+    """
 
     outcome: Outcome
     z: FloatArray
@@ -75,6 +89,8 @@ class Answer:
     objective: float = np.inf
     kkt_error: float = np.inf
     iterations: int = 0
+    floor: float = -np.inf
+    other: FloatArray | None = None
 
     @property
     def is_accepted(self) -> bool:
@@ -115,29 +131,69 @@ def _has_rows_to_spare(program: Program) -> bool:
 def _best(task: Task) -> Answer:
     if not task.program.size:
         return Answer(Outcome.SOLVED, task.starts[0], np.zeros(0), 0.0, 0.0)
-    loaded = Loaded(build_model(task.program))
-    way = doors()[task.door]
-    answers = [_from_start(task, loaded, way, start) for start in task.starts]
-    return min(answers, key=lambda one: (not one.is_accepted, one.objective))
+    if task.chains is not None and not task.program.is_convex:
+        return _with_bound(task, task.chains)
+    return _of_starts(task, load(task.program), task.starts)
+
+
+def _of_starts(
+    task: Task, loaded: Loaded, starts: tuple[FloatArray, ...], before: Answer | None = None
+) -> Answer:
+    """Return the best answer from any of the starts, or from before."""
+    answers = [_from_start(task, loaded, start) for start in starts]
+    if before is not None:
+        answers.insert(0, before)
+    best = min(answers, key=lambda one: (not one.is_accepted, one.objective))
+    return replace(best, iterations=sum(one.iterations for one in answers))
+
+
+def _with_bound(task: Task, chains: sparse.csr_matrix) -> Answer:
+    """Solve a program and its elastic form: one model, whose last variables, one per chain, the program holds at 0."""
+    program, relaxed = task.program, elastic(task.program, chains)
+    loaded = load(relaxed)
+    bounding = replace(task, program=relaxed, tries=ELASTIC_TRIES)
+    bound = _from_start(bounding, loaded, relaxed.start)
+    size = float(program.scale.sum())
+    # Optimal for a convex function that differs by the eps term, whose slope is at most eps * scale / y per mass: no
+    # point is lower by more than eps * scale in all.
+    floor = bound.objective - (ELASTIC_EPS + KKT_ERROR) * size if bound.is_accepted else -np.inf
+    best = _of_starts(task, loaded, task.starts[:1])
+    if not best.is_accepted or best.objective - floor > WORTH_A_RESTART * size:
+        more = task.starts[1:] if program.size <= SMALL_PROGRAM else ()
+        if bound.is_accepted and (more or not best.is_accepted):
+            more += (bound.z[: program.size],)
+        best = _of_starts(task, loaded, more, best)
+    iterations = bound.iterations + best.iterations
+    if best.is_accepted and is_flat(chains, best.split):
+        beside = _from_start(replace(task, tries=SPREAD_TRIES), loaded, best.z)
+        iterations += beside.iterations
+        best = replace(best, other=beside.z if beside.is_accepted else None)
+    return replace(best, floor=floor, iterations=iterations)
 
 
 def _from_inside(task: Task, inner: Interior, before: Answer) -> Answer:
     """Solve what the rows leave open; the answer must satisfy every row of the whole program."""
     starts = tuple(np.maximum(start[inner.free], 1e-3) for start in task.starts)
-    found = _best(replace(task, program=inner.program, starts=starts))
-    z = inner.restored(found.z)
+    chains = None if task.chains is None else task.chains[inner.split_kept]
+    found = _best(replace(task, program=inner.program, starts=starts, chains=chains))
+    z, iterations = inner.restored(found.z), before.iterations + found.iterations
+    objective = task.program.objective(z)
+    floor = max(before.floor, found.floor + objective - inner.program.objective(found.z))
     if not found.is_accepted or not _holds(task.program, z):
-        return replace(before, iterations=before.iterations + found.iterations)
+        return replace(before, iterations=iterations, floor=floor)
     return replace(
         found,
         z=z,
         split=inner.multipliers(found.split, len(task.program.split_limit)),
-        objective=task.program.objective(z),
-        iterations=before.iterations + found.iterations,
+        objective=objective,
+        iterations=iterations,
+        floor=floor,
+        other=None if found.other is None else inner.restored(found.other),
     )
 
 
-def _from_start(task: Task, loaded: Loaded, way: Door, start: FloatArray) -> Answer:
+def _from_start(task: Task, loaded: Loaded, start: FloatArray) -> Answer:
+    way, held = doors()[task.door], len(loaded.low) - task.program.size
     best, iterations, infeasible = no_answer(task, Outcome.INFEASIBLE), 0, 0
     for steps in task.tries:
         z, answer = start, best
@@ -146,24 +202,25 @@ def _from_start(task: Task, loaded: Loaded, way: Door, start: FloatArray) -> Ans
             if left <= 0:
                 return no_answer(task, Outcome.OUT_OF_TIME, iterations)
             limit = {} if np.isinf(left) else {"max_cpu_time": max(left, 0.01)}
-            said = way.solve(loaded, z, eps, mu_init=mu, **limit)
+            whole = np.concatenate([z, np.zeros(held)])
+            said = way.solve(loaded, whole, eps, held=held, mu_init=mu, **limit)
             iterations += said.iterations
             infeasible += said.status is Status.INFEASIBLE
             answer = _judged(task.program, said, eps)
-            z = said.z if np.isfinite(said.z).all() else start
+            z = answer.z if np.isfinite(answer.z).all() else start
         if answer.outcome is not Outcome.INFEASIBLE and answer.kkt_error < best.kkt_error:
             best = answer
         if best.is_accepted or (infeasible >= 2 and best.outcome is Outcome.INFEASIBLE):
             break
-    return Answer(best.outcome, best.z, best.split, best.objective, best.kkt_error, iterations)
+    return replace(best, iterations=iterations)
 
 
 def _judged(program: Program, said: Solution, eps: float) -> Answer:
-    """Re-check a solver's answer against every row and for stationarity."""
-    z = said.z
+    """Re-check a solver's answer against every row and for stationarity; held variables are no part of it."""
+    z, bounds = said.z[: program.size], said.bounds[: program.size]
     if not _holds(program, z):
         return Answer(Outcome.INFEASIBLE, z, said.split)
-    kkt = program.kkt_error(z, said.linear, said.split, said.bounds, eps)
+    kkt = program.kkt_error(z, said.linear, said.split, bounds, eps)
     outcome = Outcome.SOLVED if kkt <= KKT_ERROR else Outcome.NOT_CONVERGED
     return Answer(outcome, z, said.split, program.objective(z), kkt)
 

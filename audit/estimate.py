@@ -6,18 +6,21 @@ import logging
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
 from audit.block_solver import CONVEX_TRIES, TRIES
 from audit.blocks import Block, Candidate, blocks
-from audit.certify import Elastic, certificate, elastics, restarted, spread
+from audit.certify import certificate, spread
 from audit.direct import direct_model
 from audit.impurity import excess
+from audit.ipopt_status import Status
+from audit.loaded import Loaded
 from audit.posterior import FloatArray, Posterior, entropy
 from audit.rows import SplitFamily
 from audit.search import DEFAULT, Search, SolveOptions
-from audit.solve import Loaded, Status, doors
+from audit.solve import doors
 from audit.solved import Solved
 from audit.system import System, max_violation
 from audit.whole_records import WholeRecords, interval_excess
@@ -79,7 +82,6 @@ def estimate(system: System, options: SolveOptions = DEFAULT) -> tuple[Posterior
         return _directly(search, began)
     relaxed = search.closed
     solved: dict[Block, Solved] = {}
-    bounds: dict[Block, Elastic] = {}
     active: tuple[Candidate, ...] = ()
     for number in range(ROUNDS):
         parts = blocks(system, tuple(search.knowledge), active)
@@ -89,8 +91,6 @@ def estimate(system: System, options: SolveOptions = DEFAULT) -> tuple[Posterior
         new = _violated(search, values, active, solved)
         if not new:
             solved = search.improved(solved)
-            bounds = elastics(search, solved, bounds)
-            solved = restarted(search, solved, bounds)
             values = search.placed(solved)
             new = _violated(search, values, active, solved)
         log.info(
@@ -103,9 +103,8 @@ def estimate(system: System, options: SolveOptions = DEFAULT) -> tuple[Posterior
         if not new or search.is_out_of_time:
             break
         active = tuple(sorted((*active, *new), key=lambda c: (c.family, c.position)))
-    low, high, flat = spread(search, solved, values)
-    bounds = elastics(search, solved, bounds)
-    proved = certificate(search, solved, bounds, relaxed)
+    low, high, flat = spread(solved, values)
+    proved = certificate(search, solved, relaxed)
     figures = SolverReport(
         status="",
         entropy=entropy(values, system.case.population.counts),
@@ -176,8 +175,8 @@ def _directly(search: Search, began: float) -> tuple[Posterior, SolverReport]:
     z, iterations, said = (start * counts[:, None]).ravel(), 0, Status.FAILED
     for (eps, mu), *_ in TRIES if system.families else CONVEX_TRIES:
         left = search.deadline - time.monotonic()
-        limit = {} if np.isinf(left) else {"max_cpu_time": max(left, 0.01)}
-        solution = way.solve(loaded, (start * counts[:, None]).ravel(), eps, mu_init=mu, **limit)
+        options: dict[str, Any] = {} if np.isinf(left) else {"max_cpu_time": max(left, 0.01)}
+        solution = way.solve(loaded, (start * counts[:, None]).ravel(), eps, mu_init=mu, **options)
         iterations, said = iterations + solution.iterations, solution.status
         if said is Status.SOLVED:
             z = solution.z

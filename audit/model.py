@@ -28,8 +28,10 @@ def build_model(program: Program) -> pyo.ConcreteModel:
     z = [model.z[i] for i in range(n)]
     scale = program.scale.tolist()
     model.negative_entropy = pyo.Objective(
-        expr=pyo.quicksum(z[i] * pyo.log(z[i] / scale[i]) for i in range(n_mass))
-        - model.eps * pyo.quicksum(scale[i] * pyo.log(z[i]) for i in range(n_mass))
+        # The eps term as z log(z / scale) takes it in: up to a constant it is -eps * scale * log(z).
+        expr=pyo.quicksum(
+            (z[i] - scale[i] * model.eps) * pyo.log(z[i] / scale[i]) for i in range(n_mass)
+        )
         + pyo.quicksum(float(program.cost[i]) * z[i] for i in np.flatnonzero(program.cost).tolist())
     )
     model.linear = pyo.ConstraintList()

@@ -1,7 +1,7 @@
 """Solves many tasks over processes: the same answers for any number of them, and none left behind.
 
-Workers are started once and kept for the next call. The calling process works too, so that small problems never wait
-for a worker to start. Only this program's own records travel between the processes.
+Workers are started once and kept for the next call. The calling process works too and never waits for a worker
+to start: tasks go, the largest first, to whoever is free. Only this program's own records travel between the processes.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import atexit
 import contextlib
 import os
 import pickle
+import select
 import subprocess
 import sys
 import threading
@@ -19,10 +20,15 @@ from collections.abc import Sequence
 from audit.block_solver import Answer, Outcome, Task, no_answer, solve_task
 from ppdm_models.errors import TreewardenError
 
-WORTH_A_WORKER = 6000
+WORTH_A_WORKER = 4000
 """Variables in all tasks together below which one process is faster than two."""
+READY = b"\n"
+"""What a worker writes once it can take tasks."""
+LOOK_SECONDS = 0.02
+"""How often to look whether a worker that is starting is ready."""
 
 _idle: list[subprocess.Popen[bytes]] = []
+_ready: set[int] = set()
 
 
 def default_jobs() -> int:
@@ -46,7 +52,7 @@ def solve_all(tasks: Sequence[Task], jobs: int) -> list[Answer]:
             thread.start()
         while pending:
             try:
-                number = pending.pop() if helpers else pending.popleft()
+                number = pending.popleft()
             except IndexError:
                 break
             answers[number] = solve_task(tasks[number])
@@ -74,19 +80,40 @@ def _serve(
 ) -> None:
     """Give tasks to one worker until none is left; a task whose worker dies is tried once more on a new one."""
     while True:
+        worker = _when_ready(_taken(), pending)
         try:
             number = pending.popleft()
         except IndexError:
+            _idle.append(worker)
             return
         for _ in range(2):
-            worker = _idle.pop() if _idle else _started()
             running.append(worker)
             answer = _asked(worker, tasks[number])
             running.remove(worker)
             if answer is not None:
                 _idle.append(worker)
                 break
+            worker = _started()
+        else:
+            _idle.append(worker)
         answers[number] = answer or no_answer(tasks[number], Outcome.LOST)
+
+
+def _taken() -> subprocess.Popen[bytes]:
+    try:
+        return _idle.pop()
+    except IndexError:
+        return _started()
+
+
+def _when_ready(worker: subprocess.Popen[bytes], pending: deque[int]) -> subprocess.Popen[bytes]:
+    """Return a worker once it can take a task, or once there is none left for it."""
+    assert worker.stdout is not None
+    while pending and worker.pid not in _ready:
+        if select.select([worker.stdout], [], [], LOOK_SECONDS)[0]:
+            worker.stdout.read(len(READY))  # nothing where it died: asking it then shows that
+            _ready.add(worker.pid)
+    return worker
 
 
 def _started() -> subprocess.Popen[bytes]:
@@ -94,7 +121,14 @@ def _started() -> subprocess.Popen[bytes]:
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
     command = [sys.executable, "-m", "audit.worker"]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
+    # In a session of its own, so that Ctrl-C reaches the parent alone; its end ends the worker.
+    return subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=environment,
+        start_new_session=True,
+    )
 
 
 def _asked(worker: subprocess.Popen[bytes], task: Task) -> Answer | TreewardenError | None:
@@ -104,6 +138,9 @@ def _asked(worker: subprocess.Popen[bytes], task: Task) -> Answer | TreewardenEr
     try:
         pickle.dump(task, worker.stdin)
         worker.stdin.flush()
+        if worker.pid not in _ready:
+            worker.stdout.read(len(READY))
+            _ready.add(worker.pid)
         answer = pickle.load(worker.stdout)
     except (OSError, EOFError, pickle.UnpicklingError, ValueError):
         _end(worker)
@@ -121,6 +158,7 @@ def stop() -> None:
 def _end(worker: subprocess.Popen[bytes]) -> None:
     worker.kill()
     worker.wait()
+    _ready.discard(worker.pid)
     for stream in (worker.stdin, worker.stdout):
         if stream is not None:
             with contextlib.suppress(OSError):

@@ -19,6 +19,8 @@ from ppdm_models.tree import Criterion
 
 IntArray = NDArray[np.intp]
 SMALLEST_MASS = 1e-12
+TAU = 1e-7
+"""Slack of a split row, as a share of its node's records: some rows hold only with equality and have no interior."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,14 +13,11 @@ from audit.constraints.split_choice import branch_of_bins
 from audit.curvature import chains, ratio_of
 from audit.leaf_knowledge import LeafKnowledge
 from audit.posterior import FloatArray
-from audit.program import IntArray, Program
+from audit.program import TAU, IntArray, Program
 from audit.rows import Linear, SplitFamily
 from audit.system import System
 from audit.whole_records import WholeRecords
 from ppdm_models.tree import Criterion
-
-TAU = 1e-7
-"""Slack of a split row, as a share of its node's records: some rows hold only with equality and have no interior."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import numpy as np
 from scipy.linalg import eigh
 
 from audit.block_solver import EPS
+from audit.elastic import is_convex_at
 from audit.posterior import FloatArray
 from audit.reduce import Reduced
 from audit.solved import Solved
@@ -25,22 +26,19 @@ def saddle(one: Solved) -> FloatArray | None:
     """
     form, program = one.reduced, one.reduced.program
     pooled = np.flatnonzero(form.kappa >= 2)
-    if not one.is_symmetric or program.is_convex or not len(pooled) or has_convex_lagrangian(one):
+    if not one.is_symmetric or program.is_convex or not len(pooled):
+        return None
+    if is_convex_at(form.chains, one.answer.split):
         return None
     y, kappa = one.answer.z[pooled], form.kappa[pooled]
     records = program.scale[pooled] / kappa
     curvature = np.diag(kappa / y + EPS * records * (kappa / y) ** 2)
-    members = form.members[:, pooled].toarray()
-    size = float(kappa[0])
-    for term, variable in enumerate(program.term_variable):
-        inside = members[variable]
-        if inside.any():
-            u, scale = one.answer.z[variable], program.term_scale[term]
-            bend = -2 * size / scale if program.criterion is Criterion.GINI else -size / u
-            weight = (
-                one.answer.split[program.term_row[term]] * program.term_coefficient[term] * bend
-            )
-            curvature += weight * np.outer(inside, inside)
+    inside = form.members[:, pooled][program.term_variable].toarray()
+    size, u = float(kappa[0]), one.answer.z[program.term_variable]
+    is_gini = program.criterion is Criterion.GINI
+    bend = -2 * size / program.term_scale if is_gini else -size / u
+    weight = one.answer.split[program.term_row] * program.term_coefficient * bend
+    curvature += inside.T @ (weight[:, None] * inside)
     scaled = curvature / np.sqrt(np.outer(kappa / y, kappa / y))
     eigenvalues, directions = eigh(scaled, subset_by_index=(0, 0))
     if eigenvalues[0] >= -SADDLE_EIGENVALUE:
@@ -50,12 +48,6 @@ def saddle(one: Solved) -> FloatArray | None:
     shift[pooled] = directions[:, 0] / np.sqrt(y)
     largest = int(np.argmax(np.abs(shift)))
     return np.asarray(shift / shift[largest])
-
-
-def has_convex_lagrangian(one: Solved) -> bool:
-    """Return whether the multipliers meet the chain condition of `audit.curvature`: then no direction can help."""
-    weights = one.reduced.chains
-    return not weights.shape[1] or bool((weights.T @ one.answer.split).max() <= 1)
 
 
 def shifted(form: Reduced, shift: FloatArray, values: FloatArray) -> FloatArray:

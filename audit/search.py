@@ -8,7 +8,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from audit.block_solver import CONVEX_TRIES, TRIES, WARM_TRIES, Answer, Outcome, Task
+from audit.block_solver import (
+    CONVEX_TRIES,
+    SMALL_PROGRAM,
+    TRIES,
+    WARM_TRIES,
+    Answer,
+    Outcome,
+    Task,
+)
 from audit.blocks import Block
 from audit.leaf_knowledge import closed_form, leaf_knowledge
 from audit.parallel import default_jobs, solve_all
@@ -17,12 +25,10 @@ from audit.program import Program
 from audit.reduce import Reduced, reduce_block
 from audit.saddle import saddle, shifted
 from audit.solve import door
-from audit.solved import Solved
+from audit.solved import Solved, proved_bound
 from audit.system import System
 from audit.whole_records import whole_records
 
-SMALL_BLOCK = 150
-"""Variables up to which a block that is not convex is tried from several starts: it costs next to nothing."""
 PERTURBED_STARTS = 4
 """Starts, with seeds 0, 1, ..., where the symmetric solution of pooled classes cannot satisfy the rows."""
 
@@ -64,8 +70,8 @@ class Search:
         self.deadline = (
             np.inf if options.time_limit is None else time.monotonic() + options.time_limit
         )
-        self.knowledge = leaf_knowledge(system)
         case = system.case
+        self.knowledge = leaf_knowledge(system)
         self.whole = whole_records(system) if options.integer_rows and not options.direct else None
         self.plain = np.zeros((len(case.population.counts), len(case.tree.classes)))
         for node, leaf in self.knowledge.items():
@@ -103,11 +109,11 @@ class Search:
         """Return every block's answer: the ones known already, and those of the blocks that are new."""
         new = [block for block in blocks if block not in before]
         solved = self._pooled(new, self.placed(before))
-        failed = [
-            b
-            for b, one in solved.items()
+        failed = {
+            block: one
+            for block, one in solved.items()
             if one.answer.outcome in (Outcome.INFEASIBLE, Outcome.NOT_CONVERGED)
-        ]
+        }
         solved.update(self._with_all_classes(failed))
         return {block: solved.get(block) or before[block] for block in blocks}
 
@@ -131,7 +137,7 @@ class Search:
         ]
         better = dict(solved)
         for block, form, answer in zip(found, forms, self.ask(tasks), strict=True):
-            one = Solved(form, answer, is_symmetric=False)
+            one = Solved(form, answer, is_symmetric=False, bound=solved[block].bound)
             if answer.is_accepted and one.entropy(counts) > solved[block].entropy(counts):
                 better[block] = one
             else:
@@ -149,37 +155,43 @@ class Search:
         """Solve blocks in their pooled form, from the estimate so far where it is not the closed form."""
         forms, tasks = [], []
         for block in blocks:
-            form = self.reduced(block)
-            tries, start = TRIES, form.program.start
+            form = reduce_block(self.system, block, self.knowledge, values, self.whole)
+            is_warm = (values[form.profiles] != self.closed[form.profiles]).any()
+            tries = WARM_TRIES if is_warm else TRIES
             if form.program.is_convex:
                 tries = CONVEX_TRIES
-            elif (values[form.profiles] != self.closed[form.profiles]).any():
-                warm = reduce_block(self.system, block, self.knowledge, values, self.whole)
-                tries, start = WARM_TRIES, warm.program.start
-            starts: tuple[FloatArray, ...] = (start,)
-            if not form.program.is_convex and form.program.size <= SMALL_BLOCK:
+            starts: tuple[FloatArray, ...] = (form.program.start,)
+            if not form.program.is_convex and form.program.size <= SMALL_PROGRAM:
                 starts += _perturbed(form.program)
             forms.append(form)
-            tasks.append(Task(form.program, starts, tries, self.door, self.deadline))
-        answers = self.ask(tasks)
+            tasks.append(Task(form.program, starts, tries, self.door, self.deadline, form.chains))
+        return self._solved(blocks, forms, tasks)
+
+    def _with_all_classes(self, before: Mapping[Block, Solved]) -> dict[Block, Solved]:
+        """Solve blocks without pooling, from perturbed starts; return those that this solves."""
+        forms = [self.reduced(block, pooled=False) for block in before]
+        tasks = []
+        for form, pooled in zip(forms, before.values(), strict=True):
+            tries = CONVEX_TRIES if form.program.is_convex else TRIES
+            # The pooled form's bound holds for all classes; a form that rows rule out has none.
+            chains = form.chains if pooled.reduced.program.is_impossible else None
+            starts = _perturbed(form.program)
+            tasks.append(Task(form.program, starts, tries, self.door, self.deadline, chains))
+        found = self._solved(list(before), forms, tasks)
         return {
-            b: Solved(f, a, is_symmetric=True)
-            for b, f, a in zip(blocks, forms, answers, strict=True)
+            block: replace(one, is_symmetric=False, bound=min(one.bound, before[block].bound))
+            for block, one in found.items()
+            if one.answer.is_accepted
         }
 
-    def _with_all_classes(self, blocks: Sequence[Block]) -> dict[Block, Solved]:
-        """Solve blocks without pooling, from perturbed starts; return those that this solves."""
-        forms = [self.reduced(block, pooled=False) for block in blocks]
-        tasks = []
-        for form in forms:
-            tries = CONVEX_TRIES if form.program.is_convex else TRIES
-            starts = _perturbed(form.program)
-            tasks.append(Task(form.program, starts, tries, self.door, self.deadline))
+    def _solved(
+        self, blocks: Sequence[Block], forms: Sequence[Reduced], tasks: Sequence[Task]
+    ) -> dict[Block, Solved]:
+        counts = self.system.case.population.counts
         answers = zip(blocks, forms, self.ask(tasks), strict=True)
         return {
-            b: Solved(form, answer, is_symmetric=False)
-            for b, form, answer in answers
-            if answer.is_accepted
+            block: Solved(form, answer, is_symmetric=True, bound=proved_bound(form, answer, counts))
+            for block, form, answer in answers
         }
 
 

@@ -8,13 +8,10 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
-import logging
 import os
-import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -23,8 +20,9 @@ from typing import Any
 import casadi
 import numpy as np
 import pyomo.environ as pyo
-from pyomo.repn.plugins.nl_writer import NLWriter
 
+from audit.ipopt_status import STATUS, STATUS_NAMES, Status
+from audit.loaded import Loaded
 from audit.posterior import FloatArray
 from ppdm_models.errors import SolverError
 
@@ -38,67 +36,9 @@ IPOPT_OPTIONS: Mapping[str, str | int | float] = {
     "mumps_pivot_order": 5,
     "alpha_for_y": "primal-and-full",
 }
+_DERIVATIVES = {"grad_f": "nlp_grad_f", "jac_g": "nlp_jac_g", "hess_lag": "nlp_hess_l"}
 _NO_SENSITIVITIES = {"calc_lam_p": False, "no_nlp_grad": True}
 """Nobody asks how the optimum moves with the parameter, and deriving that takes a third of the set-up."""
-
-
-class Status(StrEnum):
-    """What a solver said; whether its answer is used is decided elsewhere, by re-checking it."""
-
-    SOLVED = "solved"
-    ACCEPTABLE = "acceptable"
-    INFEASIBLE = "locally infeasible"
-    OUT_OF_ITERATIONS = "out of iterations"
-    OUT_OF_TIME = "out of time"
-    FAILED = "failed"
-
-
-STATUS: Mapping[int, Status] = {
-    0: Status.SOLVED,
-    1: Status.ACCEPTABLE,
-    2: Status.INFEASIBLE,
-    3: Status.FAILED,
-    4: Status.FAILED,
-    5: Status.FAILED,
-    6: Status.SOLVED,
-    -1: Status.OUT_OF_ITERATIONS,
-    -2: Status.FAILED,
-    -3: Status.FAILED,
-    -4: Status.OUT_OF_TIME,
-    -5: Status.OUT_OF_TIME,
-    -10: Status.FAILED,
-    -11: Status.FAILED,
-    -12: Status.FAILED,
-    -13: Status.FAILED,
-    -100: Status.FAILED,
-    -101: Status.FAILED,
-    -102: Status.FAILED,
-    -199: Status.FAILED,
-}
-"""IPOPT's return codes (IpReturnCodes_inc.h), all of them; a code that is not here is an error."""
-
-STATUS_NAMES: Mapping[str, int] = {
-    "Solve_Succeeded": 0,
-    "Solved_To_Acceptable_Level": 1,
-    "Infeasible_Problem_Detected": 2,
-    "Search_Direction_Becomes_Too_Small": 3,
-    "Diverging_Iterates": 4,
-    "User_Requested_Stop": 5,
-    "Feasible_Point_Found": 6,
-    "Maximum_Iterations_Exceeded": -1,
-    "Restoration_Failed": -2,
-    "Error_In_Step_Computation": -3,
-    "Maximum_CpuTime_Exceeded": -4,
-    "Maximum_WallTime_Exceeded": -5,
-    "Not_Enough_Degrees_Of_Freedom": -10,
-    "Invalid_Problem_Definition": -11,
-    "Invalid_Option": -12,
-    "Invalid_Number_Detected": -13,
-    "Unrecoverable_Exception": -100,
-    "NonIpopt_Exception_Thrown": -101,
-    "Insufficient_Memory": -102,
-    "Internal_Error": -199,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,38 +73,6 @@ class _Raw:
     iterations: int
 
 
-class Loaded:
-    """A model as CasADi has read it: functions, bounds, and where each variable and row of the model went.
-
-    ``x`` are the variables in the order of the file but ``model.eps``, which is the parameter ``eps``.
-    """
-
-    def __init__(self, model: pyo.ConcreteModel) -> None:
-        builder, variables, rows = _through_nl(model)
-        column = {id(variable): number for number, variable in enumerate(variables)}
-        order = np.array([column[id(model.z[i])] for i in model.z])
-        every = casadi.vertcat(*builder.x)
-        inside = casadi.Function("nlp", [every], [builder.f, casadi.vertcat(*builder.g)]).expand()
-        self.x, self.eps = casadi.SX.sym("x", len(order)), casadi.SX.sym("eps")
-        places = {int(place): self.x[number] for number, place in enumerate(order)}
-        filled = [places.get(number, self.eps) for number in range(len(variables))]
-        self.f, self.g = inside(casadi.vertcat(*filled))
-        self.low = np.array(builder.x_lb, dtype=float)[order]
-        self.high = np.array(builder.x_ub, dtype=float)[order]
-        self.row_low, self.row_high = (
-            np.array(builder.g_lb, dtype=float),
-            np.array(builder.g_ub, dtype=float),
-        )
-        row_place = {id(row): number for number, row in enumerate(rows)}
-        self.linear_rows = np.array(
-            [row_place[id(row)] for row in model.linear.values()], dtype=np.intp
-        )
-        self.split_rows = np.array(
-            [row_place[id(row)] for row in model.split.values()], dtype=np.intp
-        )
-        self.cache: dict[tuple[str, tuple[tuple[str, float | str], ...]], Any] = {}
-
-
 class Door(ABC):
     """One way to an IPOPT."""
 
@@ -182,13 +90,17 @@ class Door(ABC):
     ) -> _Raw:
         """Solve from a start."""
 
-    def solve(self, loaded: Loaded, z: FloatArray, eps: float, **options: float | str) -> Solution:
+    def solve(
+        self, loaded: Loaded, z: FloatArray, eps: float, *, held: int = 0, **options: float | str
+    ) -> Solution:
         """Solve a loaded model from ``z`` with the given weight of the eps term and IPOPT options.
+
+        The last ``held`` variables stay at their lower bounds.
 
         Raises:
             SolverError: the door cannot be used.
         """
-        raw = self.run(loaded, z, eps, {**IPOPT_OPTIONS, **options})
+        raw = self.run(loaded.holding(held), z, eps, {**IPOPT_OPTIONS, **options})
         if raw.code not in STATUS:
             raise SolverError("IPOPT", f"return code {raw.code} is not known; report this")
         return Solution(
@@ -234,7 +146,11 @@ class CasadiDoor(Door):
                 "show_eval_warnings": False,
                 **_NO_SENSITIVITIES,
             }
-            loaded.cache[key] = casadi.nlpsol("solver", "ipopt", problem, settings)
+            solver = casadi.nlpsol("solver", "ipopt", problem, {**settings, **loaded.derivatives})
+            loaded.derivatives.update(
+                {option: solver.get_function(name) for option, name in _DERIVATIVES.items()}
+            )
+            loaded.cache[key] = solver
         solver = loaded.cache[key]
         found = solver(
             x0=start,
@@ -358,21 +274,6 @@ def door(name: str) -> tuple[str, Door]:
         raise SolverError("solver", f"no solver {name!r}; have auto, {', '.join(known)}")
     known[name].version()
     return name, known[name]
-
-
-def _through_nl(model: pyo.ConcreteModel) -> tuple[Any, list[Any], list[Any]]:
-    """Write the model as ``.nl`` and let CasADi read it; also return the file's variables and rows, in order."""
-    quiet = logging.getLogger("pyomo.core")
-    with tempfile.TemporaryDirectory(prefix="treewarden-") as folder:
-        path = Path(folder) / "block.nl"
-        with path.open("w", newline="") as file:
-            level = quiet.level
-            quiet.setLevel(logging.ERROR)
-            written = NLWriter().write(model, file, linear_presolve=False, scale_model=False)
-            quiet.setLevel(level)
-        builder = casadi.NlpBuilder()
-        builder.import_nl(str(path), {})
-    return builder, list(written.variables), list(written.constraints)
 
 
 def _derived(loaded: Loaded) -> tuple[Any, ...]:

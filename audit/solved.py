@@ -16,13 +16,15 @@ class Solved:
     """A block as it was reduced, and the answer.
 
     ``is_symmetric`` where the pooled form was solved; ``is_saddle`` where the second-order test says that letting
-    pooled classes differ would help, but no better point was found.
+    pooled classes differ would help, but no better point was found. ``bound`` is the most entropy that the block can
+    have, in nats times records; infinite where nothing is proved.
     """
 
     reduced: Reduced
     answer: Answer
     is_symmetric: bool
     is_saddle: bool = False
+    bound: float = np.inf
 
     def values(self) -> FloatArray:
         """Return the estimate of the block's profiles, shape (K, m)."""
@@ -31,6 +33,17 @@ class Solved:
     def entropy(self, counts: FloatArray) -> float:
         """Return the entropy of the block in nats times records; ``counts`` (P,) are everybody's."""
         return float(entropies(self.values(), counts[self.reduced.profiles]).sum())
+
+
+def proved_bound(reduced: Reduced, answer: Answer, counts: FloatArray) -> float:
+    """Return the bound on a block's entropy that an answer proves; ``counts`` (P,) are everybody's."""
+    start, inside = reduced.program.start, counts[reduced.profiles]
+    if not len(start):
+        return np.inf
+    fixed = float(entropies(shares(reduced, start), inside).sum()) + reduced.program.objective(
+        start
+    )
+    return fixed - answer.floor
 
 
 def shares(reduced: Reduced, z: FloatArray) -> FloatArray:

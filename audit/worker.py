@@ -8,6 +8,7 @@ import signal
 import sys
 
 from audit.block_solver import Answer, Task, solve_task
+from audit.parallel import READY
 from ppdm_models.errors import TreewardenError
 
 
@@ -16,6 +17,8 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with os.fdopen(os.dup(1), "wb") as answers:
         os.dup2(2, 1)
+        answers.write(READY)
+        answers.flush()
         while True:
             try:
                 task = pickle.load(sys.stdin.buffer)

@@ -83,11 +83,25 @@ def test_a_worker_that_dies_is_replaced_once_and_then_reported(
     task = tasks()[0]
     monkeypatch.setattr(parallel, "_asked", _Dying(deaths))
     monkeypatch.setattr(parallel, "_started", lambda: None)
+    monkeypatch.setattr(parallel, "_when_ready", lambda worker, pending: worker)
     monkeypatch.setattr(parallel, "_idle", [])
     answers: dict[int, Answer] = {}
     parallel._serve([task], parallel.deque([0]), answers, [])
     parallel._idle.clear()
     assert answers[0].outcome is outcome
+
+
+def test_nobody_waits_for_a_worker_that_never_gets_ready(workers, monkeypatch):
+    monkeypatch.setattr(parallel, "_idle", [])
+    monkeypatch.setattr(parallel, "_started", _never_ready)
+    asked = tasks()
+    assert all(answer.is_accepted for answer in solve_all(asked, 2))
+    parallel.stop()
+
+
+def _never_ready():
+    command = [sys.executable, "-c", "import sys; sys.stdin.read()"]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
 
 def test_a_worker_killed_while_it_works_gives_no_answer():

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from audit.estimate import estimate
+from audit.ipopt_status import STATUS, STATUS_NAMES, Status
 from audit.knowledge import Knowledge
+from audit.loaded import Loaded
 from audit.search import SolveOptions
-from audit.solve import STATUS, STATUS_NAMES, Door, Loaded, Status, door, doors
+from audit.solve import Door, door, doors
 from audit.system import build_system
 from ppdm_models.errors import SolverError
 from tests.cases import multiway_case
