@@ -51,6 +51,11 @@ class Loaded:
         self.cache: dict[tuple[str, tuple[tuple[str, float | str], ...]], Any] = {}
         self.derivatives: dict[str, Any] = {}
 
+    @property
+    def has_rows_to_spare(self) -> bool:
+        """Whether there are more equalities than variables that can move."""
+        return int((self.row_low == self.row_high).sum()) > int((self.low < self.high).sum())
+
     def holding(self, count: int) -> Loaded:
         """Return the model with its last ``count`` variables held at their lower bounds; all else is shared."""
         if not count:

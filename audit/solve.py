@@ -100,7 +100,12 @@ class Door(ABC):
         Raises:
             SolverError: the door cannot be used.
         """
-        raw = self.run(loaded.holding(held), z, eps, {**IPOPT_OPTIONS, **options})
+        model = loaded.holding(held)
+        raw = (
+            _unsolvable(model, z)
+            if model.has_rows_to_spare
+            else self.run(model, z, eps, {**IPOPT_OPTIONS, **options})
+        )
         if raw.code not in STATUS:
             raise SolverError("IPOPT", f"return code {raw.code} is not known; report this")
         return Solution(
@@ -255,6 +260,12 @@ class _Callbacks:
     def intermediate(self, *state: float) -> bool:
         self.iterations = int(state[1])
         return True
+
+
+def _unsolvable(loaded: Loaded, start: FloatArray) -> _Raw:
+    """Return what IPOPT says where equalities outnumber variables; asked, CasADi would print a warning too."""
+    code = STATUS_NAMES["Not_Enough_Degrees_Of_Freedom"]
+    return _Raw(start, np.zeros(len(loaded.row_low)), np.zeros(len(start)), code, 0)
 
 
 def doors() -> dict[str, Door]:

@@ -3,6 +3,7 @@
 import os
 
 import numpy as np
+import pyomo.environ as pyo
 import pytest
 
 from audit.estimate import estimate
@@ -87,3 +88,20 @@ def test_an_unknown_return_code_is_an_error(monkeypatch):
     system = build_system(multiway_case(4, Knowledge(leaf="rates", split="gini"), records=30))
     with pytest.raises(SolverError, match="return code 42 is not known"):
         estimate(system)
+
+
+@pytest.mark.parametrize("name", ["casadi", "cyipopt"])
+def test_more_equalities_than_variables_are_refused_in_silence(name, capfd):
+    if name == "cyipopt" and not HAS_CYIPOPT:
+        pytest.skip("cyipopt is not installed: the second door is left out")
+    model = pyo.ConcreteModel()
+    model.z = pyo.Var(range(1), bounds=(0.0, 1.0))
+    model.eps = pyo.Var(initialize=0.0)
+    model.negative_entropy = pyo.Objective(expr=model.z[0] ** 2 + 0 * model.eps)
+    model.linear = pyo.ConstraintList()
+    model.linear.add(2 * model.z[0] == 1)
+    model.linear.add(3 * model.z[0] == 1)
+    model.split = pyo.ConstraintList()
+    solution = doors()[name].solve(Loaded(model), np.array([0.5]), 0.0)
+    assert solution.status is Status.FAILED
+    assert capfd.readouterr() == ("", "")
