@@ -40,7 +40,11 @@ WARM_TRIES: tuple[Steps, ...] = (((EPS, 0.1),), *TRIES)
 CONVEX_TRIES: tuple[Steps, ...] = (((0.0, 0.1),), ((0.0, 10.0),), ((EPS, 1.0), (0.0, 1e-3)))
 """A convex block has one optimum, so it needs no such term."""
 ELASTIC_EPS = 1e-6
-ELASTIC_TRIES: tuple[Steps, ...] = (((ELASTIC_EPS, 1.0),), ((ELASTIC_EPS, 10.0),))
+ELASTIC_TRIES: tuple[Steps, ...] = (
+    ((ELASTIC_EPS, 1.0),),
+    ((ELASTIC_EPS, 10.0),),
+    ((EPS, 1.0), (ELASTIC_EPS, 1e-2)),
+)
 SPREAD_TRIES: tuple[Steps, ...] = (((10 * EPS, 0.1),), ((10 * EPS, 10.0),))
 WORTH_A_RESTART = 3e-6
 """Gap to the bound, as a share of the masses' scales, above which a small program is tried from more starts."""
@@ -107,7 +111,7 @@ def no_answer(task: Task, outcome: Outcome, iterations: int = 0) -> Answer:
 def solve_task(task: Task) -> Answer:
     """Solve a task from each of its starts and return the best answer.
 
-    Where that fails because the rows leave no interior, what they force is fixed and the rest solved.
+    Where that, or its bound, fails because the rows leave no interior, what they force is fixed and the rest solved.
     """
     if task.program.is_impossible:
         return no_answer(task, Outcome.INFEASIBLE)
@@ -115,12 +119,20 @@ def solve_task(task: Task) -> Answer:
         answer = (
             no_answer(task, Outcome.INFEASIBLE) if _has_rows_to_spare(task.program) else _best(task)
         )
-        if answer.outcome not in (Outcome.INFEASIBLE, Outcome.NOT_CONVERGED):
+        if not task.program.size or _is_settled(task, answer):
             return answer
-        inner = interior(task.program) if task.program.size else None
+        inner = interior(task.program)
         return answer if inner is None else _from_inside(task, inner, answer)
     except MemoryError:
         return no_answer(task, Outcome.OUT_OF_MEMORY)
+
+
+def _is_settled(task: Task, answer: Answer) -> bool:
+    """Return whether looking for an interior has no point: all went well, or time ran out."""
+    if answer.is_accepted:
+        is_unbounded = task.chains is not None and np.isinf(answer.floor)
+        return task.program.is_convex or not is_unbounded
+    return answer.outcome not in (Outcome.INFEASIBLE, Outcome.NOT_CONVERGED)
 
 
 def _has_rows_to_spare(program: Program) -> bool:
@@ -179,7 +191,8 @@ def _from_inside(task: Task, inner: Interior, before: Answer) -> Answer:
     z, iterations = inner.restored(found.z), before.iterations + found.iterations
     objective = task.program.objective(z)
     floor = max(before.floor, found.floor + objective - inner.program.objective(found.z))
-    if not found.is_accepted or not _holds(task.program, z):
+    is_better = objective < before.objective or not before.is_accepted
+    if not found.is_accepted or not _holds(task.program, z) or not is_better:
         return replace(before, iterations=iterations, floor=floor)
     return replace(
         found,

@@ -162,7 +162,8 @@ class Search:
                 tries = CONVEX_TRIES
             starts: tuple[FloatArray, ...] = (form.program.start,)
             if not form.program.is_convex and form.program.size <= SMALL_PROGRAM:
-                starts += _perturbed(form.program)
+                closed = self.reduced(block).program
+                starts += ((closed.start,) if is_warm else ()) + _perturbed(closed)
             forms.append(form)
             tasks.append(Task(form.program, starts, tries, self.door, self.deadline, form.chains))
         return self._solved(blocks, forms, tasks)
