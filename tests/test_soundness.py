@@ -4,7 +4,8 @@ import pytest
 
 from benchmarks.soundness import trial
 
-SEEDS = range(40)
+SEEDS = (*range(40), 2202, 3360, 4359, 4366)
+"""The first ones, and those whose answer once depended on the names of things."""
 
 
 @pytest.mark.parametrize("seed", SEEDS)
