@@ -7,13 +7,13 @@ form proves: a bound that no point of the program passes.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 import numpy as np
 from scipy import sparse
 
-from audit.elastic import elastic, is_flat
+from audit.elastic import elastic, floor, is_flat
 from audit.interior import Interior, interior
 from audit.ipopt_status import Status
 from audit.loaded import Loaded, load
@@ -81,7 +81,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The variables found, and how good they are; ``split`` are the multipliers of the split rows.
+    """The variables found, and how good they are; ``split`` and ``linear`` are the multipliers of these rows.
 
     No point of the program has an objective below ``floor``. ``other`` is another point that is as good, where the
     optimum is flat and one was found.
@@ -95,6 +95,7 @@ class Answer:
     iterations: int = 0
     floor: float = -np.inf
     other: FloatArray | None = None
+    linear: FloatArray = field(default_factory=lambda: np.zeros(0))
 
     @property
     def is_accepted(self) -> bool:
@@ -165,12 +166,11 @@ def _with_bound(task: Task, chains: sparse.csr_matrix) -> Answer:
     loaded = load(relaxed)
     bounding = replace(task, program=relaxed, tries=ELASTIC_TRIES)
     bound = _from_start(bounding, loaded, relaxed.start)
-    size = float(program.scale.sum())
-    # Optimal for a convex function that differs by the eps term, whose slope is at most eps * scale / y per mass: no
-    # point is lower by more than eps * scale in all.
-    floor = bound.objective - (ELASTIC_EPS + KKT_ERROR) * size if bound.is_accepted else -np.inf
+    size, known = float(program.scale.sum()), -np.inf
+    if bound.is_accepted:
+        known = floor(program, chains, bound.z[: program.size], bound.linear, bound.split)
     best = _of_starts(task, loaded, task.starts[:1])
-    if not best.is_accepted or best.objective - floor > WORTH_A_RESTART * size:
+    if not best.is_accepted or best.objective - known > WORTH_A_RESTART * size:
         more = task.starts[1:] if program.size <= SMALL_PROGRAM else ()
         if bound.is_accepted and (more or not best.is_accepted):
             more += (bound.z[: program.size],)
@@ -180,7 +180,7 @@ def _with_bound(task: Task, chains: sparse.csr_matrix) -> Answer:
         beside = _from_start(replace(task, tries=SPREAD_TRIES), loaded, best.z)
         iterations += beside.iterations
         best = replace(best, other=beside.z if beside.is_accepted else None)
-    return replace(best, floor=floor, iterations=iterations)
+    return replace(best, floor=known, iterations=iterations)
 
 
 def _from_inside(task: Task, inner: Interior, before: Answer) -> Answer:
@@ -190,17 +190,17 @@ def _from_inside(task: Task, inner: Interior, before: Answer) -> Answer:
     found = _best(replace(task, program=inner.program, starts=starts, chains=chains))
     z, iterations = inner.restored(found.z), before.iterations + found.iterations
     objective = task.program.objective(z)
-    floor = max(before.floor, found.floor + objective - inner.program.objective(found.z))
+    known = max(before.floor, found.floor + objective - inner.program.objective(found.z))
     is_better = objective < before.objective or not before.is_accepted
     if not found.is_accepted or not _holds(task.program, z) or not is_better:
-        return replace(before, iterations=iterations, floor=floor)
+        return replace(before, iterations=iterations, floor=known)
     return replace(
         found,
         z=z,
         split=inner.multipliers(found.split, len(task.program.split_limit)),
         objective=objective,
         iterations=iterations,
-        floor=floor,
+        floor=known,
         other=None if found.other is None else inner.restored(found.other),
     )
 
@@ -232,10 +232,10 @@ def _judged(program: Program, said: Solution, eps: float) -> Answer:
     """Re-check a solver's answer against every row and for stationarity; held variables are no part of it."""
     z, bounds = said.z[: program.size], said.bounds[: program.size]
     if not _holds(program, z):
-        return Answer(Outcome.INFEASIBLE, z, said.split)
+        return Answer(Outcome.INFEASIBLE, z, said.split, linear=said.linear)
     kkt = program.kkt_error(z, said.linear, said.split, bounds, eps)
     outcome = Outcome.SOLVED if kkt <= KKT_ERROR else Outcome.NOT_CONVERGED
-    return Answer(outcome, z, said.split, program.objective(z), kkt)
+    return Answer(outcome, z, said.split, program.objective(z), kkt, linear=said.linear)
 
 
 def _holds(program: Program, z: FloatArray) -> bool:

@@ -2,7 +2,7 @@
 
 The price is 1 per unit and chain, weighted as `audit.curvature` says. At its optimum the multipliers satisfy the chain
 condition, so the Lagrangian is convex there and the local optimum that IPOPT finds is the global one: no point of the
-program has a lower objective.
+program has a lower objective. What is proved does not rest on IPOPT: `floor` holds for any multipliers.
 """
 
 from __future__ import annotations
@@ -43,3 +43,31 @@ def is_flat(chains: sparse.csr_matrix, split: FloatArray) -> bool:
 def is_convex_at(chains: sparse.csr_matrix, split: FloatArray) -> bool:
     """Return whether multipliers meet the chain condition: then the Lagrangian is convex and no direction can help."""
     return not chains.shape[1] or bool((chains.T @ split).max() <= 1)
+
+
+def floor(
+    program: Program,
+    chains: sparse.csr_matrix,
+    z: FloatArray,
+    linear: FloatArray,
+    split: FloatArray,
+) -> float:
+    """Return a number that the objective goes below at no point of the program, proved by any point and multipliers.
+
+    ``z`` satisfies the rows that define aggregates. The multipliers of the split rows are brought to 0 or more and
+    under the chain condition. The Lagrangian is then convex, so that it lies above its tangent at ``z``, which is
+    lowest at a corner of the box of the variables.
+    """
+    prices = np.maximum(split, 0.0)
+    if chains.shape[1]:
+        prices = prices / max(1.0, float((chains.T @ prices).max(initial=0.0)))
+    ends = np.where(linear > 0, program.high, program.low)
+    duals = np.where(np.isfinite(ends), linear, 0.0)
+    misses = program.rows @ z - np.where(np.isfinite(ends), ends, 0.0)
+    value = program.objective(z) + prices @ program.split_values(z) + duals @ misses
+    slope = program.gradient(z, 0.0) + program.rows.T @ duals + program.split_jacobian(z).T @ prices
+    most = np.full(program.size, float(program.scale.sum()))
+    most[: len(program.scale)] = program.scale
+    most = np.minimum(most, program.upper)
+    corner = np.where(slope > 0, -z, most - z)
+    return float(value + slope @ corner)
