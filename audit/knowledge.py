@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ppdm_models.errors import KnowledgeError
-from ppdm_models.tree import Task, Tree
+from ppdm_models.tree import Node, Task, Tree
 
 
 class LeafLevel(StrEnum):
@@ -112,10 +112,19 @@ def understated(knowledge: Knowledge, tree: Tree) -> str:
         more.append("class numbers of its leaves")
     elif knowledge.leaf is LeafLevel.RATES and max(known) > 1 and len(tree.classes) > 2:
         more.append("more of its leaves than error rates")
+    left_out = knowledge.leaf is LeafLevel.LABELS or (
+        knowledge.leaf is LeafLevel.RATES and len(tree.classes) > 2
+    )
+    if left_out and not more and any(map(_is_counted, tree.nodes)):
+        more.append("class numbers of its inner nodes")
     by = tree.learner.criterion
     if knowledge.split is SplitLevel.NONE and by is not None and tree.learner.all_features:
         more.append(f"that its splits were chosen by {by.value}")
     return " and ".join(more)
+
+
+def _is_counted(node: Node) -> bool:
+    return not node.is_leaf and bool(node.class_counts or node.class_shares)
 
 
 def _published_split(tree: Tree) -> tuple[SplitLevel, str]:

@@ -83,6 +83,17 @@ def _published(tree: Tree, node: Node, records: float) -> tuple[float | None, ..
     return unknown
 
 
+def published_below(tree: Tree, node: Node, records: float) -> tuple[float | None, ...]:
+    """Return what the file says of all ``records`` that pass an inner node, by class; None where it does not say."""
+    if node.class_counts is not None and tree.has_people:
+        return completed(node.class_counts, records)
+    if node.class_shares is not None:
+        masses = [_whole(share * records, records) for share in node.class_shares]
+        # Shares of rounded digits that stand for no whole record say less than they seem to.
+        return tuple(mass if mass == round(mass) else None for mass in masses)
+    return (None,) * len(tree.classes)
+
+
 def _whole(mass: float, records: float) -> float:
     """Return the whole number that a rounded share stands for, where it is one."""
     return (
