@@ -31,3 +31,9 @@ CLASS_NUMBERS = 5_000_000
 
 FEATURES = 20_000
 """The most features of one tree."""
+
+TREES = 100_000
+"""The most trees of one file."""
+
+ARCHIVE_ENTRIES = 5_000
+"""The most files of one archive or folder."""
