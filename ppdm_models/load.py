@@ -11,6 +11,7 @@ from ppdm_models.archive import archived
 from ppdm_models.ensemble import Model
 from ppdm_models.errors import TreeFormatError
 from ppdm_models.formats import Format
+from ppdm_models.leaks import Leak
 from ppdm_models.plugins import discover
 from ppdm_models.tree import Tree
 
@@ -82,6 +83,7 @@ def load_model(data: bytes, source: str) -> Model:
     Raises:
         TreeFormatError: the bytes are no tree of any known format, or one that cannot be understood in full.
     """
+    limits.check_settings()
     source = PurePath(source).name or source
     if len(data) > limits.BYTES:
         raise TreeFormatError(source, _too_large(len(data)))
@@ -101,6 +103,11 @@ def load_model(data: bytes, source: str) -> Model:
         f"as {name}: {error}" for name, error in zip(candidates, refused, strict=True)
     )
     raise TreeFormatError(source, f"no format fits ({reasons})") from refused[0]
+
+
+def leaks_of(data: bytes, model: Model) -> tuple[Leak, ...]:
+    """Return what else the bytes give away that a model was loaded from, in the file's order."""
+    return formats()[model.format].leaks(data, model.source)
 
 
 def _too_large(size: int) -> str:

@@ -118,7 +118,6 @@ def _combined(ensemble: Ensemble, parts: list[Scores], weights: Scores) -> Score
         Combination.MAJORITY_VOTE,
     )
     total = np.zeros((len(parts[0]), width))
-    total += np.array(ensemble.base) if ensemble.base else 0.0
     heard = np.zeros(len(parts[0]))
     silent = np.zeros(len(parts[0]), dtype=bool)
     for part, weight, output in zip(parts, weights, outputs, strict=True):
@@ -134,6 +133,7 @@ def _combined(ensemble: Ensemble, parts: list[Scores], weights: Scores) -> Score
     if ensemble.combination in (Combination.AVERAGE, Combination.WEIGHTED_AVERAGE, *VOTES):
         with np.errstate(invalid="ignore", divide="ignore"):
             total /= heard[:, None]
+    total += np.array(ensemble.base) if ensemble.base else 0.0
     total[silent] = np.nan
     return total
 
