@@ -14,7 +14,7 @@ PARTLY_USED = (LeafLevel.LABELS, LeafLevel.RATES)
 
 def disagreements(evidence: Evidence) -> tuple[Dropped, ...]:
     """Return the numbers of the file that the true table breaks and that the audit's own rows may have left out."""
-    if evidence.knowledge.leaf not in PARTLY_USED:
+    if evidence.knowledge.leaf not in PARTLY_USED or evidence.forest is not None:
         return ()
     tree, population = evidence.tree, evidence.population
     known = Knowledge(split=SplitLevel.NONE)

@@ -1,17 +1,23 @@
-"""Everything the measures may look at: the tree, the people, what the adversary knew before and knows now."""
+"""Everything the measures may look at: the trees, the people, what the adversary knew before and knows now."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import numpy as np
+
+from audit.forest import Forest
 from audit.knowledge import Knowledge
+from audit.leaves import IndexArray, Leaves, leaves_of
 from audit.population import Population
 from audit.posterior import Posterior
-from audit.reading import Undetermined
+from audit.reading import Spot, Undetermined
 from audit.worlds.result import Worlds
-from ppdm_models.tree import Tree
+from ppdm_models.leaks import Leak
+from ppdm_models.tree import Task, Tree
 
 NOT_RUN = Undetermined("exact worlds were not run")
+NOT_READ = Undetermined("what else the file holds was not looked at")
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +25,8 @@ class Evidence:
     """What one audit knows. ``prior`` is the adversary's estimate before the tree, ``posterior`` with it.
 
     ``worlds`` is what integer reasoning over whole records proves. ``knowledge`` is resolved: no level in it says "as
-    published".
+    published". Of an ensemble, ``forest`` holds all trees, and ``tree`` is the one that is drawn, with ``population``
+    where the people stop in it. ``leaks`` is what the file gives away beside its trees.
     """
 
     tree: Tree
@@ -28,3 +35,58 @@ class Evidence:
     prior: Posterior | Undetermined
     posterior: Posterior | Undetermined
     worlds: Worlds | Undetermined = field(default=NOT_RUN, compare=False)
+    forest: Forest | None = None
+    leaks: tuple[Leak, ...] | Undetermined = NOT_READ
+
+    @property
+    def leaves(self) -> Leaves | Undetermined:
+        """The places where records stop, those of every tree of an ensemble."""
+        if self.forest is not None:
+            return self.forest.leaves
+        return leaves_of(self.tree, self.population)
+
+    @property
+    def trees(self) -> tuple[Tree, ...]:
+        """The tree, or all trees of an ensemble."""
+        return (self.tree,) if self.forest is None else self.forest.trees
+
+    @property
+    def stops(self) -> IndexArray:
+        """The node where each profile stops in each tree (negative: in none), shape (T, P)."""
+        if self.forest is not None:
+            return self.forest.stops
+        return np.asarray(self.population.leaf)[None, :]
+
+    @property
+    def shown(self) -> int:
+        """Which of the trees is the one that is drawn."""
+        return 0 if self.forest is None else self.forest.shown
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The classes that the model tells apart; those of the whole ensemble where it is one."""
+        return self.tree.classes if self.forest is None else self.forest.ensemble.classes
+
+    @property
+    def source(self) -> str:
+        """The name of the model's file."""
+        return self.tree.source if self.forest is None else self.forest.ensemble.source
+
+    @property
+    def task(self) -> Task:
+        """What the model predicts: a class or a number; that of the whole ensemble where it is one."""
+        return self.tree.task if self.forest is None else self.forest.ensemble.task
+
+    @property
+    def target(self) -> str:
+        """What the model predicts."""
+        return self.tree.target if self.forest is None else self.forest.ensemble.target
+
+    def tree_of(self, spot: Spot) -> Tree:
+        """Return the tree that a place is in."""
+        return self.trees[spot.tree]
+
+    def records_at(self, spot: Spot) -> float:
+        """Return how many records stop at the leaf of a place."""
+        here = self.stops[spot.tree] == spot.index
+        return float(self.population.counts[here].sum())

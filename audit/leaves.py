@@ -21,9 +21,10 @@ IndexArray = NDArray[np.intp]
 class Leaves:
     """Some nodes with the records that stop there: one entry per node, L in all, each with at least one record.
 
-    ``records`` has shape (L,), ``classes`` (L, m); both are the owner's real counts. ``labels`` are codes into the
-    tree's classes. ``published`` has shape (L, 2): records with the label (hits) and without it (misses), as the file
-    gives them. Whatever is not known for every one of the nodes is undetermined.
+    ``trees`` says which tree of an ensemble each is in, from 0. ``records`` has shape (L,), ``classes`` (L, m); both
+    are the owner's real counts. ``labels`` are codes into the tree's classes. ``published`` has shape (L, 2): records
+    with the label (hits) and without it (misses), as the file gives them. Whatever is not known for every one of the
+    nodes is undetermined.
     """
 
     nodes: IndexArray
@@ -31,6 +32,7 @@ class Leaves:
     classes: FloatArray | Undetermined
     labels: IndexArray | Undetermined
     published: FloatArray | Undetermined
+    trees: IndexArray
 
 
 def leaves_of(tree: Tree, population: Population) -> Leaves | Undetermined:
@@ -62,12 +64,13 @@ def described(
         classes,
         _labels(tree, nodes),
         _published(tree, nodes),
+        np.zeros(len(nodes), dtype=np.intp),
     )
 
 
 def real_classes(tree: Tree, population: Population) -> FloatArray | Undetermined:
     """Return the true class counts per profile, shape (P, m), or why there are none."""
-    if tree.task is not Task.CLASSIFICATION:
+    if tree.task is not Task.CLASSIFICATION and isinstance(population.truth, Undetermined):
         return Undetermined("the tree predicts a number, not a class")
     return population.truth
 

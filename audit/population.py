@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from audit.posterior import FloatArray
 from audit.reading import Undetermined
+from ppdm_models.ensemble import Model, trees_of
 from ppdm_models.errors import TableError
 from ppdm_models.predicate import Column
-from ppdm_models.routing import SEVERAL, route
+from ppdm_models.routing import NOWHERE, SEVERAL, route
 from ppdm_models.table import Table
 from ppdm_models.tree import Feature, Task, Tree, count_of
 
@@ -26,7 +27,8 @@ class Population:
 
     ``columns`` hold one value per profile; ``counts`` are records per profile, shape (P,); ``leaf`` is the index of the
     node where each profile stops, shape (P,); ``truth`` holds records per profile and class, shape (P, m), or why it is
-    not known. ``warnings`` are for the reader of the report.
+    not known; ``values`` is the mean of a numeric target per profile, shape (P,). ``warnings`` are for the reader of
+    the report.
     """
 
     qi: tuple[str, ...]
@@ -35,6 +37,7 @@ class Population:
     leaf: NDArray[np.intp]
     truth: FloatArray | Undetermined
     warnings: tuple[str, ...] = ()
+    values: FloatArray | Undetermined = Undetermined("the target is no number")
 
     @property
     def records(self) -> float:
@@ -50,7 +53,7 @@ class Population:
 
 
 def build_population(
-    tree: Tree,
+    tree: Model,
     table: Table,
     *,
     sensitive: str | None,
@@ -59,7 +62,8 @@ def build_population(
 ) -> Population:
     """Return the people of a table as the tree sees them, after checking that the table is the tree's.
 
-    ``qi`` defaults to the tree's features. Columns that are neither QI nor sensitive are not read.
+    ``qi`` defaults to the tree's features. Columns that are neither QI nor sensitive are not read. For an ensemble
+    ``leaf`` says nowhere; ``forest_of`` sends its people through the trees.
 
     Raises:
         TableError: a column is missing or of the wrong type, the sensitive column is not the tree's target or has one
@@ -79,7 +83,9 @@ def build_population(
         cells = profile_of * len(tree.classes) + classes[kept]
         flat = _sums(cells, weight[kept], len(first) * len(tree.classes))
         truth = flat.reshape(len(first), len(tree.classes))
-    leaf = _stops(tree, table, profiles, kept[first])
+    leaf = np.full(len(first), NOWHERE, dtype=np.intp)
+    if isinstance(tree, Tree):
+        leaf = _stops(tree, table, profiles, kept[first])
     population = Population(
         qi=tuple(feature.name for feature in features),
         columns=profiles,
@@ -87,8 +93,10 @@ def build_population(
         leaf=leaf,
         truth=truth,
         warnings=tuple(_warnings(tree, table, features, columns)),
+        values=_values(tree, table, sensitive, kept, weight, profile_of),
     )
-    check_counts(tree, population, table.source)
+    if isinstance(tree, Tree):
+        check_counts(tree, population, table.source)
     return population
 
 
@@ -98,29 +106,24 @@ def rerouted(tree: Tree, population: Population) -> Population:
     if (stops < 0).any():
         profile = population.describe(int(np.flatnonzero(stops < 0)[0]))
         raise TableError(tree.source, f"the record {profile} falls in no leaf")
-    return Population(
-        population.qi,
-        population.columns,
-        population.counts,
-        stops,
-        population.truth,
-        population.warnings,
-    )
+    return replace(population, leaf=stops)
 
 
 def _quasi_identifiers(
-    tree: Tree, table: Table, sensitive: str | None, qi: Sequence[str] | None
+    tree: Model, table: Table, sensitive: str | None, qi: Sequence[str] | None
 ) -> tuple[Feature, ...]:
     known = {feature.name: feature for feature in tree.features}
     names = list(dict.fromkeys(known if qi is None else qi))
     if not names:
         raise TableError(table.source, "there are no quasi-identifiers; name the columns with --qi")
-    for feature in tree.used_features():
-        if feature.name not in names:
-            raise TableError(
-                table.source,
-                f"the tree tests {feature.name!r}, which is not among the quasi-identifiers; add it to --qi",
-            )
+    wanted = set(names)
+    for part in trees_of(tree):
+        for feature in part.used_features():
+            if feature.name not in wanted:
+                raise TableError(
+                    table.source,
+                    f"the tree tests {feature.name!r}, which is not among the quasi-identifiers; add it to --qi",
+                )
     if sensitive is not None and sensitive in names:
         raise TableError(
             table.source, f"column {sensitive!r} cannot be sensitive and a quasi-identifier at once"
@@ -163,19 +166,14 @@ def _sums(groups: NDArray[np.intp], weight: FloatArray, size: int) -> FloatArray
 
 
 def _classes(
-    tree: Tree, table: Table, sensitive: str | None
+    tree: Model, table: Table, sensitive: str | None
 ) -> tuple[NDArray[np.intp] | None, str]:
     """Return each record's class, or None and the reason why the truth is not known."""
     if tree.task is Task.REGRESSION:
         return None, "the tree predicts a number, not a class; only its leaves can be measured"
     if sensitive is None:
         return None, "no sensitive column was named (--sensitive COLUMN)"
-    if tree.target and sensitive != tree.target:
-        raise TableError(
-            table.source,
-            f"the sensitive column {sensitive!r} is not the tree's target {tree.target!r}; "
-            "other sensitive columns are not supported yet",
-        )
+    _check_target(tree, table, sensitive)
     if sensitive not in table.columns:
         return None, f"the table has no column {sensitive!r}"
     column = table.column(Feature(sensitive, numeric=False, values=tree.classes))
@@ -202,6 +200,43 @@ def _classes(
     return np.array([tree.classes.index(value) for value in column.categories])[column.codes], ""
 
 
+def _check_target(tree: Model, table: Table, sensitive: str) -> None:
+    if tree.target and sensitive != tree.target:
+        raise TableError(
+            table.source,
+            f"the sensitive column {sensitive!r} is not the tree's target {tree.target!r}; "
+            "other sensitive columns are not supported yet",
+        )
+
+
+def _values(
+    tree: Model,
+    table: Table,
+    sensitive: str | None,
+    kept: NDArray[np.intp],
+    weight: FloatArray,
+    profile_of: NDArray[np.intp],
+) -> FloatArray | Undetermined:
+    """Return the mean of a numeric target per profile, or why it is not known."""
+    if tree.task is not Task.REGRESSION:
+        return Undetermined("the target is no number")
+    if sensitive is None:
+        return Undetermined("no sensitive column was named (--sensitive COLUMN)")
+    _check_target(tree, table, sensitive)
+    if sensitive not in table.columns:
+        return Undetermined(f"the table has no column {sensitive!r}")
+    try:
+        numbers = table.column(Feature(sensitive, numeric=True)).numbers
+    except TableError as error:
+        return Undetermined(error.problem)
+    assert numbers is not None
+    if np.isnan(numbers[kept]).any():
+        return Undetermined(f"column {sensitive!r} lacks values")
+    size = int(profile_of.max(initial=-1)) + 1
+    total = _sums(profile_of, weight[kept] * numbers[kept], size)
+    return np.asarray(total / _sums(profile_of, weight[kept], size))
+
+
 def _stops(
     tree: Tree, table: Table, profiles: Mapping[str, Column], records: NDArray[np.intp]
 ) -> NDArray[np.intp]:
@@ -223,24 +258,33 @@ def check_counts(tree: Tree, population: Population, source: str) -> None:
     Raises:
         TableError: a leaf disagrees; names the worst one, both counts, and the likely cause.
     """
-    if not tree.has_people:
-        return
-    here = np.bincount(population.leaf, weights=population.counts, minlength=len(tree.nodes))
-    published = {leaf.index: count_of(leaf) for leaf in tree.leaves}
-    gaps = {
-        index: abs(count - here[index])
-        for index, count in published.items()
-        if count is not None and abs(count - here[index]) > COUNT_TOLERANCE_SHARE * max(1.0, count)
-    }
+    gaps = count_gaps(tree, population)
     if not gaps:
         return
-    worst = max(gaps, key=lambda index: (gaps[index], -index))
-    total = sum(count for count in published.values() if count is not None)
+    worst = max(gaps, key=lambda index: (abs(gaps[index][0] - gaps[index][1]), -index))
+    published, here = gaps[worst]
+    total = sum(count for count in map(count_of, tree.leaves) if count is not None)
     raise TableError(
         source,
-        f"{tree.where(tree.nodes[worst])} publishes {published[worst]:g} records, but {here[worst]:g} of this table "
-        f"fall there ({len(gaps)} of {len(published)} leaves disagree); {_cause(total, population.records)}",
+        f"{tree.where(tree.nodes[worst])} publishes {published:g} records, but {here:g} of this table "
+        f"fall there ({len(gaps)} of {len(tree.leaves)} leaves disagree); {_cause(total, population.records)}",
     )
+
+
+def count_gaps(tree: Tree, population: Population) -> dict[int, tuple[float, float]]:
+    """Return the leaves that publish another number of records than stop there: both numbers, by node index."""
+    if not tree.has_people:
+        return {}
+    inside = population.leaf >= 0
+    here = np.bincount(
+        population.leaf[inside], population.counts[inside], minlength=len(tree.nodes)
+    )
+    said = ((leaf.index, count_of(leaf)) for leaf in tree.leaves)
+    return {
+        index: (count, float(here[index]))
+        for index, count in said
+        if count is not None and abs(count - here[index]) > COUNT_TOLERANCE_SHARE * max(1.0, count)
+    }
 
 
 def _cause(published: float, found: float) -> str:
@@ -261,7 +305,7 @@ def _cause(published: float, found: float) -> str:
 
 
 def _warnings(
-    tree: Tree, table: Table, features: Sequence[Feature], columns: Mapping[str, Column]
+    tree: Model, table: Table, features: Sequence[Feature], columns: Mapping[str, Column]
 ) -> list[str]:
     said = []
     for feature in features:

@@ -41,13 +41,17 @@ def exactly(value: float) -> Interval:
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """One place where a measure was taken: a leaf (a node index) or a profile (a row of the population)."""
+    """One place where a measure was taken: a leaf (a node index), a profile (a row of the population), or the file.
 
-    kind: Literal["leaf", "profile"]
+    Of the file, ``index`` counts its leaks. ``tree`` counts the trees of an ensemble, from 0.
+    """
+
+    kind: Literal["leaf", "profile", "file"]
     index: int
     low: float
     high: float
     note: str = ""
+    tree: int = 0
 
 
 @dataclass(frozen=True, slots=True)

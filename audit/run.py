@@ -11,7 +11,8 @@ from audit import measures
 from audit.conflict import conflict
 from audit.constraints import Case
 from audit.estimate import SolverReport, estimate
-from audit.evidence import NOT_RUN, Evidence
+from audit.evidence import NOT_READ, NOT_RUN, Evidence
+from audit.forest import forest_of
 from audit.knowledge import Knowledge, LeafLevel, SplitLevel, resolved
 from audit.measures import Measure
 from audit.members import members
@@ -21,12 +22,16 @@ from audit.reading import Measurement, Reading, Undetermined
 from audit.search import DEFAULT, SolveOptions
 from audit.system import Dropped, System, build_system
 from audit.worlds import Consistency, Worlds, graded, reason
+from ppdm_models.ensemble import Ensemble, Model
 from ppdm_models.errors import KnowledgeError, TableError
+from ppdm_models.leaks import Leak
 from ppdm_models.plugins import discover
 from ppdm_models.tree import Task, Tree
 
 BEFORE_THE_TREE = ("profile", "marginal", "background")
 """The constraints that hold whether or not the tree is published."""
+
+NO_JOINT_ESTIMATE = Undetermined("the joint posterior over several trees is not computed yet")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,51 +64,84 @@ class Level:
 
 
 def run(
-    tree: Tree,
+    tree: Model,
     population: Population,
     knowledge: Knowledge,
     calls: Sequence[MeasureCall],
     options: SolveOptions = DEFAULT,
+    leaks: tuple[Leak, ...] | Undetermined = NOT_READ,
 ) -> Audit:
     """Audit a tree: what an adversary who knows the quasi-identifiers and this much can infer about its people.
+
+    Of an ensemble the leaves of every tree are measured, and no joint estimate is made. ``leaks`` is what the file
+    gives away beside its trees.
 
     Raises:
         KnowledgeError: the adversary is said to know what cannot be known here.
         SolverError: the wanted solver is not there.
         TableError: no table with these quasi-identifiers can grow this tree.
     """
+    if isinstance(tree, Ensemble):
+        return _of_ensemble(tree, population, knowledge, calls, leaks)
     knowledge, warnings = resolved(knowledge, tree)
     if tree.task is Task.REGRESSION:
         unknown = Undetermined(
             "the tree predicts a number, not a class; only its leaves are measured"
         )
-        evidence = Evidence(tree, population, knowledge, unknown, unknown, unknown)
-        return Audit(
-            evidence,
-            SolverReport("not run", reason=unknown.reason),
-            (),
-            _read(evidence, calls),
-            warnings,
-        )
+        evidence = Evidence(tree, population, knowledge, unknown, unknown, unknown, leaks=leaks)
+        return _unsolved(evidence, unknown, calls, warnings)
     case = Case(tree, population, members(tree, population.leaf), knowledge)
     system = build_system(case)
     _refuse_contradictions(system)
     posterior, report = estimate(system, options)
     worlds = _worlds(system, options)
-    evidence = Evidence(tree, population, knowledge, _prior(system, options), posterior, worlds)
+    evidence = Evidence(
+        tree, population, knowledge, _prior(system, options), posterior, worlds, leaks=leaks
+    )
     return Audit(
         evidence, report, system.dropped, _read(evidence, calls), (*population.warnings, *warnings)
     )
 
 
+def _of_ensemble(
+    ensemble: Ensemble,
+    population: Population,
+    knowledge: Knowledge,
+    calls: Sequence[MeasureCall],
+    leaks: tuple[Leak, ...] | Undetermined,
+) -> Audit:
+    forest = forest_of(ensemble, population, "the table")
+    known = knowledge.model_copy(update={"split": SplitLevel.NONE})
+    tree, people = forest.trees[forest.shown], replace(population, leaf=forest.stops[forest.shown])
+    unknown = NO_JOINT_ESTIMATE
+    evidence = Evidence(tree, people, known, unknown, unknown, unknown, forest, leaks)
+    return _unsolved(evidence, unknown, calls, (*population.warnings, *forest.warnings))
+
+
+def _unsolved(
+    evidence: Evidence,
+    unknown: Undetermined,
+    calls: Sequence[MeasureCall],
+    warnings: tuple[str, ...],
+) -> Audit:
+    """Return an audit without an estimate: its leaves are measured, and nothing else."""
+    solver = SolverReport("not run", reason=unknown.reason)
+    return Audit(evidence, solver, (), _read(evidence, calls), warnings)
+
+
 def ablation(
-    tree: Tree, population: Population, knowledge: Knowledge, options: SolveOptions = DEFAULT
+    tree: Model, population: Population, knowledge: Knowledge, options: SolveOptions = DEFAULT
 ) -> tuple[Level, ...]:
     """Return what each kind of published information adds: labels, then error rates, then counts, then split choices.
 
-    Only levels that do not exceed what the adversary is assumed to know are tried; none for a regression tree.
+    Only levels that do not exceed what the adversary is assumed to know are tried; none for a regression tree or an
+    ensemble.
     """
-    if tree.task is Task.REGRESSION or isinstance(population.truth, Undetermined):
+    if (
+        isinstance(tree, Ensemble)
+        or tree.task is Task.REGRESSION
+        or isinstance(population.truth, Undetermined)
+    ):
         return ()
     full, _ = resolved(knowledge, tree)
     steps = [

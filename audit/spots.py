@@ -20,15 +20,25 @@ def worst_spots(
     ends: tuple[FloatArray, FloatArray],
     risk: Literal["low", "high"],
     note: Callable[[int], str],
+    trees: NDArray[np.intp] | None = None,
 ) -> tuple[Spot, ...]:
     """Return at most ``MOST_SPOTS`` places, riskiest first, ties in the order given.
 
-    ``ends`` are the low and the high end per place; ``note`` gets a position in ``indices``.
+    ``ends`` are the low and the high end per place; ``note`` gets a position in ``indices``; ``trees`` says which tree
+    of an ensemble each place is in.
     """
     low, high = ends
     order = np.argsort(low if risk == "low" else -high, kind="stable")[:MOST_SPOTS]
     return tuple(
-        Spot(kind, int(indices[i]), float(low[i]), float(high[i]), note(int(i))) for i in order
+        Spot(
+            kind,
+            int(indices[i]),
+            float(low[i]),
+            float(high[i]),
+            note(int(i)),
+            0 if trees is None else int(trees[i]),
+        )
+        for i in order
     )
 
 

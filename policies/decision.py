@@ -12,9 +12,13 @@ from policies.verdict import Verdict
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A leaf or profile that does not pass: the node where its records stop, the path there, its line in the file."""
+    """A leaf or profile that does not pass: the node where its records stop, the path there, its line in the file.
 
-    kind: Literal["leaf", "profile"]
+    ``tree`` counts the trees of an ensemble, from 0. Of what the file gives away beside its trees, ``name`` is the kind
+    of leak and ``path`` the place in the file.
+    """
+
+    kind: Literal["leaf", "profile", "file"]
     index: int
     node: int
     name: str
@@ -24,6 +28,7 @@ class Place:
     low: float
     high: float
     note: str
+    tree: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,7 +51,7 @@ def judge(audit: Audit, pack: Pack) -> Decision:
 
 
 def _doubts(audit: Audit) -> Iterator[Finding]:
-    tree = audit.evidence.tree
+    source = audit.evidence.source
     broken = [dropped for dropped in audit.dropped if dropped.is_published]
     broken = broken or list(disagreements(audit.evidence))
     if broken:
@@ -62,11 +62,12 @@ def _doubts(audit: Audit) -> Iterator[Finding]:
             f"what the file publishes is not true of this table, so nothing read from both can be trusted: "
             f"{first.where}: {first.problem}{more}; audit with the table the tree was trained on",
         )
-    if tree.quality is Quality.INCONSISTENT:
-        notes = f": {'; '.join(tree.notes)}" if tree.notes else ""
+    wrong = [tree for tree in audit.evidence.trees if tree.quality is Quality.INCONSISTENT]
+    if wrong:
+        notes = f": {'; '.join(wrong[0].notes)}" if wrong[0].notes else ""
         yield _doubt(
             "file-agrees",
-            f"the numbers in {tree.source} contradict each other, so what they say of people cannot be trusted{notes}",
+            f"the numbers in {source} contradict each other, so what they say of people cannot be trusted{notes}",
         )
 
 
@@ -156,16 +157,38 @@ def _finding(audit: Audit, clause: Clause) -> Finding:
 
 
 def _place(evidence: Evidence, spot: Spot) -> Place:
+    if spot.kind == "file":
+        return _file_place(evidence, spot)
     node = _node(evidence, spot)
+    number = "" if evidence.forest is None else f"tree {spot.tree + 1}: "
     profile = evidence.population.describe(spot.index) if spot.kind == "profile" else ""
     return Place(
         spot.kind,
         spot.index,
         node.index,
-        node.name,
-        path_text(evidence.tree, node.index),
+        f"{number}{node.name}",
+        path_text(evidence.tree_of(spot), node.index),
         profile,
         node.line,
+        spot.low,
+        spot.high,
+        spot.note,
+        spot.tree,
+    )
+
+
+def _file_place(evidence: Evidence, spot: Spot) -> Place:
+    """Return the place of a leak in the file."""
+    assert not isinstance(evidence.leaks, Undetermined)
+    leak = evidence.leaks[spot.index]
+    return Place(
+        spot.kind,
+        spot.index,
+        0,
+        str(leak.kind),
+        leak.where,
+        "",
+        None,
         spot.low,
         spot.high,
         spot.note,
@@ -174,7 +197,7 @@ def _place(evidence: Evidence, spot: Spot) -> Place:
 
 def _node(evidence: Evidence, spot: Spot) -> Node:
     index = spot.index if spot.kind == "leaf" else int(evidence.population.leaf[spot.index])
-    return evidence.tree.nodes[index]
+    return evidence.tree_of(spot).nodes[index]
 
 
 def _message(
@@ -199,6 +222,7 @@ def _message(
     kinds = {
         "leaf": ("leaf breaks", "leaves break"),
         "profile": ("profile breaks", "profiles break"),
+        "file": ("part of the file breaks", "parts of the file break"),
     }
     one, several = kinds[places[0].kind]
     more = " or more" if len(places) >= MOST_SPOTS else ""

@@ -14,18 +14,21 @@ RELATIVE_TOLERANCE = 1e-6
 
 def is_whole(number: float) -> bool:
     """Whether a published number can count people."""
-    return abs(number - round(number)) <= RELATIVE_TOLERANCE * max(1.0, abs(number))
+    return number == number // 1 or abs(number - round(number)) <= RELATIVE_TOLERANCE * max(
+        1.0, abs(number)
+    )
 
 
 def known_sum(node: Node) -> float | None:
     """Return the sum of the class counts that a node lists; None where it lists none."""
-    listed = [count for count in node.class_counts or () if count is not None]
-    return math.fsum(listed) if listed else None
+    counts = node.class_counts or ()
+    listed = counts if None not in counts else [count for count in counts if count is not None]
+    return math.fsum(listed) if listed else None  # type: ignore[arg-type]  # mypy does not see that None is out
 
 
 def contradictions(tree: Tree) -> Iterator[str]:
     """Yield, in document order, what keeps the numbers of a tree from adding up."""
-    stays = _records_may_stay(tree)
+    stays = records_may_stay(tree)
     for node in tree.nodes:
         total, known = node.records, known_sum(node)
         if total is not None and known is not None:
@@ -38,6 +41,8 @@ def contradictions(tree: Tree) -> Iterator[str]:
 
 def _against_children(tree: Tree, node: Node, may_stay: bool) -> Iterator[str]:
     children = [tree.nodes[child] for child in node.children]
+    if _plainly_adds_up(node, children):
+        return
     said = _gap(count_of(node), [count_of(child) for child in children], may_stay)
     if said:
         yield f"{tree.where(node)}: " + _clash("", said[0], "children hold", said[1])
@@ -51,6 +56,16 @@ def _against_children(tree: Tree, node: Node, may_stay: bool) -> Iterator[str]:
             yield f"{tree.where(node)}: " + _clash(
                 f" of {tree.classes[position]!r}", said[0], "children hold", said[1]
             )
+
+
+def _plainly_adds_up(node: Node, children: Sequence[Node]) -> bool:
+    """Recognise the common case fast: everything is listed, whole, and sums to the very number."""
+    columns = [child.class_counts for child in children]
+    sizes = [child.records for child in children]
+    if None in sizes or any(column is None or None in column for column in columns):
+        return False
+    sums = tuple(map(sum, zip(*columns, strict=True)))
+    return sums == node.class_counts and sum(sizes) == node.records  # type: ignore[arg-type]  # None is out
 
 
 def _clash(of: str, own: float, whose: str, other: float) -> str:
@@ -69,13 +84,13 @@ def _gap(
     return None
 
 
-def _records_may_stay(tree: Tree) -> set[int]:
+def records_may_stay(tree: Tree) -> frozenset[int]:
     """Return the inner nodes that may hold more records than their children: where a path can end there."""
     if tree.missing is Missing.LAST_PREDICTION:
-        return {node.index for node in tree.nodes}
+        return frozenset(node.index for node in tree.nodes)
     if tree.no_true_child is NoTrueChild.LAST_PREDICTION:
-        return {problem.node for problem in problems(tree) if problem.kind != "overlap"}
-    return set()
+        return frozenset(problem.node for problem in problems(tree) if problem.kind != "overlap")
+    return frozenset()
 
 
 def _slack(number: float) -> float:

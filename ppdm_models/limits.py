@@ -1,33 +1,77 @@
 """How large a file may be before it is refused: generous for real trees, small enough to fail fast on hostile ones.
 
-The largest published single trees known to the authors hold some 8,000 nodes, 30 levels and 30 classes.
+The largest published single trees known to the authors hold some 8,000 nodes, 30 levels and 30 classes. Each limit can
+be set in the environment, as TREEWARDEN_LIMIT_ and its name: ``TREEWARDEN_LIMIT_BYTES=1000000``. It is read once.
 """
 
 from __future__ import annotations
 
-BYTES = 64 * 1024 * 1024
+import os
+
+from ppdm_models.errors import TreewardenError
+
+PREFIX = "TREEWARDEN_LIMIT_"
+
+_wrong: list[tuple[str, str]] = []
+
+
+def _limit(name: str, default: int) -> int:
+    said = os.environ.get(PREFIX + name)
+    if said is None:
+        return default
+    if not (said.isascii() and said.isdigit() and len(said) <= 15 and int(said) > 0):
+        _wrong.append((PREFIX + name, said))
+        return default
+    return int(said)
+
+
+def check_settings() -> None:
+    """Refuse to work under a limit that was set to something else than a number.
+
+    Raises:
+        TreewardenError: naming the variable of the environment.
+    """
+    for name, said in _wrong:
+        raise TreewardenError(
+            name, f"is {said!r}; set a whole number of at most 15 digits, more than 0, or unset it"
+        )
+
+
+BYTES = _limit("BYTES", 512 * 1024 * 1024)
 """The largest file that is read, in bytes."""
 
-NODES = 100_000
+NODES = _limit("NODES", 100_000)
 """The most nodes of one tree."""
 
-DEPTH = 200
+FILE_NODES = _limit("FILE_NODES", 5_000_000)
+"""The most nodes of all trees of one file."""
+
+DEPTH = _limit("DEPTH", 200)
 """The most tests on one path; ``XML_DEPTH`` leaves room for what is around the nodes and inside them."""
 
-XML_DEPTH = 250
-"""The deepest XML element; libxml2 itself stops at 256."""
+XML_DEPTH = _limit("XML_DEPTH", 250)
+"""The deepest XML element."""
 
-XML_ELEMENTS = 2_000_000
-"""The most XML elements of one file."""
+XML_ELEMENTS = _limit("XML_ELEMENTS", 5_000_000)
+"""The most XML elements and attributes held at once: those of one tree, and all around the trees."""
 
-TEST_DEPTH = 16
-"""The deepest nesting of "and" and "or" inside one test."""
+XML_TOKEN = _limit("XML_TOKEN", 8 * 1024 * 1024)
+"""The longest piece of XML without a ``>``, in bytes."""
 
-CLASSES = 1_000
+TEST_DEPTH = _limit("TEST_DEPTH", 16)
+"""The deepest nesting of "and" and "or" inside one test, and of what computes a field from others."""
+
+CLASSES = _limit("CLASSES", 1_000)
 """The most classes of one tree."""
 
-CLASS_NUMBERS = 5_000_000
-"""The most numbers about classes: nodes that publish some, times classes."""
+CLASS_NUMBERS = _limit("CLASS_NUMBERS", 5_000_000)
+"""The most numbers about classes in one tree: nodes that publish some, times classes."""
 
-FEATURES = 20_000
+FEATURES = _limit("FEATURES", 20_000)
 """The most features of one tree."""
+
+TREES = _limit("TREES", 100_000)
+"""The most trees of one file."""
+
+ARCHIVE_ENTRIES = _limit("ARCHIVE_ENTRIES", 5_000)
+"""The most files of one archive or folder."""

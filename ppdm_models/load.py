@@ -7,8 +7,11 @@ from pathlib import Path, PurePath
 
 from ppdm_models import formats as formats_package
 from ppdm_models import limits
+from ppdm_models.archive import archived
+from ppdm_models.ensemble import Model
 from ppdm_models.errors import TreeFormatError
 from ppdm_models.formats import Format
+from ppdm_models.leaks import Leak
 from ppdm_models.plugins import discover
 from ppdm_models.tree import Tree
 
@@ -18,13 +21,33 @@ def formats() -> dict[str, Format]:
     return discover(formats_package, "FORMAT", Format)
 
 
-def read_tree(path: Path) -> Tree:
-    """Read a tree from a file; the tree's ``source`` is the file's name without its folder.
+def read_model(path: Path) -> Model:
+    """Read a tree or an ensemble from a file, or from a folder as Spark writes it; ``source`` is its name alone.
 
     Raises:
         TreeFormatError: the file is not there, cannot be read, is too large, or holds no tree that is understood.
     """
+    return load_model(read_bytes(path), path.name)
+
+
+def read_tree(path: Path) -> Tree:
+    """Read a model that is a single tree.
+
+    Raises:
+        TreeFormatError: as for ``read_model``, or the file holds several trees.
+    """
+    return load_tree(read_bytes(path), path.name)
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return the bytes of a model file; a folder becomes a zip archive of its files.
+
+    Raises:
+        TreeFormatError: it is not there, cannot be read, or is too large.
+    """
     try:
+        if path.is_dir():
+            return archived(path)
         if path.exists() and not path.is_file():
             raise TreeFormatError(path.name, "not a file; give the file that holds the tree")
         size = path.stat().st_size
@@ -36,15 +59,31 @@ def read_tree(path: Path) -> Tree:
         ) from error
     if size > limits.BYTES:
         raise TreeFormatError(path.name, _too_large(size))
-    return load_tree(data, path.name)
+    return data
 
 
 def load_tree(data: bytes, source: str) -> Tree:
-    """Return the tree in the bytes, recognised by content; ``source`` names the file in messages.
+    """Return the single tree in the bytes.
+
+    Raises:
+        TreeFormatError: as for ``load_model``, or the bytes hold several trees.
+    """
+    model = load_model(data, source)
+    if isinstance(model, Tree):
+        return model
+    raise TreeFormatError(
+        model.source,
+        f"an ensemble of {sum(1 for _ in model.trees)} trees; give a single tree",
+    )
+
+
+def load_model(data: bytes, source: str) -> Model:
+    """Return the model in the bytes, recognised by content; ``source`` names the file in messages.
 
     Raises:
         TreeFormatError: the bytes are no tree of any known format, or one that cannot be understood in full.
     """
+    limits.check_settings()
     source = PurePath(source).name or source
     if len(data) > limits.BYTES:
         raise TreeFormatError(source, _too_large(len(data)))
@@ -64,6 +103,11 @@ def load_tree(data: bytes, source: str) -> Tree:
         f"as {name}: {error}" for name, error in zip(candidates, refused, strict=True)
     )
     raise TreeFormatError(source, f"no format fits ({reasons})") from refused[0]
+
+
+def leaks_of(data: bytes, model: Model) -> tuple[Leak, ...]:
+    """Return what else the bytes give away that a model was loaded from, in the file's order."""
+    return formats()[model.format].leaks(data, model.source)
 
 
 def _too_large(size: int) -> str:

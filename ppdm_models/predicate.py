@@ -133,7 +133,23 @@ class AnyOf:
     parts: tuple[Predicate, ...]
 
 
-Predicate = Always | Never | NumericTest | CategoryTest | MissingTest | AllOf | AnyOf
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """An odd number of parts holds (PMML's xor); unknown where one part is."""
+
+    parts: tuple[Predicate, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Surrogate:
+    """What the first part says that is not unknown (PMML's surrogate)."""
+
+    parts: tuple[Predicate, ...]
+
+
+Predicate = (
+    Always | Never | NumericTest | CategoryTest | MissingTest | AllOf | AnyOf | OneOf | Surrogate
+)
 
 
 def features_of(test: Predicate) -> Iterator[str]:
@@ -148,7 +164,7 @@ def atoms(test: Predicate) -> Iterator[Always | Never | NumericTest | CategoryTe
     stack: list[Predicate] = [test]
     while stack:
         part = stack.pop()
-        if isinstance(part, AllOf | AnyOf):
+        if isinstance(part, AllOf | AnyOf | OneOf | Surrogate):
             stack.extend(reversed(part.parts))
         else:
             yield part
@@ -162,10 +178,8 @@ def answer(test: Predicate, columns: Columns, size: int) -> Answer:
     """
     if isinstance(test, Always | Never):
         return Answer(np.full(size, isinstance(test, Always)), np.zeros(size, dtype=bool))
-    if isinstance(test, AllOf | AnyOf):
-        return _combine(
-            [answer(part, columns, size) for part in test.parts], isinstance(test, AllOf)
-        )
+    if isinstance(test, AllOf | AnyOf | OneOf | Surrogate):
+        return _combined(test, [answer(part, columns, size) for part in test.parts])
     column = columns[test.feature]
     missing = column.missing
     if isinstance(test, MissingTest):
@@ -174,15 +188,24 @@ def answer(test: Predicate, columns: Columns, size: int) -> Answer:
     return Answer(inside & ~missing, missing)
 
 
-def _combine(answers: list[Answer], every: bool) -> Answer:
+def _combined(test: AllOf | AnyOf | OneOf | Surrogate, answers: list[Answer]) -> Answer:
     true = np.stack([part.true for part in answers])
     unknown = np.stack([part.unknown for part in answers])
     false = ~true & ~unknown
-    if every:
+    if isinstance(test, AllOf):
         return Answer(
             np.asarray(true.all(axis=0)), np.asarray(unknown.any(axis=0) & ~false.any(axis=0))
         )
-    return Answer(np.asarray(true.any(axis=0)), np.asarray(unknown.any(axis=0) & ~true.any(axis=0)))
+    if isinstance(test, AnyOf):
+        return Answer(
+            np.asarray(true.any(axis=0)), np.asarray(unknown.any(axis=0) & ~true.any(axis=0))
+        )
+    if isinstance(test, OneOf):
+        unclear = np.asarray(unknown.any(axis=0))
+        return Answer(np.asarray(true.sum(axis=0) % 2 == 1) & ~unclear, unclear)
+    speaks = np.argmin(unknown, axis=0)  # the first known part; the first part where none is known
+    each = np.arange(true.shape[1])
+    return Answer(true[speaks, each], unknown[speaks, each])
 
 
 def _in_interval(test: NumericTest, column: Column) -> BoolArray:
@@ -217,9 +240,10 @@ def text(test: Predicate) -> str:
         return f"{test.feature} {'not in' if test.negated else 'in'} {{{', '.join(test.values)}}}"
     if isinstance(test, NumericTest):
         return _interval_text(test)
-    joint = " and " if isinstance(test, AllOf) else " or "
-    return joint.join(
-        f"({text(p)})" if isinstance(p, AllOf | AnyOf) else text(p) for p in test.parts
+    joint = {AllOf: " and ", AnyOf: " or ", OneOf: " xor ", Surrogate: ", or if unknown: "}
+    return joint[type(test)].join(
+        f"({text(p)})" if isinstance(p, AllOf | AnyOf | OneOf | Surrogate) else text(p)
+        for p in test.parts
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ppdm_models.branching import branching
 from ppdm_models.predicate import Column, Columns, answer, features_of
 from ppdm_models.tree import Missing, Node, NoTrueChild, Tree
 
@@ -24,9 +25,9 @@ def route(tree: Tree, columns: Columns) -> NDArray[np.intp]:
     size = len(next(iter(columns.values()))) if columns else 0
     columns = {name: _as_compared(tree, name, column) for name, column in columns.items()}
     stop = np.full(size, NOWHERE, dtype=np.intp)
-    start = np.arange(size, dtype=np.intp)
+    start = _branched(tree, columns, stop)
     entered = answer(tree.root.test, columns, size).true
-    pending = [(0, start[entered])]
+    pending = [(0, start[entered[start]])]
     while pending:
         index, rows = pending.pop()
         node = tree.nodes[index]
@@ -40,6 +41,21 @@ def route(tree: Tree, columns: Columns) -> NDArray[np.intp]:
         if tree.no_true_child is NoTrueChild.LAST_PREDICTION:
             stop[rest] = index
     return stop
+
+
+def _branched(tree: Tree, columns: Columns, stop: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Route the records that a tree of plain splits has a value for, and return the others."""
+    rows = np.arange(len(stop), dtype=np.intp)
+    plain = branching(tree) if len(rows) else None
+    if plain is None:
+        return rows
+    numbers = [columns[name].numbers for name in plain.features]
+    known = [values for values in numbers if values is not None]
+    if len(known) < len(numbers):
+        return rows
+    lacks = np.any([np.isnan(values) for values in known], axis=0)
+    stop[~lacks] = plain.stops([values[~lacks] for values in known])
+    return rows[lacks]
 
 
 def _descend(

@@ -6,7 +6,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ppdm_models.consistency import RELATIVE_TOLERANCE, contradictions, is_whole, known_sum
+from ppdm_models.consistency import (
+    RELATIVE_TOLERANCE,
+    contradictions,
+    is_whole,
+    known_sum,
+    records_may_stay,
+)
 from ppdm_models.tree import Node, Quality, Tree, completed, count_of
 
 ROUNDED_TOLERANCE = 0.01
@@ -29,7 +35,7 @@ def with_support(tree: Tree) -> Tree:
     Raw means as the file has them: ``records`` and ``class_counts`` (None where a class is not listed) whatever the
     producer put there, ``class_shares`` where it wrote probabilities beside them.
     """
-    for meaning in (_nothing, _shares_only, _repeated_totals, _fractions_of_one):
+    for meaning in (_nothing, _shares_only, _repeated_totals, _fractions_of_one, _draws):
         found = meaning(tree)
         if found is not None:
             return found
@@ -46,63 +52,9 @@ def checked(tree: Tree) -> Tree:
     return replace(tree, quality=Quality.INCONSISTENT, notes=(*tree.notes, said))
 
 
-def describe(tree: Tree) -> dict[str, object]:
-    """Return what a tree publishes, ready for JSON.
-
-    ``support.records`` and ``support.smallest_leaf`` are None where no published number counts people; ``publishes``
-    says how many leaves tell their label, their size, the rates and the counts of their classes; ``notes`` is what the
-    reader found remarkable, such as children that overlap.
-    """
-    used = {feature.name for feature in tree.used_features()}
-    return {
-        "trees": 1,
-        "nodes": len(tree.nodes),
-        "leaves": len(tree.leaves),
-        "depth": tree.depth,
-        "task": str(tree.task),
-        "target": tree.target,
-        "classes": list(tree.classes),
-        "features": [
-            {
-                "name": feature.name,
-                "type": "numeric" if feature.numeric else "categorical",
-                "tested": feature.name in used,
-            }
-            for feature in tree.features
-        ],
-        "criterion": None if tree.learner.criterion is None else str(tree.learner.criterion),
-        "support": _support(tree),
-        "publishes": {
-            "labels": sum(leaf.score is not None for leaf in tree.leaves),
-            "sizes": sum(count_of(leaf) is not None for leaf in tree.leaves)
-            if tree.has_people
-            else 0,
-            "rates": sum(
-                leaf.class_shares is not None or _has_counts(leaf) for leaf in tree.leaves
-            ),
-            "counts": sum(_has_counts(leaf) for leaf in tree.leaves) if tree.has_people else 0,
-        },
-        "notes": list(tree.notes),
-    }
-
-
-def _support(tree: Tree) -> dict[str, object]:
-    sizes = (
-        [size for size in map(count_of, tree.leaves) if size is not None] if tree.has_people else []
-    )
-    total = count_of(tree.root) if tree.has_people else None
-    if total is None and sizes and len(sizes) == len(tree.leaves):
-        total = math.fsum(sizes)
-    return {
-        "quality": str(tree.quality),
-        "reason": REASONS[tree.quality],
-        "records": total,
-        "smallest_leaf": min(sizes, default=None),
-    }
-
-
 def _has_counts(node: Node) -> bool:
-    return node.class_counts is not None and any(count is not None for count in node.class_counts)
+    counts = node.class_counts
+    return counts is not None and (None not in counts or any(count is not None for count in counts))
 
 
 def _nothing(tree: Tree) -> Tree | None:
@@ -180,6 +132,31 @@ def _as_shares(node: Node) -> tuple[float, ...] | None:
     return tuple(count or 0.0 for count in node.class_counts or ())
 
 
+def _draws(tree: Tree) -> Tree | None:
+    """Forests of Nyoka and sklearn-pmml: nodes count distinct records, classes count draws with repetition."""
+    both = [
+        (node.records, known_sum(node))
+        for node in tree.nodes
+        if node.records is not None and _has_counts(node)
+    ]
+    if not any(drawn is not None and drawn > records for records, drawn in both):
+        return None
+    if any(drawn is None or drawn < records for records, drawn in both):
+        return None
+    sizes = replace(tree, nodes=tuple(replace(node, class_counts=None) for node in tree.nodes))
+    draws = replace(tree, nodes=tuple(replace(node, records=None) for node in tree.nodes))
+    if any(next(contradictions(part), None) is not None for part in (sizes, draws)):
+        return None
+    note = (
+        f"{tree.source}: the classes of a node sum to more than its records, as they do where a bootstrap draws "
+        "records repeatedly; they are draws, not people"
+    )
+    nodes = tuple(
+        replace(node, class_shares=None) if _has_counts(node) else node for node in tree.nodes
+    )
+    return replace(tree, nodes=nodes, quality=Quality.WEIGHTED, notes=(*tree.notes, note))
+
+
 def _people(tree: Tree) -> Tree:
     distrusted = [
         node
@@ -190,7 +167,7 @@ def _people(tree: Tree) -> Tree:
     nodes = [believed.get(node.index, node) for node in tree.nodes]
     nodes = [
         node
-        if node.class_counts is None
+        if node.class_counts is None or None not in node.class_counts
         else replace(node, class_counts=completed(node.class_counts, node.records))
         for node in nodes
     ]
@@ -202,7 +179,7 @@ def _people(tree: Tree) -> Tree:
         )
     nodes, is_derived, misfit = _from_shares(nodes)
     quality = Quality.DERIVED if is_derived else Quality.EXACT
-    numbers = [number for node in nodes for number in (node.records, *(node.class_counts or ()))]
+    numbers = {number for node in nodes for number in (node.records, *(node.class_counts or ()))}
     if not all(number is None or is_whole(number) for number in numbers):
         quality = Quality.WEIGHTED
         notes.append(
@@ -213,8 +190,69 @@ def _people(tree: Tree) -> Tree:
     if misfit is not None:
         said = f"{tree.where(misfit)}: its probabilities do not fit its counts, and are left out"
     if said is None:
-        return judged
+        return _differenced(judged) if judged.has_people else judged
     return replace(judged, quality=Quality.INCONSISTENT, notes=(*judged.notes, said))
+
+
+def _differenced(tree: Tree) -> Tree:
+    """Return the tree with each count that follows from its parent's and its siblings' filled in, and a note."""
+    nodes = list(tree.nodes)
+    stays: frozenset[int] | None = None
+    found: list[int] = []
+    for node in tree.nodes:
+        children = [nodes[child] for child in node.children]
+        if not any(_is_open(child) for child in children):
+            continue
+        stays = records_may_stay(tree) if stays is None else stays
+        for child in () if node.index in stays else children:
+            others = [other for other in children if other is not child]
+            filled = _by_difference(nodes[node.index], child, others)
+            if filled != child:
+                nodes[child.index] = filled
+                found.append(child.index)
+    if not found:
+        return tree
+    sure = replace(tree, nodes=tuple(nodes), quality=Quality.DERIVED)
+    if next(contradictions(sure), None) is not None:
+        return tree
+    more = f" (and so for {len(found) - 1} more nodes)" if len(found) > 1 else ""
+    note = f"{tree.where(tree.nodes[found[0]])}: its count is left out, but is its parent's less its siblings'{more}"
+    return replace(sure, notes=(*tree.notes, note))
+
+
+def _is_open(node: Node) -> bool:
+    return count_of(node) is None or None in (node.class_counts or (None,))
+
+
+def _by_difference(parent: Node, child: Node, others: Sequence[Node]) -> Node:
+    records = _rest(count_of(parent), [count_of(other) for other in others])
+    if child.records is None and count_of(child) is None and records is not None:
+        child = replace(child, records=records)
+    if parent.class_counts is None:
+        return child
+    known = child.class_counts or (None,) * len(parent.class_counts)
+    if child.class_shares is not None or None not in known:
+        return child
+    counts = completed(
+        tuple(
+            _rest(total, [_count(other, place) for other in others]) if own is None else own
+            for place, (own, total) in enumerate(zip(known, parent.class_counts, strict=True))
+        ),
+        child.records,
+    )
+    return child if all(count is None for count in counts) else replace(child, class_counts=counts)
+
+
+def _count(node: Node, place: int) -> float | None:
+    return None if node.class_counts is None else node.class_counts[place]
+
+
+def _rest(total: float | None, others: Sequence[float | None]) -> float | None:
+    known = [other for other in others if other is not None]
+    if total is None or len(known) < len(others):
+        return None
+    rest = total - math.fsum(known)
+    return rest if rest >= 0 else None
 
 
 def _from_shares(nodes: Sequence[Node]) -> tuple[list[Node], bool, Node | None]:

@@ -91,6 +91,7 @@ class Node:
 
     ``test`` is the condition under which the parent sends a record here. ``class_counts`` follows the tree's classes;
     an entry is None where that count is not published. ``class_shares`` are published fractions without counts.
+    ``outputs`` are the numbers that a leaf of a boosted or multi-target tree adds to each output of its ensemble.
     ``line`` is where the node stands in its file, and is no part of its value.
     """
 
@@ -103,6 +104,7 @@ class Node:
     records: float | None = None
     class_counts: tuple[float | None, ...] | None = None
     class_shares: tuple[float, ...] | None = None
+    outputs: tuple[float, ...] | None = None
     default_child: int | None = None
     line: int | None = field(default=None, compare=False)
 

@@ -36,7 +36,8 @@ def knowledge(evidence: Evidence) -> Knowledge:
 def _sentences(evidence: Evidence) -> Iterator[str]:
     known, qi = evidence.knowledge, evidence.population.qi
     yield f"Everyone in the table, by {counted(len(qi), 'quasi-identifier', 'quasi-identifiers')}: {', '.join(qi)}."
-    yield "The tree as published: its tests, its labels and how it sends records to leaves."
+    what = "The tree" if evidence.forest is None else "Each tree"
+    yield f"{what} as published: its tests, its labels and how it sends records to leaves."
     yield f"Of each leaf: {_leaf(known, evidence.tree)}."
     if known.split in _CRITERIA:
         yield (
@@ -47,7 +48,7 @@ def _sentences(evidence: Evidence) -> Iterator[str]:
     if known.strict_labels:
         yield "That each leaf’s label is strictly its commonest value, never a tie."
     if known.marginal:
-        yield f"How common each value of “{evidence.tree.target}” is overall."
+        yield f"How common each value of “{evidence.target}” is overall."
     if known.accuracy:
         yield "How accurate the tree is on the table overall."
     if known.min_leaf is not None:

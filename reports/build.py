@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from audit.evidence import Evidence
 from audit.reading import Interval
 from audit.run import Audit, Level, MeasureCall
 from policies import decision as decisions
@@ -31,7 +32,7 @@ def audit_document(
     audit: Audit, decision: Decision, provenance: Provenance, levels: Sequence[Level] = ()
 ) -> Document:
     """Return the report of an audit; ``levels`` is what each kind of published information adds."""
-    source = audit.evidence.tree.source
+    source = audit.evidence.source
     return _document(
         audit,
         decision,
@@ -54,7 +55,7 @@ def repair_document(
     best = repair.recommended
     if best is not None and best.audit is not None and best.decision is not None:
         audit, decision = best.audit, best.decision
-    source = repair.audit.evidence.tree.source
+    source = repair.audit.evidence.source
     title, story = f"Repair of {source}", repair_story(repair)
     document = _document(audit, decision, provenance, tuple(levels), "repair", title, story)
     return document.model_copy(update={"repair": repair_part(repair)})
@@ -103,9 +104,14 @@ def _document(
         warnings=audit.warnings,
         tree=tree_nodes(evidence, decision),
         plots=plots(evidence, decision, levels),
-        worlds=None if evidence.tree.task is Task.REGRESSION else worlds_part(evidence),
+        worlds=worlds_part(evidence) if asks_worlds(evidence) else None,
         provenance=provenance,
     )
+
+
+def asks_worlds(evidence: Evidence) -> bool:
+    """Return whether whole records can be reasoned over at all: for a single tree that tells classes."""
+    return evidence.forest is None and evidence.tree.task is not Task.REGRESSION
 
 
 def _finding(found: decisions.Finding) -> Finding:
@@ -140,6 +146,7 @@ def _finding(found: decisions.Finding) -> Finding:
                 profile=place.profile,
                 value=value(Interval(place.low, place.high), found.unit, limit),
                 note=place.note,
+                tree=place.tree,
             )
             for place in found.places
         ),

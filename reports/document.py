@@ -27,7 +27,10 @@ SCHEMA: Literal["treewarden-report/1"] = "treewarden-report/1"
 
 
 class Model(Part):
-    """The published tree, as read from its file."""
+    """The published tree, as read from its file; of an ensemble all its trees.
+
+    ``drawn`` says which of them ``tree`` of the document is, in words; "" where there is one.
+    """
 
     file: Text
     format: Text
@@ -39,6 +42,9 @@ class Model(Part):
     depth: int
     quality: Text
     notes: tuple[Text, ...]
+    trees: int = 1
+    combination: Text = ""
+    drawn: Text = ""
 
 
 class Population(Part):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from audit.evidence import Evidence
+from audit.forest import Forest
 from audit.leaves import real_classes
 from audit.reading import Undetermined
 from audit.run import Audit
+from ppdm_models.describe import WORST_LAST
 from reports.document import Model, Population, Solver
 from reports.parts import Row, number
 from reports.words import count, percent
@@ -77,12 +79,14 @@ def solver(audit: Audit) -> Solver:
 
 def population(evidence: Evidence) -> Population:
     """Return who the table holds."""
-    people, classes = evidence.population, evidence.tree.classes
+    people, classes = evidence.population, evidence.classes
     truth = real_classes(evidence.tree, people)
     shares = [("Records", count(people.records)), ("Distinct profiles", count(len(people.counts)))]
     if not isinstance(truth, Undetermined):
         for name, records in zip(classes, truth.sum(axis=0), strict=True):
             shares.append((f"“{name}”", f"{count(records)} ({percent(records / people.records)})"))
+    if evidence.forest is not None:
+        shares.append(("Predicted right by all trees together", _accuracy(evidence.forest)))
     return Population(
         records=number(people.records),
         profiles=len(people.counts),
@@ -94,19 +98,30 @@ def population(evidence: Evidence) -> Population:
 
 def model(evidence: Evidence) -> Model:
     """Return what was read from the model file."""
-    tree = evidence.tree
+    forest, trees = evidence.forest, evidence.trees
+    whole = evidence.tree if forest is None else forest.ensemble
+    said = f"Drawn is tree {evidence.shown + 1} of {len(trees):,}, the one with the smallest leaf."
     return Model(
-        file=tree.source,
-        format=tree.format,
-        task=tree.task.value,
-        target=tree.target,
-        classes=tree.classes,
-        nodes=len(tree.nodes),
-        leaves=len(tree.leaves),
-        depth=tree.depth,
-        quality=tree.quality.value,
-        notes=tree.notes,
+        file=whole.source,
+        format=whole.format,
+        task=whole.task.value,
+        target=whole.target,
+        classes=whole.classes,
+        nodes=sum(len(tree.nodes) for tree in trees),
+        leaves=sum(len(tree.leaves) for tree in trees),
+        depth=max(tree.depth for tree in trees),
+        quality=max((tree.quality for tree in trees), key=WORST_LAST.index).value,
+        notes=whole.notes,
+        trees=len(trees),
+        combination="" if forest is None else forest.ensemble.combination.value,
+        drawn="" if forest is None else said,
     )
+
+
+def _accuracy(forest: Forest) -> str:
+    if isinstance(forest.accuracy, Undetermined):
+        return f"could not tell: {forest.accuracy.reason}"
+    return percent(forest.accuracy.low)
 
 
 def _nats(entropy: float | None) -> str:

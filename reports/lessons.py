@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from audit.evidence import Evidence
 from audit.measures import measures
 from audit.measures._estimate import whole
-from audit.posterior import FloatArray
 from audit.reading import Interval, Measurement, Undetermined
 from policies.figures import span
 from ppdm_models.paths import path_text
@@ -27,6 +24,8 @@ def lessons(evidence: Evidence) -> tuple[Lesson, ...]:
     """Return the lessons of an audit, those on the estimate first."""
     if evidence.tree.task is Task.REGRESSION:
         return (_sureness(evidence), _smallest_leaf(evidence))
+    if evidence.forest is not None:
+        return (_sureness(evidence), *_worst_leaf(evidence), _smallest_leaf(evidence))
     return (
         _sureness(evidence),
         _guesses(evidence),
@@ -79,10 +78,10 @@ def _worst_leaf(evidence: Evidence) -> Iterator[Lesson]:
             "What share of a leaf’s people its label is true of, at worst.", measured.reading
         )
     elif measured.spots:
-        tree, here = evidence.tree, _records(evidence)
         worst = [spot for spot in measured.spots if spot.high == measured.spots[0].high]
-        spot = max(worst, key=lambda spot: here[spot.index])
-        node, size = tree.nodes[spot.index], float(here[spot.index])
+        spot = max(worst, key=evidence.records_at)
+        tree, size = evidence.tree_of(spot), evidence.records_at(spot)
+        node = tree.nodes[spot.index]
         others = len(worst) - 1
         more = f" {counted(others, 'other leaf is', 'other leaves are')} as bad." if others else ""
         yield Lesson(
@@ -96,20 +95,13 @@ def _smallest_leaf(evidence: Evidence) -> Lesson:
     measured = _read(evidence, "k_anonymity")
     if isinstance(measured.reading, Undetermined):
         return _unknown("How few people a path can single out.", measured.reading)
-    detail = f"Path: {path_text(evidence.tree, measured.spots[0].index)}." if measured.spots else ""
+    spot = measured.spots[0] if measured.spots else None
+    detail = f"Path: {path_text(evidence.tree_of(spot), spot.index)}." if spot else ""
     return Lesson(
         figure=span(measured.reading, "records"),
         text="in the smallest leaf: so few people share that path.",
         detail=detail,
     )
-
-
-def _records(evidence: Evidence) -> FloatArray:
-    """Return how many records stop at each node, shape (N,)."""
-    people = evidence.population
-    stops = people.leaf >= 0
-    size = len(evidence.tree.nodes)
-    return np.bincount(people.leaf[stops], people.counts[stops], size).astype(np.float64)
 
 
 def _unknown(question: str, reading: Undetermined) -> Lesson:

@@ -27,7 +27,7 @@ def tree_nodes(evidence: Evidence, decision: Decision) -> tuple[TreeNode, ...]:
     truth = real_classes(tree, people)
     records = _upwards(tree, people.leaf, people.counts[:, None])[:, 0]
     classes = None if isinstance(truth, Undetermined) else _upwards(tree, people.leaf, truth)
-    marks = _marks(decision)
+    marks = _marks(decision, evidence.shown)
     ranks = {index: rank for rank, index in enumerate(marks)}
     return tuple(
         TreeNode(
@@ -40,7 +40,7 @@ def tree_nodes(evidence: Evidence, decision: Decision) -> tuple[TreeNode, ...]:
             label=node_label(tree, node),
             records=number(float(records[node.index])),
             records_text=count(float(records[node.index])),
-            label_share_text=_share(tree, node, classes),
+            label_share_text=_share(evidence, node, classes),
             risk=marks[node.index][0] if node.index in marks else "none",
             rank=ranks.get(node.index),
             clauses=tuple(marks[node.index][1]) if node.index in marks else (),
@@ -60,12 +60,17 @@ def _upwards(tree: Tree, leaf: np.ndarray, amounts: FloatArray) -> FloatArray:
     return sums
 
 
-def _marks(decision: Decision) -> dict[int, tuple[Risk, list[str]]]:
-    """Return the nodes at risk, the worst first, each with its worst risk and the clauses that do not pass there."""
+def _marks(decision: Decision, shown: int) -> dict[int, tuple[Risk, list[str]]]:
+    """Return the nodes at risk, the worst first, each with its worst risk and the clauses that do not pass there.
+
+    Of an ensemble only those of the tree that is drawn.
+    """
     found: dict[int, tuple[Risk, list[str]]] = {}
     broken = [finding for finding in decision.findings if finding.verdict is not Verdict.PASS]
     for finding in sorted(broken, key=lambda finding: _ORDER.index(_risk(finding))):
         for place in finding.places:
+            if place.kind == "file" or place.tree != shown:
+                continue
             _, clauses = found.setdefault(place.node, (_risk(finding), []))
             if finding.clause not in clauses:
                 clauses.append(finding.clause)
@@ -86,9 +91,11 @@ def node_label(tree: Tree, node: Node) -> str:
     return "(none)" if code is None else tree.classes[code]
 
 
-def _share(tree: Tree, node: Node, classes: FloatArray | None) -> str:
+def _share(evidence: Evidence, node: Node, classes: FloatArray | None) -> str:
+    tree = evidence.tree
     code = label_of(tree, node) if tree.classes else None
-    if classes is None or code is None:
+    if classes is None or code is None or tree.classes[code] not in evidence.classes:
         return "not known"
+    code = evidence.classes.index(tree.classes[code])
     total = float(classes[node.index].sum())
     return percent(float(classes[node.index, code]) / total) if total else "no records"

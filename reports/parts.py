@@ -73,9 +73,13 @@ class Reading(Value):
 
 
 class Place(Part):
-    """A leaf, or a profile in it: its path, the node where its records stop, and that node's line in the file."""
+    """A leaf, or a profile in it: its path, the node where its records stop, and that node's line in the file.
 
-    kind: Literal["leaf", "profile"]
+    Of what the file gives away beside its trees, ``node`` is the kind of leak, ``path`` its place in the file and
+    ``note`` what it is. ``tree`` counts the trees of an ensemble, from 0.
+    """
+
+    kind: Literal["leaf", "profile", "file"]
     path: Text
     node: Text
     index: int
@@ -83,6 +87,7 @@ class Place(Part):
     profile: Text
     value: Value
     note: Text
+    tree: int = 0
 
 
 class Finding(Part):

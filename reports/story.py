@@ -106,10 +106,10 @@ def _meaning(evidence: Evidence, decision: Decision) -> str:
         said += "could not be decided. That is not a pass."
         return " ".join(doubts) if doubts and not open_ else " ".join([said, *doubts])
     undecided = f"; {open_} more could not be decided" if open_ else ""
-    target = evidence.tree.target
+    whose = f" people’s “{evidence.target}”" if evidence.target else " people"
     return (
         f"{sentence(_part(failed, len(asked)))[:-1]} of {policy} {'is' if failed == 1 else 'are'} not met{undecided}. "
-        f"Whoever reads the tree could learn more about people’s “{target}” than the policy allows."
+        f"Whoever reads the tree could learn more about{whose} than the policy allows."
     )
 
 
@@ -118,7 +118,7 @@ def _part(some: int, all_: int) -> str:
 
 
 def _after_pass(evidence: Evidence, decision: Decision) -> Iterator[str]:
-    source, more = evidence.tree.source, understated(evidence.knowledge, evidence.tree)
+    source, more = evidence.source, understated(evidence.knowledge, evidence.tree)
     if more:
         yield (
             f"Do not publish {source} yet: it publishes {more}, which this audit assumed nobody uses. "
@@ -136,7 +136,7 @@ def _after_doubt(evidence: Evidence, decision: Decision) -> Iterator[str]:
 
 
 def _after_fail(evidence: Evidence, decision: Decision) -> Iterator[str]:
-    yield f"Do not publish {evidence.tree.source}."
+    yield f"Do not publish {evidence.source}."
     failed = [f for f in decision.failing if f.verdict is Verdict.FAIL and f.measure]
     about_leaves = [f.clause for f in failed if measures()[f.measure].about_leaves]
     others = [f.clause for f in failed if f.clause not in about_leaves]
@@ -151,6 +151,9 @@ def _after_fail(evidence: Evidence, decision: Decision) -> Iterator[str]:
             "Publishing less lowers what an adversary can be sure of, never what he guesses right."
         )
     yield from _reasons(decision)
+    if evidence.forest is not None:
+        yield "Train the trees anew with larger leaves (min_samples_leaf, min_data_in_leaf, min_child_weight)."
+        return
     yield "Run “treewarden repair” with the same files: it tries such changes, audits each and says what it costs."
 
 

@@ -148,6 +148,7 @@ def evidence_of(tree, population=None, posterior=None, prior=None, worlds=NOT_RU
         certain(flat) if prior is None else prior,
         guess(tree, population) if posterior is None else posterior,
         worlds,
+        leaks=(),
     )
 
 

@@ -15,6 +15,8 @@ from treewarden.exits import MEANINGS, PIPE_CLOSED, boundary
 COMMANDS = {
     "audit": "Judge what a published tree gives away, and report it.",
     "repair": "Change a tree that fails, audit it again, say what it costs.",
+    "redact": "Remove what a file gives away beside its trees.",
+    "convert": "Write a model in another format, or draw it.",
     "inspect": "Say what files publish; no table needed.",
     "demo": "Go the whole way on real data.",
     "doctor": "Solve a small problem through each solver door.",

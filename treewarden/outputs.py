@@ -40,6 +40,16 @@ def check_file(path: Path) -> None:
     check_folder(path.parent)
 
 
+def check_new(path: Path, force: bool) -> None:
+    """Check that a file is not there yet, unless it may be replaced.
+
+    Raises:
+        OutputError: it is there.
+    """
+    if path.exists() and not force:
+        raise OutputError(str(path), "is there already; choose another name, or say --force")
+
+
 def check_no_input(outputs: Iterable[Path], inputs: Iterable[Path | None]) -> None:
     """Check that nothing that is read would be overwritten.
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import treewarden
 from policies.pack import Pack
+from ppdm_models.archive import archived
 from reports.document import Provenance
 from reports.parts import File, number
 from treewarden.subject import Request
@@ -35,5 +36,7 @@ class Clock:
 
 
 def _file(path: Path) -> File:
+    if path.is_dir():  # a model as Spark writes it: the digest is of the archive that it is read as
+        return File(name=path.name, sha256=hashlib.sha256(archived(path)).hexdigest())
     with path.open("rb") as file:
         return File(name=path.name, sha256=hashlib.file_digest(file, "sha256").hexdigest())

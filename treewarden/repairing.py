@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from audit.run import Audit
 from policies.repair import Repair, repair
+from ppdm_models.convert import MODELS, converted
+from ppdm_models.ensemble import Ensemble
 from ppdm_models.errors import RemedyError
 from ppdm_models.load import formats, load_tree
 from ppdm_models.tree import Tree
@@ -14,7 +16,7 @@ from treewarden.subject import Subject
 
 @dataclass(frozen=True, slots=True)
 class Repaired:
-    """A repair, and the file that it recommends, in the format that the original came in (None: none passes)."""
+    """A repair, and the file that it recommends (None: none passes)."""
 
     repair: Repair
     file: bytes | None
@@ -26,30 +28,46 @@ class Repaired:
         return self.repair.audit if best is None or best.audit is None else best.audit
 
 
-def repair_file(subject: Subject, name: str) -> Repaired:
-    """Look for a change that passes; ``name`` is what the repaired file will be called.
+def repair_file(subject: Subject, name: str, target: str | None = None) -> Repaired:
+    """Look for a change that passes; ``name`` is what the repaired file will be called, ``target`` its format.
+
+    Without a target it is written as the original was: the original file with its tree changed where its format can do
+    that, else the tree alone.
 
     Raises:
-        RemedyError: the original's format is only read, so no repair could be written in it.
+        RemedyError: the model is an ensemble, or its format is only read and no other is asked for.
+        OutputError: the format cannot say something that the tree holds.
         TreewardenError: the original cannot be audited.
     """
-    _written(subject.tree)
+    own = subject.tree
+    if isinstance(own, Ensemble):
+        problem = "an ensemble; only single trees are repaired, so train it anew with larger leaves"
+        raise RemedyError(own.source, problem)
+    _written(subject, own, target)
 
     def audit(tree: Tree) -> Audit:
-        if tree is subject.tree:
+        if tree is own:
             return subject.audit(tree)
-        return subject.audit(load_tree(_written(tree), name))
+        data = _written(subject, tree, target)
+        return subject.audit(load_tree(data, name), data)
 
-    found = repair(subject.tree, subject.population, audit, subject.pack)
+    found = repair(own, subject.population, audit, subject.pack)
     best = found.recommended
-    return Repaired(found, None if best is None else _written(best.proposal.tree))
+    file = None if best is None else _written(subject, best.proposal.tree, target)
+    return Repaired(found, file)
 
 
-def _written(tree: Tree) -> bytes:
-    plugins = formats()
-    data = plugins[tree.format].write(tree)
+def _written(subject: Subject, tree: Tree, target: str | None) -> bytes:
+    plugins, own = formats(), subject.tree
+    if target is not None and target != own.format:
+        return converted(tree, target)
+    plugin = plugins[own.format]
+    data = plugin.rewrite(subject.data, own.source, tree)
+    data = plugin.write(tree) if data is None else data
     if data is None:
-        can = ", ".join(name for name, plugin in plugins.items() if plugin.write(tree) is not None)
-        problem = f"the format {tree.format} is only read here; give the model as {can}"
-        raise RemedyError(tree.source, problem)
+        raise RemedyError(
+            own.source,
+            f"the format {own.format} is only read here, so the repaired tree cannot be written in it; "
+            f"say --to {' or --to '.join(reversed(MODELS))} to have the tree alone",
+        )
     return data

@@ -11,10 +11,11 @@ from audit.run import Audit, run
 from audit.search import SolveOptions
 from policies.judge import calls
 from policies.pack import Pack, load_pack
+from ppdm_models.ensemble import Ensemble, Model
 from ppdm_models.errors import KnowledgeError, TableError
-from ppdm_models.load import read_tree
+from ppdm_models.load import leaks_of, load_model, read_bytes
 from ppdm_models.table import read_table
-from ppdm_models.tree import Task, Tree
+from ppdm_models.tree import Task
 from treewarden.progress import Progress
 
 
@@ -47,23 +48,34 @@ class Request:
 class Subject:
     """Everything an audit needs, read and checked against each other."""
 
-    tree: Tree
+    tree: Model
     population: Population
     knowledge: Knowledge
     pack: Pack
     options: SolveOptions
+    data: bytes = b""
+    """What the model was read from."""
 
     @property
     def auditing(self) -> str:
         """What an audit does, for the line that announces it."""
-        if not self.options.worlds or self.tree.task is Task.REGRESSION:
+        if (
+            not self.options.worlds
+            or self.tree.task is Task.REGRESSION
+            or isinstance(self.tree, Ensemble)
+        ):
             return "auditing"
         return f"auditing, and reasoning over whole records for {self.options.worlds_budget:g} s at most"
 
-    def audit(self, tree: Tree) -> Audit:
-        """Audit a tree, its own or a repaired one, over the same people under the same knowledge and policy."""
-        people = self.population if tree is self.tree else rerouted(tree, self.population)
-        return run(tree, people, self.knowledge, calls(self.pack), self.options)
+    def audit(self, tree: Model, data: bytes | None = None) -> Audit:
+        """Audit a tree, its own or a repaired one, over the same people under the same knowledge and policy.
+
+        ``data`` is what a repaired tree was read from.
+        """
+        is_own = tree is self.tree or isinstance(tree, Ensemble)
+        people = self.population if is_own else rerouted(tree, self.population)  # type: ignore[arg-type]  # no ensemble
+        leaks = leaks_of(self.data if data is None else data, tree)
+        return run(tree, people, self.knowledge, calls(self.pack), self.options, leaks)
 
 
 def read_subject(request: Request, progress: Progress) -> Subject:
@@ -75,7 +87,8 @@ def read_subject(request: Request, progress: Progress) -> Subject:
     pack = load_pack(request.policy)
     knowledge = _knowledge(request)
     with progress.step(f"reading {request.model.name}"):
-        tree = read_tree(request.model)
+        data = read_bytes(request.model)
+        tree = load_model(data, request.model.name)
     with progress.step(f"reading {request.data.name}"):
         table = read_table(request.data)
         try:
@@ -94,10 +107,10 @@ def read_subject(request: Request, progress: Progress) -> Subject:
         worlds_budget=request.worlds_budget,
         strict_ties=request.strict_ties,
     )
-    return Subject(tree, population, knowledge, pack, options)
+    return Subject(tree, population, knowledge, pack, options, data)
 
 
-def _with_notes(error: TableError, tree: Tree) -> TableError:
+def _with_notes(error: TableError, tree: Model) -> TableError:
     """Return the error with what was remarkable about the tree, as that may be why the table does not fit it."""
     if not tree.notes:
         return error

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from audit.evidence import Evidence
-from audit.leaves import Leaves, leaves_of
+from audit.leaves import Leaves
 from audit.posterior import FloatArray
 from audit.reading import Measurement, Undetermined, exactly
 from audit.spots import people, worst_spots
@@ -67,7 +67,7 @@ class LeafMeasure(Measure):
         """Return one value per leaf, shape (L,), or why there is none."""
 
     def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
-        leaves = leaves_of(evidence.tree, evidence.population)
+        leaves = evidence.leaves
         if isinstance(leaves, Undetermined):
             return Measurement(leaves)
         values = self.values(leaves, parameters)
@@ -80,6 +80,7 @@ class LeafMeasure(Measure):
             (values, values),
             self.risk,
             lambda position: people(leaves.records[position]),
+            leaves.trees,
         )
         return Measurement(exactly(worst), spots)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
+from ppdm_models.ensemble import Model
+from ppdm_models.leaks import Leak, LeakKind
 from ppdm_models.sklearn_tree import from_sklearn
 from ppdm_models.tree import Tree
 
@@ -18,12 +20,31 @@ class Format(ABC):
         """Return whether the bytes look like this format. Cheap, and never raises."""
 
     @abstractmethod
-    def read(self, data: bytes, source: str) -> Tree:
-        """Return the tree in the bytes; ``source`` names the file in messages.
+    def read(self, data: bytes, source: str) -> Model:
+        """Return the tree in the bytes, or the ensemble where there are several; ``source`` names the file.
 
         Raises:
             TreeFormatError: the bytes are not a tree of this format, or not one that can be understood in full.
         """
+
+    def leaks(self, data: bytes, source: str) -> tuple[Leak, ...]:
+        """Return what the file gives away beside its trees, in the file's order.
+
+        Only called on bytes that ``read`` understands.
+        """
+        return ()
+
+    def without(self, data: bytes, source: str, kinds: frozenset[LeakKind]) -> bytes | None:
+        """Return the file without its removable leaks of some kinds, all else as it was; None where it is only read."""
+        return None
+
+    def rewrite(self, data: bytes, source: str, changed: Model) -> bytes | None:
+        """Return the file with its model changed to this one, and nothing else; None where it is only read.
+
+        Raises:
+            OutputError: the format cannot say something that the model holds.
+        """
+        return None
 
     def write(self, tree: Tree) -> bytes | None:
         """Return the tree in this format, or None where this format is only read.

@@ -1,210 +1,310 @@
-"""What a PMML file says about its fields: data dictionary, mining schema, renames, the target and its classes."""
+"""What a PMML file says about the fields of one model: data dictionary, mining schema, derived fields, the target."""
 
 from __future__ import annotations
 
-import math
-import re
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-
-from lxml import etree
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from ppdm_models import limits
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.formats._xml import children, first, name_of
+from ppdm_models.formats._pmml_derived import EXPRESSIONS, Derivation
+from ppdm_models.formats._pmml_sources import Raw, Source
+from ppdm_models.formats._pmml_values import Failure, Vocabulary, number
+from ppdm_models.formats._xml import Element, is_model
 from ppdm_models.tree import Feature
 
-NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 NUMERIC_TYPES = ("integer", "float", "double")
 ORDERED = ("lessThan", "lessOrEqual", "greaterThan", "greaterOrEqual")
 TARGETS = ("predicted", "target")
-
-Failure = Callable[[etree._Element, str], TreeFormatError]
-
-
-@dataclass(frozen=True, slots=True)
-class Fields:
-    """The fields of one tree model. ``features`` are the active ones; ``renames`` lead from a derived field to its own.
-
-    ``opaque`` are derived fields that compute something, with what they do. ``classes`` are the declared values of the
-    target; ``labels`` lead from the values it predicts to the raw ones; ``values`` are the categories of each feature.
-    """
-
-    features: Mapping[str, Feature]
-    target: str
-    classes: tuple[str, ...]
-    renames: Mapping[str, str]
-    opaque: Mapping[str, str]
-    labels: Mapping[str, str]
-    values: Mapping[str, Vocabulary]
+SCOPES = ("TransformationDictionary", "LocalTransformations")
 
 
-def number(text: str | None) -> float | None:
-    """Return a finite number as XML writes it, padding trimmed; None where it is not one."""
-    trimmed = (text or "").strip()
-    value = float(trimmed) if len(trimmed) < 1000 and NUMBER.fullmatch(trimmed) else math.nan
-    return value if math.isfinite(value) else None
+class Dictionary:
+    """The fields that a file declares for all its models, and the derived fields of each scope, looked up once."""
 
+    def __init__(self, root: Element, fail: Failure) -> None:
+        dictionary = root.first("DataDictionary")
+        self.fields = _named(() if dictionary is None else dictionary.all("DataField"), fail)
+        if len(self.fields) > limits.FEATURES:
+            raise fail(root, f"more than {limits.FEATURES:,} fields")
+        self._scopes: dict[Element, dict[str, Element]] = {}
+        self._casts: dict[Element, frozenset[str]] = {}
 
-class Vocabulary:
-    """Known values, found again under other spellings."""
-
-    def __init__(self, values: Iterable[str]) -> None:
-        self.position = {value: position for position, value in enumerate(values)}
-        self._by_number: dict[float, str | None] = {}
-        for value in self.position:
-            meant = number(value)
-            if meant is not None:
-                self._by_number[meant] = None if meant in self._by_number else value
-
-    def find(self, text: str) -> str | None:
-        """Return the value that a text means: itself, without padding, or the same number written otherwise."""
-        for spelling in (text, text.strip()):
-            if spelling in self.position:
-                return spelling
-        meant = number(text)
-        return None if meant is None else self._by_number.get(meant)
-
-
-def read_fields(root: etree._Element, models: list[etree._Element], fail: Failure) -> Fields:
-    """Return the fields of a tree model; ``models`` lead from the outermost model to it.
-
-    Raises:
-        TreeFormatError: a field is declared twice, not declared, or changed before the tree sees it.
-    """
-    declared = _declared(root, fail)
-    active, target = _schema(models, declared, fail)
-    renames, opaque, casts = _derived(root, models, declared, fail)
-    compared = _compared_by_order(models[-1], renames)
-    features = {}
-    for name in active:
-        feature = _feature(declared[name], name in compared)
-        if feature.numeric and name in casts:
-            feature = Feature(name, numeric=True, single=True)
-        features[name] = feature
-    return Fields(
-        features=features,
-        target=target,
-        classes=_classes(models, declared.get(target)),
-        renames=renames,
-        opaque=opaque,
-        labels=_labels(models[-1]),
-        values={name: Vocabulary(feature.values) for name, feature in features.items()},
-    )
-
-
-def _declared(root: etree._Element, fail: Failure) -> dict[str, etree._Element]:
-    dictionary = first(root, "DataDictionary")
-    found: dict[str, etree._Element] = {}
-    for field in () if dictionary is None else children(dictionary, "DataField"):
-        name = field.get("name", "")
-        if name in found:
-            raise fail(field, f"the field {name!r} is declared twice")
-        found[name] = field
-    if len(found) > limits.FEATURES:
-        raise fail(root, f"more than {limits.FEATURES:,} fields")
-    return found
-
-
-def _schema(
-    models: list[etree._Element], declared: Mapping[str, etree._Element], fail: Failure
-) -> tuple[list[str], str]:
-    """Return the active fields of the innermost model, and the target: its own, or that of a model around it."""
-    active: list[str] = []
-    target = ""
-    for model in models:
-        schema = first(model, "MiningSchema")
-        for field in () if schema is None else children(schema, "MiningField"):
-            name, usage = field.get("name", ""), field.get("usageType", "active")
-            if usage in TARGETS:
-                target = name
-            if usage != "active":
-                continue
-            if field.get("missingValueReplacement") is not None:
-                raise fail(
-                    field,
-                    f"missing values of {name!r} are replaced before the tree; not supported yet",
-                )
-            if field.get("outliers", "asIs") != "asIs":
-                raise fail(
-                    field, f"outliers of {name!r} are changed before the tree; not supported yet"
-                )
-            if model is models[-1]:
-                if name not in declared:
-                    raise fail(field, f"the field {name!r} is not in the DataDictionary")
-                if name in active:
-                    raise fail(field, f"the field {name!r} is active twice")
-                active.append(name)
-    if target in active:
-        raise fail(models[-1], f"the field {target!r} is both active and predicted")
-    return active, target
-
-
-def _derived(
-    root: etree._Element,
-    models: list[etree._Element],
-    declared: Mapping[str, etree._Element],
-    fail: Failure,
-) -> tuple[dict[str, str], dict[str, str], set[str]]:
-    """Return derived fields that are plain renames, those that are not (with what they do), and casts to 32 bits."""
-    renames: dict[str, str] = {}
-    opaque: dict[str, str] = {}
-    casts: set[str] = set()
-    scopes = [
-        first(root, "TransformationDictionary"),
-        *(first(model, "LocalTransformations") for model in models),
-    ]
-    for scope in scopes:
-        for field in () if scope is None else children(scope, "DerivedField"):
-            name = field.get("name", "")
-            if name in declared or name in renames or name in opaque:
-                raise fail(field, f"the field {name!r} is declared twice")
-            source = first(field, "FieldRef")
-            origin = (
-                ""
-                if source is None
-                else renames.get(source.get("field", ""), source.get("field", ""))
+    def casts(self, element: Element | None) -> frozenset[str]:
+        """Return the fields that a TransformationDictionary or LocalTransformations rounds to 32 bits."""
+        if element is None:
+            return frozenset()
+        if element not in self._casts:
+            rounded = (
+                reference.get("field") or ""
+                for field in element.all("DerivedField")
+                if field.get("dataType") == "float"
+                for reference in field.all("FieldRef")
             )
-            if (
-                source is None
-                or origin not in declared
-                or not _keeps_values(field, source, declared[origin])
-            ):
-                opaque[name] = next(
-                    (name_of(child) for child in field if name_of(child) not in ("", "Extension")),
-                    "?",
+            self._casts[element] = frozenset(rounded)
+        return self._casts[element]
+
+    def scope(self, element: Element | None, fail: Failure) -> dict[str, Element]:
+        """Return the derived fields of a TransformationDictionary or LocalTransformations by name."""
+        if element is None:
+            return {}
+        if element not in self._scopes:
+            found = _named(element.all("DerivedField"), fail)
+            for name in found:
+                if name in self.fields:
+                    raise fail(found[name], f"the field {name!r} is declared twice")
+            self._scopes[element] = found
+        return self._scopes[element]
+
+
+class Fields:
+    """The fields that one model can name. ``features`` grow by those that its tests turn out to need.
+
+    ``classes`` are the declared values of the target; ``labels`` lead from the values it predicts to the raw ones.
+    """
+
+    def __init__(
+        self,
+        dictionary: Dictionary,
+        around: Sequence[Element],
+        tests: Element,
+        fail: Failure,
+    ) -> None:
+        self.fail = fail
+        self.notes: list[str] = []
+        self.models = [element for element in around if element.first("MiningSchema") is not None]
+        self._declared = dictionary.fields
+        if not dictionary.fields:
+            self._declared = _guessed(self.models, tests)
+            self.notes.append(
+                f"{fail.source}: no field is declared, so one is a number where some test compares it by order"
+            )
+        scopes = [element.first(kind) for element in around for kind in SCOPES]
+        self._scopes = [dictionary.scope(scope, fail) for scope in scopes]
+        self._casts = [dictionary.casts(scope) for scope in scopes if scope is not None]
+        self._around = around
+        self._schema: dict[str, Element] = {}
+        self.target = ""
+        own = self._read_schemas()
+        self._tests = tests
+        self._ordered: set[str] | None = None
+        self._following: list[str] = []
+        self._sources: dict[str, Source | None] = {}
+        self._derivation = Derivation(self._resolved, self.typed)
+        self.features: dict[str, Feature] = {}
+        self.values: dict[str, Vocabulary] = {}
+        for name in own:
+            inner = next((scope[name] for scope in reversed(self._scopes) if name in scope), None)
+            for raw in (name,) if inner is None else self._leaves(inner):
+                if raw in self._declared:
+                    self.typed(raw)
+        target = self._declared.get(self.target)
+        self.labels = _labels(around[-1])
+        self.classes = (() if target is None else _values(target)) or _predicted(around[-1])
+
+    def source(self, name: str, element: Element, fail: Failure) -> Source:
+        """Return what a field that a test names is made of.
+
+        Raises:
+            TreeFormatError: there is no such field.
+        """
+        found = self._resolved(name)
+        if found is not None:
+            return found
+        known = ", ".join(repr(known) for known in list(self._schema)[:12])
+        raise fail(element, f"unknown field {name!r}; the active fields are {known or 'none'}")
+
+    def typed(self, name: str) -> Feature:
+        """Return a raw field as a feature."""
+        if name not in self.features:
+            feature = _feature(self._declared[name], lambda: name in self._compared_by_order())
+            is_cast = feature.numeric and any(name in casts for casts in self._casts)
+            self._add(Feature(name, numeric=True, single=True) if is_cast else feature)
+        return self.features[name]
+
+    def _add(self, feature: Feature) -> None:
+        self.features[feature.name] = feature
+        self.values[feature.name] = Vocabulary(feature.values)
+
+    def _read_schemas(self) -> list[str]:
+        """Note the target and the active fields, those of inner models before the others; return the innermost."""
+        own: list[str] = []
+        for model in self.models:
+            own = []
+            schema = model.first("MiningSchema")
+            assert schema is not None
+            for field in schema.all("MiningField"):
+                name, usage = field.get("name") or "", field.get("usageType") or "active"
+                if usage in TARGETS:
+                    self.target = name
+                if usage != "active":
+                    continue
+                if name in own:
+                    raise self.fail(field, f"the field {name!r} is active twice")
+                own.append(name)
+                if name not in self._schema or field.get("missingValueReplacement") is not None:
+                    self._schema[name] = field
+        if self.target in own:
+            raise self.fail(
+                self.models[-1], f"the field {self.target!r} is both active and predicted"
+            )
+        for name in own:
+            if name not in self._declared and self._element(name) is None:
+                raise self.fail(
+                    self._schema[name], f"the field {name!r} is not in the DataDictionary"
                 )
-                continue
-            renames[name] = origin
-            if field.get("dataType") == "float":
-                casts.add(origin)
-    return renames, opaque, casts
+        return own
+
+    def _element(self, name: str) -> Element | None:
+        """Return the derived field or earlier result of a name, the innermost first."""
+        for scope in reversed(self._scopes):
+            if name in scope:
+                return scope[name]
+        return next((item for item in _results(self._around) if item.get("name") == name), None)
+
+    def _resolved(self, name: str) -> Source | None:
+        if name in self._sources:
+            return self._sources[name]
+        if name in self._following or len(self._following) > limits.XML_DEPTH:
+            return None  # a field made of itself
+        self._following.append(name)
+        found = self._found(name)
+        self._following.pop()
+        self._sources[name] = found
+        return found
+
+    def _found(self, name: str) -> Source | None:
+        derived = next((scope[name] for scope in reversed(self._scopes) if name in scope), None)
+        if derived is not None:
+            return self._of_derived(name, derived)
+        if name in self._declared:
+            return self._of_raw(name) if name in self._schema or not self.models else None
+        result = next((item for item in _results(self._around) if item.get("name") == name), None)
+        if result is None:
+            return None
+        self._add(_feature(result, lambda: name in self._compared_by_order()))
+        self.notes.append(
+            f"{self.fail.source}:{result.line}: the field {name!r} is what an earlier part of the model predicts"
+        )
+        return Raw(name)
+
+    def _of_raw(self, name: str) -> Source:
+        self.typed(name)
+        field = self._schema.get(name)
+        if field is None:
+            return Raw(name)
+        where = f"{self.fail.source}:{field.line}: the field {name!r}"
+        if field.get("outliers") not in (None, "asIs"):
+            self.notes.append(
+                f"{where}: outliers are changed before the tree ({field.get('outliers')}); not applied here"
+            )
+        treatment = field.get("invalidValueTreatment")
+        missing = field.get("missingValueReplacement")
+        if treatment in ("asMissing", "asValue") and (missing or treatment == "asValue"):
+            self.notes.append(
+                f"{where}: values that are not declared are replaced before the tree ({treatment}); not applied here"
+            )
+        if missing is None:
+            return Raw(name)
+        if self.features[name].numeric and number(missing) is None:
+            raise self.fail(
+                field, f"missing values of {name!r} become {missing[:80]!r}, which is no number"
+            )
+        return Raw(name, missing)
+
+    def _of_derived(self, name: str, derived: Element) -> Source | None:
+        found = self._derivation.of_field(derived)
+        if found is not None:
+            return found
+        kind = next((part.name for part in derived.children if part.name in EXPRESSIONS), "?")
+        made_of = list(dict.fromkeys(self._leaves(derived)))
+        own = name if name not in self.features else f"{name} (computed)"
+        feature = _feature(derived, lambda: name in self._compared_by_order())
+        self._add(Feature(own, feature.numeric, feature.values))
+        raws = ", ".join(repr(raw) for raw in made_of[:12]) or "no raw field"
+        self.notes.append(
+            f"{self.fail.source}:{derived.line}: the field {name!r} is computed ({kind} of {raws}) and stays a field "
+            "of its own"
+        )
+        return Raw(own)
+
+    def _leaves(self, derived: Element) -> Iterator[str]:
+        """Yield the raw fields that a derived field is computed from."""
+        pending, seen = [derived], set[Element]()
+        while pending:
+            for part in pending.pop().within():
+                name = part.get("field")
+                if name is None or part in seen or len(seen) > limits.FEATURES:
+                    continue
+                seen.add(part)
+                inner = next((s[name] for s in reversed(self._scopes) if name in s), None)
+                if inner is None:
+                    yield name
+                elif inner not in seen:
+                    seen.add(inner)
+                    pending.append(inner)
+
+    def _compared_by_order(self) -> set[str]:
+        """Return the raw fields that some test compares by order, directly or under another name."""
+        if self._ordered is None:
+            names = {
+                test.get("field") or ""
+                for test in self._tests.within("SimplePredicate")
+                if test.get("operator") in ORDERED
+            }
+            self._ordered = set()
+            for name in names:
+                for _ in range(limits.XML_DEPTH):
+                    self._ordered.add(name)
+                    inner = next((s[name] for s in reversed(self._scopes) if name in s), None)
+                    renamed = None if inner is None else inner.first("FieldRef")
+                    if renamed is None:
+                        break
+                    name = renamed.get("field") or ""
+        return self._ordered
 
 
-def _keeps_values(field: etree._Element, source: etree._Element, origin: etree._Element) -> bool:
-    """Whether a derived field is its source under another name, or as a (rounded) floating-point number."""
-    if source.get("mapMissingTo") is not None:
-        return False
-    kind, before = field.get("dataType"), origin.get("dataType")
-    return kind in (None, before) or (before in NUMERIC_TYPES and kind in ("float", "double"))
+def _guessed(models: Sequence[Element], tests: Element) -> dict[str, Element]:
+    """Return the fields that a fragment without a dictionary names, untyped."""
+    schemas = (model.first("MiningSchema") for model in models)
+    listed = [field for schema in schemas if schema is not None for field in schema.children]
+    named = listed or list(tests.within("SimplePredicate", "SimpleSetPredicate"))
+    names = dict.fromkeys(item.get("name") or item.get("field") or "" for item in named)
+    return {name: Element("DataField", {"name": name}, tests.line) for name in names}
 
 
-def _compared_by_order(model: etree._Element, renames: Mapping[str, str]) -> set[str]:
-    found = set()
-    for element in model.iter(etree.Element):
-        if name_of(element) == "SimplePredicate" and element.get("operator") in ORDERED:
-            name = element.get("field", "")
-            found.add(renames.get(name, name))
+def _named(elements: Iterator[Element] | tuple[()], fail: Failure) -> dict[str, Element]:
+    found: dict[str, Element] = {}
+    for element in elements:
+        name = element.get("name") or ""
+        if name in found:
+            raise fail(element, f"the field {name!r} is declared twice")
+        found[name] = element
     return found
 
 
-def _feature(field: etree._Element, is_compared: bool) -> Feature:
-    name, kind, operation = field.get("name", ""), field.get("dataType"), field.get("optype")
+def _results(around: Sequence[Element]) -> Iterator[Element]:
+    """Yield what models that stand before this one, inside the same models, say that they predict."""
+    for outer in reversed(around):
+        for segmentation in outer.all("Segmentation"):
+            for segment in segmentation.all("Segment"):
+                yield from _results_of(segment)
+        yield from _results_of(outer)
+
+
+def _results_of(holder: Element) -> Iterator[Element]:
+    for model in holder.children:
+        if is_model(model.name):
+            for output in model.all("Output"):
+                yield from output.all("OutputField")
+            yield from model.all("ResultField")
+
+
+def _feature(field: Element, is_compared: Callable[[], bool]) -> Feature:
+    name, kind = field.get("name") or "", field.get("dataType")
+    operation = field.get("optype") or field.get("opType")
     by_type = kind in NUMERIC_TYPES or kind is None
-    numeric = by_type and (
-        is_compared or operation == "continuous" or (operation is None and kind is not None)
-    )
-    if numeric:
+    if by_type and (
+        operation == "continuous" or (operation is None and kind is not None) or is_compared()
+    ):
         return Feature(name, numeric=True, single=kind == "float")
     values = _values(field)
     return Feature(
@@ -214,35 +314,29 @@ def _feature(field: etree._Element, is_compared: bool) -> Feature:
     )
 
 
-def _values(field: etree._Element) -> tuple[str, ...]:
-    valid = (item for item in children(field, "Value") if item.get("property", "valid") == "valid")
-    return tuple(dict.fromkeys(item.get("value", "") for item in valid))
+def _values(field: Element) -> tuple[str, ...]:
+    valid = (item for item in field.all("Value") if (item.get("property") or "valid") == "valid")
+    return tuple(dict.fromkeys(item.get("value") or "" for item in valid))
 
 
-def _classes(models: list[etree._Element], target: etree._Element | None) -> tuple[str, ...]:
-    if target is not None and _values(target):
-        return _values(target)
-    if _labels(models[-1]):
-        return tuple(dict.fromkeys(_labels(models[-1]).values()))
-    return tuple(
-        dict.fromkeys(
-            item.get("value", "")
-            for item in _target_values(models[-1])
-            if item.get("value") is not None
-        )
-    )
+def _predicted(model: Element) -> tuple[str, ...]:
+    labels = _labels(model)
+    if labels:
+        return tuple(dict.fromkeys(labels.values()))
+    values = (item.get("value") for item in _target_values(model))
+    return tuple(dict.fromkeys(value for value in values if value is not None))
 
 
-def _labels(model: etree._Element) -> dict[str, str]:
+def _labels(model: Element) -> Mapping[str, str]:
     """Return what the target's predicted values stand for in the data, where the file says it (SAS pads them)."""
     return {
-        item.get("value", ""): item.get("rawDataValue", "").strip()
+        item.get("value") or "": (item.get("rawDataValue") or "").strip()
         for item in _target_values(model)
         if item.get("rawDataValue") is not None
     }
 
 
-def _target_values(model: etree._Element) -> list[etree._Element]:
-    targets = first(model, "Targets")
-    found = () if targets is None else children(targets, "Target")
-    return [item for target in found for item in children(target, "TargetValue")]
+def _target_values(model: Element) -> Iterator[Element]:
+    targets = model.first("Targets")
+    for target in () if targets is None else targets.all("Target"):
+        yield from target.all("TargetValue")

@@ -5,10 +5,8 @@ from __future__ import annotations
 import math
 import re
 
-from lxml import etree
-
-from ppdm_models.formats._pmml_fields import number
-from ppdm_models.formats._xml import children, first, text_of
+from ppdm_models.formats._pmml_values import number
+from ppdm_models.formats._xml import Element
 from ppdm_models.tree import Criterion, Learner
 
 PREFIX = "treewarden:"
@@ -20,15 +18,15 @@ SETTING = re.compile(r"\b(\w+)\s*=\s*('[^']*'|[^,\s]+)")
 CRITERIA = {"gini": Criterion.GINI, "entropy": Criterion.ENTROPY, "log_loss": Criterion.ENTROPY}
 
 
-def extensions(model: etree._Element) -> dict[str, str]:
+def extensions(model: Element) -> dict[str, str]:
     """Return our own extensions of a tree model, without their prefix."""
-    found = {item.get("name", ""): item.get("value", "") for item in children(model, "Extension")}
+    found = {item.get("name") or "": item.get("value") or "" for item in model.all("Extension")}
     return {
         name.removeprefix(PREFIX): value for name, value in found.items() if name.startswith(PREFIX)
     }
 
 
-def read_learner(root: etree._Element, model: etree._Element, records: float | None) -> Learner:
+def read_learner(root: Element, model: Element, records: float | None) -> Learner:
     """Return what the file tells about the learner; ``records`` turns shares of all records into records.
 
     Raises:
@@ -42,8 +40,8 @@ def read_learner(root: etree._Element, model: etree._Element, records: float | N
             all_features=_yes_or_no(own.get("all-features", "true")),
             multiway=_yes_or_no(own["multiway"]) if "multiway" in own else None,
         )
-    task = first(root, "MiningBuildTask")
-    pieces = [] if task is None else [_text(item) for item in children(task, "Extension")]
+    task = root.first("MiningBuildTask")
+    pieces = [] if task is None else [_text(item) for item in task.all("Extension")]
     found = next(
         (
             match
@@ -82,8 +80,8 @@ def _records(text: str, records: float | None, whole: bool) -> int:
     return int(value) if whole else math.ceil(value * (records or 0.0))
 
 
-def _text(item: etree._Element) -> str:
-    return item.get("value") or text_of(item)
+def _text(item: Element) -> str:
+    return item.get("value") or item.text
 
 
 def _at_least_one(text: str) -> int:

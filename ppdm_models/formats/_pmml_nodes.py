@@ -3,30 +3,33 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-
-from lxml import etree
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from ppdm_models import limits
 from ppdm_models.errors import TreeFormatError
-from ppdm_models.formats._pmml_fields import Failure, Fields, Vocabulary, number
+from ppdm_models.formats._pmml_fields import Fields
 from ppdm_models.formats._pmml_predicates import PREDICATES, read_predicate
-from ppdm_models.formats._xml import children, first, line_of, name_of
+from ppdm_models.formats._pmml_values import Failure, Vocabulary, number
+from ppdm_models.formats._xml import Element, is_model
 from ppdm_models.predicate import Predicate
 from ppdm_models.tree import Node, Task
 
 
-@dataclass(frozen=True, slots=True)
-class Distribution:
-    """The class numbers of one node as the file has them; None where a class is not listed."""
+@dataclass(slots=True)
+class Outline:
+    """One Node element, its place in the tree, and its children by kind."""
 
-    counts: tuple[float | None, ...] | None
-    shares: tuple[float, ...] | None
+    element: Element
+    parent: int | None
+    below: list[int]
+    predicates: list[Element]
+    distribution: list[Element]
+    name: str = ""
 
 
 def read_nodes(
-    model: etree._Element, fields: Fields, task: Task, source: str, is_own: bool
+    root: Element, fields: Fields, task: Task, source: str, is_own: bool
 ) -> tuple[tuple[Node, ...], tuple[str, ...]]:
     """Return the nodes with raw numbers, and the classes: those declared, or those found, in document order.
 
@@ -35,227 +38,253 @@ def read_nodes(
     Raises:
         TreeFormatError: the nodes are not a tree that is understood; names the line and the node.
     """
-    root = first(model, "Node")
-    if root is None:
-        raise TreeFormatError(f"{source}:{line_of(model)}", "the TreeModel has no Node")
-    outline = _outline(root, source)
-    names = _names([element for element, _ in outline], source)
-    fail = _failures(names, source)
-    elements = [element for element, _ in outline]
-    labels = _classes(elements, fields) if task is Task.CLASSIFICATION else ()
-    with_numbers = sum(first(element, "ScoreDistribution") is not None for element in elements)
+    outline = _outline(root, source, fields)
+    _name(outline, source)
+    labels = _classes(outline, fields) if task is Task.CLASSIFICATION else ()
+    with_numbers = sum(bool(item.distribution) for item in outline)
     if len(labels) > limits.CLASSES or with_numbers * len(labels) > limits.CLASS_NUMBERS:
-        raise fail(model, f"{len(labels):,} classes at {with_numbers:,} nodes are too many")
-    classes = Vocabulary(labels)
-    below: list[list[int]] = [[] for _ in outline]
-    for index, (_, parent) in enumerate(outline):
-        if parent is not None:
-            below[parent].append(index)
-    nodes = []
-    for index, (element, parent) in enumerate(outline):
-        here = _distribution(element, classes, fields, fail)
-        node = Node(
-            index=index,
-            name=names[element],
-            parent=parent,
-            children=tuple(below[index]),
-            test=_test(element, fields, fail),
-            score=_score(element, classes, fields, task, fail),
-            records=_amount(element, "recordCount", fail),
-            class_counts=here.counts,
-            class_shares=here.shares,
-            default_child=_default_child(
-                element, [(names[outline[i][0]], i) for i in below[index]], fail
-            ),
-            line=line_of(element),
+        raise Failure(source)(
+            root, f"{len(labels):,} classes at {with_numbers:,} nodes are too many"
         )
-        nodes.append(node if is_own else _with_likeliest_score(node, classes))
-    return tuple(nodes), labels
+    reader = _Reader(fields, task, labels, is_own)
+    return tuple(reader.node(index, outline) for index in range(len(outline))), labels
 
 
-def _outline(root: etree._Element, source: str) -> list[tuple[etree._Element, int | None]]:
+def _outline(root: Element, source: str, fields: Fields) -> list[Outline]:
     """Return the Node elements in document order, each with the position of its parent."""
-    found: list[tuple[etree._Element, int | None]] = []
-    pending: list[tuple[etree._Element, int | None, int]] = [(root, None, 0)]
+    found: list[Outline] = []
+    pending: list[tuple[Element, int | None, int]] = [(root, None, 0)]
     while pending:
         element, parent, depth = pending.pop()
-        if len(found) >= limits.NODES:
-            raise TreeFormatError(source, f"more than {limits.NODES:,} nodes")
+        here = len(found)
+        if here >= limits.NODES:
+            raise TreeFormatError(source, f"more than {limits.NODES:,} nodes in one tree")
         if depth > limits.DEPTH:
             raise TreeFormatError(
-                f"{source}:{line_of(element)}", f"nodes nest more than {limits.DEPTH} deep"
+                f"{source}:{element.line}", f"nodes nest more than {limits.DEPTH} deep"
             )
-        here = len(found)
-        found.append((element, parent))
-        pending.extend(
-            (child, here, depth + 1) for child in reversed(list(children(element, "Node")))
-        )
+        item = Outline(element, parent, [], [], [])
+        found.append(item)
+        if parent is not None:
+            found[parent].below.append(here)
+        inner: list[tuple[Element, int | None, int]] = []
+        for child in element.children:
+            name = child.name
+            if name == "Node":
+                inner.append((child, here, depth + 1))
+            elif name == "ScoreDistribution":
+                item.distribution.append(child)
+            elif name in PREDICATES:
+                item.predicates.append(child)
+            elif is_model(name):
+                fields.notes.append(
+                    f"{source}:{child.line}: a node holds a {name}, which is not evaluated"
+                )
+        inner.reverse()
+        pending += inner
     return found
 
 
-def _names(elements: list[etree._Element], source: str) -> dict[etree._Element, str]:
-    taken: dict[str, etree._Element] = {}
-    for element in elements:
-        name = element.get("id")
-        if name is not None and name in taken:
-            raise TreeFormatError(
-                f"{source}:{line_of(element)}: node {name!r}",
-                f"the id is taken by line {line_of(taken[name])}",
-            )
-        if name is not None:
-            taken[name] = element
-    names: dict[etree._Element, str] = {}
-    for index, element in enumerate(elements):
-        name = element.get("id")
+def _name(outline: list[Outline], source: str) -> None:
+    taken: dict[str, Element] = {}
+    without = []
+    for index, item in enumerate(outline):
+        name = item.element.attributes.get("id")
         if name is None:
-            name = f"n{index}"
-            while name in taken:
-                name += "_"
-            taken[name] = element
-        names[element] = name
-    return names
+            without.append((index, item))
+            continue
+        if name in taken:
+            raise TreeFormatError(
+                f"{source}:{item.element.line}: node {name!r}",
+                f"the id is taken by line {taken[name].line}",
+            )
+        taken[name] = item.element
+        item.name = name
+    for index, item in without:
+        item.name = f"n{index}"
+        while item.name in taken:
+            item.name += "_"
+        taken[item.name] = item.element
 
 
-def _failures(names: Mapping[etree._Element, str], source: str) -> Failure:
-    """Return what makes an error about an element: it names the line and the node that the element is part of."""
-
-    def fail(element: etree._Element, problem: str) -> TreeFormatError:
-        node: etree._Element | None = element
-        while node is not None and node not in names:
-            node = node.getparent()
-        inside = "" if node is None else f": node {names[node]!r}"
-        return TreeFormatError(f"{source}:{line_of(element)}{inside}", problem)
-
-    return fail
-
-
-def _classes(elements: list[etree._Element], fields: Fields) -> tuple[str, ...]:
+def _classes(outline: list[Outline], fields: Fields) -> tuple[str, ...]:
     return fields.classes or tuple(
-        dict.fromkeys(label for element in elements for label in _labels(element))
+        dict.fromkeys(
+            fields.labels.get(label, label) for item in outline for label in _labels(item)
+        )
     )
 
 
-def _labels(element: etree._Element) -> Iterator[str]:
-    if element.get("score") is not None:
-        yield element.get("score", "")
-    for item in children(element, "ScoreDistribution"):
-        yield item.get("value", "")
+def _labels(item: Outline) -> Iterator[str]:
+    score = item.element.get("score")
+    if score is not None:
+        yield score
+    for part in item.distribution:
+        yield part.get("value") or ""
 
 
-def _test(element: etree._Element, fields: Fields, fail: Failure) -> Predicate:
-    found = [child for child in element if name_of(child) in PREDICATES]
-    if len(found) != 1:
-        raise fail(
-            element,
-            "has no predicate" if not found else f"has {len(found)} predicates; one is expected",
+class _Reader:
+    """Reads one node after another."""
+
+    def __init__(self, fields: Fields, task: Task, labels: tuple[str, ...], is_own: bool) -> None:
+        self.fields = fields
+        self.task = task
+        self.labels = labels
+        self.classes = Vocabulary(labels)
+        self.positions = self.classes.position
+        self.is_own = is_own
+        self.fail = Failure(fields.fail.source)
+
+    def node(self, index: int, outline: list[Outline]) -> Node:
+        """Return one node.
+
+        Raises:
+            TreeFormatError: it is not understood.
+        """
+        item = outline[index]
+        element = item.element
+        self.fail.inside = f": node {item.name!r}"
+        counts, shares = self._distribution(item.distribution)
+        attributes = element.attributes
+        score = self._score(element)
+        if score is None and not item.below and not self.is_own:
+            score = self._likeliest(counts or shares or ())
+        records = attributes.get("recordCount")
+        default = attributes.get("defaultChild")
+        return Node(
+            index,
+            item.name,
+            item.parent,
+            tuple(item.below),
+            self._test(item),
+            score,
+            None if records is None else self._amount(element, "recordCount", records),
+            counts,
+            shares,
+            None,
+            None if default is None else self._default_child(element, default, item, outline),
+            element.line,
         )
-    return read_predicate(found[0], fields, fail)
 
+    def _test(self, item: Outline) -> Predicate:
+        if len(item.predicates) != 1:
+            count = len(item.predicates)
+            raise self.fail(
+                item.element,
+                f"has {count} predicates; one is expected" if count else "has no predicate",
+            )
+        return read_predicate(item.predicates[0], self.fields, self.fail)
 
-def _score(
-    element: etree._Element, classes: Vocabulary, fields: Fields, task: Task, fail: Failure
-) -> str | float | None:
-    text = element.get("score")
-    if text is None:
-        return None
-    if task is Task.CLASSIFICATION:
-        return _class(element, text, classes, fields, fail, "the score")
-    value = number(text)
-    if value is None:
-        raise fail(element, f"the score {text[:80]!r} is not a finite number")
-    return value
-
-
-def _class(
-    element: etree._Element,
-    text: str,
-    classes: Vocabulary,
-    fields: Fields,
-    fail: Failure,
-    what: str,
-) -> str:
-    found = classes.find(fields.labels.get(text, text))
-    if found is None:
-        known = ", ".join(repr(label) for label in list(classes.position)[:12])
-        raise fail(
-            element, f"{what} names the unknown class {text[:80]!r}; the classes are {known}"
-        )
-    return found
-
-
-def _amount(element: etree._Element, attribute: str, fail: Failure) -> float | None:
-    text = element.get(attribute)
-    if text is None:
-        return None
-    value = number(text)
-    if value is None or value < 0:
-        raise fail(element, f"{attribute} is {text[:80]!r}; it must be a finite number, 0 or more")
-    return value
-
-
-def _distribution(
-    element: etree._Element, classes: Vocabulary, fields: Fields, fail: Failure
-) -> Distribution:
-    if first(element, "ScoreDistribution") is None or not classes.position:
-        return Distribution(None, None)
-    counts: list[float | None] = [None] * len(classes.position)
-    shares: list[float | None] = [None] * len(classes.position)
-    seen: set[str] = set()
-    for item in children(element, "ScoreDistribution"):
-        text = item.get("value")
+    def _score(self, element: Element) -> str | float | None:
+        text = element.attributes.get("score")
         if text is None:
-            raise fail(item, "a ScoreDistribution has no value")
-        label = _class(item, text, classes, fields, fail, "ScoreDistribution")
-        if label in seen:
-            raise fail(item, f"two ScoreDistributions are about {label!r}")
-        seen.add(label)
-        count, share = _amount(item, "recordCount", fail), _share(item, fail)
-        if count is None and share is None:
-            raise fail(item, f"the ScoreDistribution of {label!r} has no recordCount")
-        position = classes.position[label]
-        counts[position], shares[position] = count, share
-    return Distribution(
-        tuple(counts) if any(count is not None for count in counts) else None,
-        _complete(shares, seen, classes),
-    )
+            return None
+        if self.task is Task.CLASSIFICATION:
+            if text in self.positions and not self.fields.labels:
+                return text
+            return self._class(element, text, "the score")
+        value = number(text)
+        if value is None:
+            raise self.fail(element, f"the score {text[:80]!r} is not a finite number")
+        return value
 
+    def _likeliest(self, numbers: tuple[float | None, ...]) -> str | None:
+        """Return the class that most records of a leaf without a score have (PMML 4.4, Node, score)."""
+        known = [number or 0.0 for number in numbers]
+        return self.labels[known.index(max(known))] if any(known) else None
 
-def _share(item: etree._Element, fail: Failure) -> float | None:
-    """Return the probability, or else the confidence, which most producers use for the same number."""
-    share = _amount(item, "probability", fail)
-    if share is None:
-        share = _amount(item, "confidence", fail)
-    if share is not None and share > 1.0 + 1e-6:
-        raise fail(item, f"a share of {share:g} is more than 1")
-    return share
+    def _class(self, element: Element, text: str, what: str) -> str:
+        found = self.classes.find(self.fields.labels.get(text, text))
+        if found is None:
+            known = ", ".join(repr(label) for label in self.labels[:12])
+            raise self.fail(
+                element, f"{what} names the unknown class {text[:80]!r}; the classes are {known}"
+            )
+        return found
 
+    def _amount(self, element: Element, attribute: str, text: str) -> float:
+        value = number(text)
+        if value is None or value < 0:
+            raise self.fail(
+                element, f"{attribute} is {text[:80]!r}; it must be a finite number, 0 or more"
+            )
+        return value
 
-def _complete(
-    shares: list[float | None], seen: set[str], classes: Vocabulary
-) -> tuple[float, ...] | None:
-    """Return all shares where the listed classes have one and they sum to 1, so that the others have none."""
-    listed = [share for share, label in zip(shares, classes.position, strict=True) if label in seen]
-    known = [share for share in listed if share is not None]
-    if not listed or len(known) < len(listed) or abs(math.fsum(known) - 1.0) > 1e-3:
+    def _distribution(
+        self, items: list[Element]
+    ) -> tuple[tuple[float | None, ...] | None, tuple[float, ...] | None]:
+        """Return the counts and the shares of the classes as the file has them; None where a class is not listed."""
+        if not items or not self.labels:
+            return None, None
+        plain = self._whole_counts(items)
+        if plain is not None:
+            return plain, None
+        counts: list[float | None] = [None] * len(self.labels)
+        shares: list[float | None] = [None] * len(self.labels)
+        seen: set[str] = set()
+        with_counts = with_shares = False
+        for item in items:
+            attributes = item.attributes
+            text = attributes.get("value")
+            if text is None:
+                raise self.fail(item, "a ScoreDistribution has no value")
+            label = self._class(item, text, "ScoreDistribution")
+            if label in seen:
+                raise self.fail(item, f"two ScoreDistributions are about {label!r}")
+            seen.add(label)
+            position = self.positions[label]
+            records = attributes.get("recordCount")
+            if records is not None:
+                with_counts = True
+                counts[position] = self._amount(item, "recordCount", records)
+            share = None if len(attributes) == 2 and records is not None else self._share(item)
+            if share is not None:
+                with_shares = True
+                shares[position] = share
+            elif records is None:
+                raise self.fail(item, f"the ScoreDistribution of {label!r} has no recordCount")
+        return (
+            tuple(counts) if with_counts else None,
+            self._complete(shares, seen) if with_shares else None,
+        )
+
+    def _whole_counts(self, items: list[Element]) -> tuple[float, ...] | None:
+        """Return the counts in the common case, fast: each class in its order with a whole count and no more."""
+        if len(items) != len(self.labels) or self.fields.labels:
+            return None
+        counts = []
+        for item, label in zip(items, self.labels, strict=True):
+            attributes = item.attributes
+            text = attributes.get("recordCount", "")
+            is_whole = text.isdigit() and text.isascii() and len(text) < 16
+            if len(attributes) != 2 or not is_whole or attributes.get("value") != label:
+                return None
+            counts.append(float(text))
+        return tuple(counts)
+
+    def _share(self, item: Element) -> float | None:
+        """Return the probability, or else the confidence, which most producers use for the same number."""
+        for attribute in ("probability", "confidence"):
+            text = item.get(attribute)
+            if text is not None:
+                share = self._amount(item, attribute, text)
+                if share <= 1.0 + 1e-6:
+                    return share
+                if attribute == "probability":
+                    raise self.fail(item, f"a share of {share:g} is more than 1")
         return None
-    return tuple(share or 0.0 for share in shares)
 
+    def _complete(self, shares: list[float | None], seen: set[str]) -> tuple[float, ...] | None:
+        """Return all shares where the listed classes have one and they sum to 1, so that the others have none."""
+        known = [share for share in shares if share is not None]
+        if len(known) < len(seen) or abs(math.fsum(known) - 1.0) > 1e-3:
+            return None
+        return tuple(share or 0.0 for share in shares)
 
-def _default_child(
-    element: etree._Element, below: list[tuple[str, int]], fail: Failure
-) -> int | None:
-    name = element.get("defaultChild")
-    if name is None:
-        return None
-    found = dict(below).get(name)
-    if found is None:
-        raise fail(element, f"the defaultChild {name!r} is none of its children")
-    return found
-
-
-def _with_likeliest_score(node: Node, classes: Vocabulary) -> Node:
-    """Give a leaf without a score the class that most of its records have (PMML 4.4, Node, score)."""
-    numbers = [number or 0.0 for number in node.class_counts or node.class_shares or ()]
-    if node.score is not None or node.children or not any(numbers):
-        return node
-    return replace(node, score=list(classes.position)[numbers.index(max(numbers))])
+    def _default_child(
+        self, element: Element, name: str, item: Outline, outline: list[Outline]
+    ) -> int:
+        for child in item.below:
+            if outline[child].name == name:
+                return child
+        raise self.fail(element, f"the defaultChild {name!r} is none of its children")

@@ -3,55 +3,62 @@
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Callable, Sequence
-
-from lxml import etree
+from collections.abc import Sequence
 
 from ppdm_models import limits
-from ppdm_models.formats._pmml_fields import Failure, Fields, number
-from ppdm_models.formats._xml import first, name_of, text_of
+from ppdm_models.formats._pmml_fields import Fields
+from ppdm_models.formats._pmml_sources import (
+    INTERVALS,
+    Raw,
+    Source,
+    compared,
+    holds,
+    is_missing,
+    is_present,
+    with_missing,
+)
+from ppdm_models.formats._pmml_values import Failure, items, number
+from ppdm_models.formats._xml import Element
 from ppdm_models.predicate import (
     AllOf,
     Always,
     AnyOf,
     CategoryTest,
-    MissingTest,
     Never,
     NumericTest,
+    OneOf,
     Predicate,
+    Surrogate,
 )
 from ppdm_models.tree import Feature
 
 PREDICATES = ("SimplePredicate", "SimpleSetPredicate", "CompoundPredicate", "True", "False")
-ITEM = re.compile(r'"((?:\\"|[^"])*)"|([^\s"]+)')
 
-INTERVALS: dict[str, Callable[[str, float], Predicate]] = {
-    "lessThan": lambda name, end: NumericTest(name, high=end),
-    "lessOrEqual": lambda name, end: NumericTest(name, high=end, high_closed=True),
-    "greaterThan": lambda name, end: NumericTest(name, low=end),
-    "greaterOrEqual": lambda name, end: NumericTest(name, low=end, low_closed=True),
-    "equal": lambda name, end: NumericTest(name, end, end, low_closed=True, high_closed=True),
-    "notEqual": lambda name, end: AnyOf((NumericTest(name, high=end), NumericTest(name, low=end))),
+INFINITE = {
+    "INF": "less",
+    "+INF": "less",
+    "Infinity": "less",
+    "-INF": "greater",
+    "-Infinity": "greater",
 }
+"""How infinity is written, and how every number compares with it."""
 
 
-def read_predicate(element: etree._Element, fields: Fields, fail: Failure) -> Predicate:
+def read_predicate(element: Element, fields: Fields, fail: Failure) -> Predicate:
     """Return the test that an element with one of the ``PREDICATES`` names says.
 
     "and" and "or" of comparisons with one field are joined: into an interval, or a set of categories.
 
     Raises:
-        TreeFormatError: an unknown field or operator, a value that does not fit its field, or a predicate that is not
-            supported ("xor", "surrogate").
+        TreeFormatError: an unknown field or operator, or a value that does not fit its field.
     """
-    said: dict[etree._Element, Predicate] = {}
-    height: dict[etree._Element, int] = {}
-    for part in reversed(
-        [found for found in element.iter(etree.Element) if name_of(found) in PREDICATES]
-    ):
-        if name_of(part) == "CompoundPredicate":
-            inner = [child for child in part if name_of(child) in PREDICATES]
+    if element.name != "CompoundPredicate":
+        return _simple(element, fields, fail)
+    said: dict[Element, Predicate] = {}
+    height: dict[Element, int] = {}
+    for part in reversed(list(element.within(*PREDICATES))):
+        if part.name == "CompoundPredicate":
+            inner = [child for child in part.children if child.name in PREDICATES]
             height[part] = 1 + max((height[child] for child in inner), default=0)
             if height[part] > limits.TEST_DEPTH:
                 raise fail(part, f"predicates nest more than {limits.TEST_DEPTH} deep")
@@ -62,15 +69,17 @@ def read_predicate(element: etree._Element, fields: Fields, fail: Failure) -> Pr
     return said[element]
 
 
-def _compound(element: etree._Element, parts: Sequence[Predicate], fail: Failure) -> Predicate:
-    operator = element.get("booleanOperator", "")
-    if operator in ("xor", "surrogate"):
-        raise fail(element, f'a CompoundPredicate with "{operator}" is not supported yet')
-    if operator not in ("and", "or"):
-        raise fail(element, f"unknown booleanOperator {operator!r}; have and, or")
+def _compound(element: Element, parts: Sequence[Predicate], fail: Failure) -> Predicate:
+    operator = element.get("booleanOperator") or ""
+    if operator not in ("and", "or", "xor", "surrogate"):
+        raise fail(element, f"unknown booleanOperator {operator!r}; have and, or, xor, surrogate")
     if not parts:
         raise fail(element, "the CompoundPredicate is empty")
-    return joined(parts, every=operator == "and")
+    if operator in ("and", "or"):
+        return joined(parts, every=operator == "and")
+    if len(parts) == 1:
+        return parts[0]
+    return OneOf(tuple(parts)) if operator == "xor" else Surrogate(tuple(parts))
 
 
 def joined(parts: Sequence[Predicate], every: bool) -> Predicate:
@@ -105,15 +114,15 @@ def _one_interval(parts: Sequence[Predicate]) -> NumericTest | None:
     )
 
 
-def _simple(element: etree._Element, fields: Fields, fail: Failure) -> Predicate:
-    if name_of(element) in ("True", "False"):
-        return Always() if name_of(element) == "True" else Never()
-    feature = _feature(element, fields, fail)
-    if name_of(element) == "SimpleSetPredicate":
-        return _set(element, feature, fields, fail)
-    operator = element.get("operator", "")
+def _simple(element: Element, fields: Fields, fail: Failure) -> Predicate:
+    if element.name in ("True", "False"):
+        return Always() if element.name == "True" else Never()
+    source = fields.source(element.get("field") or "", element, fail)
+    if element.name == "SimpleSetPredicate":
+        return _set(element, source, fields, fail)
+    operator = element.get("operator") or ""
     if operator in ("isMissing", "isNotMissing"):
-        return MissingTest(feature.name, negated=operator == "isNotMissing")
+        return is_missing(source) if operator == "isMissing" else is_present(source)
     if operator not in INTERVALS:
         raise fail(
             element,
@@ -121,64 +130,64 @@ def _simple(element: etree._Element, fields: Fields, fail: Failure) -> Predicate
         )
     text = element.get("value")
     if text is None:
-        raise fail(element, f"the comparison with {feature.name!r} has no value")
+        raise fail(element, f"the comparison with {source.feature!r} has no value")
+    return _comparison(element, source, operator, text, fields, fail)
+
+
+def _comparison(
+    element: Element, source: Source, operator: str, text: str, fields: Fields, fail: Failure
+) -> Predicate:
+    if not isinstance(source, Raw):
+        found = compared(source, operator, text)
+        if found is None:
+            raise _no_number(element, element.get("field") or "", text, fail)
+        return found
+    feature = fields.features[source.feature]
     if feature.numeric:
-        return INTERVALS[operator](feature.name, _number(element, feature, text, fail))
-    if operator not in ("equal", "notEqual"):
+        end = number(text)
+        if end is None and text.strip() in INFINITE:
+            is_all = operator == "notEqual" or operator.startswith(INFINITE[text.strip()])
+            return is_present(source) if is_all else Never()
+        if end is None:
+            raise _no_number(element, feature.name, text, fail)
+        test = INTERVALS[operator](feature.name, end)
+    elif operator in ("equal", "notEqual"):
+        test = _category(feature, (text,), operator == "notEqual", fields)
+    else:
         raise fail(element, f"{operator} on {feature.name!r}, which does not hold numbers")
-    return CategoryTest(
-        feature.name, (fields.values[feature.name].find(text) or text,), operator == "notEqual"
-    )
+    if source.missing is None:
+        return test
+    return with_missing(source, test, lambda value: holds(value, operator, text))
 
 
-def _feature(element: etree._Element, fields: Fields, fail: Failure) -> Feature:
-    name = element.get("field", "")
-    if name in fields.opaque:
-        raise fail(
-            element,
-            f"the field {name!r} is computed ({fields.opaque[name]}); only plain renames (FieldRef) are supported yet",
-        )
-    found = fields.features.get(fields.renames.get(name, name))
-    if found is None:
-        known = ", ".join(repr(known) for known in list(fields.features)[:12])
-        raise fail(element, f"unknown field {name!r}; the active fields are {known or 'none'}")
-    return found
+def _category(
+    feature: Feature, texts: Sequence[str], negated: bool, fields: Fields
+) -> CategoryTest:
+    known = fields.values[feature.name]
+    return CategoryTest(feature.name, tuple(known.find(text) or text for text in texts), negated)
 
 
-def _number(element: etree._Element, feature: Feature, text: str, fail: Failure) -> float:
-    value = number(text)
-    if value is None:
-        raise fail(
-            element,
-            f"{feature.name!r} is compared with {text[:80]!r}, which is not a finite number",
-        )
-    return value
+def _no_number(element: Element, name: str, text: str, fail: Failure) -> Exception:
+    return fail(element, f"{name!r} is compared with {text[:80]!r}, which is not a finite number")
 
 
-def _set(element: etree._Element, feature: Feature, fields: Fields, fail: Failure) -> Predicate:
-    operator = element.get("booleanOperator", "")
+def _set(element: Element, source: Source, fields: Fields, fail: Failure) -> Predicate:
+    operator = element.get("booleanOperator") or ""
     if operator not in ("isIn", "isNotIn"):
         raise fail(element, f"unknown booleanOperator {operator!r}; have isIn, isNotIn")
-    array = first(element, "Array")
-    items = [] if array is None else _items(array, fail)
-    if not items:
-        raise fail(element, f"the set of {feature.name!r} is empty")
-    if not feature.numeric:
-        known = fields.values[feature.name]
-        values = tuple(known.find(item) or item for item in items)
-        return CategoryTest(feature.name, values, operator == "isNotIn")
-    ends = [_number(element, feature, item, fail) for item in dict.fromkeys(items)]
-    each = INTERVALS["equal" if operator == "isIn" else "notEqual"]
-    return joined([each(feature.name, end) for end in ends], every=operator == "isNotIn")
-
-
-def _items(array: etree._Element, fail: Failure) -> list[str]:
-    r"""Split an Array: items between blanks, those with blanks in double quotes, quotes inside as \"."""
-    text = text_of(array)
-    rest = ITEM.sub(" ", text).strip()
-    if rest:
-        raise fail(array, "the Array has a quote without its partner")
-    return [
-        bare if bare else quoted.replace('\\"', '"')
-        for quoted, bare in (match.groups(default="") for match in ITEM.finditer(text))
+    array = element.first("Array")
+    values = [] if array is None else items(array, fail)
+    if not values:
+        raise fail(element, f"the set of {source.feature!r} is empty")
+    negated = operator == "isNotIn"
+    is_raw = isinstance(source, Raw)
+    if is_raw and not fields.features[source.feature].numeric:
+        test: Predicate = _category(fields.features[source.feature], values, negated, fields)
+        return with_missing(
+            source, test, lambda value: any(holds(value, "equal", one) for one in values) != negated
+        )
+    single = "notEqual" if negated else "equal"
+    parts = [
+        _comparison(element, source, single, value, fields, fail) for value in dict.fromkeys(values)
     ]
+    return joined(parts, every=negated)

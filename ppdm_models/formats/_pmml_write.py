@@ -17,7 +17,9 @@ from ppdm_models.predicate import (
     MissingTest,
     Never,
     NumericTest,
+    OneOf,
     Predicate,
+    Surrogate,
     number_text,
 )
 from ppdm_models.tree import Missing, Node, NoTrueChild, Task, Tree
@@ -38,6 +40,8 @@ NO_TRUE_CHILD = {
     NoTrueChild.NULL_PREDICTION: "returnNullPrediction",
     NoTrueChild.LAST_PREDICTION: "returnLastPrediction",
 }
+
+OPERATORS = {AllOf: "and", AnyOf: "or", OneOf: "xor", Surrogate: "surrogate"}
 
 
 def written(tree: Tree) -> bytes:
@@ -74,7 +78,8 @@ def _check(tree: Tree) -> None:
 
 
 def _add(parent: etree._Element, element: str, /, **attributes: str) -> etree._Element:
-    child = etree.SubElement(parent, f"{{{NAMESPACE}}}{element}")
+    namespace = etree.QName(parent).namespace
+    child = etree.SubElement(parent, f"{{{namespace}}}{element}" if namespace else element)
     for name, value in attributes.items():
         child.set(name, _safe(value))
     return child
@@ -155,7 +160,7 @@ def _node(parent: etree._Element, tree: Tree, node: Node) -> etree._Element:
         element.set("recordCount", number_text(node.records))
     if node.default_child is not None:
         element.set("defaultChild", tree.nodes[node.default_child].name)
-    _predicate(element, node.test)
+    add_predicate(element, node.test)
     counts = node.class_counts or node.class_shares or ()
     for label, count in zip(tree.classes, counts, strict=False):
         if count is None:
@@ -166,22 +171,23 @@ def _node(parent: etree._Element, tree: Tree, node: Node) -> etree._Element:
     return element
 
 
-def _predicate(parent: etree._Element, test: Predicate) -> None:
+def add_predicate(parent: etree._Element, test: Predicate) -> None:
+    """Add the element that says a test to another, in its namespace.
+
+    Raises:
+        OutputError: PMML cannot say it.
+    """
     pending = [(parent, test)]
     while pending:
         above, part = pending.pop(0)
-        if not isinstance(part, AllOf | AnyOf) or _is_not_equal(part):
+        if not isinstance(part, AllOf | AnyOf | OneOf | Surrogate) or _is_not_equal(part):
             _simple(above, part)
         elif len(part.parts) < 2:
             default: Predicate = Always() if isinstance(part, AllOf) else Never()
             pending.insert(0, (above, part.parts[0] if part.parts else default))
         else:
-            compound = _compound(above, isinstance(part, AllOf))
+            compound = _add(above, "CompoundPredicate", booleanOperator=OPERATORS[type(part)])
             pending[:0] = [(compound, inner) for inner in part.parts]
-
-
-def _compound(parent: etree._Element, every: bool) -> etree._Element:
-    return _add(parent, "CompoundPredicate", booleanOperator="and" if every else "or")
 
 
 def _is_not_equal(test: Predicate) -> bool:
@@ -221,9 +227,10 @@ def _categories(parent: etree._Element, test: CategoryTest) -> None:
     if len(test.values) == 1:
         _compare(parent, test.feature, operator, test.values[0])
     elif any("\\" in value for value in test.values):
-        compound = _compound(parent, test.negated)
+        operator = "and" if test.negated else "or"
+        compound = _add(parent, "CompoundPredicate", booleanOperator=operator)
         for value in test.values:
-            _compare(compound, test.feature, operator, value)
+            _compare(compound, test.feature, "notEqual" if test.negated else "equal", value)
     else:
         negated = "isNotIn" if test.negated else "isIn"
         holder = _add(parent, "SimpleSetPredicate", field=test.feature, booleanOperator=negated)
@@ -243,6 +250,8 @@ def _interval(parent: etree._Element, test: NumericTest) -> None:
         )
     if test.low == test.high:
         ends = [("equal", test.low)]
-    holder = _compound(parent, True) if len(ends) == 2 else parent
+    holder = parent
+    if len(ends) == 2:
+        holder = _add(parent, "CompoundPredicate", booleanOperator="and")
     for operator, end in ends:
         _compare(holder, test.feature, operator, number_text(end))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import json
-
 from pydantic import ValidationError
 
 from ppdm_models import limits
 from ppdm_models.errors import TreeFormatError
+from ppdm_models.formats._json import read_json
 from ppdm_models.formats._treewarden_document import TreeDocument
+
+DEPTH = 2 * limits.TEST_DEPTH + 6
+"""The deepest nesting: the document, its nodes, a node, and the parts of its test."""
 
 
 def read_document(data: bytes, source: str) -> TreeDocument:
@@ -17,48 +19,11 @@ def read_document(data: bytes, source: str) -> TreeDocument:
     Raises:
         TreeFormatError: not JSON, a key stands twice, a number is none, it nests too deep, or it has another shape.
     """
+    raw = read_json(data, source, depth=DEPTH)
     try:
-        text = data.decode("utf-8-sig")
-        raw = json.loads(text, object_pairs_hook=_without_twins, parse_constant=_no_constant)
-        _check_depth(raw)
-    except RecursionError as error:
-        raise TreeFormatError(
-            source, "the JSON nests too deep; a tree is a flat list of nodes"
-        ) from error
-    except (ValueError, UnicodeDecodeError) as error:
-        raise TreeFormatError(source, f"not JSON that can be read ({error})") from error
-    try:
-        return TreeDocument.model_validate_json(text)
+        return TreeDocument.model_validate_json(data.removeprefix(b"\xef\xbb\xbf"))
     except ValidationError as error:
         raise _as_format_error(error, raw, source) from error
-
-
-def _without_twins(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"the key {twice[:80]!r} stands twice in one object")
-    return found
-
-
-def _no_constant(token: str) -> object:
-    raise ValueError(f"{token} is no number in JSON")
-
-
-def _check_depth(raw: object) -> None:
-    """Refuse what nests deeper than the deepest test allows, without recursion."""
-    layer = [raw]
-    for _ in range(2 * limits.TEST_DEPTH + 6):
-        layer = [
-            inner
-            for outer in layer
-            if isinstance(outer, dict | list)
-            for inner in (outer.values() if isinstance(outer, dict) else outer)
-        ]
-        if not layer:
-            return
-    raise ValueError(f"it nests too deep; a test may nest {limits.TEST_DEPTH} deep")
 
 
 def _as_format_error(error: ValidationError, raw: object, source: str) -> TreeFormatError:

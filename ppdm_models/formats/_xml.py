@@ -1,88 +1,104 @@
-"""Parses XML that nobody vouches for: no entities, no DTD, no network, bounded depth and size."""
+"""Parses XML that nobody vouches for: no entities, no DTD, no network, bounded depth and size, one pass."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from xml.parsers import expat
-
-from lxml import etree
 
 from ppdm_models import limits
 from ppdm_models.errors import TreeFormatError
 
-LAST_LINE = 65_000
-"""libxml2 counts lines in 16 bits; in longer files each element is given its line as an attribute."""
+WORDLESS = frozenset(
+    ("Node", "ScoreDistribution", "SimplePredicate", "CompoundPredicate", "True", "False")
+)
+"""Elements whose text is never read: there are many of them, and it is all blanks."""
 
-LINE = "{urn:treewarden}line"
+
+NOTHING: list[Element] = []
+"""The children of all elements without any; never added to."""
 
 
-def parse(data: bytes, source: str) -> etree._Element:
-    """Return the root element.
+class Element:
+    """One XML element: its name, attributes, children, the text directly inside it, and the line it starts on.
 
-    A document type without entities is allowed and never fetched. The bytes are scanned once before a tree is built of
-    them, so that what is hostile is refused while it is cheap.
+    The name is the local one for PMML (of any version, or without a namespace); anything else has a ``:`` before it.
+    """
+
+    __slots__ = ("attributes", "children", "line", "name", "text")
+
+    def __init__(self, name: str, attributes: dict[str, str], line: int) -> None:
+        self.name = name
+        self.attributes = attributes
+        self.line = line
+        self.children = NOTHING
+        self.text = ""
+
+    def get(self, attribute: str) -> str | None:
+        """Return an attribute; None where it is not there."""
+        return self.attributes.get(attribute)
+
+    def all(self, *names: str) -> Iterator[Element]:
+        """Yield the children with one of these names, in document order."""
+        return (child for child in self.children if child.name in names)
+
+    def first(self, *names: str) -> Element | None:
+        """Return the first child with one of these names."""
+        return next(self.all(*names), None)
+
+    def within(self, *names: str) -> Iterator[Element]:
+        """Yield the element and all inside it that has one of these names (any, without names), in document order."""
+        stack = [self]
+        while stack:
+            element = stack.pop()
+            if not names or element.name in names:
+                yield element
+            stack.extend(reversed(element.children))
+
+
+Finished = Callable[[Element, Sequence[Element]], None]
+"""Told of a model's element when it ends, with the elements around it, outermost first."""
+
+MODELS = ("DecisionTree", "Regression", "Scorecard", "NeuralNetwork")
+"""The elements that hold a model and are not called so."""
+
+
+def is_model(name: str) -> bool:
+    """Whether an element of this name holds a model."""
+    return name.endswith("Model") or name in MODELS
+
+
+def local_name(name: str) -> str:
+    """Return the name of an element as ``Element`` has it, from ``namespace name``."""
+    namespace, _, local = name.rpartition(" ")
+    return local if not namespace or "dmg.org" in namespace else f":{local}"
+
+
+def parse(data: bytes, source: str, finished: Finished) -> Element:
+    """Return the root element; ``finished`` is told of each model, and may take its children off to save memory.
+
+    A document type without entities is allowed and never fetched.
 
     Raises:
         TreeFormatError: not well-formed XML, declares an entity, or nests or holds more elements than the limits allow.
     """
-    lines = _scan(data, source)
-    parser = etree.XMLParser(
-        resolve_entities=False,
-        no_network=True,
-        load_dtd=False,
-        dtd_validation=False,
-        huge_tree=False,
-    )
-    try:
-        root = etree.fromstring(data, parser)
-    except (etree.XMLSyntaxError, ValueError) as error:
-        raise TreeFormatError(
-            source, f"not XML that can be read ({error}); export it again"
-        ) from error
-    if lines[-1:] > [LAST_LINE]:
-        for element, line in zip(root.iter(etree.Element), lines, strict=False):
-            element.set(LINE, str(line))
-    return root
+    builder = _Builder(source, finished)
+    for start in range(0, len(data), limits.XML_TOKEN):
+        end = start + limits.XML_TOKEN
+        if end < len(data) and data.find(b">", start, end) < 0:
+            raise TreeFormatError(
+                source,
+                f"{limits.XML_TOKEN:,} bytes without a tag, as in no real tree; export it again",
+            )
+    run(builder.parser, data, source)
+    return builder.top.children[0]
 
 
-def name_of(element: etree._Element) -> str:
-    """Return the local name of an element of PMML (of any version, or without a namespace); "" for anything else."""
-    if not isinstance(element.tag, str):
-        return ""
-    namespace, _, local = element.tag.rpartition("}")
-    return local if not namespace or "dmg.org" in namespace else ""
+def run(parser: expat.XMLParserType, data: bytes, source: str) -> None:
+    """Let a parser loose on bytes.
 
-
-def children(element: etree._Element, *names: str) -> Iterator[etree._Element]:
-    """Yield the child elements with one of these local names, in document order."""
-    for child in element:
-        if name_of(child) in names:
-            yield child
-
-
-def first(element: etree._Element, *names: str) -> etree._Element | None:
-    """Return the first child with one of these local names."""
-    return next(children(element, *names), None)
-
-
-def line_of(element: etree._Element) -> int | None:
-    """Return the line an element starts on."""
-    if element.get(LINE) is not None:
-        return int(element.get(LINE, ""))
-    line = element.sourceline
-    return line if isinstance(line, int) else None
-
-
-def text_of(element: etree._Element) -> str:
-    """Return the text of an element, without that of the elements and comments inside it."""
-    return (element.text or "") + "".join(child.tail or "" for child in element)
-
-
-def _scan(data: bytes, source: str) -> list[int]:
-    """Refuse what is hostile; return the line that each element starts on."""
-    parser = expat.ParserCreate()
-    depth = 0
-    lines: list[int] = []
+    Raises:
+        TreeFormatError: not well-formed XML, or an entity is declared.
+    """
 
     def refuse_entity(name: str, *_: object) -> None:
         raise TreeFormatError(
@@ -90,27 +106,7 @@ def _scan(data: bytes, source: str) -> list[int]:
             f"declares the entity {name!r}; remove it, a tree needs none",
         )
 
-    def start(_name: str, _attributes: object) -> None:
-        nonlocal depth
-        depth += 1
-        lines.append(parser.CurrentLineNumber)
-        if depth > limits.XML_DEPTH:
-            raise TreeFormatError(
-                f"{source}:{parser.CurrentLineNumber}",
-                f"elements nest more than {limits.XML_DEPTH} deep, as no real tree does; export it again",
-            )
-        if len(lines) > limits.XML_ELEMENTS:
-            raise TreeFormatError(
-                source, f"more than {limits.XML_ELEMENTS:,} XML elements; give the tree alone"
-            )
-
-    def end(_name: str) -> None:
-        nonlocal depth
-        depth -= 1
-
     parser.EntityDeclHandler = refuse_entity
-    parser.StartElementHandler = start
-    parser.EndElementHandler = end
     try:
         parser.Parse(data, True)
     except expat.ExpatError as error:
@@ -122,4 +118,72 @@ def _scan(data: bytes, source: str) -> list[int]:
         raise TreeFormatError(
             source, f"not XML that can be read ({error}); export it again"
         ) from error
-    return lines
+
+
+class _Builder:
+    """Builds elements from what the parser meets."""
+
+    def __init__(self, source: str, finished: Finished) -> None:
+        self.source = source
+        self.finished = finished
+        self.top = Element("", {}, 0)
+        self.around = [self.top]
+        self.names: dict[str, tuple[str, bool, bool]] = {}
+        self.deepest = limits.XML_DEPTH + 1
+        self.held = 0
+        self.hears = False
+        self.held_before: list[int] = []
+        self.parser = expat.ParserCreate(namespace_separator=" ")
+        self.parser.buffer_text = True
+        self.parser.buffer_size = 1_000_000
+        self.parser.StartElementHandler = self.start
+        self.parser.EndElementHandler = self.end
+
+    def start(self, name: str, attributes: dict[str, str]) -> None:
+        parser, around = self.parser, self.around
+        known = self.names.get(name)
+        if known is None:
+            local = local_name(name)
+            known = self.names[name] = local, is_model(local), local in WORDLESS
+        element = Element(known[0], attributes, parser.CurrentLineNumber)
+        outer = around[-1]
+        if outer.children:
+            outer.children.append(element)
+        else:
+            outer.children = [element]
+        around.append(element)
+        if known[1]:
+            self.held_before.append(self.held)
+        if known[2] is self.hears:
+            self.hears = not known[2]
+            parser.CharacterDataHandler = self.words if self.hears else None
+        self.held += 1 + len(attributes)
+        if len(around) > self.deepest or self.held > limits.XML_ELEMENTS:
+            raise self.refused()
+
+    def words(self, text: str) -> None:
+        element = self.around[-1]
+        element.text += text
+        if len(element.text) > limits.XML_TOKEN:
+            raise TreeFormatError(
+                f"{self.source}:{element.line}",
+                f"more than {limits.XML_TOKEN:,} characters of text in one element; export it again",
+            )
+
+    def end(self, name: str) -> None:
+        element = self.around.pop()
+        if self.names[name][1]:
+            self.finished(element, self.around[1:])
+            kept = sum(1 + len(inner.attributes) for inner in element.within())
+            self.held = self.held_before.pop() + kept
+
+    def refused(self) -> TreeFormatError:
+        if len(self.around) > self.deepest:
+            return TreeFormatError(
+                f"{self.source}:{self.parser.CurrentLineNumber}",
+                f"elements nest more than {limits.XML_DEPTH} deep, as no real tree does; export it again",
+            )
+        return TreeFormatError(
+            self.source,
+            f"more than {limits.XML_ELEMENTS:,} XML elements and attributes in or around one tree; give the tree alone",
+        )

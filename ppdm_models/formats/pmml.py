@@ -1,211 +1,144 @@
-"""PMML, the Data Mining Group's XML: TreeModel of versions 3 and 4 (read), 4.4 (written)."""
+"""PMML, the Data Mining Group's XML: trees and ensembles of versions 3 and 4 (read), single trees of 4.4 (written)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
-from typing import TypeVar
+import gc
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
-from lxml import etree
-
-from ppdm_models.consistency import is_whole
-from ppdm_models.errors import TreeFormatError
+from ppdm_models import limits
+from ppdm_models.ensemble import Model, Other
+from ppdm_models.errors import OutputError, TreeFormatError
 from ppdm_models.formats import Format
-from ppdm_models.formats._pmml_fields import read_fields
-from ppdm_models.formats._pmml_learner import extensions, read_learner
-from ppdm_models.formats._pmml_nodes import read_nodes
+from ppdm_models.formats._pmml_fields import Dictionary
+from ppdm_models.formats._pmml_leaks import find
+from ppdm_models.formats._pmml_mining import read_mining_model, several
+from ppdm_models.formats._pmml_rewrite import rewritten
+from ppdm_models.formats._pmml_tree import read_tree_model
+from ppdm_models.formats._pmml_values import Failure
 from ppdm_models.formats._pmml_write import written
-from ppdm_models.formats._xml import children, first, line_of, name_of, parse
-from ppdm_models.partition import Problem, problems
-from ppdm_models.support import REASONS, checked, with_support
-from ppdm_models.tree import Missing, NoTrueChild, Quality, Task, Tree, count_of
+from ppdm_models.formats._xml import Element, parse
+from ppdm_models.formats._xml_edit import Document
+from ppdm_models.leaks import Leak, LeakKind
+from ppdm_models.tree import Tree
 
-Choice = TypeVar("Choice")
-
-MISSING = {
-    "none": Missing.NONE,
-    "lastPrediction": Missing.LAST_PREDICTION,
-    "nullPrediction": Missing.NULL_PREDICTION,
-    "defaultChild": Missing.DEFAULT_CHILD,
-    "weightedConfidence": Missing.WEIGHTED_CONFIDENCE,
-    "aggregateNodes": Missing.AGGREGATE_NODES,
-}
-NO_TRUE_CHILD = {
-    "returnNullPrediction": NoTrueChild.NULL_PREDICTION,
-    "returnLastPrediction": NoTrueChild.LAST_PREDICTION,
-}
-
-ONE_TREE = "give a file that holds one decision tree"
-RULES = {
-    "overlap": "the first child whose test holds takes it",
-    "gap": "the tree makes no prediction for it",
-    "skipped": "they were not checked",
-}
+ROOTS = ("PMML", "TreeModel", "MiningModel", "Segment", "Segmentation")
+KEPT = ("Output", "ResultField", "RegressionTable")
+"""What later parts of a chain need of a model that was read."""
 
 
 class Pmml(Format):
-    """One TreeModel, alone in the file or the only segment of a MiningModel."""
+    """TreeModels and MiningModels, as deep as they nest."""
 
     def sniff(self, data: bytes) -> bool:
         looks_like_xml = data[:64].lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n\0").startswith(b"<")
         return looks_like_xml and any(
-            "PMML".encode(code) in data for code in ("ascii", "utf-16-le", "utf-16-be")
+            word.encode(code) in data
+            for word in ("PMML", "TreeModel")
+            for code in ("ascii", "utf-16-le", "utf-16-be")
         )
 
-    def read(self, data: bytes, source: str) -> Tree:
-        root = parse(data, source)
-        if name_of(root) != "PMML":
-            name = name_of(root) or str(root.tag)
-            raise TreeFormatError(
-                f"{source}:{line_of(root)}", f"no PMML: the root element is {name!r}"
-            )
-        models = _tree_model(root, source)
-        return _noted(_judged(_raw(root, models, source), models[-1], source))
+    def read(self, data: bytes, source: str) -> Model:
+        reader = _Reader(source)
+        with _no_collection():
+            root = parse(data, source, reader.finished)
+        if root.name not in ROOTS:
+            name = root.name.removeprefix(":")
+            raise TreeFormatError(f"{source}:{root.line}", f"no PMML: the root element is {name!r}")
+        return reader.model(root)
+
+    def leaks(self, data: bytes, source: str) -> tuple[Leak, ...]:
+        return tuple(found.leak for found in find(Document(data, source, whole=False)))
+
+    def without(self, data: bytes, source: str, kinds: frozenset[LeakKind]) -> bytes:
+        document = Document(data, source, whole=False)
+        edits = [
+            edit for found in find(document) if found.leak.kind in kinds for edit in found.edits
+        ]
+        return document.edited(edits)
+
+    def rewrite(self, data: bytes, source: str, changed: Model) -> bytes:
+        original = self.read(data, source)
+        document = Document(data, source, whole=True)
+        for with_quality in (False, True):
+            new = rewritten(document, original, changed, with_quality)
+            if self.read(new, source) == changed:
+                return new
+        raise OutputError(
+            source, "cannot be changed so without changing more; write the tree as a new file"
+        )
 
     def write(self, tree: Tree) -> bytes:
         return written(tree)
 
 
-def _tree_model(root: etree._Element, source: str) -> list[etree._Element]:
-    """Return the tree model, with the mining model around it first if there is one."""
-    tree_model = list(children(root, "TreeModel"))
-    if len(tree_model) == 1:
-        return tree_model
-    if len(tree_model) > 1:
-        raise _refused(
-            tree_model[1],
-            source,
-            f"{len(tree_model)} TreeModels in one file; give one tree per file",
-        )
-    mining = first(root, "MiningModel")
-    if mining is None:
-        others = ", ".join(
-            sorted({name_of(child) for child in root if name_of(child).endswith("Model")})
-        )
-        raise TreeFormatError(
-            source,
-            f"no TreeModel in this PMML{f' (found {others})' if others else ''}; {ONE_TREE}",
-        )
-    return [mining, _only_segment(mining, source)]
-
-
-def _only_segment(mining: etree._Element, source: str) -> etree._Element:
-    trees = [element for element in mining.iter(etree.Element) if name_of(element) == "TreeModel"]
-    if not trees:
-        found = sorted(
-            {
-                name_of(element)
-                for element in mining.iter(etree.Element)
-                if name_of(element).endswith("Model")
-            }
-        )
-        raise _refused(
-            mining, source, f"no TreeModel in this PMML (found {', '.join(found)}); {ONE_TREE}"
-        )
-    if len(trees) > 1:
-        raise _refused(
-            mining,
-            source,
-            f"an ensemble of {len(trees)} trees; not supported yet, give a single tree",
-        )
-    segmentation = first(mining, "Segmentation")
-    segments = [] if segmentation is None else list(children(segmentation, "Segment"))
-    segment = trees[0].getparent()
-    if len(segments) != 1 or segment is not segments[0]:
-        raise _refused(
-            mining, source, "a tree among other models; not supported yet, give the tree alone"
-        )
-    if first(segment, "True") is None:
-        raise _refused(
-            segment, source, "the tree's segment has a condition of its own; give the tree alone"
-        )
-    return trees[0]
-
-
-def _refused(element: etree._Element, source: str, problem: str) -> TreeFormatError:
-    return TreeFormatError(f"{source}:{line_of(element)}", problem)
-
-
-def _raw(root: etree._Element, models: list[etree._Element], source: str) -> Tree:
-    """Return the tree with its numbers as the file has them."""
-    model = models[-1]
-    fields = read_fields(root, models, lambda element, problem: _refused(element, source, problem))
-    function = model.get("functionName") or models[0].get("functionName")
-    if function not in list(Task):
-        raise _refused(model, source, f"functionName is {function!r}; have {', '.join(Task)}")
-    own = "quality" in extensions(model)
-    nodes, classes = read_nodes(model, fields, Task(function), source, own)
-    tree = Tree(
-        nodes=nodes,
-        features=tuple(fields.features.values()),
-        target=fields.target,
-        classes=classes,
-        task=Task(function),
-        missing=_strategy(model, "missingValueStrategy", "none", MISSING, source),
-        no_true_child=_strategy(
-            model, "noTrueChildStrategy", "returnNullPrediction", NO_TRUE_CHILD, source
-        ),
-        source=source,
-        format="pmml",
-    )
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Keep the collector from walking over millions of new records again and again: they hold no cycles."""
+    was_on = gc.isenabled()
+    gc.disable()
     try:
-        return replace(tree, learner=read_learner(root, model, count_of(tree.root)))
-    except ValueError as error:
-        raise _refused(model, source, f"an extension of the TreeModel is wrong: {error}") from error
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
-def _strategy(
-    model: etree._Element, attribute: str, default: str, known: dict[str, Choice], source: str
-) -> Choice:
-    by_extension = [
-        item.get("value") for item in children(model, "Extension") if item.get("name") == attribute
-    ]
-    said = model.get(attribute) or next(iter(by_extension), None) or default
-    if said not in known:
-        raise _refused(model, source, f"unknown {attribute} {said!r}; have {', '.join(known)}")
-    return known[said]
+class _Reader:
+    """Turns each model into its record as soon as its element ends, so that no more than one is held as XML."""
 
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.fail = Failure(source)
+        self.parts: dict[Element, Model | Other] = {}
+        self.dictionary: Dictionary | None = None
+        self.nodes = 0
+        self.trees = 0
 
-def _judged(tree: Tree, model: etree._Element, source: str) -> Tree:
-    """Return the tree with its numbers understood: by our own word for it where the file has one."""
-    said = extensions(model).get("quality")
-    if said is None:
-        return with_support(tree)
-    if said not in list(Quality):
-        raise _refused(model, source, f"unknown quality {said!r}; have {', '.join(Quality)}")
-    nodes = []
-    for node in tree.nodes:
-        as_shares = node.class_shares is not None and node.class_counts == node.class_shares
-        nodes.append(replace(node, class_counts=None) if as_shares else node)
-    own = replace(tree, nodes=tuple(nodes), quality=Quality(said))
-    numbers = [
-        number
-        for node in nodes
-        for number in (node.records, *(node.class_counts or ()))
-        if number is not None
-    ]
-    if own.has_people and not all(map(is_whole, numbers)):
-        note = f"{source}: says {said}, but {REASONS[Quality.WEIGHTED]}"
-        return replace(own, quality=Quality.WEIGHTED, notes=(*own.notes, note))
-    return checked(own)
+    def finished(self, element: Element, around: Sequence[Element]) -> None:
+        """Read the model that an element holds."""
+        if around and around[0].name not in ROOTS:
+            return
+        models = [outer for outer in around if outer.name not in ("Segmentation", "Segment")]
+        if self.dictionary is None:
+            self.dictionary = Dictionary(around[0] if around else element, self.fail)
+        if element.name in ("TreeModel", "DecisionTree"):
+            tree = read_tree_model(element, models, self.dictionary, self.source)
+            self._count(tree)
+            self.parts[element] = tree
+        elif element.name in ("MiningModel", "AnomalyDetectionModel"):
+            self.parts[element] = read_mining_model(
+                element, models, self.parts, self.dictionary, self.source
+            )
+            for inner in element.within():
+                self.parts.pop(inner, None) if inner is not element else None
+        else:
+            self.parts[element] = Other(element.name, element.get("modelName") or "", element.line)
+        element.children = [child for child in element.children if child.name in KEPT]
 
+    def model(self, root: Element) -> Model:
+        """Return the model of the whole file.
 
-def _noted(tree: Tree) -> Tree:
-    found = list(problems(tree))
-    notes = [
-        _note(tree, [problem for problem in found if problem.kind == kind], rule)
-        for kind, rule in RULES.items()
-        if kind != "gap" or tree.no_true_child is NoTrueChild.NULL_PREDICTION
-    ]
-    return replace(tree, notes=(*tree.notes, *(note for note in notes if note)))
+        Raises:
+            TreeFormatError: there is no tree in it.
+        """
+        whole = [self.parts[part] for part in (root, *root.children) if part in self.parts]
+        found = [part for part in whole if not isinstance(part, Other)]
+        if not found:
+            kinds = ", ".join(sorted({part.kind for part in whole if isinstance(part, Other)}))
+            raise TreeFormatError(
+                self.source,
+                f"no decision tree in this PMML{f' (found {kinds})' if kinds else ''}; give a file that holds one",
+            )
+        return found[0] if len(whole) == 1 else several(root, self.parts, self.source)
 
-
-def _note(tree: Tree, found: Iterable[Problem], rule: str) -> str:
-    found = list(found)
-    if not found:
-        return ""
-    more = f" (and {len(found) - 1} more such nodes)" if len(found) > 1 else ""
-    return f"{found[0].describe(tree)}; {rule}{more}"
+    def _count(self, tree: Tree) -> None:
+        self.nodes += len(tree.nodes)
+        self.trees += 1
+        if self.nodes > limits.FILE_NODES:
+            raise TreeFormatError(self.source, f"more than {limits.FILE_NODES:,} nodes")
+        if self.trees > limits.TREES:
+            raise TreeFormatError(self.source, f"more than {limits.TREES:,} trees")
 
 
 FORMAT = Pmml()

@@ -67,6 +67,9 @@ def _findings(document: Document) -> Iterator[str]:
 
 def _places(finding: Finding) -> Iterator[str]:
     for place in finding.where[:MOST_PLACES]:
+        if place.kind == "file":
+            yield from _wrapped(f"{place.node}, {place.path}: {place.note}", "      ", "        ")
+            continue
         line = f", line {place.line}" if place.line else ""
         profile = f"; {place.profile}" if place.profile else ""
         yield from _wrapped(

@@ -8,7 +8,7 @@ import pytest
 
 from ppdm_models.errors import TreeFormatError
 from ppdm_models.formats._treewarden_document import schema_text
-from ppdm_models.load import formats, load_tree, read_tree
+from ppdm_models.load import formats, load_model, read_tree
 
 DATA = Path(__file__).parent.parent / "data" / "formats"
 GOOD = sorted(path for path in DATA.glob("*/good/*"))
@@ -27,8 +27,8 @@ def test_every_format_has_a_good_and_a_bad_example(name):
 
 @pytest.mark.parametrize("path", GOOD, ids=label)
 def test_a_good_file_is_recognised_by_its_content_and_remembers_its_name(path):
-    tree = load_tree(path.read_bytes(), f"/some/where/{path.name}.txt")
-    assert (tree.format, tree.source) == (path.parent.parent.name, f"{path.name}.txt")
+    model = load_model(path.read_bytes(), f"/some/where/{path.name}.txt")
+    assert (model.format, model.source) == (path.parent.parent.name, f"{path.name}.txt")
 
 
 @pytest.mark.parametrize("path", BAD, ids=label)

@@ -6,7 +6,7 @@ import pytest
 
 from ppdm_models import limits
 from ppdm_models.errors import TreeFormatError
-from ppdm_models.load import load_tree, read_tree
+from ppdm_models.load import formats, load_tree, read_tree
 
 
 def refusal(data, source="model.pmml"):
@@ -18,21 +18,20 @@ def refusal(data, source="model.pmml"):
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (b"", "model.pmml: the file is empty; tried pmml, treewarden_json"),
+        (b"", "model.pmml: the file is empty; tried"),
         (
             b"hello",
-            "model.pmml: not XML, and no other format of a tree that is known; tried pmml, treewarden_json",
+            "model.pmml: not XML, and no other format of a tree that is known; tried",
         ),
-        (b"<html/>", "model.pmml: XML, but no PMML in it; tried pmml, treewarden_json"),
+        (b"<html/>", "model.pmml: XML, but no PMML in it; tried"),
         (
             b'{"a": 1}',
-            "model.pmml: JSON, but of no tree format that is known; tried pmml, treewarden_json",
+            "model.pmml: JSON, but of no tree format that is known; tried",
         ),
     ],
 )
 def test_what_no_format_recognises_is_refused_with_the_formats_that_were_tried(data, said):
-    assert refusal(data).startswith(said.partition("; tried")[0])
-    assert "pmml, treewarden_json" in refusal(data)
+    assert refusal(data) == f"{said} {', '.join(formats())}"
 
 
 def test_an_absolute_path_does_not_get_into_the_message():
@@ -47,7 +46,7 @@ def test_a_file_that_is_not_there_is_named(tmp_path):
 
 
 def test_a_folder_is_not_a_file(tmp_path):
-    with pytest.raises(TreeFormatError, match="not a file; give the file that holds the tree"):
+    with pytest.raises(TreeFormatError, match="an archive|not XML"):
         read_tree(tmp_path)
 
 
@@ -66,7 +65,7 @@ def test_a_file_that_is_too_large_is_not_read(tmp_path):
     path = tmp_path / "large.pmml"
     with path.open("wb") as file:
         file.truncate(limits.BYTES + 1)
-    with pytest.raises(TreeFormatError, match="is more than the 67,108,864 that are read"):
+    with pytest.raises(TreeFormatError, match="is more than the [0-9,]+ that are read"):
         read_tree(path)
 
 

@@ -14,6 +14,8 @@ from ppdm_models.predicate import (
     MissingTest,
     Never,
     NumericTest,
+    OneOf,
+    Surrogate,
 )
 from ppdm_models.tree import Criterion, Feature, Learner, Missing, NoTrueChild, Task
 
@@ -116,6 +118,18 @@ UNDER, OVER = NumericTest("age", high=3.0), NumericTest("age", low=3.0)
             AllOf((CategoryTest("city", ("a",)), AnyOf((Never(), UNDER)))),
         ),
         (compound("and", simple("age", "lessThan", 3)), UNDER),
+        (
+            compound("xor", simple("age", "lessThan", 3), simple("city", "equal", "a")),
+            OneOf((UNDER, CategoryTest("city", ("a",)))),
+        ),
+        (
+            compound("surrogate", simple("age", "lessThan", 3), "<False/>"),
+            Surrogate((UNDER, Never())),
+        ),
+        (compound("surrogate", simple("age", "lessThan", 3)), UNDER),
+        (simple("age", "lessOrEqual", "Infinity"), MissingTest("age", negated=True)),
+        (simple("age", "greaterThan", "INF"), Never()),
+        (simple("age", "greaterThan", "-INF"), MissingTest("age", negated=True)),
     ],
 )
 def test_a_predicate_is_understood(predicate, test):
@@ -350,3 +364,11 @@ def test_children_that_do_not_split_their_node_are_noted(second, note):
     tree = load_tree(pmml(nodes, fields=FIELDS.replace("\n", "")), "x")
     assert tree.notes == (note,)
     assert math.isinf(tree.nodes[1].test.low)
+
+
+def test_a_confidence_of_more_than_one_is_no_share():
+    distribution = "".join(
+        f'<ScoreDistribution value="{label}" recordCount="1" confidence="1.5"/>'
+        for label in ("no", "yes")
+    )
+    assert load_tree(pmml(f"<Node><True/>{distribution}</Node>"), "x").root.class_shares is None

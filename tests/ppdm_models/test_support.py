@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ppdm_models.load import load_tree, read_tree
-from ppdm_models.support import describe
+from ppdm_models.load import load_tree
 from ppdm_models.tree import Quality
 
 DATA = Path(__file__).parent.parent / "data" / "formats"
@@ -155,9 +154,52 @@ def test_children_never_hold_more_than_their_parent():
     assert tree.quality is Quality.INCONSISTENT
 
 
-def test_a_class_that_is_not_listed_is_found_by_subtraction_or_unknown():
-    tree = tree_of((10, count(6), None), (7, None, None), (3, count(3), None))
-    assert counts_of(tree) == [(6, 4), None, (3, 0)]
+def test_a_class_that_is_not_listed_is_found_by_subtraction():
+    tree = tree_of((10, count(6), None), (7, count(6), None), (3, count(0), count(3)))
+    assert counts_of(tree) == [(6, 4), (6, 1), (0, 3)]
+
+
+@pytest.mark.parametrize(
+    ("left", "counts"),
+    [((None, None, None), (6, 1)), ((7, None, None), (6, 1)), ((None, count(6), None), (6, 1))],
+)
+def test_a_leaf_that_is_left_out_is_its_parent_less_its_sibling(left, counts):
+    tree = tree_of((10, count(6), count(4)), left, (3, count(0), count(3)))
+    assert (tree.quality, tree.nodes[1].records, tree.nodes[1].class_counts) == (
+        Quality.DERIVED,
+        7,
+        counts,
+    )
+    assert (
+        "node 'left': its count is left out, but is its parent's less its siblings'"
+        in tree.notes[0]
+    )
+
+
+def test_two_leaves_that_are_left_out_stay_unknown():
+    tree = tree_of((10, count(6), count(4)), (None,), (None,))
+    assert (tree.quality, counts_of(tree)[1:]) == (Quality.EXACT, [None, None])
+
+
+def test_a_leaf_is_not_found_by_subtraction_where_records_may_stay_above_it():
+    tree = tree_of(
+        (10, count(6), count(4)),
+        (None,),
+        (3, count(0), count(3)),
+        attributes='missingValueStrategy="lastPrediction"',
+    )
+    assert (tree.quality, tree.nodes[1].records) == (Quality.EXACT, None)
+
+
+def test_a_leaf_is_not_found_by_subtraction_where_the_numbers_contradict_each_other():
+    tree = tree_of((2, count(1), count(1)), (None,), (3, count(0), count(3)))
+    assert (tree.quality, tree.nodes[1].records) == (Quality.INCONSISTENT, None)
+
+
+def test_classes_that_sum_to_more_than_the_distinct_records_are_draws():
+    tree = tree_of((6, count(6), count(4)), (4, count(6), count(1)), (2, count(0), count(3)))
+    assert tree.quality is Quality.WEIGHTED
+    assert "they are draws, not people" in tree.notes[0]
 
 
 def test_a_class_that_is_not_listed_stays_unknown_without_a_total():
@@ -229,35 +271,3 @@ def test_our_own_word_for_the_quality_does_not_turn_weights_into_people():
     assert load_tree(weighted.encode(), "x").quality is Quality.WEIGHTED
     wrong = own.replace('recordCount="14"', 'recordCount="15"')
     assert load_tree(wrong.encode(), "x").quality is Quality.INCONSISTENT
-
-
-def test_a_description_says_what_is_published():
-    assert describe(read_tree(DATA / "pmml/good/golf.pmml")) == {
-        "trees": 1,
-        "nodes": 5,
-        "leaves": 3,
-        "depth": 2,
-        "task": "classification",
-        "target": "play",
-        "classes": ["yes", "no"],
-        "features": [
-            {"name": "temperature", "type": "numeric", "tested": True},
-            {"name": "outlook", "type": "categorical", "tested": True},
-        ],
-        "criterion": None,
-        "support": {
-            "quality": "exact",
-            "reason": "the numbers are whole and add up",
-            "records": 14.0,
-            "smallest_leaf": 4.0,
-        },
-        "publishes": {"labels": 3, "sizes": 3, "rates": 3, "counts": 3},
-        "notes": [],
-    }
-
-
-def test_shares_are_described_as_rates_and_never_as_a_smallest_leaf_of_one():
-    tree = tree_of((None,), (1, count(0.8), count(0.2)), (1, count(0), count(1)))
-    described = describe(tree)
-    assert described["support"]["smallest_leaf"] is None
-    assert described["publishes"] == {"labels": 2, "sizes": 0, "rates": 2, "counts": 0}

@@ -10,17 +10,21 @@ import pytest
 from audit.evidence import Evidence
 from audit.knowledge import Knowledge
 from audit.measures import measures
+from audit.population import build_population
 from audit.reading import Undetermined, exactly
-from audit.run import Audit, Level, SolverReport
+from audit.run import Audit, Level, SolverReport, run
 from audit.system import Dropped
 from audit.worlds.result import Witness
 from policies.judge import calls, judge
 from policies.repair import repair
+from ppdm_models.leaks import Leak, LeakKind
 from ppdm_models.predicate import Column, NumericTest
+from ppdm_models.table import table_of
 from ppdm_models.tree import Feature, Node, Task, Tree
 from reports.build import audit_document, repair_document
 from reports.document import Document, Provenance
 from reports.parts import File
+from tests.forests import forest, stump
 from tests.small_audits import (
     audit_of,
     auditor,
@@ -135,6 +139,24 @@ def regression():
 
 
 @pytest.fixture(scope="session")
+def several_trees():
+    """An ensemble that fails in its second tree, from a file that gives away a name."""
+    ensemble = forest(stump(40.0, "no", "yes"), stump(70.0, "no", "yes"))
+    columns = {
+        "age": [20, 30, 50, 60, 80],
+        "sex": list("FMFMF"),
+        "flu": ["no", "yes", "no", "yes", "no"],
+    }
+    people = build_population(ensemble, table_of(columns), sensitive="flu")
+    pack = pack_of(
+        ("k_anonymity", "at_least", 5), ("side_leaks", "at_most", 0), ("disclosure", "at_most", 0.9)
+    )
+    leaks = (Leak(LeakKind.PERSON, "line 2", "the login name of its author"),)
+    audit = run(ensemble, people, Knowledge(), calls(pack), leaks=leaks)
+    return audit_document(audit, judge(audit, pack), PROVENANCE)
+
+
+@pytest.fixture(scope="session")
 def repaired():
     tree = deep_tree([[[14, 6], [2, 3]], [[9, 9], [4, 1]]], ("c0", "c1"))
     people, pack = people_of(tree), pack_of(("k_anonymity", "at_least", 6))
@@ -177,6 +199,7 @@ ALL = (
     "passing",
     "undetermined",
     "regression",
+    "several_trees",
     "repaired",
     "unrepaired",
     "nasty",

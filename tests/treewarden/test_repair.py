@@ -106,3 +106,37 @@ def test_provenance_names_files_without_folders_and_by_digest(files):
         "strict",
     )
     assert said.model.sha256 == hashlib.sha256(files.model.read_bytes()).hexdigest()
+
+
+def test_a_repair_can_be_written_in_another_format(files):
+    target = files.folder / "fixed.json"
+    outcome = files.run(
+        "repair", "--policy", files.policy("harsh"), "-o", target, "--to", "treewarden_json"
+    )
+    assert outcome.exit_code == 0
+    assert (read_tree(target).format, len(read_tree(target).leaves)) == ("treewarden_json", 2)
+
+
+READ_ONLY = """n= 40
+
+node), split, n, loss, yval, (yprob)
+      * denotes terminal node
+
+1) root 40 19 no (0.5250000 0.4750000)
+  2) age< 40 20 8 no (0.6000000 0.4000000) *
+  3) age>=40 20 9 yes (0.4500000 0.5500000)
+    6) sex=F 12 3 yes (0.2500000 0.7500000) *
+    7) sex=M 8 2 no (0.7500000 0.2500000) *
+"""
+
+
+def test_a_format_that_is_only_read_is_an_error_that_says_what_to_do(files):
+    files.model.write_text(READ_ONLY, encoding="utf-8")
+    target = files.folder / "fixed.txt"
+    asked = ["--policy", files.policy("harsh"), "-o", target]
+    outcome = files.run("repair", *asked, sensitive=False)
+    assert outcome.exit_code == 4
+    assert "only read here" in outcome.stderr
+    assert "--to treewarden_json" in outcome.stderr
+    assert files.run("repair", *asked, "--to", "pmml", sensitive=False).exit_code == 0
+    assert read_tree(target).format == "pmml"

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import click
 
+from ppdm_models.describe import MOST_LEAVES, describe, leaf_entries
 from ppdm_models.errors import TreewardenError
-from ppdm_models.load import read_tree
-from ppdm_models.support import describe
+from ppdm_models.load import leaks_of, load_model, read_bytes
+from ppdm_models.producer import producer
 from reports.words import printable
 from treewarden.exits import NO_AUDIT, PASS
+from treewarden.inspecting import leaf_lines, lines
 
 
 @click.command("inspect")
@@ -20,43 +22,49 @@ from treewarden.exits import NO_AUDIT, PASS
 @click.option(
     "--format", "form", type=click.Choice(["text", "jsonl"]), default="text", show_default=True
 )
+@click.option(
+    "--leaves", is_flag=True, help=f"List the leaves too, the first {MOST_LEAVES:,} of a file."
+)
 @click.pass_context
-def inspect_command(context: click.Context, files: tuple[Path, ...], form: str) -> None:
-    """Say what each of FILES publishes; no table is needed.
+def inspect_command(
+    context: click.Context, files: tuple[Path, ...], form: str, leaves: bool
+) -> None:
+    """Say what each of FILES publishes; no table is needed. A folder is read as Spark writes it.
 
     A file that cannot be read does not stop the others; the exit code is then 4.
     """
     failed = False
     for path in files:
         try:
-            tree = read_tree(path)
-            said: Mapping[str, object] = {
-                "file": str(path),
-                "format": tree.format,
-                **describe(tree),
-            }
+            said = _said(path, leaves)
         except TreewardenError as error:
             failed = True
             said = {"file": str(path), "error": str(error)}
-        click.echo(json.dumps(said) if form == "jsonl" else _text(said))
+        for line in [json.dumps(said)] if form == "jsonl" else _text(said):
+            click.echo(line)
     context.exit(NO_AUDIT if failed else PASS)
 
 
-def _text(said: Mapping[str, object]) -> str:
-    lines = [printable(str(said["file"]))]
-    lines += [f"  {key}: {_value(value)}" for key, value in said.items() if key != "file"]
-    return "\n".join(lines)
+def _said(path: Path, leaves: bool) -> dict[str, object]:
+    data = read_bytes(path)
+    model = load_model(data, path.name)
+    said: dict[str, object] = {"file": str(path), "format": model.format}
+    said["producer"] = producer(data)
+    said |= describe(model, leaks_of(data, model))
+    if leaves:
+        said["leaf"] = list(leaf_entries(model))
+    return said
 
 
-def _value(value: object) -> str:
-    if isinstance(value, Mapping):
-        return ", ".join(f"{key} {_value(inner)}" for key, inner in value.items())
-    if isinstance(value, list | tuple):
-        joint = "; " if any(isinstance(inner, Mapping) for inner in value) else ", "
-        return joint.join(_value(inner) for inner in value) or "none"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return "none" if value is None else printable(str(value))
+def _text(said: dict[str, object]) -> Iterator[str]:
+    yield printable(str(said["file"]))
+    if "error" in said:
+        yield f"  not read       {printable(str(said['error']))}"
+        return
+    yield from lines(said)
+    entries = said.get("leaf")
+    if isinstance(entries, Iterable):
+        yield from leaf_lines(entries)
 
 
 COMMAND = inspect_command

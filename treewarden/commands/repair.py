@@ -8,11 +8,11 @@ from typing import Any
 import click
 
 from audit.run import Level, ablation
-from ppdm_models.errors import OutputError
+from ppdm_models.convert import MODELS
 from reports.build import repair_document
 from treewarden.exits import EXITS, PASS
 from treewarden.options import FILE, request_of, request_options
-from treewarden.outputs import check_file, check_no_input, write_files
+from treewarden.outputs import check_file, check_new, check_no_input, write_files
 from treewarden.progress import Progress
 from treewarden.provenance import Clock
 from treewarden.repairing import Repaired, repair_file
@@ -24,6 +24,12 @@ from treewarden.subject import Subject, read_subject
 @request_options
 @click.option("-o", "--output", type=FILE, required=True, help="The file for the repaired model.")
 @click.option("--force", is_flag=True, help="Replace the output file if it is there already.")
+@click.option(
+    "--to",
+    "target",
+    type=click.Choice(MODELS),
+    help="Write the repaired model in this format.  [default: the one that MODEL came in]",
+)
 @report_options("--report")
 @click.pass_context
 def repair_command(
@@ -31,6 +37,7 @@ def repair_command(
     /,
     output: Path,
     force: bool,
+    target: str | None,
     formats: tuple[str, ...],
     folder: Path | None,
     quiet: bool,
@@ -38,20 +45,20 @@ def repair_command(
 ) -> None:
     """Change a tree that fails as little as its policy allows.
 
-    Each change is audited again like the original. The cheapest one that passes is written in the format
-    that MODEL came in; where MODEL passes already (exit code 0), or nothing passes (1 or 3), no model is written.
+    Each change is audited again like the original. The cheapest one that passes is written in the format that MODEL
+    came in, unless --to says another; where MODEL passes already (exit code 0), or nothing passes (1 or 3), no model is
+    written.
     """
     clock, progress, request = Clock(), Progress(quiet), request_of(context)
     report = reporting("repair", formats, folder)
     check_file(output)
     inputs = (request.model, request.data, request.knowledge, Path(request.policy))
     check_no_input((*report.paths, output), inputs)
-    if output.exists() and not force:
-        raise OutputError(str(output), "is there already; choose another name, or say --force")
+    check_new(output, force)
 
     subject = read_subject(request, progress)
     with progress.step(f"repairing: {subject.auditing}, for each change"):
-        repaired = repair_file(subject, output.name)
+        repaired = repair_file(subject, output.name, target)
     with progress.step("reporting"):
         found = repaired.repair
         provenance = clock.provenance(request, subject.pack)

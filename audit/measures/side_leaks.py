@@ -1,0 +1,53 @@
+"""What the file gives away beside its trees: how many such things a reader can find in it.
+
+Raw records kept for verification, minima and maxima, histograms, categories that occur once, names and paths of the
+people who made it. None of them is needed to predict, and none shows in a measure of the leaves. Counted one by one,
+as the weight of each depends on the case; the findings say what each is, where it stands, and for how many people at
+least it speaks.
+"""
+
+from __future__ import annotations
+
+import math
+
+from audit.evidence import Evidence
+from audit.measures import Measure, Parameter, Parameters
+from audit.reading import Measurement, Spot, Undetermined, exactly
+from audit.spots import MOST_SPOTS
+from ppdm_models.leaks import LeakKind
+
+ANY = "any"
+
+
+class SideLeaks(Measure):
+    """The number of things in the file that are no part of its trees and say something of people."""
+
+    unit = "leaks"
+    plain = "things the file gives away beside its trees"
+    risk = "high"
+    limits = (0.0, math.inf)
+    parameters = {
+        "kind": Parameter(ANY, "which of them count", choices=(ANY, *map(str, LeakKind))),
+    }
+
+    def words(self, parameters: Parameters) -> str:
+        kind = parameters["kind"]
+        return self.plain if kind == ANY else f"{self.plain} ({kind})"
+
+    def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
+        if isinstance(evidence.leaks, Undetermined):
+            return Measurement(evidence.leaks)
+        kind = parameters["kind"]
+        found = [
+            (position, leak)
+            for position, leak in enumerate(evidence.leaks)
+            if kind in (ANY, str(leak.kind))
+        ]
+        riskiest = sorted(found, key=lambda entry: -(entry[1].records or 0))
+        spots = tuple(
+            Spot("file", position, 1.0, 1.0, leak.what) for position, leak in riskiest[:MOST_SPOTS]
+        )
+        return Measurement(exactly(len(found)), spots)
+
+
+MEASURE = SideLeaks()

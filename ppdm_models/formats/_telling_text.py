@@ -1,0 +1,29 @@
+"""Text in model files that tells of people, places on a disk, or moments."""
+
+from __future__ import annotations
+
+import re
+
+from ppdm_models.leaks import LeakKind
+
+PATH = re.compile(
+    r"(?:^|[\s\"'=:,(\[])"
+    r"(?:~?/[\w.@+-]+/[\w.@+/-]+|[A-Za-z]:[\\/][\w.]|\\\\\w+\\|(?:s3|gs|hdfs|file|https?)://\w)"
+)
+PERSON = re.compile(r"[\w.+-]+@[\w-]+\.[\w.]+")
+TIMESTAMP = re.compile(r"(?:19|20)\d\d-[01]\d-[0-3]\d(?:[T ][0-2]\d:[0-5]\d|$)")
+PERSON_NAMES = ("user", "username", "author", "owner", "created_by", "creator", "email")
+
+
+def telling(text: str, name: str = "") -> LeakKind | None:
+    """Return what kind of thing a text gives away, if any; ``name`` is what it is called in the file."""
+    if name.lower() in PERSON_NAMES and text:
+        return LeakKind.PERSON
+    for kind, pattern in (
+        (LeakKind.PERSON, PERSON),
+        (LeakKind.PATH, PATH),
+        (LeakKind.TIMESTAMP, TIMESTAMP),
+    ):
+        if pattern.search(text):
+            return kind
+    return None

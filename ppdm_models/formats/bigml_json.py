@@ -1,0 +1,106 @@
+"""BigML's JSON models: counts at every node, and much of the training data in summaries."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ppdm_models import limits
+from ppdm_models.formats import Format
+from ppdm_models.formats._bigml_leaks import leaks_of
+from ppdm_models.formats._bigml_nodes import Field, Fields, nodes_of
+from ppdm_models.formats._grow import unique
+from ppdm_models.formats._json import opens_json
+from ppdm_models.formats._part import Part, read_part
+from ppdm_models.leaks import Leak
+from ppdm_models.support import with_support
+from ppdm_models.tree import Feature, Missing, Task, Tree
+
+
+class BigmlJson(Format):
+    """One model, as the service gives it or without its envelope."""
+
+    def sniff(self, data: bytes) -> bool:
+        return (
+            opens_json(data) == b"{"
+            and b'"root"' in data
+            and b'"predicate"' in data
+            and b'"model_fields"' in data
+        )
+
+    def read(self, data: bytes, source: str) -> Tree:
+        model = _model(read_part(data, source))
+        boosted = model.get("boosted_ensemble")
+        if boosted is not None and boosted.flag():
+            raise model.refused("one tree of a boosted ensemble, whose others are not in the file")
+        leaks_of(model)  # so that what is read can also be looked through
+        fields = _fields(model)
+        nodes = nodes_of(model["model"]["root"], fields)
+        tree = Tree(
+            nodes=nodes,
+            features=fields.features,
+            target=fields.target.name,
+            classes=fields.classes,
+            task=Task.CLASSIFICATION if fields.classes else Task.REGRESSION,
+            missing=Missing.LAST_PREDICTION,
+            source=source,
+            format="bigml_json",
+        )
+        weights = model.get("weight_field")
+        judged = with_support(tree)
+        if weights is None:
+            return judged
+        note = f"{source}: records have weights, so a leaf's value need not be that of most of its records"
+        return replace(judged, notes=(*judged.notes, note))
+
+    def leaks(self, data: bytes, source: str) -> tuple[Leak, ...]:
+        return leaks_of(_model(read_part(data, source)))
+
+
+def _model(document: Part) -> Part:
+    inner = document.get("object")
+    return document if inner is None else inner
+
+
+def _fields(model: Part) -> Fields:
+    parts = dict(model["model"]["fields"].entries())
+    target = _target(model)
+    if target not in parts:
+        raise model.refused(f"the objective field {target[:80]!r} is none of its fields")
+    known = {key: _field(part) for key, part in parts.items()}
+    names = [field.name for field in known.values()]
+    unique(names, "fields", model.source, limits.FEATURES)
+    classes = known[target].labels if not known[target].numeric else ()
+    unique(classes, "classes", model.source, limits.CLASSES)
+    if not known[target].numeric and not classes:
+        raise parts[target].refused("no categories, so the classes are not known")
+    ordered = sorted(
+        (key for key in known if key != target), key=lambda key: (known[key].place, key)
+    )
+    features = tuple(
+        Feature(known[key].name, numeric=known[key].numeric, values=known[key].labels)
+        for key in ordered
+    )
+    return Fields(known, known[target], classes, features)
+
+
+def _target(model: Part) -> str:
+    said = model.get("objective_field")
+    return model["objective_fields"].at(0).text() if said is None else said.text()
+
+
+def _field(part: Part) -> Field:
+    kind = part["optype"].text()
+    summary, place = part.get("summary"), part.get("column_number")
+    listed = None if summary is None else summary.get("categories")
+    labels = unique(
+        (item.at(0).label() for item in listed or ()), "categories", part.where, limits.FEATURES
+    )
+    return Field(
+        name=part["name"].text(),
+        kind=kind,
+        labels=labels if kind == "categorical" else (),
+        place=0 if place is None else place.whole(),
+    )
+
+
+FORMAT = BigmlJson()

@@ -1,0 +1,161 @@
+"""LightGBM dumps (``dump_model`` as JSON): nested trees with the exact number of records at every node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ppdm_models import limits
+from ppdm_models.ensemble import Ensemble, Model
+from ppdm_models.formats import Format
+from ppdm_models.formats._boosted_trees import paired
+from ppdm_models.formats._json import (
+    Steps,
+    as_list,
+    as_number,
+    as_object,
+    as_text,
+    as_whole,
+    opens_json,
+    pointer,
+    read_json,
+    refused,
+    written_json,
+)
+from ppdm_models.formats._lightgbm_model import Header, Tests, category_names, ensemble_of
+from ppdm_models.formats._lightgbm_nested import Flat, changed_in, columns_of, flat_of
+from ppdm_models.formats._telling_text import telling
+from ppdm_models.leaks import Leak, LeakKind
+
+
+class LightgbmDump(Format):
+    """Reads and rewrites dumps of all versions, those without ``feature_infos`` too."""
+
+    def sniff(self, data: bytes) -> bool:
+        is_ours = b'"tree_info"' in data and b'"feature_names"' in data
+        return opens_json(data) == b"{" and is_ours and b'"num_tree_per_iteration"' in data
+
+    def read(self, data: bytes, source: str) -> Ensemble:
+        document = as_object(read_json(data, source), source, [])
+        header = _header(document, source)
+        tuple(_leaks(document, source))  # what stands beside the trees must be understood as well
+        flats = _flats(document, source)
+        tests = Tests(header, [split for flat in flats for *_, split in flat if split is not None])
+        trees = [
+            columns_of(flat, tests, source, ["tree_info", index])
+            for index, flat in enumerate(flats)
+        ]
+        return ensemble_of(header, trees, tests)
+
+    def leaks(self, data: bytes, source: str) -> tuple[Leak, ...]:
+        return tuple(_leaks(as_object(read_json(data, source), source, []), source))
+
+    def without(self, data: bytes, source: str, kinds: frozenset[LeakKind]) -> bytes:
+        document = as_object(read_json(data, source), source, [])
+        if LeakKind.EXTREMES in kinds and "feature_infos" in document:
+            document["feature_infos"] = {
+                name: info
+                for name, info in as_object(
+                    document["feature_infos"], source, ["feature_infos"]
+                ).items()
+                if isinstance(info, dict) and info.get("values")
+            }
+        return written_json(document, data)
+
+    def rewrite(self, data: bytes, source: str, changed: Model) -> bytes:
+        """Return the file with pruned nodes as leaves, and withheld nodes without count and weight.
+
+        ``leaf_count``, ``leaf_weight``, ``internal_count`` and ``internal_weight`` go together: a weight is the count
+        wherever the second derivative is 1. Gains stay.
+        """
+        document = as_object(read_json(data, source), source, [])
+        flats = _flats(document, source)
+        info = as_list(document["tree_info"], source, ["tree_info"])
+        for index, (old, new) in enumerate(paired(self.read(data, source), changed)):
+            if old.nodes != new.nodes:
+                changed_in(flats[index], new)
+                entry = as_object(info[index], source, ["tree_info", index])
+                entry["num_leaves"] = len(new.leaves)
+        return written_json(document, data)
+
+
+def _flats(document: dict[str, object], source: str) -> list[Flat]:
+    trees = as_list(document.get("tree_info"), source, ["tree_info"])
+    if len(trees) > limits.TREES:
+        raise refused(source, ["tree_info"], f"more than {limits.TREES:,} trees")
+    found = []
+    for index, raw in enumerate(trees):
+        steps: Steps = ["tree_info", index]
+        tree = as_object(raw, source, steps)
+        found.append(flat_of(tree.get("tree_structure"), source, steps))
+    return found
+
+
+def _header(document: dict[str, object], source: str) -> Header:
+    at = ["feature_names"]
+    names = tuple(as_text(name, source, at) for name in as_list(document.get(*at), source, at))
+    objective = document.get("objective")
+    average = document.get("average_output", False) is True
+    return Header(
+        source,
+        names,
+        as_whole(document.get("num_tree_per_iteration"), source, ["num_tree_per_iteration"]),
+        None if objective is None else as_text(objective, source, ["objective"]),
+        average,
+        domains=_domains(document, names, source),
+        categories=_categories(document, source),
+        resampled=True if average else None,
+    )
+
+
+def _domains(
+    document: dict[str, object], names: tuple[str, ...], source: str
+) -> dict[int, tuple[int, ...]]:
+    infos = as_object(document.get("feature_infos", {}), source, ["feature_infos"])
+    found = {}
+    for index, name in enumerate(names):
+        at = ["feature_infos", name]
+        values = as_object(infos.get(name, {}), source, at).get("values")
+        codes = as_list(values if values is not None else [], source, at)
+        if codes:
+            found[index] = tuple(as_whole(code, source, at, low=-1) for code in codes)
+    return found
+
+
+def _categories(document: dict[str, object], source: str) -> tuple[tuple[str, ...], ...]:
+    at = ["pandas_categorical"]
+    lists = as_list(document.get("pandas_categorical") or [], source, at)
+    found = [category_names(values) for values in lists]
+    if None in found:
+        raise refused(source, at, "is no list of lists of categories")
+    return tuple(names for names in found if names is not None)
+
+
+def _leaks(document: dict[str, object], source: str) -> Iterator[Leak]:
+    at = ["feature_names"]
+    for index, name in enumerate(as_list(document.get(*at), source, at)):
+        kind = telling(str(name))
+        if kind is not None:
+            yield Leak(kind, pointer([*at, index]), f"a feature's name looks like a {kind}")
+    infos = as_object(document.get("feature_infos", {}), source, ["feature_infos"])
+    for name, raw in infos.items():
+        place = ["feature_infos", name]
+        info = as_object(raw, source, place)
+        if "min_value" in info and not info.get("values"):
+            for end in ("min_value", "max_value"):
+                as_number(info.get(end), source, [*place, end])
+            yield Leak(
+                LeakKind.EXTREMES,
+                pointer(place),
+                f"the least and the greatest {name!r} of the training data, each that of a record",
+                records=1,
+                removable=True,
+            )
+    for index, names in enumerate(_categories(document, source)):
+        yield Leak(
+            LeakKind.RARE_VALUES,
+            pointer(["pandas_categorical", index]),
+            f"lists the {len(names)} categories that a column of the training table had, even those of one record",
+        )
+
+
+FORMAT = LightgbmDump()

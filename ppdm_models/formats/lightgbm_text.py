@@ -1,0 +1,190 @@
+"""LightGBM models as ``save_model`` writes them: text, arrays per tree, and the training parameters."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ppdm_models.ensemble import Ensemble, Model
+from ppdm_models.formats import Format
+from ppdm_models.formats._boosted_trees import paired
+from ppdm_models.formats._json import as_list, read_json
+from ppdm_models.formats._lightgbm_arrays import arrays_of, changed_in, columns_of
+from ppdm_models.formats._lightgbm_lines import Document, lines_of
+from ppdm_models.formats._lightgbm_model import Header, Tests, category_names, ensemble_of
+from ppdm_models.formats._telling_text import telling
+from ppdm_models.leaks import Leak, LeakKind
+
+INTERVAL = re.compile(r"\[[^:\]]*:[^:\]]*\]")
+PANDAS = "pandas_categorical:"
+PLACES = (
+    "data",
+    "valid",
+    "input_model",
+    "output_model",
+    "output_result",
+    "forcedsplits_filename",
+    "forcedbins_filename",
+    "parser_config_file",
+    "machine_list_filename",
+    "machines",
+)
+"""The parameters that name files or machines."""
+
+
+class LightgbmText(Format):
+    """Reads and rewrites model files of versions 2 to 4."""
+
+    def sniff(self, data: bytes) -> bool:
+        head = data[:65536].replace(b"\r", b"")
+        return head.startswith(b"tree\n") and b"\nnum_class=" in head
+
+    def read(self, data: bytes, source: str) -> Ensemble:
+        document = lines_of(data, source)
+        header = _header(document)
+        arrays = [arrays_of(document, block) for block in document.trees]
+        tests = Tests(header, [split for one in arrays for split in one.splits])
+        trees = [
+            columns_of(one, tests, f"{source}: tree {index}") for index, one in enumerate(arrays)
+        ]
+        return ensemble_of(header, trees, tests)
+
+    def leaks(self, data: bytes, source: str) -> tuple[Leak, ...]:
+        document = lines_of(data, source)
+        return tuple(
+            Leak(kind, f"line {line + 1}", what, records, removable)
+            for line, kind, what, records, removable in sorted(_leaks(document))
+        )
+
+    def without(self, data: bytes, source: str, kinds: frozenset[LeakKind]) -> bytes:
+        document = lines_of(data, source)
+        if LeakKind.EXTREMES in kinds and "feature_infos" in document.header:
+            infos = (document.said("feature_infos") or "").split(" ")
+            kept = ["none" if INTERVAL.fullmatch(info) else info for info in infos]
+            document.put("feature_infos", " ".join(kept), document.header)
+        if LeakKind.PATH in kinds:
+            for key in PLACES:
+                if document.setting(key):
+                    line = document.settings[key]
+                    document.lines[line] = document.lines[line].replace(
+                        f"[{key}: {document.setting(key)}]", f"[{key}: ]"
+                    )
+        if LeakKind.REPLAY in kinds:
+            gone = {document.settings[key] for key in _seeds(document)}
+            document.lines = [line for at, line in enumerate(document.lines) if at not in gone]
+        return document.written()
+
+    def rewrite(self, data: bytes, source: str, changed: Model) -> bytes:
+        """Return the file with pruned nodes as leaves, and withheld nodes with the count and the weight 0.
+
+        That concerns ``leaf_count``, ``leaf_weight``, ``internal_count`` and ``internal_weight``: a weight is the
+        count wherever the second derivative is 1. Gains and the importances of features stay.
+        """
+        document = lines_of(data, source)
+        pairs = paired(self.read(data, source), changed)
+        for block, (old, new) in zip(document.trees, pairs, strict=True):
+            if old.nodes != new.nodes:
+                changed_in(document, block, old, new)
+        return document.written()
+
+
+def _header(document: Document) -> Header:
+    names = tuple((document.said("feature_names") or "").split())
+    outputs = document.said("num_tree_per_iteration") or document.said("num_class") or "1"
+    infos = (document.said("feature_infos") or "").split()
+    return Header(
+        document.source,
+        names,
+        int(outputs) if outputs.isascii() and outputs.isdecimal() and len(outputs) < 8 else 0,
+        document.said("objective") or "",
+        "average_output"
+        in [line.rstrip("\r") for line in document.lines[: document.trees[0].start]],
+        domains=_domains(infos, names),
+        categories=_categories(document),
+        resampled=_resampled(document),
+    )
+
+
+def _domains(infos: list[str], names: tuple[str, ...]) -> dict[int, tuple[int, ...]]:
+    """Return the codes that ``feature_infos`` lists for categorical features, as in ``-1:4:0:2``."""
+    if len(infos) != len(names):
+        return {}
+    return {
+        index: tuple(map(int, info.split(":")))
+        for index, info in enumerate(infos)
+        if re.fullmatch(r"-?\d{1,10}(:-?\d{1,10})*", info)
+    }
+
+
+def _pandas_line(document: Document) -> int | None:
+    at = [number for number, line in enumerate(document.lines) if line.startswith(PANDAS)]
+    return at[-1] if at else None
+
+
+def _categories(document: Document) -> tuple[tuple[str, ...], ...]:
+    line = _pandas_line(document)
+    text = "" if line is None else document.lines[line].removeprefix(PANDAS).strip()
+    if not text or text == "null":
+        return ()
+    lists = as_list(
+        read_json(text.encode(), f"{document.source}:{(line or 0) + 1}"), document.source, []
+    )
+    found = [category_names(values) for values in lists]
+    if None in found:
+        raise document.refused(line, "is no list of lists of categories")
+    return tuple(names for names in found if names is not None)
+
+
+def _resampled(document: Document) -> bool | None:
+    """Whether each tree saw a sample of the records, as the parameters say."""
+    if not document.settings:
+        return None
+    if document.setting("boosting") in ("rf", "goss"):
+        return True
+    if document.setting("data_sample_strategy") == "goss":
+        return True
+    bagged = document.setting("bagging_freq") not in (None, "0")
+    fractions = ("bagging_fraction", "pos_bagging_fraction", "neg_bagging_fraction")
+    return bagged and any(document.setting(key) not in (None, "1") for key in fractions)
+
+
+def _seeds(document: Document) -> list[str]:
+    return [key for key in document.settings if key == "seed" or key.endswith("_seed")]
+
+
+def _leaks(document: Document) -> Iterator[tuple[int, LeakKind, str, int | None, bool]]:
+    for name in (document.said("feature_names") or "").split():
+        kind = telling(name)
+        if kind is not None:
+            yield (
+                document.header["feature_names"],
+                kind,
+                f"the feature's name {name!r} looks like a {kind}",
+                None,
+                False,
+            )
+    for name, info in zip(
+        (document.said("feature_names") or "").split(),
+        (document.said("feature_infos") or "").split(),
+        strict=False,
+    ):
+        if INTERVAL.fullmatch(info):
+            what = (
+                f"the least and the greatest {name!r} of the training data, each that of a record"
+            )
+            yield document.header["feature_infos"], LeakKind.EXTREMES, what, 1, True
+    for key in PLACES:
+        if document.setting(key):
+            what = f"the training parameter {key!r} names files or machines"
+            yield document.settings[key], LeakKind.PATH, what, None, True
+    seeds = _seeds(document)
+    if seeds:
+        what = f"the seeds of the training ({', '.join(seeds)}): with a part of the data it can be replayed"
+        yield document.settings[seeds[0]], LeakKind.REPLAY, what, None, True
+    line = _pandas_line(document)
+    for names in _categories(document):
+        what = f"lists the {len(names)} categories that a column of the training table had, even those of one record"
+        yield line or 0, LeakKind.RARE_VALUES, what, None, False
+
+
+FORMAT = LightgbmText()

@@ -1,0 +1,172 @@
+"""ONNX-ML's tree operators: regions and leaf values without any count of records."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from ppdm_models import limits
+from ppdm_models.ensemble import Combination, Ensemble, Link, Member, Model
+from ppdm_models.formats import Format
+from ppdm_models.formats._grow import (
+    Branch,
+    Draft,
+    among,
+    bounded,
+    compared,
+    features_named,
+    grown,
+    simplest,
+    unique,
+)
+from ppdm_models.formats._json import opens_json
+from ppdm_models.formats._onnx_file import Operator, read_operator
+from ppdm_models.formats._onnx_meaning import Meaning, read_meaning
+from ppdm_models.formats._onnx_table import Handle, Table, read_table
+from ppdm_models.tree import Feature, Missing, Node, Quality, Task, Tree
+
+SHARE_TOLERANCE = 1e-5
+"""How far 32-bit shares of a leaf may sum from the whole."""
+
+
+class OnnxMl(Format):
+    """TreeEnsembleClassifier, TreeEnsembleRegressor and TreeEnsemble, as protobuf or as protobuf's JSON."""
+
+    def sniff(self, data: bytes) -> bool:
+        if b"TreeEnsemble" not in data:
+            return False
+        return data[:1] == b"\x08" or (opens_json(data) == b"{" and b'"opType"' in data)
+
+    def read(self, data: bytes, source: str) -> Model:
+        operator = read_operator(data, source)
+        table = read_table(operator)
+        meaning = read_meaning(operator, table)
+        names = _names(operator, table)
+        draft_of = _reader(operator, table, meaning, names)
+        forest = bounded((grown(root, draft_of, source) for root in table.roots), source)
+        tested = (node for nodes in forest for node in nodes)
+        features = features_named(names, tested, source, single=not operator.double)
+        forest = _with_shares(forest, meaning)
+        trees = [_tree(nodes, features, meaning, source) for nodes in forest]
+        return _model(operator, trees, features, meaning)
+
+
+def _names(operator: Operator, table: Table) -> tuple[str, ...]:
+    used = 1 + max((question.feature for question in table.questions.values()), default=-1)
+    lowest = min((question.feature for question in table.questions.values()), default=0)
+    if lowest < 0 or used > limits.FEATURES:
+        raise operator.refused(f"a feature number that is not in 0 to {limits.FEATURES:,}")
+    known = operator.inputs
+    if known is not None and len(known) >= used:
+        return unique(known, "features", operator.source, limits.FEATURES)
+    return tuple(f"{'derived ' if known is None else 'f'}{index}" for index in range(used))
+
+
+def _reader(
+    operator: Operator, table: Table, meaning: Meaning, names: Sequence[str]
+) -> Callable[[Handle], Draft]:
+    def draft_of(handle: Handle) -> Draft:
+        name = str(handle[1])
+        if handle in table.leaves:
+            return _leaf(name, table.leaves[handle], meaning, len(table.roots))
+        question = table.questions.get(handle)
+        if question is None:
+            raise operator.refused(f"no node {name}")
+        feature = names[question.feature]
+        if question.operator == "in":
+            yes, no = among(feature, question.values)
+        else:
+            yes, no = compared(feature, question.operator, question.values[0])
+        return Draft(
+            name=name,
+            branches=(
+                Branch(question.yes, yes, question.missing_is_yes),
+                Branch(question.no, no, not question.missing_is_yes),
+            ),
+        )
+
+    return draft_of
+
+
+def _leaf(name: str, weights: Sequence[tuple[int, float]], meaning: Meaning, trees: int) -> Draft:
+    totals = [0.0] * meaning.width
+    for output, weight in weights:
+        totals[output] += weight
+    if meaning.lone:
+        weight = math.fsum(weight for _, weight in weights)
+        totals = [(1 / trees if meaning.positive else 0.0) - weight, weight]
+    if meaning.width == 1:
+        return Draft(name=name, score=totals[0])
+    label = meaning.classes[totals.index(max(totals))] if meaning.classes else None
+    return Draft(name=name, score=label, outputs=tuple(totals))
+
+
+def _with_shares(forest: list[tuple[Node, ...]], meaning: Meaning) -> list[tuple[Node, ...]]:
+    """Return the trees with the class shares of their leaves, where the leaf numbers are such shares."""
+    leaves = [node.outputs or () for nodes in forest for node in nodes if node.is_leaf]
+    whole = 1 / len(forest)
+    if meaning.link is not Link.IDENTITY or not meaning.classes or any(meaning.base):
+        return forest
+    if not all(
+        min(leaf) >= -SHARE_TOLERANCE and abs(math.fsum(leaf) - whole) <= SHARE_TOLERANCE * whole
+        for leaf in leaves
+    ):
+        return forest
+    return [tuple(_shared(node) for node in nodes) for nodes in forest]
+
+
+def _shared(node: Node) -> Node:
+    if node.outputs is None:
+        return node
+    amounts = [max(0.0, number) for number in node.outputs]
+    total = math.fsum(amounts)
+    return replace(node, class_shares=tuple(amount / total for amount in amounts))
+
+
+def _tree(
+    nodes: tuple[Node, ...], features: tuple[Feature, ...], meaning: Meaning, source: str
+) -> Tree:
+    shared = any(node.class_shares is not None for node in nodes)
+    return Tree(
+        nodes=nodes,
+        features=features,
+        target="target",
+        classes=meaning.classes,
+        task=Task.CLASSIFICATION if meaning.classes else Task.REGRESSION,
+        quality=Quality.NORMALISED if shared else Quality.ABSENT,
+        missing=Missing.DEFAULT_CHILD,
+        source=source,
+        format="onnx_ml",
+    )
+
+
+def _model(
+    operator: Operator, trees: Sequence[Tree], features: tuple[Feature, ...], meaning: Meaning
+) -> Model:
+    notes = (
+        (f"{operator.source}: other operators make its features from the inputs",)
+        if operator.inputs is None
+        else ()
+    )
+    averaged = meaning.combination is Combination.WEIGHTED_SUM
+    weight = 1 / len(trees) if averaged else 1.0
+    together = Ensemble(
+        members=tuple(
+            Member(tree, weight=weight, name=str(index)) for index, tree in enumerate(trees)
+        ),
+        combination=meaning.combination,
+        features=features,
+        target="target",
+        classes=meaning.classes,
+        task=Task.CLASSIFICATION if meaning.classes else Task.REGRESSION,
+        base=meaning.base,
+        link=meaning.link,
+        source=operator.source,
+        format="onnx_ml",
+        notes=notes,
+    )
+    return simplest(together)
+
+
+FORMAT = OnnxMl()

@@ -1,0 +1,231 @@
+"""An R rpart object as JSON: its frame, yval2, splits, csplit, xlevels, ylevels, method, parms and control."""
+
+from __future__ import annotations
+
+import math
+import re
+
+from ppdm_models import limits
+from ppdm_models.consistency import is_whole
+from ppdm_models.formats import Format
+from ppdm_models.formats._grow import Branch, Draft, features_named, grown, unique
+from ppdm_models.formats._json import opens_json
+from ppdm_models.formats._part import Part, read_part
+from ppdm_models.formats._rpart_splits import FrameRow, frame_rows, ways_of
+from ppdm_models.leaks import Leak, LeakKind
+from ppdm_models.predicate import Never, Surrogate
+from ppdm_models.support import checked
+from ppdm_models.tree import Criterion, Learner, Missing, NoTrueChild, Quality, Task, Tree
+
+FORMULA = re.compile(r"formula = ([^~()]{1,200}?) ~")
+CRITERIA = {1: Criterion.GINI, 2: Criterion.ENTROPY}
+MAJORITY = 2
+"""The value of usesurrogate with which a record goes with the larger child where all else is missing."""
+
+
+class RpartJson(Format):
+    """One object per file; exact thresholds, surrogate splits and counts."""
+
+    def sniff(self, data: bytes) -> bool:
+        parts = (b'"frame"', b'"splits"', b'"ncompete"')
+        return opens_json(data) == b"{" and all(part in data for part in parts)
+
+    def read(self, data: bytes, source: str) -> Tree:
+        return _Reader(read_part(data, source)).tree()
+
+    def leaks(self, data: bytes, source: str) -> tuple[Leak, ...]:
+        root = read_part(data, source)
+        rows = frame_rows(root)
+        found = []
+        others = sum(len(row.competitors) + len(row.surrogates) for row in rows)
+        if others:
+            what = f"{others} splits that were not used tell how the target differs over further attributes"
+            found.append(Leak(LeakKind.TARGET_STATISTICS, "/splits", what))
+        sizes = [row.part["n"].amount() for row in rows if row.is_leaf]
+        if root["method"].text() != "class" and min(sizes, default=3) <= 2:
+            what = (
+                "mean and deviance of a node with 1 or 2 records give their target values exactly"
+            )
+            found.append(Leak(LeakKind.TARGET_STATISTICS, "/frame", what, records=int(min(sizes))))
+        if root.get("call") is not None:
+            what = "the call with all settings: training can be repeated on guessed records"
+            found.append(Leak(LeakKind.REPLAY, "/call", what))
+        return tuple(found)
+
+
+class _Reader:
+    """Reads one object."""
+
+    def __init__(self, root: Part) -> None:
+        self.root, self.source = root, root.source
+        self.rows = {row.number: row for row in frame_rows(root)}
+        if len(self.rows) < len(root["frame"]) or 1 not in self.rows:
+            raise root["frame"].refused("a node stands twice, or node 1 is not there")
+        self.is_class = root["method"].text() == "class"
+        labels = [part.text() for part in root["ylevels"]] if self.is_class else []
+        self.classes = unique(labels, "classes", self.source, limits.CLASSES)
+        self.yval2 = dict(zip(self.rows, root["yval2"], strict=False)) if self.is_class else {}
+        xlevels = root.get("xlevels")
+        self.levels = {
+            name: unique((level.text() for level in listed), "levels", self.source, 10_000)
+            for name, listed in (() if xlevels is None else xlevels.entries())
+        }
+        control = root.get("control")
+        use = None if control is None else control.get("usesurrogate")
+        self.use_surrogate = MAJORITY if use is None else use.whole(high=MAJORITY)
+        parms = root.get("parms")
+        self.has_priors = self.is_class and parms is not None and not self._has_usual_priors(parms)
+        self.absent = 0
+        self.ties = 0
+
+    def tree(self) -> Tree:
+        nodes = grown(1, self._draft, self.source)
+        if len(nodes) < len(self.rows):
+            raise self.root["frame"].refused("a node hangs on no other")
+        names = dict.fromkeys(
+            part["var"].text()
+            for row in self.rows.values()
+            for part in (row.primary, *row.competitors, *row.surrogates)
+            if part is not None
+        )
+        names |= dict.fromkeys(self.levels)
+        quality, notes = self._support()
+        return checked(
+            Tree(
+                nodes=nodes,
+                features=features_named(list(names), nodes, self.source, values=self.levels),
+                target=self._target(),
+                classes=self.classes,
+                task=Task.CLASSIFICATION if self.is_class else Task.REGRESSION,
+                learner=self._learner(),
+                quality=quality,
+                missing=Missing.DEFAULT_CHILD
+                if self.use_surrogate == MAJORITY
+                else Missing.LAST_PREDICTION,
+                no_true_child=NoTrueChild.LAST_PREDICTION
+                if self.ties
+                else NoTrueChild.NULL_PREDICTION,
+                source=self.source,
+                notes=tuple(f"{self.source}: {note}" for note in notes),
+            )
+        )
+
+    def _draft(self, number: int) -> Draft:
+        row = self.rows[number]
+        return Draft(
+            str(number),
+            self._branches(row),
+            score=self._score(row),
+            records=row.part["wt"].amount(),
+            class_counts=self._counts(row),
+            class_shares=self._shares(row),
+        )
+
+    def _branches(self, row: FrameRow) -> tuple[Branch, ...]:
+        if row.is_leaf:
+            return ()
+        pair = (2 * row.number, 2 * row.number + 1)
+        if any(child not in self.rows for child in pair):
+            raise row.part.refused("no leaf, but a child is not in the frame")
+        csplit = self.root.get("csplit")
+        ways = ways_of(row, csplit, self.levels, self.use_surrogate > 0)
+        self.absent += ways.has_absent
+        left, right = (self.rows[child].part["n"].amount() for child in pair)
+        majority = self.use_surrogate == MAJORITY
+        if (
+            majority and left == right
+        ):  # then rpart goes with neither, and predicts as the node itself
+            self.ties += 1
+            return (
+                Branch(pair[0], Surrogate((ways.left, Never()))),
+                Branch(pair[1], Surrogate((ways.right, Never()))),
+            )
+        return (
+            Branch(pair[0], ways.left, majority and left > right),
+            Branch(pair[1], ways.right, majority and left < right),
+        )
+
+    def _score(self, row: FrameRow) -> str | float:
+        value = row.part["yval"]
+        if not self.is_class:
+            return value.number()
+        return self.classes[value.whole(low=1, high=len(self.classes)) - 1]
+
+    def _counts(self, row: FrameRow) -> tuple[float, ...] | None:
+        if not self.is_class:
+            return None
+        if row.number not in self.yval2:
+            raise self.root["yval2"].refused("fewer rows than the frame")
+        numbers = self.yval2[row.number]
+        size = len(self.classes)
+        if len(numbers) != 2 * size + 2:
+            raise numbers.refused(f"{len(numbers)} numbers for {size} classes")
+        return tuple(numbers.at(place).amount() for place in range(1, size + 1))
+
+    def _shares(self, row: FrameRow) -> tuple[float, ...] | None:
+        """Return the published probabilities where priors make them other than the shares of the counts."""
+        if not self.is_class or not self.has_priors:
+            return None
+        size = len(self.classes)
+        numbers = self.yval2[row.number]
+        return tuple(numbers.at(place).amount() for place in range(size + 1, 2 * size + 1))
+
+    def _support(self) -> tuple[Quality, list[str]]:
+        pairs = [(row.part["n"].amount(), row.part["wt"].amount()) for row in self.rows.values()]
+        notes = []
+        if self.absent:
+            notes.append("values that no training record had at a split are not routed there")
+        if all(math.isclose(n, wt) and is_whole(n) for n, wt in pairs):
+            return Quality.EXACT, notes
+        smallest = min(row.part["n"].amount() for row in self.rows.values() if row.is_leaf)
+        notes.append(
+            f"weighted; n still counts the records of each node, {smallest:.0f} in the smallest leaf"
+        )
+        return Quality.WEIGHTED, notes
+
+    def _learner(self) -> Learner:
+        control, parms = self.root.get("control"), self.root.get("parms")
+        bucket = None if control is None else control.get("minbucket")
+        rule = parms.get("split") if self.is_class and parms is not None else None
+        complete = all(
+            split["count"].amount() == row.part["n"].amount()
+            for row in self.rows.values()
+            for split in (*((row.primary,) if row.primary else ()), *row.competitors)
+        )
+        plain = parms is not None and complete and self._is_plain(parms)
+        return Learner(
+            criterion=CRITERIA.get(rule.whole(high=10)) if plain and rule is not None else None,
+            min_leaf_records=1 if bucket is None else max(1, bucket.whole(high=10**12)),
+            multiway=False,
+        )
+
+    def _is_plain(self, parms: Part) -> bool:
+        """Whether the priors are the shares of the classes and every error costs the same."""
+        loss = parms.get("loss")
+        if loss is None:
+            return False
+        costs = [row.numbers() for row in loss]
+        usual = all(cost == (i != j) for i, row in enumerate(costs) for j, cost in enumerate(row))
+        return usual and self._has_usual_priors(parms)
+
+    def _has_usual_priors(self, parms: Part) -> bool:
+        counts, prior = self._counts(self.rows[1]) or (), parms.get("prior")
+        shares, total = () if prior is None else prior.numbers(), sum(counts)
+        return (
+            total > 0
+            and len(shares) == len(counts)
+            and all(
+                math.isclose(share, count / total, abs_tol=1e-9)
+                for share, count in zip(shares, counts, strict=True)
+            )
+        )
+
+    def _target(self) -> str:
+        call = self.root.get("call")
+        pieces = [] if call is None else list(call) if call.is_list else [call]
+        text = "".join(piece.text() for piece in pieces)[:2000]
+        found = FORMULA.search(text)
+        return found[1].strip() if found else "y"
+
+
+FORMAT = RpartJson()

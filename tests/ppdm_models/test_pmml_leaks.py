@@ -1,0 +1,179 @@
+"""What a PMML file gives away beside its trees, and the file without it."""
+
+from pathlib import Path
+
+import pytest
+
+from ppdm_models.leaks import LeakKind
+from ppdm_models.load import formats, load_model
+
+PMML = formats()["pmml"]
+GOLF = (Path(__file__).parent.parent / "data/formats/pmml/good/golf.pmml").read_text("utf-8")
+
+HEADER = "<Header/>"
+MODEL = "</TreeModel>"
+SCHEMA = "</MiningSchema>"
+FIELD = '<DataField name="temperature" optype="continuous" dataType="double"/>'
+STATISTICS = '<ModelStats><UnivariateStats field="temperature">{}</UnivariateStats></ModelStats>'
+
+CASES = [
+    (LeakKind.PERSON, HEADER, '<Header copyright="Jo Doe"/>', "copyright", None),
+    (
+        LeakKind.PERSON,
+        HEADER,
+        '<Header><Extension name="user" value="jdoe"/></Header>',
+        "the user",
+        None,
+    ),
+    (LeakKind.PERSON, HEADER, "<Header><Annotation>Jo</Annotation></Header>", "a note", None),
+    (
+        LeakKind.PERSON,
+        HEADER,
+        '<Header><Application name="a" version="jo@x.org"/></Header>',
+        "mail",
+        None,
+    ),
+    (LeakKind.PATH, HEADER, '<Header><Application name="/home/jo/x"/></Header>', "a path", None),
+    (
+        LeakKind.IDENTIFIER,
+        HEADER,
+        '<Header description="id 5b1552bec7736e268f00046c"/>',
+        "an identifier",
+        None,
+    ),
+    (LeakKind.TIMESTAMP, HEADER, "<Header><Timestamp>2020</Timestamp></Header>", "when", None),
+    (
+        LeakKind.OLD_MODEL,
+        HEADER,
+        "<Header/><!-- <Node><True/></Node> -->",
+        "1 nodes of another tree",
+        None,
+    ),
+    (LeakKind.IDENTIFIER, HEADER, "<Header/><!-- made for ward 3 -->", "a comment of 17", None),
+    (
+        LeakKind.REPLAY,
+        HEADER,
+        "<Header/><MiningBuildTask><Extension>DecisionTreeClassifier(random_state=7)</Extension></MiningBuildTask>",
+        "the random seed",
+        None,
+    ),
+    (
+        LeakKind.EXTREMES,
+        FIELD,
+        FIELD.replace(
+            "/>", '><Interval closure="closedClosed" leftMargin="64" rightMargin="85"/></DataField>'
+        ),
+        "the range of 'temperature'",
+        None,
+    ),
+    (
+        LeakKind.EXTREMES,
+        SCHEMA,
+        SCHEMA + STATISTICS.format('<NumericInfo minimum="64" maximum="85" mean="73"/>'),
+        "minimum and maximum of 'temperature'",
+        None,
+    ),
+    (
+        LeakKind.HISTOGRAM,
+        SCHEMA,
+        SCHEMA + STATISTICS.format('<DiscrStats><Array type="int">30 2 0 40</Array></DiscrStats>'),
+        "3 cells, the smallest of 2",
+        2,
+    ),
+    (
+        LeakKind.SMALL_COUNTS,
+        SCHEMA,
+        SCHEMA + STATISTICS.format('<Counts totalFreq="14" missingFreq="2"/>'),
+        "missingFreq of 'temperature' is 2",
+        2,
+    ),
+    (
+        LeakKind.TARGET_STATISTICS,
+        SCHEMA,
+        SCHEMA
+        + '<Targets><Target field="play"><TargetValue value="yes" priorProbability="0.6"/></Target></Targets>',
+        "the share of each of 1 classes",
+        None,
+    ),
+    (
+        LeakKind.TARGET_STATISTICS,
+        SCHEMA,
+        SCHEMA
+        + '<ModelExplanation><PredictiveModelQuality dataUsage="training" numOfRecords="14"/></ModelExplanation>',
+        "made|training with: 14",
+        None,
+    ),
+    (
+        LeakKind.RAW_RECORDS,
+        MODEL,
+        '<ModelVerification recordCount="2"><InlineTable><row><x>1</x></row><row><x>2</x></row></InlineTable>'
+        f"</ModelVerification>{MODEL}",
+        "2 whole records",
+        2,
+    ),
+]
+
+
+def ids(case):
+    return f"{case[0]}: {case[3]}"
+
+
+@pytest.mark.parametrize("case", CASES, ids=ids)
+def test_a_leak_is_found_with_its_line(case):
+    kind, place, instead, said, records = case
+    text = GOLF.replace(place, instead, 1)
+    (leak,) = [leak for leak in PMML.leaks(text.encode(), "x") if leak.removable]
+    line = text[: text.index(instead)].count("\n") + 1
+    assert (leak.kind, leak.where, leak.records) == (kind, f"line {line}", records)
+    assert any(part in leak.what for part in said.split("|"))
+
+
+@pytest.mark.parametrize("case", CASES, ids=ids)
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "iso-8859-1"])
+def test_without_it_the_model_is_the_same_and_nothing_is_left(case, encoding):
+    kind, place, instead, _, _ = case
+    text = GOLF.replace(place, instead, 1).replace("UTF-8", encoding, 1)
+    data = text.encode(encoding)
+    clean = PMML.without(data, "x", frozenset({kind}))
+    assert not any(leak.removable for leak in PMML.leaks(clean, "x"))
+    assert load_model(clean, "x") == load_model(data, "x")
+
+
+def test_all_other_bytes_stay_as_they_were():
+    data = GOLF.replace(HEADER, "<Header>\n\t<Timestamp>2020</Timestamp>\n</Header>", 1).encode()
+    data = data.replace(b"\n", b"\r\n").replace(b"<Node ", b"<Node  ")
+    expected = data.replace(b"\r\n\t<Timestamp>2020</Timestamp>", b"")
+    assert PMML.without(data, "x", frozenset(LeakKind)) == expected
+
+
+def test_other_kinds_stay():
+    text = GOLF.replace(HEADER, '<Header copyright="Jo"><Timestamp>2020</Timestamp></Header>', 1)
+    clean = PMML.without(text.encode(), "x", frozenset({LeakKind.TIMESTAMP}))
+    assert clean.decode() == text.replace("<Timestamp>2020</Timestamp>", "")
+
+
+def test_a_file_that_gives_nothing_else_away_stays_as_it_is():
+    assert PMML.leaks(GOLF.encode(), "x") == ()
+    assert PMML.without(GOLF.encode(), "x", frozenset(LeakKind)) == GOLF.encode()
+
+
+def test_rare_values_and_surrogate_splits_are_named_though_they_stay():
+    some = '<DiscrStats><Array type="int">30 2</Array><Array type="string">a b</Array></DiscrStats>'
+    rare = GOLF.replace(SCHEMA, SCHEMA + STATISTICS.format(some), 1)
+    surrogate = (
+        Path(__file__).parent.parent / "data/formats/pmml/good/surrogate.pmml"
+    ).read_bytes()
+    found = [*PMML.leaks(rare.encode(), "x"), *PMML.leaks(surrogate, "x")]
+    assert [leak.kind for leak in found if not leak.removable] == [
+        LeakKind.RARE_VALUES,
+        LeakKind.DIFFERENCING,
+    ]
+
+
+def test_the_secret_itself_is_not_repeated():
+    text = GOLF.replace(
+        HEADER, '<Header copyright="Jo Doe"><Timestamp>2020-02-30</Timestamp></Header>'
+    )
+    said = "".join(leak.what for leak in PMML.leaks(text.encode(), "x"))
+    assert "Doe" not in said
+    assert "2020" not in said

@@ -1,0 +1,59 @@
+"""Reports of an ensemble: which tree is meant, which is drawn, and what the file gives away beside them."""
+
+from __future__ import annotations
+
+import pytest
+
+from reports.renderers import names, renderer
+
+
+def shown(document, form):
+    return renderer(form).render(document).decode()
+
+
+def test_a_place_names_its_tree(several_trees):
+    places = several_trees.findings[0].where
+    assert [(place.tree, place.node) for place in places] == [
+        (1, "tree 2: 2"),
+        (0, "tree 1: 1"),
+        (0, "tree 1: 2"),
+        (1, "tree 2: 1"),
+    ]
+    assert places[0].path == "age ≥ 70"
+
+
+def test_the_tree_with_the_smallest_leaf_is_drawn_and_only_its_leaves_are_marked(several_trees):
+    assert several_trees.model.drawn == "Drawn is tree 2 of 2, the one with the smallest leaf."
+    assert [node.risk for node in several_trees.tree] == ["none", "fail", "fail"]
+    assert several_trees.model.drawn in shown(several_trees, "html")
+
+
+def test_the_model_is_counted_with_all_its_trees(several_trees):
+    model = several_trees.model
+    assert (model.trees, model.nodes, model.leaves) == (2, 6, 4)
+    assert model.combination == "majority-vote"
+    assert "by 2 trees (majority-vote)" in shown(several_trees, "html")
+
+
+def test_a_leak_stands_with_its_place_in_the_file(several_trees):
+    place = several_trees.findings[1].where[0]
+    assert (place.kind, place.node, place.path) == ("file", "person", "line 2")
+    assert "person, line 2: the login name of its author" in shown(several_trees, "text")
+
+
+@pytest.mark.parametrize("form", names())
+def test_what_is_not_computed_is_said(several_trees, form):
+    assert "joint posterior over several trees is not computed yet" in " ".join(
+        shown(several_trees, form).split()
+    )
+
+
+def test_how_often_all_trees_together_are_right_is_a_fact(several_trees):
+    rows = {row.name: row.text for row in several_trees.population.shares}
+    assert rows["Predicted right by all trees together"].endswith(" %")
+
+
+def test_repairing_an_ensemble_is_not_advised(several_trees):
+    said = " ".join(several_trees.next_steps)
+    assert "treewarden repair" not in said
+    assert "larger leaves" in said

@@ -1,0 +1,90 @@
+"""``treewarden inspect``: what a data steward reads about a file."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from ppdm_models.describe import describe, leaf_entries
+from ppdm_models.leaks import Leak, LeakKind
+from tests.forests import forest, stump
+from treewarden.cli import cli
+from treewarden.inspecting import leaf_lines, lines
+
+COUNTED = stump(40.0, "no", "yes", counts=(3.0, 7.0))
+
+
+def run(*arguments):
+    return CliRunner().invoke(cli, ["inspect", *map(str, arguments)])
+
+
+def said(model, leaks=()):
+    facts = {"format": "pmml", "producer": None, **describe(model, leaks)}
+    return "\n".join(lines(facts))
+
+
+def test_the_main_facts_stand_one_to_a_line(files):
+    text = run(files.model).stdout
+    for line in (
+        "  what           one classification tree (pmml)",
+        "  size           5 nodes, 3 leaves, depth 2",
+        "  tests          2 of 2 features: age, sex",
+        "  people         40 records in all; the numbers are whole and add up (exact)",
+        "  smallest leaf  8 records",
+    ):
+        assert line in text.splitlines()
+
+
+def test_leaves_are_listed_when_asked_for(files):
+    text = run(files.model, "--leaves").stdout
+    assert "1/4   no    8 exact   age ≥ 40 and sex = M" in text
+    rows = json.loads(run(files.model, "--leaves", "--format", "jsonl").stdout)["leaf"]
+    assert [row["records"] for row in rows] == [20, 12, 8]
+
+
+@pytest.mark.parametrize(
+    ("model", "line"),
+    [
+        (forest(COUNTED, COUNTED, resampled=True), "count draws of a random sample, not people"),
+        (forest(COUNTED, COUNTED), "the smallest number on a leaf is 3"),
+        (forest(COUNTED, COUNTED, resampled=False), "smallest leaf  3 records"),
+        (stump(40.0, "no", "yes"), "not known from the file; audit it with the training table"),
+        (stump(40.0, "no", "yes", counts=(0.0, 7.0)), "7 records; 1 leaf holds none"),
+    ],
+)
+def test_a_number_that_is_not_of_people_is_never_called_a_leaf_of_so_many(model, line):
+    assert line in said(model)
+
+
+def test_leaks_are_told_by_kind_the_one_of_the_fewest_people_first():
+    leaks = [
+        Leak(LeakKind.HISTOGRAM, "/a", "ages", 5),
+        Leak(LeakKind.HISTOGRAM, "/b", "incomes", 1),
+        Leak(LeakKind.PERSON, "/c", "a name", removable=True),
+    ]
+    text = said(COUNTED, leaks)
+    assert "3 things, 1 removable by “treewarden redact”" in text
+    assert "- histogram: incomes [1 record] (/b); and 1 more" in text
+    assert "- person: a name (/c)" in text
+
+
+def test_no_name_can_act_on_the_terminal():
+    nasty = "\x1b[31m\n\u202e"
+    model = stump(40.0, nasty, "yes", classes=(nasty, "yes"), target=nasty, notes=(nasty,))
+    leaks = [Leak(LeakKind.PERSON, nasty, nasty)]
+    text = said(model, leaks) + "\n".join(leaf_lines(leaf_entries(model)))
+    assert all(sign.isprintable() for sign in text.replace("\n", ""))
+    assert "\\x1b[31m\\n\\u202e" in text
+
+
+def test_a_file_that_is_no_tree_says_why(tmp_path):
+    (tmp_path / "odd.txt").write_text("hello", encoding="utf-8")
+    outcome = run(tmp_path / "odd.txt")
+    assert outcome.exit_code == 4
+    assert "  not read       odd.txt: " in outcome.stdout
+
+
+def test_a_folder_without_a_model_is_an_answer_too(tmp_path):
+    assert run(tmp_path).exit_code == 4

@@ -1,0 +1,77 @@
+"""``treewarden redact``: what it takes out, what it leaves, and that the trees stay."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from ppdm_models.load import load_model, load_tree, read_tree
+from treewarden.cli import cli
+
+SPOKEN = '<Header copyright="Copyright (c) 2020 ann"><Extension name="user" value="ann"/></Header>'
+
+
+@pytest.fixture
+def telling(files):
+    """The model with its author's name in it."""
+    text = files.model.read_text(encoding="utf-8").replace("<Header/>", SPOKEN)
+    files.model.write_text(text, encoding="utf-8")
+    return files
+
+
+def redact(files, *arguments):
+    asked = ["redact", files.model, "-o", files.folder / "out.pmml", *arguments]
+    return CliRunner().invoke(cli, [str(word) for word in asked])
+
+
+def test_what_is_removed_is_gone_and_the_tree_is_the_same(telling):
+    before = load_tree(telling.model.read_bytes(), "flu.pmml")
+    outcome = redact(telling)
+    after = telling.folder / "out.pmml"
+    assert outcome.exit_code == 0
+    assert b"ann" not in after.read_bytes()
+    assert read_tree(after).nodes == before.nodes
+    assert "  person, line 3: " in outcome.stdout
+    assert "not removed: nothing" in outcome.stdout
+
+
+def test_the_original_is_left_alone(telling):
+    before = telling.model.read_bytes()
+    redact(telling)
+    assert telling.model.read_bytes() == before
+
+
+def test_only_the_kinds_that_are_asked_for_are_removed(telling):
+    outcome = redact(telling, "--kinds", "extremes")
+    assert outcome.exit_code == 0
+    assert not (telling.folder / "out.pmml").exists()
+    assert "nothing to remove" in outcome.stdout
+
+
+def test_where_nothing_leaks_nothing_is_written(files):
+    outcome = redact(files)
+    assert outcome.exit_code == 0
+    assert not (files.folder / "out.pmml").exists()
+
+
+def test_an_output_that_is_there_stays_unless_forced(telling):
+    out = telling.folder / "out.pmml"
+    out.write_text("mine", encoding="utf-8")
+    assert redact(telling).exit_code == 4
+    assert out.read_text(encoding="utf-8") == "mine"
+    assert redact(telling, "--force").exit_code == 0
+    assert load_model(out.read_bytes(), "out.pmml").format == "pmml"
+
+
+def test_what_could_not_be_removed_is_listed_and_is_no_success(tmp_path):
+    source = Path(__file__).parent.parent / "data/formats/bigml_json/good"
+    model = next(iter(sorted(source.glob("*.json"))), None)
+    if model is None:
+        pytest.skip("no BigML model among the test data")
+    asked = ["redact", str(model), "-o", str(tmp_path / "out.json")]
+    outcome = CliRunner().invoke(cli, asked)
+    assert outcome.exit_code == 1
+    assert "removed: nothing\nnot removed: " in outcome.stdout
+    assert not (tmp_path / "out.json").exists()

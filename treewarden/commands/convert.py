@@ -1,0 +1,39 @@
+"""``treewarden convert``: the same model in another format."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ppdm_models.convert import TARGETS, converted, target_of
+from ppdm_models.load import read_model
+from treewarden.exits import PASS
+from treewarden.options import FILE
+from treewarden.outputs import check_file, check_new, check_no_input, write_files
+
+
+@click.command("convert")
+@click.argument("model", type=FILE)
+@click.argument("output", type=FILE)
+@click.option(
+    "--to", "target", type=click.Choice(TARGETS), help="The format.  [default: by OUTPUT's suffix]"
+)
+@click.option("--force", is_flag=True, help="Replace the output file if it is there already.")
+@click.pass_context
+def convert_command(
+    context: click.Context, /, model: Path, output: Path, target: str | None, force: bool
+) -> None:
+    """Write MODEL in another format: PMML, our own JSON, or a drawing (DOT, Mermaid).
+
+    Where the format cannot say all that the model does, nothing is written, and the message says what it is.
+    """
+    form = target or target_of(output.suffix)
+    check_file(output)
+    check_no_input((output,), (model,))
+    check_new(output, force)
+    write_files({output: converted(read_model(model), form)})
+    context.exit(PASS)
+
+
+COMMAND = convert_command

@@ -1,0 +1,56 @@
+"""``treewarden redact``: the same model without what it gives away beside its trees."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ppdm_models.leaks import Leak, LeakKind
+from reports.words import counted, printable
+from treewarden.exits import FAIL, PASS
+from treewarden.options import FILE
+from treewarden.outputs import check_file, check_new, check_no_input, write_files
+from treewarden.redacting import redact_file
+
+
+@click.command("redact")
+@click.argument("model", type=FILE)
+@click.option("-o", "--output", type=FILE, required=True, help="The file for the redacted model.")
+@click.option(
+    "--kinds",
+    type=click.Choice([kind.value for kind in LeakKind]),
+    multiple=True,
+    help="What to remove; may be repeated.  [default: everything]",
+)
+@click.option("--force", is_flag=True, help="Replace the output file if it is there already.")
+@click.pass_context
+def redact_command(
+    context: click.Context, /, model: Path, output: Path, kinds: tuple[str, ...], force: bool
+) -> None:
+    """Remove what MODEL gives away beside its trees: raw records, extremes, histograms, names, paths.
+
+    The trees stay as they are: their regions, labels and counts are for 'audit' and 'repair'. Exit code 0 when nothing
+    that was asked for is left in OUTPUT, 1 when something is. Where there is nothing to remove, nothing is written.
+    """
+    check_file(output)
+    check_no_input((output,), (model,))
+    check_new(output, force)
+    wanted = frozenset(map(LeakKind, kinds or LeakKind))
+    redacted = redact_file(model, wanted)
+    if redacted.data is not None:
+        write_files({output: redacted.data})
+    _list("removed", redacted.removed)
+    _list("not removed", redacted.left)
+    written = redacted.data is not None
+    click.echo(f"written: {output}" if written else f"{output} is not written: nothing to remove")
+    context.exit(FAIL if any(leak.kind in wanted for leak in redacted.left) else PASS)
+
+
+def _list(heading: str, leaks: tuple[Leak, ...]) -> None:
+    click.echo(f"{heading}: {counted(len(leaks), 'thing', 'things') if leaks else 'nothing'}")
+    for leak in leaks:
+        click.echo(printable(f"  {leak.kind}, {leak.where}: {leak.what}"))
+
+
+COMMAND = redact_command
