@@ -1,4 +1,4 @@
-"""From a Pyomo model to IPOPT and back: the only module that touches a solver. Two doors, one model.
+"""From a loaded model to IPOPT and back: the only module that starts a solver. Two doors, one model.
 
 Pyomo writes the model as ``.nl``, CasADi reads it and derives it exactly. The first door solves with the IPOPT inside
 CasADi's own package; the second hands the same derivatives to cyipopt, for an IPOPT that the user has built.
