@@ -46,7 +46,7 @@ class Commands(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
     def invoke(self, ctx: click.Context) -> object:
-        with boundary():
+        with boundary(ctx):
             return super().invoke(ctx)
 
 

@@ -27,30 +27,32 @@ MEANINGS = {
     FAIL: "fail: a clause of the policy does not hold",
     USAGE: "usage: the command line was not understood; nothing was done",
     UNDETERMINED: "undetermined: nothing fails, but a clause could not be decided; never a pass",
-    NO_AUDIT: "no audit was performed: the message on stderr says why",
+    NO_AUDIT: "no audit was performed, or nothing was done: the message on stderr says why",
 }
 
 
 @contextmanager
-def boundary() -> Iterator[None]:
+def boundary(context: click.Context) -> Iterator[None]:
     """Turn what goes wrong inside into one line on stderr and an exit code; no traceback reaches the user."""
     try:
         yield
     except TreewardenError as error:
-        _stop(str(error))
+        _stop(context, str(error))
     except MemoryError:
         _stop(
-            "this machine has too little memory for it; try fewer quasi-identifiers or a smaller tree"
+            context,
+            "this machine has too little memory for it; try fewer quasi-identifiers or a smaller tree",
         )
     except (KeyboardInterrupt, click.Abort):
         raise click.exceptions.Exit(INTERRUPTED) from None
     except BrokenPipeError:
         raise click.exceptions.Exit(PIPE_CLOSED) from None
     except OSError as error:
-        _stop(f"{error.filename or 'the output'}: {error.strerror or error}")
+        _stop(context, f"{error.filename or 'the output'}: {error.strerror or error}")
     except ModuleNotFoundError as error:
         _stop(
-            f"the package {error.name} is not installed; pip install 'treewarden[demo]' brings what the demo needs"
+            context,
+            f"the package {error.name} is not installed; pip install 'treewarden[demo]' brings what the demo needs",
         )
     except (click.exceptions.Exit, click.ClickException):
         raise
@@ -59,10 +61,13 @@ def boundary() -> Iterator[None]:
             traceback.print_exc()
         problem = f"{type(error).__name__}: {error}"
         _stop(
-            f"a mistake in treewarden itself, please report it ({problem}); TREEWARDEN_TRACEBACK=1 shows where"
+            context,
+            f"a mistake in treewarden itself, please report it ({problem}); TREEWARDEN_TRACEBACK=1 shows where",
         )
 
 
-def _stop(problem: str) -> None:
-    click.echo(f"no audit was performed: {printable(problem)}", err=True)
+def _stop(context: click.Context, problem: str) -> None:
+    audits = context.invoked_subcommand in (None, "audit", "repair", "demo")
+    said = "no audit was performed" if audits else "nothing was done"
+    click.echo(f"{said}: {printable(problem)}", err=True)
     raise click.exceptions.Exit(NO_AUDIT) from None

@@ -13,7 +13,7 @@ from treewarden.exits import INTERRUPTED, MEANINGS, NO_AUDIT, PIPE_CLOSED, bound
 def outcome_of(error):
     @click.command()
     def command() -> None:
-        with boundary():
+        with boundary(click.Context(click.Group("treewarden"))):
             raise error
 
     return CliRunner().invoke(command)
