@@ -10,9 +10,9 @@ from typing import Any
 
 STAGES: dict[str, tuple[tuple[str, str], ...]] = {
     "reduce": (("audit.search", "reduce_block"),),
-    "model": (("audit.block_solver", "build_model"),),
-    ".nl": (("audit.solve", "_through_nl"),),
-    "load": (("audit.block_solver", "Loaded"),),
+    "model": (("audit.loaded", "build_model"),),
+    ".nl": (("audit.loaded", "_through_nl"),),
+    "load": (("audit.loaded", "Loaded"),),
     "IPOPT": (("audit.solve", "CasadiDoor.run"),),
 }
 """Each stage's functions by where they are looked up; "load" holds ".nl" too, which is taken off."""
