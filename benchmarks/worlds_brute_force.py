@@ -65,7 +65,7 @@ def every_world(case: Told) -> Every | None:
     good = np.ones(len(tables), dtype=bool)
     for row in case.rows:
         if isinstance(row, SplitRow) and good.any() and not _is_dropped(row, case):
-            good[good] = _holds(row, tables[good], case.strict)
+            good[good] = _holds(row, tables[good], row.name in case.strict_rows)
     kept = [ways[k] for k in np.flatnonzero(good)]
     return Every(tables[good], kept, len(tables), sum(ways))
 
@@ -73,7 +73,9 @@ def every_world(case: Told) -> Every | None:
 def _is_dropped(row: SplitRow, case: Told) -> bool:
     """Whether the truth itself breaks the row under the strict rule, so that whoever sees it leaves the row out."""
     return (
-        case.strict and case.sees_truth and not _holds(row, case.truth[None].astype(int), True)[0]
+        row.name in case.strict_rows
+        and case.sees_truth
+        and not _holds(row, case.truth[None].astype(int), True)[0]
     )
 
 

@@ -30,7 +30,8 @@ MOST_RECORDS = {2: 13, 3: 9}
 class Told:
     """What the product is told of a case, and the same rows by their definitions.
 
-    ``sees_truth`` says whether the product may look at the true table; ``strict`` that ties go the other way.
+    ``sees_truth`` says whether the product may look at the true table; ``strict`` that the learner
+    takes the first of equally good splits, so that ``strict_rows`` (by name) speak of splits that are truly worse.
     """
 
     system: System
@@ -38,6 +39,7 @@ class Told:
     truth: np.ndarray
     sees_truth: bool
     strict: bool
+    strict_rows: frozenset[str] = frozenset()
 
 
 def small_sample(seed: int) -> Sample:
@@ -82,7 +84,20 @@ def told(sample: Sample, *, sees_truth: bool, strict: bool = False) -> Told:
     system = build_system(sample.case)
     truth = sample.population.truth
     rows = definitions.rows(sample)
-    return Told(system if sees_truth else _hidden(system), rows, truth, sees_truth, strict)
+    before = _before(sample) if strict else frozenset()
+    return Told(system if sees_truth else _hidden(system), rows, truth, sees_truth, strict, before)
+
+
+def _before(sample: Sample) -> frozenset[str]:
+    """Return the names of the rows on attributes that ID3 looked at before the one it chose."""
+    tree = sample.tree
+    names = [feature.name for feature in tree.features]
+    found = set()
+    for node in tree.nodes if tree.learner.multiway else ():
+        if not node.is_leaf:
+            chosen = tree.nodes[node.children[0]].test.feature
+            found |= {f"node {node.name}: {name}" for name in names[: names.index(chosen)]}
+    return frozenset(found)
 
 
 def altered(sample: Sample, draw: np.random.Generator) -> Told | None:

@@ -29,7 +29,7 @@ from audit.worlds.posterior import ERROR
 from benchmarks.worlds_brute_force import Every, every_world
 from benchmarks.worlds_cases import Told, altered, at_levels, example_system, small_sample, told
 
-BUDGET_SECONDS = 3.0
+BUDGET_SECONDS = 30.0
 ONLY_PROOFS = Tiers(enumerate=None, most_draws=400)
 """Without the tier that lists worlds, which would decide every small case alone."""
 NO_SOLVER = Tiers(enumerate=None, solver=False, most_draws=400)

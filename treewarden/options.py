@@ -104,7 +104,7 @@ _OPTIONS = (
     click.option(
         "--strict-ties",
         is_flag=True,
-        help="Had another split been just as good, the learner is known to have taken that one.",
+        help="The learner is known to take the first of equally good splits, as ID3 does.",
     ),
     click.option("-q", "--quiet", is_flag=True, help="No progress and no warnings on stderr."),
 )

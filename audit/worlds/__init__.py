@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from audit.worlds.engine import Tiers, reason
+from audit.worlds.engine import reason
 from audit.worlds.fixed import FixedCells, fixed_cells
 from audit.worlds.result import Consistency, Worlds
 from audit.worlds.retrain import graded
+from audit.worlds.state import Tiers
 
 __all__ = ["Consistency", "FixedCells", "Tiers", "Worlds", "fixed_cells", "graded", "reason"]

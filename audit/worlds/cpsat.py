@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.worlds.clock import Clock
-from audit.worlds.explain import candidate_text
+from audit.worlds.explain import SPLIT, would_have_split
 from audit.worlds.relax import Answer, Scope
 from audit.worlds.rows import branch_ends, terms, value_of
 from audit.worlds.splits import Split
@@ -26,57 +26,111 @@ except ImportError:  # an optional extra
 IntArray = NDArray[np.int64]
 IS_THERE = cp_model is not None
 LARGEST_TABLE = 20_000
+MOST_SECANTS = 200
 LARGEST_SUM = 2.0**50
 MOST_ROUNDS = 25
 MOST_NEW_ROWS = 3
+MOST_EXPLAINED = 12
+Question = tuple[tuple[int, int], int, int]
+"""A cell (position, class), a sign and a target: is ``sign * cell >= target``?"""
 
 
-def ask(scope: Scope, cell: tuple[int, int], sign: int, target: int, clock: Clock) -> Answer | None:
-    """Prove ``sign * cell >= target`` below the scope's node, or return a table where it is not; None: not decided."""
-    model = _Model(scope)
-    model.ask(cell, sign, target)
+def ask(
+    scope: Scope,
+    cell: tuple[int, int],
+    sign: int,
+    target: int,
+    clock: Clock,
+    units: float,
+) -> Answer | None:
+    """Prove ``sign * cell >= target`` below the scope's node, or return a table where it is not; None: not decided.
+
+    ``units`` limits each search in the solver's own deterministic seconds, so that runs agree.
+    """
+    question = cell, sign, target
+    model = _Model(scope, list(scope.met.values()), question)
     for _ in range(MOST_ROUNDS):
-        if clock.is_over:
-            return None
-        solver = cp_model.CpSolver()
-        solver.parameters.max_time_in_seconds = max(clock.left, 0.01)
-        solver.parameters.num_workers = 1
-        solver.parameters.random_seed = 0
-        status = solver.solve(model.model)
+        status, solver = _solved(model, clock, units)
         if status == cp_model.INFEASIBLE:
-            return Answer(target, None, tuple(model.says))
+            return Answer(target, None, _says(scope, model, question, clock, units))
         if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
             return None
         table = model.table(solver)
-        if not model.extend(table):
+        is_broken, is_new = model.extend(table)
+        if not is_broken:
             return Answer(target - 1, table.astype(np.float64))
+        if not is_new:
+            return None
     return None
 
 
-class _Model:
-    """The cells below a node as whole-number variables, the scope's rows, and split rows that a table broke."""
+def _solved(model: _Model, clock: Clock, units: float) -> tuple[int, Any]:
+    """Return the solver's status and the solver; an interrupt of the user's is left to Python."""
+    solver = cp_model.CpSolver()
+    solver.parameters.max_time_in_seconds = max(clock.left, 0.01)
+    solver.parameters.max_deterministic_time = units
+    solver.parameters.num_workers = 1
+    solver.parameters.random_seed = 0
+    solver.parameters.catch_sigint_signal = False
+    return int(solver.solve(model.model)), solver
 
-    def __init__(self, scope: Scope) -> None:
+
+def _says(
+    scope: Scope, model: _Model, question: Question, clock: Clock, units: float
+) -> tuple[str, ...]:
+    """Return the rows that a proof needs, in words; where it forces a profile, none is named in vain."""
+    (position, _), sign, target = question
+    used = list(model.used)
+    if sign > 0 and target == int(scope.facts.counts[position]) and len(used) <= MOST_EXPLAINED:
+        for row in model.used:
+            fewer = [other for other in used if other is not row]
+            status, _ = _solved(_Model(scope, fewer, question), clock, units)
+            used = fewer if status == cp_model.INFEASIBLE else used
+    names = [would_have_split(scope.facts, split, candidate) for split, candidate in used]
+    return (*names, *dict.fromkeys(model.says))
+
+
+class _Model:
+    """The cells below a node as whole numbers, the scope's own rows, split rows, and a question to refute."""
+
+    def __init__(self, scope: Scope, rows: list[tuple[Split, int]], question: Question) -> None:
         self.scope, self.model = scope, cp_model.CpModel()
         self.span = scope.facts.span(scope.node)
         self.m = scope.facts.classes
         self.low = scope.bounds.low[self.span]
         self.high = scope.bounds.high[self.span]
         self.cells: list[list[Any]] = [
-            [self.model.new_int_var(a, b, "") for a, b in zip(lows, highs, strict=True)]
+            [
+                a if a == b else self.model.new_int_var(a, b, "")
+                for a, b in zip(lows, highs, strict=True)
+            ]
             for lows, highs in zip(self.low.tolist(), self.high.tolist(), strict=True)
         ]
-        self.says: dict[str, None] = {}
-        self.had: set[tuple[int, int]] = set()
-        for row, count in zip(self.cells, scope.facts.counts[self.span].tolist(), strict=True):
-            self.model.add(sum(row) == count)
-        rows = scope.rows
-        for number in range(len(rows.low)):
-            if (
-                float(np.abs(rows.weights[number]).max(initial=0)) * float(rows.counts.sum())
-                < LARGEST_SUM
-            ):
+        self.says: list[str] = []
+        self.used: list[tuple[Split, int]] = []
+        counts = scope.facts.counts[self.span].tolist()
+        is_free = (self.low < self.high).any(axis=1)
+        for s in np.flatnonzero(is_free).tolist():
+            self.model.add(sum(self.cells[s]) == counts[s])
+        known = scope.rows
+        for number in range(len(known.low)):
+            weight = float(np.abs(known.weights[number]).max(initial=0))
+            # With more classes cuts only come near the split rows, which follow themselves.
+            is_cut = self.m > 2 and SPLIT in known.says[number]
+            if weight * float(known.counts.sum()) < LARGEST_SUM and not is_cut:
                 self._linear(number)
+        for split, candidate in rows:
+            self._split(split, candidate)
+        cell, sign, target = question
+        self._add(sign * self.cells[cell[0] - self.span.start][cell[1]], -(2**60), target - 1)
+
+    def _add(self, total: Any, low: int, high: int) -> None:  # noqa: ANN401 - the solver has no stable type
+        """Add low <= total <= high, where total may be a mere number."""
+        if isinstance(total, int):
+            if not low <= total <= high:
+                self.model.add_bool_or([])
+            return
+        self.model.add_linear_constraint(total, low, high)
 
     def _linear(self, number: int) -> None:
         rows = self.scope.rows
@@ -86,25 +140,22 @@ class _Model:
                 rows.columns[number].tolist(), rows.weights[number].tolist(), strict=True
             )
         ]
-        bottom, top = -(2**60), 2**60
-        self.model.add_linear_constraint(
-            sum(found), max(rows.low[number], bottom), min(rows.high[number], top)
-        )
+        low, high = max(rows.low[number], -(2**60)), min(rows.high[number], 2**60)
+        self._add(sum(found), low, high)
         if rows.says[number]:
-            self.says.setdefault(rows.says[number])
-
-    def ask(self, cell: tuple[int, int], sign: int, target: int) -> None:
-        """Ask for a table with ``sign * cell`` below target."""
-        self.model.add(sign * self.cells[cell[0] - self.span.start][cell[1]] <= target - 1)
+            self.says.append(rows.says[number])
 
     def table(self, solver: Any) -> IntArray:  # noqa: ANN401 - the solver has no stable type
         """Return the table (S, m) that was found."""
-        return np.array([[solver.value(x) for x in row] for row in self.cells], dtype=np.int64)
+        return np.array(
+            [[x if isinstance(x, int) else solver.value(x) for x in row] for row in self.cells],
+            dtype=np.int64,
+        )
 
-    def extend(self, table: IntArray) -> bool:
-        """Add the split rows that a table breaks; return whether it broke any."""
+    def extend(self, table: IntArray) -> tuple[bool, bool]:
+        """Add the split rows that a table breaks; return whether it broke any, and whether any was new."""
         facts = self.scope.facts
-        is_broken = False
+        is_broken = is_new = False
         for step in facts.tree.below(self.scope.node):
             for split in facts.splits.get(step.index, ()):
                 here = table[split.start - self.span.start : split.end - self.span.start]
@@ -112,15 +163,17 @@ class _Model:
                     continue
                 is_broken = True
                 for candidate in split.broken(here)[:MOST_NEW_ROWS]:
-                    self._split(split, candidate)
-        return is_broken
+                    if (id(split), candidate) not in self.scope.met:
+                        self.scope.met[id(split), candidate] = (split, candidate)
+                        self._split(split, candidate)
+                        is_new = True
+        return is_broken, is_new
 
     def _split(self, split: Split, candidate: int) -> None:
-        if (id(split), candidate) in self.had:
-            return
-        self.had.add((id(split), candidate))
-        self.says.setdefault(candidate_text(split, candidate))
         facts, start = self.scope.facts, split.start - self.span.start
+        if split.low is not None:
+            self._interval(split, candidate)
+            return
         here = slice(start, start + split.end - split.start)
         parts, known = terms(facts, split, candidate)
         most = max(
@@ -130,24 +183,49 @@ class _Model:
         if scale < 1:
             return
         total: list[Any] = []
-        constant = 0
         for factor, rows, records in parts:
             ends = branch_ends(facts, split, rows, self.low[here], self.high[here])
+            counts: list[Any] = []
             for klass in range(self.m):
                 low, high = int(ends[0][klass]), int(ends[1][klass])
                 values = _table(split, factor, records, (low, high), scale)
                 if values is None:
                     return
                 if low >= high:
-                    constant += values[0]
+                    counts.append(low)
+                    total.append(values[0])
                     continue
                 count = self.model.new_int_var(low, high, "")
                 members = np.flatnonzero(rows) + start
                 self.model.add(count == sum(self.cells[s][klass] for s in members.tolist()))
-                value = self.model.new_int_var(min(values), max(values), "")
-                self.model.add_element(count - low, values, value)
-                total.append(value)
-        self.model.add(sum(total) + constant <= math.floor(known * scale) + 2)
+                counts.append(count)
+                total.append(self._value(count, low, values, is_convex=factor > 0))
+            # Follows from the cells, but the solver does not see it as early.
+            self._add(sum(counts), records, records)
+        self.used.append((split, candidate))
+        self._add(sum(total), -(2**62), math.floor(known * scale) + 2)
+
+    def _value(self, count: Any, low: int, values: list[int], *, is_convex: bool) -> Any:  # noqa: ANN401 - the solver has no stable type
+        """Return a variable that is at least ``values[count - low]``, or very nearly so."""
+        value = self.model.new_int_var(min(values), max(values), "")
+        if not is_convex or len(values) > MOST_SECANTS:
+            self.model.add_element(count - low, values, value)
+            return value
+        # Lines through neighbouring values, lowered to stay below all of them, as rounding may bend the curve.
+        steps, at = np.arange(len(values)), np.array(values, dtype=np.int64)
+        for slope in dict.fromkeys(np.diff(at).tolist()):
+            least = int((at - slope * steps).min())
+            self.model.add(value - slope * (count - low) >= least)
+        return value
+
+    def _interval(self, split: Split, candidate: int) -> None:
+        assert split.left is not None
+        assert split.low is not None
+        assert split.high is not None
+        inside = np.flatnonzero(split.left[candidate][split.bins.of]) + split.start
+        cells = [self.cells[s - self.span.start][0] for s in inside.tolist()]
+        self.used.append((split, candidate))
+        self._add(sum(cells), int(split.low[candidate]), int(split.high[candidate]))
 
 
 def _table(

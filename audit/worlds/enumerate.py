@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,14 +17,16 @@ from audit.worlds.places import Place
 IntArray = NDArray[np.int64]
 CHUNK_CELLS = 2_000_000
 MOST_RECORDS = 100_000
+MOST_ROWS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How many tables are kept per node, and how many combinations are tried there."""
+    """How many tables are kept per node, how many combinations are tried there, and cells tested in all."""
 
     kept: int = 2000
     tried: int = 50_000
+    work: int = 600_000_000
 
 
 def enumerated(
@@ -34,24 +37,30 @@ def enumerated(
     Nodes with too many tables are left out. With ``splits`` false the split rows are ignored.
     """
     found: dict[int, IntArray] = {}
+    work = 0
     for node in reversed(facts.tree.nodes):
         if clock.is_over:
             break
         here = facts.span(node.index)
         if here.start == here.stop:
             continue
-        parts = _parts(facts, node.index, found, limits)
-        if parts is None:
+        parts = parts_of(facts, node.index, found, limits)
+        if parts is None or math.prod(len(part) for part in parts) > limits.tried:
             continue
+        cells = math.prod(len(part) for part in parts) * (here.stop - here.start) * facts.classes
+        work += cells * len(facts.splits.get(node.index, ()))
+        if work > limits.work:
+            break
         tables = _combined(facts, node.index, parts, clock, limits, splits)
         if tables is not None:
             found[node.index] = tables
     return found
 
 
-def _parts(
-    facts: Facts, node: int, found: dict[int, IntArray], limits: Limits
+def parts_of(
+    facts: Facts, node: int, found: Mapping[int, IntArray], limits: Limits
 ) -> list[IntArray] | None:
+    """Return the tables of what stops at a node and of each child, in the order of positions; None: not all known."""
     parts = []
     if node in facts.places:
         own = place_tables(facts, facts.places[node], limits.kept)
@@ -72,24 +81,14 @@ def _parts(
 def _combined(
     facts: Facts, node: int, parts: list[IntArray], clock: Clock, limits: Limits, splits: bool
 ) -> IntArray | None:
-    total = math.prod(len(part) for part in parts)
-    if total > limits.tried:
-        return None
     if len(parts) == 1 and not facts.splits.get(node) and not facts.lines.get(node):
         return parts[0]
     width = sum(part.shape[1] for part in parts)
-    step = max(1, CHUNK_CELLS // (width * facts.classes))
     kept: list[IntArray] = []
     size = 0
-    for begin in range(0, total, step):
+    for tables in combinations(parts):
         if clock.is_over:
             return None
-        index = np.arange(begin, min(begin + step, total))
-        columns = []
-        for part in parts:
-            columns.append(part[index % len(part)])
-            index = index // len(part)
-        tables = np.concatenate(columns, axis=1)
         good = node_holds(facts, node, tables) if splits else _lines_hold(facts, node, tables)
         kept.append(tables[good])
         size += int(good.sum())
@@ -97,6 +96,19 @@ def _combined(
             return None
     shape = (0, width, facts.classes)
     return np.concatenate(kept) if kept else np.zeros(shape, dtype=np.int64)
+
+
+def combinations(parts: list[IntArray]) -> Iterator[IntArray]:
+    """Yield every combination of tables of neighbouring positions, (K, S, m) at a time."""
+    total = math.prod(len(part) for part in parts)
+    step = max(1, CHUNK_CELLS // max(1, sum(part[:1].size for part in parts)))
+    for begin in range(0, total, step):
+        index = np.arange(begin, min(begin + step, total))
+        columns = []
+        for part in parts:
+            columns.append(part[index % len(part)])
+            index = index // len(part)
+        yield np.concatenate(columns, axis=1)
 
 
 def _lines_hold(facts: Facts, node: int, tables: IntArray) -> NDArray[np.bool_]:
@@ -113,29 +125,26 @@ def place_tables(facts: Facts, place: Place, most: int) -> IntArray | None:
     if _are_more(place, counts, most):
         return None
     low, high = np.array(place.low), np.array(place.high)
-    rest = [0] * (len(counts) + 1)
-    for s in range(len(counts) - 1, -1, -1):
-        rest[s] = rest[s + 1] + counts[s]
-    tables: list[tuple[IntArray, tuple[tuple[int, ...], ...]]]
-    tables = [(np.zeros(facts.classes, dtype=np.int64), ())]
-    for s, count in enumerate(counts):
-        if math.comb(min(count, 10**6) + facts.classes - 1, facts.classes - 1) > 50 * most:
-            caps = [min(count, int(h)) for h in high]
-            if math.prod(cap + 1 for cap in caps) > 50 * most:
-                return None
-        step = []
-        for totals, rows in tables:
-            for row in _rows(count, (high - totals).tolist()):
-                now = totals + np.array(row)
-                # What is still to come must be able to lift every class to its floor.
-                if np.maximum(low - now, 0).sum() > rest[s + 1]:
-                    continue
-                step.append((now, (*rows, row)))
-                if len(step) > most:
-                    return None
-        tables = step
-    good = [rows for totals, rows in tables if place.holds(totals)]
-    return np.array(good, dtype=np.int64).reshape(len(good), len(counts), facts.classes)
+    rest = place.records
+    totals = np.zeros((1, facts.classes), dtype=np.int64)
+    tables = np.zeros((1, 0, facts.classes), dtype=np.int64)
+    for count in counts:
+        rest -= count
+        caps = [min(count, int(h)) for h in high]
+        if math.prod(cap + 1 for cap in caps[1:]) > MOST_ROWS and len(caps) > 1:
+            return None
+        rows = np.array(_rows(count, caps), dtype=np.int64).reshape(-1, facts.classes)
+        if len(rows) * len(tables) * facts.classes > CHUNK_CELLS:
+            return None
+        now = totals[:, None] + rows[None]
+        # No class may pass its cap, and what is still to come must be able to lift every class to its floor.
+        fits = (now <= high).all(axis=2) & (np.maximum(low - now, 0).sum(axis=2) <= rest)
+        old, new = np.nonzero(fits)
+        if len(old) > most:
+            return None
+        totals = now[old, new]
+        tables = np.concatenate([tables[old], rows[new][:, None]], axis=1)
+    return tables[place.holds(totals)]
 
 
 def _are_more(place: Place, counts: list[int], most: int) -> bool:

@@ -19,6 +19,7 @@ from audit.rows import LeafMass, Linear, Origin, Plurality, Row, SplitFamily
 from audit.system import COUNT_TOLERANCE_RECORDS, TRUTH_TOLERANCE_SHARE, System
 from audit.worlds.places import Place, tightened
 from audit.worlds.splits import Split, split_of
+from audit.worlds.ties import parted
 from ppdm_models.tree import Tree
 
 IntArray = NDArray[np.int64]
@@ -52,8 +53,8 @@ class Line:
 class Facts:
     """Everything that a world must obey. ``counts`` (P,) and tables are in position order; ``order`` maps to profiles.
 
-    ``splits`` and ``lines`` are by node, ``places`` by the node where records stop. ``strict`` says that a tie would
-    have gone the other way.
+    ``splits`` and ``lines`` are by node, ``places`` by the node where records stop. ``strict`` says that the learner
+    takes the first of equally good splits.
     """
 
     case: Case
@@ -119,8 +120,9 @@ def facts_of(system: System, strict: bool = False) -> Facts | Undetermined:
         elif isinstance(row, SplitFamily):
             start, end = int(case.members.start[row.node]), int(case.members.end[row.node])
             below = [place for place in places.values() if start <= place.start < end]
-            split = split_of(row, position, whole, below, strict)
-            splits.setdefault(row.node, []).append(split)
+            for family, is_strict in parted(case, row, strict):
+                split = split_of(family, position, whole, below, is_strict)
+                splits.setdefault(row.node, []).append(split)
     return Facts(
         case,
         strict,

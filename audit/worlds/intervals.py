@@ -6,7 +6,8 @@ an interval; its ends are found by bisection and proved exactly.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,74 +19,125 @@ from audit.worlds.splits import Split
 from ppdm_models.tree import Criterion
 
 IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
 
 
 def with_intervals(facts: Facts) -> Facts:
     """Return the facts with each row that is an interval written as one."""
-    splits = {node: tuple(_ended(s) for s in found) for node, found in facts.splits.items()}
+    every = [split for found in facts.splits.values() for split in found if _is_interval(split)]
+    ends: dict[int, tuple[IntArray, IntArray]] = {}
+    for criterion in Criterion:
+        some = [split for split in every if split.criterion is criterion]
+        ends |= zip(map(id, some), _ends(criterion, some), strict=True) if some else ()
+    splits = {
+        node: tuple(
+            replace(split, low=ends[id(split)][0], high=ends[id(split)][1])
+            if id(split) in ends
+            else split
+            for split in found
+        )
+        for node, found in facts.splits.items()
+    }
     return replace(facts, splits=splits)
 
 
-def _ended(split: Split) -> Split:
-    if split.chosen_table is None or split.left is None or split.chosen_table.shape[1] != 2:
-        return split
-    low, high = _ends(split)
-    return replace(split, low=low, high=high)
+def _is_interval(split: Split) -> bool:
+    return (
+        split.chosen_table is not None
+        and split.left is not None
+        and split.chosen_table.shape[1] == 2
+    )
 
 
-def _ends(split: Split) -> tuple[IntArray, IntArray]:
-    """Return the least and greatest count that each candidate allows; low > high where it allows none."""
-    assert split.chosen_table is not None
-    first = int(split.chosen_table[:, 0].sum())
-    left, right = split.left_records, split.records - split.left_records
-    bottom, top = np.maximum(0, first - right), np.minimum(left, first)
-    share = first / split.records
-    peak = np.clip(np.rint(left * share).astype(np.int64), bottom, top)
-    low = _bisect(split, first, bottom, peak)
-    high = _bisect(split, first, top, peak)
-    sure = _is_sure(split, first, low, (bottom, -1)) & _is_sure(split, first, high, (top, 1))
-    low, high = low.copy(), high.copy()
-    for candidate in np.flatnonzero(~sure).tolist():
-        low[candidate], high[candidate] = _exact_ends(split, first, candidate)
-    return low, high
+@dataclass(frozen=True, slots=True, eq=False)
+class _Candidates:
+    """All candidates of some splits as arrays, shape (A,): records on the left and in all, of the first class in all.
+
+    ``chosen`` and ``whole`` are the impurities of the chosen split and of the node, in records.
+    """
+
+    criterion: Criterion
+    left: IntArray
+    records: IntArray
+    first: IntArray
+    ratio: FloatArray
+    chosen: FloatArray
+    whole: FloatArray
+    limit: FloatArray
+    doubt: FloatArray
+
+    def over(self, count: IntArray) -> FloatArray:
+        """Return the excess beyond the limit of each candidate where the first class has this count on the left."""
+        right, rest = self.records - self.left, self.first - count
+        table = np.stack(
+            [
+                np.stack([count, self.left - count], axis=-1),
+                np.stack([rest, right - rest], axis=-1),
+            ],
+            axis=-2,
+        ).astype(np.float64)
+        after = branch_impurity(self.criterion, table).sum(axis=-1)
+        return np.asarray(
+            self.ratio * self.chosen - after + (1 - self.ratio) * self.whole - self.limit
+        )
 
 
-def _is_sure(
-    split: Split, first: int, end: IntArray, beyond: tuple[IntArray, int]
-) -> NDArray[np.bool_]:
+def _candidates(criterion: Criterion, splits: list[Split]) -> _Candidates:
+    tables = [split.chosen_table for split in splits if split.chosen_table is not None]
+    totals = np.array([table.sum(axis=0) for table in tables])
+    chosen = [branch_impurity(criterion, table.astype(np.float64)).sum() for table in tables]
+    whole = branch_impurity(criterion, totals.astype(np.float64))
+    of = np.repeat(np.arange(len(splits)), [split.size for split in splits])
+    return _Candidates(
+        criterion,
+        np.concatenate([split.left_records for split in splits]),
+        np.array([split.records for split in splits])[of],
+        totals[of, 0],
+        np.concatenate([split.ratio for split in splits]),
+        np.array(chosen)[of],
+        whole[of],
+        np.array([split.limit for split in splits])[of],
+        np.concatenate([split.doubt for split in splits]),
+    )
+
+
+def _ends(criterion: Criterion, splits: list[Split]) -> Iterator[tuple[IntArray, IntArray]]:
+    """Yield, per split, the least and greatest count that each candidate allows; low > high where it allows none."""
+    every = _candidates(criterion, splits)
+    bottom = np.maximum(0, every.first - (every.records - every.left))
+    top = np.minimum(every.left, every.first)
+    peak = np.rint(every.left * (every.first / every.records)).astype(np.int64)
+    peak = np.clip(peak, bottom, top)
+    low, high = _bisect(every, bottom, peak), _bisect(every, top, peak)
+    sure = _is_sure(every, low, bottom, -1) & _is_sure(every, high, top, 1)
+    begin = 0
+    for split in splits:
+        here = slice(begin, begin + split.size)
+        begin += split.size
+        ends = low[here].copy(), high[here].copy()
+        for candidate in np.flatnonzero(~sure[here]).tolist():
+            first = int(every.first[here][candidate])
+            ends[0][candidate], ends[1][candidate] = _exact_ends(split, first, candidate)
+        yield ends
+
+
+def _is_sure(every: _Candidates, end: IntArray, last: IntArray, step: int) -> BoolArray:
     """Return where floats prove that an end is allowed and that the next count beyond it is not, or cannot be."""
-    last, step = beyond
-    here = split.limit - _over(split, first, end) > split.doubt
-    further = _over(split, first, np.where(end == last, end, end + step)) - split.limit
-    return np.asarray(here & ((end == last) | (further > split.doubt)))
+    here = -every.over(end) > every.doubt
+    further = every.over(np.where(end == last, end, end + step))
+    return np.asarray(here & ((end == last) | (further > every.doubt)))
 
 
-def _bisect(split: Split, first: int, outside: IntArray, inside: IntArray) -> IntArray:
+def _bisect(every: _Candidates, outside: IntArray, inside: IntArray) -> IntArray:
     """Return, in floats, the count nearest to ``outside`` that is allowed, towards ``inside``."""
-    good_outside = _over(split, first, outside) <= split.limit
+    good_outside = every.over(outside) <= 0
     bad, good = outside.copy(), inside.copy()
     while (np.abs(good - bad) > 1).any():
         middle = bad + (good - bad) // 2
-        allowed = _over(split, first, middle) <= split.limit
+        allowed = every.over(middle) <= 0
         good, bad = np.where(allowed, middle, good), np.where(allowed, bad, middle)
     return np.asarray(np.where(good_outside, outside, good))
-
-
-def _over(split: Split, first: int, count: IntArray) -> NDArray[np.float64]:
-    """Return the excess of each candidate where the first class has this count on the left."""
-    assert split.chosen_table is not None
-    left, right = split.left_records, split.records - split.left_records
-    second = split.records - first
-    rest = first - count
-    table = np.stack(
-        [np.stack([count, left - count], axis=-1), np.stack([rest, right - rest], axis=-1)], axis=-2
-    ).astype(np.float64)
-    after = branch_impurity(split.criterion, table).sum(axis=-1)
-    chosen = branch_impurity(split.criterion, split.chosen_table.astype(np.float64)).sum()
-    if split.criterion is not Criterion.GAIN_RATIO:
-        return np.asarray(chosen - after)
-    whole = branch_impurity(split.criterion, np.array([float(first), float(second)]))
-    return np.asarray(split.ratio * chosen - after + (1 - split.ratio) * whole)
 
 
 def _exact_ends(split: Split, first: int, candidate: int) -> tuple[int, int]:

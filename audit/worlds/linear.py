@@ -164,8 +164,8 @@ class Program:
             duals[lower] -= result.ineqlin.marginals[size:]
         return "optimal", self.table(result.x), duals
 
-    def integers(self, seconds: float) -> IntArray | None:
-        """Return some table of whole numbers that obeys the rows, or None."""
+    def integers(self, seconds: float, branches: int) -> IntArray | None:
+        """Return some table of whole numbers that obeys the rows, or None after so many branches or seconds."""
         if not len(self.free):
             return None if len(self.kept) else self.table(np.zeros(0)).astype(np.int64)
         rows = LinearConstraint(self.matrix, *self._sides) if len(self.kept) else ()
@@ -174,7 +174,7 @@ class Program:
             constraints=rows,
             bounds=Box(*self.box),
             integrality=np.ones(len(self.free)),
-            options={"time_limit": max(seconds, 0.01)},
+            options={"time_limit": max(seconds, 0.01), "node_limit": branches},
         )
         return None if result.x is None else self.table(np.rint(result.x)).astype(np.int64)
 

@@ -68,7 +68,9 @@ class Pool:
         np.minimum(self.low, tables.min(axis=0), out=self.low)
         np.maximum(self.high, tables.max(axis=0), out=self.high)
         self.size += len(tables)
-        self.tables += list(tables[: max(0, MOST_TABLES - len(self.tables))])
+        # A world that was asked for is worth keeping, for its neighbours.
+        most = MOST_TABLES if len(tables) > 1 else 8 * MOST_TABLES
+        self.tables += list(tables[: max(0, most - len(self.tables))])
 
     def add_swap(self, base: int, swap: Swap) -> None:
         """Note a checked neighbour of one of the pool's worlds."""

@@ -12,6 +12,7 @@ from audit.worlds.clock import Clock
 from audit.worlds.facts import Facts
 from audit.worlds.linear import Program, Rows
 from audit.worlds.rows import CellRow, cuts, fact_rows
+from audit.worlds.splits import Split
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -36,12 +37,16 @@ NOTHING = -(2**62)
 
 @dataclass(eq=False)
 class Scope:
-    """The worlds below a node as far as linear rows tell; rows that a point breaks are added and kept."""
+    """The worlds below a node as far as linear rows tell; rows that a point breaks are added and kept.
+
+    ``met`` are the candidates that tables of whole numbers broke, by split and number: asked for at once next time.
+    """
 
     facts: Facts
     bounds: Bounds
     node: int
     rows: Rows = field(init=False)
+    met: dict[tuple[int, int], tuple[Split, int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         span = self.facts.span(self.node)
@@ -55,12 +60,14 @@ class Scope:
         target: int,
         clock: Clock,
         ends: tuple[IntArray, IntArray] | None = None,
+        *,
+        rounds: int = MOST_ROUNDS,
     ) -> Answer:
         """Bound ``sign * cell`` from below; stop as soon as ``target`` is proved. ``ends`` override the proved ones."""
         low, high = self._ends(ends)
         best, point = NOTHING, None
         says: tuple[str, ...] = ()
-        for _ in range(MOST_ROUNDS):
+        for _ in range(rounds):
             if clock.is_over:
                 break
             program = Program(self.rows, low, high)
@@ -81,7 +88,7 @@ class Scope:
         return Answer(best, None, says)
 
     def integer_point(
-        self, cell: tuple[int, int], sign: int, target: int, clock: Clock
+        self, cell: tuple[int, int], sign: int, target: int, clock: Clock, branches: int
     ) -> IntArray | None:
         """Return a table (S, m) of whole numbers with ``sign * cell`` below target that breaks no row in reach."""
         low, high = self._ends(None)
@@ -96,7 +103,7 @@ class Scope:
         for _ in range(MOST_ROUNDS):
             if clock.is_over:
                 return None
-            x = Program(self.rows, low, high).integers(clock.left)
+            x = Program(self.rows, low, high).integers(clock.left, branches)
             if x is None:
                 return None
             if not self.extend(x.astype(np.float64)):

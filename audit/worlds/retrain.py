@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import importlib
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +19,20 @@ from ppdm_models.tree import Criterion, Node, Tree
 IntArray = NDArray[np.int64]
 SAME = "same tree"
 TIE = "a tie"
-UNKNOWN = "consistent"
 
 
-def graded(worlds: Worlds, case: Case, seconds: float = 2.0) -> Worlds:
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What scikit-learn may have been told that no file tells."""
+
+    seed: int
+    best_first: bool
+
+
+SETTINGS = tuple(Setting(seed, best) for best in (False, True) for seed in range(3))
+
+
+def graded(worlds: Worlds, case: Case, seconds: float = 5.0) -> Worlds:
     """Return the worlds with each witness graded by the learner: "same tree", "a tie", or only "consistent".
 
     "consistent" stands where the learner is neither ours nor scikit-learn, or not at hand, or where it does not grow
@@ -31,23 +42,37 @@ def graded(worlds: Worlds, case: Case, seconds: float = 2.0) -> Worlds:
     if not worlds.witnesses or not isinstance(case.population.truth, np.ndarray):
         return worlds
     truth = case.population.truth.astype(np.int64)
-    if not grows_again(case, truth):
+    able = growers(case, truth)
+    if not able:
         return worlds
     found = tuple(
-        one if until.is_over else replace(one, grade=SAME if grows_again(case, one.table) else TIE)
+        one
+        if until.is_over
+        else replace(one, grade=SAME if growers(case, one.table, able) == able else TIE)
         for one in worlds.witnesses
     )
     return replace(worlds, witnesses=found)
 
 
-def grows_again(case: Case, table: IntArray) -> bool:
-    """Return whether the learner grows a tree of the same splits on a table (P, m); False where it cannot be run."""
+def growers(
+    case: Case, table: IntArray, among: Sequence[Setting] = SETTINGS
+) -> tuple[Setting, ...]:
+    """Return the settings with which the learner grows the same splits on a table (P, m); none where it cannot be run.
+
+    scikit-learn breaks ties by its random state, which no file tells: one that grows the published tree on the true
+    table may be the one that was used, so a table on which only some of them grow it again is a tie.
+    """
     tree = case.tree
     criterion = tree.learner.criterion
     if criterion is None or case.knowledge.split == "none":
-        return False
+        return ()
     if all(feature.single for feature in tree.features) and tree.features:
-        return _sklearn_grows(case, table, criterion)
+        return tuple(each for each in among if _sklearn_grows(case, table, criterion, each))
+    return SETTINGS[:1] if _id3_grows(case, table, criterion) else ()
+
+
+def _id3_grows(case: Case, table: IntArray, criterion: Criterion) -> bool:
+    tree = case.tree
     columns = {name: case.population.columns[name] for name in case.population.qi}
     if any(column.codes is None or (column.codes < 0).any() for column in columns.values()):
         return False
@@ -67,8 +92,8 @@ def _shape(node: Node, tree: Tree) -> tuple[object, ...]:
     return tuple(sorted(below, key=repr))
 
 
-def _sklearn_grows(case: Case, table: IntArray, criterion: Criterion) -> bool:
-    """Grow with scikit-learn, ``random_state`` 0, to the depth and number of leaves of the tree."""
+def _sklearn_grows(case: Case, table: IntArray, criterion: Criterion, setting: Setting) -> bool:
+    """Grow with scikit-learn to the tree's depth, or best first to its number of leaves."""
     try:
         sklearn_tree = importlib.import_module("sklearn.tree")
     except ImportError:
@@ -87,9 +112,10 @@ def _sklearn_grows(case: Case, table: IntArray, criterion: Criterion) -> bool:
     least = case.knowledge.min_leaf or tree.learner.min_leaf_records
     model = sklearn_tree.DecisionTreeClassifier(
         criterion=criterion.value,
-        max_depth=max(tree.depth, 1),
+        max_depth=None if setting.best_first else max(tree.depth, 1),
+        max_leaf_nodes=len(tree.leaves) if setting.best_first else None,
         min_samples_leaf=least,
-        random_state=0,
+        random_state=setting.seed,
     ).fit(values, classes)
     return _same(model.tree_, 0, tree, tree.root, names)
 

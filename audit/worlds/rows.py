@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.worlds.cells import Bounds
-from audit.worlds.explain import candidate_text
+from audit.worlds.explain import would_have_split
 from audit.worlds.facts import Facts
 from audit.worlds.splits import Split
 from ppdm_models.tree import Criterion
@@ -78,12 +78,14 @@ def _interval_cuts(facts: Facts, split: Split, point: FloatArray, most: int) -> 
     assert split.high is not None
     count = split.lefts(split.bins.sums(point[None, :, 0]))[0]
     over = np.maximum(split.low - count, count - split.high)
-    found = []
+    found: list[CellRow] = []
+    if not (over > 1e-6).any():
+        return found
     for a in np.argsort(-over)[:most].tolist():
         if over[a] > 1e-6:
             rows = np.flatnonzero(split.left[a][split.bins.of]) + split.start
             ones = np.ones(len(rows), dtype=np.int64)
-            says = candidate_text(split, a)
+            says = would_have_split(facts, split, a)
             ends = int(split.low[a]), int(split.high[a])
             found.append(CellRow(rows * facts.classes, ones, *ends, says))
     return found
@@ -115,7 +117,7 @@ def _secant(
             known -= line[1]
     flat = weights.ravel()
     cells = np.flatnonzero(flat)
-    says = candidate_text(split, candidate)
+    says = would_have_split(facts, split, candidate)
     return CellRow(
         cells + split.start * facts.classes, flat[cells], None, math.floor(known * SCALE) + 1, says
     )

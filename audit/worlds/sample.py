@@ -15,16 +15,23 @@ from numpy.typing import NDArray
 from scipy.stats import beta
 
 from audit.reading import Interval, Reading, Undetermined
-from audit.worlds.check import node_holds
 from audit.worlds.clock import Clock
 from audit.worlds.facts import Facts
 from audit.worlds.places import Place
+from audit.worlds.splits import Split
 
 IntArray = NDArray[np.int64]
 BATCH_CELLS = 4_000_000
 MOST_LEAF_RECORDS = 2_000_000
 LEAST_ACCEPTANCE = 1e-4
-MOST_TRIES = 200_000
+ENOUGH_TRIES = 1_000
+CELLS_PER_DRAW = 1_000_000
+"""Cells (positions times classes) that are tested at one node for one accepted draw, beyond which it is hopeless."""
+FIRST_WORK = 80_000_000
+WORK_PER_DRAW = 10_000_000
+"""Cells times split families that are tested for the first draw and for each later one, at most; more for large
+tables. A limit on work and not on time, so that runs agree."""
+PASSES_PER_DRAW = 50
 
 
 class GaveUpError(Exception):
@@ -40,6 +47,9 @@ class Sampler:
     seed: int = 0
     tried: dict[int, int] = field(default_factory=dict)
     kept: dict[int, int] = field(default_factory=dict)
+    order: dict[int, list[Split]] = field(default_factory=dict)
+    work: int = 0
+    done: int = 0
     draw: np.random.Generator = field(init=False)
 
     def __post_init__(self) -> None:
@@ -51,7 +61,9 @@ class Sampler:
         Raises:
             GaveUpError: acceptance is too low at some node, or time is over.
         """
-        return self._node(0, number)
+        found = self._node(0, number)
+        self.done += number
+        return found
 
     def bits(self) -> Reading:
         """Return how many bits the split rows reveal: minus the logarithm of the chance that a data set obeys them.
@@ -86,7 +98,7 @@ class Sampler:
             rate = (self.kept.get(node, 0) + 1) / (self.tried.get(node, 0) + 1)
             wanted = int(np.clip((number - have) / rate * 1.1 + 1, 1, most))
             tables = self._parts(node, wanted)
-            good = node_holds(self.facts, node, tables)
+            good = self._good(node, tables)
             self.tried[node] = self.tried.get(node, 0) + len(tables)
             self.kept[node] = self.kept.get(node, 0) + int(good.sum())
             got.append(tables[good][: number - have])
@@ -94,11 +106,38 @@ class Sampler:
             self._check(node)
         return np.concatenate(got)
 
+    def _good(self, node: int, tables: IntArray) -> NDArray[np.bool_]:
+        """Return which tables obey the node's rows; splits that most tables break are asked first from then on."""
+        start = self.facts.span(node).start
+        lines = self.facts.lines.get(node, ())
+        good = np.ones(len(tables), dtype=bool)
+        for k in range(len(tables)) if lines else ():
+            good[k] = all(line.holds(tables[k], start) for line in lines)
+        splits = self.order.setdefault(node, list(self.facts.splits.get(node, ())))
+        most, first = 0, 0
+        for number, split in enumerate(splits):
+            left = np.flatnonzero(good)
+            if not len(left):
+                break
+            good[left] = split.holds(tables[left])
+            killed = len(left) - int(good[left].sum())
+            self.work += tables[0].size * len(left)
+            most, first = max((most, first), (killed, number))
+        if splits:
+            splits.insert(0, splits.pop(first))
+        return good
+
     def _check(self, node: int) -> None:
         tried, kept = self.tried[node], self.kept[node]
-        if tried > MOST_TRIES * 0.1 and kept < LEAST_ACCEPTANCE * tried:
+        span = self.facts.span(node)
+        cells = tried * (span.stop - span.start) * self.facts.classes
+        hopeless = cells > CELLS_PER_DRAW * (kept + 1) or kept + 1 < LEAST_ACCEPTANCE * tried
+        if tried > ENOUGH_TRIES and hopeless:
             name = self.facts.tree.nodes[node].name
-            raise GaveUpError(f"at node {name} fewer than 1 draw in 10000 obeys the split rows")
+            raise GaveUpError(f"at node {name} {kept} of {tried} draws obey the split rows")
+        size = PASSES_PER_DRAW * len(self.facts.counts) * self.facts.classes
+        if self.work > max(FIRST_WORK, size) + max(WORK_PER_DRAW, size) * self.done:
+            raise GaveUpError("too many draws had to be thrown away")
 
     def _is_tested(self, node: int) -> bool:
         return bool(self.facts.splits.get(node) or self.facts.lines.get(node))
@@ -152,6 +191,6 @@ class Sampler:
             have += len(got[-1])
             tried += len(free)
             # Uniform over the free records' classes, so the acceptance is the share of data sets that fit the leaf.
-            if tried > MOST_TRIES * 0.1 and have < LEAST_ACCEPTANCE * tried:
+            if tried > 20 * ENOUGH_TRIES and have < LEAST_ACCEPTANCE * tried:
                 raise GaveUpError("too few draws fit what a leaf says of its classes")
         return np.concatenate(got)

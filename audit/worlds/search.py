@@ -9,12 +9,11 @@ from audit.worlds.clock import Clock
 from audit.worlds.relax import Answer, Scope
 
 IntArray = NDArray[np.int64]
-MOST_BRANCHES = 400
 WHOLE = 1e-6
 
 
 def branch_and_bound(
-    scope: Scope, cell: tuple[int, int], sign: int, target: int, clock: Clock
+    scope: Scope, cell: tuple[int, int], sign: int, target: int, clock: Clock, branches: int
 ) -> Answer | None:
     """Prove that ``sign * cell`` is at least target below the scope's node, or find a table where it is not.
 
@@ -24,7 +23,7 @@ def branch_and_bound(
     span = scope.facts.span(scope.node)
     stack = [(scope.bounds.low[span].copy(), scope.bounds.high[span].copy())]
     says: dict[str, None] = {}
-    for _ in range(MOST_BRANCHES):
+    for _ in range(branches):
         if not stack:
             return Answer(target, None, tuple(says))
         if clock.is_over:

@@ -54,6 +54,7 @@ class Split:
     chosen: Groups
     left: BoolArray | None
     left_records: IntArray
+    bin_records: IntArray
     ratio: FloatArray
     chosen_table: IntArray | None = None
     low: IntArray | None = None
@@ -129,6 +130,14 @@ class Split:
         for table, candidate in np.argwhere(near & ~np.asarray(bad.any(axis=1))[:, None]):
             bad[table, candidate] = self.is_beaten(tables[table], int(candidate))
         return np.asarray(~bad.any(axis=1))
+
+    def surely_broken(self, tables: IntArray) -> BoolArray:
+        """Return which candidates' rows each table (K, S, m) breaks beyond doubt, shape (K, A)."""
+        if self.low is not None:
+            assert self.high is not None
+            count = self.lefts(self.bins.sums(tables[:, :, 0]))
+            return np.asarray((count < self.low) | (count > self.high))
+        return np.asarray(self.excess(tables) - self.limit > self.doubt)
 
     def broken(self, table: IntArray) -> list[int]:
         """Return the candidates whose row a table (S, m) of the node's positions breaks; exact."""
@@ -209,6 +218,7 @@ def split_of(
         chosen,
         left,
         left_records,
+        np.asarray(by_bin, dtype=np.int64),
         factors,
         table,
     )

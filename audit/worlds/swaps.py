@@ -23,14 +23,23 @@ MOST_PARTNERS = 3000
 BASES = 6
 
 
-def swap_stuck(facts: Facts, pool: Pool, bounds: Bounds, clock: Clock, first: int = 0) -> None:
-    """Try to move every cell that no world of the pool moves by one swap, from a few worlds in turn."""
+def swap_stuck(
+    facts: Facts, pool: Pool, bounds: Bounds, clock: Clock, only: slice | None = None
+) -> None:
+    """Try to move every cell that no world of the pool moves by one swap, from a few worlds in turn.
+
+    With ``only`` the newest world is tried, and the cells of those positions: elsewhere it is as the first.
+    """
     draw = np.random.default_rng(0)
     of_place = facts.place_of()
     low, high = bounds.low, bounds.high
-    for base in range(first, min(first + BASES, len(pool.tables))):
+    newest = len(pool.tables) - 1
+    for base in range(min(BASES, newest + 1)) if only is None else (newest,):
         before: Known = {}
-        for position in np.flatnonzero(pool.stuck(low, high).any(axis=1)).tolist():
+        stuck = np.flatnonzero(pool.stuck(low, high).any(axis=1)).tolist()
+        for position in stuck:
+            if only is not None and not only.start <= position < only.stop:
+                continue
             if clock.is_over:
                 return
             node = int(of_place[position])

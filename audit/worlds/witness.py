@@ -36,11 +36,15 @@ def witnesses(
             raise AssertionError("a swap left the worlds")
         classes = facts.tree.classes
         if swap.second is None:
-            says = f"one record of {_who(facts, swap.first)} has {classes[swap.other]}"
+            says = f"one of these records has {classes[swap.other]}, not {classes[swap.klass]}"
         else:
+            own, other = swap.klass, swap.other
+            partner = swap.second
+            if position == swap.second:
+                own, other, partner = swap.other, swap.klass, swap.first
             says = (
-                f"one record of {_who(facts, swap.first)} trades {classes[swap.klass]} for"
-                f" {classes[swap.other]} with {_who(facts, swap.second)}"
+                f"one of these records trades {classes[own]} for {classes[other]} with"
+                f" one that differs in {_differs(facts, position, partner)}"
             )
         start = "the true table" if truth is not None and base == 0 else "another world"
         profile = int(facts.order[position])
@@ -48,5 +52,14 @@ def witnesses(
     return tuple(found)
 
 
-def _who(facts: Facts, position: int) -> str:
-    return f"({facts.case.population.describe(int(facts.order[position]))})"
+def _differs(facts: Facts, position: int, other: int) -> str:
+    """Return what another profile has that the first has not, in words."""
+    people = facts.case.population
+    first, second = int(facts.order[position]), int(facts.order[other])
+    said = []
+    for name in people.qi:
+        column = people.columns[name]
+        if column.text(first) != column.text(second):
+            value = column.text(second)
+            said.append(f"{name} = {'(missing)' if value is None else value}")
+    return ", ".join(said)

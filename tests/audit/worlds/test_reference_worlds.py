@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from audit.worlds import Consistency
+from ppdm_models.predicate import CategoryTest
+from ppdm_models.tree import Feature, Learner
 from tests.worlds_by_hand import ONLY_PROOFS, brute_force, posterior_of, system_of, worlds_of
 
 BOTH = ("gini", "entropy")
@@ -69,6 +72,18 @@ EACH = [
 
 def system(spec, criterion="gini"):
     return system_of(**spec, criterion=criterion)
+
+
+def in_order(made, *names):
+    """Return a system whose tree ID3 grew: it looked at these attributes in this order and chose "own" at the root."""
+    tree = made.case.tree
+    nodes = tuple(
+        replace(node, test=CategoryTest("own", (node.name,))) if node.parent == 0 else node
+        for node in tree.nodes
+    )
+    features = tuple(Feature(name, numeric=False) for name in names)
+    tree = replace(tree, nodes=nodes, features=features, learner=Learner(multiway=True))
+    return replace(made, case=replace(made.case, tree=tree))
 
 
 @pytest.mark.parametrize(("spec", "criterion", "worlds", "sets"), EACH)
@@ -150,9 +165,18 @@ def test_labels_alone_force_one_person_of_example_1(criterion, strict):
 @pytest.mark.parametrize("tiers", [{}, {"tiers": ONLY_PROOFS}])
 def test_the_tie_rule_decides_whether_any_table_is_left(criterion, tiers):
     assert worlds_of(system(R4, criterion), **tiers).consistency is Consistency.CONSISTENT
-    told = worlds_of(system(R4, criterion), strict_ties=True)
+    told = worlds_of(in_order(system(R4, criterion), "a0101", "own"), strict_ties=True, **tiers)
     assert told.consistency is Consistency.INCONSISTENT
     assert told.conflict
+
+
+@pytest.mark.parametrize("criterion", BOTH)
+def test_a_tie_with_a_later_attribute_or_in_an_unknown_order_may_be(criterion):
+    later = in_order(system(R4, criterion), "own", "a0101")
+    for made in (later, system(R4, criterion)):
+        told = worlds_of(made, strict_ties=True)
+        assert told.consistency is Consistency.CONSISTENT
+        assert told.counted.worlds == 2
 
 
 @pytest.mark.parametrize("criterion", BOTH)

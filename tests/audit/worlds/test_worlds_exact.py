@@ -79,7 +79,7 @@ def test_intervals_hold_exactly_the_counts_that_the_row_allows(criterion, strict
         np.arange(7), tuple("abcdefgh"), Origin("split_choice", "node 0", 0),
     )  # fmt: skip
     split = split_of(family, np.arange(8), counts.astype(np.int64), places, strict)
-    low, high = _ends(split)
+    ((low, high),) = _ends(criterion, [split])
     total = sum(place.low[0] for place in places)
     for a in range(split.size):
         left = int(split.left_records[a])

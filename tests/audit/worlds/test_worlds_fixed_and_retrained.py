@@ -8,7 +8,7 @@ import pytest
 from audit.knowledge import Knowledge
 from audit.system import build_system
 from audit.worlds import Tiers, fixed_cells, graded, reason
-from audit.worlds.retrain import grows_again
+from audit.worlds.retrain import growers
 from tests.cases import multiway_case
 from tests.grown_trees import grown, heart
 from tests.worlds_by_hand import ONLY_PROOFS, brute_force, system_of
@@ -33,7 +33,7 @@ def test_a_split_row_is_an_interval_of_the_first_classes_count_on_the_left():
 @pytest.mark.parametrize("criterion", ["gini", "entropy"])
 def test_our_learner_grows_the_same_tree_on_the_truth(criterion):
     case = multiway_case(2, Knowledge(leaf="counts", split=criterion), classes=2, records=40)
-    assert grows_again(case, case.population.truth.astype(np.int64))
+    assert growers(case, case.population.truth.astype(np.int64))
 
 
 def test_each_witness_is_graded_by_the_learner():
@@ -45,7 +45,17 @@ def test_each_witness_is_graded_by_the_learner():
     assert {one.grade for one in told.witnesses} <= {"same tree", "a tie"}
     same = [one for one in told.witnesses if one.grade == "same tree"]
     assert same
-    assert all(grows_again(case, one.table) for one in same)
+    able = growers(case, case.population.truth.astype(np.int64))
+    assert all(growers(case, one.table) == able for one in same)
+
+
+def test_a_tree_that_only_some_random_states_grow_again_is_a_tie():
+    case = grown(*heart(), criterion="gini", max_depth=5)
+    able = growers(case, case.population.truth.astype(np.int64))
+    told = graded(reason(build_system(case), budget_seconds=120), case)
+    ties = [one for one in told.witnesses if one.grade == "a tie"]
+    assert able
+    assert all(growers(case, one.table) != able for one in ties)
 
 
 def test_without_the_truth_witnesses_stay_consistent():

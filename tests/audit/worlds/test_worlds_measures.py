@@ -131,6 +131,7 @@ def test_a_tree_that_no_table_grows_is_an_input_error_that_names_a_row():
     assert told.measurements
     spoiled = replace(
         altered,
+        features=altered.features[::-1],
         nodes=tuple(
             replace(node, class_counts=(3.0, 3.0)) if node.parent == 0 else node
             for node in altered.nodes

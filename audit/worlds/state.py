@@ -1,0 +1,64 @@
+"""One audit's worlds while they are worked out: what is proved or found stays whatever happens later."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audit.reading import Reading, Undetermined
+from audit.worlds.cells import Bounds
+from audit.worlds.clock import Clock
+from audit.worlds.enumerate import Limits
+from audit.worlds.facts import Facts
+from audit.worlds.pool import Pool
+from audit.worlds.posterior import Counted, ExactPosterior
+
+IntArray = NDArray[np.int64]
+NOT_DRAWN = Undetermined("the sampler was not run")
+
+
+@dataclass(frozen=True, slots=True)
+class Tiers:
+    """Which tiers run and how far each goes: for tests that put one tier to the proof.
+
+    All limits are numbers of tables or steps, never seconds: as long as the budget lasts, the same input gives the same
+    readings on every run. ``draws`` are those of tables that know the true leaf counts, where an adversary does not.
+    """
+
+    enumerate: Limits | None = Limits()
+    propagate: bool = True
+    draws: int = 20
+    most_draws: int = 100
+    swaps: bool = True
+    solver: bool = True
+    seed: int = 0
+
+
+ALL_TIERS = Tiers()
+
+
+@dataclass(eq=False)
+class Run:
+    """What is proved (``bounds``), what was found (``pool``), and what is said of all worlds together."""
+
+    facts: Facts
+    bounds: Bounds
+    pool: Pool
+    clock: Clock
+    posterior: ExactPosterior | Undetermined = NOT_DRAWN
+    split_bits: Reading = NOT_DRAWN
+    counted: Counted | None = None
+    said: list[str] = field(default_factory=list)
+
+    def worst(self, most: int) -> list[int]:
+        """Return the positions that come nearest to being forced without being so, nearest first."""
+        size = self.facts.counts
+        share = self.pool.low / np.maximum(size, 1)[:, None]
+        if isinstance(self.posterior, ExactPosterior):
+            share = self.posterior.values
+        near = share.max(axis=1)
+        open_ = np.flatnonzero(~(self.bounds.low == size[:, None]).any(axis=1) & (size > 0))
+        order = np.argsort(-near[open_], kind="stable")[:most]
+        return [int(position) for position in open_[order]]
