@@ -76,10 +76,11 @@ def local_name(name: str) -> str:
 def parse(data: bytes, source: str, finished: Finished) -> Element:
     """Return the root element; ``finished`` is told of each model, and may take its children off to save memory.
 
-    A document type without entities is allowed and never fetched.
+    A document type is allowed and never fetched, nor is an entity ever put in.
 
     Raises:
-        TreeFormatError: not well-formed XML, declares an entity, or nests or holds more elements than the limits allow.
+        TreeFormatError: not well-formed XML, has an entity that is used or lies elsewhere, or nests or holds more elements
+            than the limits allow.
     """
     builder = _Builder(source, finished)
     for start in range(0, len(data), limits.XML_TOKEN):
@@ -97,14 +98,16 @@ def run(parser: expat.XMLParserType, data: bytes, source: str) -> None:
     """Let a parser loose on bytes.
 
     Raises:
-        TreeFormatError: not well-formed XML, or an entity is declared.
+        TreeFormatError: not well-formed XML, or has an entity that is used, of parameters, or outside the file.
     """
 
-    def refuse_entity(name: str, *_: object) -> None:
-        raise TreeFormatError(
-            f"{source}:{parser.CurrentLineNumber}",
-            f"declares the entity {name!r}; remove it, a tree needs none",
-        )
+    def refuse_entity(name: str, is_parameter: bool, value: str | None, *_: object) -> None:
+        # An entity of the file's own that is never used does no harm, and old tools declare some.
+        if is_parameter or value is None or _may_be_used(name, data):
+            raise TreeFormatError(
+                f"{source}:{parser.CurrentLineNumber}",
+                f"declares the entity {name!r}; remove it, a tree needs none",
+            )
 
     parser.EntityDeclHandler = refuse_entity
     try:
@@ -118,6 +121,12 @@ def run(parser: expat.XMLParserType, data: bytes, source: str) -> None:
         raise TreeFormatError(
             source, f"not XML that can be read ({error}); export it again"
         ) from error
+
+
+def _may_be_used(entity: str, data: bytes) -> bool:
+    """Whether bytes may refer to an entity; said of all that are not plainly ASCII."""
+    is_plain = b"\x00" not in data[:64] and entity.isascii()
+    return not is_plain or f"&{entity};".encode() in data
 
 
 class _Builder:

@@ -35,7 +35,6 @@ REFUSED = {
     "adversarial/xxe_file.pmml": "declares the entity 'x'",
     "bigml/bigml-unnamed_4.3_ModelAudit.pmml": "the field '000001' is not in the DataDictionary",
     "bigml/bigml-unnamed_4.3_ModelGrades.pmml": "the field '000000' is not in the DataDictionary",
-    "derived/dmg_select_first_internal_subset.xml": "declares the entity 'producer'",
     "drools/MiningModel_SegmentId.pmml": "the field 'temperature' is not in the DataDictionary",
     "drools/MiningWithNestedRefers_300trees.pmml": "no decision tree in this PMML",
     "drools/PlanActivityTree.pmml": "the score names the unknown class 'go running'",

@@ -51,6 +51,7 @@ def test_entities_are_refused_and_nothing_else_is_opened(name):
         '<!DOCTYPE PMML PUBLIC "pmml20.dtd" "http://localhost:9/pmml20.dtd">',
         '<!DOCTYPE PMML SYSTEM "file:///etc/hostname">',
         "<!DOCTYPE PMML [<!ELEMENT PMML ANY>]>",
+        '<!DOCTYPE PMML [<!ENTITY unused "me">]>',
         '<?xml-stylesheet href="http://localhost:9/x.xsl" type="text/xsl"?>',
     ],
 )
