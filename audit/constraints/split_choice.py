@@ -15,6 +15,8 @@ from ppdm_models.tree import Criterion, Feature, Node
 
 SMALLEST_GAP = 1e-7
 """scikit-learn does not cut between 32-bit values closer than this."""
+WEIGHT_SLACK = 1e-9
+"""How far a sum of weights may fall short of the whole number that it is."""
 MOST_BINS_FOR_SUBSETS = 10
 """With more categories at a node only one-against-rest candidates are formed: all subsets would be 2^(B-1)."""
 
@@ -136,20 +138,18 @@ def _admissible(
     grouping: Grouping, records: NDArray[np.float64], smallest: int
 ) -> NDArray[np.int64]:
     """Return the candidates whose branches all hold enough records."""
-    total, count = records.sum(), len(records)
+    total, count, enough = records.sum(), len(records), smallest - WEIGHT_SLACK
     if grouping is Grouping.MULTIWAY:
-        return np.arange(1 if (records >= smallest).sum() >= 2 else 0)
+        return np.arange(1 if (records >= enough).sum() >= 2 else 0)
     if grouping is Grouping.THRESHOLD:
         left = np.cumsum(records)[:-1]
-        return np.flatnonzero((left >= smallest) & (total - left >= smallest))
+        return np.flatnonzero((left >= enough) & (total - left >= enough))
     if grouping is Grouping.ONE_AGAINST_REST:
         codes = np.arange(count if count > 2 else 1)
-        return np.asarray(
-            codes[(records[codes] >= smallest) & (total - records[codes] >= smallest)]
-        )
+        return np.asarray(codes[(records[codes] >= enough) & (total - records[codes] >= enough)])
     codes = np.arange(1, 2 ** (count - 1))
     left = ((codes[:, None] >> np.arange(count)) & 1) @ records
-    return np.asarray(codes[(left >= smallest) & (total - left >= smallest)])
+    return np.asarray(codes[(left >= enough) & (total - left >= enough)])
 
 
 def _others(
