@@ -8,7 +8,8 @@ PINS   := pyproject.toml constraints.txt
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check soundness soundness-worlds studies bench bench-worlds ipopt clean
+.PHONY: help demo test check soundness soundness-worlds studies bench bench-worlds bench-formats conformance fuzz \
+	ipopt clean
 
 help:
 	@echo "make demo    audit, repair and report on a tree grown on real data (installs what it needs into $(VENV))"
@@ -19,6 +20,9 @@ help:
 	@echo "make studies    repeat the papers' tables on their data (DATA=folder that holds adult_train.csv)"
 	@echo "make bench      time and memory of the solver, against other ways to the same answer (DATA=...)"
 	@echo "make bench-worlds  time, memory and proofs of exact worlds; make bench runs it too (DATA=...)"
+	@echo "make conformance  compare what is read from published models with their real tools (MODELS=...)"
+	@echo "make fuzz       damage model files at random, SECONDS=60 in all, and look for a reader that fails"
+	@echo "make bench-formats  time and memory of reading, beside parsers that understand nothing"
 	@echo "make ipopt   build cyipopt against this machine's IPOPT: the second solver door, optional"
 	@echo "make clean   remove $(VENV) and what was generated"
 	@echo
@@ -44,6 +48,8 @@ schema_is_current := import sys; from reports.schema import SCHEMA_FILE, json_sc
 
 SEED  ?= 0
 DATA  ?= ../shared/data
+MODELS ?= ../shared/models
+SECONDS ?= 60
 
 soundness: soundness-worlds
 	$(BIN)/python -m benchmarks.soundness --cases $(or $(CASES),10000) --seed $(SEED)
@@ -60,6 +66,15 @@ bench: bench-worlds
 bench-worlds: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.worlds --data $(DATA)
 
+bench-formats: $(VENV)/.conformance
+	$(BIN)/python -m benchmarks.formats --out docs/benchmarks-formats.md
+
+conformance: $(VENV)/.conformance
+	$(BIN)/python -m benchmarks.conformance $(MODELS) --out docs/conformance.md --seed $(SEED)
+
+fuzz: $(VENV)/.conformance
+	$(BIN)/python -m benchmarks.fuzz --seconds $(SECONDS) --seed $(SEED) --models $(MODELS)
+
 clean:
 	rm -rf $(VENV) demo-report build *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
@@ -74,6 +89,11 @@ $(VENV)/.dev: $(VENV)/.made $(PINS)
 	@echo "installing treewarden, the demo and the developer's tools (once, about a minute) ..."
 	@$(PIP) -e '.[demo,dev]'
 	@touch $@ $(VENV)/.demo
+
+$(VENV)/.conformance: $(VENV)/.dev
+	@echo "installing the tools whose models are read (once, some minutes; JPMML needs Java too) ..."
+	@$(PIP) -e '.[conformance]'
+	@touch $@
 
 ipopt: $(VENV)/.dev $(VENV)/.ipopt
 

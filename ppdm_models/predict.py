@@ -66,7 +66,7 @@ def _row(tree: Tree, node: Node, as_votes: bool) -> Scores:
 def _of_ensemble(ensemble: Ensemble, columns: Columns) -> Scores:
     size = len(next(iter(columns.values()))) if columns else 0
     as_votes = ensemble.combination in VOTES
-    parts, weights = [], []
+    parts, weights, spoken = [], [], []
     for member in ensemble.members:
         if isinstance(member.model, Other):
             raise ValueError(f"{ensemble.source}: holds a {member.model.kind}, which is no tree")
@@ -79,21 +79,20 @@ def _of_ensemble(ensemble: Ensemble, columns: Columns) -> Scores:
                     np.isnan(scores), np.nan, scores == scores.max(axis=1, keepdims=True)
                 )
         speaks = answer(member.test, columns, size).true
+        spoken.append(speaks)
         parts.append(np.where(speaks[:, None], scores, np.nan))
         weights.append(np.where(speaks, member.weight, 0.0))
     if ensemble.combination is Combination.SELECT_FIRST:
-        return _first(parts)
+        return _first(parts, np.array(spoken))
     if ensemble.combination in CHOICES:
         raise ValueError(f"{ensemble.source}: {ensemble.combination} is not evaluated")
     return _combined(ensemble, parts, np.array(weights))
 
 
-def _first(parts: list[Scores]) -> Scores:
-    found = parts[0].copy()
-    for part in parts[1:]:
-        empty = np.isnan(found).any(axis=1)
-        found[empty] = part[empty]
-    return found
+def _first(parts: list[Scores], spoken: NDArray[np.bool_]) -> Scores:
+    """Return what the first member says whose test holds, also where that is nothing (PMML 4.4, selectFirst)."""
+    found = np.stack(parts)[np.argmax(spoken, axis=0), np.arange(len(parts[0]))]
+    return np.where(np.asarray(spoken.any(axis=0))[:, None], found, np.nan)
 
 
 def _combined(ensemble: Ensemble, parts: list[Scores], weights: Scores) -> Scores:
@@ -119,22 +118,25 @@ def _combined(ensemble: Ensemble, parts: list[Scores], weights: Scores) -> Score
     )
     total = np.zeros((len(parts[0]), width))
     heard = np.zeros(len(parts[0]))
-    silent = np.zeros(len(parts[0]), dtype=bool)
+    nothing = np.zeros(len(parts[0]))
     for part, weight, output in zip(parts, weights, outputs, strict=True):
         speaks = weight != 0.0
         factor = weight if weighted else speaks.astype(float)
-        silent |= speaks & np.isnan(part).any(axis=1)
-        said = np.where(speaks[:, None], part, 0.0) * factor[:, None]
+        empty = speaks & np.isnan(part).any(axis=1)
+        nothing += np.where(empty, factor, 0.0)
+        said = np.where((speaks & ~empty)[:, None], part, 0.0) * factor[:, None]
         if output is None:
             total += said
         else:
             total[:, output] += said[:, 0]
         heard += factor
+    # "Nothing" is a vote as any other, and spoils everything but a vote (PMML 4.4, missingPredictionTreatment).
+    outvoted = nothing > (total.max(axis=1) if ensemble.combination in VOTES else 0.0)
     if ensemble.combination in (Combination.AVERAGE, Combination.WEIGHTED_AVERAGE, *VOTES):
         with np.errstate(invalid="ignore", divide="ignore"):
             total /= heard[:, None]
     total += np.array(ensemble.base) if ensemble.base else 0.0
-    total[silent] = np.nan
+    total[outvoted] = np.nan
     return total
 
 

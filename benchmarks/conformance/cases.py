@@ -57,14 +57,21 @@ def _tests(model: Model) -> Iterator[Predicate]:
 
 def _pool(feature: Feature, tests: list[Predicate]) -> NDArray[np.generic]:
     """Return the values that one attribute is drawn from."""
-    own = [atom for test in tests for atom in atoms(test) if getattr(atom, "feature", "") == feature.name]
+    own = [
+        atom
+        for test in tests
+        for atom in atoms(test)
+        if getattr(atom, "feature", "") == feature.name
+    ]
     if not feature.numeric:
         named = {value for atom in own if isinstance(atom, CategoryTest) for value in atom.values}
         return np.array(sorted(named | set(feature.values)) or [UNKNOWN])
     ends = {end for atom in own if isinstance(atom, NumericTest) for end in (atom.low, atom.high)}
     on = np.array(sorted(end for end in ends if np.isfinite(end)) or [0.0])
     far = [on[0] - 1, on[-1] + 1, *(on[:-1] + np.diff(on) / 2), 0.0, -1.0, 1.0]
-    return _as_number(feature, np.concatenate([on, _next(feature, on, 1), _next(feature, on, -1), far]))
+    return _as_number(
+        feature, np.concatenate([on, _next(feature, on, 1), _next(feature, on, -1), far])
+    )
 
 
 def _as_number(feature: Feature, values: NDArray[np.float64]) -> NDArray[np.float64]:

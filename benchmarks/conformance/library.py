@@ -25,11 +25,13 @@ def library(name: str) -> ModuleType:
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        raise NoToolError(f"{name} is not installed: pip install treewarden[conformance]") from error
+        raise NoToolError(
+            f"{name} is not installed: pip install treewarden[conformance]"
+        ) from error
 
 
 def numbers(features: Sequence[Feature], columns: Mapping[str, Column]) -> NDArray[np.float64]:
-    """Return records x features; a category is its place among the declared ones, or its own name where that is a number."""
+    """Return records x features; a category is its place among the declared ones, or its name."""
     return np.column_stack([_codes(feature, columns[feature.name]) for feature in features])
 
 

@@ -14,13 +14,16 @@ from ppdm_models.predicate import Column
 
 PACKAGE = "catboost"
 FORMATS = ("catboost_json",)
+COMPUTED = ("target statistic", "hash of ")
 KIND = {Link.LOGISTIC: "Probability", Link.SOFTMAX: "Probability", Link.EXP: "Exponent"}
 
 
 def said(path: Path, model: Model, columns: Mapping[str, Column]) -> Said:
     catboost, pandas = library(PACKAGE), library("pandas")
-    if any(name.startswith("target statistic") for name in columns):
-        raise NoToolError("tests statistics of the target that catboost computes from the record")
+    if any(name.startswith(COMPUTED) for name in columns):
+        raise NoToolError(
+            "tests what catboost computes from a record: statistics of the target, hashes"
+        )
     theirs = catboost.CatBoost().load_model(str(path), format="json")
     features = by_name(model.features, None)
     if len(features) == len(theirs.feature_names_):

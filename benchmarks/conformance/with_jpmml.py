@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from benchmarks.conformance.library import library
 from benchmarks.conformance.outcome import NoToolError, Said
-from ppdm_models.ensemble import Model
+from ppdm_models.ensemble import Model, trees_of
 from ppdm_models.predicate import Column
 
 PACKAGE = "jpmml_evaluator"
@@ -29,6 +29,11 @@ def said(path: Path, model: Model, columns: Mapping[str, Column]) -> Said:
     except jpmml.JavaError as error:
         raise NoToolError(f"JPMML does not take it: {_short(error)}") from error
     kinds = {field.getName(): field.getDataType() for field in evaluator.getInputFields()}
+    used = {feature.name for tree in trees_of(model) for feature in tree.used_features()}
+    if not used <= kinds.keys():
+        raise NoToolError(
+            f"computes in a way that is not followed here: {', '.join(sorted(used - kinds.keys()))}"
+        )
     columns = {name: _of_kind(column, kinds.get(name)) for name, column in columns.items()}
     size = len(next(iter(columns.values())))
     table = {name: _values(columns[name]) if name in columns else [None] * size for name in kinds}
@@ -103,4 +108,3 @@ def _number(value: Any) -> float:
 
 def _short(error: Exception) -> str:
     return str(error).replace("\n", " ")[:120]
-

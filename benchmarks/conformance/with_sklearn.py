@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmarks.conformance.library import library, numbers
 from benchmarks.conformance.outcome import NoToolError, Said
@@ -34,10 +33,11 @@ def said(path: Path, model: Model, columns: Mapping[str, Column]) -> Said:
     tree = _built(library("sklearn.tree._tree"), state)
     table = numbers(model.features, columns).astype(np.float32)
     stops = tree.apply(table)
-    values = tree.predict(table)[:, 0, :] if tree.value.shape[1] == 1 else None
-    silent = np.zeros(len(table), dtype=bool)
+    values = tree.predict(table)
+    takes_gaps = "missing_go_to_left" in dict(state["nodes_dtype"])  # since scikit-learn 1.3
+    silent = np.zeros(len(table), dtype=bool) if takes_gaps else np.isnan(table).any(axis=1)
     names = stops.astype(str)[:, None]
-    if values is not None and model.classes:
+    if model.classes:
         values = values / values.sum(axis=1, keepdims=True)
     return Said(columns, silent, scores=values, stops=names, tolerance=1e-9)
 
@@ -54,11 +54,7 @@ def _built(module: Any, state: dict[str, Any]) -> Any:
             "max_depth": state["max_depth"],
             "node_count": len(nodes),
             "nodes": nodes,
-            "values": _values(state),
+            "values": np.ascontiguousarray(state["values"], dtype=np.float64),
         }
     )
     return tree
-
-
-def _values(state: dict[str, Any]) -> NDArray[np.float64]:
-    return np.ascontiguousarray(state["values"], dtype=np.float64)

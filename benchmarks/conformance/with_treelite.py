@@ -28,7 +28,12 @@ def said(path: Path, model: Model, columns: Mapping[str, Column]) -> Said:
     table = numbers(model.features, columns).astype(np.float32 if single else np.float64)
     scores = treelite.gtil.predict(theirs, table, nthread=1)
     silent = np.zeros(len(table), dtype=bool)
-    return Said(columns, silent, scores=two_classes(scores.reshape(len(table), -1), len(model.classes)), tolerance=2e-6)
+    return Said(
+        columns,
+        silent,
+        scores=two_classes(scores.reshape(len(table), -1), len(model.classes)),
+        tolerance=2e-6,
+    )
 
 
 def _built(builder: Any, document: dict[str, Any]) -> Any:
@@ -44,13 +49,17 @@ def _built(builder: Any, document: dict[str, Any]) -> Any:
             leaf_vector_shape=document["leaf_vector_shape"],
         ),
         tree_annotation=builder.TreeAnnotation(
-            num_tree=document["num_tree"],
+            num_tree=len(document["trees"]),
             target_id=document["target_id"],
             class_id=document["class_id"],
         ),
         postprocessor=builder.PostProcessorFunc(
             name=document["postprocessor"],
-            **({"sigmoid_alpha": document["sigmoid_alpha"]} if document["postprocessor"] == "sigmoid" else {}),
+            **(
+                {"sigmoid_alpha": document["sigmoid_alpha"]}
+                if document["postprocessor"] == "sigmoid"
+                else {}
+            ),
         ),
         base_scores=document["base_scores"],
     )

@@ -197,8 +197,11 @@ def _counts(leaf: Leaf, classes: tuple[str, ...]) -> tuple[float | None, ...] | 
     """Return n x err, where the digits printed tell it exactly, as the records of other classes."""
     if leaf.records is None or leaf.error is None or leaf.label is None or not leaf.is_percent:
         return None
-    errors, slack = leaf.records * leaf.error / 100, leaf.records * 0.0005 + 1e-9
-    if slack >= 0.25 or abs(errors - round(errors)) > slack or leaf.error > 100:
+    slack = leaf.records * 0.0005 + 1e-9
+    if slack >= 0.25 or leaf.error > 100:
+        return None
+    errors = leaf.records * leaf.error / 100
+    if abs(errors - round(errors)) > slack:
         return None
     wrong = float(round(errors))
     rest = None if wrong else 0.0  # the others may be of a class that no leaf predicts
