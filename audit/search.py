@@ -31,6 +31,8 @@ from audit.whole_records import whole_records
 
 PERTURBED_STARTS = 4
 """Starts, with seeds 0, 1, ..., where the symmetric solution of pooled classes cannot satisfy the rows."""
+MANY_STARTS = 16
+"""Starts of a small block whose symmetry must break: there are many ways to break it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +178,8 @@ class Search:
             tries = CONVEX_TRIES if form.program.is_convex else TRIES
             # The pooled form's bound holds for all classes; a form that rows rule out has none.
             chains = form.chains if pooled.reduced.program.is_impossible else None
-            starts = _perturbed(form.program)
+            is_small = form.program.size <= SMALL_PROGRAM
+            starts = _perturbed(form.program, MANY_STARTS if is_small else PERTURBED_STARTS)
             tasks.append(Task(form.program, starts, tries, self.door, self.deadline, chains))
         found = self._solved(list(before), forms, tasks)
         return {
@@ -196,8 +199,6 @@ class Search:
         }
 
 
-def _perturbed(program: Program) -> tuple[FloatArray, ...]:
-    draws = [
-        np.random.default_rng(seed).normal(size=program.size) for seed in range(PERTURBED_STARTS)
-    ]
+def _perturbed(program: Program, starts: int = PERTURBED_STARTS) -> tuple[FloatArray, ...]:
+    draws = [np.random.default_rng(seed).normal(size=program.size) for seed in range(starts)]
     return tuple(program.start * np.exp(0.3 * draw) for draw in draws)

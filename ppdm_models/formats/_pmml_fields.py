@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from ppdm_models import limits
 from ppdm_models.formats._pmml_derived import EXPRESSIONS, Derivation
+from ppdm_models.formats._pmml_functions import single
 from ppdm_models.formats._pmml_sources import Raw, Source
 from ppdm_models.formats._pmml_values import Failure, Vocabulary, number
 from ppdm_models.formats._xml import Element, is_model
@@ -87,6 +89,11 @@ class Fields:
         self._tests = tests
         self._ordered: set[str] | None = None
         self._following: list[str] = []
+        self._floats = {
+            known
+            for known in {*self._declared, *(name for scope in self._scopes for name in scope)}
+            if self._kind(known) == "float"
+        }
         self._sources: dict[str, Source | None] = {}
         self._derivation = Derivation(self._resolved, self.typed)
         self.features: dict[str, Feature] = {}
@@ -111,6 +118,12 @@ class Fields:
             return found
         known = ", ".join(repr(known) for known in list(self._schema)[:12])
         raise fail(element, f"unknown field {name!r}; the active fields are {known or 'none'}")
+
+    def compared_with(self, name: str, text: str) -> str | float:
+        """Return what a field is compared with: 32 bits of the number where the field has no more."""
+        value = number(text) if name in self._floats else None
+        rounded = math.inf if value is None else single(value)
+        return text if math.isinf(rounded) else rounded
 
     def typed(self, name: str) -> Feature:
         """Return a raw field as a feature."""
@@ -159,6 +172,11 @@ class Fields:
             if name in scope:
                 return scope[name]
         return next((item for item in _results(self._around) if item.get("name") == name), None)
+
+    def _kind(self, name: str) -> str | None:
+        """Return the declared type of a field, of the innermost scope that has one of the name."""
+        scope = next((scope for scope in reversed(self._scopes) if name in scope), self._declared)
+        return scope[name].get("dataType")
 
     def _resolved(self, name: str) -> Source | None:
         if name in self._sources:

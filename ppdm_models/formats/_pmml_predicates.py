@@ -137,14 +137,16 @@ def _simple(element: Element, fields: Fields, fail: Failure) -> Predicate:
 def _comparison(
     element: Element, source: Source, operator: str, text: str, fields: Fields, fail: Failure
 ) -> Predicate:
+    name = element.get("field") or ""
+    other = fields.compared_with(name, text)
     if not isinstance(source, Raw):
-        found = compared(source, operator, text)
+        found = compared(source, operator, other)
         if found is None:
-            raise _no_number(element, element.get("field") or "", text, fail)
+            raise _no_number(element, name, text, fail)
         return found
     feature = fields.features[source.feature]
     if feature.numeric:
-        end = number(text)
+        end = number(other) if isinstance(other, str) else other
         if end is None and text.strip() in INFINITE:
             is_all = operator == "notEqual" or operator.startswith(INFINITE[text.strip()])
             return is_present(source) if is_all else Never()

@@ -22,6 +22,7 @@ from ppdm_models.predicate import (
     Surrogate,
     number_text,
 )
+from ppdm_models.single import on_32_bits
 from ppdm_models.tree import Missing, Node, NoTrueChild, Task, Tree
 
 NAMESPACE = "http://www.dmg.org/PMML-4_4"
@@ -45,13 +46,14 @@ OPERATORS = {AllOf: "and", AnyOf: "or", OneOf: "xor", Surrogate: "surrogate"}
 
 
 def written(tree: Tree) -> bytes:
-    """Return the tree as PMML; shares are left out where counts say the same.
+    """Return the tree as PMML; shares are left out where counts say the same, and 32-bit fields compared with such.
 
     Raises:
         OutputError: a name holds characters that XML cannot, a name is taken twice, the tree is too deep, or a test
             cannot be said in PMML.
     """
     _check(tree)
+    tree = on_32_bits(tree)
     root = etree.Element(f"{{{NAMESPACE}}}PMML", nsmap={None: NAMESPACE})  # type: ignore[dict-item]  # the stubs know no default namespace
     root.set("version", "4.4")
     _add(_add(root, "Header"), "Application", name="treewarden")

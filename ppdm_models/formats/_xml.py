@@ -79,7 +79,7 @@ def parse(data: bytes, source: str, finished: Finished) -> Element:
     A document type is allowed and never fetched, nor is an entity ever put in.
 
     Raises:
-        TreeFormatError: not well-formed XML, has an entity that is used or lies elsewhere, or nests or holds more elements
+        TreeFormatError: not well-formed XML, has an entity that is used or lies elsewhere, or nests or holds more
             than the limits allow.
     """
     builder = _Builder(source, finished)

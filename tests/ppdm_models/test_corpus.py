@@ -10,6 +10,7 @@ from ppdm_models.ensemble import Combination, Link, trees_of
 from ppdm_models.errors import TreeFormatError
 from ppdm_models.leaks import LeakKind
 from ppdm_models.load import formats, load_model, load_tree, read_model
+from ppdm_models.single import on_32_bits
 from ppdm_models.tree import Quality
 
 MODELS = Path(__file__).parents[3] / "shared" / "models"
@@ -71,7 +72,7 @@ def test_a_real_model_has_the_trees_nodes_and_leaves_of_the_file(name):
 @pytest.mark.parametrize("name", READ)
 def test_a_real_tree_survives_being_written(name):
     for tree in trees_of(read(name)):
-        assert load_tree(PMML.write(tree), name) == tree
+        assert load_tree(PMML.write(tree), name) == on_32_bits(tree)
 
 
 @pytest.mark.parametrize("name", READ)

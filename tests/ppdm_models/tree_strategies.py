@@ -45,6 +45,7 @@ AWKWARD = st.sampled_from(
 )
 NAMES = ANY_TEXT | AWKWARD
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
+SINGLES = st.floats(allow_nan=False, allow_infinity=False, width=32)
 COUNTS = st.integers(0, 40).map(float)
 
 
@@ -64,7 +65,8 @@ def features(draw):
 
 
 def intervals(draw, feature):
-    ends = sorted(draw(st.lists(NUMBERS, min_size=1, max_size=3, unique=True)))
+    numbers = SINGLES if feature.single else NUMBERS
+    ends = sorted(draw(st.lists(numbers, min_size=1, max_size=3, unique=True)))
     closed = [draw(st.booleans()) for _ in ends]
     lows, highs = [-math.inf, *ends], [*ends, math.inf]
     return [
@@ -80,7 +82,7 @@ def intervals(draw, feature):
 
 
 def point(draw, feature):
-    at = draw(NUMBERS)
+    at = draw(SINGLES if feature.single else NUMBERS)
     rest = AnyOf((NumericTest(feature.name, high=at), NumericTest(feature.name, low=at)))
     return [NumericTest(feature.name, at, at, low_closed=True, high_closed=True), rest]
 
