@@ -81,6 +81,11 @@ def read_mining_model(
         )
         for holder, part in found
     )
+    treatment = (segmentation or model).get("missingPredictionTreatment") or "continue"
+    if treatment != "continue":
+        fields.notes.append(
+            f"{source}:{model.line}: what becomes of trees that predict nothing ({treatment}) is not applied here"
+        )
     ensemble = Ensemble(
         members=members,
         combination=_combination(method or "", segmentation or model, fields, fail),

@@ -42,8 +42,6 @@ INTERVALS: dict[str, Callable[[str, float], Predicate]] = {
     "equal": lambda name, end: NumericTest(name, end, end, low_closed=True, high_closed=True),
     "notEqual": lambda name, end: AnyOf((NumericTest(name, high=end), NumericTest(name, low=end))),
 }
-ROUNDING = 1e-14
-"""How far, relative to it, a boundary may lie from a shorter number that then stands for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,17 +257,11 @@ def _side(source: Scaled, operator: str, end: float) -> Predicate:
         return MissingTest(source.feature, negated=True)
     if is_all:
         return NumericTest(source.feature, source.low, source.high, False, source.high < math.inf)
-    end_of = _plain(_ranked(first))
+    end_of = _ranked(first)
     closed = compare(source.function(end_of), end)
     if takes_lower:
         return NumericTest(source.feature, source.low, end_of, False, closed)
     return NumericTest(source.feature, end_of, source.high, closed, source.high < math.inf)
-
-
-def _plain(value: float) -> float:
-    """Return the shorter number that a boundary is but for the rounding of the function, or else the boundary."""
-    shorter = float(f"{value:.13g}")
-    return shorter if abs(shorter - value) <= ROUNDING * abs(value) else value
 
 
 def _rank(value: float) -> int:
