@@ -31,3 +31,9 @@ CLASS_NUMBERS = 5_000_000
 
 FEATURES = 20_000
 """The most features of one tree."""
+
+TAXONOMY_VALUES = 100_000
+"""The most values of one attribute's hierarchy."""
+
+TAXONOMY_LEVELS = 100
+"""The most levels of one hierarchy."""

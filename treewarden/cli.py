@@ -15,6 +15,9 @@ from treewarden.exits import MEANINGS, PIPE_CLOSED, boundary
 COMMANDS = {
     "audit": "Judge what a published tree gives away, and report it.",
     "repair": "Change a tree that fails, audit it again, say what it costs.",
+    "sanitize": "Publish a table from which the same tree grows.",
+    "anonymize": "Generalise a table until its groups are large and mixed enough.",
+    "synthesize": "Draw pseudo records from published trees.",
     "inspect": "Say what files publish; no table needed.",
     "demo": "Go the whole way on real data.",
     "doctor": "Solve a small problem through each solver door.",

@@ -1,32 +1,69 @@
-"""Repairs a tree as a file: every proposal is audited as it would be read by whoever gets it."""
+"""Repairs a tree as a file: every proposal is audited as it would be read by whoever gets it, several at a time."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
+from audit.parallel import default_jobs
+from audit.processes import do_all
 from audit.run import Audit
-from policies.repair import Repair, repair
-from ppdm_models.errors import RemedyError
+from policies.repair import AuditAll, Given, Repair, repair
+from policies.verdict import Verdict
+from ppdm_models.errors import RemedyError, TreewardenError
 from ppdm_models.load import formats, load_tree
 from ppdm_models.tree import Tree
 from treewarden.subject import Subject
 
+WORTH_WORKERS_SECONDS = 8.0
+"""What all re-audits together must be expected to take before processes are started for them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Repaired:
-    """A repair, and the file that it recommends, in the format that the original came in (None: none passes)."""
+    """A repair, and the file that it applies, in the format that the original came in (None: none passes)."""
 
     repair: Repair
     file: bytes | None
 
     @property
     def audit(self) -> Audit:
-        """The audit of the tree that is recommended, else of the original."""
-        best = self.repair.recommended
+        """The audit of the tree that is written, else of the original."""
+        best = self.repair.applied
         return self.repair.audit if best is None or best.audit is None else best.audit
 
+    def choosing(self, name: str) -> Repaired:
+        """Return the same with the attempt of that name applied.
 
-def repair_file(subject: Subject, name: str) -> Repaired:
+        Raises:
+            RemedyError: there is none of that name, or it does not pass.
+        """
+        known = {attempt.name: attempt for attempt in self.repair.attempts}
+        if name not in known:
+            have = ", ".join(known) or "nothing, as no change was tried"
+            raise RemedyError("--apply", f"no change is called {name!r}; there is {have}")
+        if known[name].verdict is not Verdict.PASS:
+            problem = f"its verdict is {known[name].verdict.name}, and only what passes is written"
+            raise RemedyError(f"--apply {name}", f"{problem}; --list shows what does")
+        found = replace(self.repair, applied=known[name])
+        return Repaired(found, _written(known[name].proposal.tree))
+
+
+@dataclass(frozen=True, slots=True)
+class Reaudit:
+    """The audit of one proposal, as a job that another process can do; the file is read as its receiver would."""
+
+    file: bytes
+    name: str
+    subject: Subject
+
+    def __call__(self) -> Audit:
+        """Read the file and audit it."""
+        return self.subject.audit(load_tree(self.file, self.name))
+
+
+def repair_file(subject: Subject, name: str, given: Given | None = None) -> Repaired:
     """Look for a change that passes; ``name`` is what the repaired file will be called.
 
     Raises:
@@ -34,15 +71,50 @@ def repair_file(subject: Subject, name: str) -> Repaired:
         TreewardenError: the original cannot be audited.
     """
     _written(subject.tree)
+    begun = time.monotonic()
+    original = subject.audit(subject.tree)
+    seconds = time.monotonic() - begun
 
-    def audit(tree: Tree) -> Audit:
-        if tree is subject.tree:
-            return subject.audit(tree)
-        return subject.audit(load_tree(_written(tree), name))
+    def processes(trees: int) -> int:
+        jobs = subject.options.jobs or default_jobs()
+        return min(jobs, trees) if seconds * trees >= WORTH_WORKERS_SECONDS else 1
 
-    found = repair(subject.tree, subject.population, audit, subject.pack)
+    found = repair(
+        subject.tree,
+        subject.population,
+        lambda tree: original,
+        subject.pack,
+        given,
+        auditing(subject, name, processes),
+    )
     best = found.recommended
     return Repaired(found, None if best is None else _written(best.proposal.tree))
+
+
+def auditing(subject: Subject, name: str, processes: Callable[[int], int]) -> AuditAll:
+    """Return what audits several trees over as many processes as ``processes`` says for their number."""
+
+    def audit_all(trees: Sequence[Tree]) -> list[Audit | TreewardenError]:
+        count = processes(len(trees))
+        options = replace(subject.options, jobs=1) if count > 1 else subject.options
+        asked = replace(subject, options=options)
+        files = [_file_of(tree) for tree in trees]
+        jobs = [Reaudit(file, name, asked) for file in files if isinstance(file, bytes)]
+        audits = iter(do_all(jobs, count))
+        results = [next(audits) if isinstance(file, bytes) else file for file in files]
+        return [LOST if result is None else result for result in results]
+
+    return audit_all
+
+
+LOST = RemedyError("the audit", "its process ended before it was done; is there enough memory?")
+
+
+def _file_of(tree: Tree) -> bytes | TreewardenError:
+    try:
+        return _written(tree)
+    except TreewardenError as error:
+        return error
 
 
 def _written(tree: Tree) -> bytes:

@@ -12,9 +12,10 @@ from ppdm_models import limits
 from ppdm_models.errors import TreeFormatError
 from ppdm_models.formats._pmml_fields import Failure, Fields, Vocabulary, number
 from ppdm_models.formats._pmml_predicates import PREDICATES, read_predicate
+from ppdm_models.formats._pmml_write import BAND
 from ppdm_models.formats._xml import children, first, line_of, name_of
 from ppdm_models.predicate import Predicate
-from ppdm_models.tree import Node, Task
+from ppdm_models.tree import Band, Node, Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,10 @@ def read_nodes(
     fail = _failures(names, source)
     elements = [element for element, _ in outline]
     labels = _classes(elements, fields) if task is Task.CLASSIFICATION else ()
-    with_numbers = sum(first(element, "ScoreDistribution") is not None for element in elements)
+    with_numbers = sum(
+        first(element, "ScoreDistribution") is not None or first(element, "Extension") is not None
+        for element in elements
+    )
     if len(labels) > limits.CLASSES or with_numbers * len(labels) > limits.CLASS_NUMBERS:
         raise fail(model, f"{len(labels):,} classes at {with_numbers:,} nodes are too many")
     classes = Vocabulary(labels)
@@ -64,6 +68,7 @@ def read_nodes(
             records=_amount(element, "recordCount", fail),
             class_counts=here.counts,
             class_shares=here.shares,
+            bands=_bands(element, classes, fields, fail),
             default_child=_default_child(
                 element, [(names[outline[i][0]], i) for i in below[index]], fail
             ),
@@ -228,6 +233,28 @@ def _share(item: etree._Element, fail: Failure) -> float | None:
     if share is not None and share > 1.0 + 1e-6:
         raise fail(item, f"a share of {share:g} is more than 1")
     return share
+
+
+def _bands(
+    element: etree._Element, classes: Vocabulary, fields: Fields, fail: Failure
+) -> tuple[Band | None, ...] | None:
+    """Return the bands that stand in a leaf in place of its counts: our own extension."""
+    bands: list[Band | None] = [None] * len(classes.position)
+    found = [item for item in children(element, "Extension") if item.get("name") == BAND]
+    for item in found:
+        low_text, _, rest = item.get("value", "").partition(" ")
+        high_text, _, label = rest.partition(" ")
+        low, high = number(low_text), number(high_text)
+        if low is None or high is None or not 0 <= low <= high:
+            raise fail(item, f"a band is {item.get('value', '')[:80]!r}; it must be low high class")
+        position = classes.position[_class(item, label, classes, fields, fail, "a band")]
+        if bands[position] is not None:
+            raise fail(item, f"two bands are about {label!r}")
+        bands[position] = (low, high)
+    others = [first(element, name) for name in ("Node", "ScoreDistribution")]
+    if found and any(other is not None for other in others):
+        raise fail(element, "bands stand only in a leaf, in place of its class numbers")
+    return tuple(bands) if found else None
 
 
 def _complete(

@@ -26,6 +26,9 @@ NAMESPACE = "http://www.dmg.org/PMML-4_4"
 UNSAFE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """What XML 1.0 cannot hold, even escaped (XML 1.0, Char)."""
 
+BAND = "treewarden:band"
+"""An extension of a leaf: the least and the most that a class's count can be, and the class."""
+
 STRATEGIES = {
     Missing.NONE: "none",
     Missing.LAST_PREDICTION: "lastPrediction",
@@ -155,6 +158,10 @@ def _node(parent: etree._Element, tree: Tree, node: Node) -> etree._Element:
         element.set("recordCount", number_text(node.records))
     if node.default_child is not None:
         element.set("defaultChild", tree.nodes[node.default_child].name)
+    for label, band in zip(tree.classes, node.bands or (), strict=False):
+        if band is not None:
+            value = f"{number_text(band[0])} {number_text(band[1])} {label}"
+            _add(element, "Extension", name=BAND, value=value)
     _predicate(element, node.test)
     counts = node.class_counts or node.class_shares or ()
     for label, count in zip(tree.classes, counts, strict=False):
