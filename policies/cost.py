@@ -22,8 +22,8 @@ class Cost:
     """What a change costs. ``predictions_changed`` is the share of the table's records that get another prediction.
 
     The accuracies are shares of the table's records, so they are training accuracies. ``numbers_withheld`` is the share
-    of the class numbers that an average leaf no longer gives; a number given as a band counts half. The losses are those
-    expected on records held out (see ``Holdout``), None where there are none.
+    of the class numbers that an average leaf no longer gives; a number given as a band counts half. The losses are
+    those expected on records held out (see ``Holdout``), None where there are none.
     """
 
     leaves_before: int

@@ -32,8 +32,8 @@ AuditAll = Callable[[Sequence[Tree]], Sequence[Audit | TreewardenError]]
 class Given:
     """What a repair may use beyond the tree and its people.
 
-    ``taxonomies`` are hierarchies of values that remedies may merge by; ``table`` holds the records where they are to be
-    published beside the tree; ``holdout`` is what the loss is measured on.
+    ``taxonomies`` are hierarchies of values that remedies may merge by; ``table`` holds the records where they are to
+    be published beside the tree; ``holdout`` is what the loss is measured on.
     """
 
     taxonomies: Taxonomies = field(default_factory=dict)
@@ -124,9 +124,7 @@ def repair(
     recommended = best if best is not None and best.verdict is Verdict.PASS else None
     nearest = None if recommended else best
     message = _message(decision, recommended, nearest, refusals)
-    return Repair(
-        result, decision, attempts, refusals, recommended, nearest, message, recommended
-    )
+    return Repair(result, decision, attempts, refusals, recommended, nearest, message, recommended)
 
 
 @dataclass(frozen=True, slots=True)

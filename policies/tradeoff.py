@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from audit.reading import Undetermined
 from policies.decision import Decision, Finding
@@ -47,4 +48,5 @@ def unbeaten(points: Sequence[Sequence[float]]) -> list[bool]:
     each = np.array(points, dtype=np.float64)
     as_good = (each[:, None] >= each[None, :]).all(axis=2)
     better = (each[:, None] > each[None, :]).any(axis=2)
-    return [not beaten for beaten in (as_good & better).any(axis=0).tolist()]
+    beats: NDArray[np.bool_] = np.logical_and(as_good, better)
+    return [not bool(beats[:, point].any()) for point in range(len(points))]

@@ -17,12 +17,13 @@ def attempt_lines(repair: Repair) -> Iterator[str]:
         return
     first = repair.attempts[0]
     given = ("as given", repair.before.verdict, repair.privacy.text, first.accuracy_before.text)
-    rows = [
+    said = [
         (*HEADINGS, *([LOSS] if first.loss_before else [])),
         (*given, "-", str(repair.before.leaves), "-")
         + ((first.loss_before.text,) if first.loss_before else ()),
         *(_row(each) for each in repair.attempts),
     ]
+    rows = [tuple(printable(cell) for cell in row) for row in said]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     yield ""
     yield "  Tried, best first (* recommended, + chosen)"
@@ -37,7 +38,7 @@ def attempt_lines(repair: Repair) -> Iterator[str]:
 
 def _row(each: Attempt) -> tuple[str, ...]:
     figures = (
-        printable(each.name),
+        each.name,
         each.verdict,
         each.privacy.text,
         each.accuracy_after.text,

@@ -177,7 +177,7 @@ class Attempt(Part):
 
 
 class Repair(Part):
-    """What was tried to make the tree pass, best first; ``after`` is the tree that is written, else the nearest, else null.
+    """What was tried to make the tree pass, best first; ``after`` is the tree written, else the nearest, else null.
 
     ``privacy`` is that of the tree as it was given; ``summary`` says what the picture of all attempts shows.
     """

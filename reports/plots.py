@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
-from matplotlib.ticker import PercentFormatter
+from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from reports.document import Attempt, Repair
 from reports.parts import Certainty, Divergence, Level, Number
@@ -156,7 +156,8 @@ def tradeoff(repair: Repair) -> Markup | None:
             at = _utility(each), _percent(each.privacy.low)
             colour, marker = VERDICT_MARKS[each.verdict]
             face = colour if each.is_unbeaten else "white"
-            axes.plot(*at, marker, ms=8, mfc=face, mec=colour, mew=1.6, clip_on=False)
+            layer = 4 if each.is_unbeaten else 3
+            axes.plot(*at, marker, ms=8, mfc=face, mec=colour, mew=1.6, clip_on=False, zorder=layer)
             if each.is_recommended:
                 axes.plot(*at, "o", ms=16, mfc="none", mec=INK, mew=1.2, clip_on=False)
             places.setdefault((round(at[0], 1), round(at[1], 1)), []).append(str(number))
@@ -165,6 +166,7 @@ def tradeoff(repair: Repair) -> Markup | None:
         axes.axhline(100, color=INK, lw=1.2, ls=":")
         axes.set_xlabel(_utility_words(repair))
         axes.set_ylabel("privacy: weakest demand met to")
+        axes.xaxis.set_major_locator(MaxNLocator(5))
         axes.xaxis.set_major_formatter(PercentFormatter(symbol=" %"))
         axes.yaxis.set_major_formatter(PercentFormatter(decimals=0, symbol=" %"))
         axes.set_ylim(0, max(115.0, *(1.1 * y for _, y in places)))
@@ -191,7 +193,7 @@ def _numbers(axes: Axes, places: dict[tuple[float, float], list[str]]) -> None:
     for at, numbers in places.items():
         said = [*numbers[:MOST_NUMBERS], *(["..."] if len(numbers) > MOST_NUMBERS else [])]
         axes.annotate(
-            ", ".join(said), at, xytext=(-9, 5), textcoords="offset points", ha="right", fontsize=9
+            ", ".join(said), at, xytext=(-10, 6), textcoords="offset points", ha="right", fontsize=9
         )
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from audit.parallel import default_jobs
 from audit.processes import do_all
 from audit.run import Audit
-from policies.repair import AuditAll, Given, Repair, repair
+from policies.repair import Attempt, AuditAll, Given, Repair, repair
 from policies.verdict import Verdict
 from ppdm_models.errors import RemedyError, TreewardenError
 from ppdm_models.load import formats, load_tree
@@ -33,21 +33,15 @@ class Repaired:
         best = self.repair.applied
         return self.repair.audit if best is None or best.audit is None else best.audit
 
-    def choosing(self, name: str) -> Repaired:
-        """Return the same with the attempt of that name applied.
+    def choosing(self, attempt: Attempt) -> Repaired:
+        """Return the same with another attempt that passes applied.
 
         Raises:
-            RemedyError: there is none of that name, or it does not pass.
+            ValueError: it does not pass.
         """
-        known = {attempt.name: attempt for attempt in self.repair.attempts}
-        if name not in known:
-            have = ", ".join(known) or "nothing, as no change was tried"
-            raise RemedyError("--apply", f"no change is called {name!r}; there is {have}")
-        if known[name].verdict is not Verdict.PASS:
-            problem = f"its verdict is {known[name].verdict.name}, and only what passes is written"
-            raise RemedyError(f"--apply {name}", f"{problem}; --list shows what does")
-        found = replace(self.repair, applied=known[name])
-        return Repaired(found, _written(known[name].proposal.tree))
+        if attempt.verdict is not Verdict.PASS:
+            raise ValueError(f"{attempt.name} does not pass")
+        return Repaired(replace(self.repair, applied=attempt), _written(attempt.proposal.tree))
 
 
 @dataclass(frozen=True, slots=True)

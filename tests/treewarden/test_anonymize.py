@@ -68,8 +68,9 @@ def test_recursive_diversity_holds_in_the_table_as_written(folder):
 def test_it_says_the_levels_the_cost_the_groups_and_what_is_left_out(folder):
     said = run(folder, "--k", "4").output
     groups = groups_of(written(folder))
-    assert "age: level 1 of 3, by ages.toml" in said
-    assert "shoe: everything (*); no taxonomy, so it is kept or becomes everything" in said
+    assert "age: level 3 of 3 (everything), by ages.toml" in said
+    assert "place: level 1 of 2, by place.csv" in said
+    assert "shoe: kept; no taxonomy, so it is kept or becomes everything" in said
     assert "left out: name" in said
     assert f"discernibility: {sum(group.total() ** 2 for group in groups):,}" in said
     assert f"groups: {len(groups):,}" in said

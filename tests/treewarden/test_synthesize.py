@@ -39,9 +39,7 @@ def test_the_same_seed_writes_the_same_bytes(model, tmp_path):
 
 def test_basegen_and_given_domains(model, tmp_path):
     out = tmp_path / "out.csv"
-    result = run(
-        model, "--rows", 200, "--method", "basegen", "--domain", "age=18:90", "-o", out
-    )
+    result = run(model, "--rows", 200, "--method", "basegen", "--domain", "age=18:90", "-o", out)
     assert result.exit_code == 0, result.output
     ages = pa_csv.read_csv(out)["age"].to_pylist()
     assert 18 <= min(ages) < 30
