@@ -59,9 +59,13 @@ soundness-worlds: $(VENV)/.dev
 
 studies: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.studies.zhu_du_2010 --data $(DATA)
+	$(BIN)/python -m benchmarks.studies.pruning --data $(DATA)
+	$(BIN)/python -m benchmarks.studies.tpp --data $(DATA)
+	$(BIN)/python -m benchmarks.studies.sharkey_2008 --data $(DATA)
 
 bench: bench-worlds
 	$(BIN)/python -m benchmarks.maxent --data $(DATA)
+	$(BIN)/python -m benchmarks.remedies
 
 bench-worlds: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.worlds --data $(DATA)

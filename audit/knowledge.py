@@ -106,7 +106,7 @@ def resolved(knowledge: Knowledge, tree: Tree) -> tuple[Knowledge, tuple[str, ..
 def understated(knowledge: Knowledge, tree: Tree) -> str:
     """Return what a file publishes beyond what the adversary is said to know, in words; "" where nothing."""
     more = []
-    numbers = [leaf.class_counts or leaf.class_shares or () for leaf in tree.leaves]
+    numbers = [leaf.class_counts or leaf.class_shares or leaf.bands or () for leaf in tree.leaves]
     known = [sum(number is not None for number in each) for each in numbers]
     if knowledge.leaf is LeafLevel.LABELS and any(known):
         more.append("class numbers of its leaves")

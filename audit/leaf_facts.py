@@ -12,7 +12,7 @@ from audit.knowledge import LeafLevel
 from audit.posterior import FloatArray
 from audit.reading import Undetermined
 from ppdm_models.errors import KnowledgeError
-from ppdm_models.tree import Node, Tree, completed
+from ppdm_models.tree import Band, Node, Tree, completed
 
 ROUNDING_SHARE = 1e-6
 """How far a published share may be from the whole record it stands for: what printing it loses."""
@@ -22,6 +22,7 @@ ROUNDING_SHARE = 1e-6
 class LeafFacts:
     """A node where records stop: how many, its label's class (None: no label), and each class's known mass or None.
 
+    ``bands`` are what each class's mass lies between where the file says only that, empty where it says nothing of it.
     ``is_published`` is false where the masses were taken from the table because the file does not give them.
     """
 
@@ -30,6 +31,7 @@ class LeafFacts:
     label: int | None
     masses: tuple[float | None, ...]
     is_published: bool
+    bands: tuple[Band | None, ...] = ()
 
 
 def leaf_facts(case: Case) -> Iterator[LeafFacts]:
@@ -49,7 +51,9 @@ def leaf_facts(case: Case) -> Iterator[LeafFacts]:
         masses, from_file = _at_level(
             case, node, label, published, None if truth is None else truth[index]
         )
-        yield LeafFacts(node, records, label, masses, from_file)
+        as_published = case.knowledge.leaf is LeafLevel.AS_PUBLISHED
+        bands = node.bands if as_published and node.bands is not None else ()
+        yield LeafFacts(node, records, label, masses, from_file, bands)
 
 
 def _true_masses(case: Case) -> FloatArray | None:

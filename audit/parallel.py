@@ -7,23 +7,20 @@ to start: tasks go, the largest first, to whoever is free. Only this program's o
 from __future__ import annotations
 
 import atexit
-import contextlib
 import os
 import pickle
 import select
 import subprocess
-import sys
 import threading
 from collections import deque
 from collections.abc import Sequence
 
 from audit.block_solver import Answer, Outcome, Task, no_answer, solve_task
+from audit.processes import READY, end_worker, start_worker
 from ppdm_models.errors import TreewardenError
 
 WORTH_A_WORKER = 4000
 """Variables in all tasks together below which one process is faster than two."""
-READY = b"\n"
-"""What a worker writes once it can take tasks."""
 LOOK_SECONDS = 0.02
 """How often to look whether a worker that is starting is ready."""
 
@@ -93,7 +90,7 @@ def _serve(
             if answer is not None:
                 _idle.append(worker)
                 break
-            worker = _started()
+            worker = start_worker()
         else:
             _idle.append(worker)
         answers[number] = answer or no_answer(tasks[number], Outcome.LOST)
@@ -103,7 +100,7 @@ def _taken() -> subprocess.Popen[bytes]:
     try:
         return _idle.pop()
     except IndexError:
-        return _started()
+        return start_worker()
 
 
 def _when_ready(worker: subprocess.Popen[bytes], pending: deque[int]) -> subprocess.Popen[bytes]:
@@ -114,21 +111,6 @@ def _when_ready(worker: subprocess.Popen[bytes], pending: deque[int]) -> subproc
             worker.stdout.read(len(READY))  # nothing where it died: asking it then shows that
             _ready.add(worker.pid)
     return worker
-
-
-def _started() -> subprocess.Popen[bytes]:
-    """Start a worker, its linear algebra on one thread: the tasks are what runs side by side."""
-    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-    environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
-    command = [sys.executable, "-m", "audit.worker"]
-    # In a session of its own, so that Ctrl-C reaches the parent alone; its end ends the worker.
-    return subprocess.Popen(
-        command,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env=environment,
-        start_new_session=True,
-    )
 
 
 def _asked(worker: subprocess.Popen[bytes], task: Task) -> Answer | TreewardenError | None:
@@ -156,10 +138,5 @@ def stop() -> None:
 
 
 def _end(worker: subprocess.Popen[bytes]) -> None:
-    worker.kill()
-    worker.wait()
     _ready.discard(worker.pid)
-    for stream in (worker.stdin, worker.stdout):
-        if stream is not None:
-            with contextlib.suppress(OSError):
-                stream.close()
+    end_worker(worker)

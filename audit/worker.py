@@ -1,4 +1,4 @@
-"""A worker process: reads tasks from its parent, solves them, writes the answers back; ends when the parent does."""
+"""A worker process: reads tasks from its parent, does them, writes the answers back; ends when the parent does."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import os
 import pickle
 import signal
 import sys
+from collections.abc import Callable
+from functools import partial
 
-from audit.block_solver import Answer, Task, solve_task
-from audit.parallel import READY
-from ppdm_models.errors import TreewardenError
+from audit.block_solver import Task, solve_task
+from audit.processes import READY, done
 
 
 def main() -> None:
@@ -28,12 +29,9 @@ def main() -> None:
             answers.flush()
 
 
-def _answered(task: Task) -> Answer | TreewardenError:
+def _answered(task: Task | Callable[[], object]) -> object:
     """Return the answer, or the error that the parent is to raise."""
-    try:
-        return solve_task(task)
-    except TreewardenError as error:
-        return error
+    return done(partial(solve_task, task) if isinstance(task, Task) else task)
 
 
 if __name__ == "__main__":

@@ -9,15 +9,21 @@ import numpy as np
 from audit.leaves import IndexArray, label_of
 from audit.population import Population
 from audit.reading import Reading, Undetermined, exactly
+from policies.holdout import Holdout
 from policies.remedies import Proposal
-from ppdm_models.tree import Task, Tree
+from ppdm_models.tree import Task, Tree, completed, count_of
+
+ROUNDED = 12
+"""Decimals by which costs are told apart: sums of the same weights in another order are the same cost."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
     """What a change costs. ``predictions_changed`` is the share of the table's records that get another prediction.
 
-    The accuracies are shares of the table's records, so they are training accuracies.
+    The accuracies are shares of the table's records, so they are training accuracies. ``numbers_withheld`` is the share
+    of the class numbers that an average leaf no longer gives; a number given as a band counts half. The losses are
+    those expected on records held out (see ``Holdout``), None where there are none.
     """
 
     leaves_before: int
@@ -26,6 +32,17 @@ class Cost:
     accuracy_before: Reading
     accuracy_after: Reading
     withheld: tuple[str, ...]
+    numbers_withheld: float
+    loss_before: Reading | None = None
+    loss_after: Reading | None = None
+
+    @property
+    def accuracy_lost(self) -> float:
+        """The share of the records that are no longer predicted right; 0 where that is not known, or none is lost."""
+        before, after = self.accuracy_before, self.accuracy_after
+        if isinstance(before, Undetermined) or isinstance(after, Undetermined):
+            return 0.0
+        return max(0.0, round(before.low - after.low, ROUNDED))
 
     @property
     def leaves_lost(self) -> int:
@@ -33,12 +50,16 @@ class Cost:
         return self.leaves_before - self.leaves_after
 
     @property
-    def rank(self) -> tuple[int, float, int]:
-        """The order of costs: lost leaves weigh more than changed predictions, and those more than withheld numbers."""
-        return (self.leaves_lost, self.predictions_changed, len(self.withheld))
+    def rank(self) -> tuple[float, float, int, float]:
+        """The order of costs: accuracy weighs more than other predictions, then lost leaves, then withheld numbers."""
+        changed = round(self.predictions_changed, ROUNDED)
+        withheld = round(self.numbers_withheld, ROUNDED)
+        return (self.accuracy_lost, changed, self.leaves_lost, withheld)
 
 
-def cost_of(tree: Tree, people: Population, proposal: Proposal) -> Cost:
+def cost_of(
+    tree: Tree, people: Population, proposal: Proposal, holdout: Holdout | None = None
+) -> Cost:
     """Return what a proposal costs the people's tree; ``people`` are those of the tree as it is."""
     before, said_before = _predictions(tree, people.leaf, people)
     after, said_after = _predictions(
@@ -52,7 +73,23 @@ def cost_of(tree: Tree, people: Population, proposal: Proposal) -> Cost:
         before,
         after,
         proposal.withheld,
+        _withheld(_told(tree), _told(proposal.tree)),
+        None if holdout is None else holdout.loss(tree),
+        None if holdout is None else holdout.loss(proposal.tree),
     )
+
+
+def _withheld(before: float, after: float) -> float:
+    return 1 - min(after / before, 1.0) if before else 0.0
+
+
+def _told(tree: Tree) -> float:
+    """Return how many class numbers an average leaf gives, those that simple subtraction reveals among them."""
+    counts = [completed(leaf.class_counts or (), count_of(leaf)) for leaf in tree.leaves]
+    exact = sum(number is not None for numbers in counts for number in numbers)
+    shares = sum(len(leaf.class_shares or ()) for leaf in tree.leaves if not leaf.class_counts)
+    bands = sum(band is not None for leaf in tree.leaves for band in leaf.bands or ())
+    return (exact + shares + bands / 2) / len(tree.leaves)
 
 
 def _predictions(

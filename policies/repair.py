@@ -3,38 +3,72 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from audit.measures import measures
 from audit.population import Population
 from audit.run import Audit
 from policies.cost import Cost, cost_of
 from policies.decision import Decision
+from policies.groups import Clauses
+from policies.holdout import Holdout
 from policies.judge import judge
 from policies.pack import Pack
-from policies.remedies import NoProposal, Proposal, remedies
+from policies.remedies import NoProposal, Proposal, Remedy, remedies
+from policies.remedies._table import TableProposal, UsesTable
+from policies.tradeoff import privacy, unbeaten
 from policies.verdict import Verdict
 from ppdm_models.errors import TreewardenError
+from ppdm_models.table import Table
+from ppdm_models.taxonomy import Taxonomies, fitting
 from ppdm_models.tree import Tree
 
 Auditor = Callable[[Tree], Audit]
+AuditAll = Callable[[Sequence[Tree]], Sequence[Audit | TreewardenError]]
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What a repair may use beyond the tree and its people.
+
+    ``taxonomies`` are hierarchies of values that remedies may merge by; ``table`` holds the records where they are to
+    be published beside the tree; ``holdout`` is what the loss is measured on.
+    """
+
+    taxonomies: Taxonomies = field(default_factory=dict)
+    table: Table | None = None
+    holdout: Holdout | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One proposal, its audit and what came of it. ``problem`` says why there is no audit, where there is none."""
+    """One proposal by its ``name``, its audit and what came of it. ``problem`` says what could not be audited, if any.
 
+    ``is_unbeaten`` says that it is on the Pareto front: no other attempt is as good in privacy and in every cost, and
+    better in one.
+    """
+
+    name: str
     proposal: Proposal
     cost: Cost
     audit: Audit | None
     decision: Decision | None
     problem: str = ""
+    is_unbeaten: bool = False
 
     @property
     def verdict(self) -> Verdict:
-        """The verdict on the changed tree; undetermined where it could not be audited."""
-        return Verdict.UNDETERMINED if self.decision is None else self.decision.verdict
+        """The verdict on the changed tree; never a pass where something could not be audited."""
+        if self.decision is None:
+            return Verdict.UNDETERMINED
+        least = Verdict.UNDETERMINED if self.problem else Verdict.PASS
+        return max(self.decision.verdict, least)
+
+    @property
+    def privacy(self) -> float | None:
+        """How far the worst clause is shown to be met (see ``privacy``); None where it is not told."""
+        return None if self.decision is None else privacy(self.decision)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +76,7 @@ class Repair:
     """Everything that was tried. ``recommended`` is the cheapest attempt that passes; never one that is undetermined.
 
     It is None where the original passes already, or nothing passes; ``nearest`` is then the attempt that lacks least.
+    ``applied`` is the recommended attempt, or the passing one that was chosen instead.
     """
 
     audit: Audit
@@ -51,6 +86,7 @@ class Repair:
     recommended: Attempt | None
     nearest: Attempt | None
     message: str
+    applied: Attempt | None
 
     @property
     def is_needed(self) -> bool:
@@ -58,28 +94,37 @@ class Repair:
         return self.decision.verdict is not Verdict.PASS
 
 
-def repair(tree: Tree, population: Population, audit: Auditor, pack: Pack) -> Repair:
+def repair(
+    tree: Tree,
+    population: Population,
+    audit: Auditor,
+    pack: Pack,
+    given: Given | None = None,
+    audit_all: AuditAll | None = None,
+) -> Repair:
     """Try each remedy, and each after the one before it, until all that can be proposed was audited and judged.
 
     ``population`` is that of the original tree; ``audit`` audits any tree over the same people, under the same
-    knowledge, with the pack's measures taken.
+    knowledge, with the pack's measures taken; ``audit_all`` does so for several trees at once.
 
     Raises:
+        TaxonomyError: a hierarchy speaks of what the tree does not know, or lacks a value.
         TreewardenError: the original tree cannot be audited.
     """
+    given = given or Given()
+    fitting(given.taxonomies, tree.features)
     result = audit(tree)
     decision = judge(result, pack)
-    start = Proposal((), "as it is", tree, (), tuple(range(len(tree.nodes))))
-    tried: list[Attempt | NoProposal] = []
+    attempts: tuple[Attempt, ...] = ()
+    refusals: tuple[NoProposal, ...] = ()
     if decision.verdict is not Verdict.PASS and not _doubts(decision):
-        tried += _tries(start, decision, _Trial(tree, population, audit, pack), population)
-    attempts = tuple(each for each in tried if isinstance(each, Attempt))
-    refusals = tuple(each for each in tried if isinstance(each, NoProposal))
-    passing = [attempt for attempt in attempts if attempt.verdict is Verdict.PASS]
-    recommended = min(passing, key=lambda attempt: attempt.cost.rank, default=None)
-    nearest = None if recommended else min(attempts, key=_lack, default=None)
+        trial = _Trial(tree, population, audit_all or _one_by_one(audit), pack, given)
+        attempts, refusals = _search(decision, trial)
+    best = min(attempts, key=order, default=None)
+    recommended = best if best is not None and best.verdict is Verdict.PASS else None
+    nearest = None if recommended else best
     message = _message(decision, recommended, nearest, refusals)
-    return Repair(result, decision, attempts, refusals, recommended, nearest, message)
+    return Repair(result, decision, attempts, refusals, recommended, nearest, message, recommended)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,32 +133,89 @@ class _Trial:
 
     tree: Tree
     population: Population
-    audit: Auditor
+    audit_all: AuditAll
     pack: Pack
+    given: Given
 
 
-def _tries(
-    base: Proposal, decision: Decision, trial: _Trial, population: Population
-) -> Iterator[Attempt | NoProposal]:
-    """Yield what each remedy makes of a tree, and, where that is not enough, what the later ones make of that.
+@dataclass(frozen=True, slots=True)
+class _Base:
+    """A tree that remedies start from: the original, whose name is empty, or what an attempt came to."""
 
-    Each remedy is used once, in name order: pruning comes before withholding, which it cannot undo. Withholding is not
-    tried while the leaves themselves break a clause, as it never mends that.
+    name: str
+    proposal: Proposal
+    decision: Decision
+    population: Population
+
+
+def _one_by_one(audit: Auditor) -> AuditAll:
+    return lambda trees: [_audited(audit, tree) for tree in trees]
+
+
+def _audited(audit: Auditor, tree: Tree) -> Audit | TreewardenError:
+    try:
+        return audit(tree)
+    except TreewardenError as error:
+        return error
+
+
+def _search(
+    decision: Decision, trial: _Trial
+) -> tuple[tuple[Attempt, ...], tuple[NoProposal, ...]]:
+    """Try single remedies first, then, on what did not pass, two of them, and so on; each round is audited at once.
+
+    What costs more than an attempt that passed is not combined with anything: that would only cost more.
     """
-    for name, remedy in remedies().items():
-        if name in base.remedies or (base.remedies and name < base.remedies[-1]):
+    start = Proposal((), "as it is", trial.tree, (), tuple(range(len(trial.tree.nodes))))
+    bases = [_Base("", start, decision, trial.population)]
+    attempts: list[Attempt] = []
+    refusals: list[NoProposal] = []
+    while bases:
+        found = [each for base in bases for each in _proposals(base, trial)]
+        refusals += [each for each in found if isinstance(each, NoProposal)]
+        tried = _attempts([each for each in found if not isinstance(each, NoProposal)], trial)
+        attempts += tried
+        passing = [a.cost.rank for a in attempts if a.verdict is Verdict.PASS]
+        bases = [
+            _Base(a.name, a.proposal, a.decision, a.audit.evidence.population)
+            for a in tried
+            if a.audit and a.decision and a.verdict is not Verdict.PASS
+            if not isinstance(a.proposal, TableProposal)
+            if all(a.cost.rank < rank for rank in passing)
+        ]
+    return _marked(attempts), tuple(refusals)
+
+
+def _proposals(base: _Base, trial: _Trial) -> Iterator[tuple[str, Proposal] | NoProposal]:
+    """Yield what each remedy makes of a tree, by name, numbered where there are several.
+
+    Each remedy is used once, in one order: what decides on the leaves comes before withholding, which it cannot undo.
+    Withholding is not tried while the leaves themselves break a clause, as it never mends that.
+    """
+    for name, remedy in _ready(base, trial.given):
+        if not remedy.mends_leaves and _leaves_fail(base.decision):
             continue
-        if not remedy.mends_leaves and _leaves_fail(decision):
-            continue
-        for found in remedy.propose(base.tree, population, trial.pack):
-            if isinstance(found, NoProposal):
-                yield NoProposal((*base.remedies, *found.remedies), found.reason)
+        found = list(remedy.propose(base.proposal.tree, base.population, trial.pack))
+        several = sum(isinstance(each, Proposal) for each in found) > 1
+        for number, each in enumerate(found, start=1):
+            if isinstance(each, NoProposal):
+                yield NoProposal((*base.proposal.remedies, *each.remedies), each.reason)
                 continue
-            attempt = _attempt(_joined(base, found), trial)
-            yield attempt
-            if attempt.audit and attempt.decision and attempt.verdict is not Verdict.PASS:
-                here = attempt.audit.evidence.population
-                yield from _tries(attempt.proposal, attempt.decision, trial, here)
+            own = f"{name}-{number}" if several else name
+            yield f"{base.name}+{own}" if base.name else own, _joined(base.proposal, each)
+
+
+def _ready(base: _Base, given: Given) -> Iterator[tuple[str, Remedy]]:
+    """Yield the remedies that may follow, with what they can use; the table goes with the tree as it was grown only."""
+    ordered = sorted(remedies().items(), key=lambda item: (not item[1].mends_leaves, item[0]))
+    names = [name for name, _ in ordered]
+    done = names.index(base.proposal.remedies[-1]) + 1 if base.proposal.remedies else 0
+    for name, remedy in ordered[done:]:
+        if isinstance(remedy, UsesTable):
+            if given.table is not None and not base.proposal.remedies:
+                yield name, remedy.using_table(given.table)
+        else:
+            yield name, remedy.using(given.taxonomies)
 
 
 def _joined(base: Proposal, found: Proposal) -> Proposal:
@@ -128,13 +230,45 @@ def _joined(base: Proposal, found: Proposal) -> Proposal:
     )
 
 
-def _attempt(proposal: Proposal, trial: _Trial) -> Attempt:
-    cost = cost_of(trial.tree, trial.population, proposal)
-    try:
-        result = trial.audit(proposal.tree)
-    except TreewardenError as error:
-        return Attempt(proposal, cost, None, None, str(error))
-    return Attempt(proposal, cost, result, judge(result, trial.pack))
+def _attempts(proposals: Sequence[tuple[str, Proposal]], trial: _Trial) -> list[Attempt]:
+    results = trial.audit_all([proposal.tree for _, proposal in proposals])
+    return [
+        _attempt(name, proposal, result, trial)
+        for (name, proposal), result in zip(proposals, results, strict=True)
+    ]
+
+
+def _attempt(
+    name: str, proposal: Proposal, result: Audit | TreewardenError, trial: _Trial
+) -> Attempt:
+    cost = cost_of(trial.tree, trial.population, proposal, trial.given.holdout)
+    if isinstance(result, TreewardenError):
+        return Attempt(name, proposal, cost, None, None, str(result))
+    return Attempt(
+        name, proposal, cost, result, judge(result, trial.pack), _open(proposal, trial.pack)
+    )
+
+
+def _open(proposal: Proposal, pack: Pack) -> str:
+    """Return what the audit of the tree does not tell: what a table published beside it gives away."""
+    left = Clauses(pack).not_judged if isinstance(proposal, TableProposal) else ()
+    return f"the table beside the tree is not held against {', '.join(left)}" if left else ""
+
+
+def _marked(attempts: Sequence[Attempt]) -> tuple[Attempt, ...]:
+    """Return the attempts, those on the Pareto front marked: passing, privacy and every cost count."""
+    front = unbeaten([_point(attempt) for attempt in attempts])
+    return tuple(replace(a, is_unbeaten=on) for a, on in zip(attempts, front, strict=True))
+
+
+def _point(attempt: Attempt) -> tuple[float, ...]:
+    shown = -1.0 if attempt.privacy is None else attempt.privacy
+    return (-float(attempt.verdict), shown, *(-each for each in attempt.cost.rank))
+
+
+def _price(attempt: Attempt) -> tuple[float, ...]:
+    """Return the order of recommendation: the cheapest, and of equally cheap ones the most private."""
+    return (*attempt.cost.rank, -(attempt.privacy or 0.0))
 
 
 def _doubts(decision: Decision) -> bool:
@@ -149,13 +283,19 @@ def _leaves_fail(decision: Decision) -> bool:
     )
 
 
-def _lack(attempt: Attempt) -> tuple[float, float, tuple[int, float, int]]:
-    """Return the order of nearness to a pass: fewest failing clauses, then fewest undecided ones, then cost."""
+def order(attempt: Attempt) -> tuple[float, ...]:
+    """Return the order of attempts, best first: those that pass by price, then by nearness to a pass.
+
+    Nearest is what breaks fewest clauses, then what leaves fewest undecided, then what costs least.
+    """
+    if attempt.verdict is Verdict.PASS:
+        return (0.0, 0.0, *_price(attempt))
     if attempt.decision is None:
-        return (math.inf, math.inf, attempt.cost.rank)
+        return (math.inf, math.inf, *_price(attempt))
     verdicts = [finding.verdict for finding in attempt.decision.failing]
     failed = verdicts.count(Verdict.FAIL)
-    return (failed, len(verdicts) - failed, attempt.cost.rank)
+    undecided = len(verdicts) - failed + bool(attempt.problem)
+    return (failed, undecided, *_price(attempt))
 
 
 def _message(
@@ -177,6 +317,6 @@ def _message(
             [finding.message for finding in nearest.decision.failing] if nearest.decision else []
         )
         said.append(f"Nearest: {nearest.proposal.title}. It still lacks this.")
-        said += lacks or [f"It could not be audited: {nearest.problem}."]
+        said += lacks or [f"It could not be audited in full: {nearest.problem}."]
     said += [f"{each.reason[:1].upper()}{each.reason[1:]}." for each in refusals]
     return " ".join(said) if len(said) > 1 else "No remedy has anything to propose for this tree."

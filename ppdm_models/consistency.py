@@ -35,8 +35,18 @@ def contradictions(tree: Tree) -> Iterator[str]:
             is_partial = None in (node.class_counts or ())
             if known - total > _slack(total) or (not is_partial and total - known > _slack(total)):
                 yield f"{tree.where(node)}: " + _clash("", total, "classes sum to", known)
+        if total is not None and node.bands is not None:
+            yield from _bands_against(tree, node, total)
         if node.children:
             yield from _against_children(tree, node, node.index in stays)
+
+
+def _bands_against(tree: Tree, node: Node, total: float) -> Iterator[str]:
+    bands = [(0.0, total) if band is None else band for band in node.bands or ()]
+    low, high = (math.fsum(band[end] for band in bands) for end in (0, 1))
+    if low - total > _slack(total) or total - high > _slack(total):
+        said = f"its bands allow {number_text(low)} to {number_text(high)}"
+        yield f"{tree.where(node)}: holds {number_text(total)} records, but {said}"
 
 
 def _against_children(tree: Tree, node: Node, may_stay: bool) -> Iterator[str]:

@@ -23,6 +23,14 @@ class TableError(TreewardenError):
     """The table cannot be read, or does not fit the tree."""
 
 
+class LearnerError(TreewardenError):
+    """A learner cannot grow the tree that is asked for, or not the same one every time."""
+
+
+class TaxonomyError(TreewardenError):
+    """The value hierarchy is not understood, or lacks what it is used for."""
+
+
 class KnowledgeError(TreewardenError):
     """What the adversary is said to know is not understood or contradicts the tree."""
 
@@ -37,6 +45,10 @@ class PolicyError(TreewardenError):
 
 class RemedyError(TreewardenError):
     """A remedy cannot be applied to this tree."""
+
+
+class SynthesisError(TreewardenError):
+    """Pseudo records cannot be drawn from this tree."""
 
 
 class OutputError(TreewardenError):

@@ -75,3 +75,9 @@ TREES = _limit("TREES", 100_000)
 
 ARCHIVE_ENTRIES = _limit("ARCHIVE_ENTRIES", 5_000)
 """The most files of one archive or folder."""
+
+TAXONOMY_VALUES = _limit("TAXONOMY_VALUES", 100_000)
+"""The most values of one attribute's hierarchy."""
+
+TAXONOMY_LEVELS = _limit("TAXONOMY_LEVELS", 100)
+"""The most levels of one hierarchy."""

@@ -23,11 +23,11 @@ def path_text(tree: Tree, index: int) -> str:
             others.append(part)
         elif isinstance(part, NumericTest | CategoryTest):
             key = (type(part), part.feature)
-            both = _both(merged[key], part) if key in merged else part
-            if both is None:
+            joint = both(merged[key], part) if key in merged else part
+            if joint is None:
                 others.append(text(part))
             else:
-                merged[key] = both
+                merged[key] = joint
         elif not isinstance(part, Always):
             others.append(f"({text(part)})" if " or " in text(part) else text(part))
     said = [text(part) for part in merged.values()] + list(dict.fromkeys(others))
@@ -40,7 +40,7 @@ def _conditions(tree: Tree, index: int) -> Iterator[Predicate | str]:
             for sibling in tree.nodes[node.parent].children:
                 if sibling == node.index:
                     break
-                if not _apart(tree.nodes[sibling].test, node.test):
+                if not apart(tree.nodes[sibling].test, node.test):
                     yield f"not ({text(tree.nodes[sibling].test)})"
         parts = [node.test]
         while parts:
@@ -51,10 +51,10 @@ def _conditions(tree: Tree, index: int) -> Iterator[Predicate | str]:
                 yield part
 
 
-def _apart(one: Predicate, other: Predicate) -> bool:
+def apart(one: Predicate, other: Predicate) -> bool:
     """Return whether two tests plainly exclude each other."""
     if isinstance(one, NumericTest) and isinstance(other, NumericTest):
-        return one.feature == other.feature and _both(one, other) is None
+        return one.feature == other.feature and both(one, other) is None
     if isinstance(one, CategoryTest) and isinstance(other, CategoryTest):
         if one.feature != other.feature:
             return False
@@ -65,10 +65,10 @@ def _apart(one: Predicate, other: Predicate) -> bool:
     return False
 
 
-def _both(
+def both(
     one: NumericTest | CategoryTest, other: NumericTest | CategoryTest
 ) -> NumericTest | CategoryTest | None:
-    """Return the one test that says both, or None where nothing passes both."""
+    """Return the one test that says both of two about one attribute, or None where nothing passes both."""
     if isinstance(one, NumericTest) and isinstance(other, NumericTest):
         return _interval(one, other)
     if isinstance(one, CategoryTest) and isinstance(other, CategoryTest):

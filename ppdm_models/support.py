@@ -59,7 +59,8 @@ def _has_counts(node: Node) -> bool:
 
 def _nothing(tree: Tree) -> Tree | None:
     if any(
-        node.records is not None or _has_counts(node) or node.class_shares for node in tree.nodes
+        node.records is not None or _has_counts(node) or node.class_shares or node.bands
+        for node in tree.nodes
     ):
         return None
     nodes = tuple(replace(node, class_counts=None, class_shares=None) for node in tree.nodes)

@@ -85,6 +85,10 @@ class Learner:
     multiway: bool | None = None
 
 
+Band = tuple[float, float]
+"""The least and the most that a count can be."""
+
+
 @dataclass(frozen=True, slots=True)
 class Node:
     """One node and all that was published about it.
@@ -92,6 +96,7 @@ class Node:
     ``test`` is the condition under which the parent sends a record here. ``class_counts`` follows the tree's classes;
     an entry is None where that count is not published. ``class_shares`` are published fractions without counts.
     ``outputs`` are the numbers that a leaf of a boosted or multi-target tree adds to each output of its ensemble.
+    ``bands`` stand in a leaf in place of its counts: what each class's count lies between, ends included.
     ``line`` is where the node stands in its file, and is no part of its value.
     """
 
@@ -107,6 +112,7 @@ class Node:
     outputs: tuple[float, ...] | None = None
     default_child: int | None = None
     line: int | None = field(default=None, compare=False)
+    bands: tuple[Band | None, ...] | None = None
 
     @property
     def is_leaf(self) -> bool:
@@ -145,7 +151,7 @@ class Tree:
                 child <= position or self.nodes[child].parent != position for child in node.children
             ):
                 raise ValueError(f"node {node.name!r} has a child that is not its own")
-            for numbers in (node.class_counts, node.class_shares):
+            for numbers in (node.class_counts, node.class_shares, node.bands):
                 if numbers is not None and len(numbers) != len(self.classes):
                     raise ValueError(f"node {node.name!r} has {len(numbers)} class numbers")
 

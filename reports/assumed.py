@@ -73,6 +73,7 @@ def _published(tree: Tree) -> list[str]:
         "labels": any(leaf.score is not None for leaf in leaves),
         "record counts": any(leaf.records is not None for leaf in leaves),
         "class counts": any(leaf.class_counts is not None for leaf in leaves),
+        "class counts in bands": any(leaf.bands is not None for leaf in leaves),
         "class shares": any(leaf.class_shares is not None for leaf in leaves),
     }
     return [name for name, is_there in parts.items() if is_there] or ["nothing"]

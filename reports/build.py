@@ -47,12 +47,12 @@ def audit_document(
 def repair_document(
     repair: Repair, provenance: Provenance, levels: Sequence[Level] = ()
 ) -> Document:
-    """Return the report of a repair: on the tree it recommends, else on the tree as it was given.
+    """Return the report of a repair: on the tree that is written, else on the tree as it was given.
 
     ``levels`` belong to that tree.
     """
     audit, decision = repair.audit, repair.decision
-    best = repair.recommended
+    best = repair.applied
     if best is not None and best.audit is not None and best.decision is not None:
         audit, decision = best.audit, best.decision
     source = repair.audit.evidence.source

@@ -2,36 +2,61 @@
 
 from __future__ import annotations
 
+import math
+
+from audit.reading import Reading as Taken
 from audit.run import Audit
 from policies import repair as repairs
 from policies.decision import Decision
-from policies.repair import Repair
+from policies.repair import Repair, order
+from policies.tradeoff import privacy
+from policies.verdict import Verdict
+from ppdm_models.tree import Task
 from reports.document import Attempt, Compared, Side
 from reports.document import Repair as RepairPart
 from reports.nodes import tree_nodes
 from reports.parts import Reading, Value, number
 from reports.story import headline
-from reports.values import readings, value, word
-from reports.words import percent, sentence
+from reports.values import UNKNOWN, readings, value, word
+from reports.words import count, counted, percent, sentence
 
 
 def repair_part(repair: Repair) -> RepairPart:
-    """Return what was tried; ``after`` is the recommended attempt, else the nearest that was audited."""
-    after = repair.recommended or repair.nearest
-    title = "After: recommended" if repair.recommended else "Nearest attempt, still not enough"
+    """Return what was tried, best first; ``after`` is the applied attempt, else the nearest that was audited."""
+    after = repair.applied or repair.nearest
     return RepairPart(
         message=repair.message,
-        is_found=repair.recommended is not None,
+        is_found=repair.applied is not None,
+        privacy=_privacy(privacy(repair.decision)),
         before=_side("Before: as given", repair.audit, repair.decision),
-        after=_side(title, after.audit, after.decision)
+        after=_side(_title(repair), after.audit, after.decision)
         if after and after.audit and after.decision
         else None,
         compared=_compared(repair.audit, after.audit) if after and after.audit else (),
-        attempts=tuple(_attempt(each, each is repair.recommended) for each in repair.attempts),
+        attempts=tuple(_attempt(each, repair) for each in sorted(repair.attempts, key=order)),
         refusals=tuple(
             f"{' then '.join(each.remedies)}: {sentence(each.reason)}" for each in repair.refusals
         ),
+        summary=_summary(repair),
     )
+
+
+def _title(repair: Repair) -> str:
+    if repair.applied is None:
+        return "Nearest attempt, still not enough"
+    return f"After: {'recommended' if repair.applied is repair.recommended else 'chosen'}"
+
+
+def _summary(repair: Repair) -> str:
+    """Return what the picture of privacy against utility shows, in words."""
+    tried = len(repair.attempts)
+    passing = sum(each.verdict is Verdict.PASS for each in repair.attempts)
+    said = f"{counted(tried, 'change was', 'changes were')} tried, {count(passing)} of them "
+    said += f"{'passes' if passing == 1 else 'pass'}."
+    if repair.recommended is not None:
+        kept = value(repair.recommended.cost.accuracy_after, "share").text
+        said += f" Recommended is {repair.recommended.name}, with a training accuracy of {kept}."
+    return said
 
 
 def _side(title: str, audit: Audit, decision: Decision) -> Side:
@@ -59,20 +84,43 @@ def _bare(reading: Reading) -> Value:
     return Value(low=reading.low, high=reading.high, text=reading.text, reason=reading.reason)
 
 
-def _attempt(tried: repairs.Attempt, is_recommended: bool) -> Attempt:
+def _attempt(tried: repairs.Attempt, repair: Repair) -> Attempt:
     cost, decision = tried.cost, tried.decision
     return Attempt(
+        name=tried.name,
         title=tried.proposal.title,
         remedies=tried.proposal.remedies,
         verdict=word(tried.verdict),
-        is_recommended=is_recommended,
+        is_recommended=tried is repair.recommended,
+        is_applied=tried is repair.applied,
+        is_unbeaten=tried.is_unbeaten,
+        privacy=_privacy(tried.privacy),
         leaves=cost.leaves_after,
         leaves_lost=cost.leaves_lost,
+        leaves_text=f"{cost.leaves_after} of {cost.leaves_before}",
         predictions_changed=number(cost.predictions_changed),
         predictions_changed_text=percent(cost.predictions_changed),
         accuracy_before=value(cost.accuracy_before, "share"),
         accuracy_after=value(cost.accuracy_after, "share"),
+        loss_before=_loss(cost.loss_before, repair),
+        loss_after=_loss(cost.loss_after, repair),
+        numbers_withheld=number(cost.numbers_withheld),
+        numbers_withheld_text=percent(cost.numbers_withheld),
         withheld=tried.proposal.withheld,
         failing=() if decision is None else tuple(f.clause for f in decision.failing),
         problem=tried.problem,
     )
+
+
+def _loss(loss: Taken | None, repair: Repair) -> Value | None:
+    is_share = repair.audit.evidence.tree.task is Task.CLASSIFICATION
+    return None if loss is None else value(loss, "share" if is_share else "")
+
+
+def _privacy(met: float | None) -> Value:
+    """Return how far the worst clause is met, rounded so that only what meets it says 100 % or more."""
+    if met is None:
+        reason = "a clause of the policy could not be told"
+        return Value(low=None, high=None, text=UNKNOWN, reason=reason)
+    text = f"{math.floor(100 * met + 1e-9)} %"
+    return Value(low=number(met), high=number(met), text=text)

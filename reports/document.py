@@ -152,33 +152,51 @@ class Compared(Part):
 
 
 class Attempt(Part):
-    """One change that was tried, its verdict and its cost."""
+    """One change that was tried, by its name, its verdict and its cost. ``privacy`` is how far the worst clause is met.
 
+    ``is_unbeaten``: no other attempt is as good in privacy and every cost, and better in one. ``is_applied``: this is
+    the one that is written. The losses are null without records held out.
+    """
+
+    name: Text
     title: Text
     remedies: tuple[Text, ...]
     verdict: Word
     is_recommended: bool
+    is_applied: bool
+    is_unbeaten: bool
+    privacy: Value
     leaves: int
     leaves_lost: int
+    leaves_text: Text
     predictions_changed: Number
     predictions_changed_text: Text
     accuracy_before: Value
     accuracy_after: Value
+    loss_before: Value | None
+    loss_after: Value | None
+    numbers_withheld: Number
+    numbers_withheld_text: Text
     withheld: tuple[Text, ...]
     failing: tuple[Text, ...]
     problem: Text
 
 
 class Repair(Part):
-    """What was tried to make the tree pass; ``after`` is the recommended tree, else the nearest, else null."""
+    """What was tried to make the tree pass, best first; ``after`` is the tree written, else the nearest, else null.
+
+    ``privacy`` is that of the tree as it was given; ``summary`` says what the picture of all attempts shows.
+    """
 
     message: Text
     is_found: bool
+    privacy: Value
     before: Side
     after: Side | None
     compared: tuple[Compared, ...]
     attempts: tuple[Attempt, ...]
     refusals: tuple[Text, ...]
+    summary: Text
 
 
 class Document(Part):

@@ -12,16 +12,28 @@ from markupsafe import Markup, escape
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
-from matplotlib.ticker import PercentFormatter
+from matplotlib.ticker import MaxNLocator, PercentFormatter
 
+from reports.document import Attempt, Repair
 from reports.parts import Certainty, Divergence, Level, Number
-from reports.words import printable
+from reports.words import Word, printable
 
 INK = "#1f2933"
 FAINT = "#9aa5b1"
 BLUE = "#0b5c94"
 ORANGE = "#c2410c"
 MOST_SIGNS = 24
+MOST_NUMBERS = 6
+VERDICT_MARKS: dict[Word, tuple[str, str]] = {
+    "PASS": (BLUE, "o"),
+    "UNDETERMINED": (FAINT, "D"),
+    "FAIL": (ORANGE, "X"),
+}
+VERDICT_WORDS: dict[Word, str] = {
+    "PASS": "passes",
+    "UNDETERMINED": "could not tell",
+    "FAIL": "fails",
+}
 SIZE_INCHES = (5.4, 3.3)
 STYLE = {
     "svg.fonttype": "none",
@@ -129,6 +141,77 @@ def levels(series: tuple[Level, ...], summary: str) -> Markup:
         axes.tick_params(axis="y", length=0)
         figure.legend(loc="outside lower center", ncols=2)
         return _svg(figure, "levels", "What each kind of published information adds", summary)
+
+
+def tradeoff(repair: Repair) -> Markup | None:
+    """Draw privacy against utility of all attempts, numbered as in their table; None where there is nothing to draw."""
+    shown = [(number, each) for number, each in enumerate(repair.attempts, start=1)]
+    shown = [(number, each) for number, each in shown if each.privacy.low is not None]
+    if not shown:
+        return None
+    with _figure() as figure:
+        axes = figure.add_subplot()
+        places: dict[tuple[float, float], list[str]] = {}
+        for number, each in shown:
+            at = _utility(each), _percent(each.privacy.low)
+            colour, marker = VERDICT_MARKS[each.verdict]
+            face = colour if each.is_unbeaten else "white"
+            layer = 4 if each.is_unbeaten else 3
+            axes.plot(*at, marker, ms=8, mfc=face, mec=colour, mew=1.6, clip_on=False, zorder=layer)
+            if each.is_recommended:
+                axes.plot(*at, "o", ms=16, mfc="none", mec=INK, mew=1.2, clip_on=False)
+            places.setdefault((round(at[0], 1), round(at[1], 1)), []).append(str(number))
+        _original(axes, repair, places)
+        _numbers(axes, places)
+        axes.axhline(100, color=INK, lw=1.2, ls=":")
+        axes.set_xlabel(_utility_words(repair))
+        axes.set_ylabel("privacy: weakest demand met to")
+        axes.xaxis.set_major_locator(MaxNLocator(5))
+        axes.xaxis.set_major_formatter(PercentFormatter(symbol=" %"))
+        axes.yaxis.set_major_formatter(PercentFormatter(decimals=0, symbol=" %"))
+        axes.set_ylim(0, max(115.0, *(1.1 * y for _, y in places)))
+        axes.margins(x=0.12)
+        axes.grid(visible=True)
+        for verdict, words in VERDICT_WORDS.items():
+            colour, marker = VERDICT_MARKS[verdict]
+            axes.plot([], [], marker, ms=8, color=colour, label=words)
+        axes.plot([], [], "o", ms=8, mfc="none", mec=FAINT, label="beaten by another")
+        figure.legend(loc="outside lower center", ncols=4, handletextpad=0.1, columnspacing=1)
+        return _svg(figure, "tradeoff", "Privacy against utility", repair.summary)
+
+
+def _original(axes: Axes, repair: Repair, places: dict[tuple[float, float], list[str]]) -> None:
+    if repair.privacy.low is None:
+        return
+    at = _utility(repair.attempts[0], before=True), _percent(repair.privacy.low)
+    axes.plot(*at, "s", ms=7, color=INK, clip_on=False)
+    places.setdefault((round(at[0], 1), round(at[1], 1)), []).insert(0, "as given")
+
+
+def _numbers(axes: Axes, places: dict[tuple[float, float], list[str]]) -> None:
+    """Write the numbers of the attempts beside their marks, those of one place together."""
+    for at, numbers in places.items():
+        said = [*numbers[:MOST_NUMBERS], *(["..."] if len(numbers) > MOST_NUMBERS else [])]
+        axes.annotate(
+            ", ".join(said), at, xytext=(-10, 6), textcoords="offset points", ha="right", fontsize=9
+        )
+
+
+def _utility(each: Attempt, *, before: bool = False) -> float:
+    """Return the training accuracy in per cent; where it is not known, how many predictions are kept."""
+    said = each.accuracy_before if before else each.accuracy_after
+    if said.low is not None:
+        return _percent(said.low)
+    return 100.0 if before else 100 - _percent(each.predictions_changed)
+
+
+def _utility_words(repair: Repair) -> str:
+    is_known = repair.attempts[0].accuracy_before.low is not None
+    return "utility: training accuracy" if is_known else "utility: predictions kept"
+
+
+def _percent(share: Number | None) -> float:
+    return 100 * float(share or 0)
 
 
 def _bar(axes: Axes, place: float, low: Number | None, high: Number | None, colour: str) -> None:

@@ -51,7 +51,7 @@ def audit_story(evidence: Evidence, decision: Decision) -> Story:
 
 def repair_story(repair: Repair) -> Story:
     """Return the opening of a repair's report."""
-    evidence, best = repair.audit.evidence, repair.recommended
+    evidence, best = repair.audit.evidence, repair.applied
     if not repair.is_needed:
         story = audit_story(evidence, repair.decision)
         return Story("The tree passes as it is.", story.meaning, story.next_steps)

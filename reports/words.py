@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import Literal
 
+WIDTH = 100
 Word = Literal["PASS", "UNDETERMINED", "FAIL"]
 
 
@@ -38,4 +40,16 @@ def printable(text: str) -> str:
     r"""Return the text with control and direction-changing characters escaped (``\x1b``), so that no name can act."""
     return "".join(
         sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text
+    )
+
+
+def wrapped(text: str, first: str = "", rest: str | None = None) -> list[str]:
+    """Return the text in lines; a name's own line breaks are escaped before, so it never starts one."""
+    return textwrap.wrap(
+        printable(text),
+        WIDTH,
+        initial_indent=first,
+        subsequent_indent=first if rest is None else rest,
+        break_long_words=False,
+        break_on_hyphens=False,
     )

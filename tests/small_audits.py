@@ -114,6 +114,9 @@ def guess(tree, population):
     rows = []
     for index in population.leaf:
         node = tree.nodes[index]
+        if node.bands:
+            rows.append(_within(node))
+            continue
         known = completed(node.class_counts or (None,) * size, node.records)
         told = [count for count in known if count is not None]
         rest = (node.records or 0.0) - sum(told) if told else 1.0
@@ -121,6 +124,17 @@ def guess(tree, population):
         row = np.array([open_share if count is None else count for count in known])
         rows.append(row / row.sum())
     return certain(np.array(rows))
+
+
+def _within(node):
+    """Return the most even shares within the bands of a leaf: each class as near one level as its band allows."""
+    low, high = np.array(
+        [(0, node.records) if band is None else band for band in node.bands], dtype=float
+    ).T
+    ends = np.unique([*low, *high])
+    totals = np.clip(ends[:, None], low, high).sum(axis=1)
+    row = np.clip(np.interp(node.records, totals, ends), low, high)
+    return row / row.sum()
 
 
 def only_world(population):

@@ -1,34 +1,82 @@
-"""Repairs a tree as a file: every proposal is audited as it would be read by whoever gets it."""
+"""Repairs a tree as a file: every proposal is audited as it would be read by whoever gets it, several at a time."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
+from audit.parallel import default_jobs
+from audit.processes import do_all
 from audit.run import Audit
-from policies.repair import Repair, repair
+from policies.repair import Attempt, AuditAll, Given, Repair, repair
+from policies.verdict import Verdict
 from ppdm_models.convert import MODELS, converted
 from ppdm_models.ensemble import Ensemble
-from ppdm_models.errors import RemedyError
+from ppdm_models.errors import RemedyError, TreewardenError
 from ppdm_models.load import formats, load_tree
 from ppdm_models.tree import Tree
 from treewarden.subject import Subject
 
+WORTH_WORKERS_SECONDS = 8.0
+"""What all re-audits together must be expected to take before processes are started for them."""
+LOST = RemedyError("the audit", "its process ended before it was done; is there enough memory?")
+
 
 @dataclass(frozen=True, slots=True)
 class Repaired:
-    """A repair, and the file that it recommends (None: none passes)."""
+    """A repair, and the file that it applies (None: none passes); ``target`` is its format, None the original's."""
 
     repair: Repair
     file: bytes | None
+    target: str | None = None
 
     @property
     def audit(self) -> Audit:
-        """The audit of the tree that is recommended, else of the original."""
-        best = self.repair.recommended
+        """The audit of the tree that is written, else of the original."""
+        best = self.repair.applied
         return self.repair.audit if best is None or best.audit is None else best.audit
 
+    def choosing(self, attempt: Attempt, subject: Subject) -> Repaired:
+        """Return the same with another attempt that passes applied.
 
-def repair_file(subject: Subject, name: str, target: str | None = None) -> Repaired:
+        Raises:
+            ValueError: it does not pass.
+        """
+        if attempt.verdict is not Verdict.PASS:
+            raise ValueError(f"{attempt.name} does not pass")
+        file = _written(subject, attempt.proposal.tree, self.target)
+        return replace(self, repair=replace(self.repair, applied=attempt), file=file)
+
+
+@dataclass(frozen=True, slots=True)
+class Reaudit:
+    """The audit of one proposal, as a job that another process can do; the file is read as its receiver would."""
+
+    file: bytes
+    name: str
+    subject: Subject
+
+    def __call__(self) -> Audit:
+        """Read the file and audit it."""
+        return self.subject.audit(load_tree(self.file, self.name), self.file)
+
+
+def single_tree(subject: Subject) -> Tree:
+    """Return the tree that is repaired.
+
+    Raises:
+        RemedyError: the model is an ensemble.
+    """
+    if isinstance(subject.tree, Ensemble):
+        problem = "an ensemble; only single trees are repaired, so train it anew with larger leaves"
+        raise RemedyError(subject.tree.source, problem)
+    return subject.tree
+
+
+def repair_file(
+    subject: Subject, name: str, given: Given | None = None, target: str | None = None
+) -> Repaired:
     """Look for a change that passes; ``name`` is what the repaired file will be called, ``target`` its format.
 
     Without a target it is written as the original was: the original file with its tree changed where its format can do
@@ -39,22 +87,52 @@ def repair_file(subject: Subject, name: str, target: str | None = None) -> Repai
         OutputError: the format cannot say something that the tree holds.
         TreewardenError: the original cannot be audited.
     """
-    own = subject.tree
-    if isinstance(own, Ensemble):
-        problem = "an ensemble; only single trees are repaired, so train it anew with larger leaves"
-        raise RemedyError(own.source, problem)
+    own = single_tree(subject)
     _written(subject, own, target)
+    begun = time.monotonic()
+    original = subject.audit(own)
+    seconds = time.monotonic() - begun
 
-    def audit(tree: Tree) -> Audit:
-        if tree is own:
-            return subject.audit(tree)
-        data = _written(subject, tree, target)
-        return subject.audit(load_tree(data, name), data)
+    def processes(trees: int) -> int:
+        jobs = subject.options.jobs or default_jobs()
+        return min(jobs, trees) if seconds * trees >= WORTH_WORKERS_SECONDS else 1
 
-    found = repair(own, subject.population, audit, subject.pack)
+    found = repair(
+        own,
+        subject.population,
+        lambda tree: original,
+        subject.pack,
+        given,
+        auditing(subject, name, processes, target),
+    )
     best = found.recommended
     file = None if best is None else _written(subject, best.proposal.tree, target)
-    return Repaired(found, file)
+    return Repaired(found, file, target)
+
+
+def auditing(
+    subject: Subject, name: str, processes: Callable[[int], int], target: str | None = None
+) -> AuditAll:
+    """Return what audits several trees over as many processes as ``processes`` says for their number."""
+
+    def audit_all(trees: Sequence[Tree]) -> list[Audit | TreewardenError]:
+        count = processes(len(trees))
+        options = replace(subject.options, jobs=1) if count > 1 else subject.options
+        asked = replace(subject, options=options)
+        files = [_file_of(subject, tree, target) for tree in trees]
+        jobs = [Reaudit(file, name, asked) for file in files if isinstance(file, bytes)]
+        audits = iter(do_all(jobs, count))
+        results = [next(audits) if isinstance(file, bytes) else file for file in files]
+        return [LOST if result is None else result for result in results]
+
+    return audit_all
+
+
+def _file_of(subject: Subject, tree: Tree, target: str | None) -> bytes | TreewardenError:
+    try:
+        return _written(subject, tree, target)
+    except TreewardenError as error:
+        return error
 
 
 def _written(subject: Subject, tree: Tree, target: str | None) -> bytes:

@@ -29,6 +29,11 @@ class Reporting:
         """Whether some report shows more than the terminal does, such as what each kind of information adds."""
         return any(form != ON_STDOUT for form in self.formats)
 
+    @property
+    def is_text_on_stdout(self) -> bool:
+        """Whether the report is read in the terminal."""
+        return not self.paths and self.formats == (ON_STDOUT,)
+
     def files(self, document: Document) -> dict[Path, bytes]:
         """Return the reports that go into files."""
         pairs = zip(self.paths, self.formats, strict=False)

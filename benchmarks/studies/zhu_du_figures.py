@@ -25,7 +25,7 @@ def bars(
     axes.set_xticks(range(len(groups)), groups, fontsize=7)
     axes.set_ylabel(label)
     axes.legend(fontsize=7, frameon=False, loc="upper right")
-    _write(figure, path)
+    write(figure, path)
 
 
 def curves(path: Path, series: Mapping[str, tuple[np.ndarray, np.ndarray]], label: str) -> None:
@@ -38,10 +38,11 @@ def curves(path: Path, series: Mapping[str, tuple[np.ndarray, np.ndarray]], labe
     axes.set_xlabel("K")
     axes.set_ylabel(label)
     axes.legend(fontsize=7, frameon=False)
-    _write(figure, path)
+    write(figure, path)
 
 
-def _write(figure: Figure, path: Path) -> None:
+def write(figure: Figure, path: Path) -> None:
+    """Write a figure without what differs from run to run."""
     for side in ("top", "right"):
         figure.axes[0].spines[side].set_visible(False)
     # Fixed ids and no date: the same figures, the same file.

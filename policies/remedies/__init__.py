@@ -11,6 +11,7 @@ from typing import ClassVar
 from audit.population import Population
 from policies.pack import Pack
 from ppdm_models.plugins import discover
+from ppdm_models.taxonomy import Taxonomies
 from ppdm_models.tree import Tree
 
 
@@ -45,6 +46,10 @@ class Remedy(ABC):
     """
 
     mends_leaves: ClassVar[bool]
+
+    def using(self, taxonomies: Taxonomies) -> Remedy:
+        """Return this remedy with value hierarchies to merge by; itself where it has no use for them."""
+        return self
 
     @abstractmethod
     def propose(

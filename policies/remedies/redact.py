@@ -1,53 +1,55 @@
-"""Withhold numbers: first the class counts, then the error rates too. Labels and records stay, so no accuracy is lost.
+"""Withhold numbers, as few as may be: first only in the leaves that need it, then everywhere. No accuracy is lost.
 
-It lowers what an adversary can be sure of, never what he guesses right: whoever believes the labels is right as often
-as before. So it is no remedy for clauses about the leaves themselves. Numbers go at every node, inner ones too: a
-parent's count less those of the other children is what a leaf withheld.
+Class counts become bands or go, then error rates. It lowers what an adversary can be sure of, never what he guesses
+right: whoever believes the labels is right as often as before. So it is no remedy for clauses about the leaves
+themselves. Numbers go at every inner node: a parent's count less those of the other children is what a leaf withheld.
+
+Where some leaves give less than others, whoever knows the policy can guess that their own numbers would have broken it
+(the minimality attack, Wong et al. 2007). No audit reads that; where it matters, choose what is withheld everywhere.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
 
-from audit.leaves import label_of
+import numpy as np
+
 from audit.measures import measures
 from audit.population import Population
 from policies.pack import Pack
 from policies.remedies import Proposal, Remedy
+from policies.remedies._withholding import FINER, Step, demands, label_only, passes, steps
 from ppdm_models.tree import Node, Tree, completed, count_of
 
-CLASS_COUNTS = "class counts"
-ERROR_RATES = "error rates"
 
-
+@dataclass(frozen=True, slots=True)
 class Redact(Remedy):
-    """Publishes less at each node, in two steps; a step that takes nothing away is left out."""
+    """Publishes less of some leaves, each the mildest way that its own numbers ask for; then less of all.
+
+    ``bases`` are the widths of the bands that are tried, in records, each 2 or more.
+    """
 
     mends_leaves = False
+    bases: tuple[int, ...] = (5, 10)
+
+    def __post_init__(self) -> None:
+        if any(base < 2 for base in self.bases):
+            raise ValueError(f"a band of fewer than 2 numbers hides nothing: {self.bases}")
 
     def propose(self, tree: Tree, population: Population, pack: Pack) -> Iterator[Proposal]:
-        if not _has_other_clauses(pack):
+        if not tree.classes or not _has_other_clauses(pack):
             return
-        same = tuple(range(len(tree.nodes)))
-        rates = replace(tree, nodes=tuple(_rate_only(tree, node) for node in tree.nodes))
-        labels = replace(tree, nodes=tuple(_label_only(tree, node) for node in tree.nodes))
-        if _told(rates.leaves) not in (_told(tree.leaves), _told(labels.leaves)):
-            yield Proposal(
-                ("redact",),
-                "withhold the class counts; labels, record counts and error rates stay",
-                rates,
-                (CLASS_COUNTS,),
-                same,
-            )
-        if _told(labels.nodes) != _told(tree.nodes):
-            yield Proposal(
-                ("redact",),
-                "withhold the class counts and the error rates; labels and record counts stay",
-                labels,
-                (CLASS_COUNTS, ERROR_RATES),
-                same,
-            )
+        ways = _telling(tree, steps(self.bases))
+        needs = _needs(tree, population, pack, ways)
+        if len(set(needs.values())) > 1:
+            yield _in_some_leaves(tree, ways, needs)
+        worst = max(needs.values(), default=0)
+        for number, step in enumerate(ways, start=1):
+            # A band that some leaf's own numbers break is broken; a whole kind of number may be what the audit needs.
+            if number >= worst or not _is_banded(step):
+                yield _proposal(tree, step.withheld, step.title, _everywhere(tree, step.leaf))
 
 
 def _has_other_clauses(pack: Pack) -> bool:
@@ -58,29 +60,68 @@ def _has_other_clauses(pack: Pack) -> bool:
     )
 
 
-def _rate_only(tree: Tree, node: Node) -> Node:
-    """Keep of a leaf's classes the count of its label; of an inner node's none, as they would give away the others."""
-    label = label_of(tree, node)
-    bare = _label_only(tree, node)
-    if not node.is_leaf or node.class_counts is None or label is None:
-        return bare
-    counts = completed(node.class_counts, count_of(node))
-    kept = tuple(count if code == label else None for code, count in enumerate(counts))
-    return bare if counts[label] is None else replace(bare, class_counts=kept)
+def _is_banded(step: Step) -> bool:
+    return any(FINER in withheld for withheld in step.withheld)
 
 
-def _label_only(tree: Tree, node: Node) -> Node:
-    """Keep what the node predicts and how many records it has, said outright where it followed from its counts."""
-    label = label_of(tree, node)
-    score = tree.classes[label] if node.score is None and label is not None else node.score
-    return replace(node, score=score, records=count_of(node), class_counts=None, class_shares=None)
+def _telling(tree: Tree, ways: Sequence[Step]) -> list[Step]:
+    """Return the steps that each leave less of this tree than the one before; the last leaves the labels."""
+    *milder, last = ways
+    bare = _told(_everywhere(tree, last.leaf))
+    found, seen = [], [_told(tree)]
+    for step in milder:
+        told = _told(_everywhere(tree, step.leaf))
+        if told not in seen and told != bare:
+            found.append(step)
+            seen.append(told)
+    inner = [node for node in tree.nodes if not node.is_leaf]
+    if bare != seen[0] or any(node != label_only(tree, node) for node in inner):
+        found.append(last)
+    return found
 
 
-def _told(nodes: tuple[Node, ...]) -> list[tuple[object, object]]:
-    """Return what nodes tell of classes, with what simple subtraction reveals."""
+def _needs(tree: Tree, population: Population, pack: Pack, ways: list[Step]) -> Mapping[int, int]:
+    """Return for each node where records stop how many steps it needs: 0 as it is, the last where none is enough."""
+    order = np.argsort(population.leaf, kind="stable")
+    stops, starts = np.unique(population.leaf[order], return_index=True)
+    found, asked = {}, demands(pack)
+    for index, rows in zip(stops.tolist(), np.split(order, starts[1:]), strict=True):
+        node = tree.nodes[index]
+        forms = chain([node], (step.leaf(tree, node) for step in ways))
+        met = (passes(tree, form, rows, population, asked) for form in forms)
+        found[index] = next((n for n, is_met in enumerate(met) if is_met), len(ways))
+    return found
+
+
+def _in_some_leaves(tree: Tree, ways: list[Step], needs: Mapping[int, int]) -> Proposal:
+    def change(tree: Tree, node: Node) -> Node:
+        number = needs.get(node.index, 0)
+        return ways[number - 1].leaf(tree, node) if number else node
+
+    kinds = [kind for way in ways for kind in way.withheld]
+    parts = []
+    for kind in dict.fromkeys(kinds):
+        touched = sum(kind in ways[n - 1].withheld for n in needs.values() if n)
+        if touched:
+            parts.append(f"{kind} in {touched} of {len(tree.leaves)} leaves")
+    title = f"withhold the {' and the '.join(parts)}; labels and record counts stay"
+    return _proposal(tree, tuple(parts), title, _everywhere(tree, change))
+
+
+def _everywhere(tree: Tree, change: Callable[[Tree, Node], Node]) -> Tree:
+    nodes = [change(tree, n) if n.is_leaf else label_only(tree, n) for n in tree.nodes]
+    return replace(tree, nodes=tuple(nodes))
+
+
+def _proposal(tree: Tree, withheld: tuple[str, ...], title: str, changed: Tree) -> Proposal:
+    return Proposal(("redact",), title, changed, withheld, tuple(range(len(tree.nodes))))
+
+
+def _told(tree: Tree) -> list[tuple[object, ...]]:
+    """Return what leaves tell of classes, with what simple subtraction reveals."""
     return [
-        (node.class_counts and completed(node.class_counts, count_of(node)), node.class_shares)
-        for node in nodes
+        (n.class_counts and completed(n.class_counts, count_of(n)), n.class_shares, n.bands)
+        for n in tree.leaves
     ]
 
 

@@ -82,7 +82,7 @@ def read_mining_model(
         for holder, part in found
     )
     treatment = (segmentation or model).get("missingPredictionTreatment") or "continue"
-    if treatment != "continue":
+    if treatment not in ("continue", "returnMissing"):
         fields.notes.append(
             f"{source}:{model.line}: what becomes of trees that predict nothing ({treatment}) is not applied here"
         )

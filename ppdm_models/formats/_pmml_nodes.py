@@ -11,9 +11,10 @@ from ppdm_models.errors import TreeFormatError
 from ppdm_models.formats._pmml_fields import Fields
 from ppdm_models.formats._pmml_predicates import PREDICATES, read_predicate
 from ppdm_models.formats._pmml_values import Failure, Vocabulary, number
+from ppdm_models.formats._pmml_write import BAND
 from ppdm_models.formats._xml import Element, is_model
 from ppdm_models.predicate import Predicate
-from ppdm_models.tree import Node, Task
+from ppdm_models.tree import Band, Node, Task
 
 
 @dataclass(slots=True)
@@ -25,6 +26,7 @@ class Outline:
     below: list[int]
     predicates: list[Element]
     distribution: list[Element]
+    bands: list[Element]
     name: str = ""
 
 
@@ -41,7 +43,7 @@ def read_nodes(
     outline = _outline(root, source, fields)
     _name(outline, source)
     labels = _classes(outline, fields) if task is Task.CLASSIFICATION else ()
-    with_numbers = sum(bool(item.distribution) for item in outline)
+    with_numbers = sum(bool(item.distribution or item.bands) for item in outline)
     if len(labels) > limits.CLASSES or with_numbers * len(labels) > limits.CLASS_NUMBERS:
         raise Failure(source)(
             root, f"{len(labels):,} classes at {with_numbers:,} nodes are too many"
@@ -63,7 +65,7 @@ def _outline(root: Element, source: str, fields: Fields) -> list[Outline]:
             raise TreeFormatError(
                 f"{source}:{element.line}", f"nodes nest more than {limits.DEPTH} deep"
             )
-        item = Outline(element, parent, [], [], [])
+        item = Outline(element, parent, [], [], [], [])
         found.append(item)
         if parent is not None:
             found[parent].below.append(here)
@@ -76,6 +78,9 @@ def _outline(root: Element, source: str, fields: Fields) -> list[Outline]:
                 item.distribution.append(child)
             elif name in PREDICATES:
                 item.predicates.append(child)
+            elif name == "Extension":
+                if child.get("name") == BAND:
+                    item.bands.append(child)
             elif is_model(name):
                 fields.notes.append(
                     f"{source}:{child.line}: a node holds a {name}, which is not evaluated"
@@ -164,6 +169,7 @@ class _Reader:
             None,
             None if default is None else self._default_child(element, default, item, outline),
             element.line,
+            self._bands(item) if item.bands else None,
         )
 
     def _test(self, item: Outline) -> Predicate:
@@ -273,6 +279,26 @@ class _Reader:
                 if attribute == "probability":
                     raise self.fail(item, f"a share of {share:g} is more than 1")
         return None
+
+    def _bands(self, item: Outline) -> tuple[Band | None, ...]:
+        """Return the bands that stand in a leaf in place of its counts: our own extension."""
+        bands: list[Band | None] = [None] * len(self.labels)
+        for part in item.bands:
+            said = part.get("value") or ""
+            low_text, _, rest = said.partition(" ")
+            high_text, _, label = rest.partition(" ")
+            low, high = number(low_text), number(high_text)
+            if low is None or high is None or not 0 <= low <= high:
+                raise self.fail(part, f"a band is {said[:80]!r}; it must be low high class")
+            position = self.positions[self._class(part, label, "a band")]
+            if bands[position] is not None:
+                raise self.fail(part, f"two bands are about {label!r}")
+            bands[position] = (low, high)
+        if item.below or item.distribution:
+            raise self.fail(
+                item.element, "bands stand only in a leaf, in place of its class numbers"
+            )
+        return tuple(bands)
 
     def _complete(self, shares: list[float | None], seen: set[str]) -> tuple[float, ...] | None:
         """Return all shares where the listed classes have one and they sum to 1, so that the others have none."""

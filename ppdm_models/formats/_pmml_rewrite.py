@@ -10,7 +10,7 @@ from lxml import etree
 from ppdm_models.ensemble import Model, trees_of
 from ppdm_models.errors import OutputError
 from ppdm_models.formats._pmml_predicates import PREDICATES
-from ppdm_models.formats._pmml_write import add_predicate
+from ppdm_models.formats._pmml_write import BAND, add_bands, add_predicate
 from ppdm_models.formats._xml_edit import Document, Edit, Span
 from ppdm_models.predicate import number_text
 from ppdm_models.tree import Node, Tree
@@ -125,9 +125,21 @@ class _Rewriting:
         predicate = next(child for child in span.children if child.name in PREDICATES)
         if new.test != old.test:
             yield Edit(predicate.start, predicate.end, self._predicate(new))
+        if new.bands != old.bands or (new.bands and self.with_quality):
+            yield from self._bands(new, span, predicate)
         same = (new.class_counts, new.class_shares) == (old.class_counts, old.class_shares)
         if not same or self.with_quality:
             yield from self._distribution(new, span, predicate)
+
+    def _bands(self, node: Node, span: Span, predicate: Span) -> Iterator[Edit]:
+        """Yield the edits that make the bands of a leaf what they are now."""
+        for child in span.children:
+            if child.name == "Extension" and child.attributes.get("name") == BAND:
+                yield self.document.removal(child)
+        holder = etree.Element("holder")
+        add_bands(holder, self.after.classes, node)
+        added = b"".join(map(self._bytes, holder))
+        yield Edit(predicate.start, predicate.start, added)
 
     def _set(self, span: Span, name: str, value: str | None) -> Iterator[Edit]:
         edit = self.document.attribute(span, name, value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 
 from lxml import etree
 
@@ -28,6 +29,9 @@ from ppdm_models.tree import Missing, Node, NoTrueChild, Task, Tree
 NAMESPACE = "http://www.dmg.org/PMML-4_4"
 UNSAFE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """What XML 1.0 cannot hold, even escaped (XML 1.0, Char)."""
+
+BAND = "treewarden:band"
+"""An extension of a leaf: the least and the most that a class's count can be, and the class."""
 
 STRATEGIES = {
     Missing.NONE: "none",
@@ -162,6 +166,7 @@ def _node(parent: etree._Element, tree: Tree, node: Node) -> etree._Element:
         element.set("recordCount", number_text(node.records))
     if node.default_child is not None:
         element.set("defaultChild", tree.nodes[node.default_child].name)
+    add_bands(element, tree.classes, node)
     add_predicate(element, node.test)
     counts = node.class_counts or node.class_shares or ()
     for label, count in zip(tree.classes, counts, strict=False):
@@ -171,6 +176,14 @@ def _node(parent: etree._Element, tree: Tree, node: Node) -> etree._Element:
         if node.class_counts is None:
             item.set("probability", number_text(count))
     return element
+
+
+def add_bands(parent: etree._Element, classes: Sequence[str], node: Node) -> None:
+    """Add the bands of a leaf, one Extension of our own for each class that has one."""
+    for label, band in zip(classes, node.bands or (), strict=False):
+        if band is not None:
+            value = f"{number_text(band[0])} {number_text(band[1])} {label}"
+            _add(parent, "Extension", name=BAND, value=value)
 
 
 def add_predicate(parent: etree._Element, test: Predicate) -> None:

@@ -106,7 +106,8 @@ class NodeEntry(_Part):
     """One node; ``parent`` and ``default_child`` are ids. The root comes first and has no parent and no test.
 
     ``class_counts`` and ``class_shares`` are by class; a count that is null or absent is not published.
-    A node has one of the two at most.
+    A node has one of the two at most. ``bands`` stand in a leaf in place of its counts: the least and the most that the
+    count of each class can be.
     """
 
     id: str
@@ -116,6 +117,7 @@ class NodeEntry(_Part):
     records: Amount | None = None
     class_counts: dict[str, Amount | None] | None = None
     class_shares: dict[str, Share] | None = None
+    bands: dict[str, tuple[Amount, Amount] | None] | None = None
     default_child: str | None = None
 
 

@@ -9,7 +9,7 @@ from ppdm_models.errors import TreeFormatError
 from ppdm_models.formats._treewarden_document import NodeEntry, TreeDocument
 from ppdm_models.formats._treewarden_tests import test_of
 from ppdm_models.predicate import Always, MissingTest, Never, NumericTest, Predicate, atoms
-from ppdm_models.tree import Feature, Learner, Node, Task, Tree
+from ppdm_models.tree import Band, Feature, Learner, Node, Task, Tree
 
 
 def tree_of(document: TreeDocument, source: str) -> Tree:
@@ -77,7 +77,9 @@ def _nodes(document: TreeDocument, features: dict[str, Feature], source: str) ->
         if depths[index] > limits.DEPTH:
             raise TreeFormatError(where, f"nodes nest more than {limits.DEPTH} deep")
     classes = frozenset(document.classes)
-    with_numbers = sum(bool(entry.class_counts or entry.class_shares) for entry in document.nodes)
+    with_numbers = sum(
+        bool(entry.class_counts or entry.class_shares or entry.bands) for entry in document.nodes
+    )
     if with_numbers * len(classes) > limits.CLASS_NUMBERS:
         raise TreeFormatError(
             source, f"{len(classes):,} classes at {with_numbers:,} nodes are too many"
@@ -119,7 +121,7 @@ def _node(
     if document.classes and entry.score is not None and entry.score not in known:
         raise TreeFormatError(where, f"the score {entry.score!r} is none of the classes")
     counts, shares = entry.class_counts, entry.class_shares
-    for numbers in (counts, shares):
+    for numbers in (counts, shares, entry.bands):
         unknown = [label for label in numbers or {} if label not in known]
         if unknown:
             raise TreeFormatError(
@@ -134,6 +136,7 @@ def _node(
         len(shares) < len(document.classes) or abs(math.fsum(shares.values()) - 1) > 1e-3
     ):
         raise TreeFormatError(where, "class_shares must give every class a share, and sum to 1")
+    bands = _bands(entry, document.classes, children, where)
     return Node(
         index=index,
         name=entry.id,
@@ -146,8 +149,22 @@ def _node(
         if counts is None
         else tuple(counts.get(label) for label in document.classes),
         class_shares=None if shares is None else tuple(shares[label] for label in document.classes),
+        bands=bands,
         default_child=default,
     )
+
+
+def _bands(
+    entry: NodeEntry, classes: tuple[str, ...], children: tuple[int, ...], where: str
+) -> tuple[Band | None, ...] | None:
+    if entry.bands is None:
+        return None
+    if children or entry.class_counts is not None or entry.class_shares is not None:
+        raise TreeFormatError(where, "bands stand only in a leaf, in place of its class numbers")
+    for label, band in entry.bands.items():
+        if band is not None and band[0] > band[1]:
+            raise TreeFormatError(where, f"the band of {label!r} is empty: {band[0]} to {band[1]}")
+    return tuple(entry.bands.get(label) for label in classes)
 
 
 def _test(entry: NodeEntry, features: dict[str, Feature], where: str) -> Predicate:

@@ -69,6 +69,7 @@ def _node_entry(tree: Tree, node: Node) -> dict[str, object]:
         "records": node.records,
         "class_counts": None if counts is None else dict(zip(tree.classes, counts, strict=True)),
         "class_shares": None if shares is None else dict(zip(tree.classes, shares, strict=True)),
+        "bands": None if node.bands is None else dict(zip(tree.classes, node.bands, strict=True)),
         "default_child": None
         if node.default_child is None
         else tree.nodes[node.default_child].name,

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from reports.document import Document
 from reports.drawing import Drawing, draw
-from reports.plots import certainty, divergence, levels
+from reports.plots import certainty, divergence, levels, tradeoff
 from reports.renderers import Renderer
 from reports.words import printable
 
@@ -58,6 +58,7 @@ def _plots(document: Document) -> dict[str, Markup | None]:
         "certainty": certainty(series.certainty) if series.certainty else None,
         "divergence": divergence(series.divergence) if series.divergence else None,
         "levels": levels(series.levels, LEVELS_SUMMARY) if series.levels else None,
+        "tradeoff": tradeoff(document.repair) if document.repair else None,
     }
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator
 
+from reports.attempts import attempt_lines
 from reports.document import Document
 from reports.parts import Finding
 from reports.renderers import Renderer
-from reports.words import printable
+from reports.words import printable, wrapped
 
-WIDTH = 100
 MOST_PLACES = 3
 
 
@@ -22,9 +21,9 @@ class TextRenderer(Renderer):
 
     def render(self, document: Document) -> bytes:
         lines = [
-            *_wrapped(f"{document.verdict}: {document.headline}"),
-            *_wrapped(document.title, "  "),
-            *_wrapped(document.meaning, "  "),
+            *wrapped(f"{document.verdict}: {document.headline}"),
+            *wrapped(document.title, "  "),
+            *wrapped(document.meaning, "  "),
             *_repair(document),
             *_findings(document),
             *_list("What an adversary could learn", _lessons(document)),
@@ -41,14 +40,10 @@ def _repair(document: Document) -> Iterator[str]:
     if repair is None:
         return
     yield ""
-    yield from _wrapped(repair.message, "  ")
-    for attempt in repair.attempts:
-        mark = "*" if attempt.is_recommended else "-"
-        cost = f"{attempt.leaves} leaves, {attempt.predictions_changed_text} of predictions changed"
-        problem = f"; {attempt.problem}" if attempt.problem else ""
-        yield from _wrapped(f"{mark} {attempt.verdict}: {attempt.title} ({cost}){problem}", "  ")
+    yield from wrapped(repair.message, "  ")
+    yield from attempt_lines(repair)
     for refusal in repair.refusals:
-        yield from _wrapped(f"- {refusal}", "  ")
+        yield from wrapped(f"- {refusal}", "  ")
 
 
 def _findings(document: Document) -> Iterator[str]:
@@ -59,7 +54,7 @@ def _findings(document: Document) -> Iterator[str]:
     yield "Not met"
     for finding in broken:
         weight = "" if finding.severity == "error" else " (warning)"
-        yield from _wrapped(
+        yield from wrapped(
             f"{finding.verdict}{weight} {finding.clause}: {finding.message}", "  ", "    "
         )
         yield from _places(finding)
@@ -68,11 +63,11 @@ def _findings(document: Document) -> Iterator[str]:
 def _places(finding: Finding) -> Iterator[str]:
     for place in finding.where[:MOST_PLACES]:
         if place.kind == "file":
-            yield from _wrapped(f"{place.node}, {place.path}: {place.note}", "      ", "        ")
+            yield from wrapped(f"{place.node}, {place.path}: {place.note}", "      ", "        ")
             continue
         line = f", line {place.line}" if place.line else ""
         profile = f"; {place.profile}" if place.profile else ""
-        yield from _wrapped(
+        yield from wrapped(
             f"{place.value.text} at node {place.node}{line}: {place.path}{profile}",
             "      ",
             "        ",
@@ -102,7 +97,7 @@ def _readings(document: Document) -> Iterator[str]:
     for name, reading in document.readings.items():
         reason = f": {reading.reason}" if reading.reason else ""
         said = f"{printable(name):{width}}  {reading.text}{reason}"
-        yield from _wrapped(said, "  ", " " * (width + 4))
+        yield from wrapped(said, "  ", " " * (width + 4))
 
 
 def _list(heading: str, items: tuple[str, ...]) -> Iterator[str]:
@@ -111,19 +106,7 @@ def _list(heading: str, items: tuple[str, ...]) -> Iterator[str]:
     yield ""
     yield heading
     for item in items:
-        yield from _wrapped(f"- {item}", "  ", "    ")
-
-
-def _wrapped(text: str, first: str = "", rest: str | None = None) -> list[str]:
-    """Return the text in lines; a name's own line breaks are escaped before, so it never starts one."""
-    return textwrap.wrap(
-        printable(text),
-        WIDTH,
-        initial_indent=first,
-        subsequent_indent=first if rest is None else rest,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+        yield from wrapped(f"- {item}", "  ", "    ")
 
 
 RENDERER = TextRenderer()

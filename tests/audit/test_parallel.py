@@ -82,7 +82,7 @@ def test_a_worker_that_dies_is_replaced_once_and_then_reported(
 ):
     task = tasks()[0]
     monkeypatch.setattr(parallel, "_asked", _Dying(deaths))
-    monkeypatch.setattr(parallel, "_started", lambda: None)
+    monkeypatch.setattr(parallel, "start_worker", lambda: None)
     monkeypatch.setattr(parallel, "_when_ready", lambda worker, pending: worker)
     monkeypatch.setattr(parallel, "_idle", [])
     answers: dict[int, Answer] = {}
@@ -93,7 +93,7 @@ def test_a_worker_that_dies_is_replaced_once_and_then_reported(
 
 def test_nobody_waits_for_a_worker_that_never_gets_ready(workers, monkeypatch):
     monkeypatch.setattr(parallel, "_idle", [])
-    monkeypatch.setattr(parallel, "_started", _never_ready)
+    monkeypatch.setattr(parallel, "start_worker", _never_ready)
     asked = tasks()
     assert all(answer.is_accepted for answer in solve_all(asked, 2))
     parallel.stop()
@@ -105,7 +105,7 @@ def _never_ready():
 
 
 def test_a_worker_killed_while_it_works_gives_no_answer():
-    worker = parallel._started()
+    worker = parallel.start_worker()
     threading.Timer(0.2, worker.kill).start()
     os.kill(worker.pid, signal.SIGSTOP)
     assert parallel._asked(worker, tasks()[0]) is None
@@ -138,7 +138,7 @@ def test_no_answer_is_never_accepted():
 def test_workers_end_with_their_parent():
     code = (
         "from audit import parallel\n"
-        "worker = parallel._started()\n"
+        "worker = parallel.start_worker()\n"
         "print(worker.pid, flush=True)\n"
         "import os; os._exit(0)\n"
     )

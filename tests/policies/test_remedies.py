@@ -7,9 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policies.remedies import NoProposal, remedies
+from audit.population import Population
+from policies.cost import cost_of
+from policies.remedies import NoProposal, Proposal, remedies
+from ppdm_models.errors import TaxonomyError
 from ppdm_models.plugins import summary
 from ppdm_models.routing import route
+from ppdm_models.taxonomy import Categories
+from ppdm_models.tree import Quality, Task
+from tests.pruning_by_hand import numeric
 from tests.small_audits import (
     NO_TRUTH,
     audit_of,
@@ -37,6 +43,13 @@ def proposed(name, tree, pack, people=None):
     return list(REMEDIES[name].propose(tree, people or people_of(tree), pack))
 
 
+def people_of_numeric(tree):
+    """Return the records that the leaves speak of, without their columns: who stops where is all that pruning reads."""
+    rows = [leaf for leaf in tree.leaves if leaf.records]
+    truth = np.array([leaf.class_counts for leaf in rows])
+    return Population((), {}, truth.sum(axis=1), np.array([x.index for x in rows]), truth)
+
+
 def told(tree):
     return [node.class_counts for node in tree.leaves]
 
@@ -46,12 +59,70 @@ def test_a_remedy_says_what_it_is(name):
     assert summary(REMEDIES[name]).endswith((".", ")."))
 
 
+def everywhere(tree, pack=SURE, people=None):
+    """Return what is proposed for all leaves alike, by what it withholds."""
+    found = proposed("redact", tree, pack, people)
+    return {
+        proposal.withheld: proposal.tree
+        for proposal in found
+        if " in " not in str(proposal.withheld)
+    }
+
+
+def bands(tree):
+    return [node.bands for node in tree.leaves]
+
+
 def test_class_counts_go_first_and_error_rates_after_them():
-    first, second = proposed("redact", THREE, SURE)
-    assert told(first.tree) == [(14, None, None), (None, 8, None), (6, None, None)]
-    assert first.withheld == ("class counts",)
-    assert told(second.tree) == [None, None, None]
-    assert second.withheld == ("class counts", "error rates")
+    steps = everywhere(THREE, pack_of(("confidence", "at_most", 0.75)))
+    first, second = steps["class counts",], steps["class counts", "error rates"]
+    assert list(steps).index(("class counts",)) < list(steps).index(("class counts", "error rates"))
+    assert told(first) == [(14, None, None), (None, 8, None), (6, None, None)]
+    assert told(second) == [None, None, None]
+
+
+def test_milder_than_withholding_are_bands():
+    first, *_ = everywhere(THREE).values()
+    assert told(first) == [None, None, None]
+    assert bands(first)[0] == ((10, 14), (0, 4), (0, 4))
+    assert bands(first)[2] == ((5, 9), (5, 9), (5, 9))
+
+
+def test_a_band_never_goes_beyond_the_records():
+    first, *_ = everywhere(flat_tree([[2, 0, 1], [9, 3, 3]])).values()
+    assert bands(first)[0] == ((0, 3), (0, 3), (0, 3))
+
+
+@given(st.lists(st.integers(0, 60), min_size=2, max_size=4).filter(any))
+def test_each_band_holds_the_count_and_is_the_same_for_all_counts_in_it(counts):
+    for proposal in proposed("redact", flat_tree([counts, [1] * len(counts)]), SURE):
+        for count, band in zip(counts, proposal.tree.nodes[1].bands or (), strict=False):
+            if band is not None:
+                assert band[0] <= count <= band[1]
+                assert band[0] % 5 == 0
+                assert band[1] == sum(counts) or band[1] - band[0] in (4, 9)
+
+
+def test_only_the_leaves_that_need_it_give_less_each_by_its_own_numbers():
+    tree = flat_tree([[19, 1, 0], [4, 3, 3], [9, 0, 0]])
+    some = proposed("redact", tree, pack_of(("confidence", "at_most", 0.8)))[0]
+    assert told(some.tree)[1] == (4, 3, 3)
+    assert [leaf.bands is None for leaf in some.tree.leaves] == [False, True, False]
+    assert some.tree.root.class_counts is None
+    assert some.withheld == ("class counts finer than 5 in 2 of 3 leaves",)
+
+
+def test_where_all_leaves_need_it_alike_there_is_no_proposal_for_some():
+    found = proposed(
+        "redact", flat_tree([[9, 0, 0], [0, 9, 0]]), pack_of(("confidence", "at_most", 0.6))
+    )
+    assert not any(" in " in kind for proposal in found for kind in proposal.withheld)
+
+
+@pytest.mark.parametrize("quality", [Quality.WEIGHTED, Quality.NORMALISED])
+def test_numbers_that_do_not_count_people_are_not_banded(quality):
+    for proposal in proposed("redact", replace(THREE, quality=quality), SURE, people_of(THREE)):
+        assert bands(proposal.tree) == [None, None, None]
 
 
 def test_numbers_go_at_inner_nodes_too_as_a_parent_gives_away_its_children():
@@ -68,8 +139,8 @@ def test_labels_and_records_stay_so_that_every_prediction_does(tree):
 
 
 def test_with_two_classes_the_rate_is_the_whole_distribution_so_only_one_step_is_left():
-    only = proposed("redact", TWO, SURE)
-    assert [proposal.withheld for proposal in only] == [("class counts", "error rates")]
+    steps = [step for step in everywhere(TWO) if "finer" not in str(step)]
+    assert steps == [("class counts", "error rates")]
 
 
 def test_a_label_that_only_the_counts_gave_is_said_outright_before_they_go():
@@ -180,3 +251,76 @@ def test_after_pruning_every_leaf_clause_passes(tree, k, share):
         assert readings["k_anonymity"].low >= k
         assert readings["label_disclosure"].high <= share
         assert readings["cl_diversity"].high < 50
+
+
+def test_the_bands_can_be_as_wide_as_one_likes():
+    found = type(REMEDIES["redact"])((20,)).propose(THREE, people_of(THREE), SURE)
+    assert ((0, 19), (0, 19), (0, 19)) in {p.tree.nodes[1].bands for p in found}
+
+
+def test_a_band_of_one_number_is_refused():
+    with pytest.raises(ValueError, match="hides nothing"):
+        type(REMEDIES["redact"])((1,))
+
+
+NUMBERED = numeric(deep_tree([[[7, 0], [1, 0], [0, 6]], [4, 4]], ("a", "b")))
+
+
+def test_optimal_pruning_is_proposed_where_it_keeps_more_than_apt():
+    pack = pack_of(("k_anonymity", "at_least", 2))
+    people = people_of_numeric(NUMBERED)
+    (greedy,) = proposed("prune_apt", NUMBERED, pack, people)
+    best, *_ = proposed("prune_optimal", NUMBERED, pack, people)
+    assert [leaf.class_counts for leaf in greedy.tree.leaves] == [(7, 0), (1, 6), (4, 4)]
+    assert [leaf.class_counts for leaf in best.tree.leaves] == [(8, 0), (0, 6), (4, 4)]
+    assert best.title == "prune: 1 group of siblings becomes a leaf, 1 of 4 leaves go"
+
+
+def test_optimal_pruning_proposes_nothing_where_apt_does_as_well():
+    tree = deep_tree([[[1, 2], [4, 4]], [9, 9]], ("a", "b"))
+    assert proposed("prune_optimal", tree, SMALL) == []
+
+
+def test_without_the_truth_optimal_pruning_keeps_predictions():
+    people = replace(people_of_numeric(NUMBERED), truth=NO_TRUTH)
+    (best,) = proposed("prune_optimal", NUMBERED, pack_of(("k_anonymity", "at_least", 2)), people)
+    assert [leaf.records for leaf in best.tree.leaves] == [8, 6, 8]
+
+
+@pytest.mark.parametrize("name", ["prune_apt", "prune_optimal"])
+def test_a_k_larger_than_the_table_leaves_no_tree(name):
+    (nothing,) = proposed(name, THREE, pack_of(("k_anonymity", "at_least", 10_000)))
+    assert isinstance(nothing, NoProposal)
+
+
+def test_siblings_merge_by_the_hierarchies_that_a_remedy_is_given():
+    tree = flat_tree([[3, 1], [2, 1], [9, 9]])
+    paths = {"p0": ("p0", "near", "*"), "p1": ("p1", "near", "*"), "p2": ("p2", "far", "*")}
+    remedy = REMEDIES["prune_apt"].using({"place": Categories("place", paths)})
+    (proposal,) = remedy.propose(tree, people_of(tree), SMALL)
+    assert [leaf.records for leaf in proposal.tree.leaves] == [7, 18]
+    assert proposal.node_map == (0, 1, 1, 2)
+    moved = replace(people_of(tree), leaf=route(proposal.tree, people_of(tree).columns))
+    assert moved.leaf.tolist() == [1, 1, 2]
+
+
+def test_a_hierarchy_that_lacks_a_value_of_the_tree_is_an_error():
+    paths = {"p0": ("p0", "*"), "p1": ("p1", "*")}
+    remedy = REMEDIES["prune_apt"].using({"place": Categories("place", paths, "place.csv")})
+    with pytest.raises(TaxonomyError, match="place.csv: 'place': lacks the value 'p2'; add it"):
+        list(remedy.propose(THREE, people_of(THREE), SMALL))
+
+
+@pytest.mark.parametrize("name", ["prune_apt", "prune_optimal"])
+def test_a_tree_that_predicts_numbers_is_pruned_by_size(name):
+    nodes = [replace(n, score=float(n.index), class_counts=None) for n in NUMBERED.nodes]
+    tree = replace(NUMBERED, nodes=tuple(nodes), classes=(), task=Task.REGRESSION)
+    people = replace(people_of_numeric(NUMBERED), truth=NO_TRUTH)
+    for proposal in proposed(name, tree, pack_of(("k_anonymity", "at_least", 2)), people):
+        assert min(leaf.records for leaf in proposal.tree.leaves) >= 2
+
+
+def test_a_tree_that_tells_nothing_withholds_nothing():
+    bare = everywhere(THREE)["class counts", "error rates"]
+    same = Proposal((), "as it is", bare, (), tuple(range(len(bare.nodes))))
+    assert cost_of(bare, people_of(THREE), same).numbers_withheld == 0

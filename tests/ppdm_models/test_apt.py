@@ -1,20 +1,27 @@
 """Anonymity-based pruning."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ppdm_models.apt import as_leaf, prune, summed
-from ppdm_models.predicate import CategoryTest
-from ppdm_models.tree import Feature, Node, Task, Tree
+from ppdm_models.apt import prune
+from ppdm_models.merged import summed
+from ppdm_models.taxonomy import Categories, Intervals
+from tests.pruning_by_hand import numeric, prunable, stopping
 from tests.small_audits import deep_tree
 
 CLASSES = ("a", "b")
 # Two levels: the left split has a leaf of one record, the right one is sound.
 UNEVEN = [[[9, 1], [1, 0]], [[3, 4], [5, 5]]]
+# Of four places two are near each other, and the third is far from all.
+PLACES = [[2, 0], [3, 1], [1, 0], [9, 9]]
+REGIONS = {
+    "v0": ("v0", "north", "*"),
+    "v1": ("v1", "north", "*"),
+    "v2": ("v2", "south", "*"),
+    "v3": ("v3", "south", "*"),
+}
 
 leaf = st.lists(st.integers(0, 9), min_size=2, max_size=2)
 shape = st.recursive(leaf, lambda part: st.lists(part, min_size=2, max_size=3), max_leaves=12)
@@ -25,21 +32,8 @@ def counts(tree):
     return summed(tree, stopping(tree))
 
 
-def stopping(tree):
-    none = (0.0,) * len(tree.classes)
-    return np.array([n.class_counts if n.is_leaf else none for n in tree.nodes])
-
-
-def pruned(tree, satisfied):
-    """Prune until each leaf that holds records satisfies a requirement on its class counts."""
-    own, passing = stopping(tree), counts(tree)
-    leaves = [as_leaf(tree, node.index, passing[node.index]) for node in tree.nodes]
-    return prune(
-        tree,
-        np.array([not row.any() or satisfied(row) for row in own]),
-        np.array([not row.any() or satisfied(row) for row in passing]),
-        leaves,
-    )
+def pruned(tree, satisfied, taxonomies=None):
+    return prune(prunable(tree, satisfied, taxonomies))
 
 
 def by_hand(spec, satisfied):
@@ -143,74 +137,51 @@ def test_a_tree_that_satisfies_is_left_as_it_is(tree):
     assert result.merged == ()
 
 
-def stripped(tree, **fields):
-    return replace(tree, nodes=tuple(replace(node, **fields) for node in tree.nodes))
+@pytest.mark.parametrize(
+    ("k", "left"),
+    [(3, [[5, 1], [10, 9]]), (5, [[5, 1], [10, 9]]), (1, PLACES)],
+)
+def test_siblings_under_the_same_value_of_a_hierarchy_are_merged_and_no_others(k, left):
+    taxonomies = {"f0": Categories("f0", REGIONS)}
+    assert nested(pruned(deep_tree(PLACES, CLASSES), at_least(k), taxonomies).tree) == left
 
 
-def inner_stripped(tree, **fields):
-    return replace(tree, nodes=tuple(n if n.is_leaf else replace(n, **fields) for n in tree.nodes))
+def test_a_merged_group_that_still_fails_is_merged_under_the_next_value_up():
+    paths = {
+        f"v{i}": (f"v{i}", "near" if i < 2 else f"v{i}", "north" if i < 3 else "v3", "*")
+        for i in range(4)
+    }
+    result = pruned(deep_tree(PLACES, CLASSES), at_least(7), {"f0": Categories("f0", paths)})
+    assert nested(result.tree) == [[6, 1], [9, 9]]
+    assert result.joined == ((1, 2, 3),)
+    assert result.tree.nodes[1].test.values == ("v0", "v1", "v2")
+    assert result.node_map == (0, 1, 1, 1, 2)
 
 
-@pytest.mark.parametrize("field", ["records", "class_counts"])
-def test_a_merged_leaf_publishes_sums_of_what_the_leaves_publish(field):
-    tree = deep_tree(UNEVEN, CLASSES)
-    bare = inner_stripped(tree, records=None, class_counts=None, score=None)
-    assert getattr(as_leaf(bare, 1, np.array([10, 1])), field) == getattr(tree.nodes[1], field)
+def test_where_only_all_siblings_together_satisfy_their_parent_becomes_the_leaf():
+    taxonomies = {"f1": Categories("f1", REGIONS)}
+    result = pruned(deep_tree([PLACES, [9, 9]], CLASSES), at_least(18), taxonomies)
+    assert nested(result.tree) == [[15, 10], [9, 9]]
+    assert result.merged == (1,)
 
 
-@pytest.mark.parametrize("field", ["records", "class_counts", "class_shares"])
-def test_a_merged_leaf_publishes_nothing_that_the_leaves_do_not(field):
-    tree = stripped(deep_tree(UNEVEN, CLASSES), **{field: None})
-    assert getattr(as_leaf(tree, 1, np.array([10, 1])), field) is None
+def test_numeric_neighbours_merge_to_one_interval_the_smaller_one_first():
+    result = pruned(numeric(deep_tree([[4, 4], [1, 0], [3, 3], [9, 9]], CLASSES)), at_least(5))
+    assert nested(result.tree) == [[4, 4], [4, 3], [9, 9]]
+    test = result.tree.nodes[2].test
+    assert (test.low, test.high, test.low_closed, test.high_closed) == (0, 2, False, True)
 
 
-def test_where_leaves_publish_the_count_of_their_label_a_merged_one_does_too():
-    tree = deep_tree(UNEVEN, CLASSES)
-    nodes = [
-        replace(
-            n, class_counts=tuple(c if c == max(n.class_counts) else None for c in n.class_counts)
-        )
-        if n.is_leaf
-        else replace(n, class_counts=None)
-        for n in deep_tree([[[9, 1, 1], [1, 2, 5]], [4, 4, 5]], ("a", "b", "c")).nodes
-    ]
-    tree = Tree(tuple(nodes), tree.features[:2], "illness", ("a", "b", "c"))
-    assert as_leaf(tree, 1, np.array([10.0, 3, 6])).class_counts == (10.0, None, None)
+def test_a_hierarchy_of_intervals_says_which_neighbours_belong_together():
+    tree = numeric(deep_tree([[4, 4], [1, 0], [3, 3], [9, 9]], CLASSES))
+    result = pruned(tree, at_least(5), {"f0": Intervals("f0", ((0.0, 1.0, 2.0), (1.0,), ()))})
+    assert nested(result.tree) == [[5, 4], [3, 3], [9, 9]]
 
 
-def test_shares_are_merged_by_records_or_by_the_real_counts():
-    tree = deep_tree(UNEVEN, CLASSES)
-    nodes = [
-        replace(n, class_shares=tuple(c / n.records for c in n.class_counts), class_counts=None)
-        if n.is_leaf
-        else replace(n, class_counts=None)
-        for n in tree.nodes
-    ]
-    shared = replace(tree, nodes=tuple(nodes))
-    assert as_leaf(shared, 1, None).class_shares == pytest.approx((10 / 11, 1 / 11))
-    uncounted = stripped(shared, records=None)
-    assert as_leaf(uncounted, 1, None).class_shares is None
-    assert as_leaf(uncounted, 1, np.array([10.0, 1])).class_shares == pytest.approx(
-        (10 / 11, 1 / 11)
-    )
-
-
-def test_the_label_is_the_plurality_and_the_old_score_where_that_ties():
-    tree = deep_tree([[[3, 1], [1, 3]], [5, 5]], CLASSES)
-    assert as_leaf(tree, 1, np.array([1, 9])).score == "b"
-    for old in CLASSES:
-        assert as_leaf(stripped(tree, score=old), 1, np.array([4, 4])).score == old
-    assert as_leaf(stripped(tree, score=None), 1, None).score == "a"
-
-
-def test_a_regression_tree_keeps_the_mean_of_its_leaves():
-    split = [
-        Node(i, str(i), 0, (), CategoryTest("f", (f"v{i}",)), float(i), 2.0 * i) for i in (1, 2)
-    ]
-    tree = Tree(
-        (Node(0, "0", None, (1, 2)), *split),
-        (Feature("f", False, ("v1", "v2")),),
-        "y",
-        task=Task.REGRESSION,
-    )
-    assert as_leaf(tree, 0, None).score == pytest.approx((1 * 2 + 2 * 4) / 6)
+def test_what_stays_under_a_merged_sibling_goes_with_it():
+    spec = [[[5, 5], [6, 6]], [0, 1], [9, 9]]
+    result = pruned(numeric(deep_tree(spec, CLASSES)), at_least(2))
+    assert nested(result.tree) == [[[5, 5], [6, 6]], [9, 10]]
+    other = pruned(numeric(deep_tree([[9, 9], [0, 1], [[2, 1], [3, 3]]], CLASSES)), at_least(2))
+    assert nested(other.tree) == [[9, 9], [5, 5]]
+    assert other.node_map == (0, 1, 2, 2, 2, 2)

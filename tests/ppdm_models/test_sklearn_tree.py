@@ -11,6 +11,7 @@ from ppdm_models.formats import Format, from_sklearn
 from ppdm_models.load import formats, load_tree
 from ppdm_models.predicate import Column
 from ppdm_models.routing import route
+from ppdm_models.single import on_32_bits
 from ppdm_models.tree import Criterion, Learner, Quality, Task
 
 sklearn_tree = pytest.importorskip("sklearn.tree", reason="scikit-learn is not installed")
@@ -181,7 +182,9 @@ def test_what_is_not_fitted_is_refused():
 @pytest.mark.parametrize("settings", [{}, {"max_leaf_nodes": 30}])
 def test_the_tree_survives_being_written(name, settings):
     tree = from_sklearn(fitted(**settings))
-    assert load_tree(formats()[name].write(tree), "x") == tree
+    # PMML rounds what a 32-bit field is compared with, so that it gets 32-bit numbers.
+    wanted = on_32_bits(tree) if name == "pmml" else tree
+    assert load_tree(formats()[name].write(tree), "x") == wanted
 
 
 def test_the_formats_do_not_import_scikit_learn():

@@ -37,4 +37,4 @@ def test_what_could_not_be_told_has_its_reason(undetermined):
 
 
 def test_a_repair_lists_its_attempts(repaired):
-    assert "* PASS: " in summary(repaired)
+    assert "* prune_apt  PASS " in summary(repaired)

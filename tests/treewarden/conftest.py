@@ -77,6 +77,7 @@ POLICIES = {
     "harsh": ("k_anonymity", "at_least", 10),
     "hopeless": ("k_anonymity", "at_least", 1000),
     "truth": ("disclosure", "at_most", 0.99),
+    "unsure": ("kl_individual", "at_least", 0.004),
 }
 
 

@@ -9,9 +9,15 @@ import os
 import pytest
 
 from policies.pack import load_pack
-from ppdm_models.load import read_tree
+from ppdm_models.learn.best_first import BestFirst
+from ppdm_models.learn.response import of_classes
+from ppdm_models.load import formats, read_tree
+from ppdm_models.table import read_table, table_of
+from ppdm_models.tree import Feature
+from treewarden.progress import Progress
 from treewarden.provenance import Clock
-from treewarden.subject import Request
+from treewarden.repairing import auditing
+from treewarden.subject import Request, read_subject
 
 
 def test_what_it_writes_passes_the_audit_that_the_original_fails(files):
@@ -89,6 +95,97 @@ def test_an_output_that_cannot_be_is_refused_before_any_work(files, monkeypatch,
         model,
         b"kept",
     )
+
+
+def test_the_list_shows_every_change_and_writes_nothing(files):
+    before = sorted(files.folder.iterdir())
+    outcome = files.run("repair", "--policy", files.policy("harsh"), "--list")
+    assert outcome.exit_code == 0
+    assert "* prune_apt  PASS" in outcome.stdout
+    assert sorted(files.folder.iterdir()) == before
+
+
+def test_without_a_file_to_write_it_asks_for_one(files):
+    outcome = files.run("repair", "--policy", files.policy("harsh"))
+    assert outcome.exit_code == 2
+    assert "-o FILE" in outcome.stderr
+
+
+def test_a_change_is_applied_by_its_name(files):
+    target = files.folder / "fixed.pmml"
+    asked = ["--policy", files.policy("unsure"), "-o", target, "--apply"]
+    listed = files.run("repair", "--policy", files.policy("unsure"), "--list").stdout
+    chosen = "redact-2"
+    assert f"  {chosen}  PASS" in listed
+    outcome = files.run("repair", *asked, chosen)
+    assert outcome.exit_code == 0
+    assert f"+ {chosen}  PASS" in outcome.stdout
+    assert all(leaf.bands for leaf in read_tree(target).leaves)
+
+
+@pytest.mark.parametrize(
+    ("policy", "name", "code", "message"),
+    [
+        ("harsh", "prune_all", 2, "no change is called 'prune_all'; have prune_apt"),
+        ("unsure", "redact-4", 1, "redact-4 does not pass (FAIL)"),
+    ],
+)
+def test_only_a_change_that_passes_is_applied(files, policy, name, code, message):
+    target = files.folder / "fixed.pmml"
+    outcome = files.run("repair", "--policy", files.policy(policy), "-o", target, "--apply", name)
+    assert outcome.exit_code == code
+    assert message in outcome.stderr
+    assert not target.exists()
+
+
+def test_the_loss_on_records_held_out_is_in_the_table(files):
+    held = files.folder / "held.csv"
+    held.write_text("age,sex,flu\n50,F,yes\n50,M,yes\n60,M,no\n", encoding="utf-8")
+    asked = ["--policy", files.policy("harsh"), "--list", "--holdout", held]
+    said = files.run("repair", *asked, "--format", "json").stdout
+    (tried,) = json.loads(said)["repair"]["attempts"]
+    assert (tried["loss_before"]["text"], tried["loss_after"]["text"]) == ("33.3 %", "33.3 %")
+
+
+def test_hierarchies_are_read_and_must_fit(files):
+    stray = files.folder / "height.csv"
+    stray.write_text("1,*\n2,*\n", encoding="utf-8")
+    asked = ["--policy", files.policy("harsh"), "--list", "--taxonomy", stray]
+    outcome = files.run("repair", *asked)
+    assert outcome.exit_code == 4
+    assert "height" in outcome.stderr
+
+
+def test_the_audits_are_the_same_for_any_number_of_processes(files):
+    request = Request(files.model, files.table, "flu", policy=files.policy("unsure"))
+    subject = read_subject(request, Progress(quiet=True))
+    trees = [subject.tree] * 2
+    alone = auditing(subject, "x.pmml", lambda count: 1)(trees)
+    shared = auditing(subject, "x.pmml", lambda count: 2)(trees)
+    for one, two in zip(alone, shared, strict=True):
+        assert one.measurements == two.measurements
+        assert one.evidence.posterior.values.tobytes() == two.evidence.posterior.values.tobytes()
+
+
+def test_the_table_is_written_where_the_change_that_goes_with_it_is_applied(files):
+    rows = [("x", "m", "a", 6), ("x", "m", "b", 2), ("y", "m", "a", 2), ("y", "m", "b", 6)]
+    rows += [("x", "n", "b", 2)]
+    flat = [row[:3] for row in rows for _ in range(row[3])]
+    columns = dict(zip(("f", "g", "flu"), zip(*flat, strict=True), strict=True))
+    table = table_of(columns)
+    features = {name: table.column(Feature(name, False, ())) for name in ("f", "g")}
+    codes = table.column(Feature("flu", False, ("a", "b"))).codes
+    tree = BestFirst("gini").growth(features, of_classes("flu", codes, ("a", "b")), 2).tree(2)
+    files.model.write_bytes(formats()["treewarden_json"].write(tree))
+    files.table.write_text("\n".join(",".join(row) for row in [tuple(columns), *flat]) + "\n")
+    target, beside = files.folder / "fixed.json", files.folder / "beside.csv"
+    policy = files.folder / "four.toml"
+    policy.write_text((files.folder / "harsh.toml").read_text().replace("10", "4"))
+    asked = ["--policy", policy, "-o", target, "--with-table", beside, "--no-worlds"]
+    outcome = files.run("repair", *asked, "--apply", "sanitize_tpp")
+    assert outcome.exit_code == 0, outcome.output
+    assert sorted(read_table(beside).columns) == ["f", "flu", "g"]
+    assert len(read_tree(target).leaves) == 2
 
 
 def test_force_replaces_the_output(files):

@@ -2,28 +2,61 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import click
 
 from audit.run import Level, ablation
+from policies.holdout import holdout_of
+from policies.remedies._table import TableProposal
+from policies.repair import Given
+from policies.verdict import Verdict
 from ppdm_models.convert import MODELS
+from ppdm_models.errors import OutputError
+from ppdm_models.table import read_table
+from ppdm_models.taxonomy_files import load_taxonomies
+from ppdm_models.tree import Tree
+from reports.attempts import attempt_lines
 from reports.build import repair_document
+from reports.document import Document
+from reports.words import wrapped
+from treewarden.beside import table_beside
 from treewarden.exits import EXITS, PASS
 from treewarden.options import FILE, request_of, request_options
 from treewarden.outputs import check_file, check_new, check_no_input, write_files
 from treewarden.progress import Progress
 from treewarden.provenance import Clock
-from treewarden.repairing import Repaired, repair_file
+from treewarden.repairing import Repaired, repair_file, single_tree
 from treewarden.reporting import report_options, reporting
-from treewarden.subject import Subject, read_subject
+from treewarden.subject import Request, Subject, read_subject
 
 
 @click.command("repair")
 @request_options
-@click.option("-o", "--output", type=FILE, required=True, help="The file for the repaired model.")
-@click.option("--force", is_flag=True, help="Replace the output file if it is there already.")
+@click.option("-o", "--output", type=FILE, help="The file for the repaired model.")
+@click.option("--force", is_flag=True, help="Replace output files that are there already.")
+@click.option("--list", "only_list", is_flag=True, help="Show all changes; write no model.")
+@click.option(
+    "--apply", "wanted", metavar="NAME", help="Write this change, if it passes: a name from --list."
+)
+@click.option(
+    "--taxonomy",
+    "taxonomies",
+    type=FILE,
+    multiple=True,
+    help="A hierarchy of values to merge by: TOML, or COLUMN.csv. May be repeated.",
+)
+@click.option(
+    "--holdout", type=FILE, metavar="TABLE", help="Records the tree was not grown on, for its loss."
+)
+@click.option(
+    "--with-table",
+    "beside",
+    type=FILE,
+    help="The table is to be published too: also try to sanitise it, and write it here if that is chosen.",
+)
 @click.option(
     "--to",
     "target",
@@ -35,9 +68,14 @@ from treewarden.subject import Subject, read_subject
 def repair_command(
     context: click.Context,
     /,
-    output: Path,
+    output: Path | None,
     force: bool,
     target: str | None,
+    only_list: bool,
+    wanted: str | None,
+    taxonomies: tuple[Path, ...],
+    holdout: Path | None,
+    beside: Path | None,
     formats: tuple[str, ...],
     folder: Path | None,
     quiet: bool,
@@ -51,14 +89,21 @@ def repair_command(
     """
     clock, progress, request = Clock(), Progress(quiet), request_of(context)
     report = reporting("repair", formats, folder)
-    check_file(output)
-    inputs = (request.model, request.data, request.knowledge, Path(request.policy))
-    check_no_input((*report.paths, output), inputs)
-    check_new(output, force)
+    targets = _targets(output, beside, only_list)
+    for path in targets:
+        check_file(path)
+    inputs = (request.model, request.data, request.knowledge, Path(request.policy), holdout)
+    check_no_input((*report.paths, *targets), (*inputs, *taxonomies))
+    _check_new(targets, force)
 
     subject = read_subject(request, progress)
+    tree = single_tree(subject)
+    given = _given(tree, request, taxonomies, holdout, with_table=beside is not None)
     with progress.step(f"repairing: {subject.auditing}, for each change"):
-        repaired = repair_file(subject, output.name, target)
+        name = request.model.name if output is None else output.name
+        repaired = repair_file(subject, name, given, target)
+    if wanted is not None and repaired.repair.is_needed:
+        repaired = _chosen(context, repaired, wanted, subject)
     with progress.step("reporting"):
         found = repaired.repair
         provenance = clock.provenance(request, subject.pack)
@@ -66,14 +111,90 @@ def repair_command(
             found, provenance, _levels(subject, repaired) if report.draws else ()
         )
         files = report.files(document)
-        if repaired.file is not None:
-            files[output] = repaired.file
+        if not only_list:
+            files |= dict(_results(subject, request, repaired, output, beside))
         write_files(files)
-    report.show(document)
-    progress.say(
-        f"written: {output}" if repaired.file else f"{output} is not written: {found.message}"
-    )
+    if only_list and report.is_text_on_stdout:
+        _list(document)
+    else:
+        report.show(document)
+    for path in targets:
+        done = path in files
+        progress.say(f"written: {path}" if done else f"{path} is not written: {found.message}")
     context.exit(PASS if repaired.file else EXITS[found.decision.verdict])
+
+
+def _targets(output: Path | None, beside: Path | None, only_list: bool) -> tuple[Path, ...]:
+    """Return the files that may be written."""
+    if only_list:
+        return ()
+    if output is None:
+        raise click.UsageError("say where the repaired model goes (-o FILE), or --list")
+    return (output,) if beside is None else (output, beside)
+
+
+def _check_new(targets: tuple[Path, ...], force: bool) -> None:
+    for path in targets:
+        check_new(path, force)
+    if len({path.resolve() for path in targets}) < len(targets):
+        raise OutputError(str(targets[0]), "is the model and the table at once; name two files")
+
+
+def _given(
+    tree: Tree,
+    request: Request,
+    taxonomies: tuple[Path, ...],
+    holdout: Path | None,
+    *,
+    with_table: bool,
+) -> Given:
+    return Given(
+        load_taxonomies(taxonomies),
+        read_table(request.data) if with_table else None,
+        None if holdout is None else holdout_of(tree, read_table(holdout)),
+    )
+
+
+def _chosen(context: click.Context, repaired: Repaired, name: str, subject: Subject) -> Repaired:
+    """Return the repair with the change of that name applied; end here where it does not pass."""
+    known = {attempt.name: attempt for attempt in repaired.repair.attempts}
+    if name not in known:
+        have = ", ".join(known) or "none, as nothing could be tried"
+        raise click.BadParameter(f"no change is called {name!r}; have {have}", param_hint="--apply")
+    if known[name].verdict is not Verdict.PASS:
+        verdict = known[name].verdict
+        click.echo(
+            f"nothing is written: {name} does not pass ({verdict.name}); --list shows what does",
+            err=True,
+        )
+        context.exit(EXITS[verdict])
+    return repaired.choosing(known[name], subject)
+
+
+def _results(
+    subject: Subject, request: Request, repaired: Repaired, output: Path | None, beside: Path | None
+) -> Iterator[tuple[Path, bytes]]:
+    """Yield the repaired model, and the table where it goes with it."""
+    applied = repaired.repair.applied
+    if repaired.file is None or output is None or applied is None:
+        return
+    yield output, repaired.file
+    if beside is not None and isinstance(applied.proposal, TableProposal):
+        yield (
+            beside,
+            table_beside(single_tree(subject), request.data, subject.pack, applied.proposal),
+        )
+
+
+def _list(document: Document) -> None:
+    assert document.repair is not None
+    lines = (
+        *wrapped(document.repair.message),
+        *attempt_lines(document.repair),
+        *(line for refusal in document.repair.refusals for line in wrapped(f"- {refusal}", "  ")),
+    )
+    for line in lines:
+        click.echo(line)
 
 
 def _levels(subject: Subject, repaired: Repaired) -> tuple[Level, ...]:

@@ -1,0 +1,31 @@
+"""Published bands of a leaf: the count of each class lies between two ends (rounded or banded class counts)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from audit.constraints import Case, Constraint
+from audit.leaf_facts import leaf_facts
+from audit.rows import LeafMass, Origin, Row
+
+
+class LeafBand(Constraint):
+    """Yields one pair of inequalities per leaf and class whose count is published as a band, never an equality.
+
+    The adversary is told the ends, so he need not guess how the counts were rounded.
+    """
+
+    def rows(self, case: Case) -> Iterator[Row]:
+        for facts in leaf_facts(case):
+            for klass, band in enumerate(facts.bands):
+                if band is None:
+                    continue
+                said = (
+                    f"{case.tree.where(facts.node)}: {band[0]:g} to {band[1]:g} of {facts.records:g} records "
+                    f"have class {case.tree.classes[klass]!r}"
+                )
+                origin = Origin("leaf_band", said, facts.node.index, facts.is_published)
+                yield LeafMass(facts.node.index, klass, band[0], band[1], origin)
+
+
+CONSTRAINT = LeafBand()

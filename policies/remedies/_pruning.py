@@ -1,0 +1,160 @@
+"""What every way of pruning needs: which merged leaves would meet the clauses about leaves, and what each keeps.
+
+The requirement is every error clause of the pack that is about the leaves alone, held against the owner's real counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from audit.leaves import described, label_of, real_classes
+from audit.measures import LeafMeasure, measures
+from audit.population import Population
+from audit.posterior import FloatArray
+from audit.reading import Undetermined, exactly
+from policies.judge import call
+from policies.pack import Clause, Pack
+from policies.remedies import NoProposal, Proposal
+from policies.rules import rules
+from policies.verdict import Verdict
+from ppdm_models.cut import BoolArray, Prunable, Pruned
+from ppdm_models.merged import merged_leaves, summed
+from ppdm_models.siblings import candidates
+from ppdm_models.taxonomy import Taxonomies
+from ppdm_models.tree import Node, Task, Tree
+
+
+@dataclass(frozen=True, slots=True)
+class Prospect:
+    """A tree that can be pruned, and what each merged leaf keeps.
+
+    ``right`` are the records predicted right, ``unchanged`` those predicted as before: each a pair, for the candidates
+    as leaves (N + G,) and for those who stop at a node while it is split (N,). ``right`` is None without the truth.
+    """
+
+    prunable: Prunable
+    right: tuple[FloatArray, FloatArray] | None
+    unchanged: tuple[FloatArray, FloatArray]
+
+
+def prospect(
+    tree: Tree, population: Population, pack: Pack, taxonomies: Taxonomies
+) -> Prospect | str:
+    """Return what pruning can make of a tree, or why it cannot tell.
+
+    Raises:
+        TaxonomyError: a hierarchy lacks a value that the tree tests.
+    """
+    found, size = candidates(tree, taxonomies), len(tree.nodes)
+    stopping = np.bincount(population.leaf, population.counts, size).astype(np.float64)
+    records = found.totals(summed(tree, stopping))
+    truth = real_classes(tree, population)
+    own: FloatArray | Undetermined = truth
+    classes: FloatArray | Undetermined = truth
+    if not isinstance(truth, Undetermined):
+        own = np.zeros((size, truth.shape[1]))
+        np.add.at(own, population.leaf, truth)
+        classes = found.totals(summed(tree, own))
+    leaves = merged_leaves(tree, found, None if isinstance(classes, Undetermined) else classes)
+    stays = _satisfied(tree, tree.nodes, stopping, own, pack)
+    satisfied = _satisfied(tree, leaves, records, classes, pack)
+    if isinstance(stays, str) or isinstance(satisfied, str):
+        return stays if isinstance(stays, str) else str(satisfied)
+    prunable = Prunable(tree, found, stays, satisfied, records, leaves)
+    right = None
+    if not isinstance(classes, Undetermined) and not isinstance(own, Undetermined):
+        right = _picked(classes, _codes(tree, leaves)), _picked(own, _codes(tree, tree.nodes))
+    return Prospect(prunable, right, _unchanged(prunable, stopping))
+
+
+def proposal(name: str, tree: Tree, pruned: Pruned | None, why_none: str) -> Proposal | NoProposal:
+    """Return what pruning came to, in words."""
+    if pruned is None:
+        return NoProposal((name,), why_none)
+    if tree.task is Task.CLASSIFICATION and any(leaf.score is None for leaf in pruned.tree.leaves):
+        return NoProposal((name,), "pruning needs a label for each merged leaf, and none is known")
+    parts = []
+    if pruned.merged or not pruned.joined:
+        parts.append(_counted(len(pruned.merged), "node becomes a leaf", "nodes become leaves"))
+    if pruned.joined:
+        parts.append(
+            _counted(
+                len(pruned.joined),
+                "group of siblings becomes a leaf",
+                "groups of siblings become leaves",
+            )
+        )
+    lost = len(tree.leaves) - len(pruned.tree.leaves)
+    title = f"prune: {' and '.join(parts)}, {lost} of {len(tree.leaves)} leaves go"
+    return Proposal((name,), title, pruned.tree, (), pruned.node_map)
+
+
+def _counted(number: int, one: str, several: str) -> str:
+    return f"{number} {one if number == 1 else several}"
+
+
+def _codes(tree: Tree, nodes: Sequence[Node]) -> list[int]:
+    return [-1 if (code := label_of(tree, node)) is None else code for node in nodes]
+
+
+def _picked(classes: FloatArray, codes: Sequence[int]) -> FloatArray:
+    """Return of each row the number of its own class; 0 where there is none."""
+    column = np.array(codes, dtype=np.intp)
+    return np.where(column < 0, 0.0, classes[np.arange(len(classes)), column])
+
+
+def _unchanged(prunable: Prunable, stopping: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return how many records each candidate, and each node's own stop, predicts as the tree did."""
+    tree = prunable.tree
+    said = [_said(tree, node) for node in tree.nodes]
+    held = np.flatnonzero(stopping).tolist()
+    column = {prediction: k for k, prediction in enumerate(dict.fromkeys(said[i] for i in held))}
+    by_prediction = np.zeros((len(said), max(len(column), 1)))
+    for i in held:
+        by_prediction[i, column[said[i]]] = stopping[i]
+    together = prunable.candidates.totals(summed(tree, by_prediction))
+    codes = [column.get(_said(tree, leaf), -1) for leaf in prunable.leaves]
+    return _picked(together, codes), stopping
+
+
+def _said(tree: Tree, node: Node) -> str | float | int | None:
+    return node.score if tree.task is Task.REGRESSION else label_of(tree, node)
+
+
+def _satisfied(
+    tree: Tree,
+    nodes: Sequence[Node],
+    records: FloatArray,
+    classes: FloatArray | Undetermined,
+    pack: Pack,
+) -> BoolArray | str:
+    """Return per node whether these records meet the clauses about leaves; nobody is harmed where there are none."""
+    held = np.flatnonzero(records > 0)
+    kept = [nodes[index] for index in held.tolist()]
+    satisfied = np.ones(len(nodes), dtype=bool)
+    leaves = described(
+        tree,
+        kept,
+        records[held],
+        classes if isinstance(classes, Undetermined) else classes[held],
+    )
+    for clause, measure in _leaf_clauses(pack):
+        values = measure.values(leaves, dict(call(clause).parameters))
+        if isinstance(values, Undetermined):
+            return f"pruning cannot meet clause {clause.id!r}: {values.reason}"
+        rule = rules()[clause.rule]
+        different, which = np.unique(values, return_inverse=True)
+        passes = [rule.judge(exactly(each), clause.limit) is Verdict.PASS for each in different]
+        satisfied[held] &= np.array(passes, dtype=bool)[which]
+    return satisfied
+
+
+def _leaf_clauses(pack: Pack) -> Iterator[tuple[Clause, LeafMeasure]]:
+    known = measures()
+    for clause in pack.clauses:
+        measure = known[clause.measure]
+        if clause.severity == "error" and isinstance(measure, LeafMeasure):
+            yield clause, measure

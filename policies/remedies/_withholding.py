@@ -1,0 +1,187 @@
+"""Ways of publishing less at a node, mildest first, and which of them a leaf needs.
+
+Record counts stay: the adversary knows who is in each leaf, so that no reading depends on them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from audit.evidence import Evidence
+from audit.knowledge import Knowledge
+from audit.leaf_knowledge import LeafKnowledge, closed_form, complete
+from audit.leaves import IndexArray, label_of
+from audit.measures import Measure, measures
+from audit.population import Population
+from audit.posterior import certain
+from audit.reading import Undetermined
+from policies.judge import call
+from policies.pack import Pack
+from policies.rules import Rule, rules
+from policies.verdict import Verdict
+from ppdm_models.consistency import is_whole
+from ppdm_models.tree import Band, Node, Tree, completed, count_of
+
+CLASS_COUNTS = "class counts"
+ERROR_RATES = "error rates"
+FINER = "finer than"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One way of publishing less: what is withheld, in words, and what is left of a leaf."""
+
+    withheld: tuple[str, ...]
+    title: str
+    leaf: Callable[[Tree, Node], Node]
+
+
+def banded(base: int) -> Callable[[Tree, Node], Node]:
+    """Return what gives a leaf's class counts as bands of ``base`` numbers: 0 to 4, 5 to 9, ... for 5."""
+
+    def change(tree: Tree, node: Node) -> Node:
+        counts, records = _counts(node), count_of(node)
+        bare = label_only(tree, node)
+        if not _can_be_banded(tree, counts) or records is None:
+            return bare
+        bands = tuple(None if count is None else _band(count, base, records) for count in counts)
+        return replace(bare, bands=bands)
+
+    return change
+
+
+def _can_be_banded(tree: Tree, counts: Sequence[float | None]) -> bool:
+    known = [count for count in counts if count is not None]
+    return tree.has_people and bool(known) and all(map(is_whole, known))
+
+
+def _band(count: float, base: int, records: float) -> Band:
+    low = base * math.floor(round(count) / base)
+    return float(low), float(min(low + base - 1, records))
+
+
+def rate_only(tree: Tree, node: Node) -> Node:
+    """Keep of a leaf's classes the count of its label."""
+    label, counts = label_of(tree, node), _counts(node)
+    bare = label_only(tree, node)
+    if not counts or label is None or counts[label] is None:
+        return bare
+    kept = tuple(count if code == label else None for code, count in enumerate(counts))
+    return replace(bare, class_counts=kept)
+
+
+def label_only(tree: Tree, node: Node) -> Node:
+    """Keep what the node predicts and how many records it has, said outright where it followed from its counts."""
+    label = label_of(tree, node)
+    score = tree.classes[label] if node.score is None and label is not None else node.score
+    records = count_of(node)
+    return replace(
+        node, score=score, records=records, class_counts=None, class_shares=None, bands=None
+    )
+
+
+def _counts(node: Node) -> tuple[float | None, ...]:
+    return completed(node.class_counts or (), count_of(node))
+
+
+def _banded_rate(base: int) -> Callable[[Tree, Node], Node]:
+    return lambda tree, node: banded(base)(tree, rate_only(tree, node))
+
+
+def steps(bases: Sequence[int]) -> tuple[Step, ...]:
+    """Return all ways of publishing less, mildest first; the last leaves labels and record counts."""
+    kept = "labels, record counts and"
+    return (
+        *(
+            Step(
+                (f"{CLASS_COUNTS} {FINER} {base}",),
+                f"give the class counts in bands of {base}; {kept} the bands stay",
+                banded(base),
+            )
+            for base in bases
+        ),
+        Step((CLASS_COUNTS,), f"withhold the class counts; {kept} error rates stay", rate_only),
+        *(
+            Step(
+                (CLASS_COUNTS, f"{ERROR_RATES} {FINER} {base}"),
+                f"withhold the class counts and give the error rates in bands of {base} records",
+                _banded_rate(base),
+            )
+            for base in bases
+        ),
+        Step(
+            (CLASS_COUNTS, ERROR_RATES),
+            "withhold the class counts and the error rates; labels and record counts stay",
+            label_only,
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """A clause about the adversary's estimate, ready to be held against many leaves."""
+
+    measure: Measure
+    parameters: Mapping[str, float | str]
+    rule: Rule
+    limit: float
+
+    def is_met(self, evidence: Evidence) -> bool:
+        """Return whether the clause passes; one that cannot be told has no say."""
+        reading = self.measure.read(evidence, self.parameters).reading
+        if isinstance(reading, Undetermined):
+            return True
+        return self.rule.judge(reading, self.limit) is Verdict.PASS
+
+
+def demands(pack: Pack) -> tuple[Demand, ...]:
+    """Return the error clauses that withholding numbers may mend: about the estimate, not leaves or whole records."""
+    known, ways = measures(), rules()
+    return tuple(
+        Demand(known[c.measure], dict(call(c).parameters), ways[c.rule], c.limit)
+        for c in pack.clauses
+        if c.severity == "error"
+        and not known[c.measure].about_leaves
+        and not known[c.measure].about_worlds
+    )
+
+
+def passes(
+    tree: Tree, node: Node, rows: IndexArray, people: Population, asked: Sequence[Demand]
+) -> bool:
+    """Return whether a leaf with what it publishes meets the clauses on its own, as far as its own numbers tell.
+
+    The estimate is the closed form of this leaf alone: an audit that knows more may still find it wanting. ``rows`` are
+    the profiles that stop there.
+    """
+    counts, truth, m = people.counts[rows], people.truth, len(tree.classes)
+    shares = closed_form(_known(tree, node, float(counts.sum())))
+    real = truth if isinstance(truth, Undetermined) else truth[rows]
+    evidence = Evidence(
+        tree,
+        Population((), {}, counts, people.leaf[rows], real),
+        Knowledge(),
+        certain(np.full((len(rows), m), 1 / m)),
+        certain(np.tile(shares, (len(rows), 1))),
+    )
+    return all(demand.is_met(evidence) for demand in asked)
+
+
+def _known(tree: Tree, node: Node, records: float) -> LeafKnowledge:
+    """Return what a leaf's own numbers say of its classes."""
+    m = len(tree.classes)
+    low, high = np.zeros(m), np.full(m, records)
+    if node.class_shares is not None:
+        low[:] = high[:] = np.array(node.class_shares) * records
+    for klass, count in enumerate(completed(node.class_counts or (), records)):
+        if count is not None:
+            low[klass] = high[klass] = count
+    for klass, band in enumerate(node.bands or ()):
+        if band is not None:
+            low[klass], high[klass] = band[0], min(band[1], records)
+    complete(low, high, records)
+    return LeafKnowledge(node.index, records, low, high, None, 0.0, np.ones(m, dtype=bool))

@@ -1,0 +1,57 @@
+"""Prune at the least cost: of all ways to merge siblings, the one that keeps most predictions right, or most unchanged.
+
+Every leaf meets the policy's clauses about leaves, as with algorithm APT, which chooses among the same merges greedily:
+a tree is proposed only where it is better than that one's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from audit.population import Population
+from policies.pack import Pack
+from policies.remedies import NoProposal, Proposal, Remedy
+from policies.remedies._pruning import proposal, prospect
+from ppdm_models.apt import prune
+from ppdm_models.optimal_pruning import prune_optimally
+from ppdm_models.taxonomy import Taxonomies
+from ppdm_models.tree import Tree
+
+NAME = "prune_optimal"
+NO_TREE = "no pruning whatever, other than to a single leaf, meets the clauses about leaves"
+
+
+@dataclass(frozen=True, slots=True)
+class PruneOptimal(Remedy):
+    """Proposes the tree of the highest training accuracy, then the one that changes fewest predictions, if another."""
+
+    mends_leaves = True
+    taxonomies: Taxonomies = field(default_factory=dict)
+
+    def using(self, taxonomies: Taxonomies) -> Remedy:
+        return PruneOptimal(taxonomies)
+
+    def propose(
+        self, tree: Tree, population: Population, pack: Pack
+    ) -> Iterator[Proposal | NoProposal]:
+        found = prospect(tree, population, pack, self.taxonomies)
+        if isinstance(found, str):
+            yield NoProposal((NAME,), found)
+            return
+        if found.prunable.stays.all():
+            return
+        greedy = prune(found.prunable)
+        seen = [] if greedy is None else [greedy.tree]
+        for kept in (found.right, found.unchanged):
+            pruned = None if kept is None else prune_optimally(found.prunable, *kept)
+            if kept is None or (pruned is not None and pruned.tree in seen):
+                continue
+            yield proposal(NAME, tree, pruned, NO_TREE)
+            if pruned is None:
+                return
+            seen.append(pruned.tree)
+
+
+REMEDY = PruneOptimal()
+"""Pruning by dynamic programming; siblings merge by hierarchies where it is given some."""

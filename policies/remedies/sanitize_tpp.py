@@ -1,0 +1,119 @@
+"""Publish the table too, generalised so far that the tree still grows from it, and the tree cut to what that allows.
+
+It proposes only where it is given the table (``UsesTable``), and only for a tree that grows best split first from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from audit.population import Population
+from policies.groups import Clauses
+from policies.pack import Pack
+from policies.remedies import NoProposal, Proposal, Remedy
+from policies.remedies._table import TableProposal
+from ppdm_models.errors import LearnerError
+from ppdm_models.learn.best_first import BestFirst, Growth
+from ppdm_models.learn.response import of_classes
+from ppdm_models.predicate import Column
+from ppdm_models.table import Table
+from ppdm_models.tpp import Candidate, Job, sanitise
+from ppdm_models.tree import Feature, Task, Tree, rebuilt
+
+NAME = ("sanitize_tpp",)
+
+
+@dataclass(frozen=True, slots=True)
+class SanitizeTpp(Remedy):
+    """Proposes one smaller tree with its table, every group of which meets the policy's clauses about leaves."""
+
+    mends_leaves: ClassVar[bool] = True
+    table: Table | None = None
+
+    def using_table(self, table: Table) -> SanitizeTpp:
+        """Return this remedy with the table that the tree was grown on."""
+        return replace(self, table=table)
+
+    def propose(
+        self, tree: Tree, population: Population, pack: Pack
+    ) -> Iterator[Proposal | NoProposal]:
+        if self.table is None:
+            return
+        if tree.task is not Task.CLASSIFICATION or tree.learner.criterion is None:
+            yield NoProposal(NAME, "sanitising needs a tree of classes that says its criterion")
+            return
+        try:
+            yield from _proposed(tree, self.table, pack)
+        except LearnerError as error:
+            yield NoProposal(NAME, f"sanitising finds no tree: {error}")
+
+
+def _proposed(tree: Tree, table: Table, pack: Pack) -> Iterator[Proposal | NoProposal]:
+    columns = {feature.name: table.column(feature) for feature in tree.features}
+    target = table.column(Feature(tree.target, numeric=False, values=tree.classes))
+    job = _job(tree, target)
+    splits = sum(not node.is_leaf for node in tree.nodes)
+    growth = job.learner.growth(columns, job.response, splits)
+    assert isinstance(growth, Growth)
+    if not _same(tree, growth.tree(splits)):
+        yield NoProposal(
+            NAME,
+            "the tree is not the one that grows best split first from this table, so no sanitised table can promise it",
+        )
+        return
+    found = sanitise(columns, [job], target, [Clauses(pack)], max_splits=splits)
+    if found.best is None or not found.best.step.splits:
+        yield NoProposal(NAME, f"no split can be kept beside a sanitised table ({found.stopped})")
+    elif found.best.step.splits < splits:
+        yield _proposal(tree, growth, found.best)
+
+
+def _job(tree: Tree, target: Column) -> Job:
+    assert tree.learner.criterion is not None
+    assert target.codes is not None
+    learner = BestFirst(
+        str(tree.learner.criterion),
+        bool(tree.learner.multiway),
+        tree.learner.min_leaf_records,
+        max_depth=tree.depth,
+    )
+    return Job(learner, of_classes(tree.target, target.codes, target.categories))
+
+
+def _same(tree: Tree, grown: Tree) -> bool:
+    """Whether two trees ask the same at every node; both are in document order."""
+    asked = [
+        [(node.parent, node.children, node.test) for node in one.nodes] for one in (tree, grown)
+    ]
+    return asked[0] == asked[1]
+
+
+def _proposal(tree: Tree, growth: Growth, best: Candidate) -> Proposal:
+    """Return the tree cut to the first splits, with as much said at each node as before."""
+    kept = {growth.tree(len(tree.nodes)).nodes[i].name: i for i in range(len(tree.nodes))}
+    small = growth.tree(best.step.splits)
+    stays = {kept[node.name] for node in small.nodes}
+    inner = {kept[node.name] for node in small.nodes if not node.is_leaf}
+    nodes = [
+        node if node.index in inner else replace(node, children=(), default_child=None)
+        for node in tree.nodes
+    ]
+    now = {old: new for new, old in enumerate(sorted(stays))}
+    node_map: list[int] = []
+    for node in tree.nodes:
+        above = 0 if node.parent is None else node_map[node.parent]
+        node_map.append(now.get(node.index, above))
+    lost = len(tree.leaves) - len(small.leaves)
+    return TableProposal(
+        NAME,
+        f"sanitise: {lost} of {len(tree.leaves)} leaves go; a table in groups of {best.step.k} or more goes with it",
+        rebuilt(tree, nodes),
+        (),
+        tuple(node_map),
+        best,
+    )
+
+
+REMEDY = SanitizeTpp()

@@ -1,0 +1,158 @@
+"""Decision and regression trees grown best split first: the same records give the same tree, in any order of the rows.
+
+Every choice depends on counts, the order of the attributes and the order of their values alone, so trees of one table
+are nested: the tree with one more split is the tree before, expanded once.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppdm_models.errors import LearnerError
+from ppdm_models.learn.attributes import Attribute, attributes_of
+from ppdm_models.learn.response import Response
+from ppdm_models.learn.splits import Rule, Split, best_split
+from ppdm_models.learn.worth import CRITERIA, worth_of
+from ppdm_models.predicate import Always, Columns, Predicate
+from ppdm_models.tree import Criterion, Learner, Node, Task, Tree, rebuilt
+
+
+@dataclass(frozen=True, slots=True)
+class BestFirst:
+    """The canonical learner.
+
+    A node is split where it has ``min_records`` records, a candidate lowers the impurity, every branch keeps
+    ``min_leaf`` records and the tree stays within ``max_depth`` tests per path. The split that lowers the impurity of
+    the whole tree most comes first (gain ratio: the largest ratio times records); of equal ones that of the older node.
+    """
+
+    criterion: str = "gini"
+    multiway: bool = False
+    min_leaf: int = 1
+    min_records: int = 2
+    max_depth: int = 200
+
+    single: ClassVar[bool] = False
+    slack: ClassVar[float] = 0.0
+
+    def __post_init__(self) -> None:
+        if self.criterion not in CRITERIA:
+            raise ValueError(f"no criterion {self.criterion!r}; have {', '.join(CRITERIA)}")
+
+    def growth(self, columns: Columns, response: Response, max_splits: int) -> Growth:
+        """Grow a tree of up to so many splits on all columns.
+
+        Raises:
+            LearnerError: a value is missing, or the criterion does not fit the response.
+        """
+        if (self.criterion == "variance") is not (response.task is Task.REGRESSION):
+            problem = (
+                "variance compares numbers; for classes choose gini, entropy or gain-ratio"
+                if response.classes
+                else f"{self.criterion} needs classes; choose variance for a number"
+            )
+            raise LearnerError(f"column {response.name!r}", problem)
+        return _Growing(self, attributes_of(columns), response).grown(max_splits)
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """A grown tree that remembers the order of its splits. ``ties`` are the splits that had an equally good rival."""
+
+    learner: BestFirst
+    nodes: tuple[Node, ...]
+    order: tuple[int, ...]
+    ties: tuple[int, ...]
+    skeleton: Tree
+
+    @property
+    def splits(self) -> int:
+        """How many splits were made."""
+        return len(self.order)
+
+    def tree(self, splits: int) -> Tree:
+        """Return the tree after so many splits (all of them, where there are fewer)."""
+        kept = set(self.order[:splits])
+        nodes = [node if node.index in kept else replace(node, children=()) for node in self.nodes]
+        return rebuilt(self.skeleton, nodes)
+
+    def tied(self, splits: int) -> int:
+        """Return how many of the first splits had an equally good rival."""
+        return len(set(self.order[:splits]) & set(self.ties))
+
+
+class _Growing:
+    """A tree under way: nodes in the order they were made, and the splits that wait, best first."""
+
+    def __init__(
+        self, learner: BestFirst, attributes: tuple[Attribute, ...], response: Response
+    ) -> None:
+        self.learner, self.attributes, self.response = learner, attributes, response
+        worth = worth_of(learner.criterion, response)
+        self.rule = Rule(worth, learner.multiway, learner.min_leaf)
+        self.nodes: list[Node] = []
+        self.rows: list[NDArray[np.intp]] = []
+        self.depths: list[int] = []
+        self.waiting: list[tuple[float, int]] = []
+        self.found: dict[int, Split] = {}
+
+    def grown(self, max_splits: int) -> Growth:
+        everyone = np.arange(len(self.response.values), dtype=np.intp)
+        self._add(None, Always(), everyone)
+        order: list[int] = []
+        ties: list[int] = []
+        while self.waiting and len(order) < max_splits:
+            _, number = heapq.heappop(self.waiting)
+            split = self.found.pop(number)
+            order.append(number)
+            if split.rivals:
+                ties.append(number)
+            for branch, test in enumerate(split.tests):
+                self._add(number, test, self.rows[number][split.branch == branch])
+        return Growth(self.learner, tuple(self.nodes), tuple(order), tuple(ties), self._skeleton())
+
+    def _add(self, parent: int | None, test: Predicate, rows: NDArray[np.intp]) -> None:
+        number = len(self.nodes)
+        total = self.response.sums(rows, np.zeros(len(rows), dtype=np.intp), 1)[0]
+        counts = tuple(float(count) for count in total) if self.response.classes else None
+        score = self.response.score(total)
+        self.nodes.append(
+            Node(number, str(number), parent, (), test, score, float(len(rows)), counts)
+        )
+        self.rows.append(rows)
+        self.depths.append(0 if parent is None else self.depths[parent] + 1)
+        if parent is not None:
+            above = self.nodes[parent]
+            self.nodes[parent] = replace(above, children=(*above.children, number))
+        if len(rows) < self.learner.min_records or self.depths[number] >= self.learner.max_depth:
+            return
+        split = best_split(self.attributes, self.response, rows, self.rule)
+        if split is not None:
+            self.found[number] = split
+            # By the rank itself, which can only fall where candidates go: a leaf whose best split a sanitised table
+            # lacks must not come forward. By gain ratio, records weigh it, as they do in a gain.
+            weight = len(rows) if self.learner.criterion == "gain-ratio" else 1
+            heapq.heappush(self.waiting, (-split.rank * weight, number))
+
+    def _skeleton(self) -> Tree:
+        """Return the tree of the root alone: what does not change as it grows."""
+        criterion = self.learner.criterion
+        known = Learner(
+            None if criterion == "variance" else Criterion(criterion),
+            self.learner.min_leaf,
+            multiway=self.learner.multiway,
+        )
+        return Tree(
+            (replace(self.nodes[0], children=()),),
+            tuple(attribute.feature for attribute in self.attributes),
+            self.response.name,
+            self.response.classes,
+            self.response.task,
+            known,
+            source="tree",
+        )

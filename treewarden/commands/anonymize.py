@@ -1,0 +1,118 @@
+"""``treewarden anonymize``: how far must a table be generalised until its groups are large and mixed enough?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ppdm_models.errors import OutputError
+from ppdm_models.full_domain import Generalised, generalise
+from ppdm_models.full_domain_groups import Figures, Requirement
+from treewarden.anonymizing import Subject, Wanted, level_words, read_subject, table_bytes
+from treewarden.exits import FAIL, PASS
+from treewarden.options import FILE, names_of
+from treewarden.outputs import check_file, check_no_input, write_files
+from treewarden.progress import Progress
+
+
+@click.command("anonymize")
+@click.argument("table", type=FILE)
+@click.option("--sensitive", metavar="COLUMN", required=True, help="The column that is protected.")
+@click.option(
+    "--qi",
+    metavar="COLUMN[,COLUMN...]",
+    multiple=True,
+    help="The quasi-identifiers, which are generalised. Default: all other columns.",
+)
+@click.option("--k", type=click.IntRange(min=1), help="Every group holds so many records or more.")
+@click.option(
+    "--l",
+    "diversity",
+    type=click.FloatRange(min=1, max=1e9),
+    help="In every group the most frequent sensitive value has less than 1/l of the records.",
+)
+@click.option(
+    "--c",
+    "ratio",
+    type=click.FloatRange(min=0, min_open=True, max=1e9),
+    help="With --l, instead: the most frequent value has less than c times the records of the l-th and rarer ones.",
+)
+@click.option(
+    "--taxonomy",
+    "taxonomies",
+    type=FILE,
+    multiple=True,
+    help="A hierarchy of values, TOML or CSV; may be repeated.",
+)
+@click.option("-o", "--output", type=FILE, required=True, help="The CSV file to write.")
+@click.option("--force", is_flag=True, help="Replace the output file if it is there already.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress on stderr.")
+@click.pass_context
+def anonymize_command(  # one parameter per option
+    context: click.Context,
+    table: Path,
+    sensitive: str,
+    qi: tuple[str, ...],
+    k: int | None,
+    diversity: float | None,
+    ratio: float | None,
+    taxonomies: tuple[Path, ...],
+    output: Path,
+    force: bool,
+    quiet: bool,
+) -> None:
+    """Generalise whole columns of TABLE, as little as --k, --l and --c allow; no record is left out.
+
+    Groups are the records with equal quasi-identifiers. Of all combinations of levels that meet what is demanded the
+    one with the smallest sum of squared group sizes is taken. A column without a taxonomy is kept, or becomes * as a
+    whole. Where not even one group of all records will do, nothing is written (exit code 1).
+    """
+    if k is None and diversity is None:
+        raise click.UsageError("say what is demanded of the groups: --k or --l")
+    if ratio is not None and (diversity is None or diversity != int(diversity)):
+        raise click.UsageError("--c needs --l, a whole number")
+    if output.suffix.lower() != ".csv":
+        raise OutputError(str(output), "does not end in .csv; name the file so")
+    check_file(output)
+    check_no_input([output], (table, *taxonomies))
+    if output.exists() and not force:
+        raise OutputError(str(output), "is there already; choose another name, or say --force")
+
+    requirement = Requirement(k or 1, diversity, ratio)
+    progress = Progress(quiet)
+    with progress.step(f"reading {table.name}"):
+        subject = read_subject(Wanted(table, sensitive, names_of(qi), taxonomies, requirement))
+    with progress.step("searching the levels"):
+        found = generalise(subject.lattice, requirement)
+    if found is None:
+        highest = tuple(own.height for own in subject.lattice.ladders)
+        said = _groups(subject, subject.lattice.figures(highest))
+        click.echo(f"nothing is written: the highest levels do not do either ({said})")
+        context.exit(FAIL)
+    write_files({output: table_bytes(subject, found)})
+    _say(subject, found, output)
+    context.exit(PASS)
+
+
+def _say(subject: Subject, found: Generalised, output: Path) -> None:
+    for line in level_words(subject, found):
+        click.echo(line)
+    if subject.left_out:
+        click.echo(f"left out: {', '.join(subject.left_out)}")
+    click.echo(f"groups: {_groups(subject, found.figures)}")
+    click.echo(
+        f"discernibility: {found.figures.discernibility:,} (sum of squared group sizes); looked at "
+        f"{found.checked:,} of {found.combinations:,} combinations of levels"
+    )
+    click.echo(f"written: {output}, {len(subject.sensitive):,} records")
+
+
+def _groups(subject: Subject, figures: Figures) -> str:
+    said = f"{figures.groups:,}, the smallest of {figures.smallest:,} records"
+    if subject.wanted.requirement.l is None:
+        return said
+    return f"{said}, most frequent value {figures.largest_share:.1%}"
+
+
+COMMAND = anonymize_command

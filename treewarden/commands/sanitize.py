@@ -1,0 +1,191 @@
+"""``treewarden sanitize``: how much of a table can be published beside its tree?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from policies.pack import load_pack
+from ppdm_models.errors import OutputError
+from ppdm_models.learn.worth import CRITERIA
+from ppdm_models.load import formats
+from ppdm_models.tpp import Candidate, Step
+from treewarden.exits import FAIL, PASS
+from treewarden.manifest import manifest
+from treewarden.options import FILE, names_of
+from treewarden.outputs import check_folder, check_no_input, write_files
+from treewarden.progress import Progress
+from treewarden.sanitizing import (
+    Subject,
+    Wanted,
+    grown_from,
+    read_subject,
+    sanitised,
+    table_bytes,
+)
+
+SUFFIXES = {"treewarden_json": "json", "pmml": "pmml"}
+
+
+@click.command("sanitize")
+@click.argument("table", type=FILE)
+@click.option(
+    "--target",
+    "targets",
+    metavar="COLUMN",
+    multiple=True,
+    required=True,
+    help="What the tree predicts; repeat it for several trees of one table.",
+)
+@click.option(
+    "--sensitive", metavar="COLUMN", help="Whose values --l protects.  [default: the target]"
+)
+@click.option(
+    "--qi",
+    metavar="COLUMN[,COLUMN...]",
+    multiple=True,
+    help="The quasi-identifiers, which the tree is grown on. Default: all other columns.",
+)
+@click.option("--k", type=click.IntRange(min=1), help="Every group holds so many records or more.")
+@click.option(
+    "--l",
+    "diversity",
+    type=click.FloatRange(min=1, max=1e9),
+    help="In every group the most frequent sensitive value has less than 1/l of the records.",
+)
+@click.option(
+    "--policy", metavar="PACK|FILE", help="Its clauses about leaves hold for every group too."
+)
+@click.option(
+    "--learner",
+    type=click.Choice(["canonical", "scikit"]),
+    default="canonical",
+    show_default=True,
+    help="Who grows the tree: always the same one, or scikit-learn under several seeds.",
+)
+@click.option(
+    "--criterion",
+    type=click.Choice(CRITERIA),
+    help="How splits are compared.  [default: by target]",
+)
+@click.option(
+    "--multiway", is_flag=True, help="One branch per category; else one against the rest."
+)
+@click.option("--min-leaf", type=click.IntRange(min=1), default=1, show_default=True)
+@click.option("--max-splits", type=click.IntRange(0, 10_000), default=50, show_default=True)
+@click.option(
+    "--as-published", is_flag=True, help="Step 3 as printed; the tree may not grow again."
+)
+@click.option(
+    "--tree-format", type=click.Choice(list(SUFFIXES)), default="treewarden_json", show_default=True
+)
+@click.option(
+    "-o", "--output", type=FILE, required=True, help="The folder for the three kinds of files."
+)
+@click.option("--force", is_flag=True, help="Replace files that are there already.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress on stderr.")
+@click.pass_context
+def sanitize_command(  # one parameter per option
+    context: click.Context,
+    table: Path,
+    targets: tuple[str, ...],
+    sensitive: str | None,
+    qi: tuple[str, ...],
+    k: int | None,
+    diversity: float | None,
+    policy: str | None,
+    learner: str,
+    criterion: str | None,
+    multiway: bool,
+    min_leaf: int,
+    max_splits: int,
+    as_published: bool,
+    tree_format: str,
+    output: Path,
+    force: bool,
+    quiet: bool,
+) -> None:
+    """Generalise TABLE so far that the same tree still grows from it, and write both.
+
+    The tree is expanded one split at a time while every group of records with equal quasi-identifiers is large
+    and mixed enough, and the tree grows again from the table as written. Written are table.csv, tree.json and
+    manifest.json, which says how to grow the tree again. Where not even one leaf will do, nothing is (exit code 1).
+    """
+    if k is None and diversity is None and policy is None:
+        raise click.UsageError("say what is demanded of the groups: --k, --l or --policy")
+    targets = tuple(dict.fromkeys(targets))
+    wanted = Wanted(
+        table,
+        targets,
+        sensitive or targets[0],
+        names_of(qi),
+        k,
+        diversity,
+        load_pack(policy) if policy else None,
+        learner,
+        criterion,
+        multiway,
+        min_leaf,
+        max_splits,
+        as_published,
+    )
+    paths = _places(output, len(targets), SUFFIXES[tree_format])
+    check_folder(output)
+    check_no_input(paths, (table, Path(policy) if policy else None))
+    there = next((path for path in paths if path.exists()), None)
+    if there is not None and not force:
+        raise OutputError(str(there), "is there already; choose another folder, or say --force")
+
+    progress = Progress(quiet)
+    with progress.step(f"reading {table.name}"):
+        subject = read_subject(wanted)
+    with progress.step("sanitising"):
+        found = sanitised(subject, lambda step: click.echo(_line(step)))
+    click.echo(f"stopped: {found.stopped}")
+    if found.best is None:
+        click.echo("nothing is written: no table of these columns meets what is demanded")
+        context.exit(FAIL)
+    with progress.step("writing, and growing the trees again from what is written"):
+        holds, files = _files(subject, found.best, paths, tree_format)
+    write_files(files)
+    click.echo(f"written: {_line(found.best.step)}")
+    context.exit(PASS if holds else FAIL)
+
+
+def _places(folder: Path, trees: int, suffix: str) -> tuple[Path, ...]:
+    numbers = [""] if trees == 1 else [f"-{number}" for number in range(1, trees + 1)]
+    names = ["table.csv", *(f"tree{number}.{suffix}" for number in numbers), "manifest.json"]
+    return tuple(folder / name for name in names)
+
+
+def _files(
+    subject: Subject, best: Candidate, paths: tuple[Path, ...], tree_format: str
+) -> tuple[bool, dict[Path, bytes]]:
+    """Return whether the trees grow again, and every file."""
+    plugin = formats()[tree_format]
+    data = table_bytes(subject, best)
+    found = grown_from(data, subject, best)
+    trees = [plugin.write(tree) for tree in best.trees]
+    files = dict(
+        zip(paths[:-1], [data, *(tree for tree in trees if tree is not None)], strict=True)
+    )
+    named = {path.name: written for path, written in files.items()}
+    files[paths[-1]] = manifest(subject, best, named, found)
+    if found and not subject.wanted.as_published:
+        problem = f"the tree does not grow again from the table as written ({found[0].words})"
+        raise OutputError(str(paths[0]), f"{problem}; choose the canonical learner or fewer leaves")
+    return not (found or best.step.problems), files
+
+
+def _line(step: Step) -> str:
+    leaves = " and ".join(str(count) for count in step.leaves)
+    said = f"{leaves} leaves: k = {step.k:,}, {step.groups:,} groups, most frequent value {step.largest_share:.1%}"
+    if step.lack:
+        return f"{said}; {step.lack}"
+    return (
+        f"{said}; {step.problems[0].condition}: {step.problems[0].words}" if step.problems else said
+    )
+
+
+COMMAND = sanitize_command

@@ -1,0 +1,144 @@
+"""``treewarden synthesize``: records that look like those behind published trees, drawn from the trees alone."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import click
+
+from audit.population import build_population
+from policies.pack import load_pack
+from policies.remedies import NoProposal, remedies
+from ppdm_models.errors import OutputError
+from ppdm_models.load import read_tree
+from ppdm_models.pgen import Classes, Numbers, Plan, basegen, pgen
+from ppdm_models.table import read_table
+from ppdm_models.tree import Tree
+from treewarden.exits import FAIL, PASS
+from treewarden.options import FILE
+from treewarden.outputs import check_file, check_no_input
+from treewarden.progress import Progress
+from treewarden.synthesizing import check_suffix, domains_from, shares_from, write_chunks
+
+
+@click.command("synthesize")
+@click.argument("models", nargs=-1, required=True, type=FILE, metavar="MODEL...")
+@click.option("--rows", type=click.IntRange(min=1), help="How many records to draw.")
+@click.option(
+    "--as-published", is_flag=True, help="As many records as the leaves publish, in each leaf."
+)
+@click.option(
+    "--method",
+    type=click.Choice(["pgen", "basegen"]),
+    default="pgen",
+    show_default=True,
+    help="Leaf by leaf, or evenly from the whole data space and labelled by the trees.",
+)
+@click.option(
+    "--numbers",
+    type=click.Choice([one.value for one in Numbers]),
+    default=Numbers.UNIFORM.value,
+    show_default=True,
+    help="Which number of its leaf's interval a record gets.",
+)
+@click.option(
+    "--classes",
+    type=click.Choice([one.value for one in Classes]),
+    default=Classes.HITS.value,
+    show_default=True,
+    help="What a record's class is drawn from: hits and misses, or all class counts.",
+)
+@click.option(
+    "--misses",
+    metavar="CLASS=WEIGHT",
+    multiple=True,
+    help="How common the classes are among misses; may be repeated. Default: all alike.",
+)
+@click.option(
+    "--domain",
+    "domains",
+    metavar="NAME=LOW:HIGH|NAME=VALUE,...",
+    multiple=True,
+    help="What an attribute can be; may be repeated. Default: as far as the trees tell.",
+)
+@click.option(
+    "--policy", metavar="PACK|FILE", help="Prune the tree until its leaves pass, then draw (PPGEN)."
+)
+@click.option("--data", type=FILE, help="The training table, for --policy.")
+@click.option("--sensitive", metavar="COLUMN", help="The sensitive column, for --policy.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@click.option(
+    "-o", "--output", type=FILE, required=True, help="The file to write: .csv or .parquet."
+)
+@click.option("--force", is_flag=True, help="Replace the output file if it is there already.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress on stderr.")
+@click.pass_context
+def synthesize_command(  # one parameter per option
+    context: click.Context,
+    models: tuple[Path, ...],
+    rows: int | None,
+    as_published: bool,
+    method: str,
+    numbers: str,
+    classes: str,
+    misses: tuple[str, ...],
+    domains: tuple[str, ...],
+    policy: str | None,
+    data: Path | None,
+    sensitive: str | None,
+    seed: int,
+    output: Path,
+    force: bool,
+    quiet: bool,
+) -> None:
+    """Draw pseudo records from one or more published trees of one target; no real record is read.
+
+    Each leaf gives as many records as it publishes (or its part of --rows): values inside its region, a class from its
+    hits and misses, everything else evenly. With --policy, --data and --sensitive the tree is pruned first.
+    """
+    if (rows is None) == (not as_published):
+        raise click.UsageError("say how many records to draw: --rows N or --as-published")
+    if policy is not None and (data is None or len(models) > 1):
+        raise click.UsageError("--policy needs --data and a single MODEL")
+    check_suffix(output)
+    check_file(output)
+    check_no_input([output], (*models, data))
+    if output.exists() and not force:
+        raise OutputError(str(output), "is there already; choose another name, or say --force")
+    plan = Plan(
+        rows,
+        seed,
+        Numbers(numbers),
+        Classes(classes),
+        shares_from(misses),
+        domains_from(domains),
+    )
+    progress = Progress(quiet)
+    with progress.step("reading"):
+        trees = [read_tree(path) for path in models]
+        if policy is not None and data is not None:
+            pruned = _pruned(trees[0], data, sensitive, policy)
+            if isinstance(pruned, str):
+                click.echo(f"nothing is written: {pruned}")
+                context.exit(FAIL)
+            trees = [pruned]
+    began = time.monotonic()
+    with progress.step("drawing"):
+        drawn = (pgen if method == "pgen" else basegen)(trees, plan)
+        count = write_chunks(output, drawn)
+    progress.say(f"written: {output}, {count:,} records in {time.monotonic() - began:.1f} s")
+    context.exit(PASS)
+
+
+def _pruned(tree: Tree, data: Path, sensitive: str | None, policy: str) -> Tree | str:
+    """Return the tree pruned by algorithm APT until its leaves pass a policy, or why that leaves none."""
+    people = build_population(tree, read_table(data), sensitive=sensitive)
+    proposals = list(remedies()["prune_apt"].propose(tree, people, load_pack(policy)))
+    if not proposals:
+        return tree
+    found = proposals[0]
+    return found.reason if isinstance(found, NoProposal) else found.tree
+
+
+COMMAND = synthesize_command
