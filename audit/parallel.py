@@ -19,8 +19,10 @@ from audit.block_solver import Answer, Outcome, Task, no_answer, solve_task
 from audit.processes import READY, end_worker, start_worker
 from ppdm_models.errors import TreewardenError
 
-WORTH_A_WORKER = 4000
-"""Variables in all tasks together below which one process is faster than two."""
+WORTH_A_WORKER = 1500
+"""Variables in all tasks together below which one process is faster than two, of which one must start."""
+WORTH_A_TASK = 300
+"""The same where a worker is ready."""
 LOOK_SECONDS = 0.02
 """How often to look whether a worker that is starting is ready."""
 
@@ -36,7 +38,8 @@ def default_jobs() -> int:
 def solve_all(tasks: Sequence[Task], jobs: int) -> list[Answer]:
     """Return the answer to each task, in their order."""
     size = [task.program.size * len(task.starts) for task in tasks]
-    helpers = min(jobs, len(tasks)) - 1 if sum(size) >= WORTH_A_WORKER else 0
+    worth = WORTH_A_TASK if any(worker.pid in _ready for worker in _idle) else WORTH_A_WORKER
+    helpers = min(jobs, len(tasks)) - 1 if sum(size) >= worth else 0
     pending = deque(sorted(range(len(tasks)), key=lambda i: (-size[i], i)))
     answers: dict[int, Answer | TreewardenError] = {}
     running: list[subprocess.Popen[bytes]] = []
