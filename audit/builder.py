@@ -34,7 +34,7 @@ class ProgramBuilder:
         """Add a variable and return its number."""
         self.lower.append(SMALLEST_MASS)
         self.upper.append(upper)
-        self.start.append(min(max(start, SMALLEST_MASS), upper))
+        self.start.append(max(start, SMALLEST_MASS))
         return len(self.start) - 1
 
     def row(

@@ -19,10 +19,11 @@ def build_model(program: Program) -> pyo.ConcreteModel:
     """
     model = pyo.ConcreteModel()
     n, n_mass = program.size, len(program.scale)
+    start = np.clip(program.start, program.lower, program.upper)  # beyond them Pyomo warns
     model.z = pyo.Var(
         range(n),
         bounds=lambda _, i: (float(program.lower[i]), _finite(float(program.upper[i]))),
-        initialize=lambda _, i: float(program.start[i]),
+        initialize=lambda _, i: float(start[i]),
     )
     model.eps = pyo.Var(initialize=0.0)
     z = [model.z[i] for i in range(n)]
