@@ -35,6 +35,12 @@ def default_jobs() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def start_ahead(jobs: int) -> None:
+    """Start what is missing of ``jobs - 1`` workers and return at once: getting ready takes them about a second."""
+    while len(_idle) < jobs - 1:
+        _idle.append(start_worker())
+
+
 def solve_all(tasks: Sequence[Task], jobs: int) -> list[Answer]:
     """Return the answer to each task, in their order."""
     size = [task.program.size * len(task.starts) for task in tasks]

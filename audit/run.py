@@ -16,6 +16,7 @@ from audit.forest import forest_of
 from audit.knowledge import Knowledge, LeafLevel, SplitLevel, resolved
 from audit.measures import Measure
 from audit.members import members
+from audit.parallel import default_jobs, start_ahead
 from audit.population import Population
 from audit.posterior import Posterior, certain
 from audit.reading import Measurement, Reading, Undetermined
@@ -28,6 +29,8 @@ from ppdm_models.leaks import Leak
 from ppdm_models.plugins import discover
 from ppdm_models.tree import Task, Tree
 
+MANY_CELLS = 20_000
+"""Profiles times classes from which on there is likely work for more than one process."""
 BEFORE_THE_TREE = ("profile", "marginal", "background")
 """The constraints that hold whether or not the tree is published."""
 
@@ -91,6 +94,7 @@ def run(
         evidence = Evidence(tree, population, knowledge, unknown, unknown, unknown, leaks=leaks)
         return _unsolved(evidence, unknown, calls, warnings)
     case = Case(tree, population, members(tree, population.leaf), knowledge)
+    _start_workers(case, options)
     system = build_system(case)
     _refuse_contradictions(system)
     posterior, report = estimate(system, options)
@@ -101,6 +105,13 @@ def run(
     return Audit(
         evidence, report, system.dropped, _read(evidence, calls), (*population.warnings, *warnings)
     )
+
+
+def _start_workers(case: Case, options: SolveOptions) -> None:
+    """Let workers get ready while the rows are formed, where there will be enough for them to do."""
+    cells = len(case.population.counts) * len(case.tree.classes)
+    if cells >= MANY_CELLS and case.knowledge.split is not SplitLevel.NONE and not options.direct:
+        start_ahead(default_jobs() if options.jobs is None else options.jobs)
 
 
 def _of_ensemble(

@@ -24,6 +24,7 @@ import numpy as np
 from audit.constraints import Case
 from audit.knowledge import Knowledge
 from audit.members import members
+from audit.parallel import default_jobs, start_ahead
 from audit.system import build_system
 from benchmarks.adult import NUMBERS, QUASI_IDENTIFIERS, adult, binary, multiway
 from benchmarks.maxent import opti
@@ -101,6 +102,8 @@ def solved(task: Task) -> dict[str, Any]:
         tree, people = multiway(table, task.criterion, task.min_records, task.names)
     split = task.criterion if task.split == "own" else task.split
     knowledge = Knowledge(leaf=task.leaf, split=split)
+    if task.method == "product" and not task.stages:
+        start_ahead(default_jobs())  # as an audit does; they get ready while the rows are formed
     system = build_system(Case(tree, people, members(tree, people.leaf), knowledge))
     before, began = _peak_mb(), time.perf_counter()
     stages = Stages()
