@@ -90,23 +90,20 @@ class Ensemble:
     @property
     def trees(self) -> Iterator[Tree]:
         """The trees, those of nested ensembles too, in the file's order."""
-        stack: list[Tree | Ensemble | Other] = [self]
-        while stack:
-            part = stack.pop()
-            if isinstance(part, Ensemble):
-                stack.extend(member.model for member in reversed(part.members))
-            elif isinstance(part, Tree):
-                yield part
+        return (part for part in self._parts() if isinstance(part, Tree))
 
     @property
     def others(self) -> Iterator[Other]:
         """The parts that are no trees, in the file's order."""
+        return (part for part in self._parts() if isinstance(part, Other))
+
+    def _parts(self) -> Iterator[Tree | Other]:
         stack: list[Tree | Ensemble | Other] = [self]
         while stack:
             part = stack.pop()
             if isinstance(part, Ensemble):
                 stack.extend(member.model for member in reversed(part.members))
-            elif isinstance(part, Other):
+            else:
                 yield part
 
 
