@@ -21,7 +21,9 @@ class ProgramBuilder:
     upper: list[float] = field(default_factory=list)
     start: list[float] = field(default_factory=list)
     scale: list[float] = field(default_factory=list)
-    entries: list[tuple[int, int, float]] = field(default_factory=list)
+    row_variables: list[int] = field(default_factory=list)
+    row_weights: list[float] = field(default_factory=list)
+    row_stops: list[int] = field(default_factory=lambda: [0])
     ends: list[tuple[float, float]] = field(default_factory=list)
     terms: list[tuple[int, int, float, float]] = field(default_factory=list)
     splits: list[tuple[float, float, float]] = field(default_factory=list)
@@ -41,8 +43,9 @@ class ProgramBuilder:
         self, variables: Sequence[int], weights: Sequence[float], low: float, high: float
     ) -> None:
         """Add a linear row."""
-        number = len(self.ends)
-        self.entries.extend((number, i, w) for i, w in zip(variables, weights, strict=True))
+        self.row_variables.extend(variables)
+        self.row_weights.extend(weights)
+        self.row_stops.append(len(self.row_variables))
         self.ends.append((low, high))
 
     def total(self, variables: Sequence[int], constant: float) -> int | None:
@@ -62,20 +65,19 @@ class ProgramBuilder:
     def members(self) -> sparse.csr_matrix:
         """Return the masses that each variable sums, shape (variables, masses)."""
         n, n_mass = len(self.start), len(self.scale)
-        found = {number: {number} for number in range(n_mass)}
-        for number, variables in self.parts.items():
-            found[number] = set().union(*(found[i] for i in variables))
-        pairs = [(number, mass) for number, masses in found.items() for mass in sorted(masses)]
-        rows, columns = (np.array(pairs, dtype=np.intp).reshape(-1, 2)).T
-        return sparse.csr_matrix((np.ones(len(pairs)), (rows, columns)), shape=(n, n_mass))
+        found = [np.array([number], dtype=np.intp) for number in range(n_mass)]
+        for number in range(n_mass, n):  # a total comes after all that it sums
+            found.append(np.concatenate([found[i] for i in self.parts[number]]))
+        ends = np.cumsum([0, *map(len, found)])
+        masses = np.concatenate(found) if found else np.zeros(0, dtype=np.intp)
+        return sparse.csr_matrix((np.ones(len(masses)), masses, ends), shape=(n, n_mass))
 
     def program(self, criterion: Criterion) -> Program:
         """Return what was collected, as arrays."""
         n_rows, n = len(self.ends), len(self.start)
-        entries = np.array(self.entries).reshape(-1, 3)
-        places = (entries[:, 0].astype(np.intp), entries[:, 1].astype(np.intp))
-        rows = sparse.csr_matrix((entries[:, 2], places), shape=(n_rows, n))
-        rows.sort_indices()
+        weights, variables = np.array(self.row_weights, dtype=float), np.array(self.row_variables)
+        rows = sparse.csr_matrix((weights, variables, self.row_stops), shape=(n_rows, n))
+        rows.sum_duplicates()
         terms = np.array(self.terms).reshape(-1, 4)
         splits = np.array(self.splits).reshape(-1, 3)
         ends = np.array(self.ends).reshape(-1, 2)

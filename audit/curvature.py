@@ -31,8 +31,7 @@ def chains(system: System, cells: Cells, criterion: Criterion) -> sparse.csr_mat
     candidates = cells.build.split_candidates
     branch, weights = _weights(system, cells, candidates, criterion)
     found: dict[bytes, FloatArray] = {}
-    for leaf in np.unique(cells.lumping.leaf):
-        lump = int(np.flatnonzero(cells.lumping.leaf == leaf)[0])
+    for leaf, lump in zip(*np.unique(cells.lumping.leaf, return_index=True), strict=True):
         for pool in range(len(cells.lumping.kappa)):
             if cells.leaf_total[int(leaf), pool][0] is None:
                 continue
@@ -73,15 +72,15 @@ def _by_pool(cells: Cells, lumps: IntArray, criterion: Criterion) -> list[float]
     """Return w of each pool for the leaves of some lumps."""
     lumping = cells.lumping
     records = float(lumping.weight[lumps].sum())
-    weights = []
+    leaves, weights = np.unique(lumping.leaf[lumps]).tolist(), []
     for pool, kappa in enumerate(lumping.kappa):
         free = known = 0.0
-        for leaf in np.unique(lumping.leaf[lumps]):
-            variable, mass = cells.leaf_total[int(leaf), pool]
+        for leaf in leaves:
+            variable, mass = cells.leaf_total[leaf, pool]
             if variable is None:
                 known += mass
             else:
-                free += float(cells.leaves[int(leaf)].high[pool])
+                free += float(cells.leaves[leaf].high[pool])
         if criterion is Criterion.GINI:
             weights.append(2 * free / (records * float(kappa)))
         else:

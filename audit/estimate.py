@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,22 +14,18 @@ from audit.block_solver import CONVEX_TRIES, TRIES
 from audit.blocks import Block, Candidate, blocks
 from audit.certify import certificate, spread
 from audit.direct import direct_model
-from audit.impurity import excess
 from audit.ipopt_status import Status
 from audit.loaded import Loaded
 from audit.posterior import FloatArray, Posterior, entropy
-from audit.rows import SplitFamily
 from audit.search import DEFAULT, Search, SolveOptions
 from audit.solve import doors
 from audit.solved import Solved
 from audit.system import System, max_violation
-from audit.whole_records import WholeRecords, interval_excess
+from audit.violated import VIOLATION_SHARE, Violated, outside_intervals
 
 log = logging.getLogger(__name__)
 
 ROUNDS = 40
-VIOLATION_SHARE = 1e-6
-"""A split row joins when it is violated by more than this share of its node's records; the re-check's limit too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +72,18 @@ def estimate(system: System, options: SolveOptions = DEFAULT) -> tuple[Posterior
     Raises:
         SolverError: the wanted solver is not there.
     """
-    began = time.perf_counter()
-    search = Search(system, options)
-    if options.direct:
-        return _directly(search, began)
-    relaxed = search.closed
+    gc.freeze()  # what stands now is no garbage: looking through it again takes longer than a small audit
+    try:
+        began, search = time.perf_counter(), Search(system, options)
+        return _directly(search, began) if options.direct else _reduced(search, began)
+    finally:
+        gc.unfreeze()
+
+
+def _reduced(search: Search, began: float) -> tuple[Posterior, SolverReport]:
+    """Solve block by block, adding split rows until none is violated."""
+    system = search.system
+    relaxed, violated = search.closed, Violated(search)
     solved: dict[Block, Solved] = {}
     active: tuple[Candidate, ...] = ()
     for number in range(ROUNDS):
@@ -88,11 +91,11 @@ def estimate(system: System, options: SolveOptions = DEFAULT) -> tuple[Posterior
         solved = search.solve(parts, solved)
         values = search.placed(solved)
         relaxed = values if number == 0 else relaxed
-        new = _violated(search, values, active, solved)
+        new = violated.worst(values, active, solved)
         if not new:
             solved = search.improved(solved)
             values = search.placed(solved)
-            new = _violated(search, values, active, solved)
+            new = violated.worst(values, active, solved)
         log.info(
             "round %d: %d parts, %d split rows, %d more violated",
             number,
@@ -140,7 +143,7 @@ def _concluded(
         decided[one.reduced.profiles] = False
     worst = max_violation(system, values * counts[:, None])
     if search.whole is not None:
-        worst = max(worst, _outside_intervals(search.whole, system, values * counts[:, None]))
+        worst = max(worst, outside_intervals(search.whole, system, values * counts[:, None]))
     reason = ""
     if stalled:
         why = ", ".join(sorted({one.answer.outcome.value for one in stalled}))
@@ -203,47 +206,3 @@ def _directly(search: Search, began: float) -> tuple[Posterior, SolverReport]:
         reason="" if accepted else f"the unreduced problem was not solved: {said}",
     )
     return Posterior(values, np.full(len(counts), accepted), values, values), report
-
-
-def _outside_intervals(whole: WholeRecords, system: System, mass: FloatArray) -> float:
-    """Return the largest miss of a split row as whole records say it, per record of its node."""
-    misses = []
-    for number, ends in whole.intervals.items():
-        family = system.rows[number]
-        assert isinstance(family, SplitFamily)
-        misses.append(float(interval_excess(family, ends, mass).max(initial=0.0)))
-    return max(misses, default=0.0)
-
-
-def _violated(
-    search: Search, values: FloatArray, active: Sequence[Candidate], solved: dict[Block, Solved]
-) -> list[Candidate]:
-    """Return, for each node, the candidate that the estimate violates most, unless it is active already.
-
-    Nodes above a part that was not solved wait: its estimate proves nothing.
-    """
-    stalled = {
-        leaf for block, one in solved.items() if not one.answer.is_accepted for leaf in block.leaves
-    }
-    system, whole = search.system, search.whole
-    mass = values * system.case.population.counts[:, None]
-    worst: dict[int, tuple[float, Candidate]] = {}
-    taken = set(active)
-    for number, family in enumerate(system.rows):
-        if not isinstance(family, SplitFamily):
-            continue
-        if stalled and not stalled.isdisjoint(
-            system.case.population.leaf[family.profiles].tolist()
-        ):
-            continue
-        if whole is not None and number in whole.intervals:
-            over = interval_excess(family, whole.intervals[number], mass)
-        else:
-            over = excess(family, mass)
-        for candidate in taken:
-            if candidate.family == number:
-                over[candidate.position] = -np.inf
-        position = int(np.argmax(over))
-        if over[position] > VIOLATION_SHARE and over[position] > worst.get(family.node, (0.0,))[0]:
-            worst[family.node] = (float(over[position]), Candidate(number, position))
-    return [candidate for _, candidate in worst.values()]

@@ -32,9 +32,9 @@ class Loaded:
         every = casadi.vertcat(*builder.x)
         inside = casadi.Function("nlp", [every], [builder.f, casadi.vertcat(*builder.g)]).expand()
         self.x, self.eps = casadi.SX.sym("x", len(order)), casadi.SX.sym("eps")
-        places = {int(place): self.x[number] for number, place in enumerate(order)}
-        filled = [places.get(number, self.eps) for number in range(len(variables))]
-        self.f, self.g = inside(casadi.vertcat(*filled))
+        place = np.full(len(variables), len(order))  # where no variable of the model stands: eps
+        place[order] = np.arange(len(order))
+        self.f, self.g = inside(casadi.vertcat(self.x, self.eps)[place.tolist()])
         self.low = np.array(builder.x_lb, dtype=float)[order]
         self.high = np.array(builder.x_ub, dtype=float)[order]
         self.row_low, self.row_high = (

@@ -7,13 +7,13 @@ to start: tasks go, the largest first, to whoever is free. Only this program's o
 from __future__ import annotations
 
 import atexit
+import heapq
 import os
 import pickle
 import select
 import subprocess
 import threading
-from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from audit.block_solver import Answer, Outcome, Task, no_answer, solve_task
 from audit.processes import READY, end_worker, start_worker
@@ -41,35 +41,74 @@ def start_ahead(jobs: int) -> None:
         _idle.append(start_worker())
 
 
-def solve_all(tasks: Sequence[Task], jobs: int) -> list[Answer]:
-    """Return the answer to each task, in their order."""
-    size = [task.program.size * len(task.starts) for task in tasks]
-    worth = WORTH_A_TASK if any(worker.pid in _ready for worker in _idle) else WORTH_A_WORKER
-    helpers = min(jobs, len(tasks)) - 1 if sum(size) >= worth else 0
-    pending = deque(sorted(range(len(tasks)), key=lambda i: (-size[i], i)))
+class Line:
+    """The numbers of the tasks that wait, the largest first; more may come until the line is closed."""
+
+    def __init__(self) -> None:
+        self._waiting: list[tuple[float, int]] = []
+        self._changed = threading.Condition()
+        self._is_closed = False
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no task waits and none will come."""
+        return self._is_closed and not self._waiting
+
+    def put(self, number: int, size: float) -> None:
+        """Add a task."""
+        with self._changed:
+            heapq.heappush(self._waiting, (-size, number))
+            self._changed.notify()
+
+    def close(self, *, drop: bool = False) -> None:
+        """Let no more tasks come; with ``drop``, forget those that wait."""
+        with self._changed:
+            self._is_closed = True
+            if drop:
+                self._waiting.clear()
+            self._changed.notify_all()
+
+    def take(self) -> int | None:
+        """Return the next task, waiting for it where need be; None when it is over."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._waiting or self._is_closed)
+            return heapq.heappop(self._waiting)[1] if self._waiting else None
+
+
+def solve_all(tasks: Iterable[Task], jobs: int) -> list[Answer]:
+    """Return the answer to each task, in their order; workers start on the first while the others are being made."""
+    made: list[Task] = []
+    line, worth, size = Line(), _worth(), 0
     answers: dict[int, Answer | TreewardenError] = {}
     running: list[subprocess.Popen[bytes]] = []
-    threads = [
-        threading.Thread(target=_serve, args=(tasks, pending, answers, running), daemon=True)
-        for _ in range(helpers)
-    ]
+    threads: list[threading.Thread] = []
     try:
-        for thread in threads:
-            thread.start()
-        while pending:
-            try:
-                number = pending.popleft()
-            except IndexError:
-                break
-            answers[number] = solve_task(tasks[number])
+        for number, task in enumerate(tasks):
+            made.append(task)
+            size += task.program.size * len(task.starts)
+            line.put(number, task.program.size * len(task.starts))
+            while size >= worth and len(threads) < min(jobs, len(made)) - 1:
+                thread = threading.Thread(
+                    target=_serve, args=(made, line, answers, running), daemon=True
+                )
+                threads.append(thread)
+                thread.start()
+        line.close()
+        while (free := line.take()) is not None:
+            answers[free] = solve_task(made[free])
         for thread in threads:
             thread.join()
     except BaseException:
-        pending.clear()
+        line.close(drop=True)
         for worker in (*running, *_idle):
             worker.kill()
         raise
-    return [_or_raised(answers[number]) for number in range(len(tasks))]
+    return [_or_raised(answers[number]) for number in range(len(made))]
+
+
+def _worth() -> int:
+    """Return how many variables must be to solve before a helper is any help."""
+    return WORTH_A_TASK if any(worker.pid in _ready for worker in _idle) else WORTH_A_WORKER
 
 
 def _or_raised(answer: Answer | TreewardenError) -> Answer:
@@ -80,16 +119,15 @@ def _or_raised(answer: Answer | TreewardenError) -> Answer:
 
 def _serve(
     tasks: Sequence[Task],
-    pending: deque[int],
+    line: Line,
     answers: dict[int, Answer | TreewardenError],
     running: list[subprocess.Popen[bytes]],
 ) -> None:
     """Give tasks to one worker until none is left; a task whose worker dies is tried once more on a new one."""
     while True:
-        worker = _when_ready(_taken(), pending)
-        try:
-            number = pending.popleft()
-        except IndexError:
+        worker = _when_ready(_taken(), line)
+        number = line.take()
+        if number is None:
             _idle.append(worker)
             return
         for _ in range(2):
@@ -112,10 +150,10 @@ def _taken() -> subprocess.Popen[bytes]:
         return start_worker()
 
 
-def _when_ready(worker: subprocess.Popen[bytes], pending: deque[int]) -> subprocess.Popen[bytes]:
+def _when_ready(worker: subprocess.Popen[bytes], line: Line) -> subprocess.Popen[bytes]:
     """Return a worker once it can take a task, or once there is none left for it."""
     assert worker.stdout is not None
-    while pending and worker.pid not in _ready:
+    while not line.is_over and worker.pid not in _ready:
         if select.select([worker.stdout], [], [], LOOK_SECONDS)[0]:
             worker.stdout.read(len(READY))  # nothing where it died: asking it then shows that
             _ready.add(worker.pid)

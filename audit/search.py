@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -103,8 +103,8 @@ class Search:
             self.system, block, self.knowledge, self.closed, self.whole, pooled=pooled
         )
 
-    def ask(self, tasks: Sequence[Task]) -> list[Answer]:
-        """Return the answer to each task."""
+    def ask(self, tasks: Iterable[Task]) -> list[Answer]:
+        """Return the answer to each task, in their order."""
         return solve_all(tasks, self.jobs)
 
     def solve(self, blocks: Sequence[Block], before: Mapping[Block, Solved]) -> dict[Block, Solved]:
@@ -155,20 +155,30 @@ class Search:
 
     def _pooled(self, blocks: Sequence[Block], values: FloatArray) -> dict[Block, Solved]:
         """Solve blocks in their pooled form, from the estimate so far where it is not the closed form."""
-        forms, tasks = [], []
-        for block in blocks:
-            form = reduce_block(self.system, block, self.knowledge, values, self.whole)
-            is_warm = (values[form.profiles] != self.closed[form.profiles]).any()
-            tries = WARM_TRIES if is_warm else TRIES
-            if form.program.is_convex:
-                tries = CONVEX_TRIES
-            starts: tuple[FloatArray, ...] = (form.program.start,)
-            if not form.program.is_convex and form.program.size <= SMALL_PROGRAM:
-                closed = self.reduced(block).program
-                starts += ((closed.start,) if is_warm else ()) + _perturbed(closed)
-            forms.append(form)
-            tasks.append(Task(form.program, starts, tries, self.door, self.deadline, form.chains))
-        return self._solved(blocks, forms, tasks)
+        stops = self.system.case.members.stops
+        largest_first = sorted(blocks, key=lambda b: -sum(len(stops(leaf)) for leaf in b.leaves))
+        forms: list[Reduced] = []
+
+        def tasks() -> Iterator[Task]:
+            for block in largest_first:
+                form, task = self._pooled_task(block, values)
+                forms.append(form)
+                yield task
+
+        answers = self.ask(tasks())
+        return self._solved(largest_first, forms, answers)
+
+    def _pooled_task(self, block: Block, values: FloatArray) -> tuple[Reduced, Task]:
+        form = reduce_block(self.system, block, self.knowledge, values, self.whole)
+        is_warm = (values[form.profiles] != self.closed[form.profiles]).any()
+        tries = WARM_TRIES if is_warm else TRIES
+        if form.program.is_convex:
+            tries = CONVEX_TRIES
+        starts: tuple[FloatArray, ...] = (form.program.start,)
+        if not form.program.is_convex and form.program.size <= SMALL_PROGRAM:
+            closed = self.reduced(block).program
+            starts += ((closed.start,) if is_warm else ()) + _perturbed(closed)
+        return form, Task(form.program, starts, tries, self.door, self.deadline, form.chains)
 
     def _with_all_classes(self, before: Mapping[Block, Solved]) -> dict[Block, Solved]:
         """Solve blocks without pooling, from perturbed starts; return those that this solves."""
@@ -181,7 +191,7 @@ class Search:
             is_small = form.program.size <= SMALL_PROGRAM
             starts = _perturbed(form.program, MANY_STARTS if is_small else PERTURBED_STARTS)
             tasks.append(Task(form.program, starts, tries, self.door, self.deadline, chains))
-        found = self._solved(list(before), forms, tasks)
+        found = self._solved(list(before), forms, self.ask(tasks))
         return {
             block: replace(one, is_symmetric=False, bound=min(one.bound, before[block].bound))
             for block, one in found.items()
@@ -189,13 +199,12 @@ class Search:
         }
 
     def _solved(
-        self, blocks: Sequence[Block], forms: Sequence[Reduced], tasks: Sequence[Task]
+        self, blocks: Sequence[Block], forms: Sequence[Reduced], answers: Sequence[Answer]
     ) -> dict[Block, Solved]:
         counts = self.system.case.population.counts
-        answers = zip(blocks, forms, self.ask(tasks), strict=True)
         return {
             block: Solved(form, answer, is_symmetric=True, bound=proved_bound(form, answer, counts))
-            for block, form, answer in answers
+            for block, form, answer in zip(blocks, forms, answers, strict=True)
         }
 
 

@@ -20,8 +20,9 @@ class _Recorder(Search):
     seen: list = []
 
     def ask(self, asked):
-        self.seen.extend(asked)
-        return [solve_task(task) for task in asked]
+        tasks = list(asked)
+        self.seen.extend(tasks)
+        return [solve_task(task) for task in tasks]
 
 
 def tasks(monkeypatch, split):

@@ -27,8 +27,9 @@ class _Recorder(Search):
     """Keeps the tasks that a search asks for."""
 
     def ask(self, asked):
-        self.seen = [*getattr(self, "seen", []), *asked]
-        return [solve_task(task) for task in asked]
+        seen = list(asked)
+        self.seen = [*getattr(self, "seen", []), *seen]
+        return [solve_task(task) for task in seen]
 
 
 def tasks() -> list[Task]:
@@ -83,10 +84,13 @@ def test_a_worker_that_dies_is_replaced_once_and_then_reported(
     task = tasks()[0]
     monkeypatch.setattr(parallel, "_asked", _Dying(deaths))
     monkeypatch.setattr(parallel, "start_worker", lambda: None)
-    monkeypatch.setattr(parallel, "_when_ready", lambda worker, pending: worker)
+    monkeypatch.setattr(parallel, "_when_ready", lambda worker, line: worker)
     monkeypatch.setattr(parallel, "_idle", [])
     answers: dict[int, Answer] = {}
-    parallel._serve([task], parallel.deque([0]), answers, [])
+    line = parallel.Line()
+    line.put(0, 1)
+    line.close()
+    parallel._serve([task], line, answers, [])
     parallel._idle.clear()
     assert answers[0].outcome is outcome
 
@@ -163,3 +167,29 @@ def test_a_task_survives_the_way_to_a_worker():
     task = tasks()[0]
     copy = pickle.loads(pickle.dumps(task))
     np.testing.assert_array_equal(copy.program.rows.toarray(), task.program.rows.toarray())
+
+
+def test_the_largest_task_that_waits_goes_first():
+    line = parallel.Line()
+    for number, size in ((0, 3), (1, 9), (2, 3)):
+        line.put(number, size)
+    line.close()
+    assert [line.take() for _ in range(4)] == [1, 0, 2, None]
+    assert line.is_over
+
+
+def test_a_worker_starts_while_tasks_are_still_being_made(workers, monkeypatch):
+    given, asked = threading.Event(), tasks()[:3]
+
+    def at_once(worker, task):
+        given.set()
+        return solve_task(task)
+
+    def made():
+        yield from asked[:2]
+        assert given.wait(60), "no worker got a task before all were made"
+        yield asked[2]
+
+    monkeypatch.setattr(parallel, "_asked", at_once)
+    monkeypatch.setattr(parallel, "_when_ready", lambda worker, line: worker)
+    assert len(solve_all(made(), 2)) == len(asked)

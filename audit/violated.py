@@ -1,0 +1,88 @@
+"""Which split rows an estimate violates, node by node: what the next round adds to the problem."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from audit.blocks import Block, Candidate
+from audit.impurity import excess
+from audit.posterior import FloatArray
+from audit.rows import SplitFamily
+from audit.search import Search
+from audit.solved import Solved
+from audit.system import System
+from audit.whole_records import WholeRecords, interval_excess
+
+VIOLATION_SHARE = 1e-6
+"""A split row joins when it is violated by more than this share of its node's records; the re-check's limit too."""
+
+
+class Violated:
+    """Finds violated split rows; a family whose profiles' estimate stays as it was is not evaluated again."""
+
+    def __init__(self, search: Search) -> None:
+        self._search = search
+        self._families = [
+            (number, row)
+            for number, row in enumerate(search.system.rows)
+            if isinstance(row, SplitFamily)
+        ]
+        self._over: dict[int, FloatArray] = {}
+        self._values = np.full(search.closed.shape, np.nan)
+
+    def worst(
+        self, values: FloatArray, active: Sequence[Candidate], solved: dict[Block, Solved]
+    ) -> list[Candidate]:
+        """Return, for each node, the candidate that an estimate (P, m) violates most, unless it is active already.
+
+        Nodes above a part that was not solved wait: its estimate proves nothing.
+        """
+        population = self._search.system.case.population
+        self._evaluate(values, values * population.counts[:, None])
+        waiting = np.zeros(len(population.counts), dtype=bool)
+        for one in solved.values():
+            if not one.answer.is_accepted:
+                waiting[one.reduced.profiles] = True
+        taken: dict[int, list[int]] = {}
+        for candidate in active:
+            taken.setdefault(candidate.family, []).append(candidate.position)
+        found: dict[int, tuple[float, Candidate]] = {}
+        for number, family in self._families:
+            if waiting[family.profiles].any():
+                continue
+            over = self._over[number]
+            if number in taken:
+                over = over.copy()
+                over[taken[number]] = -np.inf
+            position = int(np.argmax(over))
+            most = found.get(family.node, (VIOLATION_SHARE,))[0]
+            if over[position] > most:
+                found[family.node] = (float(over[position]), Candidate(number, position))
+        return [candidate for _, candidate in found.values()]
+
+    def _evaluate(self, values: FloatArray, mass: FloatArray) -> None:
+        changed = (values != self._values).any(axis=1)
+        self._values = values
+        for number, family in self._families:
+            if changed[family.profiles].any():
+                self._over[number] = _excess(self._search.whole, number, family, mass)
+
+
+def outside_intervals(whole: WholeRecords, system: System, mass: FloatArray) -> float:
+    """Return the largest miss of a split row as whole records say it, per record of its node."""
+    misses = []
+    for number, ends in whole.intervals.items():
+        family = system.rows[number]
+        assert isinstance(family, SplitFamily)
+        misses.append(float(interval_excess(family, ends, mass).max(initial=0.0)))
+    return max(misses, default=0.0)
+
+
+def _excess(
+    whole: WholeRecords | None, number: int, family: SplitFamily, mass: FloatArray
+) -> FloatArray:
+    if whole is not None and number in whole.intervals:
+        return interval_excess(family, whole.intervals[number], mass)
+    return excess(family, mass)
