@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from audit.block_solver import (
+    BESIDE_TRIES,
     CONVEX_TRIES,
     SMALL_PROGRAM,
     TRIES,
@@ -134,7 +135,7 @@ class Search:
                 reduce_block(self.system, block, self.knowledge, beside, self.whole, pooled=False)
             )
         tasks = [
-            Task(form.program, (form.program.start,), WARM_TRIES[:2], self.door, self.deadline)
+            Task(form.program, (form.program.start,), BESIDE_TRIES, self.door, self.deadline)
             for form in forms
         ]
         better = dict(solved)
