@@ -13,6 +13,7 @@ from enum import StrEnum
 import numpy as np
 from scipy import sparse
 
+from audit.canonical import canonical, restored
 from audit.elastic import elastic, floor, is_flat
 from audit.interior import Interior, interior
 from audit.ipopt_status import Status
@@ -50,6 +51,8 @@ ELASTIC_TRIES: tuple[Steps, ...] = (
 SPREAD_TRIES: tuple[Steps, ...] = (((10 * EPS, 0.1),), ((10 * EPS, 10.0),))
 WORTH_A_RESTART = 3e-6
 """Gap to the bound, as a share of the masses' scales, above which a small program is tried from more starts."""
+SIGMA = 0.3
+"""Standard deviation of the logarithms of the factors that move a start."""
 SMALL_PROGRAM = 150
 """Variables up to which more starts cost next to nothing."""
 
@@ -69,6 +72,7 @@ class Outcome(StrEnum):
 class Task:
     """A program, where to start it, and how. All starts are tried and the best accepted answer wins.
 
+    With ``perturbed``, the last start stands for that many points around it, drawn with seeds 0, 1, ...
     With ``chains`` (split rows, chains) of `audit.curvature`, the answer comes with a bound. ``deadline`` is a reading
     of the monotonic clock, infinite for none.
     """
@@ -79,11 +83,19 @@ class Task:
     door: str
     deadline: float = np.inf
     chains: sparse.csr_matrix | None = None
+    perturbed: int = 0
+
+    @property
+    def work(self) -> int:
+        """How much there is to do: variables times starts."""
+        return self.program.size * (len(self.starts) + self.perturbed)
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The variables found, and how good they are; ``split`` and ``linear`` are the multipliers of these rows.
+    """The variables found, and how good they are; ``split`` are the multipliers of the split rows.
+
+    ``linear`` are those of the linear rows as they stood when they were solved: of use to the solver alone.
 
     No point of the program has an objective below ``floor``. ``other`` is another point that is as good, where the
     optimum is flat and one was found.
@@ -112,12 +124,32 @@ def no_answer(task: Task, outcome: Outcome, iterations: int = 0) -> Answer:
 
 
 def solve_task(task: Task) -> Answer:
-    """Solve a task from each of its starts and return the best answer.
+    """Solve a task from each of its starts and return the best answer, the same whatever order its parts stand in."""
+    if task.program.is_impossible:
+        return no_answer(task, Outcome.INFEASIBLE)
+    form = canonical(task.program)
+    starts = [start[form.variables] for start in task.starts]
+    if task.perturbed:
+        around = starts.pop()
+        draws = (
+            np.random.default_rng(seed).normal(size=len(around)) for seed in range(task.perturbed)
+        )
+        starts.extend(around * np.exp(SIGMA * draw) for draw in draws)
+    chains = None if task.chains is None else form.chains(task.chains)
+    answer = _solved(replace(task, program=form.program, starts=tuple(starts), chains=chains))
+    return replace(
+        answer,
+        z=restored(answer.z, form.variables),
+        split=restored(answer.split, form.splits),
+        other=None if answer.other is None else restored(answer.other, form.variables),
+    )
+
+
+def _solved(task: Task) -> Answer:
+    """Solve a task as it stands.
 
     Where that, or its bound, fails because the rows leave no interior, what they force is fixed and the rest solved.
     """
-    if task.program.is_impossible:
-        return no_answer(task, Outcome.INFEASIBLE)
     try:
         answer = (
             no_answer(task, Outcome.INFEASIBLE) if _has_rows_to_spare(task.program) else _best(task)

@@ -91,7 +91,7 @@ def add_leaf_rows(cells: Cells) -> None:
     for node, known in cells.leaves.items():
         lumps = np.flatnonzero(cells.lumping.leaf == node)
         exact = known.low == known.high
-        redundant = int(np.flatnonzero(exact & (known.high > 0))[-1]) if exact.all() else -1
+        redundant = int(np.argmax(known.high)) if exact.all() else -1
         for pool in range(len(kappa)):
             free = cells.cell[lumps, pool]
             variables = [int(i) for i in free if i >= 0]

@@ -85,8 +85,8 @@ def solve_all(tasks: Iterable[Task], jobs: int) -> list[Answer]:
     try:
         for number, task in enumerate(tasks):
             made.append(task)
-            size += task.program.size * len(task.starts)
-            line.put(number, task.program.size * len(task.starts))
+            size += task.work
+            line.put(number, task.work)
             while size >= worth and len(threads) < min(jobs, len(made)) - 1:
                 thread = threading.Thread(
                     target=_serve, args=(made, line, answers, running), daemon=True

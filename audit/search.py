@@ -22,7 +22,6 @@ from audit.blocks import Block
 from audit.leaf_knowledge import closed_form, leaf_knowledge
 from audit.parallel import default_jobs, solve_all
 from audit.posterior import FloatArray
-from audit.program import Program
 from audit.reduce import Reduced, reduce_block
 from audit.saddle import saddle, shifted
 from audit.solve import door
@@ -176,10 +175,13 @@ class Search:
         if form.program.is_convex:
             tries = CONVEX_TRIES
         starts: tuple[FloatArray, ...] = (form.program.start,)
+        more = 0
         if not form.program.is_convex and form.program.size <= SMALL_PROGRAM:
-            closed = self.reduced(block).program
-            starts += ((closed.start,) if is_warm else ()) + _perturbed(closed)
-        return form, Task(form.program, starts, tries, self.door, self.deadline, form.chains)
+            closed = self.reduced(block).program.start
+            starts += (closed, closed) if is_warm else (closed,)
+            more = PERTURBED_STARTS
+        task = Task(form.program, starts, tries, self.door, self.deadline, form.chains, more)
+        return form, task
 
     def _with_all_classes(self, before: Mapping[Block, Solved]) -> dict[Block, Solved]:
         """Solve blocks without pooling, from perturbed starts; return those that this solves."""
@@ -189,9 +191,9 @@ class Search:
             tries = CONVEX_TRIES if form.program.is_convex else TRIES
             # The pooled form's bound holds for all classes; a form that rows rule out has none.
             chains = form.chains if pooled.reduced.program.is_impossible else None
-            is_small = form.program.size <= SMALL_PROGRAM
-            starts = _perturbed(form.program, MANY_STARTS if is_small else PERTURBED_STARTS)
-            tasks.append(Task(form.program, starts, tries, self.door, self.deadline, chains))
+            more = MANY_STARTS if form.program.size <= SMALL_PROGRAM else PERTURBED_STARTS
+            starts = (form.program.start,)
+            tasks.append(Task(form.program, starts, tries, self.door, self.deadline, chains, more))
         found = self._solved(list(before), forms, self.ask(tasks))
         return {
             block: replace(one, is_symmetric=False, bound=min(one.bound, before[block].bound))
@@ -207,8 +209,3 @@ class Search:
             block: Solved(form, answer, is_symmetric=True, bound=proved_bound(form, answer, counts))
             for block, form, answer in zip(blocks, forms, answers, strict=True)
         }
-
-
-def _perturbed(program: Program, starts: int = PERTURBED_STARTS) -> tuple[FloatArray, ...]:
-    draws = [np.random.default_rng(seed).normal(size=program.size) for seed in range(starts)]
-    return tuple(program.start * np.exp(0.3 * draw) for draw in draws)

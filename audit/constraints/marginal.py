@@ -14,14 +14,16 @@ from ppdm_models.tree import Tree
 
 
 class Marginal(Constraint):
-    """Yields one equality per class but the last, which the others imply."""
+    """Yields one equality per class but the most frequent, which the others imply."""
 
     def rows(self, case: Case) -> Iterator[Row]:
         if not case.knowledge.marginal:
             return
         totals = class_totals(case)
         everyone = np.arange(len(case.population.counts), dtype=np.intp)
-        for klass, total in enumerate(totals[:-1]):
+        for klass, total in enumerate(totals):
+            if klass == np.argmax(totals):
+                continue
             said = f"{total:g} records in all have class {case.tree.classes[klass]!r}"
             yield Linear(
                 everyone,

@@ -1,0 +1,134 @@
+"""A program with its parts in an order that depends on its numbers alone, not on how anything is called.
+
+Solvers go another way where rows and variables stand in another order, and may end in another local optimum. In this
+order the same problem is solved alike whatever its classes, profiles and attributes are named.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from audit.posterior import FloatArray
+from audit.program import IntArray, Program
+
+ROUNDS = 3
+"""How often variables and rows are told apart by their neighbours: far enough to see a whole small block."""
+BITS = 30
+"""Numbers are compared after rounding to so many bits: sums depend a little on their order."""
+
+Hashes = NDArray[np.uint64]
+
+
+@dataclass(frozen=True, slots=True)
+class Canonical:
+    """A program in canonical order, and where its variables and split rows stood before."""
+
+    program: Program
+    variables: IntArray
+    splits: IntArray
+
+    def chains(self, chains: sparse.csr_matrix) -> sparse.csr_matrix:
+        """Return chains (split rows, chains) of `audit.curvature` for the program in this order."""
+        dense = chains.toarray()[self.splits]
+        return sparse.csr_matrix(dense[:, np.lexsort(dense[::-1])] if dense.size else dense)
+
+
+def restored(values: FloatArray, order: IntArray) -> FloatArray:
+    """Return values that stand in a canonical order as they stood before."""
+    found = np.empty(len(values))
+    found[order] = values
+    return found
+
+
+def canonical(program: Program) -> Canonical:
+    """Return a program in canonical order: masses before totals, both sorted by what the rows say about them.
+
+    This is colour refinement of the graph of variables and rows: what it cannot tell apart is, as a rule, symmetric.
+    """
+    n_rows = program.rows.shape[0]
+    rows, variables = _refined(program)
+    is_total = np.arange(program.size) >= len(program.scale)
+    order = np.lexsort((variables, is_total))
+    linear, splits = (
+        np.argsort(rows[:n_rows], kind="stable"),
+        np.argsort(rows[n_rows:], kind="stable"),
+    )
+    new_variable, new_split = np.argsort(order), np.argsort(splits)
+    matrix = sparse.csr_matrix(program.rows[linear][:, order])
+    matrix.sort_indices()
+    term_row, term_variable = new_split[program.term_row], new_variable[program.term_variable]
+    terms = np.lexsort((program.term_coefficient, term_variable, term_row))
+    sorted_program = replace(
+        program,
+        scale=program.scale[order[: len(program.scale)]],
+        start=program.start[order],
+        lower=program.lower[order],
+        upper=program.upper[order],
+        rows=matrix,
+        low=program.low[linear],
+        high=program.high[linear],
+        term_row=term_row[terms],
+        term_variable=term_variable[terms],
+        term_coefficient=program.term_coefficient[terms],
+        term_scale=program.term_scale[terms],
+        split_constant=program.split_constant[splits],
+        split_limit=program.split_limit[splits],
+        split_records=program.split_records[splits],
+        cost=program.cost[order],
+        split_linear=sparse.csr_matrix(program.split_linear[splits][:, order]),
+    )
+    return Canonical(sorted_program, order, splits)
+
+
+def _refined(program: Program) -> tuple[Hashes, Hashes]:
+    """Return a number for each row, linear before split, and each variable: alike where nothing tells them apart."""
+    linear, across = program.rows.tocoo(), program.split_linear.tocoo()
+    n_rows = program.rows.shape[0]
+    row = np.concatenate([linear.row, n_rows + program.term_row, n_rows + across.row])
+    variable = np.concatenate([linear.col, program.term_variable, across.col])
+    edges = np.concatenate(
+        [
+            _hash(linear.data),
+            _hash(program.term_coefficient, program.term_scale),
+            _hash(across.data),
+        ]
+    )
+    rows = np.concatenate(
+        [_hash(program.low, program.high), _hash(program.split_constant, program.split_limit)]
+    )
+    scale = np.zeros(program.size)
+    scale[: len(program.scale)] = program.scale
+    variables = _hash(scale, program.start, program.lower, program.upper, program.cost)
+    for _ in range(ROUNDS):
+        rows = _mixed(rows, _sums(len(rows), row, _mixed(edges, variables[variable])))
+        variables = _mixed(variables, _sums(len(variables), variable, _mixed(edges, rows[row])))
+    return rows, variables
+
+
+def _sums(size: int, place: IntArray, said: Hashes) -> Hashes:
+    """Return the sum of what is said at each place: it does not depend on the order."""
+    sums = np.zeros(size, dtype=np.uint64)
+    np.add.at(sums, place, said)
+    return sums
+
+
+def _hash(*columns: FloatArray) -> Hashes:
+    """Return a number for each entry of columns of equal length, by their values."""
+    found = np.zeros(len(columns[0]), dtype=np.uint64)
+    for column in columns:
+        mantissa, exponent = np.frexp(column)
+        rounded = np.ldexp(np.round(np.ldexp(mantissa, BITS)), exponent - BITS) + 0.0  # no -0.0
+        found = _mixed(found, rounded.view(np.uint64))
+    return found
+
+
+def _mixed(one: Hashes, other: Hashes) -> Hashes:
+    """Return a number that pairs of others rarely share (the finaliser of SplitMix64, Steele et al. 2014)."""
+    mixed = one * np.uint64(0x9E3779B97F4A7C15) + other
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(mixed ^ (mixed >> np.uint64(31)))
