@@ -145,14 +145,20 @@ def _peak_mb() -> float:
 
 
 def _workers_mb() -> float:
-    """Return the sum of the peaks of this process's children, where the system tells (Linux)."""
+    """Return what this process's children had at their peaks beside the pages they share with others (Linux)."""
     total = 0.0
     for listed in Path("/proc/self/task").glob("*/children"):
         for pid in listed.read_text().split():
-            for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-                if line.startswith("VmHWM:"):
-                    total += float(line.split()[1]) / 1024
+            now = _kilobytes(Path(f"/proc/{pid}/smaps_rollup"))
+            shared = now["Shared_Clean"] + now["Shared_Dirty"]
+            total += (_kilobytes(Path(f"/proc/{pid}/status"))["VmHWM"] - shared) / 1024
     return total
+
+
+def _kilobytes(path: Path) -> dict[str, float]:
+    """Return the entries of a file of the process table that are given in kB."""
+    lines = (line.split() for line in path.read_text().splitlines())
+    return {words[0].rstrip(":"): float(words[1]) for words in lines if words[2:] == ["kB"]}
 
 
 def everything() -> tuple[str, ...]:

@@ -229,9 +229,9 @@ Written by `make bench DATA=FOLDER` (see `benchmarks/maxent`). Machine: {machine
 
 Each solve runs in a process of its own, one after the other. "s" is wall time of the whole solve with its certificate,
 from Python, without reading the table and forming the candidates; workers get ready in that time, as in an audit.
-"MB" is the peak resident memory of all processes together, Python and its packages included (about 300 MB before
-anything is solved). The adversary knows error rates and how splits were chosen. Data: UCI Adult without missing values,
-education as the sensitive class.
+"MB" is the peak resident memory of all processes together, pages that they share counted once, Python and its packages
+included (about 300 MB before anything is solved). The adversary knows error rates and how splits were chosen. Data: UCI
+Adult without missing values, education as the sensitive class.
 
 ## Multiway trees on all of Adult
 
