@@ -14,13 +14,14 @@ import numpy as np
 from scipy import sparse
 
 from audit.canonical import canonical, restored
+from audit.door import Solution
+from audit.doors import doors
 from audit.elastic import elastic, floor, is_flat
 from audit.interior import Interior, interior
 from audit.ipopt_status import Status
 from audit.loaded import Loaded, load
 from audit.posterior import FloatArray
 from audit.program import TAU, Program
-from audit.solve import Solution, doors
 
 EPS = 1e-4
 """Weight of the term that singles out one optimum where it is flat. Part of the definition of the estimate."""

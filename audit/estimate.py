@@ -14,11 +14,11 @@ from audit.block_solver import CONVEX_TRIES, TRIES
 from audit.blocks import Block, Candidate, blocks
 from audit.certify import certificate, spread
 from audit.direct import direct_model
+from audit.doors import doors
 from audit.ipopt_status import Status
 from audit.loaded import Loaded
 from audit.posterior import FloatArray, Posterior, entropy
 from audit.search import DEFAULT, Search, SolveOptions
-from audit.solve import doors
 from audit.solved import Solved
 from audit.system import System, max_violation
 from audit.violated import VIOLATION_SHARE, Violated, outside_intervals

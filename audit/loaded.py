@@ -15,6 +15,7 @@ import pyomo.environ as pyo
 from pyomo.repn.plugins.nl_writer import NLWriter
 
 from audit.model import build_model
+from audit.posterior import FloatArray
 from audit.program import Program
 
 
@@ -75,6 +76,11 @@ def load(program: Program) -> Loaded:
     finally:
         if was_enabled:
             gc.enable()
+
+
+def flat(matrix: Any) -> FloatArray:  # noqa: ANN401  # CasADi has no types
+    """Return a CasADi vector as an array."""
+    return np.array(matrix, dtype=float).reshape(-1)
 
 
 def _through_nl(model: pyo.ConcreteModel) -> tuple[Any, list[Any], list[Any]]:

@@ -19,12 +19,12 @@ from audit.block_solver import (
     Task,
 )
 from audit.blocks import Block
+from audit.doors import door
 from audit.leaf_knowledge import closed_form, leaf_knowledge
 from audit.parallel import default_jobs, solve_all
 from audit.posterior import FloatArray
 from audit.reduce import Reduced, reduce_block
 from audit.saddle import saddle, shifted
-from audit.solve import door
 from audit.solved import Solved, proved_bound
 from audit.system import System
 from audit.whole_records import whole_records

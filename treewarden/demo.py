@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from audit.doors import doors
 from audit.run import ablation
-from audit.solve import doors
 from policies.judge import judge
 from ppdm_models.load import formats
 from reports.build import audit_document, repair_document

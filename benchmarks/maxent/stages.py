@@ -13,7 +13,7 @@ STAGES: dict[str, tuple[tuple[str, str], ...]] = {
     "model": (("audit.loaded", "build_model"),),
     ".nl": (("audit.loaded", "_through_nl"),),
     "load": (("audit.loaded", "Loaded"),),
-    "IPOPT": (("audit.solve", "CasadiDoor.run"),),
+    "IPOPT": (("audit.casadi_door", "CasadiDoor.run"),),
 }
 """Each stage's functions by where they are looked up; "load" holds ".nl" too, which is taken off."""
 

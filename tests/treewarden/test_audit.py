@@ -11,7 +11,7 @@ import pyarrow.parquet
 import pytest
 from click.testing import CliRunner
 
-from audit.solve import doors
+from audit.doors import doors
 from treewarden.cli import cli
 
 TAKES_NO_FILES = Path("/proc/self")

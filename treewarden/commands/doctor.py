@@ -8,7 +8,7 @@ from importlib import metadata
 import click
 
 import treewarden
-from audit.solve import doors
+from audit.doors import doors
 from audit.worlds.cpsat import IS_THERE
 from reports.words import printable
 from treewarden.exits import NO_AUDIT, PASS

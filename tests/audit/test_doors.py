@@ -7,13 +7,14 @@ import numpy as np
 import pyomo.environ as pyo
 import pytest
 
+from audit.door import Door
+from audit.doors import door, doors
 from audit.estimate import estimate
 from audit.ipopt_status import STATUS, STATUS_NAMES, Status
 from audit.knowledge import Knowledge
 from audit.loaded import Loaded
 from audit.model import build_model
 from audit.search import SolveOptions
-from audit.solve import Door, door, doors
 from audit.system import build_system
 from ppdm_models.errors import SolverError
 from tests.cases import multiway_case
