@@ -88,8 +88,9 @@ class Task:
 
     @property
     def work(self) -> int:
-        """How much there is to do: variables times starts."""
-        return self.program.size * (len(self.starts) + self.perturbed)
+        """How much there is to do: variables times starts, of which a large program with a bound needs one."""
+        is_small = self.chains is None or self.program.size <= SMALL_PROGRAM
+        return self.program.size * (len(self.starts) + self.perturbed if is_small else 1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -174,12 +174,13 @@ class Search:
         tries = WARM_TRIES if is_warm else TRIES
         if form.program.is_convex:
             tries = CONVEX_TRIES
-        starts: tuple[FloatArray, ...] = (form.program.start,)
-        more = 0
-        if not form.program.is_convex and form.program.size <= SMALL_PROGRAM:
-            closed = self.reduced(block).program.start
-            starts += (closed, closed) if is_warm else (closed,)
-            more = PERTURBED_STARTS
+        around = form.program.start
+        starts: tuple[FloatArray, ...] = (around,)
+        if is_warm and form.program.size <= SMALL_PROGRAM:
+            around = self.reduced(block).program.start
+            starts += (around,)
+        more = 0 if form.program.is_convex else PERTURBED_STARTS
+        starts += (around,) if more else ()
         task = Task(form.program, starts, tries, self.door, self.deadline, form.chains, more)
         return form, task
 
