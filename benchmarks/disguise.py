@@ -28,7 +28,7 @@ def renamed(sample: Sample, draw: np.random.Generator) -> Disguise:
     tree, population = sample.tree, sample.population
     profiles = draw.permutation(len(population.counts))
     classes = draw.permutation(len(tree.classes))
-    klass = {tree.classes[old]: f"k{new}" for new, old in enumerate(classes)}
+    klass = {tree.classes[old]: f"k{new:03}" for new, old in enumerate(classes)}
     names = {name: f"q{i}" for i, name in enumerate(draw.permutation(list(population.qi)))}
     words = {
         name: {word: f"w{i}" for i, word in enumerate(draw.permutation(column.categories))}
