@@ -21,14 +21,16 @@ from ppdm_models.tree import Learner, Missing, Node, Quality, Task, Tree
 OPERATORS = (" <= ", " > ", " < ", " >= ", " = ", " != ")
 RULE = re.compile(r"[-=]{3,}")
 KNOWN = [name.encode() for name in (*TREES, *OTHERS)]
-HEADER = re.compile(rb"(?m)^(?:" + b"|".join(map(re.escape, KNOWN)) + rb")[ \d]*(?:trees.*)?\r?$")
+HEADER = rb"(?:" + b"|".join(map(re.escape, KNOWN)) + rb")[ \d]*(?:trees.*)?\r?$"
+FIRST_LINE, LATER_LINE = re.compile(rb"(?m)" + HEADER), re.compile(rb"(?m)\n" + HEADER)
 
 
 class Weka(Format):
     """One tree per file; what is printed around it may stay."""
 
     def sniff(self, data: bytes) -> bool:
-        return HEADER.search(data) is not None or b"class WekaWrapper" in data
+        has_header = FIRST_LINE.match(data) or LATER_LINE.search(data)
+        return has_header is not None or b"class WekaWrapper" in data
 
     def read(self, data: bytes, source: str) -> Tree:
         lines = lines_of(data, source)
