@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -30,16 +32,31 @@ def numbers(value: object, source: str, steps: Steps) -> Numbers:
     raise refused(source, steps, "holds something that is no number")
 
 
-def plain_numbers(items: Sequence[object]) -> Numbers | None:
-    """Return finite numbers as a column, NaN where one is None; None where something else is among them."""
-    if not set(map(type, items)) <= {float, int, type(None)}:
+def plain_numbers(items: list[Any]) -> Numbers | None:
+    """Return finite numbers as a column, NaN where one is None; None where something else is among them.
+
+    The items are those of JSON, and none is NaN.
+    """
+    kinds = set(map(type, items))
+    if not kinds <= {float, int, type(None)}:
         return None
+    if type(None) in kinds:
+        items = [math.nan if item is None else item for item in items]
     try:
-        found = np.array(items, dtype=np.float64)
+        found = np.asarray(array("d", items), dtype=np.float64)
     except OverflowError:
         return None
-    told = np.isfinite(found).sum() + sum(item is None for item in items)
-    return found if told == len(items) else None
+    return None if np.isinf(found).any() else found
+
+
+def taken(nodes: Sequence[Mapping[str, object]], **defaults: object) -> list[list[Any]]:
+    """Return what stands under each key, or its default, as one column per key."""
+    if not nodes:
+        return [[] for _ in defaults]
+    try:  # one pass in the common case, in which all keys are there
+        return list(map(list, zip(*map(itemgetter(*defaults), nodes), strict=True)))
+    except KeyError:
+        return [[node.get(key, other) for node in nodes] for key, other in defaults.items()]
 
 
 def wholes(value: object, source: str, steps: Steps) -> Wholes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -22,6 +23,8 @@ STEPS = np.array([(byte in b"[{") - (byte in b"]}") for byte in range(256)], dty
 
 PLAIN = bytes(byte for byte in range(256) if byte not in b'[]{}":')
 """The bytes that neither nest, nor open or close a text, nor end a key."""
+
+OPENING = re.compile(rb'(?:\xef\xbb\xbf)?\s*(?:\[\s*)?\{\s*"')
 
 Steps = Sequence[str | int]
 
@@ -55,6 +58,11 @@ def read_json(data: bytes, source: str, *, allow_nan: bool = False, depth: int =
 def opens_json(data: bytes) -> bytes:
     """Return the first byte of what may be JSON, past a byte order mark and blanks: ``b"{"``, ``b"["`` or others."""
     return data[:64].removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n")[:1]
+
+
+def is_json(data: bytes) -> bool:
+    """Whether bytes open like a JSON object, or a list of them, and so hold nothing that was printed as text."""
+    return OPENING.match(data) is not None
 
 
 def written_json(document: object, like: bytes) -> bytes:

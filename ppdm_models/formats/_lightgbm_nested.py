@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Container, Sequence
-from itertools import pairwise
+from itertools import compress, pairwise
+from typing import Any
 
 import numpy as np
 
 from ppdm_models import limits
 from ppdm_models.formats._boosted_forest import LEAF, Forest, Shape, Splits
-from ppdm_models.formats._boosted_trees import leaf_score, plain_numbers
+from ppdm_models.formats._boosted_trees import leaf_score, plain_numbers, taken
 from ppdm_models.formats._json import Steps, as_number, as_object, as_whole, refused
 from ppdm_models.formats._lightgbm_splits import MISSING, Asked
 from ppdm_models.node_table import Numbers
@@ -39,13 +40,15 @@ def flat_of(root: object, source: str, steps: Steps) -> Flat:
         if depth > limits.DEPTH or here >= limits.NODES:
             raise refused(source, steps, f"nodes nest more than {limits.DEPTH} deep")
         found.append((node, parent, is_right))
-        if "leaf_value" in node:
-            continue
-        for side in ("right_child", "left_child"):
-            child = node.get(side)
-            if not isinstance(child, dict):
-                child = as_object(child, source, [*steps, _name(node), side])
-            pending.append((child, here, side == "right_child", depth + 1))
+        if "leaf_value" not in node:
+            left, right = node.get("left_child"), node.get("right_child")
+            if not isinstance(left, dict) or not isinstance(right, dict):
+                side, odd = (
+                    ("left_child", left) if isinstance(right, dict) else ("right_child", right)
+                )
+                left = right = as_object(odd, source, [*steps, _name(node), side])
+            pending.append((right, here, True, depth + 1))
+            pending.append((left, here, False, depth + 1))
     return found
 
 
@@ -72,11 +75,16 @@ class Reading:
     """
 
     def __init__(self, flats: Sequence[Flat], source: str, steps: Steps) -> None:
-        self.shape = shape_of(flats)
-        self.nodes = [node for flat in flats for node, *_ in flat]
-        self.is_leaf = ["leaf_value" in node for node in self.nodes]
         self.source = source
         self.steps = steps
+        self.shape = shape_of(flats)
+        self.nodes = [node for flat in flats for node, *_ in flat]
+        is_inner = self.shape.inner
+        self.split_rows = np.flatnonzero(is_inner).tolist()
+        self.leaf_rows = np.flatnonzero(~is_inner).tolist()
+        self.splits = [self.nodes[row] for row in self.split_rows]
+        self.leaves = [self.nodes[row] for row in self.leaf_rows]
+        self.is_linear = ["leaf_coeff" in node and bool(node["leaf_coeff"]) for node in self.leaves]
 
     def asked(self) -> Asked:
         """Return what the splits ask.
@@ -84,16 +92,14 @@ class Reading:
         Raises:
             TreeFormatError: one is not understood.
         """
-        rows = [row for row, is_leaf in enumerate(self.is_leaf) if not is_leaf]
-        splits = [self.nodes[row] for row in rows]
-        kinds, features, lefts, missing = (
-            [node.get(key, default) for node in splits]
-            for key, default in (
-                ("decision_type", None),
-                ("split_feature", None),
-                ("default_left", False),
-                ("missing_type", "None"),
-            )
+        rows = self.split_rows
+        kinds, features, lefts, missing, thresholds = taken(
+            self.splits,
+            decision_type=None,
+            split_feature=None,
+            default_left=False,
+            missing_type="None",
+            threshold=None,
         )
         if not (
             _all(kinds, str, (*COMPARED, *LISTED))
@@ -101,21 +107,19 @@ class Reading:
             and _all(lefts, bool, (True, False))
             and _all(features, int, range(limits.FEATURES))
         ):
-            for row, node in zip(rows, splits, strict=True):
+            for row, node in zip(rows, self.splits, strict=True):
                 _check(node, self.source, self._at(row))
-        codes = {
-            place: self._codes(rows[place]) for place, kind in enumerate(kinds) if kind in LISTED
-        }
-        thresholds = [
-            0.0 if kind in LISTED else node.get("threshold")
-            for kind, node in zip(kinds, splits, strict=True)
-        ]
+        places = {one: place for place, one in enumerate(MISSING)}
+        codes = {}
+        for place, kind in enumerate(kinds):
+            if kind in LISTED:
+                codes[place], thresholds[place] = self._codes(rows[place]), 0.0
         return Asked(
             np.array(rows, dtype=np.int64),
             np.array(features, dtype=np.int64),
             self._numbers(thresholds, rows, may_lack=False),
             np.array(lefts, dtype=np.bool_),
-            np.array([MISSING.index(str(one)) for one in missing], dtype=np.int64),
+            np.array([places[one] for one in missing], dtype=np.int64),
             codes,
         )
 
@@ -125,46 +129,49 @@ class Reading:
         Raises:
             TreeFormatError: a number is none, or two nodes of a tree have the same name.
         """
-        names = list(map(_name, self.nodes))
+        leaf_ids, values, leaf_counts = taken(
+            self.leaves, leaf_index=0, leaf_value=None, leaf_count=None
+        )
+        split_ids, inner_values, inner_counts = taken(
+            self.splits, split_index=0, internal_value=None, internal_count=None
+        )
+        names = self._merged(
+            [f"split {name}" for name in split_ids], [f"leaf {name}" for name in leaf_ids]
+        )
         for tree, (start, end) in enumerate(pairwise(self.shape.starts.tolist())):
             if len(set(names[start:end])) < end - start:
                 raise refused(self.source, [*self.steps, tree], "two nodes have the same index")
-        scores = [
-            (None if node.get("leaf_coeff") else node["leaf_value"])
-            if is_leaf
-            else node.get("internal_value")
-            for node, is_leaf in zip(self.nodes, self.is_leaf, strict=True)
-        ]
+        for place in compress(range(len(values)), self.is_linear):
+            values[place] = None
+        scores = self._merged(inner_values, values)
         return Forest(
             self.shape,
             names,
             splits,
             scores=self._numbers(scores, range(len(scores)), may_lack=True),
-            records=self._counts(names),
+            records=self._counts(self._merged(inner_counts, leaf_counts), names),
         )
 
     def linear(self) -> list[bool]:
         """Return for each tree whether leaves of it hold linear models."""
-        linear = [
-            is_leaf and bool(node.get("leaf_coeff"))
-            for node, is_leaf in zip(self.nodes, self.is_leaf, strict=True)
-        ]
-        return [any(linear[start:end]) for start, end in pairwise(self.shape.starts.tolist())]
+        trees = {self.shape.tree(row) for row in compress(self.leaf_rows, self.is_linear)}
+        return [tree in trees for tree in range(len(self.shape.starts) - 1)]
 
-    def _counts(self, names: Sequence[str]) -> Numbers:
-        counts = [
-            node.get("leaf_count" if is_leaf else "internal_count")
-            for node, is_leaf in zip(self.nodes, self.is_leaf, strict=True)
-        ]
-        if (
-            not set(map(type, counts)) <= {int, type(None)}
-            or (max((count for count in counts if isinstance(count, int)), default=0) >= 2**53)
-            or min((count for count in counts if isinstance(count, int)), default=0) < 0
-        ):
+    def _merged(self, of_splits: list[Any], of_leaves: list[Any]) -> list[Any]:
+        """Return what is said of the splits and of the leaves in the order of the nodes."""
+        found = [None] * len(self.nodes)
+        for rows, values in ((self.split_rows, of_splits), (self.leaf_rows, of_leaves)):
+            for row, value in zip(rows, values, strict=True):
+                found[row] = value
+        return found
+
+    def _counts(self, counts: list[object], names: Sequence[str]) -> Numbers:
+        found = plain_numbers(counts) if set(map(type, counts)) <= {int, type(None)} else None
+        if found is None or (found < 0).any() or (found >= 2**53).any():
             for row, count in enumerate(counts):
                 if count is not None:
                     as_whole(count, self.source, [*self._at(row), names[row]])
-        found = np.array(counts, dtype=np.float64)
+        assert found is not None
         return np.where(found == 0, np.nan, found)
 
     def _numbers(self, values: list[object], rows: Sequence[int], *, may_lack: bool) -> Numbers:

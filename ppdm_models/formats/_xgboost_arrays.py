@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -27,7 +28,7 @@ class Arrays:
     left: Wholes
     right: Wholes
     features: Wholes
-    thresholds: Numbers
+    conditions: Numbers
     default_left: Wholes
     categories: Mapping[int, tuple[int, ...]]
     hessians: Numbers | None
@@ -85,15 +86,15 @@ def arrays_of(raw: object, source: str, steps: Steps) -> Arrays:
     }.items():
         if len(column) != size:
             raise refused(source, [*steps, name], f"{len(column)} entries for {size} nodes")
-    if hessians is not None and not (np.isfinite(hessians) & (hessians >= 0)).all():
+    if hessians is not None and not (
+        0 <= hessians.min(initial=0) <= hessians.max(initial=0) < math.inf
+    ):
         raise refused(source, [*steps, "sum_hessian"], "holds a number that is no sum of weights")
-    with np.errstate(over="ignore"):
-        thresholds = conditions.astype(np.float32).astype(np.float64)
     return Arrays(
         left=left,
         right=columns["right_children"],
         features=columns["split_indices"],
-        thresholds=thresholds,
+        conditions=conditions,
         default_left=columns["default_left"],
         categories=_categories(tree, split_type, left, source, steps),
         hessians=hessians,
@@ -122,7 +123,7 @@ def joined(each: Sequence[Arrays], source: str, steps: Steps) -> Joined:
     found = Joined(
         shape,
         np.concatenate([one.features for one in each]),
-        np.concatenate([one.thresholds for one in each]),
+        _in_32_bits(np.concatenate([one.conditions for one in each])),
         np.concatenate([one.default_left for one in each]) != 0,
         categories,
         each,
@@ -134,6 +135,11 @@ def joined(each: Sequence[Arrays], source: str, steps: Steps) -> Joined:
         at = [*steps, shape.tree(odd[0]), "split_conditions"]
         raise refused(source, at, "holds a number that is not finite")
     return found
+
+
+def _in_32_bits(numbers: Numbers) -> Numbers:
+    with np.errstate(over="ignore"):
+        return numbers.astype(np.float32).astype(np.float64)
 
 
 def forest_of(

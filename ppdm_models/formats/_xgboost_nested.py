@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -11,9 +11,9 @@ import numpy as np
 from ppdm_models import limits
 from ppdm_models.errors import TreeFormatError
 from ppdm_models.formats._boosted_forest import LEAF, Forest, Shape, Splits
-from ppdm_models.formats._boosted_trees import plain_numbers
+from ppdm_models.formats._boosted_trees import plain_numbers, taken
 from ppdm_models.formats._json import Steps, as_list, as_number, as_object, as_whole, refused
-from ppdm_models.node_table import Numbers
+from ppdm_models.node_table import Numbers, Wholes
 from ppdm_models.predicate import CategoryTest, MissingTest, Predicate
 from ppdm_models.tree import Tree
 
@@ -33,13 +33,13 @@ class Dump:
         self.source = source
         self.nodes: list[Raw] = []
         self.parents: list[int] = []
-        self.is_no: list[bool] = []
-        self.missing_is_yes: list[bool] = []
         self.starts = [0]
         for index, raw in enumerate(trees):
             self._walk(as_object(raw, source, [index]), [index])
             self.starts.append(len(self.nodes))
         self.is_leaf = ["leaf" in node for node in self.nodes]
+        self.missing_is_yes = [False] * len(self.nodes)
+        self.shape = self._shape()
         self.numeric: dict[str, bool] = {}
         self.indicators = 0
         self._others: dict[int, tuple[Predicate, Predicate]] = {}
@@ -65,7 +65,7 @@ class Dump:
         splits.ends[self._rows] = self._ends
         scores, outputs = self._leaves()
         ids = [str(node["nodeid"]) for node in self.nodes]
-        return Forest(self._shape(), ids, splits, scores, self.covers, outputs)
+        return Forest(self.shape, ids, splits, scores, self.covers, outputs)
 
     def has_covers(self) -> list[bool]:
         """Return for each tree whether it tells a cover."""
@@ -78,49 +78,81 @@ class Dump:
         return len(known) > 0 and bool((known == np.rint(known)).all())
 
     def _walk(self, root: Raw, steps: Steps) -> None:
-        start = len(self.nodes)
-        names: set[object] = set()
-        pending = [(root, LEAF, False, 0)]
+        nodes, parents, start = self.nodes, self.parents, len(self.nodes)
+        pending = [(root, LEAF, 0)]
         while pending:
-            node, parent, is_no, depth = pending.pop()
-            here = len(self.nodes)
-            name = node.get("nodeid")
-            if type(name) is not int or name in names:
-                at = [*steps, _named(node)]
-                raise refused(self.source, at, "its nodeid is no number of its own")
+            node, parent, depth = pending.pop()
+            here = len(nodes)
             if here - start >= limits.NODES or depth > limits.DEPTH:
                 raise refused(self.source, steps, f"nodes nest more than {limits.DEPTH} deep")
-            names.add(name)
-            self.nodes.append(node)
-            self.parents.append(parent)
-            self.is_no.append(is_no)
+            nodes.append(node)
+            parents.append(parent)
+            children = node.get("children")
             if "leaf" in node:
                 if "children" in node:
-                    at = [*steps, _named(node)]
-                    raise refused(self.source, at, "is a leaf and has children")
-                self.missing_is_yes.append(False)
+                    raise refused(self.source, [*steps, _named(node)], "is a leaf and has children")
                 continue
-            first, second, yes_is_first, missing_is_yes = _children(node, self.source, steps)
-            self.missing_is_yes.append(missing_is_yes)
-            pending.append((second, here, yes_is_first, depth + 1))
-            pending.append((first, here, not yes_is_first, depth + 1))
+            if not isinstance(children, list) or len(children) != 2:
+                said = "has neither a leaf's number nor two children"
+                raise refused(self.source, [*steps, _named(node)], said)
+            first, second = children
+            if not isinstance(first, dict) or not isinstance(second, dict):
+                raise refused(self.source, [*steps, _named(node)], "has a child that is no object")
+            pending.append((second, here, depth + 1))
+            pending.append((first, here, depth + 1))
 
     def _shape(self) -> Shape:
+        """Return the order of the nodes, which is that of the file.
+
+        Raises:
+            TreeFormatError: two nodes of a tree have one id, or a split does not name its children.
+        """
         starts = np.array(self.starts, dtype=np.int64)
-        rows = np.arange(len(self.nodes))
-        return Shape(
-            starts,
-            rows,
-            rows - np.repeat(starts[:-1], np.diff(starts)),
-            np.array(self.parents, dtype=np.int64),
-            np.array(self.is_no, dtype=np.bool_),
-        )
+        parents = np.array(self.parents, dtype=np.int64)
+        rows = np.arange(len(parents))
+        is_later = (parents >= 0) & (rows != parents + 1)
+        seconds = np.zeros(len(parents), dtype=np.int64)
+        seconds[parents[is_later]] = rows[is_later]
+        is_no = np.zeros(len(parents), dtype=np.bool_)
+        is_no[[self._no_child(row, second) for row, second in self._splits(seconds)]] = True
+        self._check_ids()
+        own_start = np.repeat(starts[:-1], np.diff(starts))
+        return Shape(starts, rows, rows - own_start, parents, is_no)
+
+    def _splits(self, seconds: Wholes) -> Iterator[tuple[int, int]]:
+        """Yield the row of each split and of its second child."""
+        for row, second in enumerate(seconds.tolist()):
+            if second:
+                yield row, second
+
+    def _no_child(self, row: int, second: int) -> int:
+        """Return the child where a split does not hold; note where missing values go."""
+        node = self.nodes[row]
+        yes, no = node.get("yes"), node.get("no")
+        ids = self.nodes[row + 1].get("nodeid"), self.nodes[second].get("nodeid")
+        missing = node.get("missing", no)  # an indicator names none: what is missing is "no"
+        if yes == no or (ids != (yes, no) and ids != (no, yes)) or missing not in ids:
+            said = "yes, no and missing do not name its two children"
+            raise refused(self.source, self._at(row), said)
+        self.missing_is_yes[row] = missing == yes
+        return second if ids[0] == yes else row + 1
+
+    def _check_ids(self) -> None:
+        for start, end in pairwise(self.starts):
+            ids = [node.get("nodeid") for node in self.nodes[start:end]]
+            if set(map(type, ids)) == {int} and len(set(ids)) == len(ids):
+                continue
+            seen: set[object] = set()
+            for row, name in enumerate(ids, start):
+                if type(name) is not int or name in seen:
+                    raise refused(self.source, self._at(row), "its nodeid is no number of its own")
+                seen.add(name)
 
     def _asked(self) -> tuple[list[str], Numbers]:
         """Return the feature of each split, and the end that numbers are below; note the tests that are no such."""
         splits = [self.nodes[row] for row in self._rows]
-        features = [node.get("split") for node in splits]
-        ends = plain_numbers([node.get("split_condition") for node in splits])
+        features, conditions = taken(splits, split=None, split_condition=None)
+        ends = plain_numbers(conditions)
         names = [name for name in features if isinstance(name, str)]
         if len(names) == len(splits) and ends is not None and (np.abs(ends) < MOST).all():
             self.numeric = dict.fromkeys(names, True)
@@ -196,24 +228,6 @@ class Dump:
 
 def _named(node: Raw) -> str:
     return f"node {str(node.get('nodeid'))[:40]}"
-
-
-def _children(node: Raw, source: str, steps: Steps) -> tuple[Raw, Raw, bool, bool]:
-    """Return the two children in the file's order, whether the first is "yes", and whether missing values go there."""
-    children = node.get("children")
-    if not isinstance(children, list) or len(children) != 2:
-        at = [*steps, _named(node)]
-        raise refused(source, at, "has neither a leaf's number nor two children")
-    first, second = children
-    if not isinstance(first, dict) or not isinstance(second, dict):
-        raise refused(source, [*steps, _named(node)], "has a child that is no object")
-    yes, no = node.get("yes"), node.get("no")
-    ids = (first.get("nodeid"), second.get("nodeid"))
-    missing = node.get("missing", no)  # an indicator names none: what is missing is "no"
-    if yes == no or (ids != (yes, no) and ids != (no, yes)) or missing not in ids:
-        at = [*steps, _named(node)]
-        raise refused(source, at, "yes, no and missing do not name its two children")
-    return first, second, ids[0] == yes, missing == yes
 
 
 def pruned(raw: object, new: Tree) -> object:
