@@ -8,13 +8,11 @@ from itertools import islice, repeat
 from typing import overload
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ppdm_models.cuts import Cuts, Numbers, Wholes
 from ppdm_models.node import Band, Node
 from ppdm_models.predicate import Predicate
 
-Numbers = NDArray[np.float64]
-Wholes = NDArray[np.int64]
 Vectors = Numbers | Sequence[tuple[float, ...] | None]
 
 
@@ -58,6 +56,10 @@ class NodeTable(Sequence[Node]):
         for name, bands in zip(self.names, self.bands or (), strict=False):
             if bands is not None:
                 yield name, len(bands)
+
+    def plainly_splits(self) -> bool:
+        """Whether each inner node is seen to have two children, for the numbers below an end and for the others."""
+        return isinstance(self.tests, Cuts) and self.tests.plainly_split(self.parents)
 
     def __len__(self) -> int:
         return len(self.parents)

@@ -10,9 +10,9 @@ import numpy as np
 
 from ppdm_models import limits
 from ppdm_models.consistency import contradictions
+from ppdm_models.cuts import Cuts, Flags, Numbers, Wholes
 from ppdm_models.errors import TreeFormatError
-from ppdm_models.formats._cuts import Cuts, Flags
-from ppdm_models.node_table import NodeTable, Numbers, Vectors, Wholes
+from ppdm_models.node_table import NodeTable, Vectors
 from ppdm_models.predicate import Predicate
 from ppdm_models.tree import Feature, Missing, Quality, Task, Tree
 

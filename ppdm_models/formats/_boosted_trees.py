@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from ppdm_models.cuts import Numbers, Wholes
 from ppdm_models.ensemble import Ensemble, Model
 from ppdm_models.errors import OutputError
 from ppdm_models.formats._json import Steps, as_list, refused
-from ppdm_models.node_table import NodeTable, Numbers, Wholes
+from ppdm_models.node_table import NodeTable
 from ppdm_models.tree import Node, Tree
 
 

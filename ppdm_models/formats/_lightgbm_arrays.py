@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ppdm_models import limits
+from ppdm_models.cuts import Numbers, Wholes
 from ppdm_models.formats._boosted_forest import LEAF, Forest, Shape, Splits, shape_of
 from ppdm_models.formats._boosted_trees import leaf_score
 from ppdm_models.formats._lightgbm_lines import (
@@ -18,7 +19,6 @@ from ppdm_models.formats._lightgbm_lines import (
     whole_numbers,
 )
 from ppdm_models.formats._lightgbm_splits import MISSING, Asked
-from ppdm_models.node_table import Numbers, Wholes
 from ppdm_models.tree import Tree
 
 CATEGORICAL, DEFAULT_LEFT, MISSING_SHIFT = 1, 2, 2

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ppdm_models import limits
+from ppdm_models.cuts import Numbers, Wholes
 from ppdm_models.errors import TreeFormatError
-from ppdm_models.node_table import Numbers, Wholes
 
 END = "end of trees"
 SETTING = re.compile(r"\[(\w+): (.*)\]")

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from ppdm_models import limits
+from ppdm_models.cuts import Numbers
 from ppdm_models.formats._boosted_forest import LEAF, Forest, Shape, Splits
 from ppdm_models.formats._boosted_trees import leaf_score, plain_numbers, taken
 from ppdm_models.formats._json import Steps, as_number, as_object, as_whole, refused
 from ppdm_models.formats._lightgbm_splits import MISSING, Asked
-from ppdm_models.node_table import Numbers
 from ppdm_models.tree import Tree
 
 COMPARED = ("<=", "no_greater")

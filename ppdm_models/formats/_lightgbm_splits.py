@@ -8,11 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ppdm_models.cuts import Flags, Numbers, Wholes
 from ppdm_models.errors import TreeFormatError
 from ppdm_models.formats._boosted_forest import Splits
-from ppdm_models.formats._cuts import Flags
 from ppdm_models.formats._lightgbm_model import Header
-from ppdm_models.node_table import Numbers, Wholes
 from ppdm_models.predicate import (
     AnyOf,
     CategoryTest,

@@ -9,11 +9,10 @@ from itertools import pairwise
 
 import numpy as np
 
+from ppdm_models.cuts import Flags, Numbers, Wholes
 from ppdm_models.formats._boosted_forest import LEAF, Forest, Shape, Splits, shape_of
 from ppdm_models.formats._boosted_trees import numbers, wholes
-from ppdm_models.formats._cuts import Flags
 from ppdm_models.formats._json import Steps, as_object, pointer, refused
-from ppdm_models.node_table import Numbers, Wholes
 from ppdm_models.predicate import CategoryTest
 from ppdm_models.tree import Feature
 

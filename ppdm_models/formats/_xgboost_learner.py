@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ppdm_models import limits
+from ppdm_models.cuts import Numbers
 from ppdm_models.ensemble import Combination, Ensemble, Link, Member
 from ppdm_models.formats._boosted_trees import (
     differing_roots,
@@ -20,7 +21,6 @@ from ppdm_models.formats._json import Steps, as_list, as_object, as_text, refuse
 from ppdm_models.formats._xgboost_arrays import Arrays, Joined, arrays_of, forest_of, joined
 from ppdm_models.formats._xgboost_categories import category_names
 from ppdm_models.formats._xgboost_objective import Objective
-from ppdm_models.node_table import Numbers
 from ppdm_models.tree import Feature, Quality, Task, Tree
 
 NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")

@@ -9,11 +9,11 @@ from itertools import pairwise
 import numpy as np
 
 from ppdm_models import limits
+from ppdm_models.cuts import Numbers, Wholes
 from ppdm_models.errors import TreeFormatError
 from ppdm_models.formats._boosted_forest import LEAF, Forest, Shape, Splits
 from ppdm_models.formats._boosted_trees import plain_numbers, taken
 from ppdm_models.formats._json import Steps, as_list, as_number, as_object, as_whole, refused
-from ppdm_models.node_table import Numbers, Wholes
 from ppdm_models.predicate import CategoryTest, MissingTest, Predicate
 from ppdm_models.tree import Tree
 

@@ -9,10 +9,11 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdm_models.node_table import Numbers, Wholes
 from ppdm_models.predicate import Always, NumericTest, Predicate
 
 Flags = NDArray[np.bool_]
+Numbers = NDArray[np.float64]
+Wholes = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,6 +30,22 @@ class Cuts(Sequence[Predicate]):
     upper: Flags
     closed: Flags
     others: Mapping[int, Predicate]
+
+    def plainly_split(self, parents: Wholes) -> bool:
+        """Whether each inner node has two children: for the numbers of a feature below an end, and for the others."""
+        below = np.flatnonzero(parents >= 0)
+        pairs = below[np.argsort(parents[below], kind="stable")]
+        if len(pairs) % 2 or (self.features[pairs] < 0).any():
+            return False
+        one, two = pairs[::2], pairs[1::2]
+        sizes = np.bincount(parents[below], minlength=1)
+        return bool(
+            np.isin(sizes, (0, 2)).all()
+            and (self.features[one] == self.features[two]).all()
+            and (self.ends[one] == self.ends[two]).all()
+            and (self.closed[one] == self.closed[two]).all()
+            and (self.upper[one] != self.upper[two]).all()
+        )
 
     def __len__(self) -> int:
         return len(self.features)
