@@ -7,7 +7,7 @@ from xml.parsers import expat
 
 from ppdm_models import limits
 from ppdm_models.errors import TreeFormatError
-from ppdm_models.formats._xml_elements import RECORDED, Recorded
+from ppdm_models.formats._xml_elements import NODE, RECORDED, Recorded
 from ppdm_models.formats._xml_elements import Element as Element
 
 Finished = Callable[[Element, Sequence[Element]], None]
@@ -95,8 +95,7 @@ class _Builder:
         self.finished = finished
         self.top = Element("", {}, 0)
         self.around = [self.top]
-        self.names: dict[str, tuple[str, bool, bool]] = {}
-        self.codes: dict[str, int] = {}
+        self.names: dict[str, tuple[str, bool, int]] = {}
         self.deepest = limits.XML_DEPTH + 1
         self.held = 0
         self.hears = False
@@ -109,10 +108,7 @@ class _Builder:
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
         parser, around = self.parser, self.around
-        known = self.names.get(name)
-        if known is None:
-            local = local_name(name)
-            known = self.names[name] = local, is_model(local), local in RECORDED
+        known = self.names.get(name) or self.known(name)
         outer = around[-1]
         is_root = known[0] == "Node" and outer.name in TREES
         line = parser.CurrentLineNumber
@@ -124,26 +120,25 @@ class _Builder:
         around.append(element)
         if known[1]:
             self.held_before.append(self.held)
-        if known[2] is self.hears:
-            self.hears = not known[2]
+        if self.hears is (known[2] >= 0):
+            self.hears = not self.hears
             parser.CharacterDataHandler = self.words if self.hears else None
         self.held += 1 + len(attributes)
         if len(around) > self.deepest or self.held > limits.XML_ELEMENTS:
             raise self.refused(len(around))
         if isinstance(element, Recorded):
-            self.record(name, element)
+            self.record(element)
 
-    def record(self, name: str, root: Recorded) -> None:
+    def record(self, root: Recorded) -> None:
         """Put what is inside a tree's root on its tape, until the root ends or something else than nodes comes."""
-        parser, tape, codes = self.parser, root.tape, self.codes
+        parser, tape, names = self.parser, root.tape, self.names
         assert tape is not None
-        codes[name] = tape_code = RECORDED.index(root.name)
         add, add_attributes, add_line = (
             tape.events.append,
             tape.attributes.append,
             tape.lines.append,
         )
-        add(tape_code)
+        add(NODE)
         add_attributes(root.attributes)
         add_line(root.line)
         depth, held, around = len(self.around), self.held, len(self.around)
@@ -151,9 +146,7 @@ class _Builder:
 
         def start(name: str, attributes: dict[str, str]) -> None:
             nonlocal depth, held
-            code = codes.get(name)
-            if code is None:
-                code = self.code(name)
+            code = (names.get(name) or self.known(name))[2]
             if code < 0:
                 self.around += root.play()
                 stop()
@@ -170,7 +163,7 @@ class _Builder:
         def end(name: str) -> None:
             nonlocal depth
             depth -= 1
-            add(~codes[name])
+            add(~names[name][2])
             if depth < around:
                 self.around.pop()
                 stop()
@@ -181,10 +174,11 @@ class _Builder:
 
         parser.StartElementHandler, parser.EndElementHandler = start, end
 
-    def code(self, name: str) -> int:
-        """Return the code of an element on a tape; -1 where it does not belong there."""
+    def known(self, name: str) -> tuple[str, bool, int]:
+        """Return an element's local name, whether it holds a model, and its code on a tape (-1: it has none)."""
         local = local_name(name)
-        found = self.codes[name] = RECORDED.index(local) if local in RECORDED else -1
+        code = RECORDED.index(local) if local in RECORDED else -1
+        found = self.names[name] = local, is_model(local), code
         return found
 
     def words(self, text: str) -> None:
