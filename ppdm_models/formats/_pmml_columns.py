@@ -85,7 +85,8 @@ class _Columns:
         self.fields = fields
         self.task = task
         self.labels = fields.classes if task is Task.CLASSIFICATION else ()
-        _require(task is Task.REGRESSION or bool(self.labels), not fields.labels)
+        _require(task is Task.REGRESSION or 0 < len(self.labels) <= limits.CLASSES)
+        _require(not fields.labels)
         self.layout = _layout(tape)
         self.elements = [tape.attributes[place] for place in self.layout.nodes.tolist()]
         self.parents = self.layout.owners[self.layout.nodes]
@@ -123,7 +124,8 @@ class _Columns:
             return texts
         found: list[float | None] = [None] * len(texts)
         told = [place for place, text in enumerate(texts) if text is not None]
-        for place, value in zip(told, _numbers([texts[place] for place in told]), strict=True):
+        values = _numbers([texts[place] for place in told])
+        for place, value in zip(told, values.tolist(), strict=True):
             found[place] = value
         return found
 
@@ -146,7 +148,6 @@ class _Columns:
         listed = np.bincount(owners, minlength=size)
         nodes = np.flatnonzero(listed)
         _require(
-            width <= limits.CLASSES,
             len(nodes) * width <= limits.CLASS_NUMBERS,
             bool((listed[nodes] == width).all()),
             bool((owners[1:] >= owners[:-1]).all()),
