@@ -1,9 +1,8 @@
-"""Measures the leaves of every tree of a forest, for people drawn at random: ``python -m benchmarks.formats.leaves FILE``."""
+"""Measures the leaves of every tree of a forest, for people drawn at random: ``python -m benchmarks.formats.leaves``."""
 
 from __future__ import annotations
 
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from audit.knowledge import Knowledge
 from audit.population import build_population
 from audit.run import MeasureCall, run
 from benchmarks.formats.forest import CLASSES, FIELDS
-from benchmarks.formats.reading import say
+from benchmarks.formats.reading import processor_seconds, say
 from ppdm_models.ensemble import Ensemble, Model
 from ppdm_models.load import read_model
 from ppdm_models.node_table import NodeTable
@@ -34,10 +33,10 @@ def measure_leaves(path: Path) -> float:
         for number in range(FIELDS)
     }
     columns["risk"] = draw.choice(CLASSES, size).tolist()
-    start = time.perf_counter()
+    start = processor_seconds()
     people = build_population(model, table_of(columns), sensitive="risk")
     run(model, people, Knowledge(), [MeasureCall(name) for name in MEASURES])
-    return time.perf_counter() - start
+    return processor_seconds() - start
 
 
 def _without_counts(model: Model) -> Model:
