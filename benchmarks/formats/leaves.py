@@ -1,4 +1,4 @@
-"""Measures the leaves of every tree of a forest, for people drawn at random: ``python -m benchmarks.formats.leaves``."""
+"""Measures the leaves of every tree of a forest, for people drawn at random, in a process of its own."""
 
 from __future__ import annotations
 

@@ -170,7 +170,7 @@ class Forest:
         known = np.bincount(above, np.where(unknown, 0.0, records)[below], minlength=size)
         gaps = np.bincount(above, unknown[below], minlength=size) > 0
         odd = self.shape.inner & ((known > records) | ((known < records) & ~gaps))
-        return set(np.searchsorted(self.shape.starts, np.flatnonzero(odd), side="right") - 1)
+        return set(_tree_of(self.shape.starts, np.flatnonzero(odd)).tolist())
 
 
 def shape_of(firsts: Wholes, seconds: Wholes, starts: Wholes, where: Callable[[int], str]) -> Shape:
@@ -188,32 +188,39 @@ def shape_of(firsts: Wholes, seconds: Wholes, starts: Wholes, where: Callable[[i
             raise TreeFormatError(
                 where(tree), f"{size:,} nodes, where 1 to {limits.NODES:,} should be"
             )
-    own_start, own_size = np.repeat(starts[:-1], sizes), np.repeat(sizes, sizes)
+    own_start = np.repeat(starts[:-1], sizes)
     above = np.full(len(firsts), LEAF, dtype=np.int64)
     levels = [starts[:-1]]
-    while True:
-        inner = levels[-1][firsts[levels[-1]] != LEAF]
-        if not len(inner):
-            break
-        pairs = np.stack((firsts[inner], seconds[inner]))
-        strange = ((pairs <= 0) | (pairs >= own_size[inner])).any(axis=0)
-        below = (pairs + own_start[inner]).ravel()
-        if strange.any():
-            row = inner[strange][0]
-            tree = int(np.searchsorted(starts, row, side="right")) - 1
-            said = f"node {row - starts[tree]} has a child that is no node"
+    while len(inner := levels[-1][firsts[levels[-1]] != LEAF]):
+        start, size = own_start[inner], sizes[_tree_of(starts, inner)]
+        one, two = firsts[inner], seconds[inner]
+        strange = inner[(np.minimum(one, two) <= 0) | (np.maximum(one, two) >= size)]
+        if len(strange):
+            tree = int(_tree_of(starts, strange[0]))
+            said = f"node {strange[0] - starts[tree]} has a child that is no node"
             raise TreeFormatError(where(tree), said)
-        twice = below[above[below] != LEAF]
-        above[below] = np.tile(inner, 2)
-        twice = np.append(twice, below[above[below] != np.tile(inner, 2)])
-        twice = np.append(twice, below[: len(inner)][pairs[0] == pairs[1]])
+        below = np.concatenate((one + start, two + start))
+        twice = _met_twice(below, np.tile(inner, 2), above)
         if len(twice) or len(levels) > limits.DEPTH:
-            row = twice[0] if len(twice) else below[0]
-            tree = int(np.searchsorted(starts, row, side="right")) - 1
+            tree = int(_tree_of(starts, twice[0] if len(twice) else below[0]))
             deep = f"nodes nest more than {limits.DEPTH} deep"
             raise TreeFormatError(where(tree), "a node has two parents" if len(twice) else deep)
         levels.append(below)
     return _ordered(levels, firsts, seconds, above, own_start)
+
+
+def _met_twice(nodes: Wholes, parents: Wholes, above: Wholes) -> Wholes:
+    """Note the parents of nodes in ``above``; return those that have another one, or the same one twice."""
+    known = nodes[above[nodes] != LEAF]
+    above[nodes] = parents
+    half = len(nodes) // 2
+    same = nodes[:half][nodes[:half] == nodes[half:]]
+    return np.concatenate((known, nodes[above[nodes] != parents], same))
+
+
+def _tree_of(starts: Wholes, rows: Wholes) -> Wholes:
+    """Return which tree each row is of."""
+    return np.searchsorted(starts, rows, side="right") - 1
 
 
 def _ordered(
