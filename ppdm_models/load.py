@@ -6,6 +6,7 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cache
 from pathlib import Path, PurePath
 
 from ppdm_models import formats as formats_package
@@ -21,6 +22,11 @@ from ppdm_models.tree import Tree
 
 def formats() -> dict[str, Format]:
     """Return the formats by name, in name order."""
+    return dict(_discovered())
+
+
+@cache
+def _discovered() -> dict[str, Format]:
     return discover(formats_package, "FORMAT", Format)
 
 
