@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -84,29 +84,17 @@ class Forest:
 
         One whose counts do not add up is called inconsistent, in a note that begins with ``name_of`` its number.
         """
-        starts = self.shape.starts
-        own_start = np.repeat(starts[:-1], np.diff(starts))
-        parents = np.where(self.shape.parents < 0, -1, self.shape.parents - own_start)
-        defaults = self._defaults(own_start)
-        cuts = self._cuts(tuple(feature.name for feature in features))
         odd = self._odd_trees()
         found = []
-        for index, (start, end) in enumerate(pairwise(starts.tolist())):
-            nodes = NodeTable(
-                parents=parents[start:end],
-                names=self.names[start:end],
-                tests=cuts[index],
-                scores=self.scores[start:end],
-                records=self.records[start:end],
-                outputs=self.outputs[index] if self.outputs else None,
-                default_children=defaults[start:end],
-            )
+        for index, (nodes, quality) in enumerate(
+            zip(self._tables(features), qualities, strict=True)
+        ):
             tree = Tree(
                 nodes,
                 features,
                 "",
                 task=Task.REGRESSION,
-                quality=qualities[index],
+                quality=quality,
                 missing=Missing.DEFAULT_CHILD,
                 source=source,
             )
@@ -121,6 +109,23 @@ class Forest:
         starts = self.shape.starts.tolist()
         told = ~np.isnan(self.records)
         return [bool(told[start:end].any()) for start, end in pairwise(starts)]
+
+    def _tables(self, features: tuple[Feature, ...]) -> Iterator[NodeTable]:
+        starts = self.shape.starts
+        own_start = np.repeat(starts[:-1], np.diff(starts))
+        parents = np.where(self.shape.parents < 0, LEAF, self.shape.parents - own_start)
+        defaults = self._defaults(own_start)
+        cuts = self._cuts(tuple(feature.name for feature in features))
+        for index, (start, end) in enumerate(pairwise(starts.tolist())):
+            yield NodeTable(
+                parents=parents[start:end],
+                names=self.names[start:end],
+                tests=cuts[index],
+                scores=self.scores[start:end],
+                records=self.records[start:end],
+                outputs=self.outputs[index] if self.outputs else None,
+                default_children=defaults[start:end],
+            )
 
     def _defaults(self, own_start: Wholes) -> Wholes:
         """Return the child of each node, within its tree, that takes missing values."""

@@ -79,9 +79,10 @@ def differing_roots(trees: Iterable[Tree]) -> bool:
 
 
 def _records_of_root(tree: Tree) -> float | None:
-    if isinstance(tree.nodes, NodeTable):  # so that no node is made for it
-        return None if tree.nodes.records is None else float(tree.nodes.records[0])
-    return tree.root.records
+    if not isinstance(tree.nodes, NodeTable):
+        return tree.root.records
+    column = tree.nodes.records  # looked up here, no node is made
+    return None if column is None or np.isnan(column[0]) else float(column[0])
 
 
 def gathered_notes(trees: Iterable[Tree]) -> tuple[str, ...]:

@@ -67,11 +67,6 @@ class Dump:
         ids = [str(node["nodeid"]) for node in self.nodes]
         return Forest(self.shape, ids, splits, scores, self.covers, outputs)
 
-    def has_covers(self) -> list[bool]:
-        """Return for each tree whether it tells a cover."""
-        told = ~np.isnan(self.covers)
-        return [bool(told[start:end].any()) for start, end in pairwise(self.starts)]
-
     def whole_covers(self) -> bool:
         """Whether there are covers and all are whole numbers, as where each record's second derivative is 1."""
         known = self.covers[~np.isnan(self.covers)]

@@ -37,9 +37,10 @@ class XgboostDump(Format):
             raise refused(source, [], f"{len(raw):,} trees, where 1 to {limits.TREES:,} should be")
         dump = Dump(raw, source)
         features = _features(dump)
-        trees = dump.forest([feature.name for feature in features]).trees(
+        forest = dump.forest([feature.name for feature in features])
+        trees = forest.trees(
             features,
-            [Quality.HESSIAN if covered else Quality.ABSENT for covered in dump.has_covers()],
+            [Quality.HESSIAN if covered else Quality.ABSENT for covered in forest.counted()],
             source,
             lambda tree: f"{source}: tree {tree}",
         )

@@ -11,6 +11,7 @@ import pytest
 from benchmarks.formats.forest import forest
 from ppdm_models.cuts import Cuts
 from ppdm_models.ensemble import trees_of
+from ppdm_models.formats._boosted_trees import differing_roots
 from ppdm_models.load import load_model
 from ppdm_models.node import Node
 from ppdm_models.node_table import NodeTable
@@ -154,3 +155,10 @@ def test_a_plain_forest_whose_counts_do_not_add_up_is_inconsistent():
     odd = text.replace('recordCount="1536"', 'recordCount="1537"', 1)
     tree = next(trees_of(load_model(odd.encode(), "forest.pmml")))
     assert tree.quality is Quality.INCONSISTENT
+
+
+def test_trees_whose_roots_tell_no_records_do_not_differ():
+    unknown = table(records=np.array([np.nan, 1.0, 2.0]))
+    trees = [Tree(nodes, (AGE,), "risk", ("no", "yes")) for nodes in (unknown, replace(unknown))]
+    assert not differing_roots(trees)
+    assert differing_roots([Tree(table(), (AGE,), "risk", ("no", "yes")), *trees])
