@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import cache
 from pathlib import Path, PurePath
 
 from ppdm_models import formats as formats_package
@@ -18,6 +22,11 @@ from ppdm_models.tree import Tree
 
 def formats() -> dict[str, Format]:
     """Return the formats by name, in name order."""
+    return dict(_discovered())
+
+
+@cache
+def _discovered() -> dict[str, Format]:
     return discover(formats_package, "FORMAT", Format)
 
 
@@ -94,7 +103,8 @@ def load_model(data: bytes, source: str) -> Model:
     refused: list[TreeFormatError] = []
     for name, plugin in candidates.items():
         try:
-            return replace(plugin.read(data, source), source=source, format=name)
+            with _no_collection():
+                return replace(plugin.read(data, source), source=source, format=name)
         except TreeFormatError as error:
             refused.append(error)
     if len(refused) == 1:
@@ -108,6 +118,18 @@ def load_model(data: bytes, source: str) -> Model:
 def leaks_of(data: bytes, model: Model) -> tuple[Leak, ...]:
     """Return what else the bytes give away that a model was loaded from, in the file's order."""
     return formats()[model.format].leaks(data, model.source)
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Keep the collector from walking over millions of new records again and again: they hold no cycles."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def _too_large(size: int) -> str:

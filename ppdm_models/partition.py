@@ -14,6 +14,7 @@ from typing import Literal
 import numpy as np
 
 from ppdm_models.cells import cells, witness
+from ppdm_models.node_table import NodeTable
 from ppdm_models.predicate import (
     AllOf,
     Always,
@@ -88,6 +89,8 @@ def problems(tree: Tree) -> Iterator[Problem]:
     A record whose tested value is missing, so that some child answers "unknown", is no gap: the tree's missing-value
     strategy speaks for it.
     """
+    if isinstance(tree.nodes, NodeTable) and tree.nodes.plainly_splits():
+        return
     budget = _Budget()
     features = {feature.name: feature for feature in tree.features}
     for node in tree.nodes:

@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from ppdm_models.consistency import (
     RELATIVE_TOLERANCE,
     contradictions,
@@ -13,10 +15,14 @@ from ppdm_models.consistency import (
     known_sum,
     records_may_stay,
 )
+from ppdm_models.node_table import NodeTable
 from ppdm_models.tree import Node, Quality, Tree, completed, count_of
 
 ROUNDED_TOLERANCE = 0.01
 """How far total x published share may lie from a whole number and still be that number (shares are printed rounded)."""
+
+MOST_RECORDS = 2**53
+"""Whole numbers up to this one add up exactly."""
 
 REASONS = {
     Quality.EXACT: "the numbers are whole and add up",
@@ -35,6 +41,10 @@ def with_support(tree: Tree) -> Tree:
     Raw means as the file has them: ``records`` and ``class_counts`` (None where a class is not listed) whatever the
     producer put there, ``class_shares`` where it wrote probabilities beside them.
     """
+    if isinstance(tree.nodes, NodeTable):
+        known = _plain_quality(tree.nodes)
+        if known is not None:
+            return replace(tree, quality=known)
     for meaning in (_nothing, _shares_only, _repeated_totals, _fractions_of_one, _draws):
         found = meaning(tree)
         if found is not None:
@@ -50,6 +60,26 @@ def checked(tree: Tree) -> Tree:
     if said is None:
         return tree
     return replace(tree, quality=Quality.INCONSISTENT, notes=(*tree.notes, said))
+
+
+def _plain_quality(nodes: NodeTable) -> Quality | None:
+    """Recognise the common cases fast: nothing is published, or everything, in whole numbers that add up exactly."""
+    counts, records = nodes.class_counts, nodes.records
+    if nodes.class_shares is not None or nodes.bands is not None:
+        return None
+    if counts is None and records is None:
+        return Quality.ABSENT
+    if records is None or len(nodes) == 1:  # a single leaf of one record may be a share of it
+        return None
+    numbers = records[:, None] if counts is None else np.column_stack((records, counts))
+    if not (numbers == np.floor(numbers)).all() or numbers.sum() > MOST_RECORDS:
+        return None
+    if counts is not None and (counts.sum(axis=1) != records).any():
+        return None
+    below = np.zeros_like(numbers)
+    np.add.at(below, nodes.parents[1:], numbers[1:])
+    is_inner = np.bincount(nodes.parents[1:], minlength=len(nodes)) > 0
+    return Quality.EXACT if (below == numbers)[is_inner].all() else None
 
 
 def _has_counts(node: Node) -> bool:

@@ -7,7 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from ppdm_models.predicate import Always, Predicate, features_of
+from ppdm_models.node import Band as Band
+from ppdm_models.node import Node as Node
+from ppdm_models.node_table import NodeTable
+from ppdm_models.predicate import features_of
 
 
 class Task(StrEnum):
@@ -85,50 +88,17 @@ class Learner:
     multiway: bool | None = None
 
 
-Band = tuple[float, float]
-"""The least and the most that a count can be."""
-
-
-@dataclass(frozen=True, slots=True)
-class Node:
-    """One node and all that was published about it.
-
-    ``test`` is the condition under which the parent sends a record here. ``class_counts`` follows the tree's classes;
-    an entry is None where that count is not published. ``class_shares`` are published fractions without counts.
-    ``outputs`` are the numbers that a leaf of a boosted or multi-target tree adds to each output of its ensemble.
-    ``bands`` stand in a leaf in place of its counts: what each class's count lies between, ends included.
-    ``line`` is where the node stands in its file, and is no part of its value.
-    """
-
-    index: int
-    name: str
-    parent: int | None
-    children: tuple[int, ...] = ()
-    test: Predicate = field(default_factory=Always)
-    score: str | float | None = None
-    records: float | None = None
-    class_counts: tuple[float | None, ...] | None = None
-    class_shares: tuple[float, ...] | None = None
-    outputs: tuple[float, ...] | None = None
-    default_child: int | None = None
-    line: int | None = field(default=None, compare=False)
-    bands: tuple[Band | None, ...] | None = None
-
-    @property
-    def is_leaf(self) -> bool:
-        """Whether the node has no children."""
-        return not self.children
-
-
 @dataclass(frozen=True, slots=True)
 class Tree:
     """A published tree. ``nodes`` stand in document order: each parent before its children, the root first.
+
+    They are a tuple, or a ``NodeTable``, which makes them when they are asked for and equals the tuple of the same.
 
     ``classes`` is empty for a regression tree. ``source`` (the file's name), ``format`` and ``notes`` (what a reader
     found remarkable) are no part of the tree's value.
     """
 
-    nodes: tuple[Node, ...]
+    nodes: Sequence[Node]
     features: tuple[Feature, ...]
     target: str
     classes: tuple[str, ...] = ()
@@ -144,16 +114,14 @@ class Tree:
     def __post_init__(self) -> None:
         if not self.nodes:
             raise ValueError("a tree needs a root")
-        for position, node in enumerate(self.nodes):
-            if node.index != position or (node.parent is None) != (position == 0):
-                raise ValueError(f"node {node.name!r} is out of order")
-            if any(
-                child <= position or self.nodes[child].parent != position for child in node.children
-            ):
-                raise ValueError(f"node {node.name!r} has a child that is not its own")
-            for numbers in (node.class_counts, node.class_shares, node.bands):
-                if numbers is not None and len(numbers) != len(self.classes):
-                    raise ValueError(f"node {node.name!r} has {len(numbers)} class numbers")
+        if isinstance(self.nodes, NodeTable):
+            widths = self.nodes.class_widths()
+        else:
+            _check_order(self.nodes)
+            widths = _class_widths(self.nodes)
+        for name, width in widths:
+            if width != len(self.classes):
+                raise ValueError(f"node {name!r} has {width} class numbers")
 
     @property
     def root(self) -> Node:
@@ -214,6 +182,23 @@ class Tree:
         """Return where a node stands, for messages: ``loan.pmml:48: node '7'``."""
         line = f":{node.line}" if node.line else ""
         return f"{self.source}{line}: node {node.name!r}"
+
+
+def _check_order(nodes: Sequence[Node]) -> None:
+    for position, node in enumerate(nodes):
+        if node.index != position or (node.parent is None) != (position == 0):
+            raise ValueError(f"node {node.name!r} is out of order")
+        for child in node.children:
+            if child <= position or nodes[child].parent != position:
+                raise ValueError(f"node {node.name!r} has a child that is not its own")
+
+
+def _class_widths(nodes: Sequence[Node]) -> Iterator[tuple[str, int]]:
+    """Yield how many class numbers each node has, by its name."""
+    for node in nodes:
+        for numbers in (node.class_counts, node.class_shares, node.bands):
+            if numbers is not None:
+                yield node.name, len(numbers)
 
 
 def count_of(node: Node) -> float | None:

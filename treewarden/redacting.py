@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,7 +46,7 @@ def redact_file(path: Path, kinds: frozenset[LeakKind]) -> Redacted:
     return Redacted(bare, _gone(leaks, left), left)
 
 
-def _trees(model: Model) -> list[tuple[Node, ...]]:
+def _trees(model: Model) -> list[Sequence[Node]]:
     return [tree.nodes for tree in trees_of(model)]
 
 

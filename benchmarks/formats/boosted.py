@@ -23,7 +23,11 @@ def write_models(folder: Path, trees: int) -> Iterator[tuple[Path, Path]]:
         path = folder / "xgboost.json"
         settings = {"max_depth": DEPTH, "objective": "binary:logistic", "nthread": 1}
         data = xgboost.DMatrix(table, label=target, nthread=1)
-        xgboost.train(settings, data, trees).save_model(path)
+        booster = xgboost.train(settings, data, trees)
+        booster.save_model(path)
+        yield path, path
+        path = folder / "xgboost-dump.json"
+        booster.dump_model(path, with_stats=True, dump_format="json")
         yield path, path
     lightgbm = _library("lightgbm")
     if lightgbm is not None:

@@ -1,119 +1,21 @@
-"""What the files of boosted trees have in common: columns of numbers, nodes from columns, counts that add up."""
+"""What the files of boosted trees have in common: columns of numbers, notes on all trees, and how trees are changed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from itertools import repeat
+import math
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from operator import itemgetter
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ppdm_models import limits
-from ppdm_models.consistency import contradictions
+from ppdm_models.cuts import Numbers, Wholes
 from ppdm_models.ensemble import Ensemble, Model
-from ppdm_models.errors import OutputError, TreeFormatError
+from ppdm_models.errors import OutputError
 from ppdm_models.formats._json import Steps, as_list, refused
-from ppdm_models.predicate import NumericTest, Predicate
-from ppdm_models.tree import Feature, Missing, Node, Quality, Task, Tree
-
-Numbers = NDArray[np.float64]
-Wholes = NDArray[np.int64]
-
-LEAF = -1
-"""What stands for "no child" in a column of children."""
-
-
-@dataclass(slots=True)
-class Columns:
-    """The nodes of one tree as columns, each parent before its children; positions are those of the tree."""
-
-    names: list[str] = field(default_factory=list)
-    parents: list[int | None] = field(default_factory=list)
-    children: list[tuple[int, ...]] = field(default_factory=list)
-    tests: list[Predicate] = field(default_factory=list)
-    scores: list[float | None] = field(default_factory=list)
-    records: list[float | None] = field(default_factory=list)
-    outputs: list[tuple[float, ...] | None] = field(default_factory=list)
-    defaults: list[int | None] = field(default_factory=list)
-
-    def tree(self, features: tuple[Feature, ...], quality: Quality, source: str, name: str) -> Tree:
-        """Return the tree, whose missing values go to the default child; inconsistent where counts do not add up."""
-        nodes = tuple(
-            map(
-                Node,
-                range(len(self.names)),
-                self.names,
-                self.parents,
-                self.children,
-                self.tests,
-                self.scores,
-                self.records,
-                repeat(None),
-                repeat(None),
-                self.outputs,
-                self.defaults,
-            )
-        )
-        tree = Tree(
-            nodes,
-            features,
-            "",
-            task=Task.REGRESSION,
-            quality=quality,
-            missing=Missing.DEFAULT_CHILD,
-            source=source,
-        )
-        if not tree.has_people or self._adds_up():
-            return tree
-        said = f"{name}: {next(contradictions(tree), 'its counts do not add up')}"
-        return Tree(
-            nodes,
-            features,
-            "",
-            task=Task.REGRESSION,
-            quality=Quality.INCONSISTENT,
-            missing=Missing.DEFAULT_CHILD,
-            source=source,
-            notes=(said,),
-        )
-
-    def _adds_up(self) -> bool:
-        records = self.records
-        for own, below in zip(records, self.children, strict=True):
-            if own is None or not below:
-                continue
-            theirs = [records[child] for child in below]
-            known = sum(count for count in theirs if count is not None)
-            if known > own or (known < own and None not in theirs):
-                return False
-        return True
-
-
-@dataclass(slots=True)
-class Comparisons:
-    """The numeric tests of one file: trees repeat them, so that each is made once."""
-
-    made: dict[tuple[str, float, bool], tuple[NumericTest, NumericTest]] = field(
-        default_factory=dict
-    )
-
-    def below(self, feature: str, threshold: float) -> tuple[NumericTest, NumericTest]:
-        """Return ``x < threshold`` and what is left."""
-        return self._cut(feature, threshold, False)
-
-    def up_to(self, feature: str, threshold: float) -> tuple[NumericTest, NumericTest]:
-        """Return ``x <= threshold`` and what is left."""
-        return self._cut(feature, threshold, True)
-
-    def _cut(self, feature: str, end: float, closed: bool) -> tuple[NumericTest, NumericTest]:
-        found = self.made.get((feature, end, closed))
-        if found is None:
-            found = self.made[feature, end, closed] = (
-                NumericTest(feature, high=end, high_closed=closed),
-                NumericTest(feature, low=end, low_closed=not closed),
-            )
-        return found
+from ppdm_models.node_table import NodeTable
+from ppdm_models.tree import Node, Tree
 
 
 def numbers(value: object, source: str, steps: Steps) -> Numbers:
@@ -122,13 +24,40 @@ def numbers(value: object, source: str, steps: Steps) -> Numbers:
     Raises:
         TreeFormatError: it is no list, or holds something else.
     """
-    items = as_list(value, source, steps)
+    items: list[Any] = as_list(value, source, steps)
     if set(map(type, items)) <= {float, int}:
         try:
-            return np.array(items, dtype=np.float64)
+            return np.asarray(array("d", items), dtype=np.float64)
         except OverflowError:
             pass
     raise refused(source, steps, "holds something that is no number")
+
+
+def plain_numbers(items: list[Any]) -> Numbers | None:
+    """Return finite numbers as a column, NaN where one is None; None where something else is among them.
+
+    The items are those of JSON, and none is NaN.
+    """
+    kinds = set(map(type, items))
+    if not kinds <= {float, int, type(None)}:
+        return None
+    if type(None) in kinds:
+        items = [math.nan if item is None else item for item in items]
+    try:
+        found = np.asarray(array("d", items), dtype=np.float64)
+    except OverflowError:
+        return None
+    return None if np.isinf(found).any() else found
+
+
+def taken(nodes: Sequence[Mapping[str, object]], **defaults: object) -> list[list[Any]]:
+    """Return what stands under each key, or its default, as one column per key."""
+    if not nodes:
+        return [[] for _ in defaults]
+    try:  # one pass in the common case, in which all keys are there
+        return list(map(list, zip(*map(itemgetter(*defaults), nodes), strict=True)))
+    except KeyError:
+        return [[node.get(key, other) for node in nodes] for key, other in defaults.items()]
 
 
 def wholes(value: object, source: str, steps: Steps) -> Wholes:
@@ -137,47 +66,23 @@ def wholes(value: object, source: str, steps: Steps) -> Wholes:
     Raises:
         TreeFormatError: it is no list, or holds something else.
     """
-    items = as_list(value, source, steps)
-    if set(map(type, items)) <= {int, bool}:
-        try:
-            return np.array(items, dtype=np.int64)
-        except OverflowError:
-            pass
-    raise refused(source, steps, "holds something that is no whole number")
-
-
-def preorder(left: Sequence[int], right: Sequence[int], where: str) -> list[int]:
-    """Return the nodes that the root reaches, each parent before its children, left before right.
-
-    Raises:
-        TreeFormatError: a child is no node or has two parents, or the nodes nest too deep.
-    """
-    size = len(left)
-    if not 0 < size <= limits.NODES:
-        raise TreeFormatError(where, f"{size:,} nodes, where 1 to {limits.NODES:,} should be")
-    order: list[int] = []
-    stack = [(0, 0)]
-    while stack:
-        node, depth = stack.pop()
-        order.append(node)
-        if len(order) > size or depth > limits.DEPTH:
-            raise TreeFormatError(
-                where, f"nodes nest more than {limits.DEPTH} deep, or one has two parents"
-            )
-        low, high = left[node], right[node]
-        if low != LEAF:
-            if not (0 < low < size and 0 < high < size):
-                raise TreeFormatError(where, f"node {node} has a child that is no node")
-            stack.append((high, depth + 1))
-            stack.append((low, depth + 1))
-    if len(set(order)) < len(order):
-        raise TreeFormatError(where, "a node has two parents")
-    return order
+    items: list[Any] = as_list(value, source, steps)
+    try:
+        return np.asarray(array("q", items), dtype=np.int64)
+    except (TypeError, OverflowError) as error:
+        raise refused(source, steps, "holds something that is no whole number") from error
 
 
 def differing_roots(trees: Iterable[Tree]) -> bool:
     """Whether trees that count people start from different numbers of them: each saw a sample."""
-    return len({tree.root.records for tree in trees if tree.has_people}) > 1
+    return len({_records_of_root(tree) for tree in trees if tree.has_people}) > 1
+
+
+def _records_of_root(tree: Tree) -> float | None:
+    if not isinstance(tree.nodes, NodeTable):
+        return tree.root.records
+    column = tree.nodes.records  # looked up here, no node is made
+    return None if column is None or np.isnan(column[0]) else float(column[0])
 
 
 def gathered_notes(trees: Iterable[Tree]) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -17,8 +18,13 @@ DEPTH = 2 * limits.DEPTH + 32
 CONTAINERS = 2_000_000
 """The most objects and lists of one file."""
 
-STEPS = bytes(1 if byte in b"[{" else 255 if byte in b"]}" else 0 for byte in range(256))
-"""What each byte adds to the depth, as a signed byte."""
+STEPS = np.array([(byte in b"[{") - (byte in b"]}") for byte in range(256)], dtype=np.int8)
+"""What each byte adds to the depth."""
+
+PLAIN = bytes(byte for byte in range(256) if byte not in b'[]{}":')
+"""The bytes that neither nest, nor open or close a text, nor end a key."""
+
+OPENING = re.compile(rb'(?:\xef\xbb\xbf)?\s*(?:\[\s*)?\{\s*"')
 
 Steps = Sequence[str | int]
 
@@ -34,11 +40,15 @@ def read_json(data: bytes, source: str, *, allow_nan: bool = False, depth: int =
     """
     if len(data) > limits.BYTES:
         raise TreeFormatError(source, f"more than the {limits.BYTES:,} bytes that are read")
-    _check_nesting(data, source, depth)
+    keys = _check_nesting(data, source, depth)
     constant = float if allow_nan else _no_constant
+    counter = _Counter()
     try:
         text = data.decode("utf-8-sig")
-        return json.loads(text, object_pairs_hook=_without_twins, parse_constant=constant)
+        found: object = json.loads(text, object_hook=counter, parse_constant=constant)
+        if counter.keys < keys:  # some key stands twice: read again, to say which
+            json.loads(text, object_pairs_hook=_without_twins, parse_constant=constant)
+        return found
     except ValueError as error:
         raise TreeFormatError(source, f"not JSON that can be read ({error})") from error
     except RecursionError as error:  # the caller itself stands near the end of the stack
@@ -48,6 +58,11 @@ def read_json(data: bytes, source: str, *, allow_nan: bool = False, depth: int =
 def opens_json(data: bytes) -> bytes:
     """Return the first byte of what may be JSON, past a byte order mark and blanks: ``b"{"``, ``b"["`` or others."""
     return data[:64].removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n")[:1]
+
+
+def is_json(data: bytes) -> bool:
+    """Whether bytes open like a JSON object, or a list of them, and so hold nothing that was printed as text."""
+    return OPENING.match(data) is not None
 
 
 def written_json(document: object, like: bytes) -> bytes:
@@ -117,25 +132,43 @@ def as_whole(value: object, source: str, steps: Steps, *, low: int = 0, high: in
     )
 
 
-def _check_nesting(data: bytes, source: str, depth: int) -> None:
-    """Refuse what nests too deep, or holds too many objects and lists, before anything recurses into it."""
+def _check_nesting(data: bytes, source: str, depth: int) -> int:
+    """Refuse what nests too deep, or holds too many objects and lists, before anything recurses into it.
+
+    Return how many keys all objects have together.
+    """
     if b"\\" in data:
         data = _without_escapes(data)
-    in_text = np.cumsum(np.frombuffer(data, np.uint8) == ord('"'), dtype=np.uint8) & 1
-    steps = np.frombuffer(data.translate(STEPS), np.int8)
-    steps = steps[(steps != 0) & (in_text == 0)]
-    if len(steps) > 2 * CONTAINERS:
+    marks = np.frombuffer(data.translate(None, PLAIN), np.uint8)
+    in_text = np.logical_xor.accumulate(marks == ord('"'))
+    marks = marks[~in_text]
+    steps = STEPS[marks]
+    if np.count_nonzero(steps) > 2 * CONTAINERS:
         raise TreeFormatError(source, f"holds more than {CONTAINERS:,} objects and lists")
     deepest = int(np.cumsum(steps, dtype=np.int32).max(initial=0))
     if deepest > depth:
         raise TreeFormatError(
             source, f"the JSON nests too deep ({deepest:,} levels, at most {depth} are read)"
         )
+    return int(np.count_nonzero(marks == ord(":")))
 
 
 def _without_escapes(data: bytes) -> bytes:
     """Return the bytes without escaped pairs, so that each quotation mark left opens or closes a text."""
     return data.replace(b"\\\\", b"").replace(b'\\"', b"")
+
+
+class _Counter:
+    """Counts the keys of all objects that are read, each once."""
+
+    __slots__ = ("keys",)
+
+    def __init__(self) -> None:
+        self.keys = 0
+
+    def __call__(self, found: dict[str, object]) -> dict[str, object]:
+        self.keys += len(found)
+        return found
 
 
 def _without_twins(pairs: list[tuple[str, object]]) -> dict[str, object]:

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from ppdm_models import limits
-from ppdm_models.formats._boosted_trees import LEAF, Columns, leaf_score, preorder
+from ppdm_models.cuts import Numbers, Wholes
+from ppdm_models.formats._boosted_forest import LEAF, Forest, Shape, Splits, shape_of
+from ppdm_models.formats._boosted_trees import leaf_score
 from ppdm_models.formats._lightgbm_lines import (
     Block,
     Document,
     finite_numbers,
     whole_numbers,
 )
-from ppdm_models.formats._lightgbm_model import Split, Tests
-from ppdm_models.predicate import Always
+from ppdm_models.formats._lightgbm_splits import MISSING, Asked
 from ppdm_models.tree import Tree
 
 CATEGORICAL, DEFAULT_LEFT, MISSING_SHIFT = 1, 2, 2
 """The bits of a decision type; two more above tell how missing values are known."""
 
-MISSING = ("None", "Zero", "NaN")
 OF_SPLITS = (
     "split_feature",
     "split_gain",
@@ -35,21 +38,22 @@ OF_SPLITS = (
 OF_LEAVES = ("leaf_value", "leaf_weight", "leaf_count")
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Arrays:
-    """The nodes of a tree, splits first and then leaves; ``splits`` has one entry per split."""
+    """The nodes of a tree, splits first and then leaves; the columns about splits have one entry per split.
 
-    lefts: list[int]
-    rights: list[int]
-    splits: list[Split]
-    scores: list[float | None]
-    records: list[float | None]
+    ``codes`` are the sets of categories, by split; ``linear`` says which leaves hold linear models.
+    """
+
+    lefts: Wholes
+    rights: Wholes
+    features: Wholes
+    thresholds: Numbers
+    types: Wholes
+    codes: Mapping[int, tuple[int, ...]]
+    scores: Numbers
+    records: Numbers
     is_linear: bool
-
-    def name(self, node: int) -> str:
-        """Return the name of a node."""
-        inner = len(self.splits)
-        return f"split {node}" if node < inner else f"leaf {node - inner}"
 
 
 def arrays_of(document: Document, block: Block) -> Arrays:
@@ -61,61 +65,77 @@ def arrays_of(document: Document, block: Block) -> Arrays:
     leaves = _count(document, block)
     inner = leaves - 1
     values = finite_numbers(document, "leaf_value", block, leaves)
+    counts = _counts(document, "leaf_count", block, leaves)
+    ends = np.full(leaves, LEAF, dtype=np.int64)
     if not inner:
-        counts = _counts(document, "leaf_count", block, 1)
-        return Arrays([LEAF], [LEAF], [], [values[0]], counts, False)
+        none = np.zeros(0, dtype=np.int64)
+        return Arrays(ends, ends, none, np.zeros(0), none, {}, values, counts, False)
     lefts, rights = (
         _children(document, key, block, inner) for key in ("left_child", "right_child")
     )
     is_linear = document.said("is_linear", block.keys) == "1"
-    linear = whole_numbers(document, "num_features", block, leaves) if is_linear else [0] * leaves
-    inner_values: list[float | None] = [None] * inner
+    linear = whole_numbers(document, "num_features", block, leaves) if is_linear else ends == 0
+    inner_values = np.full(inner, np.nan)
     if "internal_value" in block.keys:
-        inner_values = [*finite_numbers(document, "internal_value", block, inner)]
+        inner_values = finite_numbers(document, "internal_value", block, inner)
+    types = _types(document, block, inner)
+    thresholds = finite_numbers(document, "threshold", block, inner, may_be=math.inf)
     return Arrays(
-        [*lefts, *[LEAF] * leaves],
-        [*rights, *[LEAF] * leaves],
-        _splits(document, block, inner),
-        [
-            *inner_values,
-            *(None if width else value for width, value in zip(linear, values, strict=True)),
-        ],
-        [
-            *_counts(document, "internal_count", block, inner),
-            *_counts(document, "leaf_count", block, leaves),
-        ],
-        any(linear),
+        np.concatenate((lefts, ends)),
+        np.concatenate((rights, ends)),
+        whole_numbers(document, "split_feature", block, inner),
+        thresholds,
+        types,
+        _codes(document, block, types, thresholds),
+        np.concatenate((inner_values, np.where(linear != 0, np.nan, values))),
+        np.concatenate((_counts(document, "internal_count", block, inner), counts)),
+        bool(linear.any()),
     )
 
 
-def columns_of(arrays: Arrays, tests: Tests, where: str) -> tuple[Columns, bool]:
-    """Return the nodes of a tree, and whether its leaves hold linear models.
+def shape_and_splits(each: Sequence[Arrays], where: Callable[[int], str]) -> tuple[Shape, Asked]:
+    """Return the order of the nodes of all trees, and what they ask.
 
     Raises:
-        TreeFormatError: the nodes are no tree.
+        TreeFormatError: the nodes of one are no tree.
     """
-    order = preorder(arrays.lefts, arrays.rights, where)
-    position = {node: here for here, node in enumerate(order)}
-    inner = len(arrays.splits)
-    found = Columns(
-        names=[arrays.name(node) for node in order],
-        parents=[None] * len(order),
-        tests=[Always()] * len(order),
-        scores=[arrays.scores[node] for node in order],
-        records=[arrays.records[node] for node in order],
-        outputs=[None] * len(order),
+    starts = np.concatenate(([0], np.cumsum([len(one.lefts) for one in each])))
+    shape = shape_of(
+        np.concatenate([one.lefts for one in each]),
+        np.concatenate([one.rights for one in each]),
+        starts,
+        where,
     )
-    for here, node in enumerate(order):
-        if node >= inner:
-            found.children.append(())
-            found.defaults.append(None)
-            continue
-        left, right = position[arrays.lefts[node]], position[arrays.rights[node]]
-        found.tests[left], found.tests[right], missing_left = tests.branches(arrays.splits[node])
-        found.parents[left] = found.parents[right] = here
-        found.children.append((left, right))
-        found.defaults.append(left if missing_left else right)
-    return found, arrays.is_linear
+    sizes = [len(one.features) for one in each]
+    firsts = np.concatenate(([0], np.cumsum(sizes)))
+    types = np.concatenate([one.types for one in each])
+    return shape, Asked(
+        rows=np.arange(firsts[-1]) + np.repeat(starts[:-1] - firsts[:-1], sizes),
+        features=np.concatenate([one.features for one in each]),
+        thresholds=np.concatenate([one.thresholds for one in each]),
+        default_left=(types & DEFAULT_LEFT) != 0,
+        missing=types >> MISSING_SHIFT,
+        codes={
+            first + split: codes
+            for first, one in zip(firsts.tolist(), each, strict=False)
+            for split, codes in one.codes.items()
+        },
+    )
+
+
+def forest_of(each: Sequence[Arrays], shape: Shape, splits: Splits) -> Forest:
+    """Return the nodes of all trees."""
+    inner = np.repeat([len(one.features) for one in each], np.diff(shape.starts)).tolist()
+    return Forest(
+        shape,
+        [
+            f"split {node}" if node < splits else f"leaf {node - splits}"
+            for node, splits in zip(shape.numbers.tolist(), inner, strict=True)
+        ],
+        splits,
+        scores=np.concatenate([one.scores for one in each])[shape.rows],
+        records=np.concatenate([one.records for one in each])[shape.rows],
+    )
 
 
 def changed_in(document: Document, block: Block, old: Tree, new: Tree) -> None:
@@ -139,49 +159,53 @@ def _count(document: Document, block: Block) -> int:
     return int(said)
 
 
-def _counts(document: Document, key: str, block: Block, size: int) -> list[float | None]:
-    """Return the counts behind a key; None where there are none, or one is 0 because it is withheld."""
+def _counts(document: Document, key: str, block: Block, size: int) -> Numbers:
+    """Return the counts behind a key; NaN where there are none, or one is 0 because it is withheld."""
     if not document.said(key, block.keys):
-        return [None] * size
+        return np.full(size, np.nan)
     found = whole_numbers(document, key, block, size)
-    if any(not 0 <= count < 2**53 for count in found):
+    if not ((found >= 0) & (found < 2**53)).all():
         raise document.refused(block.keys[key], f"{key} holds a number that is no count")
-    return [float(count) or None for count in found]
+    return np.where(found == 0, np.nan, found)
 
 
-def _children(document: Document, key: str, block: Block, inner: int) -> list[int]:
+def _children(document: Document, key: str, block: Block, inner: int) -> Wholes:
     """Return the children by node: a split by its number, a leaf behind all splits."""
-    return [
-        child if child >= 0 else inner + ~child
-        for child in whole_numbers(document, key, block, inner)
-    ]
+    found = whole_numbers(document, key, block, inner)
+    return np.where(found >= 0, found, inner + ~found)
 
 
-def _splits(document: Document, block: Block, inner: int) -> list[Split]:
-    features = whole_numbers(document, "split_feature", block, inner)
-    thresholds = finite_numbers(document, "threshold", block, inner, may_be=math.inf)
+def _types(document: Document, block: Block, inner: int) -> Wholes:
+    """Return the decision types."""
     types = whole_numbers(document, "decision_type", block, inner)
-    sets = _sets(document, block) if any(kind & CATEGORICAL for kind in types) else []
-    found = []
-    for feature, threshold, kind in zip(features, thresholds, types, strict=True):
-        missing = kind >> MISSING_SHIFT
-        if not 0 <= missing < len(MISSING):
-            raise document.refused(block.keys["decision_type"], f"the decision type {kind}")
-        codes = None
-        if kind & CATEGORICAL:
-            if not (threshold.is_integer() and 0 <= threshold < len(sets)):
-                raise document.refused(block.keys["threshold"], f"{threshold} is none of its sets")
-            codes = sets[int(threshold)]
-        found.append(Split(feature, threshold, codes, bool(kind & DEFAULT_LEFT), MISSING[missing]))
+    missing = types >> MISSING_SHIFT
+    odd = types[(missing < 0) | (missing >= len(MISSING))]
+    if len(odd):
+        raise document.refused(block.keys["decision_type"], f"the decision type {odd[0]}")
+    return types
+
+
+def _codes(
+    document: Document, block: Block, types: Wholes, thresholds: Numbers
+) -> dict[int, tuple[int, ...]]:
+    """Return the categories that each split on a set lists."""
+    listed = np.flatnonzero(types & CATEGORICAL).tolist()
+    sets = _sets(document, block) if listed else []
+    found = {}
+    for split in listed:
+        place = float(thresholds[split])
+        if not (place.is_integer() and 0 <= place < len(sets)):
+            raise document.refused(block.keys["threshold"], f"{place} is none of its sets")
+        found[split] = sets[int(place)]
     return found
 
 
 def _sets(document: Document, block: Block) -> list[tuple[int, ...]]:
     """Return the categories of each set, which stands as the bits of some 32-bit words."""
     said = document.said("cat_boundaries", block.keys) or ""
-    ends = whole_numbers(document, "cat_boundaries", block, len(said.split()))
+    ends = whole_numbers(document, "cat_boundaries", block, len(said.split())).tolist()
     said = document.said("cat_threshold", block.keys) or ""
-    words = whole_numbers(document, "cat_threshold", block, len(said.split()))
+    words = whole_numbers(document, "cat_threshold", block, len(said.split())).tolist()
     rising = all(low < high for low, high in zip(ends, ends[1:], strict=False))
     if not ends or ends[0] != 0 or ends[-1] != len(words) or not rising:
         raise document.refused(block.start, "its cat_boundaries do not cut its cat_threshold")

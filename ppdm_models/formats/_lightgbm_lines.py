@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Mapping
+from array import array
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from ppdm_models import limits
+from ppdm_models.cuts import Numbers, Wholes
 from ppdm_models.errors import TreeFormatError
 
 END = "end of trees"
@@ -100,32 +103,39 @@ def lines_of(data: bytes, source: str) -> Document:
     )
 
 
-def whole_numbers(document: Document, key: str, block: Block, size: int) -> list[int]:
+def whole_numbers(document: Document, key: str, block: Block, size: int) -> Wholes:
     """Return the whole numbers behind a key of a tree.
 
     Raises:
         TreeFormatError: it is absent, has another number of them, or holds something else.
     """
-    return [int(number) for number in _values(document, key, block, size, whole=True)]
+    return np.asarray(_values(document, key, block, size, "q", int), dtype=np.int64)
 
 
 def finite_numbers(
     document: Document, key: str, block: Block, size: int, *, may_be: float = 0.0
-) -> list[float]:
+) -> Numbers:
     """Return the finite numbers behind a key of a tree, or ``may_be``; errors as for ``whole_numbers``."""
-    found = _values(document, key, block, size, whole=False)
-    if not all(math.isfinite(number) or number == may_be for number in found):
+    found = np.asarray(_values(document, key, block, size, "d", float), dtype=np.float64)
+    if not (np.isfinite(found) | (found == may_be)).all():
         raise document.refused(block.keys[key], f"{key} holds a number that is not finite")
     return found
 
 
-def _values(document: Document, key: str, block: Block, size: int, *, whole: bool) -> list[float]:
+def _values(
+    document: Document,
+    key: str,
+    block: Block,
+    size: int,
+    code: str,
+    number: Callable[[str], float],
+) -> array[float]:
     said = document.said(key, block.keys)
     if said is None:
         raise document.refused(block.start, f"the tree has no {key}")
     try:
-        found: list[float] = list(map(int if whole else float, said.split()))
-    except ValueError as error:
+        found: array[float] = array(code, map(number, said.split()))
+    except (ValueError, OverflowError) as error:
         raise document.refused(
             block.keys[key], f"{key} holds something that is no number"
         ) from error

@@ -125,6 +125,10 @@ class Fields:
         rounded = math.inf if value is None else single(value)
         return text if math.isinf(rounded) else rounded
 
+    def is_single(self, name: str) -> bool:
+        """Whether a field holds numbers of 32 bits."""
+        return name in self._floats
+
     def typed(self, name: str) -> Feature:
         """Return a raw field as a feature."""
         if name not in self.features:

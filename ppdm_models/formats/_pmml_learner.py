@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 
 from ppdm_models.formats._pmml_values import number
 from ppdm_models.formats._xml import Element
@@ -26,7 +27,7 @@ def extensions(model: Element) -> dict[str, str]:
     }
 
 
-def read_learner(root: Element, model: Element, records: float | None) -> Learner:
+def read_learner(root: Element, model: Element, records: Callable[[], float | None]) -> Learner:
     """Return what the file tells about the learner; ``records`` turns shares of all records into records.
 
     Raises:
@@ -54,7 +55,7 @@ def read_learner(root: Element, model: Element, records: float | None) -> Learne
     return Learner() if found is None else _from_settings(found, records)
 
 
-def _from_settings(found: re.Match[str], records: float | None) -> Learner:
+def _from_settings(found: re.Match[str], records: Callable[[], float | None]) -> Learner:
     settings = {name: value.strip("'") for name, value in SETTING.findall(found[3])}
     default = "gini" if found[2] == "Classifier" else "squared_error"
     splitter = settings.get("splitter", "best" if found[1] == "Decision" else "random")
@@ -73,11 +74,11 @@ def _from_settings(found: re.Match[str], records: float | None) -> Learner:
     )
 
 
-def _records(text: str, records: float | None, whole: bool) -> int:
+def _records(text: str, records: Callable[[], float | None], whole: bool) -> int:
     value = number(text)
     if value is None or value < 0 or value > 1e15:
         return 1
-    return int(value) if whole else math.ceil(value * (records or 0.0))
+    return int(value) if whole else math.ceil(value * (records() or 0.0))
 
 
 def _text(item: Element) -> str:

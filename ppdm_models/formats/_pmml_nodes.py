@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ppdm_models import limits
 from ppdm_models.errors import TreeFormatError
+from ppdm_models.formats._pmml_columns import plain_nodes
 from ppdm_models.formats._pmml_fields import Fields
 from ppdm_models.formats._pmml_predicates import PREDICATES, read_predicate
 from ppdm_models.formats._pmml_values import Failure, Vocabulary, number
 from ppdm_models.formats._pmml_write import BAND
 from ppdm_models.formats._xml import Element, is_model
+from ppdm_models.formats._xml_elements import Recorded
 from ppdm_models.predicate import Predicate
 from ppdm_models.tree import Band, Node, Task
 
@@ -32,7 +34,7 @@ class Outline:
 
 def read_nodes(
     root: Element, fields: Fields, task: Task, source: str, is_own: bool
-) -> tuple[tuple[Node, ...], tuple[str, ...]]:
+) -> tuple[Sequence[Node], tuple[str, ...]]:
     """Return the nodes with raw numbers, and the classes: those declared, or those found, in document order.
 
     ``is_own`` says that the file is our own writer's, so that what it leaves out is left out.
@@ -40,6 +42,10 @@ def read_nodes(
     Raises:
         TreeFormatError: the nodes are not a tree that is understood; names the line and the node.
     """
+    if isinstance(root, Recorded) and root.tape is not None:
+        found = plain_nodes(root.tape, fields, task, is_own)
+        if found is not None:
+            return found, fields.classes if task is Task.CLASSIFICATION else ()
     outline = _outline(root, source, fields)
     _name(outline, source)
     labels = _classes(outline, fields) if task is Task.CLASSIFICATION else ()

@@ -58,7 +58,7 @@ def read_tree_model(
         nodes = tuple(rescaled(node, target) for node in nodes)
         fields.notes += target.notes
     try:
-        learner = read_learner(_settings(around, model), model, count_of(nodes[0]))
+        learner = read_learner(_settings(around, model), model, lambda: count_of(nodes[0]))
     except ValueError as error:
         raise fail(model, f"an extension of the TreeModel is wrong: {error}") from error
     tree = Tree(

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
-from ppdm_models.formats._boosted_trees import (
-    LEAF,
-    Columns,
-    Comparisons,
-    Numbers,
-    numbers,
-    preorder,
-    wholes,
-)
+from ppdm_models.cuts import Flags, Numbers, Wholes
+from ppdm_models.formats._boosted_forest import LEAF, Forest, Shape, Splits, shape_of
+from ppdm_models.formats._boosted_trees import numbers, wholes
 from ppdm_models.formats._json import Steps, as_object, pointer, refused
-from ppdm_models.predicate import Always, CategoryTest, Predicate
+from ppdm_models.predicate import CategoryTest
 from ppdm_models.tree import Feature
 
 CATEGORICAL = 1
@@ -26,17 +22,41 @@ CATEGORICAL = 1
 
 @dataclass(frozen=True, slots=True)
 class Arrays:
-    """The columns of one tree, checked to be of one length; ``order`` are the nodes that the root reaches."""
+    """The columns of one tree, checked to be of one length."""
 
-    order: list[int]
-    left: list[int]
-    right: list[int]
-    features: list[int]
-    thresholds: list[float]
-    default_left: list[int]
+    left: Wholes
+    right: Wholes
+    features: Wholes
+    conditions: Numbers
+    default_left: Wholes
     categories: Mapping[int, tuple[int, ...]]
     hessians: Numbers | None
     vectors: Numbers | None
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """The columns of all trees, one after another; ``categories`` by the rows of the file."""
+
+    shape: Shape
+    features: Wholes
+    thresholds: Numbers
+    default_left: Flags
+    categories: Mapping[int, tuple[int, ...]]
+    each: Sequence[Arrays]
+
+    @property
+    def listed(self) -> Flags:
+        """Whether each node looks its feature up in a set of categories."""
+        found = np.zeros(len(self.features), dtype=np.bool_)
+        found[list(self.categories)] = True
+        return found[self.shape.rows]
+
+    @property
+    def is_vector(self) -> Flags:
+        """Whether each node is in a tree whose leaves hold many numbers."""
+        wide = [one.vectors is not None for one in self.each]
+        return np.repeat(wide, np.diff(self.shape.starts))
 
 
 def arrays_of(raw: object, source: str, steps: Steps) -> Arrays:
@@ -65,89 +85,108 @@ def arrays_of(raw: object, source: str, steps: Steps) -> Arrays:
     }.items():
         if len(column) != size:
             raise refused(source, [*steps, name], f"{len(column)} entries for {size} nodes")
-    if hessians is not None and not (np.isfinite(hessians) & (hessians >= 0)).all():
+    if hessians is not None and not (
+        0 <= hessians.min(initial=0) <= hessians.max(initial=0) < math.inf
+    ):
         raise refused(source, [*steps, "sum_hessian"], "holds a number that is no sum of weights")
-    vectors = _vectors(tree, left, columns["right_children"], source, steps)
-    lefts, rights = left.tolist(), columns["right_children"].tolist()
-    with np.errstate(over="ignore"):
-        thresholds = conditions.astype(np.float32).astype(np.float64)
-    found = Arrays(
-        order=preorder(lefts, rights, f"{source}: {pointer(steps)}"),
-        left=lefts,
-        right=rights,
-        features=columns["split_indices"].tolist(),
-        thresholds=thresholds.tolist(),
-        default_left=columns["default_left"].tolist(),
-        categories=_categories(tree, split_type.tolist(), lefts, source, steps),
+    return Arrays(
+        left=left,
+        right=columns["right_children"],
+        features=columns["split_indices"],
+        conditions=conditions,
+        default_left=columns["default_left"],
+        categories=_categories(tree, split_type, left, source, steps),
         hessians=hessians,
-        vectors=vectors,
+        vectors=_vectors(tree, left, columns["right_children"], source, steps),
     )
-    plain = [
-        node for node in found.order if node not in found.categories
-    ]  # the number beside a set of categories is junk
-    if vectors is not None:
-        plain = [node for node in plain if lefts[node] != LEAF]
-    if not np.isfinite(thresholds[plain]).all():
-        raise refused(source, [*steps, "split_conditions"], "holds a number that is not finite")
+
+
+def joined(each: Sequence[Arrays], source: str, steps: Steps) -> Joined:
+    """Return the trees as one.
+
+    Raises:
+        TreeFormatError: the nodes of one are no tree, or a number of it is not finite.
+    """
+    starts = np.concatenate(([0], np.cumsum([len(one.left) for one in each])))
+    shape = shape_of(
+        np.concatenate([one.left for one in each]),
+        np.concatenate([one.right for one in each]),
+        starts,
+        lambda tree: f"{source}: {pointer([*steps, tree])}",
+    )
+    categories = {
+        start + node: codes
+        for start, one in zip(starts.tolist(), each, strict=False)
+        for node, codes in one.categories.items()
+    }
+    found = Joined(
+        shape,
+        np.concatenate([one.features for one in each]),
+        _in_32_bits(np.concatenate([one.conditions for one in each])),
+        np.concatenate([one.default_left for one in each]) != 0,
+        categories,
+        each,
+    )
+    is_read = ~found.listed  # the number beside a set of categories is junk
+    is_read &= shape.inner | ~found.is_vector  # and so is that of a leaf with many
+    odd = np.flatnonzero(is_read & ~np.isfinite(found.thresholds[shape.rows]))
+    if len(odd):
+        at = [*steps, shape.tree(odd[0]), "split_conditions"]
+        raise refused(source, at, "holds a number that is not finite")
     return found
 
 
-def columns_of(
-    arrays: Arrays,
+def _in_32_bits(numbers: Numbers) -> Numbers:
+    with np.errstate(over="ignore"):
+        return numbers.astype(np.float32).astype(np.float64)
+
+
+def forest_of(
+    found: Joined,
     features: tuple[Feature, ...],
-    counts: Numbers | None,
-    comparisons: Comparisons,
+    counts: Sequence[Numbers | None],
     source: str,
     steps: Steps,
-) -> Columns:
-    """Return the nodes of a tree; listed categories go right, numbers below the threshold go left.
+) -> Forest:
+    """Return the nodes of all trees; listed categories go right, numbers below the threshold go left.
 
     Raises:
         TreeFormatError: a test names a feature that is not there.
     """
-    order, lefts, rights = arrays.order, arrays.left, arrays.right
-    size = len(order)
-    position = dict(zip(order, range(size), strict=True))
-    vectors = arrays.vectors
-    leaves = [node if lefts[node] == LEAF else None for node in order]
-    parents: list[int | None] = [None] * size
-    tests: list[Predicate] = [Always()] * size
-    children: list[tuple[int, ...]] = [()] * size
-    defaults: list[int | None] = [None] * size
-    for here, node in enumerate(order):
-        low = lefts[node]
-        if low == LEAF:
-            continue
-        index = arrays.features[node]
-        if not 0 <= index < len(features):
-            raise refused(source, steps, f"node {node} tests feature {index}, which is not there")
-        left, right = position[low], position[rights[node]]
-        parents[left] = parents[right] = here
-        children[here] = (left, right)
-        defaults[here] = left if arrays.default_left[node] else right
-        listed = arrays.categories.get(node)
-        if listed is None:
-            threshold = arrays.thresholds[node]
-            tests[left], tests[right] = comparisons.below(features[index].name, threshold)
-        else:
-            tests[left], tests[right] = _sets(features[index], listed)
-    return Columns(
-        names=list(map(str, order)),
-        parents=parents,
-        children=children,
-        tests=tests,
-        scores=[
-            None if leaf is None or vectors is not None else arrays.thresholds[leaf]
-            for leaf in leaves
-        ],
-        records=[None] * size
-        if counts is None
-        else [count or None for count in counts[order].tolist()],
+    shape, each = found.shape, found.each
+    asked = found.features[shape.rows]
+    odd = np.flatnonzero(shape.inner & ((asked < 0) | (asked >= len(features))))
+    if len(odd):
+        first = int(odd[0])
+        said = f"node {shape.numbers[first]} tests feature {asked[first]}, which is not there"
+        raise refused(source, [*steps, shape.tree(first)], said)
+    splits = Splits(
+        found.features,
+        found.thresholds,
+        closed=np.zeros(len(found.thresholds), dtype=np.bool_),
+        first_if_missing=found.default_left,
+        others={
+            row: _sets(features[found.features[row]], found.categories[row])
+            for row in shape.rows[found.listed & shape.inner].tolist()
+        },
+    )
+    records = np.concatenate(
+        [
+            np.full(len(one.left), np.nan) if sums is None else sums
+            for one, sums in zip(each, counts, strict=True)
+        ]
+    )
+    is_leaf_score = ~shape.inner & ~found.is_vector
+    return Forest(
+        shape,
+        list(map(str, shape.numbers.tolist())),
+        splits,
+        scores=np.where(is_leaf_score, found.thresholds[shape.rows], np.nan),
+        records=np.where(records == 0, np.nan, records)[shape.rows],
         outputs=[
-            None if leaf is None or vectors is None else tuple(vectors[leaf].tolist())
-            for leaf in leaves
+            None if one.vectors is None else one.vectors[shape.numbers[start:end]]
+            for one, (start, end) in zip(each, pairwise(shape.starts.tolist()), strict=True)
         ],
-        defaults=defaults,
     )
 
 
@@ -160,12 +199,10 @@ def _sets(feature: Feature, listed: tuple[int, ...]) -> tuple[CategoryTest, Cate
 
 
 def _categories(
-    tree: dict[str, object], split_type: list[int], left: list[int], source: str, steps: Steps
+    tree: dict[str, object], split_type: Wholes, left: Wholes, source: str, steps: Steps
 ) -> dict[int, tuple[int, ...]]:
     """Return the codes that each test on categories lists."""
-    wanted = {
-        node for node, kind in enumerate(split_type) if kind == CATEGORICAL and left[node] != LEAF
-    }
+    wanted = set(np.flatnonzero((split_type == CATEGORICAL) & (left != LEAF)).tolist())
     if not wanted:
         return {}
     nodes, starts, sizes, codes = (
@@ -187,24 +224,23 @@ def _categories(
 
 
 def _vectors(
-    tree: dict[str, object], left: Numbers | object, right: object, source: str, steps: Steps
+    tree: dict[str, object], left: Wholes, right: Wholes, source: str, steps: Steps
 ) -> Numbers | None:
-    """Return the vector that each leaf publishes, by node; None where leaves hold one number."""
+    """Return the vector that each leaf publishes, by node, NaN elsewhere; None where leaves hold one number."""
     parameters = as_object(tree.get("tree_param", {}), source, [*steps, "tree_param"])
     said = str(parameters.get("size_leaf_vector", "1"))
     width = int(said) if said.isdecimal() and len(said) < 6 else 0
     if width <= 1:
         return None
-    lefts, rights = np.asarray(left), np.asarray(right)
     name = "leaf_weights" if "leaf_weights" in tree else "base_weights"
     flat = numbers(tree.get(name), source, [*steps, name])
-    rows = rights if name == "leaf_weights" else np.arange(len(lefts))
-    leaves = lefts == LEAF
+    rows = right if name == "leaf_weights" else np.arange(len(left))
+    leaves = left == LEAF
     if len(flat) % width or not np.isfinite(flat).all():
         raise refused(source, [*steps, name], f"is no table of {width} finite numbers per leaf")
     table = flat.reshape(-1, width)
     if leaves.any() and not (rows[leaves].min() >= 0 and rows[leaves].max() < len(table)):
         raise refused(source, [*steps, name], "has no numbers for one of the leaves")
-    vectors = np.zeros((len(lefts), width))
+    vectors = np.full((len(left), width), np.nan)
     vectors[leaves] = table[rows[leaves]].astype(np.float32)
     return vectors

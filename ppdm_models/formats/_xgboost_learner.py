@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from ppdm_models import limits
+from ppdm_models.cuts import Numbers
 from ppdm_models.ensemble import Combination, Ensemble, Link, Member
 from ppdm_models.formats._boosted_trees import (
-    LEAF,
-    Comparisons,
     differing_roots,
     gathered_notes,
     numbers,
     wholes,
 )
 from ppdm_models.formats._json import Steps, as_list, as_object, as_text, refused
-from ppdm_models.formats._xgboost_arrays import Arrays, arrays_of, columns_of
+from ppdm_models.formats._xgboost_arrays import Arrays, Joined, arrays_of, forest_of, joined
 from ppdm_models.formats._xgboost_categories import category_names
 from ppdm_models.formats._xgboost_objective import Objective
 from ppdm_models.tree import Feature, Quality, Task, Tree
@@ -84,21 +86,24 @@ def ensemble_of(document: object, source: str) -> Ensemble:
         raise refused(source, [*booster.steps, "tree_info"], "does not give each tree its output")
     if booster.weights is not None and len(booster.weights) != len(raw):
         raise refused(source, [*booster.steps[:-2], "weight_drop"], "does not weigh each tree")
-    arrays = [arrays_of(tree, source, [*at, index]) for index, tree in enumerate(raw)]
-    features = _features(learner, booster, arrays, source, steps)
+    found = joined(
+        [arrays_of(tree, source, [*at, index]) for index, tree in enumerate(raw)], source, at
+    )
+    features = _features(learner, booster, found, source, steps)
     first = _first_round(booster, objective, source)
-    comparisons = Comparisons()
-    trees = [
-        _tree(
-            one, features, objective, (index, info[index], index < first), comparisons, source, at
-        )
-        for index, one in enumerate(arrays)
+    people = [
+        _people(one, objective, info[index], index < first) for index, one in enumerate(found.each)
     ]
-    return _ensemble(trees, info, booster, objective, features, source)
+    forest = forest_of(found, features, [counts for counts, _ in people], source, at)
+    trees = forest.trees(
+        features, [quality for _, quality in people], source, lambda tree: f"{source}: tree {tree}"
+    )
+    return _ensemble(trees, found.each, info, booster, objective, features, source)
 
 
 def _ensemble(
     trees: list[Tree],
+    each: Sequence[Arrays],
     info: list[int],
     booster: Booster,
     objective: Objective,
@@ -110,10 +115,12 @@ def _ensemble(
         Member(
             tree,
             weight=weight,
-            output=None if tree.leaves[0].outputs else output,
+            output=None if arrays.vectors is not None else output,
             name=str(index),
         )
-        for index, (tree, weight, output) in enumerate(zip(trees, weights, info, strict=True))
+        for index, (tree, arrays, weight, output) in enumerate(
+            zip(trees, each, weights, info, strict=True)
+        )
     )
     return Ensemble(
         members=members,
@@ -131,24 +138,14 @@ def _ensemble(
     )
 
 
-def _tree(
-    arrays: Arrays,
-    features: tuple[Feature, ...],
-    objective: Objective,
-    which: tuple[int, int, bool],
-    comparisons: Comparisons,
-    source: str,
-    steps: Steps,
-) -> Tree:
-    index, output, is_first = which
-    counts, quality = None, Quality.ABSENT
-    if arrays.hessians is not None and arrays.hessians.any():
-        width = 1 if arrays.vectors is None else arrays.vectors.shape[1]
-        per_record = objective.per_record(output, width, is_first)
-        counts, quality = objective.people(arrays.hessians, per_record)
-    place = [*steps, index]
-    columns = columns_of(arrays, features, counts, comparisons, source, place)
-    return columns.tree(features, quality, source, f"{source}: tree {index}")
+def _people(
+    arrays: Arrays, objective: Objective, output: int, is_first: bool
+) -> tuple[Numbers | None, Quality]:
+    """Return how many records reached each node of a tree, as far as that is told, and what the numbers are."""
+    if arrays.hessians is None or not arrays.hessians.any():
+        return None, Quality.ABSENT
+    width = 1 if arrays.vectors is None else arrays.vectors.shape[1]
+    return objective.people(arrays.hessians, objective.per_record(output, width, is_first))
 
 
 def _objective(
@@ -208,18 +205,14 @@ def _first_round(booster: Booster, objective: Objective, source: str) -> int:
 
 
 def _features(
-    learner: dict[str, object], booster: Booster, arrays: list[Arrays], source: str, steps: Steps
+    learner: dict[str, object], booster: Booster, found: Joined, source: str, steps: Steps
 ) -> tuple[Feature, ...]:
     at = [*steps, "feature_names"]
     names = as_list(learner.get("feature_names", []), source, at)
     kinds = as_list(learner.get("feature_types", []), source, [*steps, "feature_types"])
-    sets = {one.features[node] for one in arrays for node in one.categories}
-    compared = {
-        one.features[node]
-        for one in arrays
-        for node in one.order
-        if one.left[node] != LEAF and node not in one.categories
-    }
+    asked, inner = found.features[found.shape.rows], found.shape.inner
+    sets = set(np.unique(asked[inner & found.listed]).tolist())
+    compared = set(np.unique(asked[inner & ~found.listed]).tolist())
     if sets & compared:
         mixed = min(sets & compared)
         raise refused(source, steps, f"feature {mixed} is compared and looked up in sets")

@@ -6,7 +6,8 @@ import numpy as np
 
 from ppdm_models.ensemble import Ensemble, Model
 from ppdm_models.errors import OutputError
-from ppdm_models.formats._boosted_trees import LEAF, leaf_score, paired
+from ppdm_models.formats._boosted_forest import LEAF
+from ppdm_models.formats._boosted_trees import leaf_score, paired
 from ppdm_models.formats._json import as_list, as_object
 from ppdm_models.formats._xgboost_learner import booster_of, learner_of
 from ppdm_models.tree import Tree

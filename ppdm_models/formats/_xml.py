@@ -2,64 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from xml.parsers import expat
 
 from ppdm_models import limits
 from ppdm_models.errors import TreeFormatError
-
-WORDLESS = frozenset(
-    ("Node", "ScoreDistribution", "SimplePredicate", "CompoundPredicate", "True", "False")
-)
-"""Elements whose text is never read: there are many of them, and it is all blanks."""
-
-
-NOTHING: list[Element] = []
-"""The children of all elements without any; never added to."""
-
-
-class Element:
-    """One XML element: its name, attributes, children, the text directly inside it, and the line it starts on.
-
-    The name is the local one for PMML (of any version, or without a namespace); anything else has a ``:`` before it.
-    """
-
-    __slots__ = ("attributes", "children", "line", "name", "text")
-
-    def __init__(self, name: str, attributes: dict[str, str], line: int) -> None:
-        self.name = name
-        self.attributes = attributes
-        self.line = line
-        self.children = NOTHING
-        self.text = ""
-
-    def get(self, attribute: str) -> str | None:
-        """Return an attribute; None where it is not there."""
-        return self.attributes.get(attribute)
-
-    def all(self, *names: str) -> Iterator[Element]:
-        """Yield the children with one of these names, in document order."""
-        return (child for child in self.children if child.name in names)
-
-    def first(self, *names: str) -> Element | None:
-        """Return the first child with one of these names."""
-        return next(self.all(*names), None)
-
-    def within(self, *names: str) -> Iterator[Element]:
-        """Yield the element and all inside it that has one of these names (any, without names), in document order."""
-        stack = [self]
-        while stack:
-            element = stack.pop()
-            if not names or element.name in names:
-                yield element
-            stack.extend(reversed(element.children))
-
+from ppdm_models.formats._xml_elements import NODE, RECORDED, Recorded
+from ppdm_models.formats._xml_elements import Element as Element
 
 Finished = Callable[[Element, Sequence[Element]], None]
 """Told of a model's element when it ends, with the elements around it, outermost first."""
 
 MODELS = ("DecisionTree", "Regression", "Scorecard", "NeuralNetwork")
 """The elements that hold a model and are not called so."""
+
+TREES = ("TreeModel", "DecisionTree")
+"""The models whose nodes are recorded."""
 
 
 def is_model(name: str) -> bool:
@@ -137,7 +95,7 @@ class _Builder:
         self.finished = finished
         self.top = Element("", {}, 0)
         self.around = [self.top]
-        self.names: dict[str, tuple[str, bool, bool]] = {}
+        self.names: dict[str, tuple[str, bool, int]] = {}
         self.deepest = limits.XML_DEPTH + 1
         self.held = 0
         self.hears = False
@@ -150,12 +108,11 @@ class _Builder:
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
         parser, around = self.parser, self.around
-        known = self.names.get(name)
-        if known is None:
-            local = local_name(name)
-            known = self.names[name] = local, is_model(local), local in WORDLESS
-        element = Element(known[0], attributes, parser.CurrentLineNumber)
+        known = self.names.get(name) or self.known(name)
         outer = around[-1]
+        is_root = known[0] == "Node" and outer.name in TREES
+        line = parser.CurrentLineNumber
+        element = Recorded(attributes, line) if is_root else Element(known[0], attributes, line)
         if outer.children:
             outer.children.append(element)
         else:
@@ -163,12 +120,66 @@ class _Builder:
         around.append(element)
         if known[1]:
             self.held_before.append(self.held)
-        if known[2] is self.hears:
-            self.hears = not known[2]
+        if self.hears is (known[2] >= 0):
+            self.hears = not self.hears
             parser.CharacterDataHandler = self.words if self.hears else None
         self.held += 1 + len(attributes)
         if len(around) > self.deepest or self.held > limits.XML_ELEMENTS:
-            raise self.refused()
+            raise self.refused(len(around))
+        if isinstance(element, Recorded):
+            self.record(element)
+
+    def record(self, root: Recorded) -> None:
+        """Put what is inside a tree's root on its tape, until the root ends or something else than nodes comes."""
+        parser, tape, names = self.parser, root.tape, self.names
+        assert tape is not None
+        add, add_attributes, add_line = (
+            tape.events.append,
+            tape.attributes.append,
+            tape.lines.append,
+        )
+        add(NODE)
+        add_attributes(root.attributes)
+        add_line(root.line)
+        depth, held, around = len(self.around), self.held, len(self.around)
+        deepest, most = self.deepest, limits.XML_ELEMENTS
+
+        def start(name: str, attributes: dict[str, str]) -> None:
+            nonlocal depth, held
+            code = (names.get(name) or self.known(name))[2]
+            if code < 0:
+                self.around += root.play()
+                stop()
+                self.start(name, attributes)
+                return
+            add(code)
+            add_attributes(attributes)
+            add_line(parser.CurrentLineNumber)
+            depth += 1
+            held += 1 + len(attributes)
+            if depth > deepest or held > most:
+                raise self.refused(depth)
+
+        def end(name: str) -> None:
+            nonlocal depth
+            depth -= 1
+            add(~names[name][2])
+            if depth < around:
+                self.around.pop()
+                stop()
+
+        def stop() -> None:
+            self.held = held
+            parser.StartElementHandler, parser.EndElementHandler = self.start, self.end
+
+        parser.StartElementHandler, parser.EndElementHandler = start, end
+
+    def known(self, name: str) -> tuple[str, bool, int]:
+        """Return an element's local name, whether it holds a model, and its code on a tape (-1: it has none)."""
+        local = local_name(name)
+        code = RECORDED.index(local) if local in RECORDED else -1
+        found = self.names[name] = local, is_model(local), code
+        return found
 
     def words(self, text: str) -> None:
         element = self.around[-1]
@@ -186,8 +197,8 @@ class _Builder:
             kept = sum(1 + len(inner.attributes) for inner in element.within())
             self.held = self.held_before.pop() + kept
 
-    def refused(self) -> TreeFormatError:
-        if len(self.around) > self.deepest:
+    def refused(self, depth: int) -> TreeFormatError:
+        if depth > self.deepest:
             return TreeFormatError(
                 f"{self.source}:{self.parser.CurrentLineNumber}",
                 f"elements nest more than {limits.XML_DEPTH} deep, as no real tree does; export it again",

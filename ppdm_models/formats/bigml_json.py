@@ -22,9 +22,9 @@ class BigmlJson(Format):
     def sniff(self, data: bytes) -> bool:
         return (
             opens_json(data) == b"{"
-            and b'"root"' in data
-            and b'"predicate"' in data
             and b'"model_fields"' in data
+            and b'"predicate"' in data
+            and b'"root"' in data
         )
 
     def read(self, data: bytes, source: str) -> Tree:

@@ -26,9 +26,10 @@ class ElandJson(Format):
     """One tree or an ensemble; a class's leaf value that is the logarithm of a count tells that count."""
 
     def sniff(self, data: bytes) -> bool:
+        if opens_json(data) != b"{":
+            return False
         is_other = b'"tree_info"' in data  # LightGBM, whose dumps have a tree_structure too
-        is_ours = b'"tree_structure"' in data and b'"tree"' in data and not is_other
-        return opens_json(data) == b"{" and is_ours
+        return b'"tree_structure"' in data and b'"tree"' in data and not is_other
 
     def read(self, data: bytes, source: str) -> Model:
         document = read_part(data, source)

@@ -30,7 +30,7 @@ class H2oJson(Format):
         if b'"algo_full_name"' in data:
             return True
         mojo = b'"n_tree_groups"' in data and b'"trees"' in data
-        return mojo or (b'"left_children"' in data and b'"root_node_id"' in data)
+        return mojo or (b'"root_node_id"' in data and b'"left_children"' in data)
 
     def read(self, data: bytes, source: str) -> Model:
         if _is_mojo(data):

@@ -21,8 +21,9 @@ from ppdm_models.formats._json import (
     refused,
     written_json,
 )
-from ppdm_models.formats._lightgbm_model import Header, Tests, category_names, ensemble_of
-from ppdm_models.formats._lightgbm_nested import Flat, changed_in, columns_of, flat_of
+from ppdm_models.formats._lightgbm_model import Header, category_names, ensemble_of
+from ppdm_models.formats._lightgbm_nested import Flat, Reading, changed_in, flat_of
+from ppdm_models.formats._lightgbm_splits import Tests
 from ppdm_models.formats._telling_text import telling
 from ppdm_models.leaks import Leak, LeakKind
 
@@ -31,20 +32,18 @@ class LightgbmDump(Format):
     """Reads and rewrites dumps of all versions, those without ``feature_infos`` too."""
 
     def sniff(self, data: bytes) -> bool:
-        is_ours = b'"tree_info"' in data and b'"feature_names"' in data
-        return opens_json(data) == b"{" and is_ours and b'"num_tree_per_iteration"' in data
+        parts = (b'"tree_info"', b'"feature_names"', b'"num_tree_per_iteration"')
+        return opens_json(data) == b"{" and all(part in data for part in parts)
 
     def read(self, data: bytes, source: str) -> Ensemble:
         document = as_object(read_json(data, source), source, [])
         header = _header(document, source)
         tuple(_leaks(document, source))  # what stands beside the trees must be understood as well
         flats = _flats(document, source)
-        tests = Tests(header, [split for flat in flats for *_, split in flat if split is not None])
-        trees = [
-            columns_of(flat, tests, source, ["tree_info", index])
-            for index, flat in enumerate(flats)
-        ]
-        return ensemble_of(header, trees, tests)
+        found = Reading(flats, source, ["tree_info"])
+        tests = Tests(header, found.asked())
+        forest = found.forest(tests.splits(len(found.nodes)))
+        return ensemble_of(header, forest, tests.features, found.linear())
 
     def leaks(self, data: bytes, source: str) -> tuple[Leak, ...]:
         return tuple(_leaks(as_object(read_json(data, source), source, []), source))

@@ -9,9 +9,15 @@ from ppdm_models.ensemble import Ensemble, Model
 from ppdm_models.formats import Format
 from ppdm_models.formats._boosted_trees import paired
 from ppdm_models.formats._json import as_list, read_json
-from ppdm_models.formats._lightgbm_arrays import arrays_of, changed_in, columns_of
+from ppdm_models.formats._lightgbm_arrays import (
+    arrays_of,
+    changed_in,
+    forest_of,
+    shape_and_splits,
+)
 from ppdm_models.formats._lightgbm_lines import Document, lines_of
-from ppdm_models.formats._lightgbm_model import Header, Tests, category_names, ensemble_of
+from ppdm_models.formats._lightgbm_model import Header, category_names, ensemble_of
+from ppdm_models.formats._lightgbm_splits import Tests
 from ppdm_models.formats._telling_text import telling
 from ppdm_models.leaks import Leak, LeakKind
 
@@ -42,12 +48,11 @@ class LightgbmText(Format):
     def read(self, data: bytes, source: str) -> Ensemble:
         document = lines_of(data, source)
         header = _header(document)
-        arrays = [arrays_of(document, block) for block in document.trees]
-        tests = Tests(header, [split for one in arrays for split in one.splits])
-        trees = [
-            columns_of(one, tests, f"{source}: tree {index}") for index, one in enumerate(arrays)
-        ]
-        return ensemble_of(header, trees, tests)
+        each = [arrays_of(document, block) for block in document.trees]
+        shape, asked = shape_and_splits(each, lambda tree: f"{source}: tree {tree}")
+        tests = Tests(header, asked)
+        forest = forest_of(each, shape, tests.splits(int(sum(len(one.lefts) for one in each))))
+        return ensemble_of(header, forest, tests.features, [one.is_linear for one in each])
 
     def leaks(self, data: bytes, source: str) -> tuple[Leak, ...]:
         document = lines_of(data, source)

@@ -34,9 +34,10 @@ class OnnxMl(Format):
     """TreeEnsembleClassifier, TreeEnsembleRegressor and TreeEnsemble, as protobuf or as protobuf's JSON."""
 
     def sniff(self, data: bytes) -> bool:
-        if b"TreeEnsemble" not in data:
+        is_json = opens_json(data) == b"{"
+        if not (is_json or data[:1] == b"\x08") or b"TreeEnsemble" not in data:
             return False
-        return data[:1] == b"\x08" or (opens_json(data) == b"{" and b'"opType"' in data)
+        return not is_json or b'"opType"' in data
 
     def read(self, data: bytes, source: str) -> Model:
         operator = read_operator(data, source)

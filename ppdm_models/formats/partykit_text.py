@@ -11,6 +11,7 @@ from ppdm_models.consistency import is_whole
 from ppdm_models.errors import TreeFormatError
 from ppdm_models.formats import Format
 from ppdm_models.formats._grow import Branch, Draft, features_named, grown, summed, unique
+from ppdm_models.formats._json import is_json
 from ppdm_models.formats._printed_sets import printed_set
 from ppdm_models.formats._text_tests import Said, agreed, readings, tests, with_rest
 from ppdm_models.formats._text_tree import (
@@ -49,7 +50,8 @@ class Partykit(Format):
     """One printed tree; its thresholds are rounded."""
 
     def sniff(self, data: bytes) -> bool:
-        return b"Fitted party:" in data or b"Conditional inference tree with" in data
+        marks = (b"Fitted party:", b"Conditional inference tree with")
+        return not is_json(data) and any(mark in data for mark in marks)
 
     def read(self, data: bytes, source: str) -> Tree:
         lines = lines_of(data, source)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 from ppdm_models import limits
 from ppdm_models.ensemble import Model, Other
@@ -40,8 +38,7 @@ class Pmml(Format):
 
     def read(self, data: bytes, source: str) -> Model:
         reader = _Reader(source)
-        with _no_collection():
-            root = parse(data, source, reader.finished)
+        root = parse(data, source, reader.finished)
         if root.name not in ROOTS:
             name = root.name.removeprefix(":")
             raise TreeFormatError(f"{source}:{root.line}", f"no PMML: the root element is {name!r}")
@@ -70,18 +67,6 @@ class Pmml(Format):
 
     def write(self, tree: Tree) -> bytes:
         return written(tree)
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Keep the collector from walking over millions of new records again and again: they hold no cycles."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 class _Reader:

@@ -32,8 +32,9 @@ class RForestJson(Format):
     """One list per file; randomForest and ranger resample, and publish no counts."""
 
     def sniff(self, data: bytes) -> bool:
-        names = b'"left daughter"' in data or (b'"leftChild"' in data and b'"splitvarName"' in data)
-        return opens_json(data) == b"[" and names
+        if opens_json(data) != b"[":
+            return False
+        return b'"left daughter"' in data or (b'"leftChild"' in data and b'"splitvarName"' in data)
 
     def read(self, data: bytes, source: str) -> Ensemble:
         root = read_part(data, source)

@@ -27,7 +27,7 @@ class RpartJson(Format):
     """One object per file; exact thresholds, surrogate splits and counts."""
 
     def sniff(self, data: bytes) -> bool:
-        parts = (b'"frame"', b'"splits"', b'"ncompete"')
+        parts = (b'"ncompete"', b'"splits"', b'"frame"')
         return opens_json(data) == b"{" and all(part in data for part in parts)
 
     def read(self, data: bytes, source: str) -> Tree:

@@ -11,6 +11,7 @@ from ppdm_models.errors import TreeFormatError
 from ppdm_models.formats import Format
 from ppdm_models.formats._class_names import named_classes
 from ppdm_models.formats._grow import Branch, Draft, features_named, grown, unique
+from ppdm_models.formats._json import is_json
 from ppdm_models.formats._printed_sets import printed_set
 from ppdm_models.formats._rpart_rows import RpartRow, Way, rows_of
 from ppdm_models.formats._text_tests import Said, agreed, readings, tests
@@ -38,7 +39,8 @@ class RpartText(Format):
     """One printed tree; its thresholds are rounded, and its surrogate splits are not printed."""
 
     def sniff(self, data: bytes) -> bool:
-        return b"node), split, n, " in data or any(mark in data for mark in OTHER_PRINTS)
+        marks = (b"node), split, n, ", *OTHER_PRINTS)
+        return not is_json(data) and any(mark in data for mark in marks)
 
     def read(self, data: bytes, source: str) -> Tree:
         other = next((what for mark, what in OTHER_PRINTS.items() if mark in data), None)

@@ -42,9 +42,11 @@ class SklearnJson(Format):
     """One object per file, with one tree."""
 
     def sniff(self, data: bytes) -> bool:
+        if opens_json(data) != b"{":
+            return False
         by_package = b'"meta"' in data and b'"tree_"' in data
         as_state = b'"nodes_dtype"' in data and b'"left_child"' in data
-        return opens_json(data) == b"{" and (by_package or as_state)
+        return by_package or as_state
 
     def read(self, data: bytes, source: str) -> Tree:
         saved = _saved(data, source)

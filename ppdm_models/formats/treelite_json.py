@@ -25,8 +25,8 @@ class TreeliteJson(Format):
     def sniff(self, data: bytes) -> bool:
         return (
             opens_json(data) == b"{"
-            and b'"task_type"' in data
             and b'"average_tree_output"' in data
+            and b'"task_type"' in data
             and b'"trees"' in data
         )
 

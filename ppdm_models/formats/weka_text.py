@@ -10,6 +10,7 @@ from ppdm_models.consistency import is_whole
 from ppdm_models.errors import TreeFormatError
 from ppdm_models.formats import Format
 from ppdm_models.formats._grow import Branch, Draft, features_named, grown, summed, unique
+from ppdm_models.formats._json import is_json
 from ppdm_models.formats._text_tests import Said, agreed, readings, tests, with_rest
 from ppdm_models.formats._text_tree import Row, as_float, check_class_numbers, lines_of, nested
 from ppdm_models.formats._weka_header import OTHERS, TREES, header_leaks, is_regression, matrix_of
@@ -21,14 +22,18 @@ from ppdm_models.tree import Learner, Missing, Node, Quality, Task, Tree
 OPERATORS = (" <= ", " > ", " < ", " >= ", " = ", " != ")
 RULE = re.compile(r"[-=]{3,}")
 KNOWN = [name.encode() for name in (*TREES, *OTHERS)]
-HEADER = re.compile(rb"(?m)^(?:" + b"|".join(map(re.escape, KNOWN)) + rb")[ \d]*(?:trees.*)?\r?$")
+HEADER = rb"(?:" + b"|".join(map(re.escape, KNOWN)) + rb")[ \d]*(?:trees.*)?\r?$"
+FIRST_LINE, LATER_LINE = re.compile(rb"(?m)" + HEADER), re.compile(rb"(?m)\n" + HEADER)
 
 
 class Weka(Format):
     """One tree per file; what is printed around it may stay."""
 
     def sniff(self, data: bytes) -> bool:
-        return HEADER.search(data) is not None or b"class WekaWrapper" in data
+        if is_json(data):
+            return False
+        has_header = FIRST_LINE.match(data) or LATER_LINE.search(data)
+        return has_header is not None or b"class WekaWrapper" in data
 
     def read(self, data: bytes, source: str) -> Tree:
         lines = lines_of(data, source)

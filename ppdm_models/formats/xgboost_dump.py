@@ -12,9 +12,9 @@ from ppdm_models.formats import Format
 from ppdm_models.formats._boosted_trees import leaf_score, paired
 from ppdm_models.formats._json import as_list, opens_json, read_json, refused, written_json
 from ppdm_models.formats._telling_text import telling
-from ppdm_models.formats._xgboost_nested import Dump, pruned, tree_of, whole_covers
+from ppdm_models.formats._xgboost_nested import Dump, pruned
 from ppdm_models.leaks import Leak
-from ppdm_models.tree import Feature, Task, Tree
+from ppdm_models.tree import Feature, Quality, Task
 
 INDEXED = re.compile(r"f(\d{1,6})")
 
@@ -35,13 +35,15 @@ class XgboostDump(Format):
         raw = as_list(read_json(data, source), source, [])
         if not 0 < len(raw) <= limits.TREES:
             raise refused(source, [], f"{len(raw):,} trees, where 1 to {limits.TREES:,} should be")
-        dump = Dump(source)
-        columns = [tree_of(tree, dump, index) for index, tree in enumerate(raw)]
+        dump = Dump(raw, source)
         features = _features(dump)
-        trees = [
-            nodes.tree(features, quality, source, f"{source}: tree {index}")
-            for index, (nodes, quality) in enumerate(columns)
-        ]
+        forest = dump.forest([feature.name for feature in features])
+        trees = forest.trees(
+            features,
+            [Quality.HESSIAN if covered else Quality.ABSENT for covered in forest.counted()],
+            source,
+            lambda tree: f"{source}: tree {tree}",
+        )
         return Ensemble(
             members=tuple(Member(tree, name=str(index)) for index, tree in enumerate(trees)),
             combination=Combination.SUM,
@@ -51,7 +53,7 @@ class XgboostDump(Format):
             link=Link.UNKNOWN,
             source=source,
             format="xgboost_dump",
-            notes=tuple(_notes(dump, trees)),
+            notes=tuple(_notes(dump)),
         )
 
     def leaks(self, data: bytes, source: str) -> tuple[Leak, ...]:
@@ -90,14 +92,14 @@ def _features(dump: Dump) -> tuple[Feature, ...]:
     )
 
 
-def _notes(dump: Dump, trees: list[Tree]) -> Iterable[str]:
+def _notes(dump: Dump) -> Iterable[str]:
     yield f"{dump.source}: a dump says neither the objective nor the base score; save the model to have both"
     if dump.indicators:
         yield (
             f"{dump.source}: {dump.indicators} tests on indicators say only whether the value is there; a 0 that is "
             "written out may go either way"
         )
-    if whole_covers(trees):
+    if dump.whole_covers():
         yield (
             f"{dump.source}: all covers are whole numbers, as where each record's second derivative is 1 "
             "(reg:squarederror); then they count training records"

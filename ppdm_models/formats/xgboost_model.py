@@ -18,7 +18,7 @@ class XgboostModel(Format):
     def sniff(self, data: bytes) -> bool:
         if opens_ubjson(data):
             return b"learner" in data[:64] or b"gradient_booster" in data
-        return opens_json(data) == b"{" and b'"learner"' in data and b'"gradient_booster"' in data
+        return opens_json(data) == b"{" and b'"gradient_booster"' in data and b'"learner"' in data
 
     def read(self, data: bytes, source: str) -> Ensemble:
         document = _document(data, source)

@@ -7,7 +7,7 @@ import pytest
 
 from ppdm_models.ensemble import Link
 from ppdm_models.errors import TreeFormatError
-from ppdm_models.formats._lightgbm_model import ZERO, zero_is_missing
+from ppdm_models.formats._lightgbm_splits import ZERO, zero_is_missing
 from ppdm_models.formats.lightgbm_dump import FORMAT as DUMP
 from ppdm_models.formats.lightgbm_text import FORMAT as TEXT
 from ppdm_models.leaks import LeakKind

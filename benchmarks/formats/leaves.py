@@ -1,0 +1,56 @@
+"""Measures the leaves of every tree of a forest, for people drawn at random, in a process of its own."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from audit.knowledge import Knowledge
+from audit.population import build_population
+from audit.run import MeasureCall, run
+from benchmarks.formats.forest import CLASSES, FIELDS
+from benchmarks.formats.reading import processor_seconds, say
+from ppdm_models.ensemble import Ensemble, Model
+from ppdm_models.load import read_model
+from ppdm_models.node_table import NodeTable
+from ppdm_models.table import table_of
+from ppdm_models.tree import Quality, Tree
+
+PEOPLE, QUICK_PEOPLE = 1_000, 100
+MEASURES = ("k_anonymity", "distinct_diversity", "label_disclosure")
+
+
+def measure_leaves(path: Path) -> float:
+    """Return the seconds that the measures take; the forest is read before."""
+    model = _without_counts(read_model(path))
+    draw = np.random.default_rng(0)
+    size = PEOPLE if path.stat().st_size > 10_000_000 else QUICK_PEOPLE
+    columns: dict[str, list[object]] = {
+        f"attribute_{number}": draw.uniform(0, 100, size).round(2).tolist()
+        for number in range(FIELDS)
+    }
+    columns["risk"] = draw.choice(CLASSES, size).tolist()
+    start = processor_seconds()
+    people = build_population(model, table_of(columns), sensitive="risk")
+    run(model, people, Knowledge(), [MeasureCall(name) for name in MEASURES])
+    return processor_seconds() - start
+
+
+def _without_counts(model: Model) -> Model:
+    """Return the forest with no counts published: the people are drawn, and would contradict them."""
+    assert isinstance(model, Ensemble)
+    members = []
+    for member in model.members:
+        assert isinstance(member.model, Tree)
+        assert isinstance(member.model.nodes, NodeTable)  # no node is made outside the time
+        nodes = replace(member.model.nodes, records=None, class_counts=None)
+        tree = replace(member.model, nodes=nodes, quality=Quality.ABSENT)
+        members.append(replace(member, model=tree))
+    return replace(model, members=tuple(members))
+
+
+if __name__ == "__main__":
+    say(measure_leaves(Path(sys.argv[1])))
