@@ -117,19 +117,25 @@ def as_whole(value: object, source: str, steps: Steps, *, low: int = 0, high: in
     )
 
 
-def _check_nesting(data: bytes, source: str, depth: int) -> None:
-    """Refuse what nests too deep, or holds too many objects and lists, before anything recurses into it."""
+def nesting(data: bytes) -> tuple[int, int]:
+    """Return how deep the objects and lists of JSON nest, and how many there are."""
     if b"\\" in data:
         data = _without_escapes(data)
     in_text = np.cumsum(np.frombuffer(data, np.uint8) == ord('"'), dtype=np.uint8) & 1
     steps = np.frombuffer(data.translate(STEPS), np.int8)
     steps = steps[(steps != 0) & (in_text == 0)]
-    if len(steps) > 2 * CONTAINERS:
+    return int(np.cumsum(steps, dtype=np.int32).max(initial=0)), len(steps) // 2
+
+
+def _check_nesting(data: bytes, source: str, depth: int) -> None:
+    """Refuse what nests too deep, or holds too many objects and lists, before anything recurses into it."""
+    deepest, containers = nesting(data)
+    if containers > CONTAINERS:
         raise TreeFormatError(source, f"holds more than {CONTAINERS:,} objects and lists")
-    deepest = int(np.cumsum(steps, dtype=np.int32).max(initial=0))
     if deepest > depth:
         raise TreeFormatError(
-            source, f"the JSON nests too deep ({deepest:,} levels, at most {depth} are read)"
+            source,
+            f"hostile: the JSON nests too deep ({deepest:,} levels, at most {depth} are read)",
         )
 
 

@@ -17,6 +17,8 @@ NUMERIC_TYPES = ("integer", "float", "double")
 ORDERED = ("lessThan", "lessOrEqual", "greaterThan", "greaterOrEqual")
 TARGETS = ("predicted", "target")
 SCOPES = ("TransformationDictionary", "LocalTransformations")
+OWN_ID = "BigML-Field_ID"
+"""The Extension of a DataField that holds BigML's own name for it, by which older exports refer to it."""
 
 
 class Dictionary:
@@ -27,6 +29,7 @@ class Dictionary:
         self.fields = _named(() if dictionary is None else dictionary.all("DataField"), fail)
         if len(self.fields) > limits.FEATURES:
             raise fail(root, f"more than {limits.FEATURES:,} fields")
+        self.own_ids = _own_ids(self.fields, fail)
         self._scopes: dict[Element, dict[str, Element]] = {}
         self._casts: dict[Element, frozenset[str]] = {}
 
@@ -74,6 +77,7 @@ class Fields:
         self.notes: list[str] = []
         self.models = [element for element in around if element.first("MiningSchema") is not None]
         self._declared = dictionary.fields
+        self._own_ids = dictionary.own_ids
         if not dictionary.fields:
             self._declared = _guessed(self.models, tests)
             self.notes.append(
@@ -104,6 +108,7 @@ class Fields:
                 if raw in self._declared:
                     self.typed(raw)
         target = self._declared.get(self.target)
+        self.target_type = None if target is None else target.get("optype") or target.get("opType")
         self.labels = _labels(around[-1])
         self.classes = (() if target is None else _values(target)) or _predicted(around[-1])
 
@@ -117,11 +122,14 @@ class Fields:
         if found is not None:
             return found
         known = ", ".join(repr(known) for known in list(self._schema)[:12])
-        raise fail(element, f"unknown field {name!r}; the active fields are {known or 'none'}")
+        raise fail(
+            element,
+            f"contradictory: tests the field {name!r}, but its active fields are {known or 'none'}",
+        )
 
     def compared_with(self, name: str, text: str) -> str | float:
         """Return what a field is compared with: 32 bits of the number where the field has no more."""
-        value = number(text) if name in self._floats else None
+        value = number(text) if self._own_ids.get(name, name) in self._floats else None
         rounded = math.inf if value is None else single(value)
         return text if math.isinf(rounded) else rounded
 
@@ -145,7 +153,8 @@ class Fields:
             schema = model.first("MiningSchema")
             assert schema is not None
             for field in schema.all("MiningField"):
-                name, usage = field.get("name") or "", field.get("usageType") or "active"
+                said, usage = field.get("name") or "", field.get("usageType") or "active"
+                name = self._own_ids.get(said, said)
                 if usage in TARGETS:
                     self.target = name
                 if usage != "active":
@@ -162,7 +171,8 @@ class Fields:
         for name in own:
             if name not in self._declared and self._element(name) is None:
                 raise self.fail(
-                    self._schema[name], f"the field {name!r} is not in the DataDictionary"
+                    self._schema[name],
+                    f"contradictory: the field {name!r} is used, but not in the DataDictionary",
                 )
         return own
 
@@ -179,6 +189,7 @@ class Fields:
         return scope[name].get("dataType")
 
     def _resolved(self, name: str) -> Source | None:
+        name = self._own_ids.get(name, name)
         if name in self._sources:
             return self._sources[name]
         if name in self._following or len(self._following) > limits.XML_DEPTH:
@@ -278,6 +289,20 @@ class Fields:
                         break
                     name = renamed.get("field") or ""
         return self._ordered
+
+
+def _own_ids(fields: Mapping[str, Element], fail: Failure) -> dict[str, str]:
+    """Return the declared fields by the names that their producer gives them beside their own."""
+    found: dict[str, str] = {}
+    for name, field in fields.items():
+        for item in field.all("Extension"):
+            said = item.get("value") or ""
+            if item.get("name") != OWN_ID or said in fields:
+                continue
+            if said in found:
+                raise fail(item, f"contradictory: two fields have the {OWN_ID} {said[:80]!r}")
+            found[said] = name
+    return found
 
 
 def _guessed(models: Sequence[Element], tests: Element) -> dict[str, Element]:

@@ -110,7 +110,9 @@ def test_parts_that_are_no_trees_are_named():
 
 
 def test_a_file_of_no_tree_says_what_it_holds():
-    with pytest.raises(TreeFormatError, match=r"no decision tree in this PMML \(found Scorecard\)"):
+    with pytest.raises(
+        TreeFormatError, match=r"no tree in it: PMML without a tree model \(found Scorecard\)"
+    ):
         load('<Scorecard functionName="regression"/>')
 
 
