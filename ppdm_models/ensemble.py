@@ -37,6 +37,17 @@ class Link(StrEnum):
     UNKNOWN = "unknown"
 
 
+class Silence(StrEnum):
+    """What becomes of the whole where a member predicts nothing (PMML 4.4, missingPredictionTreatment).
+
+    To continue leaves it to the combination: nothing is a vote as any other, and spoils everything but a vote.
+    """
+
+    CONTINUE = "continue"
+    SKIP_SEGMENT = "skip-segment"
+    RETURN_MISSING = "return-missing"
+
+
 @dataclass(frozen=True, slots=True)
 class Other:
     """A part of a model that is no tree (a regression, a scorecard): named, never evaluated."""
@@ -67,7 +78,8 @@ class Ensemble:
     ``base`` is added to the combined score: one number per output, or one for all. ``features`` are those of all
     members, in the file's order. ``resampled`` says that the counts of a tree are of a bootstrap or subsample: they
     count draws, not people (None: the file does not say). ``source``, ``format`` and ``notes`` are no part of its
-    value.
+    value. Where silent members are skipped, the whole is silent if these are more than a share ``most_silent`` of the
+    weights of the members that are asked.
     """
 
     members: tuple[Member, ...]
@@ -79,6 +91,8 @@ class Ensemble:
     base: tuple[float, ...] = ()
     link: Link = Link.IDENTITY
     resampled: bool | None = None
+    silence: Silence = Silence.CONTINUE
+    most_silent: float = 1.0
     source: str = field(default="ensemble", compare=False)
     format: str = field(default="", compare=False)
     notes: tuple[str, ...] = field(default=(), compare=False)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from ppdm_models import limits
 from ppdm_models.formats._pmml_derived import EXPRESSIONS, Derivation
 from ppdm_models.formats._pmml_functions import single
 from ppdm_models.formats._pmml_sources import Raw, Source
+from ppdm_models.formats._pmml_treatments import read_treatments
 from ppdm_models.formats._pmml_values import Failure, Vocabulary, number
 from ppdm_models.formats._xml import Element, is_model
 from ppdm_models.tree import Feature
@@ -87,7 +89,7 @@ class Fields:
         self._scopes = [dictionary.scope(scope, fail) for scope in scopes]
         self._casts = [dictionary.casts(scope) for scope in scopes if scope is not None]
         self._around = around
-        self._schema: dict[str, Element] = {}
+        self._schema: dict[str, list[Element]] = {}
         self.target = ""
         own = self._read_schemas()
         self._tests = tests
@@ -137,8 +139,12 @@ class Fields:
         """Return a raw field as a feature."""
         if name not in self.features:
             feature = _feature(self._declared[name], lambda: name in self._compared_by_order())
-            is_cast = feature.numeric and any(name in casts for casts in self._casts)
-            self._add(Feature(name, numeric=True, single=True) if is_cast else feature)
+            if feature.numeric and any(name in casts for casts in self._casts):
+                feature = replace(feature, single=True)
+            treatments = read_treatments(
+                self._declared[name], self._schema.get(name, ()), feature, self.fail
+            )
+            self._add(replace(feature, treatments=treatments))
         return self.features[name]
 
     def _add(self, feature: Feature) -> None:
@@ -162,8 +168,7 @@ class Fields:
                 if name in own:
                     raise self.fail(field, f"the field {name!r} is active twice")
                 own.append(name)
-                if name not in self._schema or field.get("missingValueReplacement") is not None:
-                    self._schema[name] = field
+                self._schema.setdefault(name, []).append(field)
         if self.target in own:
             raise self.fail(
                 self.models[-1], f"the field {self.target!r} is both active and predicted"
@@ -171,7 +176,7 @@ class Fields:
         for name in own:
             if name not in self._declared and self._element(name) is None:
                 raise self.fail(
-                    self._schema[name],
+                    self._schema[name][-1],
                     f"contradictory: the field {name!r} is used, but not in the DataDictionary",
                 )
         return own
@@ -217,25 +222,14 @@ class Fields:
 
     def _of_raw(self, name: str) -> Source:
         self.typed(name)
-        field = self._schema.get(name)
-        if field is None:
-            return Raw(name)
-        where = f"{self.fail.source}:{field.line}: the field {name!r}"
-        if field.get("outliers") not in (None, "asIs"):
-            self.notes.append(
-                f"{where}: outliers are changed before the tree ({field.get('outliers')}); not applied here"
-            )
-        treatment = field.get("invalidValueTreatment")
-        missing = field.get("missingValueReplacement")
-        if treatment in ("asMissing", "asValue") and (missing or treatment == "asValue"):
-            self.notes.append(
-                f"{where}: values that are not declared are replaced before the tree ({treatment}); not applied here"
-            )
+        fields = self._schema.get(name, [])
+        replaced = (field.get("missingValueReplacement") for field in fields)
+        missing = next((value for value in replaced if value is not None), None)
         if missing is None:
             return Raw(name)
         if self.features[name].numeric and number(missing) is None:
             raise self.fail(
-                field, f"missing values of {name!r} become {missing[:80]!r}, which is no number"
+                fields[0], f"missing values of {name!r} become {missing[:80]!r}, which is no number"
             )
         return Raw(name, missing)
 

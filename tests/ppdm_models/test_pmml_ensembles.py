@@ -73,7 +73,7 @@ def test_the_members_are_combined_as_the_file_says(method, combination, expected
     assert scores(model, 0.0) == [[expected]]
 
 
-@pytest.mark.parametrize("method", ["selectAll", "modelChain", "weightedMedian", "x-other"])
+@pytest.mark.parametrize("method", ["selectAll", "modelChain", "x-other"])
 def test_what_is_not_evaluated_is_still_read(method):
     model = load(mining(method, tree(1, 2), tree(3, 4)))
     assert sum(1 for _ in model.trees) == 2
