@@ -1,4 +1,4 @@
-"""What a model does to the value of a field before it asks about it, if missing, invalid or extreme (PMML 4.4, MiningField)."""
+"""What a model does to a value before it asks about it: if missing, invalid or extreme (PMML 4.4, MiningField)."""
 
 from __future__ import annotations
 

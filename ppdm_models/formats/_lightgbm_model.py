@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ppdm_models import limits
-from ppdm_models.ensemble import Combination, Ensemble, Link, Member
+from ppdm_models.ensemble import Combination, Ensemble, Link, Member, Shrinkage
 from ppdm_models.errors import TreeFormatError
 from ppdm_models.formats._boosted_trees import (
     Columns,
@@ -75,6 +75,7 @@ class Header:
     domains: dict[int, tuple[int, ...]] = field(default_factory=dict)
     categories: tuple[tuple[str, ...], ...] = ()
     resampled: bool | None = None
+    shrinkage: Shrinkage | None = None
 
     def __post_init__(self) -> None:
         if not 0 < len(self.names) <= limits.FEATURES:
@@ -200,6 +201,7 @@ def ensemble_of(header: Header, trees: Sequence[tuple[Columns, bool]], tests: Te
         task=Task.CLASSIFICATION if is_classifier else Task.REGRESSION,
         link=Link.UNKNOWN if linear else _objective(header)[1],
         resampled=True if differing_roots(made) else header.resampled,
+        shrinkage=header.shrinkage if (name, linear, weight) == ("regression", 0, 1.0) else None,
         source=source,
         notes=tuple(_notes(header, made, linear, is_classifier)),
     )

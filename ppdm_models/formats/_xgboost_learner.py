@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ppdm_models import limits
 from ppdm_models.ensemble import Combination, Ensemble, Link, Member
@@ -19,6 +19,7 @@ from ppdm_models.formats._json import Steps, as_list, as_object, as_text, refuse
 from ppdm_models.formats._xgboost_arrays import Arrays, arrays_of, columns_of
 from ppdm_models.formats._xgboost_categories import category_names
 from ppdm_models.formats._xgboost_objective import Objective
+from ppdm_models.formats._xgboost_settings import SQUARED, shrinkage_in
 from ppdm_models.tree import Feature, Quality, Task, Tree
 
 NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
@@ -94,7 +95,9 @@ def ensemble_of(document: object, source: str) -> Ensemble:
         )
         for index, one in enumerate(arrays)
     ]
-    return _ensemble(trees, info, booster, objective, features, source)
+    ensemble = _ensemble(trees, info, booster, objective, features, source)
+    is_plain = booster.weights is None and first == 1 and objective.name in SQUARED
+    return replace(ensemble, shrinkage=shrinkage_in(document, learner)) if is_plain else ensemble
 
 
 def _ensemble(
