@@ -23,10 +23,18 @@ STEPS = bytes(1 if byte in b"[{" else 255 if byte in b"]}" else 0 for byte in ra
 Steps = Sequence[str | int]
 
 
-def read_json(data: bytes, source: str, *, allow_nan: bool = False, depth: int = DEPTH) -> object:
+def read_json(
+    data: bytes,
+    source: str,
+    *,
+    allow_nan: bool = False,
+    allow_twins: bool = False,
+    depth: int = DEPTH,
+) -> object:
     """Return the JSON value in UTF-8 bytes; numbers may still be infinite (1e999), see ``as_number``.
 
-    ``allow_nan`` takes the tokens NaN, Infinity and -Infinity, which are no JSON.
+    ``allow_nan`` takes the tokens NaN, Infinity and -Infinity, which are no JSON; ``allow_twins`` a key that stands
+    twice in one object, where the last one counts.
 
     Raises:
         TreeFormatError: not JSON, too large, nested more than ``depth`` deep, a key stands twice in one object, or a
@@ -38,7 +46,8 @@ def read_json(data: bytes, source: str, *, allow_nan: bool = False, depth: int =
     constant = float if allow_nan else _no_constant
     try:
         text = data.decode("utf-8-sig")
-        return json.loads(text, object_pairs_hook=_without_twins, parse_constant=constant)
+        pairs_to = dict if allow_twins else _without_twins
+        return json.loads(text, object_pairs_hook=pairs_to, parse_constant=constant)
     except ValueError as error:
         raise TreeFormatError(source, f"not JSON that can be read ({error})") from error
     except RecursionError as error:  # the caller itself stands near the end of the stack
