@@ -27,6 +27,7 @@ def index():
 
 INDEX = index()
 READ = sorted(INDEX)
+WRITTEN = [name for name in READ if not name.endswith(".dump.txt")]
 COUNTED = [name for name in READ if INDEX[name]["#nodes"].isdecimal()]
 
 
@@ -51,7 +52,7 @@ def test_a_real_file_has_the_nodes_and_leaves_that_were_counted(name):
     assert (nodes, leaves) == (int(INDEX[name]["#nodes"]), int(INDEX[name]["#leaves"]))
 
 
-@pytest.mark.parametrize("name", READ)
+@pytest.mark.parametrize("name", WRITTEN)
 def test_a_real_file_is_written_back_as_it_was(name):
     raw = (MODELS / name).read_bytes()
     model = model_of(name)

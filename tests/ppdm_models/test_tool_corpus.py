@@ -21,9 +21,8 @@ FOLDERS = (
 )
 REFUSED = {
     "h2o/*.model_details.json": "no tree in it",
-    "spark-4.3.0/*.jsonl": "JSON, but of no tree format",
-    "spark-4.3.0/*.txt": "no other format of a tree",
-    "spark-wild/*.json": "JSON, but of no tree format",
+    "spark-4.3.0/*.treesMetadata.jsonl": "no tree in it",
+    "spark-wild/*.json": "no tree in it",
     "ranklib/*": "no other format of a tree",
 }
 
