@@ -16,14 +16,13 @@ pytestmark = pytest.mark.skipif(
     not MODELS.is_dir(), reason=f"the collection of real models is not at {MODELS}"
 )
 FOLDERS = (
-    *("bigml", "catboost", "elastic-eland", "h2o", "h2o-wild", "onnx", "ranklib", "solr-ltr"),
+    *("bigml", "catboost", "elastic-eland", "h2o", "h2o-wild", "onnx", "solr-ltr"),
     *("spark-4.3.0", "spark-wild", "treelite"),
 )
 REFUSED = {
     "h2o/*.model_details.json": "no tree in it",
     "spark-4.3.0/*.treesMetadata.jsonl": "no tree in it",
     "spark-wild/*.json": "no tree in it",
-    "ranklib/*": "no other format of a tree",
 }
 
 
