@@ -28,7 +28,7 @@ class Weka(Format):
     """One tree per file; what is printed around it may stay."""
 
     def sniff(self, data: bytes) -> bool:
-        return HEADER.search(data) is not None or b"class WekaWrapper" in data
+        return HEADER.search(data) is not None
 
     def read(self, data: bytes, source: str) -> Tree:
         lines = lines_of(data, source)
@@ -42,8 +42,6 @@ class Weka(Format):
 def _body(lines: Sequence[str], source: str) -> tuple[str, list[Row]]:
     """Return the learner and the lines of its tree."""
     starts = [place for place, line in enumerate(lines) if line.strip() in TREES]
-    if any("class WekaWrapper" in line for line in lines):
-        raise TreeFormatError(source, "Java source (-z); give the tree as Weka prints it")
     for line in lines:
         other = next((what for name, what in OTHERS.items() if line.startswith(name)), None)
         if other:

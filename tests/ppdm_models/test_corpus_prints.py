@@ -22,6 +22,8 @@ READERS = (
     "sklearn_json",
     "sklearn_text",
     "skops_file",
+    "weka_java",
+    "weka_stump",
     "weka_text",
 )
 FORMATS = {name: importlib.import_module(f"ppdm_models.formats.{name}").FORMAT for name in READERS}
@@ -42,12 +44,9 @@ REFUSED = {
     "r-rpart-4.1.19/kyphosis.path.txt": "paths of an rpart tree",
     "r-rpart-4.1.19/kyphosis.summary.txt": "a summary of an rpart tree",
     "r-rpart-4.1.19/kyphosis_priors_loss.summary.txt": "a summary of an rpart tree",
-    "weka-3.6.14/adtree_vote.txt": "an alternating decision tree",
-    "weka-3.6.14/decisionstump_vote.txt": "a decision stump",
-    "weka-3.6.14/decisionstump_weather.txt": "a decision stump",
-    "weka-3.6.14/j48_source_weather.java.txt": "Java source",
-    "weka-3.6.14/lmt_vote.txt": "a logistic model tree",
-    "weka-3.6.14/part_vote.txt": "a list of rules",
+    "weka-3.6.14/adtree_vote.txt": "not a tree of constant leaves",
+    "weka-3.6.14/lmt_vote.txt": "not a tree of constant leaves",
+    "weka-3.6.14/part_vote.txt": "no tree in it: a list of rules",
 }
 QUALITIES = {
     "sklearn-1.2.2/dtc_iris_weighted.skops": ("weighted", 9, 5),
@@ -78,6 +77,9 @@ QUALITIES = {
     "r-rpart-4.1.19/kyphosis.print.txt": ("derived", 9, 5),
     "r-rpart-4.1.19/kyphosis_priors_loss.json": ("exact", 5, 3),
     "r-rpart-4.1.19/kyphosis_priors_loss.print.txt": ("weighted", 5, 3),
+    "weka-3.6.14/decisionstump_vote.txt": ("normalised", 4, 3),
+    "weka-3.6.14/decisionstump_weather.txt": ("normalised", 4, 3),
+    "weka-3.6.14/j48_source_weather.java.txt": ("absent", 11, 8),
     "weka-3.6.14/id3_weather.nominal.txt": ("absent", 8, 5),
     "weka-3.6.14/j48_glass.txt": ("exact", 59, 30),
     "weka-3.6.14/j48_labor.txt": ("weighted", 5, 3),
