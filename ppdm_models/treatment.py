@@ -62,6 +62,17 @@ class Treatment:
             kept and not self.missing and self.outliers is Outliers.AS_IS and not self.needs_value
         )
 
+    @property
+    def changes_values(self) -> bool:
+        """Whether a value can become another one, or missing."""
+        made_otherwise = self.when_invalid in (Invalid.AS_MISSING, Invalid.AS_VALUE)
+        is_open = not (self.intervals or self.values or self.invalid)
+        return (
+            bool(self.missing)
+            or self.outliers is not Outliers.AS_IS
+            or (made_otherwise and not is_open)
+        )
+
 
 def treated(column: Column, treatments: Sequence[Treatment]) -> tuple[Column, BoolArray]:
     """Return a column after its treatments, and which records the model refuses for it."""

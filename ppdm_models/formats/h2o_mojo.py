@@ -36,7 +36,7 @@ class H2oMojo(Format):
     def read(self, data: bytes, source: str) -> Model:
         files = entries(data, source)
         ini = read_ini(files, source)
-        _details(files, source)  # so that what is read can also be looked through
+        tuple(_leaks(files, ini, source))  # so that what is read can also be looked through
         names = _trees(files, ini)
         order = ORDERS.get(ini.text("endianness"))
         if order is None:
