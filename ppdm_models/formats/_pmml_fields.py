@@ -147,8 +147,8 @@ class Fields:
             self._add(replace(feature, treatments=treatments))
             if any(treatment.changes_values for treatment in treatments):
                 self.notes.append(
-                    f"{self.fail.source}:{self._declared[name].line}: invalid or extreme values of {name!r} are changed "
-                    "before the tests; the regions are of values as they are then"
+                    f"{self.fail.source}:{self._declared[name].line}: invalid or extreme values of {name!r} are "
+                    "changed before the tests; the regions are of values as they are then"
                 )
         return self.features[name]
 

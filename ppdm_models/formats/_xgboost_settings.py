@@ -10,26 +10,22 @@ from ppdm_models.ensemble import Shrinkage, shrinkage_of
 
 SQUARED = ("reg:squarederror", "reg:linear")
 SNAPSHOT = ("Config", "learner", "gradient_booster", "tree_train_param")
+RATE, RIDGE = ("eta", "learning_rate"), ("lambda", "reg_lambda")
+OTHERWISE = (("alpha", "reg_alpha"), ("max_delta_step",))
+"""What, unless 0, makes the number of a leaf in a way that cannot be undone: an L1 penalty, a limit to the step."""
+
 WRAPPER = ("attributes", "scikit_learn")
 """Where older versions of its scikit-learn wrapper keep the settings, as JSON inside a text."""
 
 
 def shrinkage_in(document: object, learner: Mapping[str, object]) -> Shrinkage | None:
-    """Return the shrinkage of a model for the squared error; None where the file does not say all that matters.
-
-    An L1 penalty, and a limit to the step, cannot be undone.
-    """
+    """Return the shrinkage of a model for the squared error; None where the file does not say all that matters."""
     for settings in _settings(document, learner):
-        rate, ridge = (_number(settings, *names) for names in (("eta", "learning_rate"), RIDGE))
-        others = [
-            _number(settings, *names) for names in (("alpha", "reg_alpha"), ("max_delta_step",))
-        ]
+        rate, ridge = _number(settings, *RATE), _number(settings, *RIDGE)
+        others = [_number(settings, *names) for names in OTHERWISE]
         if rate is not None and ridge is not None and others == [0.0, 0.0]:
             return shrinkage_of(rate, ridge)
     return None
-
-
-RIDGE = ("lambda", "reg_lambda")
 
 
 def _settings(document: object, learner: Mapping[str, object]) -> Iterator[dict[str, object]]:
