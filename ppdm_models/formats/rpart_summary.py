@@ -46,7 +46,8 @@ class RpartSummary(Format):
         nodes = grown(1, lambda number: _draft(number, blocks, stays, source), source)
         if len(nodes) < len(blocks):
             raise TreeFormatError(source, "a node hangs on no other")
-        nodes = tuple(_told(node, blocks[int(node.name)], classes) for node in nodes)
+        are_named = not notes  # whose counts they are
+        nodes = tuple(_told(node, blocks[int(node.name)], classes, are_named) for node in nodes)
         splits = [way for block in blocks.values() for way in (*block.primary, *block.surrogate)]
         names = list(dict.fromkeys(way.feature for way in splits))
         if any(way.levels for way in splits):
@@ -152,10 +153,10 @@ def _branches(block: Block, stays: bool) -> tuple[Branch, Branch]:
     )
 
 
-def _told(node: Node, block: Block, classes: tuple[str, ...]) -> Node:
+def _told(node: Node, block: Block, classes: tuple[str, ...], are_named: bool) -> Node:
     if not classes:
         return replace(node, score=block.value)
-    if len(classes) < len(block.counts) or block.label not in classes:
+    if not are_named or block.label not in classes:
         return replace(node, score=block.label)
     total = math.fsum(block.counts)
     expected = [count / total if total else 0.0 for count in block.counts]

@@ -23,6 +23,9 @@ ROWS = 300_000
 ROUNDED = 1e-6
 """How far an impurity or a mean may be from the one that the statistics give, relative to it."""
 
+MOST = 1e100
+"""The largest sum that is believed."""
+
 FEW = 2
 """Up to so many records, their number, sum and sum of squares give each target."""
 
@@ -90,6 +93,10 @@ def _criterion(groups: Sequence[Sequence[Part]]) -> Criterion | None:
     """
     rows = [(row, row["impurityStats"].numbers()) for group in groups for row in group]
     size = len(rows[0][1])
+    if size < 2 or any(len(stats) != size for _, stats in rows):
+        raise rows[0][0].refused("its rows have statistics of different lengths, or of one number")
+    if any(abs(number) > MOST for _, stats in rows for number in stats):
+        raise rows[0][0].refused("statistics that are beyond all measure")
     kinds: dict[Criterion, Callable[[Sequence[float]], float]] = {
         Criterion.GINI: _gini,
         Criterion.ENTROPY: _entropy,
@@ -109,17 +116,19 @@ def _fits(row: Part, stats: Sequence[float], expected: float) -> bool:
 
 
 def _gini(counts: Sequence[float]) -> float:
-    total = math.fsum(counts)
-    if min(counts) < 0 or not total:
-        return math.nan if min(counts) < 0 else 0.0
-    return 1.0 - math.fsum((count / total) ** 2 for count in counts)
+    return 1.0 - math.fsum(share**2 for share in _shares(counts)) if _shares(counts) else 0.0
 
 
 def _entropy(counts: Sequence[float]) -> float:
+    return -math.fsum(share * math.log2(share) for share in _shares(counts) if share)
+
+
+def _shares(counts: Sequence[float]) -> list[float]:
+    """Return the shares of classes; none of an empty node, and NaN where a count is negative."""
     total = math.fsum(counts)
-    if min(counts) < 0 or not total:
-        return math.nan if min(counts) < 0 else 0.0
-    return -math.fsum(count / total * math.log2(count / total) for count in counts if count)
+    if min(counts) < 0:
+        return [math.nan]
+    return [count / total for count in counts] if total else []
 
 
 def _variance(stats: Sequence[float]) -> float:
