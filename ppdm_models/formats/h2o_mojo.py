@@ -102,12 +102,14 @@ def _ensemble(
         replace(member, model=replace(member.model, target=target, format="h2o_mojo"))  # type: ignore[arg-type]  # made above, of trees
         for member in ensemble.members
     )
+    said = _settings(files, source)
     return replace(
         ensemble,
         members=members,
         target=target,
         format="h2o_mojo",
-        shrinkage=_shrinkage(ini, files),
+        resampled=_resampled(ini, said),
+        shrinkage=_shrinkage(ini, said),
         notes=(*ensemble.notes, *_notes(ini)),
     )
 
@@ -130,18 +132,29 @@ def _name(group: int, output: int, labels: tuple[str, ...]) -> str:
     return f"Tree {group}, Class {labels[output]}" if output < len(labels) else f"Tree {group}"
 
 
-def _shrinkage(ini: Ini, files: Mapping[str, bytes]) -> Shrinkage | None:
+def _settings(files: Mapping[str, bytes], source: str) -> dict[object, Part | None]:
+    """Return the training parameters by name, where the details hold them."""
+    details = _details(files, source)
+    listed = None if details is None else details.get("parameters")
+    return {part["name"].value: part.get("actual_value") for part in listed or ()}
+
+
+def _shrinkage(ini: Ini, said: Mapping[object, Part | None]) -> Shrinkage | None:
     """Return how leaves were shrunk, where the details of a model for the squared error say it."""
-    details = _details(files, ini.source)
-    if details is None or ini.settings.get("distribution") != "gaussian":
-        return None
-    said = {
-        part["name"].value: part.get("actual_value") for part in details.get("parameters") or ()
-    }
     rate, annealing = said.get("learn_rate"), said.get("learn_rate_annealing")
-    if rate is None or annealing is None or annealing.number() != 1.0:
+    is_squared = ini.settings.get("distribution") == "gaussian"
+    if not is_squared or rate is None or annealing is None or annealing.number() != 1.0:
         return None
     return shrinkage_of(rate.number(), 0.0)
+
+
+def _resampled(ini: Ini, said: Mapping[object, Part | None]) -> bool | None:
+    """Whether each tree saw a sample: a forest always; boosting where the details do not say that it took all."""
+    if ini.text("algo") != "gbm":
+        return True
+    rate = said.get("sample_rate")
+    by_class = said.get("sample_rate_per_class")
+    return None if rate is None else rate.number() < 1.0 or by_class is not None
 
 
 def _details(files: Mapping[str, bytes], source: str) -> Part | None:
