@@ -85,12 +85,12 @@ def _of_ensemble(ensemble: Ensemble, columns: Columns) -> tuple[Scores, BoolArra
         if isinstance(member.model, Other):
             raise ValueError(f"{ensemble.source}: holds a {member.model.kind}, which is no tree")
         scores, refused = _predicted(member.model, columns, as_votes=as_votes)
-        speaks = answer(member.test, seen, size).true
+        unasked = np.zeros(size, dtype=bool)  # whether it speaks cannot be asked
         for name in set(features_of(member.test)) & invalid.keys():
-            refused = refused | invalid[name]
-            speaks = speaks & ~invalid[name]
+            unasked |= invalid[name]
+        speaks = answer(member.test, seen, size).true | unasked
         spoken.append(speaks)
-        refusals.append(refused)
+        refusals.append((refused & speaks) | unasked)
         parts.append(np.where(speaks[:, None], scores, np.nan))
         weights.append(np.where(speaks, member.weight, 0.0))
     asked = np.array(spoken)

@@ -30,6 +30,7 @@ RECORDS = [
     {"c": "a"},
     {"x": 1, "c": "N/A"},
     {"x": 1, "c": "bad"},
+    {"x": 12, "c": "b"},
 ]
 
 
@@ -82,6 +83,29 @@ def ensemble(function: str, method: str, treatment: str, threshold: float | None
 <MiningSchema><MiningField name="x"/><MiningField name="y" usageType="target"/></MiningSchema>
 <Segmentation multipleModelMethod="{method}" missingPredictionTreatment="{treatment}" {share}>{segments}</Segmentation>
 </MiningModel></PMML>"""
+
+
+def segmented(method: str) -> str:
+    """Return three segments: one where c is a asks about x, one where c is b says 10, the last says 20 of everybody."""
+    schema = """<MiningSchema><MiningField name="x"/><MiningField name="c"/>
+<MiningField name="y" usageType="target"/></MiningSchema>"""
+    asks = """<Node score="0"><True/><Node score="1"><SimplePredicate field="x" operator="lessThan" value="5"/></Node>
+<Node score="2"><SimplePredicate field="x" operator="greaterOrEqual" value="5"/></Node></Node>"""
+    segments = "".join(
+        f"""<Segment>{predicate}<TreeModel functionName="regression">{schema}{root}</TreeModel></Segment>"""
+        for predicate, root in (
+            ('<SimplePredicate field="c" operator="equal" value="a"/>', asks),
+            (
+                '<SimplePredicate field="c" operator="equal" value="b"/>',
+                '<Node score="10"><True/></Node>',
+            ),
+            ("<True/>", '<Node score="20"><True/></Node>'),
+        )
+    )
+    number = f'<DataField name="x" optype="continuous" dataType="double">{RANGE}</DataField>'
+    return f"""{HEAD}<DataDictionary>{number}{C_FIELD}{Y_NUMBER}</DataDictionary>
+<MiningModel functionName="regression">{schema}
+<Segmentation multipleModelMethod="{method}">{segments}</Segmentation></MiningModel></PMML>"""
 
 
 def cases() -> dict[str, tuple[str, list[dict[str, Any]]]]:
@@ -137,6 +161,8 @@ def cases() -> dict[str, tuple[str, list[dict[str, Any]]]]:
     found["numbers that are none"] = one_tree(
         domain='<Value value="-3" property="missing"/><Value value="12" property="invalid"/>'
     )
+    found["segments, summed"] = segmented("sum")
+    found["segments, the first"] = segmented("selectFirst")
     with_records = {name: (text, RECORDS) for name, text in found.items()}
     numbers: list[dict[str, Any]] = [{"x": 0.5}, {"x": 1.5}, {"x": 2.5}, {"x": 3.5}]
     silences = (
