@@ -64,14 +64,10 @@ class Treatment:
 
     @property
     def changes_values(self) -> bool:
-        """Whether a value can become another one, or missing."""
+        """Whether a value that says something can become another one, or missing."""
         made_otherwise = self.when_invalid in (Invalid.AS_MISSING, Invalid.AS_VALUE)
         is_open = not (self.intervals or self.values or self.invalid)
-        return (
-            bool(self.missing)
-            or self.outliers is not Outliers.AS_IS
-            or (made_otherwise and not is_open)
-        )
+        return self.outliers is not Outliers.AS_IS or (made_otherwise and not is_open)
 
 
 def treated(column: Column, treatments: Sequence[Treatment]) -> tuple[Column, BoolArray]:
