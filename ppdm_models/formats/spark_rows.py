@@ -70,8 +70,8 @@ class SparkRows(Format):
 
 def _rows(data: bytes, source: str) -> list[Part]:
     lines = [line for line in data.removeprefix(b"\xef\xbb\xbf").split(b"\n") if line.strip()]
-    if len(lines) > ROWS:
-        raise TreeFormatError(source, f"more than {ROWS:,} rows")
+    if not 0 < len(lines) <= ROWS:
+        raise TreeFormatError(source, f"{len(lines):,} rows; give 1 to {ROWS:,}")
     rows = [
         Part(read_json(line, f"{source}:{number}"), f"{source}:{number}")
         for number, line in enumerate(lines, 1)

@@ -79,6 +79,8 @@ def _lines(data: bytes, source: str) -> list[Line]:
         if line:
             words = line.lstrip(" ")
             found.append(Line(len(line) - len(words), words, f"{source}:{number}"))
+    if not found:
+        raise TreeFormatError(source, "no tree in it: the file is empty")
     return found
 
 
