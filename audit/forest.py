@@ -17,7 +17,7 @@ from ppdm_models.ensemble import Ensemble
 from ppdm_models.errors import TableError
 from ppdm_models.predicate import Always, BoolArray, answer
 from ppdm_models.predict import labels, predict
-from ppdm_models.routing import NOWHERE, SEVERAL, route
+from ppdm_models.routing import NOWHERE, SEVERAL, prepared, route
 from ppdm_models.tree import Quality, Task, Tree, count_of
 
 DRAWS = (
@@ -94,6 +94,7 @@ def _routed(ensemble: Ensemble, population: Population) -> Iterator[IndexArray]:
     """Yield where each profile stops in each tree, in the file's order; nowhere where the tree does not speak."""
     size = len(population.counts)
     everyone = np.ones(size, dtype=bool)
+    columns, _ = prepared(ensemble.features, population.columns)
     stack: list[tuple[Tree | Ensemble, BoolArray]] = [(ensemble, everyone)]
     while stack:
         part, speaks = stack.pop()
@@ -106,7 +107,7 @@ def _routed(ensemble: Ensemble, population: Population) -> Iterator[IndexArray]:
                 heard = (
                     speaks
                     if isinstance(member.test, Always)
-                    else speaks & answer(member.test, population.columns, size).true
+                    else speaks & answer(member.test, columns, size).true
                 )
                 stack.append((member.model, heard))
 

@@ -247,7 +247,10 @@ def _stops(
         if stops[lost[0]] == SEVERAL:
             problem = f"record {record} is spread over several leaves ({tree.missing}); leave such records out"
         else:
-            problem = f"record {record} falls in no leaf of {tree.source}; the tree has a gap or the table is another"
+            problem = (
+                f"record {record} falls in no leaf of {tree.source}; the tree has a gap, calls a value invalid, or the "
+                "table is another"
+            )
         raise TableError(table.source, problem)
     return stops
 

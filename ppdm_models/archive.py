@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import io
+import lzma
 import zipfile
+import zlib
 from pathlib import Path, PurePosixPath
 
 from ppdm_models import limits
 from ppdm_models.errors import TreeFormatError
 
 FIRST_MOMENT = (1980, 1, 1, 0, 0, 0)
+DAMAGED = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    NotImplementedError,
+    RuntimeError,
+    EOFError,
+    OSError,
+    ValueError,
+)
+"""What reading an archive fails with where its bytes are wrong, by its kinds of compression."""
 
 
 def is_archive(data: bytes) -> bool:
@@ -49,10 +62,10 @@ def entries(data: bytes, source: str) -> dict[str, bytes]:
     """
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            members = [info for info in archive.infolist() if not info.is_dir()]
+            members = [info for info in archive.infolist() if not info.filename.endswith("/")]
             _check(members, source)
             return {info.filename: archive.read(info) for info in members}
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, ValueError) as error:
+    except DAMAGED as error:
         raise TreeFormatError(source, f"a damaged zip archive ({error})") from error
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -37,6 +38,42 @@ class Link(StrEnum):
     UNKNOWN = "unknown"
 
 
+class Silence(StrEnum):
+    """What becomes of the whole where a member predicts nothing (PMML 4.4, missingPredictionTreatment).
+
+    To continue leaves it to the combination: nothing is a vote as any other, and spoils everything but a vote.
+    """
+
+    CONTINUE = "continue"
+    SKIP_SEGMENT = "skip-segment"
+    RETURN_MISSING = "return-missing"
+
+
+@dataclass(frozen=True, slots=True)
+class Shrinkage:
+    """How a leaf of a boosted model for the squared error is made: rate * sum of residuals / (records + ridge).
+
+    (Chen & Guestrin 2016, equation 5, and a rate as in section 2.3.) Residuals are what the trees before left over.
+    ``starts_inside`` says that the number which the model starts from is added to the leaves of the first tree.
+    """
+
+    rate: float
+    ridge: float
+    starts_inside: bool = False
+
+    def __post_init__(self) -> None:
+        if not (0 < self.rate < math.inf and 0 <= self.ridge < math.inf):
+            raise ValueError(f"no shrinkage: rate {self.rate}, ridge {self.ridge}")
+
+
+def shrinkage_of(rate: float, ridge: float, starts_inside: bool = False) -> Shrinkage | None:
+    """Return a shrinkage; None where the numbers of a file are those of none."""
+    try:
+        return Shrinkage(rate, ridge, starts_inside)
+    except ValueError:
+        return None
+
+
 @dataclass(frozen=True, slots=True)
 class Other:
     """A part of a model that is no tree (a regression, a scorecard): named, never evaluated."""
@@ -67,7 +104,8 @@ class Ensemble:
     ``base`` is added to the combined score: one number per output, or one for all. ``features`` are those of all
     members, in the file's order. ``resampled`` says that the counts of a tree are of a bootstrap or subsample: they
     count draws, not people (None: the file does not say). ``source``, ``format`` and ``notes`` are no part of its
-    value.
+    value. Where silent members are skipped, the whole is silent if these are more than a share ``most_silent`` of the
+    weights of the members that are asked. ``shrinkage`` is given where the file says it, and all trees have it.
     """
 
     members: tuple[Member, ...]
@@ -79,6 +117,9 @@ class Ensemble:
     base: tuple[float, ...] = ()
     link: Link = Link.IDENTITY
     resampled: bool | None = None
+    silence: Silence = Silence.CONTINUE
+    most_silent: float = 1.0
+    shrinkage: Shrinkage | None = None
     source: str = field(default="ensemble", compare=False)
     format: str = field(default="", compare=False)
     notes: tuple[str, ...] = field(default=(), compare=False)

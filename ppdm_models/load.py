@@ -15,6 +15,7 @@ from ppdm_models.archive import archived
 from ppdm_models.ensemble import Model
 from ppdm_models.errors import TreeFormatError
 from ppdm_models.formats import Format
+from ppdm_models.formats._json import DEPTH, nesting
 from ppdm_models.leaks import Leak
 from ppdm_models.plugins import discover
 from ppdm_models.tree import Tree
@@ -144,5 +145,8 @@ def _likeness(data: bytes) -> str:
     if start.startswith(b"<"):
         return "XML, but no PMML in it"
     if start.startswith((b"{", b"[")):
+        deepest, *_ = nesting(data)
+        if deepest > DEPTH:
+            return f"hostile: JSON that nests {deepest:,} deep, as no tree does"
         return "JSON, but of no tree format that is known"
     return "not XML, and no other format of a tree that is known"

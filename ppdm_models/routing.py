@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
 from ppdm_models.branching import branching
-from ppdm_models.predicate import Column, Columns, answer, features_of
-from ppdm_models.tree import Missing, Node, NoTrueChild, Tree
+from ppdm_models.predicate import BoolArray, Column, Columns, Predicate, answer, features_of
+from ppdm_models.treatment import treated
+from ppdm_models.tree import Feature, Missing, Node, NoTrueChild, Tree
 
 NOWHERE = -1
 SEVERAL = -2
+
+Invalid = Mapping[str, BoolArray]
+"""By feature, the records that the model refuses where it looks at that value."""
 
 
 def route(tree: Tree, columns: Columns) -> NDArray[np.intp]:
@@ -22,10 +28,23 @@ def route(tree: Tree, columns: Columns) -> NDArray[np.intp]:
     Raises:
         KeyError: an attribute that the tree tests is not among the columns.
     """
+    return routed(tree, columns)[0]
+
+
+def routed(tree: Tree, columns: Columns) -> tuple[NDArray[np.intp], BoolArray]:
+    """Return where each record stops, and which ones the model refuses for a value that it calls invalid.
+
+    A value is looked at where a test on the way asks for it, as JPMML-Evaluator does; these records stop nowhere.
+
+    Raises:
+        KeyError: an attribute that the tree tests is not among the columns.
+    """
     size = len(next(iter(columns.values()))) if columns else 0
-    columns = {name: _as_compared(tree, name, column) for name, column in columns.items()}
+    columns, invalid = prepared(_looked_at(tree), columns)
     stop = np.full(size, NOWHERE, dtype=np.intp)
-    start = _branched(tree, columns, stop)
+    refused = np.zeros(size, dtype=bool)
+    start = _branched(tree, columns, invalid, stop)
+    start = _accepted(tree.root.test, invalid, start, refused)
     entered = answer(tree.root.test, columns, size).true
     pending = [(0, start[entered[start]])]
     while pending:
@@ -36,14 +55,52 @@ def route(tree: Tree, columns: Columns) -> NDArray[np.intp]:
         if node.is_leaf:
             stop[rows] = index
             continue
-        rest, sent = _descend(tree, node, columns, rows, stop)
+        rest, sent = _descend(tree, node, columns, invalid, rows, stop, refused)
         pending.extend(sent)
         if tree.no_true_child is NoTrueChild.LAST_PREDICTION:
             stop[rest] = index
-    return stop
+    return stop, refused
 
 
-def _branched(tree: Tree, columns: Columns, stop: NDArray[np.intp]) -> NDArray[np.intp]:
+def _looked_at(tree: Tree) -> tuple[Feature, ...]:
+    """Return the features without those whose treatment would be for nothing, as no test asks for them."""
+    if not any(feature.treatments for feature in tree.features):
+        return tree.features
+    return tree.used_features()
+
+
+def prepared(
+    features: Sequence[Feature], columns: Columns
+) -> tuple[dict[str, Column], dict[str, BoolArray]]:
+    """Return the columns as a model's tests see them, and which records each makes it refuse (those of some only)."""
+    known = {feature.name: feature for feature in features}
+    seen: dict[str, Column] = {}
+    invalid: dict[str, BoolArray] = {}
+    for name, column in columns.items():
+        feature = known.get(name)
+        seen[name] = column if feature is None else _as_compared(feature, column)
+        if feature is not None and feature.treatments:
+            seen[name], bad = treated(seen[name], feature.treatments)
+            if bad.any():
+                invalid[name] = bad
+    return seen, invalid
+
+
+def _accepted(
+    test: Predicate, invalid: Invalid, rows: NDArray[np.intp], refused: BoolArray
+) -> NDArray[np.intp]:
+    """Return the records whose values a test may look at, and note the others."""
+    asked = set(features_of(test)) & invalid.keys() if invalid else ()
+    for name in asked:
+        bad = invalid[name][rows]
+        refused[rows[bad]] = True
+        rows = rows[~bad]
+    return rows
+
+
+def _branched(
+    tree: Tree, columns: Columns, invalid: Invalid, stop: NDArray[np.intp]
+) -> NDArray[np.intp]:
     """Route the records that a tree of plain splits has a value for, and return the others."""
     rows = np.arange(len(stop), dtype=np.intp)
     plain = branching(tree) if len(rows) else None
@@ -54,19 +111,28 @@ def _branched(tree: Tree, columns: Columns, stop: NDArray[np.intp]) -> NDArray[n
     if len(known) < len(numbers):
         return rows
     lacks = np.any([np.isnan(values) for values in known], axis=0)
+    for name in set(plain.features) & invalid.keys():
+        lacks |= invalid[name]
     stop[~lacks] = plain.stops([values[~lacks] for values in known])
     return rows[lacks]
 
 
 def _descend(
-    tree: Tree, node: Node, columns: Columns, rows: NDArray[np.intp], stop: NDArray[np.intp]
+    tree: Tree,
+    node: Node,
+    columns: Columns,
+    invalid: Invalid,
+    rows: NDArray[np.intp],
+    stop: NDArray[np.intp],
+    refused: BoolArray,
 ) -> tuple[NDArray[np.intp], list[tuple[int, NDArray[np.intp]]]]:
     """Give each record to the first child that takes it; return those that none takes, and those sent on."""
     sent: list[tuple[int, NDArray[np.intp]]] = []
     for child in node.children:
+        test = tree.nodes[child].test
+        rows = _accepted(test, invalid, rows, refused)
         if not len(rows):
             break
-        test = tree.nodes[child].test
         said = answer(
             test, {name: columns[name].take(rows) for name in set(features_of(test))}, len(rows)
         )
@@ -96,10 +162,9 @@ def _without_value(
         stop[rows] = SEVERAL
 
 
-def _as_compared(tree: Tree, name: str, column: Column) -> Column:
+def _as_compared(feature: Feature, column: Column) -> Column:
     """Return the column as the learner saw it: 32-bit where it compared 32-bit numbers."""
-    known = [feature for feature in tree.features if feature.name == name]
-    if column.numbers is None or not known or not known[0].single:
+    if column.numbers is None or not feature.single:
         return column
     with np.errstate(over="ignore"):
         return Column(numbers=column.numbers.astype(np.float32).astype(np.float64))

@@ -11,6 +11,7 @@ from ppdm_models.node import Band as Band
 from ppdm_models.node import Node as Node
 from ppdm_models.node_table import NodeTable
 from ppdm_models.predicate import features_of
+from ppdm_models.treatment import Treatment
 
 
 class Task(StrEnum):
@@ -66,12 +67,14 @@ class Feature:
     """An attribute that the tree was learnt on, used in a split or not.
 
     ``values`` are the declared categories (none: any); ``single`` says that the learner compared 32-bit numbers.
+    ``treatments`` are what the model does to a value before its tests see it; they are no part of the feature's value.
     """
 
     name: str
     numeric: bool
     values: tuple[str, ...] = ()
     single: bool = False
+    treatments: tuple[Treatment, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from audit.evidence import Evidence
 from audit.leaves import IndexArray, label_of
 from audit.posterior import FloatArray
 from audit.reading import Undetermined
-from ppdm_models.ensemble import Combination, Ensemble, Link, Member
+from ppdm_models.ensemble import Combination, Ensemble, Link, Member, Shrinkage
 from ppdm_models.predicate import BoolArray
 from ppdm_models.tree import Node, Task, Tree
 
@@ -116,7 +116,28 @@ def _told(
         return _same(numbers, targets, targets)
     left = targets - before.total[profiles]
     weighted = before.weight(index) * numbers
-    return np.asarray(_same(numbers, left, targets) | _same(weighted, left, targets))
+    told = _same(numbers, left, targets) | _same(weighted, left, targets)
+    if ensemble.shrinkage is not None and before.weight(index) == 1.0:
+        told = told | _same(_unshrunk(ensemble.shrinkage, index, tree, numbers), left, targets)
+    return np.asarray(told)
+
+
+def _unshrunk(how: Shrinkage, index: int, tree: Tree, numbers: FloatArray) -> FloatArray:
+    """Return what the trees before left over of one record each, and in the first tree what the model starts from."""
+    start = _start(how, tree) if how.starts_inside and index == 0 else 0.0
+    return start + (numbers - start) * (1.0 + how.ridge) / how.rate
+
+
+def _start(how: Shrinkage, tree: Tree) -> float:
+    """Return the mean that the leaves of the first tree hold; NaN where they do not tell their records.
+
+    All residuals together are 0, and each leaf tells its own: (number - start) * (records + ridge) / rate.
+    """
+    if not tree.has_people or any(leaf.records is None for leaf in tree.leaves):
+        return np.nan
+    sizes = np.array([leaf.records or 0.0 for leaf in tree.leaves]) + how.ridge
+    values = np.array([number_of(leaf) for leaf in tree.leaves])
+    return float(sizes @ values / sizes.sum()) if sizes.sum() else np.nan
 
 
 def _class(evidence: Evidence, before: _Sums, index: int, tree: Tree, node: Node) -> int:

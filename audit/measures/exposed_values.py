@@ -2,9 +2,10 @@
 
 A leaf's number is the mean of its records' targets (Breiman et al. 1984, section 8.2), so that of one record is its
 target. A boosted tree's is what the trees before it left over, times a learning rate eta and, of one record, divided by
-1 + lambda (Chen & Guestrin 2016, equation 5): with eta = 1 and lambda = 0 the sum of the trees so far is the target,
-and in classification the sign alone tells the class. Who is alone is counted on the owner's table, whatever the file
-publishes; of a random sample, too, a leaf with one record can hold only that record.
+1 + lambda (Chen & Guestrin 2016, equation 5): with eta = 1 and lambda = 0 the sum of the trees so far is the target.
+Where the file says eta and lambda (a snapshot of XGBoost, LightGBM's parameters, CatBoost), both are undone for the
+squared error. In classification the sign alone tells the class. Who is alone is counted on the owner's table, whatever
+the file publishes; of a random sample, too, a leaf with one record can hold only that record.
 
 The low end counts those whose value was checked against the table: what the leaf says is true of them. The high end
 adds those who are alone, but whose value could not be read off: by settings that the file does not give (eta, lambda,

@@ -18,6 +18,8 @@ from ppdm_models.predicate import Column
 PACKAGE = "jpmml_evaluator"
 FORMATS = ("pmml",)
 ERRORS = "what is wrong with the record"
+INVALID = "ValueCheckException"
+"""What a value that the model calls invalid is refused with."""
 
 
 def said(path: Path, model: Model, columns: Mapping[str, Column]) -> Said:
@@ -67,7 +69,9 @@ def _values(column: Column) -> list[Any]:
 def _refused(results: Any, size: int) -> NDArray[np.bool_]:
     if ERRORS not in results:
         return np.zeros(size, dtype=bool)
-    return np.asarray(results[ERRORS].notna() & (results[ERRORS] != "None"))
+    errors = results[ERRORS]
+    invalid = errors.astype(str).str.contains(INVALID, regex=False)  # these predict nothing
+    return np.asarray(errors.notna() & (errors != "None") & ~invalid)
 
 
 def _read(

@@ -29,10 +29,18 @@ OPENING = re.compile(rb'(?:\xef\xbb\xbf)?\s*(?:\[\s*)?\{\s*"')
 Steps = Sequence[str | int]
 
 
-def read_json(data: bytes, source: str, *, allow_nan: bool = False, depth: int = DEPTH) -> object:
+def read_json(
+    data: bytes,
+    source: str,
+    *,
+    allow_nan: bool = False,
+    allow_twins: bool = False,
+    depth: int = DEPTH,
+) -> object:
     """Return the JSON value in UTF-8 bytes; numbers may still be infinite (1e999), see ``as_number``.
 
-    ``allow_nan`` takes the tokens NaN, Infinity and -Infinity, which are no JSON.
+    ``allow_nan`` takes the tokens NaN, Infinity and -Infinity, which are no JSON; ``allow_twins`` a key that stands
+    twice in one object, where the last one counts.
 
     Raises:
         TreeFormatError: not JSON, too large, nested more than ``depth`` deep, a key stands twice in one object, or a
@@ -46,7 +54,9 @@ def read_json(data: bytes, source: str, *, allow_nan: bool = False, depth: int =
     try:
         text = data.decode("utf-8-sig")
         found: object = json.loads(text, object_hook=counter, parse_constant=constant)
-        if counter.keys < keys:  # some key stands twice: read again, to say which
+        if (
+            counter.keys < keys and not allow_twins
+        ):  # some key stands twice: read again, to say which
             json.loads(text, object_pairs_hook=_without_twins, parse_constant=constant)
         return found
     except ValueError as error:
@@ -132,25 +142,32 @@ def as_whole(value: object, source: str, steps: Steps, *, low: int = 0, high: in
     )
 
 
-def _check_nesting(data: bytes, source: str, depth: int) -> int:
-    """Refuse what nests too deep, or holds too many objects and lists, before anything recurses into it.
-
-    Return how many keys all objects have together.
-    """
+def nesting(data: bytes) -> tuple[int, int, int]:
+    """Return how deep the objects and lists of JSON nest, how many there are, and how many keys all have together."""
     if b"\\" in data:
         data = _without_escapes(data)
     marks = np.frombuffer(data.translate(None, PLAIN), np.uint8)
     in_text = np.logical_xor.accumulate(marks == ord('"'))
     marks = marks[~in_text]
     steps = STEPS[marks]
-    if np.count_nonzero(steps) > 2 * CONTAINERS:
-        raise TreeFormatError(source, f"holds more than {CONTAINERS:,} objects and lists")
     deepest = int(np.cumsum(steps, dtype=np.int32).max(initial=0))
+    return deepest, int(np.count_nonzero(steps)) // 2, int(np.count_nonzero(marks == ord(":")))
+
+
+def _check_nesting(data: bytes, source: str, depth: int) -> int:
+    """Refuse what nests too deep, or holds too many objects and lists, before anything recurses into it.
+
+    Return how many keys all objects have together.
+    """
+    deepest, containers, keys = nesting(data)
+    if containers > CONTAINERS:
+        raise TreeFormatError(source, f"holds more than {CONTAINERS:,} objects and lists")
     if deepest > depth:
         raise TreeFormatError(
-            source, f"the JSON nests too deep ({deepest:,} levels, at most {depth} are read)"
+            source,
+            f"hostile: the JSON nests too deep ({deepest:,} levels, at most {depth} are read)",
         )
-    return int(np.count_nonzero(marks == ord(":")))
+    return keys
 
 
 def _without_escapes(data: bytes) -> bytes:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ppdm_models import limits
-from ppdm_models.ensemble import Combination, Ensemble, Link, Member
+from ppdm_models.ensemble import Combination, Ensemble, Link, Member, Shrinkage
 from ppdm_models.errors import TreeFormatError
 from ppdm_models.formats._boosted_forest import Forest
 from ppdm_models.formats._boosted_trees import differing_roots, gathered_notes
@@ -43,6 +43,7 @@ class Header:
     domains: dict[int, tuple[int, ...]] = field(default_factory=dict)
     categories: tuple[tuple[str, ...], ...] = ()
     resampled: bool | None = None
+    shrinkage: Shrinkage | None = None
 
     def __post_init__(self) -> None:
         if not 0 < len(self.names) <= limits.FEATURES:
@@ -87,6 +88,9 @@ def ensemble_of(
         task=Task.CLASSIFICATION if is_classifier else Task.REGRESSION,
         link=Link.UNKNOWN if any(linear) else _objective(header)[1],
         resampled=True if differing_roots(made) else header.resampled,
+        shrinkage=header.shrinkage
+        if (name, any(linear), weight) == ("regression", False, 1.0)
+        else None,
         source=source,
         notes=tuple(_notes(header, made, sum(linear), is_classifier)),
     )

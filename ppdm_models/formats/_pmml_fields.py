@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from ppdm_models import limits
 from ppdm_models.formats._pmml_derived import EXPRESSIONS, Derivation
 from ppdm_models.formats._pmml_functions import single
 from ppdm_models.formats._pmml_sources import Raw, Source
+from ppdm_models.formats._pmml_treatments import read_treatments
 from ppdm_models.formats._pmml_values import Failure, Vocabulary, number
 from ppdm_models.formats._xml import Element, is_model
 from ppdm_models.tree import Feature
@@ -17,6 +19,8 @@ NUMERIC_TYPES = ("integer", "float", "double")
 ORDERED = ("lessThan", "lessOrEqual", "greaterThan", "greaterOrEqual")
 TARGETS = ("predicted", "target")
 SCOPES = ("TransformationDictionary", "LocalTransformations")
+OWN_ID = "BigML-Field_ID"
+"""The Extension of a DataField that holds BigML's own name for it, by which older exports refer to it."""
 
 
 class Dictionary:
@@ -27,6 +31,7 @@ class Dictionary:
         self.fields = _named(() if dictionary is None else dictionary.all("DataField"), fail)
         if len(self.fields) > limits.FEATURES:
             raise fail(root, f"more than {limits.FEATURES:,} fields")
+        self.own_ids = _own_ids(self.fields, fail)
         self._scopes: dict[Element, dict[str, Element]] = {}
         self._casts: dict[Element, frozenset[str]] = {}
 
@@ -74,6 +79,7 @@ class Fields:
         self.notes: list[str] = []
         self.models = [element for element in around if element.first("MiningSchema") is not None]
         self._declared = dictionary.fields
+        self._own_ids = dictionary.own_ids
         if not dictionary.fields:
             self._declared = _guessed(self.models, tests)
             self.notes.append(
@@ -83,7 +89,7 @@ class Fields:
         self._scopes = [dictionary.scope(scope, fail) for scope in scopes]
         self._casts = [dictionary.casts(scope) for scope in scopes if scope is not None]
         self._around = around
-        self._schema: dict[str, Element] = {}
+        self._schema: dict[str, list[Element]] = {}
         self.target = ""
         own = self._read_schemas()
         self._tests = tests
@@ -104,6 +110,7 @@ class Fields:
                 if raw in self._declared:
                     self.typed(raw)
         target = self._declared.get(self.target)
+        self.target_type = None if target is None else target.get("optype") or target.get("opType")
         self.labels = _labels(around[-1])
         self.classes = (() if target is None else _values(target)) or _predicted(around[-1])
 
@@ -117,11 +124,14 @@ class Fields:
         if found is not None:
             return found
         known = ", ".join(repr(known) for known in list(self._schema)[:12])
-        raise fail(element, f"unknown field {name!r}; the active fields are {known or 'none'}")
+        raise fail(
+            element,
+            f"contradictory: tests the field {name!r}, but its active fields are {known or 'none'}",
+        )
 
     def compared_with(self, name: str, text: str) -> str | float:
         """Return what a field is compared with: 32 bits of the number where the field has no more."""
-        value = number(text) if name in self._floats else None
+        value = number(text) if self._own_ids.get(name, name) in self._floats else None
         rounded = math.inf if value is None else single(value)
         return text if math.isinf(rounded) else rounded
 
@@ -133,8 +143,17 @@ class Fields:
         """Return a raw field as a feature."""
         if name not in self.features:
             feature = _feature(self._declared[name], lambda: name in self._compared_by_order())
-            is_cast = feature.numeric and any(name in casts for casts in self._casts)
-            self._add(Feature(name, numeric=True, single=True) if is_cast else feature)
+            if feature.numeric and any(name in casts for casts in self._casts):
+                feature = replace(feature, single=True)
+            treatments = read_treatments(
+                self._declared[name], self._schema.get(name, ()), feature, self.fail
+            )
+            self._add(replace(feature, treatments=treatments))
+            if any(treatment.changes_values for treatment in treatments):
+                self.notes.append(
+                    f"{self.fail.source}:{self._declared[name].line}: invalid or extreme values of {name!r} are "
+                    "changed before the tests; the regions are of values as they are then"
+                )
         return self.features[name]
 
     def _add(self, feature: Feature) -> None:
@@ -149,7 +168,8 @@ class Fields:
             schema = model.first("MiningSchema")
             assert schema is not None
             for field in schema.all("MiningField"):
-                name, usage = field.get("name") or "", field.get("usageType") or "active"
+                said, usage = field.get("name") or "", field.get("usageType") or "active"
+                name = self._own_ids.get(said, said)
                 if usage in TARGETS:
                     self.target = name
                 if usage != "active":
@@ -157,8 +177,7 @@ class Fields:
                 if name in own:
                     raise self.fail(field, f"the field {name!r} is active twice")
                 own.append(name)
-                if name not in self._schema or field.get("missingValueReplacement") is not None:
-                    self._schema[name] = field
+                self._schema.setdefault(name, []).append(field)
         if self.target in own:
             raise self.fail(
                 self.models[-1], f"the field {self.target!r} is both active and predicted"
@@ -166,7 +185,8 @@ class Fields:
         for name in own:
             if name not in self._declared and self._element(name) is None:
                 raise self.fail(
-                    self._schema[name], f"the field {name!r} is not in the DataDictionary"
+                    self._schema[name][-1],
+                    f"contradictory: the field {name!r} is used, but not in the DataDictionary",
                 )
         return own
 
@@ -183,6 +203,7 @@ class Fields:
         return scope[name].get("dataType")
 
     def _resolved(self, name: str) -> Source | None:
+        name = self._own_ids.get(name, name)
         if name in self._sources:
             return self._sources[name]
         if name in self._following or len(self._following) > limits.XML_DEPTH:
@@ -210,25 +231,14 @@ class Fields:
 
     def _of_raw(self, name: str) -> Source:
         self.typed(name)
-        field = self._schema.get(name)
-        if field is None:
-            return Raw(name)
-        where = f"{self.fail.source}:{field.line}: the field {name!r}"
-        if field.get("outliers") not in (None, "asIs"):
-            self.notes.append(
-                f"{where}: outliers are changed before the tree ({field.get('outliers')}); not applied here"
-            )
-        treatment = field.get("invalidValueTreatment")
-        missing = field.get("missingValueReplacement")
-        if treatment in ("asMissing", "asValue") and (missing or treatment == "asValue"):
-            self.notes.append(
-                f"{where}: values that are not declared are replaced before the tree ({treatment}); not applied here"
-            )
+        fields = self._schema.get(name, [])
+        replaced = (field.get("missingValueReplacement") for field in fields)
+        missing = next((value for value in replaced if value is not None), None)
         if missing is None:
             return Raw(name)
         if self.features[name].numeric and number(missing) is None:
             raise self.fail(
-                field, f"missing values of {name!r} become {missing[:80]!r}, which is no number"
+                fields[0], f"missing values of {name!r} become {missing[:80]!r}, which is no number"
             )
         return Raw(name, missing)
 
@@ -282,6 +292,20 @@ class Fields:
                         break
                     name = renamed.get("field") or ""
         return self._ordered
+
+
+def _own_ids(fields: Mapping[str, Element], fail: Failure) -> dict[str, str]:
+    """Return the declared fields by the names that their producer gives them beside their own."""
+    found: dict[str, str] = {}
+    for name, field in fields.items():
+        for item in field.all("Extension"):
+            said = item.get("value") or ""
+            if item.get("name") != OWN_ID or said in fields:
+                continue
+            if said in found:
+                raise fail(item, f"contradictory: two fields have the {OWN_ID} {said[:80]!r}")
+            found[said] = name
+    return found
 
 
 def _guessed(models: Sequence[Element], tests: Element) -> dict[str, Element]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ppdm_models.ensemble import Combination, Ensemble, Link, Member, Model, Other
+from ppdm_models.ensemble import Combination, Ensemble, Link, Member, Model, Other, Silence
 from ppdm_models.errors import TreeFormatError
 from ppdm_models.formats._pmml_chain import joined_chain
 from ppdm_models.formats._pmml_fields import Dictionary, Fields
@@ -35,6 +35,11 @@ COMBINATIONS = {
     "selectAll": Combination.SELECT_ALL,
     "modelChain": Combination.MODEL_CHAIN,
     "x-multiModelChain": Combination.MODEL_CHAIN,
+}
+SILENCES = {
+    "continue": Silence.CONTINUE,
+    "skipSegment": Silence.SKIP_SEGMENT,
+    "returnMissing": Silence.RETURN_MISSING,
 }
 ADDITIVE = (
     Combination.SUM,
@@ -81,11 +86,6 @@ def read_mining_model(
         )
         for holder, part in found
     )
-    treatment = (segmentation or model).get("missingPredictionTreatment") or "continue"
-    if treatment not in ("continue", "returnMissing"):
-        fields.notes.append(
-            f"{source}:{model.line}: what becomes of trees that predict nothing ({treatment}) is not applied here"
-        )
     ensemble = Ensemble(
         members=members,
         combination=_combination(method or "", segmentation or model, fields, fail),
@@ -94,6 +94,8 @@ def read_mining_model(
         classes=fields.classes,
         task=_task([*around, model], members, fail),
         resampled=_resampled(around[0] if around else model),
+        silence=_silence(segmentation or model, fail),
+        most_silent=_most_silent(segmentation or model, fail),
         source=source,
         format="pmml",
         notes=tuple(fields.notes),
@@ -215,6 +217,23 @@ def _combination(method: str, element: Element, fields: Fields, fail: Failure) -
         known = ", ".join(name for name in COMBINATIONS if not name.startswith("x-"))
         raise fail(element, f"unknown multipleModelMethod {method!r}; have {known}")
     return COMBINATIONS[method]
+
+
+def _silence(element: Element, fail: Failure) -> Silence:
+    said = element.get("missingPredictionTreatment") or "continue"
+    if said not in SILENCES:
+        raise fail(
+            element, f"unknown missingPredictionTreatment {said!r}; have {', '.join(SILENCES)}"
+        )
+    return SILENCES[said]
+
+
+def _most_silent(element: Element, fail: Failure) -> float:
+    text = element.get("missingThreshold")
+    share = 1.0 if text is None else number(text)
+    if share is None or not 0 <= share <= 1:
+        raise fail(element, f"missingThreshold is {(text or '')[:80]!r}; it must be from 0 to 1")
+    return share
 
 
 def _weight(holder: Element, fail: Failure) -> float:

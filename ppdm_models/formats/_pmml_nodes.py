@@ -15,7 +15,7 @@ from ppdm_models.formats._pmml_values import Failure, Vocabulary, number
 from ppdm_models.formats._pmml_write import BAND
 from ppdm_models.formats._xml import Element, is_model
 from ppdm_models.formats._xml_elements import Recorded
-from ppdm_models.predicate import Predicate
+from ppdm_models.predicate import Always, Predicate
 from ppdm_models.tree import Band, Node, Task
 
 
@@ -119,11 +119,16 @@ def _name(outline: list[Outline], source: str) -> None:
 
 
 def _classes(outline: list[Outline], fields: Fields) -> tuple[str, ...]:
-    return fields.classes or tuple(
-        dict.fromkeys(
-            fields.labels.get(label, label) for item in outline for label in _labels(item)
+    known = Vocabulary(fields.classes)
+    said = dict.fromkeys(label for item in outline for label in _labels(item))
+    found = dict.fromkeys(fields.labels.get(label, label) for label in said)
+    strange = [label for label in found if label.strip() and known.find(label) is None]
+    if fields.classes and strange:
+        fields.notes.append(
+            f"{fields.fail.source}:{outline[0].element.line}: the nodes name classes that the target does not "
+            f"declare: {', '.join(repr(label[:80]) for label in strange[:12])}"
         )
-    )
+    return (*fields.classes, *strange)
 
 
 def _labels(item: Outline) -> Iterator[str]:
@@ -179,6 +184,11 @@ class _Reader:
         )
 
     def _test(self, item: Outline) -> Predicate:
+        if item.parent is None and not item.predicates:
+            self.fields.notes.append(
+                f"{self.fail.source}:{item.element.line}: the root has no predicate; it takes every record"
+            )
+            return Always()
         if len(item.predicates) != 1:
             count = len(item.predicates)
             raise self.fail(

@@ -32,7 +32,10 @@ from ppdm_models.predicate import (
 )
 from ppdm_models.tree import Feature
 
-PREDICATES = ("SimplePredicate", "SimpleSetPredicate", "CompoundPredicate", "True", "False")
+COMPOUND = ("CompoundPredicate", "CompositePredicate")
+"""PMML's name for it, and what some early files call it."""
+
+PREDICATES = ("SimplePredicate", "SimpleSetPredicate", *COMPOUND, "True", "False")
 
 INFINITE = {
     "INF": "less",
@@ -52,12 +55,12 @@ def read_predicate(element: Element, fields: Fields, fail: Failure) -> Predicate
     Raises:
         TreeFormatError: an unknown field or operator, or a value that does not fit its field.
     """
-    if element.name != "CompoundPredicate":
+    if element.name not in COMPOUND:
         return _simple(element, fields, fail)
     said: dict[Element, Predicate] = {}
     height: dict[Element, int] = {}
     for part in reversed(list(element.within(*PREDICATES))):
-        if part.name == "CompoundPredicate":
+        if part.name in COMPOUND:
             inner = [child for child in part.children if child.name in PREDICATES]
             height[part] = 1 + max((height[child] for child in inner), default=0)
             if height[part] > limits.TEST_DEPTH:
@@ -170,7 +173,10 @@ def _category(
 
 
 def _no_number(element: Element, name: str, text: str, fail: Failure) -> Exception:
-    return fail(element, f"{name!r} is compared with {text[:80]!r}, which is not a finite number")
+    return fail(
+        element,
+        f"contradictory: {name!r} holds numbers, and is compared with {text[:80]!r}, which is none",
+    )
 
 
 def _set(element: Element, source: Source, fields: Fields, fail: Failure) -> Predicate:

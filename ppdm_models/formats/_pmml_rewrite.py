@@ -122,7 +122,14 @@ class _Rewriting:
         now = None if new.default_child is None else self.after.nodes[new.default_child].name
         if was != now:
             yield from self._set(span, "defaultChild", now)
-        predicate = next(child for child in span.children if child.name in PREDICATES)
+        predicate = next((child for child in span.children if child.name in PREDICATES), None)
+        if predicate is None:
+            if new != old:
+                raise OutputError(
+                    self.before.source,
+                    f"the node {new.name!r} has no predicate; write the tree as a new file",
+                )
+            return
         if new.test != old.test:
             yield Edit(predicate.start, predicate.end, self._predicate(new))
         if new.bands != old.bands or (new.bands and self.with_quality):

@@ -48,7 +48,7 @@ def read_tree_model(
     """
     fail = Failure(source)
     fields = Fields(dictionary, [*around, model], model, fail)
-    task = task_of([*around, model], fail)
+    task = _task([*around, model], fields)
     root = model.first("Node")
     if root is None:
         raise fail(model, f"the {model.name} has no Node")
@@ -83,6 +83,19 @@ def _settings(around: Sequence[Element], model: Element) -> Element:
     """Return where the settings of the tree's own learner stand: not those of a forest around it."""
     is_alone = bool(around) and all(outer.name != "MiningModel" for outer in around)
     return around[0] if is_alone else model
+
+
+def _task(models: Sequence[Element], fields: Fields) -> Task:
+    """Return what a tree predicts: where no model around it says so, what its target holds."""
+    kinds = {"continuous": Task.REGRESSION, "categorical": Task.CLASSIFICATION}
+    task = kinds.get(fields.target_type or "")
+    if task is None or any(model.get("functionName") is not None for model in models):
+        return task_of(models, fields.fail)
+    fields.notes.append(
+        f"{fields.fail.source}:{models[-1].line}: does not say what it predicts (functionName); its target "
+        f"is {fields.target_type}, so this is a {task}"
+    )
+    return task
 
 
 def task_of(models: Sequence[Element], fail: Failure) -> Task:

@@ -10,6 +10,7 @@ from lxml import etree
 
 from ppdm_models import limits
 from ppdm_models.errors import OutputError
+from ppdm_models.formats._pmml_treatments import domain, treatment_attributes
 from ppdm_models.predicate import (
     AllOf,
     Always,
@@ -108,13 +109,17 @@ def _dictionary(root: etree._Element, tree: Tree) -> None:
     for feature in tree.features:
         if feature.numeric:
             kind = "float" if feature.single else "double"
-            _add(dictionary, "DataField", name=feature.name, optype="continuous", dataType=kind)
-            continue
-        field = _add(
-            dictionary, "DataField", name=feature.name, optype="categorical", dataType="string"
-        )
+            field = _add(
+                dictionary, "DataField", name=feature.name, optype="continuous", dataType=kind
+            )
+        else:
+            field = _add(
+                dictionary, "DataField", name=feature.name, optype="categorical", dataType="string"
+            )
         for value in feature.values:
             _add(field, "Value", value=value)
+        for name, attributes in domain(feature):
+            _add(field, name, **attributes)
     if tree.target and tree.task is Task.REGRESSION:
         _add(dictionary, "DataField", name=tree.target, optype="continuous", dataType="double")
     elif tree.target:
@@ -146,7 +151,7 @@ def _model(root: etree._Element, tree: Tree) -> etree._Element:
         _add(model, "Extension", name=f"treewarden:{name}", value=value)
     schema = _add(model, "MiningSchema")
     for feature in tree.features:
-        _add(schema, "MiningField", name=feature.name)
+        _add(schema, "MiningField", name=feature.name, **treatment_attributes(feature))
     if tree.target:
         _add(schema, "MiningField", name=tree.target, usageType="target")
     elif tree.classes:

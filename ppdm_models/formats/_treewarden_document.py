@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from ppdm_models import limits
+from ppdm_models.treatment import Invalid, Outliers
 from ppdm_models.tree import Criterion, Missing, NoTrueChild, Quality, Task
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
@@ -84,13 +85,44 @@ Test = Annotated[
 ]
 
 
+Value = str | Finite
+
+
+class IntervalEntry(_Part):
+    """Valid numbers; an end that is null is open and infinite."""
+
+    low: Finite | None = None
+    low_closed: bool = False
+    high: Finite | None = None
+    high_closed: bool = False
+
+
+class TreatmentEntry(_Part):
+    """What becomes of a value before the tests see it; of a number all values here are numbers."""
+
+    intervals: tuple[IntervalEntry, ...] = ()
+    values: tuple[Value, ...] = ()
+    invalid: tuple[Value, ...] = ()
+    missing: tuple[Value, ...] = ()
+    when_invalid: Invalid = Invalid.RETURN_INVALID
+    replacement: Value | None = None
+    outliers: Outliers = Outliers.AS_IS
+    low: Finite | None = None
+    high: Finite | None = None
+    needs_value: bool = False
+
+
 class FeatureEntry(_Part):
-    """An attribute the tree was learnt on. ``values`` are the declared categories; ``single`` means 32-bit numbers."""
+    """An attribute the tree was learnt on. ``values`` are the declared categories; ``single`` means 32-bit numbers.
+
+    ``treatments`` are applied to a value one after the other, before the tests see it.
+    """
 
     name: str
     type: Literal["numeric", "categorical"]
     values: tuple[str, ...] = ()
     single: bool = False
+    treatments: tuple[TreatmentEntry, ...] | None = None
 
 
 class LearnerEntry(_Part):

@@ -8,6 +8,7 @@ from ppdm_models import limits
 from ppdm_models.errors import TreeFormatError
 from ppdm_models.formats._treewarden_document import NodeEntry, TreeDocument
 from ppdm_models.formats._treewarden_tests import test_of
+from ppdm_models.formats._treewarden_treatments import treatment_of
 from ppdm_models.predicate import Always, MissingTest, Never, NumericTest, Predicate, atoms
 from ppdm_models.tree import Band, Feature, Learner, Node, Task, Tree
 
@@ -33,7 +34,13 @@ def tree_of(document: TreeDocument, source: str) -> Tree:
             source, f"a {document.task} tree with {len(document.classes)} classes"
         )
     features = tuple(
-        Feature(entry.name, entry.type == "numeric", entry.values, entry.single)
+        Feature(
+            entry.name,
+            entry.type == "numeric",
+            entry.values,
+            entry.single,
+            tuple(treatment_of(item, entry, source) for item in entry.treatments or ()),
+        )
         for entry in document.features
     )
     return Tree(

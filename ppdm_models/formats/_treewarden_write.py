@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from ppdm_models.errors import OutputError
 from ppdm_models.formats._treewarden_document import TreeDocument
 from ppdm_models.formats._treewarden_tests import test_entry
+from ppdm_models.formats._treewarden_treatments import treatment_entry
 from ppdm_models.tree import Node, Tree
 
 
@@ -41,6 +42,7 @@ def _entry(tree: Tree) -> TreeDocument:
                     "type": "numeric" if feature.numeric else "categorical",
                     "values": feature.values,
                     "single": feature.single,
+                    "treatments": tuple(map(treatment_entry, feature.treatments)) or None,
                 }
                 for feature in tree.features
             ),

@@ -18,13 +18,12 @@ TREES = {
 """The line above a tree, and what stands between the test and the label of a leaf."""
 
 OTHERS = {
-    "Alternating decision tree:": "an alternating decision tree, whose nodes add up scores",
-    "Logistic model tree": "a logistic model tree, whose leaves hold regressions",
-    "PART decision list": "a list of rules (PART)",
-    "Decision Stump": "a decision stump",
-    "M5 pruned model tree:": "a model tree, whose leaves hold regressions",
+    "Alternating decision tree:": "not a tree of constant leaves: an alternating decision tree adds up scores",
+    "Logistic model tree": "not a tree of constant leaves: a logistic model tree, whose leaves hold regressions",
+    "PART decision list": "no tree in it: a list of rules (PART)",
+    "M5 pruned model tree:": "not a tree of constant leaves: a model tree, whose leaves hold regressions",
     "M5 pruned regression tree:": "an M5 regression tree",
-    "Random forest of": "a random forest",
+    "Random forest of": "no tree in it: a random forest, whose trees Weka does not print",
 }
 MATRIX_ROW = re.compile(r"\s*((?:\d+(?:\.\d+)?\s+){1,1000})\|\s+\w+ = (.*)")
 ON_TRAINING = ("=== Error on training data ===", "=== Evaluation on training set ===")

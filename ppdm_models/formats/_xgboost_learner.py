@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from ppdm_models.formats._json import Steps, as_list, as_object, as_text, refuse
 from ppdm_models.formats._xgboost_arrays import Arrays, Joined, arrays_of, forest_of, joined
 from ppdm_models.formats._xgboost_categories import category_names
 from ppdm_models.formats._xgboost_objective import Objective
+from ppdm_models.formats._xgboost_settings import SQUARED, shrinkage_in
 from ppdm_models.tree import Feature, Quality, Task, Tree
 
 NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
@@ -98,7 +99,9 @@ def ensemble_of(document: object, source: str) -> Ensemble:
     trees = forest.trees(
         features, [quality for _, quality in people], source, lambda tree: f"{source}: tree {tree}"
     )
-    return _ensemble(trees, found.each, info, booster, objective, features, source)
+    ensemble = _ensemble(trees, found.each, info, booster, objective, features, source)
+    is_plain = booster.weights is None and first == 1 and objective.name in SQUARED
+    return replace(ensemble, shrinkage=shrinkage_in(document, learner)) if is_plain else ensemble
 
 
 def _ensemble(

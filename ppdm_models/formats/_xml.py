@@ -64,7 +64,7 @@ def run(parser: expat.XMLParserType, data: bytes, source: str) -> None:
         if is_parameter or value is None or _may_be_used(name, data):
             raise TreeFormatError(
                 f"{source}:{parser.CurrentLineNumber}",
-                f"declares the entity {name!r}; remove it, a tree needs none",
+                f"hostile: declares the entity {name!r}; remove it, a tree needs none",
             )
 
     parser.EntityDeclHandler = refuse_entity
@@ -73,11 +73,11 @@ def run(parser: expat.XMLParserType, data: bytes, source: str) -> None:
     except expat.ExpatError as error:
         raise TreeFormatError(
             f"{source}:{error.lineno}",
-            f"not XML that can be read ({expat.errors.messages[error.code]}); export it again",
+            f"hostile or damaged: not XML that can be read ({expat.errors.messages[error.code]}); export it again",
         ) from error
     except (LookupError, ValueError) as error:
         raise TreeFormatError(
-            source, f"not XML that can be read ({error}); export it again"
+            source, f"hostile or damaged: not XML that can be read ({error}); export it again"
         ) from error
 
 

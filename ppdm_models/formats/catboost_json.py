@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ppdm_models import limits
-from ppdm_models.ensemble import Combination, Ensemble, Link, Member, Model
+from ppdm_models.ensemble import Combination, Ensemble, Link, Member, Model, Shrinkage, shrinkage_of
 from ppdm_models.formats import Format
 from ppdm_models.formats._catboost_leaks import leaks_of
 from ppdm_models.formats._catboost_splits import Splits, read_splits
@@ -80,6 +80,7 @@ def _ensemble(document: Part, splits: Splits, forest: Sequence[tuple[Node, ...]]
         base=base,
         link=LINKS.get(loss, Link.IDENTITY if loss in NUMBERS else Link.UNKNOWN),
         resampled=False,
+        shrinkage=_shrinkage(document) if loss == "RMSE" and scale == 1 else None,
         source=document.source,
         format="catboost_json",
         notes=(*notes, *splits.notes),
@@ -119,6 +120,21 @@ def _loss(document: Part) -> str:
     loss = None if params is None else params.get("loss_function")
     kind = None if loss is None else loss.get("type")
     return "" if kind is None else kind.text()
+
+
+def _shrinkage(document: Part) -> Shrinkage | None:
+    """Return how leaves were shrunk; None where that is not said, or later steps changed them."""
+    params = _params(document)
+    boosting = None if params is None else params.get("boosting_options")
+    learner = None if params is None else params.get("tree_learner_options")
+    if boosting is None or learner is None:
+        return None
+    steps, shrunk = learner.get("leaf_estimation_iterations"), boosting.get("model_shrink_rate")
+    rate, ridge = boosting.get("learning_rate"), learner.get("l2_leaf_reg")
+    is_plain = steps is not None and steps.value == 1 and (shrunk is None or shrunk.value == 0)
+    if not is_plain or rate is None or ridge is None:
+        return None
+    return shrinkage_of(rate.number(), ridge.number())
 
 
 def _has_class_weights(document: Part) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ppdm_models.ensemble import Ensemble, Model
+from ppdm_models.ensemble import Ensemble, Model, Shrinkage, shrinkage_of
 from ppdm_models.formats import Format
 from ppdm_models.formats._boosted_trees import paired
 from ppdm_models.formats._json import as_list, read_json
@@ -36,6 +36,9 @@ PLACES = (
     "machines",
 )
 """The parameters that name files or machines."""
+
+OTHERWISE = ("lambda_l1", "max_delta_step", "path_smooth", "linear_tree", "reg_sqrt")
+"""The parameters that, unless 0, make the number of a leaf in another way than its residuals and their count."""
 
 
 class LightgbmText(Format):
@@ -107,7 +110,26 @@ def _header(document: Document) -> Header:
         domains=_domains(infos, names),
         categories=_categories(document),
         resampled=_resampled(document),
+        shrinkage=_shrinkage(document),
     )
+
+
+def _shrinkage(document: Document) -> Shrinkage | None:
+    """Return how leaves were shrunk; None where the parameters do not say so, or make them otherwise."""
+    plain = {key: document.setting(key) for key in OTHERWISE}
+    if document.setting("boosting") != "gbdt" or set(plain.values()) != {"0"}:
+        return None
+    rate, ridge = (_number(document, key) for key in ("learning_rate", "lambda_l2"))
+    if rate is None or ridge is None:
+        return None
+    return shrinkage_of(rate, ridge, document.setting("boost_from_average") == "1")
+
+
+def _number(document: Document, key: str) -> float | None:
+    try:
+        return float(document.setting(key) or "")
+    except ValueError:
+        return None
 
 
 def _domains(infos: list[str], names: tuple[str, ...]) -> dict[int, tuple[int, ...]]:

@@ -21,6 +21,7 @@ from ppdm_models.leaks import Leak, LeakKind
 from ppdm_models.tree import Tree
 
 ROOTS = ("PMML", "TreeModel", "MiningModel", "Segment", "Segmentation")
+TREES = (b"<TreeModel", b"<DecisionTree")
 KEPT = ("Output", "ResultField", "RegressionTable")
 """What later parts of a chain need of a model that was read."""
 
@@ -42,7 +43,7 @@ class Pmml(Format):
         if root.name not in ROOTS:
             name = root.name.removeprefix(":")
             raise TreeFormatError(f"{source}:{root.line}", f"no PMML: the root element is {name!r}")
-        return reader.model(root)
+        return reader.model(root, any(word in data for word in TREES))
 
     def leaks(self, data: bytes, source: str) -> tuple[Leak, ...]:
         return tuple(found.leak for found in find(Document(data, source, whole=False)))
@@ -101,8 +102,8 @@ class _Reader:
             self.parts[element] = Other(element.name, element.get("modelName") or "", element.line)
         element.children = [child for child in element.children if child.name in KEPT]
 
-    def model(self, root: Element) -> Model:
-        """Return the model of the whole file.
+    def model(self, root: Element, is_written: bool) -> Model:
+        """Return the model of the whole file; ``is_written`` says that trees stand in it, be it in comments.
 
         Raises:
             TreeFormatError: there is no tree in it.
@@ -111,9 +112,11 @@ class _Reader:
         found = [part for part in whole if not isinstance(part, Other)]
         if not found:
             kinds = ", ".join(sorted({part.kind for part in whole if isinstance(part, Other)}))
+            found_kinds = f" (found {kinds})" if kinds else ""
+            commented = "; those in its comments are no part of the model" if is_written else ""
             raise TreeFormatError(
                 self.source,
-                f"no decision tree in this PMML{f' (found {kinds})' if kinds else ''}; give a file that holds one",
+                f"no tree in it: PMML without a tree model{found_kinds}{commented}; give a file that holds one",
             )
         return found[0] if len(whole) == 1 else several(root, self.parts, self.source)
 

@@ -21,10 +21,6 @@ from ppdm_models.support import checked
 from ppdm_models.tree import Missing, Node, Quality, Task, Tree
 
 OPERATORS = ("<", ">=", "=")
-OTHER_PRINTS = {
-    b"\nNode number 1: ": "a summary of an rpart tree",
-    b"\n node number: ": "paths of an rpart tree, without counts",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +35,9 @@ class RpartText(Format):
     """One printed tree; its thresholds are rounded, and its surrogate splits are not printed."""
 
     def sniff(self, data: bytes) -> bool:
-        marks = (b"node), split, n, ", *OTHER_PRINTS)
-        return not is_json(data) and any(mark in data for mark in marks)
+        return not is_json(data) and b"node), split, n, " in data
 
     def read(self, data: bytes, source: str) -> Tree:
-        other = next((what for mark, what in OTHER_PRINTS.items() if mark in data), None)
-        if other and b"node), split, n, " not in data:
-            raise TreeFormatError(source, f"{other}; give the tree as print() shows it")
         is_class, rows = rows_of(lines_of(data, source), source)
         tests_of, settled = _settled(rows, source)
         classes, notes = _classes(settled, source) if is_class else ((), [])

@@ -32,8 +32,7 @@ class Weka(Format):
     def sniff(self, data: bytes) -> bool:
         if is_json(data):
             return False
-        has_header = FIRST_LINE.match(data) or LATER_LINE.search(data)
-        return has_header is not None or b"class WekaWrapper" in data
+        return (FIRST_LINE.match(data) or LATER_LINE.search(data)) is not None
 
     def read(self, data: bytes, source: str) -> Tree:
         lines = lines_of(data, source)
@@ -47,8 +46,6 @@ class Weka(Format):
 def _body(lines: Sequence[str], source: str) -> tuple[str, list[Row]]:
     """Return the learner and the lines of its tree."""
     starts = [place for place, line in enumerate(lines) if line.strip() in TREES]
-    if any("class WekaWrapper" in line for line in lines):
-        raise TreeFormatError(source, "Java source (-z); give the tree as Weka prints it")
     for line in lines:
         other = next((what for name, what in OTHERS.items() if line.startswith(name)), None)
         if other:

@@ -66,7 +66,6 @@ def xgboost_files():
         "infinite_leaf": (0, "children", 0, {"nodeid": 1, "leaf": 1e999}),
     }.items():
         put(f"xgboost_dump/bad/{name}.json", edited(trees, edit))
-    put("xgboost_dump/bad/as_text.dump", "booster[0]:\n0:leaf=1\n")
 
 
 def lightgbm_files():

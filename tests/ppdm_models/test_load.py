@@ -28,6 +28,10 @@ def refusal(data, source="model.pmml"):
             b'{"a": 1}',
             "model.pmml: JSON, but of no tree format that is known; tried",
         ),
+        (
+            b'{"left":' * 5000,
+            "model.pmml: hostile: JSON that nests 5,000 deep, as no tree does; tried",
+        ),
     ],
 )
 def test_what_no_format_recognises_is_refused_with_the_formats_that_were_tried(data, said):

@@ -73,7 +73,7 @@ def test_the_members_are_combined_as_the_file_says(method, combination, expected
     assert scores(model, 0.0) == [[expected]]
 
 
-@pytest.mark.parametrize("method", ["selectAll", "modelChain", "weightedMedian", "x-other"])
+@pytest.mark.parametrize("method", ["selectAll", "modelChain", "x-other"])
 def test_what_is_not_evaluated_is_still_read(method):
     model = load(mining(method, tree(1, 2), tree(3, 4)))
     assert sum(1 for _ in model.trees) == 2
@@ -110,7 +110,9 @@ def test_parts_that_are_no_trees_are_named():
 
 
 def test_a_file_of_no_tree_says_what_it_holds():
-    with pytest.raises(TreeFormatError, match=r"no decision tree in this PMML \(found Scorecard\)"):
+    with pytest.raises(
+        TreeFormatError, match=r"no tree in it: PMML without a tree model \(found Scorecard\)"
+    ):
         load('<Scorecard functionName="regression"/>')
 
 
