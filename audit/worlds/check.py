@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from audit.worlds.explain import would_have_split
 from audit.worlds.facts import Facts
+from audit.worlds.places import Place
+from audit.worlds.splits import Split
 
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
@@ -103,4 +105,13 @@ def without_what_breaks(facts: Facts, truth: IntArray) -> Facts:
             place, low=(0,) * size, high=(place.records,) * size, label=None, margin=0
         )
         notes.append(f"the classes of {facts.tree.where(facts.tree.nodes[node])} are not as told")
+        splits = {above: _unaware(found, place) for above, found in splits.items()}
     return replace(facts, splits=splits, lines=lines, places=places, notes=tuple(notes))
+
+
+def _unaware(found: tuple[Split, ...], place: Place) -> tuple[Split, ...]:
+    """Return splits above a place without what its class counts told of them."""
+    return tuple(
+        replace(split, chosen_table=None) if split.start <= place.start < split.end else split
+        for split in found
+    )
