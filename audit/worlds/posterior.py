@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import beta
+from scipy.special import betainccinv, betaincinv
 
 from audit.worlds.enumerate import data_sets
 from audit.worlds.facts import Facts
@@ -73,8 +73,8 @@ def drawn_posterior(
     open_cells = max(int((low < high).sum()), 1)
     part = ERROR / open_cells / 2
     with np.errstate(invalid="ignore"):
-        least = np.where(picked > 0, beta.ppf(part, picked, number - picked + 1), 0.0)
-        most = np.where(picked < number, beta.isf(part, picked + 1, number - picked), 1.0)
+        least = np.where(picked > 0, betaincinv(picked, number - picked + 1, part), 0.0)
+        most = np.where(picked < number, betainccinv(picked + 1, number - picked, part), 1.0)
     least, most = np.maximum(least, low / size), np.minimum(most, high / size)
     most = np.maximum(most, least)
     means = np.clip(tables.sum(axis=0, dtype=np.int64) / (number * size), least, most)

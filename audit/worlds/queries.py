@@ -26,6 +26,7 @@ FloatArray = NDArray[np.float64]
 Way = Callable[[Scope, "Question", "Effort"], Answer | None]
 LARGEST_SCOPE_CELLS = 60_000
 MOST_FIRST_BRANCHES = 10_000
+MOST_TOGETHER = 100
 WHOLE = 1e-6
 
 
@@ -88,7 +89,7 @@ class Asker:
             is_large = (span.stop - span.start) * self.facts.classes > LARGEST_SCOPE_CELLS
             if levels <= 0 or is_large or self.clock.is_over:
                 return False
-            if not self._has_rows(node):
+            if not self.has_rows(node):
                 continue
             levels -= 1
             if (node, question) in self.allowed:
@@ -97,13 +98,47 @@ class Asker:
                 return True
         return False
 
+    def settle_together(self, node: int, questions: list[Question], effort: Effort) -> None:
+        """Put questions below a node to CP-SAT as one, as most are proofs; what it cannot tell is left as it is."""
+        scope = self.scope(node)
+        while len(questions) > 1 and not self.clock.is_over:
+            parts = [question.parts for question in questions]
+            answer = cpsat.ask(scope, parts, self.clock, effort.units)
+            if answer is None:
+                return
+            if answer.point is None:
+                for question in questions:
+                    self._note(scope, question, Answer(question.target, None, answer.says))
+                return
+            no = [each for each in questions if self._is_no(scope, each, answer.point)]
+            state = self._try(scope, no[0], answer.point)
+            if state is State.OPEN:
+                return
+            if state is State.ALLOWED:
+                self.allowed |= {(node, each) for each in no}
+            questions = [each for each in questions if each not in no and self.is_open(each)]
+
+    def _is_no(self, scope: Scope, question: Question, point: FloatArray) -> bool:
+        """Return whether a scope's table answers a question with no."""
+        (position, klass), sign, target = question.parts
+        start = self.facts.span(scope.node).start
+        return sign * int(np.rint(point[position - start, klass])) < target
+
+    def is_open(self, question: Question) -> bool:
+        """Return whether neither a proof nor a world answers a question."""
+        (position, klass), sign, target = question.parts
+        ends = (self.bounds.low, self.pool.low) if sign > 0 else (self.bounds.high, self.pool.high)
+        proved, found = (sign * int(end[position, klass]) for end in ends)
+        return proved < target <= found
+
     def scope(self, node: int) -> Scope:
         """Return the linear rows below a node, as far as they are known."""
         if node not in self.scopes:
             self.scopes[node] = Scope(self.facts, self.bounds, node)
         return self.scopes[node]
 
-    def _has_rows(self, node: int) -> bool:
+    def has_rows(self, node: int) -> bool:
+        """Return whether there is any row at or below a node."""
         facts = self.facts
         return any(
             step.index in facts.splits or step.index in facts.lines
@@ -124,10 +159,9 @@ class Asker:
 
     def _ways(self) -> tuple[Way, ...]:
         """Return the solvers to ask, the quickest first: with two classes rows are nearly linear."""
-        if self.facts.classes > 2 and cpsat.IS_THERE:
+        if self.facts.classes > 2 and cpsat.is_there():
             return (self._by_cpsat, self._by_lines)
-        by_lines = (self._by_lines, self._by_integers, self._by_branches)
-        return (*by_lines, self._by_cpsat) if cpsat.IS_THERE else by_lines
+        return (self._by_lines, self._by_integers, self._by_branches, self._by_cpsat)
 
     def _by_lines(self, scope: Scope, question: Question, effort: Effort) -> Answer | None:
         return scope.least(*question.parts, self.clock, rounds=effort.rounds)
@@ -140,7 +174,7 @@ class Asker:
         return branch_and_bound(scope, *question.parts, self.clock, effort.branches)
 
     def _by_cpsat(self, scope: Scope, question: Question, effort: Effort) -> Answer | None:
-        return cpsat.ask(scope, *question.parts, self.clock, effort.units)
+        return cpsat.ask(scope, [question.parts], self.clock, effort.units)
 
     def _take(self, scope: Scope, question: Question, answer: Answer | None) -> State:
         """Note what an answer proves, or the world it found."""
@@ -160,8 +194,7 @@ class Asker:
         whole = np.rint(point).astype(np.int64)
         if np.abs(point - whole).max(initial=0.0) > WHOLE:
             return State.OPEN
-        position, klass = question.cell
-        if question.sign * int(whole[position - span.start, klass]) >= question.target:
+        if not self._is_no(scope, question, point):
             return State.OPEN
         base = self.pool.tables[0].copy()
         base[span] = whole
@@ -207,25 +240,48 @@ def decide(asker: Asker) -> None:
         _first_world(asker)
     if asker.pool.is_empty:
         return
-    for effort in EFFORTS:
-        for position in _by_risk(asker):
-            for klass in range(asker.facts.classes):
-                for sign in (1, -1):
-                    if asker.clock.is_over:
-                        return
-                    question = _open_question(asker, position, klass, sign)
-                    if question is not None:
-                        asker.settle(question, effort)
+    for number, effort in enumerate(EFFORTS):
+        risky, others = _by_risk(asker)
+        _one_by_one(asker, risky, effort)
+        if not number and asker.facts.classes > 2 and cpsat.is_there():
+            _together(asker, others, effort)
+        _one_by_one(asker, others, effort)
 
 
-def _by_risk(asker: Asker) -> list[int]:
-    """Return the positions with stuck cells, those that may be forced first."""
+def _one_by_one(asker: Asker, positions: list[int], effort: Effort) -> None:
+    for position in positions:
+        for klass in range(asker.facts.classes):
+            for sign in (1, -1):
+                if asker.clock.is_over:
+                    return
+                question = _open_question(asker, position, klass, sign)
+                if question is not None:
+                    asker.settle(question, effort)
+
+
+def _together(asker: Asker, positions: list[int], effort: Effort) -> None:
+    """Ask of all these positions below each lowest node with rows at once."""
+    of_place, classes = asker.facts.place_of(), range(asker.facts.classes)
+    below: dict[int, list[Question]] = {}
+    for position in positions:
+        nodes = (node for node in asker.facts.path(int(of_place[position])))
+        node = next((node for node in nodes if asker.has_rows(node)), None)
+        asked = (_open_question(asker, position, c, sign) for c in classes for sign in (1, -1))
+        if node is not None:
+            below.setdefault(node, []).extend(each for each in asked if each is not None)
+    for node, questions in below.items():
+        for begin in range(0, len(questions), MOST_TOGETHER):
+            some = questions[begin : begin + MOST_TOGETHER]
+            asker.settle_together(node, [each for each in some if asker.is_open(each)], effort)
+
+
+def _by_risk(asker: Asker) -> tuple[list[int], list[int]]:
+    """Return the positions with stuck cells: those that may be forced, and the others."""
     bounds, pool = asker.bounds, asker.pool
-    stuck = (bounds.low < bounds.high) & (pool.low >= pool.high)
-    may_be_forced = np.minimum(pool.low, bounds.high) == asker.facts.counts[:, None]
-    first = may_be_forced.any(axis=1)
-    rows = np.flatnonzero(stuck.any(axis=1))
-    return sorted(rows.tolist(), key=lambda row: (not first[row], row))
+    stuck = ((bounds.low < bounds.high) & (pool.low >= pool.high)).any(axis=1)
+    may = np.minimum(pool.low, bounds.high) == asker.facts.counts[:, None]
+    first = may.any(axis=1)
+    return np.flatnonzero(stuck & first).tolist(), np.flatnonzero(stuck & ~first).tolist()
 
 
 def _open_question(asker: Asker, position: int, klass: int, sign: int) -> Question | None:

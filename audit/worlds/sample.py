@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import beta
+from scipy.special import betainccinv, betaincinv
 
 from audit.reading import Interval, Reading, Undetermined
 from audit.worlds.clock import Clock
@@ -81,11 +81,11 @@ class Sampler:
         for node in tested:
             tried, kept = self.tried[node], self.kept[node]
             low -= (
-                math.log2(min(float(beta.isf(part, kept + 1, tried - kept)), 1.0))
+                math.log2(min(float(betainccinv(kept + 1, tried - kept, part)), 1.0))
                 if kept < tried
                 else 0.0
             )
-            high -= math.log2(float(beta.ppf(part, kept, tried - kept + 1)))
+            high -= math.log2(float(betaincinv(kept, tried - kept + 1, part)))
         return Interval(low, max(low, high))
 
     def _node(self, node: int, number: int) -> IntArray:
