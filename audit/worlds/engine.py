@@ -17,6 +17,7 @@ from audit.worlds.drawing import draw_worlds, estimate
 from audit.worlds.facts import Facts, facts_of
 from audit.worlds.intervals import with_intervals
 from audit.worlds.listing import list_worlds
+from audit.worlds.mend import mend_stuck
 from audit.worlds.outcome import inconsistent, outcome
 from audit.worlds.pool import Pool
 from audit.worlds.propagate import propagate
@@ -90,6 +91,7 @@ def _work_out(run: Run, tiers: Tiers, truth: IntArray | None) -> None:
     drawn = draw_worlds(run, tiers, truth)
     if tiers.swaps:
         swap_stuck(run.facts, run.pool, run.bounds, run.clock)
+        mend_stuck(run.facts, run.pool, run.bounds, run.clock)
     log.info("%d cells to decide", int(run.pool.stuck(run.bounds.low, run.bounds.high).sum()))
     if tiers.solver:
         asker = Asker(run.facts, run.bounds, run.pool, run.clock)

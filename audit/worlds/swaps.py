@@ -81,13 +81,13 @@ def _move_together(
         return
     trades = []
     for position, klass in mine:
-        found = _trades(facts, pool.tables[base], (node, position, klass))
+        found = trades_of(facts, pool.tables[base], (node, position, klass))
         if found.size:
             trades.append(found[:, draw.integers(found.shape[1], size=PARTNERS_TOGETHER)])
     if not trades:
         return
     together = np.concatenate(trades, axis=1)
-    for swap in _swaps(facts, pool.tables[base], node, together, before):
+    for swap in swaps_of(facts, pool.tables[base], node, together, before):
         if pool.is_moved_by(swap):
             pool.add_swap(base, swap)
 
@@ -104,18 +104,18 @@ def _move(
     node, table = cell[0], pool.tables[base]
     if not facts.places[node].is_fixed and _flip(facts, pool, base, cell):
         return True
-    trades = _trades(facts, table, cell)
+    trades = trades_of(facts, table, cell)
     number = trades.shape[1]
     if number > MOST_PARTNERS:
         trades = trades[:, draw.choice(number, MOST_PARTNERS, replace=False)]
     for some in (trades[:, :FIRST_PARTNERS], trades[:, FIRST_PARTNERS:]):
-        for swap in _swaps(facts, table, node, some, before):
+        for swap in swaps_of(facts, table, node, some, before):
             pool.add_swap(base, swap)
             return True
     return False
 
 
-def _trades(facts: Facts, table: IntArray, cell: tuple[int, int, int]) -> IntArray:
+def trades_of(facts: Facts, table: IntArray, cell: tuple[int, int, int]) -> IntArray:
     """Return the swaps inside a leaf that change a cell as columns: position, its class, partner, the partner's."""
     node, position, klass = cell
     place = facts.places[node]
@@ -136,7 +136,7 @@ def _columns(position: int, own: int, second: IntArray, other: IntArray | int) -
     return np.stack(np.broadcast_arrays(position, own, second, other)).astype(np.int64)
 
 
-def _swaps(
+def swaps_of(
     facts: Facts, table: IntArray, node: int, trades: IntArray, before: Known
 ) -> Iterator[Swap]:
     """Yield those swaps inside a leaf that lead to a world."""
