@@ -21,7 +21,8 @@ IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 MANY_CELLS = 20_000
-"""From here on a sparse product is quicker than sums over slices."""
+MANY_POSITIONS = 100
+"""From here on a sparse product is quicker than sums over slices, and worth its making."""
 ROUNDING = 1e-12
 """Floats decide a row only outside this share of the node's records, times 1 + the gain ratio's factor."""
 
@@ -30,13 +31,14 @@ ROUNDING = 1e-12
 class Groups:
     """A partition of the node's positions: ``of`` (S,) numbers each one's group; the rest makes sums fast.
 
-    ``matrix`` (groups, S) holds ones, ``order`` has groups one after the other, which begin at ``starts``.
+    ``order`` has groups one after the other, which begin at ``starts``; ``matrix`` (groups, S) of many positions holds
+    ones.
     """
 
     of: NDArray[np.intp]
     order: NDArray[np.intp]
     starts: NDArray[np.intp]
-    matrix: csr_matrix
+    matrix: csr_matrix | None
 
     def sums(self, tables: NDArray[np.number]) -> NDArray[np.number]:
         """Return the sums per group of tables (K, S, ...), shape (K, groups, ...).
@@ -44,7 +46,7 @@ class Groups:
         Quickest where the tables are a view of an array with the positions first.
         """
         first = tables.swapaxes(0, 1)
-        if first.size < MANY_CELLS:
+        if self.matrix is None or first.size < MANY_CELLS:
             found = np.add.reduceat(first.take(self.order, axis=0), self.starts, axis=0)
         else:
             found = self.matrix @ first.reshape(len(first), -1)
@@ -264,9 +266,10 @@ def groups(of: NDArray[np.intp]) -> Groups:
     compact = compact.reshape(-1)
     order = np.argsort(compact, kind="stable")
     starts = np.searchsorted(compact[order], np.arange(len(found)))
-    ones = np.ones(len(compact), dtype=np.int32)
-    shape = (len(found), len(compact))
-    matrix = csr_matrix((ones, order, np.append(starts, len(order))), shape=shape)
+    matrix = None
+    if len(compact) >= MANY_POSITIONS:
+        ones, ends = np.ones(len(compact), dtype=np.int32), np.append(starts, len(order))
+        matrix = csr_matrix((ones, order, ends), shape=(len(found), len(compact)))
     return Groups(compact, order, starts, matrix)
 
 
