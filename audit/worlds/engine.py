@@ -79,7 +79,7 @@ def _work_out(run: Run, tiers: Tiers, truth: IntArray | None) -> None:
         ContradictionError: no world obeys the facts.
     """
     if run.clock.is_over:
-        run.said.append("the budget is 0 seconds")
+        run.said.append("the budget was used up before anything could be tried")
         return
     spread(run.facts, run.bounds)
     if tiers.propagate:

@@ -26,6 +26,7 @@ FloatArray = NDArray[np.float64]
 Way = Callable[[Scope, "Question", "Effort"], Answer | None]
 LARGEST_SCOPE_CELLS = 60_000
 MOST_FIRST_BRANCHES = 10_000
+FIRST_UNITS = 5.0
 MOST_TOGETHER = 100
 WHOLE = 1e-6
 
@@ -308,6 +309,12 @@ def _first_world(asker: Asker) -> None:
     anything = int(bounds.high[cell]) + 1
     whole = scope.integer_point(cell, 1, anything, clock.part(clock.left / 2), MOST_FIRST_BRANCHES)
     points += [] if whole is None else [whole]
+    if whole is None and cpsat.is_there():
+        exact = cpsat.ask(scope, [(cell, 1, anything)], clock.part(clock.left / 2), FIRST_UNITS)
+        if exact is not None and exact.point is None:
+            raise ContradictionError(*exact.says)
+        if exact is not None and exact.point is not None:
+            points.append(np.rint(exact.point).astype(np.int64))
     for point in points:
         if (point >= 0).all() and first_broken(facts, point) is None:
             asker.pool.add(point[None])
