@@ -97,6 +97,7 @@ def _work_out(run: Run, tiers: Tiers, truth: IntArray | None) -> None:
         asker = Asker(run.facts, run.bounds, run.pool, run.clock)
         decide(asker)
         sharpen(asker)
-    estimate(run, drawn)
+    if tiers.posterior:
+        estimate(run, drawn)
     if run.clock.is_over:
         run.said.append("the budget was used up")
