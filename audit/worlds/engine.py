@@ -13,6 +13,7 @@ from audit.system import System
 from audit.worlds.cells import ContradictionError, closed_form, spread
 from audit.worlds.check import without_what_breaks
 from audit.worlds.clock import clock
+from audit.worlds.decide import decide
 from audit.worlds.drawing import draw_worlds, estimate
 from audit.worlds.facts import Facts, facts_of
 from audit.worlds.intervals import with_intervals
@@ -21,7 +22,7 @@ from audit.worlds.mend import mend_stuck
 from audit.worlds.outcome import inconsistent, outcome
 from audit.worlds.pool import Pool
 from audit.worlds.propagate import propagate
-from audit.worlds.queries import Asker, decide
+from audit.worlds.queries import Asker
 from audit.worlds.result import Worlds
 from audit.worlds.sharpen import sharpen
 from audit.worlds.state import ALL_TIERS, Run, Tiers
