@@ -132,7 +132,7 @@ class Asker:
     def is_large(self, node: int) -> bool:
         """Return whether a node has too many cells for a solver."""
         span = self.facts.span(node)
-        return (span.stop - span.start) * self.facts.classes > LARGEST_SCOPE_CELLS
+        return bool((span.stop - span.start) * self.facts.classes > LARGEST_SCOPE_CELLS)
 
     def has_rows(self, node: int) -> bool:
         """Return whether there is any row at or below a node."""
