@@ -79,8 +79,19 @@ def first_broken(facts: Facts, table: IntArray) -> str | None:
 def without_what_breaks(facts: Facts, truth: IntArray) -> Facts:
     """Return the facts without the rows that the true table breaks when it is counted exactly."""
     notes = list(facts.notes)
+    places, told = {}, dict(facts.splits)
+    for node, place in facts.places.items():
+        if place.holds(truth[place.start : place.end].sum(axis=0)):
+            places[node] = place
+            continue
+        size = facts.classes
+        places[node] = replace(
+            place, low=(0,) * size, high=(place.records,) * size, label=None, margin=0
+        )
+        notes.append(f"the classes of {facts.tree.where(facts.tree.nodes[node])} are not as told")
+        told = {above: _unaware(found, place) for above, found in told.items()}
     splits = {}
-    for node, found in facts.splits.items():
+    for node, found in told.items():
         kept = []
         for split in found:
             broken = split.broken(truth[facts.span(node)])
@@ -95,17 +106,6 @@ def without_what_breaks(facts: Facts, truth: IntArray) -> Facts:
         node: tuple(line for line in found if line.holds(truth))
         for node, found in facts.lines.items()
     }
-    places = {}
-    for node, place in facts.places.items():
-        if place.holds(truth[place.start : place.end].sum(axis=0)):
-            places[node] = place
-            continue
-        size = facts.classes
-        places[node] = replace(
-            place, low=(0,) * size, high=(place.records,) * size, label=None, margin=0
-        )
-        notes.append(f"the classes of {facts.tree.where(facts.tree.nodes[node])} are not as told")
-        splits = {above: _unaware(found, place) for above, found in splits.items()}
     return replace(facts, splits=splits, lines=lines, places=places, notes=tuple(notes))
 
 

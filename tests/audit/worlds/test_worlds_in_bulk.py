@@ -9,7 +9,7 @@ import pytest
 
 from audit.system import build_system
 from audit.worlds.cells import closed_form
-from audit.worlds.check import first_broken
+from audit.worlds.check import first_broken, without_what_breaks
 from audit.worlds.clock import clock
 from audit.worlds.enumerate import _row_number, _rows
 from audit.worlds.facts import facts_of
@@ -19,6 +19,7 @@ from audit.worlds.pool import Pool
 from audit.worlds.splits import groups
 from audit.worlds.swaps import swap_stuck
 from tests.grown_trees import grown, heart
+from tests.worlds_by_hand import system_of
 
 
 @pytest.mark.parametrize("tables", [1, 3, 200])
@@ -51,3 +52,11 @@ def test_two_swaps_move_what_one_does_not_and_lead_to_worlds():
     mend_stuck(facts, pool, bounds, clock(100))
     assert pool.stuck(bounds.low, bounds.high).sum() < left
     assert all(first_broken(facts, table) is None for table in pool.tables)
+
+
+def test_a_leaf_that_the_true_table_contradicts_tells_the_splits_above_it_nothing():
+    told = facts_of(system_of([1, 1, 1, 1], [[0, 1], [2, 3]], [(1, 1), (1, 1)], [(0, "0101")]))
+    truth = np.array([[1, 0], [1, 0], [0, 1], [1, 0]])
+    kept = without_what_breaks(told, truth)
+    assert all(split.chosen_table is None for split in kept.splits[0])
+    assert first_broken(kept, truth) is None
