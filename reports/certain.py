@@ -25,6 +25,10 @@ BY_COUNTS = "the counts of its leaf"
 GRADES: Mapping[str, tuple[Grade, str]] = {
     "same tree": ("same tree", "the same tree grows on that other table"),
     "a tie": ("a tie", "a tie: the learner, run again, takes another split that is just as good"),
+    "another tree": (
+        "another tree",
+        "the learner, run again, grows another tree there: it breaks a tie, or stops elsewhere",
+    ),
     "consistent": (
         "consistent",
         "that other table fits all that the file says; the learner was not run again on it",

@@ -14,7 +14,7 @@ Finite = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Number = Annotated[int, Field(strict=True)] | Finite | Literal["inf", "-inf"]
 """JSON has no infinity: an infinite end is the string "inf" or "-inf"; null means that it could not be told."""
 Risk = Literal["none", "warning", "undetermined", "fail"]
-Grade = Literal["same tree", "a tie", "consistent"]
+Grade = Literal["same tree", "a tie", "another tree", "consistent"]
 Found = Literal["enumerated", "sampled", "gave up", "not run"]
 
 
@@ -162,7 +162,8 @@ class Certain(Part):
 class Otherwise(Part):
     """A profile that could just as well say something else, with the swap; ``grade`` says if the same tree grows then.
 
-    ``grade`` is "same tree", "a tie" or "consistent" (the learner was not run again); ``grade_text`` is a sentence.
+    ``grade`` is "same tree", "a tie", "another tree" or "consistent" (the learner was not run again);
+    ``grade_text`` is a sentence.
     """
 
     profile: Text

@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from audit.worlds.explain import would_have_split
 from audit.worlds.facts import Facts
+from audit.worlds.places import Place
+from audit.worlds.splits import Split
 
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
@@ -77,8 +79,19 @@ def first_broken(facts: Facts, table: IntArray) -> str | None:
 def without_what_breaks(facts: Facts, truth: IntArray) -> Facts:
     """Return the facts without the rows that the true table breaks when it is counted exactly."""
     notes = list(facts.notes)
+    places, told = {}, dict(facts.splits)
+    for node, place in facts.places.items():
+        if place.holds(truth[place.start : place.end].sum(axis=0)):
+            places[node] = place
+            continue
+        size = facts.classes
+        places[node] = replace(
+            place, low=(0,) * size, high=(place.records,) * size, label=None, margin=0
+        )
+        notes.append(f"the classes of {facts.tree.where(facts.tree.nodes[node])} are not as told")
+        told = {above: _unaware(found, place) for above, found in told.items()}
     splits = {}
-    for node, found in facts.splits.items():
+    for node, found in told.items():
         kept = []
         for split in found:
             broken = split.broken(truth[facts.span(node)])
@@ -93,14 +106,12 @@ def without_what_breaks(facts: Facts, truth: IntArray) -> Facts:
         node: tuple(line for line in found if line.holds(truth))
         for node, found in facts.lines.items()
     }
-    places = {}
-    for node, place in facts.places.items():
-        if place.holds(truth[place.start : place.end].sum(axis=0)):
-            places[node] = place
-            continue
-        size = facts.classes
-        places[node] = replace(
-            place, low=(0,) * size, high=(place.records,) * size, label=None, margin=0
-        )
-        notes.append(f"the classes of {facts.tree.where(facts.tree.nodes[node])} are not as told")
     return replace(facts, splits=splits, lines=lines, places=places, notes=tuple(notes))
+
+
+def _unaware(found: tuple[Split, ...], place: Place) -> tuple[Split, ...]:
+    """Return splits above a place without what its class counts told of them."""
+    return tuple(
+        replace(split, chosen_table=None) if split.start <= place.start < split.end else split
+        for split in found
+    )

@@ -6,7 +6,10 @@ Terms of split rows are looked up in tables of whole numbers rounded to one side
 
 from __future__ import annotations
 
+import importlib
 import math
+from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -18,13 +21,7 @@ from audit.worlds.relax import Answer, Scope
 from audit.worlds.rows import branch_ends, terms, value_of
 from audit.worlds.splits import Split
 
-try:
-    from ortools.sat.python import cp_model
-except ImportError:  # an optional extra
-    cp_model = None
-
 IntArray = NDArray[np.int64]
-IS_THERE = cp_model is not None
 LARGEST_TABLE = 20_000
 MOST_SECANTS = 200
 LARGEST_SUM = 2.0**50
@@ -35,27 +32,37 @@ Question = tuple[tuple[int, int], int, int]
 """A cell (position, class), a sign and a target: is ``sign * cell >= target``?"""
 
 
-def ask(
-    scope: Scope,
-    cell: tuple[int, int],
-    sign: int,
-    target: int,
-    clock: Clock,
-    units: float,
-) -> Answer | None:
-    """Prove ``sign * cell >= target`` below the scope's node, or return a table where it is not; None: not decided.
+@cache
+def is_there() -> bool:
+    """Whether OR-Tools, an optional extra, is installed and loads; asked late, as loading it takes a while."""
+    try:
+        _cp_model()
+    except ImportError:
+        return False
+    return True
 
-    ``units`` limits each search in the solver's own deterministic seconds, so that runs agree.
+
+def _cp_model() -> Any:  # noqa: ANN401 - the solver has no types
+    return importlib.import_module("ortools.sat.python.cp_model")
+
+
+def ask(scope: Scope, questions: Sequence[Question], clock: Clock, units: float) -> Answer | None:
+    """Prove ``sign * cell >= target`` of all questions below the scope's node, or return a table where one is not so.
+
+    The bound of the answer is that of a single question. None: not decided. ``units`` limits each search in the
+    solver's own deterministic seconds, so that runs agree.
     """
-    question = cell, sign, target
-    model = _Model(scope, list(scope.met.values()), question)
+    if not is_there():
+        return None
+    target = questions[0][2]
+    model = _Model(scope, list(scope.met.values()), questions)
     for _ in range(MOST_ROUNDS):
-        status, solver = _solved(model, clock, units)
-        if status == cp_model.INFEASIBLE:
-            return Answer(target, None, _says(scope, model, question, clock, units))
-        if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+        status, found = _solved(model, clock, units)
+        if status == _cp_model().INFEASIBLE:
+            return Answer(target, None, _says(scope, model, questions, clock, units))
+        if status not in (_cp_model().OPTIMAL, _cp_model().FEASIBLE):
             return None
-        table = model.table(solver)
+        table = model.table(found)
         is_broken, is_new = model.extend(table)
         if not is_broken:
             return Answer(target - 1, table.astype(np.float64))
@@ -66,35 +73,41 @@ def ask(
 
 def _solved(model: _Model, clock: Clock, units: float) -> tuple[int, Any]:
     """Return the solver's status and the solver; an interrupt of the user's is left to Python."""
-    solver = cp_model.CpSolver()
+    solver = _cp_model().CpSolver()
     solver.parameters.max_time_in_seconds = max(clock.left, 0.01)
     solver.parameters.max_deterministic_time = units
     solver.parameters.num_workers = 1
     solver.parameters.random_seed = 0
     solver.parameters.catch_sigint_signal = False
+    # Models are small: most of the time would go into preparing them.
+    solver.parameters.cp_model_probing_level = 0
+    solver.parameters.symmetry_level = 0
+    solver.parameters.max_presolve_iterations = 1
     return int(solver.solve(model.model)), solver
 
 
 def _says(
-    scope: Scope, model: _Model, question: Question, clock: Clock, units: float
+    scope: Scope, model: _Model, questions: Sequence[Question], clock: Clock, units: float
 ) -> tuple[str, ...]:
     """Return the rows that a proof needs, in words; where it forces a profile, none is named in vain."""
-    (position, _), sign, target = question
+    (position, _), sign, target = questions[0]
     used = list(model.used)
     if sign > 0 and target == int(scope.facts.counts[position]) and len(used) <= MOST_EXPLAINED:
         for row in model.used:
             fewer = [other for other in used if other is not row]
-            status, _ = _solved(_Model(scope, fewer, question), clock, units)
-            used = fewer if status == cp_model.INFEASIBLE else used
+            status, _ = _solved(_Model(scope, fewer, questions), clock, units)
+            used = fewer if status == _cp_model().INFEASIBLE else used
     names = [would_have_split(scope.facts, split, candidate) for split, candidate in used]
     return (*names, *dict.fromkeys(model.says))
 
 
 class _Model:
-    """The cells below a node as whole numbers, the scope's own rows, split rows, and a question to refute."""
+    """The cells below a node as whole numbers, the scope's own rows, split rows, and questions of which one is no."""
 
-    def __init__(self, scope: Scope, rows: list[tuple[Split, int]], question: Question) -> None:
-        self.scope, self.model = scope, cp_model.CpModel()
+    def __init__(
+        self, scope: Scope, rows: list[tuple[Split, int]], questions: Sequence[Question]
+    ) -> None:
+        self.scope, self.model = scope, _cp_model().CpModel()
         self.span = scope.facts.span(scope.node)
         self.m = scope.facts.classes
         self.low = scope.bounds.low[self.span]
@@ -121,8 +134,23 @@ class _Model:
                 self._linear(number)
         for split, candidate in rows:
             self._split(split, candidate)
-        cell, sign, target = question
-        self._add(sign * self.cells[cell[0] - self.span.start][cell[1]], -(2**60), target - 1)
+        self._deny(questions)
+
+    def _deny(self, questions: Sequence[Question]) -> None:
+        """Say that one of the answers at least is no."""
+        totals = [
+            sign * self.cells[position - self.span.start][klass]
+            for (position, klass), sign, _ in questions
+        ]
+        if len(questions) == 1:
+            self._add(totals[0], -(2**60), questions[0][2] - 1)
+            return
+        denied = []
+        for total, (_, _, target) in zip(totals, questions, strict=True):
+            is_no = self.model.new_bool_var("")
+            self.model.add(total <= target - 1).only_enforce_if(is_no)
+            denied.append(is_no)
+        self.model.add_bool_or(denied)
 
     def _add(self, total: Any, low: int, high: int) -> None:  # noqa: ANN401 - the solver has no stable type
         """Add low <= total <= high, where total may be a mere number."""

@@ -13,7 +13,8 @@ from audit.worlds.sample import GaveUpError, Sampler
 from audit.worlds.state import Run, Tiers
 
 IntArray = NDArray[np.int64]
-STEP = 10
+STEPS = (1, 19, 80)
+"""One first: where a single draw takes long, having it is better than losing more. Many together are quicker."""
 FEWEST_DRAWS = 20
 """With fewer the intervals would be as wide as no answer."""
 MOST_CELLS = 4e7
@@ -50,8 +51,7 @@ def _drawn(run: Run, sampler: Sampler, number: int) -> tuple[list[IntArray], str
     size = 0
     number = min(number, max(1, int(MOST_CELLS / max(run.bounds.low.size, 1)))) if number else 0
     while size < number:
-        # One first: where a single draw takes long, having it is better than losing ten.
-        step = min(STEP, number - size) if size else 1
+        step = min(STEPS[min(len(drawn), len(STEPS) - 1)], number - size)
         try:
             tables = sampler.tables(step)
         except GaveUpError as reason:

@@ -13,14 +13,16 @@ from audit.system import System
 from audit.worlds.cells import ContradictionError, closed_form, spread
 from audit.worlds.check import without_what_breaks
 from audit.worlds.clock import clock
+from audit.worlds.decide import decide
 from audit.worlds.drawing import draw_worlds, estimate
 from audit.worlds.facts import Facts, facts_of
 from audit.worlds.intervals import with_intervals
 from audit.worlds.listing import list_worlds
+from audit.worlds.mend import mend_stuck
 from audit.worlds.outcome import inconsistent, outcome
 from audit.worlds.pool import Pool
 from audit.worlds.propagate import propagate
-from audit.worlds.queries import Asker, decide
+from audit.worlds.queries import Asker
 from audit.worlds.result import Worlds
 from audit.worlds.sharpen import sharpen
 from audit.worlds.state import ALL_TIERS, Run, Tiers
@@ -78,7 +80,7 @@ def _work_out(run: Run, tiers: Tiers, truth: IntArray | None) -> None:
         ContradictionError: no world obeys the facts.
     """
     if run.clock.is_over:
-        run.said.append("the budget is 0 seconds")
+        run.said.append("the budget was used up before anything could be tried")
         return
     spread(run.facts, run.bounds)
     if tiers.propagate:
@@ -90,11 +92,13 @@ def _work_out(run: Run, tiers: Tiers, truth: IntArray | None) -> None:
     drawn = draw_worlds(run, tiers, truth)
     if tiers.swaps:
         swap_stuck(run.facts, run.pool, run.bounds, run.clock)
+        mend_stuck(run.facts, run.pool, run.bounds, run.clock)
     log.info("%d cells to decide", int(run.pool.stuck(run.bounds.low, run.bounds.high).sum()))
     if tiers.solver:
         asker = Asker(run.facts, run.bounds, run.pool, run.clock)
         decide(asker)
         sharpen(asker)
-    estimate(run, drawn)
+    if tiers.posterior:
+        estimate(run, drawn)
     if run.clock.is_over:
         run.said.append("the budget was used up")

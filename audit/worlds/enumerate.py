@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +19,8 @@ IntArray = NDArray[np.int64]
 CHUNK_CELLS = 2_000_000
 MOST_RECORDS = 100_000
 MOST_ROWS = 100_000
+MOST_COUNTED = 10_000
+PAIR_CELLS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,34 +124,58 @@ def _lines_hold(facts: Facts, node: int, tables: IntArray) -> NDArray[np.bool_]:
 
 def place_tables(facts: Facts, place: Place, most: int) -> IntArray | None:
     """Return every table of the profiles that stop at a place, shape (K, S, m); None where there are more than most."""
-    counts = facts.counts[place.start : place.end].tolist()
-    if _are_more(place, counts, most):
+    counts = facts.counts[place.start : place.end]
+    if _are_more(place, counts.tolist(), most):
         return None
     low, high = np.array(place.low), np.array(place.high)
+    # The largest last: where the class counts are known it takes what is left.
+    order = np.argsort(counts, kind="stable")
     rest = place.records
     totals = np.zeros((1, facts.classes), dtype=np.int64)
     tables = np.zeros((1, 0, facts.classes), dtype=np.int64)
-    for count in counts:
+    for number, count in enumerate(counts[order].tolist(), start=1):
         rest -= count
-        caps = [min(count, int(h)) for h in high]
-        if math.prod(cap + 1 for cap in caps[1:]) > MOST_ROWS and len(caps) > 1:
-            return None
-        rows = np.array(_rows(count, caps), dtype=np.int64).reshape(-1, facts.classes)
+        if place.is_fixed and number == len(counts):
+            tables = np.concatenate([tables, (low - totals)[:, None]], axis=1)
+            totals = np.broadcast_to(low, totals.shape)
+            break
+        rows = _rows(count, [min(count, int(h)) for h in high])
         if len(rows) * len(tables) * facts.classes > CHUNK_CELLS:
             return None
-        now = totals[:, None] + rows[None]
+        pairs = _that_fit(totals, rows, (low, high, rest), most)
+        if pairs is None:
+            return None
+        old, new = pairs
+        totals = totals[old] + rows[new]
+        tables = np.concatenate([tables[old], rows[new][:, None]], axis=1)
+    return tables[place.holds(totals)][:, np.argsort(order)]
+
+
+def _that_fit(
+    totals: IntArray, rows: IntArray, limits: tuple[IntArray, IntArray, int], most: int
+) -> tuple[IntArray, IntArray] | None:
+    """Return which totals and rows go together, by number; None where that is more than most pairs."""
+    low, high, rest = limits
+    step = max(1, PAIR_CELLS // max(1, rows.size))
+    found, size = [(np.zeros(0, dtype=np.int64),) * 2], 0
+    for begin in range(0, len(totals), step):
+        now = totals[begin : begin + step, None] + rows[None]
         # No class may pass its cap, and what is still to come must be able to lift every class to its floor.
         fits = (now <= high).all(axis=2) & (np.maximum(low - now, 0).sum(axis=2) <= rest)
         old, new = np.nonzero(fits)
-        if len(old) > most:
+        found.append((old + begin, new))
+        size += len(old)
+        if size > most:
             return None
-        totals = now[old, new]
-        tables = np.concatenate([tables[old], rows[new][:, None]], axis=1)
-    return tables[place.holds(totals)]
+    return np.concatenate([old for old, _ in found]), np.concatenate([new for _, new in found])
 
 
 def _are_more(place: Place, counts: list[int], most: int) -> bool:
-    """Return whether there are surely more tables than most: data sets over the most that one table stands for."""
+    """Return whether there are surely more tables than most, or too many rows of one profile to list.
+
+    There are at least as many as the data sets over the most that one table stands for, and, as any row of a profile
+    can be completed where the class counts are known, as rows of any profile.
+    """
     if place.records > MOST_RECORDS:
         return True
     logs = [math.lgamma(place.records + 1) if place.is_fixed else 0.0]
@@ -158,18 +185,43 @@ def _are_more(place: Place, counts: list[int], most: int) -> bool:
         even, extra = divmod(count, size)
         most_even = (size - extra) * math.lgamma(even + 1) + extra * math.lgamma(even + 2)
         logs.append(most_even - math.lgamma(count + 1))
-    return math.fsum(logs) > math.log(most) + 1.0
+    if math.fsum(logs) > math.log(most) + 1.0:
+        return True
+    limit = most if place.is_fixed else MOST_ROWS
+    return any(_row_number(count, place.high, limit) > limit for count in set(counts))
 
 
-def _rows(count: int, caps: list[int]) -> list[tuple[int, ...]]:
-    """Return every way to part a profile's records over classes within caps."""
-    if len(caps) == 1:
-        return [(count,)] if count <= caps[0] else []
-    later = sum(caps[1:])
-    found = []
-    for first in range(max(0, count - later), min(count, caps[0]) + 1):
-        found += [(first, *others) for others in _rows(count - first, caps[1:])]
-    return found
+def _row_number(count: int, caps: Sequence[int], limit: int) -> int:
+    """Return in how many ways a profile's records can be parted over classes within caps; no less, if over a limit."""
+    spare = sorted(min(count, cap) for cap in caps)
+    size = min(count, sum(spare) - count)  # as many ways to fill as to leave free
+    if size < 0:
+        return 0
+    small = math.prod(cap + 1 for cap in spare[:-1])
+    if small <= limit or size > MOST_COUNTED:
+        return small
+    ways = [1] + [0] * size
+    for cap in spare:
+        sums = [0, *itertools.accumulate(ways)]
+        ways = [sums[n + 1] - sums[max(0, n - cap)] for n in range(size + 1)]
+    return ways[size]
+
+
+def _rows(count: int, caps: Sequence[int]) -> IntArray:
+    """Return every way (R, m) to part a profile's records over classes within caps."""
+    rows, left = np.zeros((1, len(caps)), dtype=np.int64), np.array([count])
+    later = sum(caps)
+    for klass, cap in enumerate(caps):
+        if not cap:
+            continue
+        later -= cap
+        least, most = np.maximum(left - later, 0), np.minimum(left, cap)
+        ways = np.maximum(most - least + 1, 0)
+        old = np.repeat(np.arange(len(left)), ways)
+        rows = rows[old]
+        rows[:, klass] = np.arange(len(old)) - np.repeat(np.cumsum(ways) - ways, ways) + least[old]
+        left = left[old] - rows[:, klass]
+    return np.asarray(rows[left == 0])
 
 
 def data_sets(facts: Facts, start: int, tables: IntArray) -> list[int]:

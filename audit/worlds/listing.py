@@ -24,10 +24,10 @@ def list_worlds(run: Run, limits: Limits) -> bool:
     facts = run.facts
     found = enumerated(facts, run.clock, limits)
     for node, tables in found.items():
+        reasons = Reasons(facts, node, found, limits)
         if not len(tables):
-            name = facts.tree.nodes[node].name
-            raise ContradictionError(f"no table below node {name} obeys its split rows and leaves")
-        _note(run, node, tables, Reasons(facts, node, found, limits))
+            raise ContradictionError(*reasons.of_none())
+        _note(run, node, tables, reasons)
     if 0 not in found:
         return False
     run.pool.add(found[0])

@@ -94,7 +94,7 @@ def _with_what_is_open(worlds: Worlds, run: Run) -> Worlds:
         said.append(f"{number} profiles may be forced; neither a proof nor a witness was found")
     if values:
         said.append(f"{values} values may be ruled out; neither a proof nor a witness was found")
-    if (number or values) and not cpsat.IS_THERE:
+    if (number or values) and not cpsat.is_there():
         said.append(
             "OR-Tools is not installed, so its tier was skipped (pip install treewarden[exact])"
         )

@@ -70,7 +70,7 @@ class Pool:
         self.size += len(tables)
         # A world that was asked for is worth keeping, for its neighbours.
         most = MOST_TABLES if len(tables) > 1 else 8 * MOST_TABLES
-        self.tables += list(tables[: max(0, most - len(self.tables))])
+        self.tables += list(np.array(tables[: max(0, most - len(self.tables))], dtype=np.int64))
 
     def add_swap(self, base: int, swap: Swap) -> None:
         """Note a checked neighbour of one of the pool's worlds."""
@@ -84,6 +84,12 @@ class Pool:
             self.low[position, klass] = min(self.low[position, klass], value)
             self.high[position, klass] = max(self.high[position, klass], value)
             self.swaps.setdefault(position, (base, swap))
+
+    def is_moved_by(self, swap: Swap) -> bool:
+        """Return whether a swap may move a cell that no world moves."""
+        rows = [row for row in (swap.first, swap.second) if row is not None]
+        pair = [swap.klass, swap.other]
+        return bool((self.low[rows][:, pair] == self.high[rows][:, pair]).any())
 
     def stuck(self, low: IntArray, high: IntArray) -> NDArray[np.bool_]:
         """Return the cells that no world moves although their proved ends differ, shape (P, m)."""

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import beta
+from scipy.special import betainccinv, betaincinv
 
 from audit.worlds.enumerate import data_sets
 from audit.worlds.facts import Facts
@@ -65,17 +65,17 @@ def drawn_posterior(
     number = len(tables)
     size = np.maximum(facts.counts, 1)[:, None]
     picked = np.zeros(tables.shape[1:], dtype=np.int64)
-    draw = np.random.default_rng(seed)
+    draw, positions = np.random.default_rng(seed), np.flatnonzero(facts.counts)
     for table in tables:
-        record = draw.integers(size[:, 0])[:, None]
-        above = np.cumsum(table, axis=1)
-        picked += (record < above) & (record >= above - table)
+        record = draw.integers(size)
+        klass = (np.cumsum(table, axis=1) <= record).sum(axis=1)
+        picked[positions, klass[positions]] += 1
     open_cells = max(int((low < high).sum()), 1)
     part = ERROR / open_cells / 2
     with np.errstate(invalid="ignore"):
-        least = np.where(picked > 0, beta.ppf(part, picked, number - picked + 1), 0.0)
-        most = np.where(picked < number, beta.isf(part, picked + 1, number - picked), 1.0)
+        least = np.where(picked > 0, betaincinv(picked, number - picked + 1, part), 0.0)
+        most = np.where(picked < number, betainccinv(picked + 1, number - picked, part), 1.0)
     least, most = np.maximum(least, low / size), np.minimum(most, high / size)
     most = np.maximum(most, least)
-    means = np.clip(tables.mean(axis=0) / size, least, most)
+    means = np.clip(tables.sum(axis=0, dtype=np.int64) / (number * size), least, most)
     return ExactPosterior(means, np.asarray(least), np.asarray(most), number)

@@ -133,22 +133,28 @@ def _tighten(
     # How far a leaf's count on the left may exceed its floor, or fall short of its ceiling, the other leaves helping.
     spare_up = limit[2][:, None] - (all_least - least)
     spare_down = limit[1][:, None] - (all_most - most)
+    # Nothing moves where no ceiling lies below the widest cell of its leaf.
+    widest = np.zeros(reach.totals.shape[0], dtype=np.int64)
+    np.maximum.at(widest, leaf, high - low)
     moved = False
     for on_left in (True, False):
         part_low, part_high = (end[..., klass] for end in (reach.left if on_left else reach.right))
-        ceiling = spare_up if on_left else totals - spare_down
-        floor = spare_down if on_left else totals - spare_up
-        top, top_by = _best(split, sides, ceiling - part_low, on_left, FAR)
-        bottom, bottom_by = _best(split, sides, floor - part_high, on_left, -FAR)
-        rise, drop = top[split.bins.of, leaf], bottom[split.bins.of, leaf]
-        for s in np.flatnonzero((rise < FAR) & (low + rise < high)).tolist():
-            by = int(sides.candidate[top_by[split.bins.of[s], leaf[s]]])
-            why = would_have_split(facts, split, by)
-            moved |= bounds.cut_high(split.start + s, klass, int(low[s] + rise[s]), why)
-        for s in np.flatnonzero((drop > -FAR) & (high + drop > low)).tolist():
-            by = int(sides.candidate[bottom_by[split.bins.of[s], leaf[s]]])
-            why = would_have_split(facts, split, by)
-            moved |= bounds.raise_low(split.start + s, klass, int(high[s] + drop[s]), why)
+        rises = (spare_up if on_left else totals - spare_down) - part_low
+        drops = (spare_down if on_left else totals - spare_up) - part_high
+        if (rises < widest).any():
+            top, top_by = _best(split, sides, rises, on_left, FAR)
+            rise = top[split.bins.of, leaf]
+            for s in np.flatnonzero((rise < FAR) & (low + rise < high)).tolist():
+                candidate = int(sides.candidate[top_by[split.bins.of[s], leaf[s]]])
+                why = would_have_split(facts, split, candidate)
+                moved |= bounds.cut_high(split.start + s, klass, int(low[s] + rise[s]), why)
+        if (drops > -widest).any():
+            bottom, bottom_by = _best(split, sides, drops, on_left, -FAR)
+            drop = bottom[split.bins.of, leaf]
+            for s in np.flatnonzero((drop > -FAR) & (high + drop > low)).tolist():
+                candidate = int(sides.candidate[bottom_by[split.bins.of[s], leaf[s]]])
+                why = would_have_split(facts, split, candidate)
+                moved |= bounds.raise_low(split.start + s, klass, int(high[s] + drop[s]), why)
     return moved
 
 

@@ -1,4 +1,4 @@
-"""Decides the cells that no witness moved: from the lowest node above a leaf upwards, by proof or by another world."""
+"""Puts questions about cells to the solvers, from the lowest node above a leaf upwards: a proof or another world."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from audit.worlds import cpsat
 from audit.worlds.cells import Bounds, ContradictionError
-from audit.worlds.check import first_broken, path_holds, scope_holds
+from audit.worlds.check import path_holds, scope_holds
 from audit.worlds.clock import Clock
 from audit.worlds.explain import joined
 from audit.worlds.facts import Facts
@@ -25,7 +25,6 @@ IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 Way = Callable[[Scope, "Question", "Effort"], Answer | None]
 LARGEST_SCOPE_CELLS = 60_000
-MOST_FIRST_BRANCHES = 10_000
 WHOLE = 1e-6
 
 
@@ -61,10 +60,6 @@ class Effort:
     units: float
 
 
-EFFORTS = (Effort(2, 10, 30, 0.1), Effort(4, 30, 100, 0.5), Effort(10_000, 60, 400, 3.0))
-"""The first passes are short, so that a hard question does not hold up easy ones."""
-
-
 @dataclass(eq=False)
 class Asker:
     """Puts questions to the solvers; what they prove goes into the bounds, the worlds they find into the pool.
@@ -84,11 +79,9 @@ class Asker:
         levels = effort.levels
         place = int(self.facts.place_of()[question.cell[0]])
         for node in self.facts.path(place):
-            span = self.facts.span(node)
-            is_large = (span.stop - span.start) * self.facts.classes > LARGEST_SCOPE_CELLS
-            if levels <= 0 or is_large or self.clock.is_over:
+            if levels <= 0 or self.is_large(node) or self.clock.is_over:
                 return False
-            if not self._has_rows(node):
+            if not self.has_rows(node):
                 continue
             levels -= 1
             if (node, question) in self.allowed:
@@ -97,13 +90,52 @@ class Asker:
                 return True
         return False
 
+    def settle_together(self, node: int, questions: list[Question], effort: Effort) -> None:
+        """Put questions below a node to CP-SAT as one, as most are proofs; what it cannot tell is left as it is."""
+        scope = self.scope(node)
+        while len(questions) > 1 and not self.clock.is_over:
+            parts = [question.parts for question in questions]
+            answer = cpsat.ask(scope, parts, self.clock, effort.units)
+            if answer is None:
+                return
+            if answer.point is None:
+                for question in questions:
+                    self._note(scope, question, Answer(question.target, None, answer.says))
+                return
+            no = [each for each in questions if self._is_no(scope, each, answer.point)]
+            state = self._try(scope, no[0], answer.point)
+            if state is State.OPEN:
+                return
+            if state is State.ALLOWED:
+                self.allowed |= {(node, each) for each in no}
+            questions = [each for each in questions if each not in no and self.is_open(each)]
+
+    def _is_no(self, scope: Scope, question: Question, point: FloatArray) -> bool:
+        """Return whether a scope's table answers a question with no."""
+        (position, klass), sign, target = question.parts
+        start = self.facts.span(scope.node).start
+        return sign * int(np.rint(point[position - start, klass])) < target
+
+    def is_open(self, question: Question) -> bool:
+        """Return whether neither a proof nor a world answers a question."""
+        (position, klass), sign, target = question.parts
+        ends = (self.bounds.low, self.pool.low) if sign > 0 else (self.bounds.high, self.pool.high)
+        proved, found = (sign * int(end[position, klass]) for end in ends)
+        return proved < target <= found
+
     def scope(self, node: int) -> Scope:
         """Return the linear rows below a node, as far as they are known."""
         if node not in self.scopes:
             self.scopes[node] = Scope(self.facts, self.bounds, node)
         return self.scopes[node]
 
-    def _has_rows(self, node: int) -> bool:
+    def is_large(self, node: int) -> bool:
+        """Return whether a node has too many cells for a solver."""
+        span = self.facts.span(node)
+        return bool((span.stop - span.start) * self.facts.classes > LARGEST_SCOPE_CELLS)
+
+    def has_rows(self, node: int) -> bool:
+        """Return whether there is any row at or below a node."""
         facts = self.facts
         return any(
             step.index in facts.splits or step.index in facts.lines
@@ -124,10 +156,9 @@ class Asker:
 
     def _ways(self) -> tuple[Way, ...]:
         """Return the solvers to ask, the quickest first: with two classes rows are nearly linear."""
-        if self.facts.classes > 2 and cpsat.IS_THERE:
+        if self.facts.classes > 2 and cpsat.is_there():
             return (self._by_cpsat, self._by_lines)
-        by_lines = (self._by_lines, self._by_integers, self._by_branches)
-        return (*by_lines, self._by_cpsat) if cpsat.IS_THERE else by_lines
+        return (self._by_lines, self._by_integers, self._by_branches, self._by_cpsat)
 
     def _by_lines(self, scope: Scope, question: Question, effort: Effort) -> Answer | None:
         return scope.least(*question.parts, self.clock, rounds=effort.rounds)
@@ -140,7 +171,7 @@ class Asker:
         return branch_and_bound(scope, *question.parts, self.clock, effort.branches)
 
     def _by_cpsat(self, scope: Scope, question: Question, effort: Effort) -> Answer | None:
-        return cpsat.ask(scope, *question.parts, self.clock, effort.units)
+        return cpsat.ask(scope, [question.parts], self.clock, effort.units)
 
     def _take(self, scope: Scope, question: Question, answer: Answer | None) -> State:
         """Note what an answer proves, or the world it found."""
@@ -160,8 +191,7 @@ class Asker:
         whole = np.rint(point).astype(np.int64)
         if np.abs(point - whole).max(initial=0.0) > WHOLE:
             return State.OPEN
-        position, klass = question.cell
-        if question.sign * int(whole[position - span.start, klass]) >= question.target:
+        if not self._is_no(scope, question, point):
             return State.OPEN
         base = self.pool.tables[0].copy()
         base[span] = whole
@@ -195,64 +225,3 @@ class Asker:
         bounds.cut_high(position, klass, -bound, why)
         if self.facts.classes == 2:
             bounds.raise_low(position, 1 - klass, count + bound, why)
-
-
-def decide(asker: Asker) -> None:
-    """Prove or move every cell that no world moves, profiles that may be forced first.
-
-    Raises:
-        ContradictionError: no world obeys the facts.
-    """
-    if asker.pool.is_empty and not asker.clock.is_over:
-        _first_world(asker)
-    if asker.pool.is_empty:
-        return
-    for effort in EFFORTS:
-        for position in _by_risk(asker):
-            for klass in range(asker.facts.classes):
-                for sign in (1, -1):
-                    if asker.clock.is_over:
-                        return
-                    question = _open_question(asker, position, klass, sign)
-                    if question is not None:
-                        asker.settle(question, effort)
-
-
-def _by_risk(asker: Asker) -> list[int]:
-    """Return the positions with stuck cells, those that may be forced first."""
-    bounds, pool = asker.bounds, asker.pool
-    stuck = (bounds.low < bounds.high) & (pool.low >= pool.high)
-    may_be_forced = np.minimum(pool.low, bounds.high) == asker.facts.counts[:, None]
-    first = may_be_forced.any(axis=1)
-    rows = np.flatnonzero(stuck.any(axis=1))
-    return sorted(rows.tolist(), key=lambda row: (not first[row], row))
-
-
-def _open_question(asker: Asker, position: int, klass: int, sign: int) -> Question | None:
-    """Return what is to be proved of ``sign * cell``: that it never falls below what all worlds so far have."""
-    low, high = (int(end[position, klass]) for end in (asker.bounds.low, asker.bounds.high))
-    least, most = (int(end[position, klass]) for end in (asker.pool.low, asker.pool.high))
-    if low == high or least < most:
-        return None
-    if sign > 0:
-        return Question((position, klass), 1, least) if least > low else None
-    return Question((position, klass), -1, -most) if most < high else None
-
-
-def _first_world(asker: Asker) -> None:
-    """Look for any world, where there is no truth and the sampler gave up."""
-    facts, bounds, clock = asker.facts, asker.bounds, asker.clock
-    scope = asker.scope(0)
-    free = np.argwhere(bounds.low < bounds.high)
-    cell = (int(free[0][0]), int(free[0][1])) if len(free) else (0, 0)
-    answer = scope.least(cell, 1, 2**60, clock.part(clock.left / 3))
-    if answer.bound is None:
-        raise ContradictionError(*answer.says)
-    points = [] if answer.point is None else [np.rint(answer.point).astype(np.int64)]
-    anything = int(bounds.high[cell]) + 1
-    whole = scope.integer_point(cell, 1, anything, clock.part(clock.left / 2), MOST_FIRST_BRANCHES)
-    points += [] if whole is None else [whole]
-    for point in points:
-        if (point >= 0).all() and first_broken(facts, point) is None:
-            asker.pool.add(point[None])
-            return

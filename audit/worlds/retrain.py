@@ -19,6 +19,7 @@ from ppdm_models.tree import Criterion, Node, Tree
 IntArray = NDArray[np.int64]
 SAME = "same tree"
 TIE = "a tie"
+OTHER = "another tree"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +34,10 @@ SETTINGS = tuple(Setting(seed, best) for best in (False, True) for seed in range
 
 
 def graded(worlds: Worlds, case: Case, seconds: float = 5.0) -> Worlds:
-    """Return the worlds with each witness graded by the learner: "same tree", "a tie", or only "consistent".
+    """Return the worlds with each witness graded by the learner: "same tree", "a tie", "another tree", or "consistent".
 
+    With every leaf's class counts as they were, a split that differs is as good as the published one; else the learner
+    may stop elsewhere too, of which the file's facts say nothing.
     "consistent" stands where the learner is neither ours nor scikit-learn, or not at hand, or where it does not grow
     the published tree on the true table either (limits that the file does not name), or where time was over.
     """
@@ -46,12 +49,18 @@ def graded(worlds: Worlds, case: Case, seconds: float = 5.0) -> Worlds:
     if not able:
         return worlds
     found = tuple(
-        one
-        if until.is_over
-        else replace(one, grade=SAME if growers(case, one.table, able) == able else TIE)
+        one if until.is_over else replace(one, grade=_grade(case, one.table, truth, able))
         for one in worlds.witnesses
     )
     return replace(worlds, witnesses=found)
+
+
+def _grade(case: Case, table: IntArray, truth: IntArray, able: tuple[Setting, ...]) -> str:
+    if growers(case, table, able) == able:
+        return SAME
+    moved = np.zeros((len(case.tree.nodes), truth.shape[1]), dtype=np.int64)
+    np.add.at(moved, case.population.leaf, table - truth)
+    return OTHER if moved.any() else TIE
 
 
 def growers(

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import beta
+from scipy.special import betainccinv, betaincinv
 
 from audit.reading import Interval, Reading, Undetermined
 from audit.worlds.clock import Clock
@@ -29,8 +30,8 @@ CELLS_PER_DRAW = 1_000_000
 """Cells (positions times classes) that are tested at one node for one accepted draw, beyond which it is hopeless."""
 FIRST_WORK = 80_000_000
 WORK_PER_DRAW = 10_000_000
-"""Cells times split families that are tested for the first draw and for each later one, at most; more for large
-tables. A limit on work and not on time, so that runs agree."""
+"""Cells times split families that are tested for the first draw and for each other one that is asked for, at most; more
+for large tables. A limit on work and not on time, so that runs agree."""
 PASSES_PER_DRAW = 50
 
 
@@ -51,9 +52,12 @@ class Sampler:
     work: int = 0
     done: int = 0
     draw: np.random.Generator = field(init=False)
+    kind: type[np.signedinteger[Any]] = field(init=False)
 
     def __post_init__(self) -> None:
         self.draw = np.random.default_rng(self.seed)
+        # Half the memory to pass over, where no sum can be larger.
+        self.kind = np.int32 if self.facts.counts.sum() < 2**31 else np.int64
 
     def tables(self, number: int) -> IntArray:
         """Return independent draws, shape (number, P, m).
@@ -61,9 +65,8 @@ class Sampler:
         Raises:
             GaveUpError: acceptance is too low at some node, or time is over.
         """
-        found = self._node(0, number)
         self.done += number
-        return found
+        return self._node(0, number).swapaxes(0, 1)
 
     def bits(self) -> Reading:
         """Return how many bits the split rows reveal: minus the logarithm of the chance that a data set obeys them.
@@ -78,14 +81,15 @@ class Sampler:
         for node in tested:
             tried, kept = self.tried[node], self.kept[node]
             low -= (
-                math.log2(min(float(beta.isf(part, kept + 1, tried - kept)), 1.0))
+                math.log2(min(float(betainccinv(kept + 1, tried - kept, part)), 1.0))
                 if kept < tried
                 else 0.0
             )
-            high -= math.log2(float(beta.ppf(part, kept, tried - kept + 1)))
+            high -= math.log2(float(betaincinv(kept, tried - kept + 1, part)))
         return Interval(low, max(low, high))
 
     def _node(self, node: int, number: int) -> IntArray:
+        """Return draws below a node, shape (S, number, m): sums over positions are quick in this order."""
         if self.clock.is_over:
             raise GaveUpError("time was over")
         if not self._is_tested(node):
@@ -98,13 +102,14 @@ class Sampler:
             rate = (self.kept.get(node, 0) + 1) / (self.tried.get(node, 0) + 1)
             wanted = int(np.clip((number - have) / rate * 1.1 + 1, 1, most))
             tables = self._parts(node, wanted)
-            good = self._good(node, tables)
-            self.tried[node] = self.tried.get(node, 0) + len(tables)
-            self.kept[node] = self.kept.get(node, 0) + int(good.sum())
-            got.append(tables[good][: number - have])
-            have += len(got[-1])
+            good = np.flatnonzero(self._good(node, tables.swapaxes(0, 1)))
+            self.tried[node] = self.tried.get(node, 0) + wanted
+            self.kept[node] = self.kept.get(node, 0) + len(good)
+            good = good[: number - have]
+            got.append(tables if len(good) == wanted else tables[:, good])
+            have += len(good)
             self._check(node)
-        return np.concatenate(got)
+        return got[0] if len(got) == 1 else np.concatenate(got, axis=1)
 
     def _good(self, node: int, tables: IntArray) -> NDArray[np.bool_]:
         """Return which tables obey the node's rows; splits that most tables break are asked first from then on."""
@@ -119,7 +124,7 @@ class Sampler:
             left = np.flatnonzero(good)
             if not len(left):
                 break
-            good[left] = split.holds(tables[left])
+            good[left] = split.holds(tables if len(left) == len(tables) else tables[left])
             killed = len(left) - int(good[left].sum())
             self.work += tables[0].size * len(left)
             most, first = max((most, first), (killed, number))
@@ -136,7 +141,7 @@ class Sampler:
             name = self.facts.tree.nodes[node].name
             raise GaveUpError(f"at node {name} {kept} of {tried} draws obey the split rows")
         size = PASSES_PER_DRAW * len(self.facts.counts) * self.facts.classes
-        if self.work > max(FIRST_WORK, size) + max(WORK_PER_DRAW, size) * self.done:
+        if self.work > max(FIRST_WORK, size) + max(WORK_PER_DRAW, size) * (self.done - 1):
             raise GaveUpError("too many draws had to be thrown away")
 
     def _is_tested(self, node: int) -> bool:
@@ -150,24 +155,24 @@ class Sampler:
             span = self.facts.span(child)
             if span.start < span.stop:
                 parts.append(self._node(child, number))
-        return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def _place(self, place: Place, number: int) -> IntArray:
-        """Return draws of the tables of the profiles that stop at a place."""
+        """Return draws of the tables of the profiles that stop at a place, shape (S, number, m)."""
         counts = self.facts.counts[place.start : place.end]
         classes = self.facts.classes
         if place.is_fixed and (len(counts) == 1 or max(place.low) == place.records):
             whole = counts[:, None] * (np.array(place.low) > 0)
             table = np.array([place.low]) if len(counts) == 1 else whole
-            return np.broadcast_to(table, (number, *table.shape)).astype(np.int64)
+            return np.broadcast_to(table[:, None], (len(table), number, classes)).astype(self.kind)
         if place.records > MOST_LEAF_RECORDS or place.records * number > 50 * BATCH_CELLS:
             raise GaveUpError(f"a leaf of {place.records} records is too large to shuffle")
         values = self._classes(place, number)
         values = self.draw.permuted(values, axis=1)
-        owner = np.repeat(np.arange(len(counts)), counts) * classes
-        cells = np.arange(number)[:, None] * (len(counts) * classes) + owner + values
-        flat = np.bincount(cells.ravel(), minlength=number * len(counts) * classes)
-        return flat.reshape(number, len(counts), classes).astype(np.int64)
+        owner = np.repeat(np.arange(len(counts)), counts) * (number * classes)
+        cells = np.arange(number)[:, None] * classes + owner + values
+        flat = np.bincount(cells.ravel(), minlength=len(counts) * number * classes)
+        return flat.reshape(len(counts), number, classes).astype(self.kind)
 
     def _classes(self, place: Place, number: int) -> IntArray:
         """Return the classes of a place's records, (number, records), in no particular order."""

@@ -33,6 +33,7 @@ class Tiers:
     most_draws: int = 100
     swaps: bool = True
     solver: bool = True
+    posterior: bool = True
     seed: int = 0
 
 

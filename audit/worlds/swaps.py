@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,9 @@ BoolArray = NDArray[np.bool_]
 FloatArray = NDArray[np.float64]
 Known = dict[int, tuple[FloatArray, FloatArray]]
 MOST_PARTNERS = 3000
+FIRST_PARTNERS = 64
+FEWEST_TOGETHER = 3
+PARTNERS_TOGETHER = 4
 BASES = 6
 
 
@@ -32,18 +36,19 @@ def swap_stuck(
     """
     draw = np.random.default_rng(0)
     of_place = facts.place_of()
-    low, high = bounds.low, bounds.high
     newest = len(pool.tables) - 1
     for base in range(min(BASES, newest + 1)) if only is None else (newest,):
         before: Known = {}
-        stuck = np.flatnonzero(pool.stuck(low, high).any(axis=1)).tolist()
-        for position in stuck:
-            if only is not None and not only.start <= position < only.stop:
-                continue
-            if clock.is_over:
-                return
-            node = int(of_place[position])
-            for klass in np.flatnonzero(pool.stuck(low, high)[position]).tolist():
+        is_stuck = pool.stuck(bounds.low, bounds.high)
+        if only is not None:
+            is_stuck[: only.start] = is_stuck[only.stop :] = False
+        cells = np.argwhere(is_stuck)
+        for node, some in groupby(cells.tolist(), key=lambda cell: int(of_place[cell[0]])):
+            mine = list(some)
+            _move_together(facts, pool, base, (node, mine), (draw, before))
+            for position, klass in mine:
+                if clock.is_over:
+                    return
                 if pool.low[position, klass] == pool.high[position, klass]:
                     _move(facts, pool, base, (node, position, klass), (draw, before))
 
@@ -62,6 +67,31 @@ def swap_worst(facts: Facts, pool: Pool, positions: Sequence[int], clock: Clock)
         _move(facts, pool, 0, (node, position, klass), (draw, before))
 
 
+def _move_together(
+    facts: Facts,
+    pool: Pool,
+    base: int,
+    cells: tuple[int, Sequence[Sequence[int]]],
+    kept_between: tuple[np.random.Generator, Known],
+) -> None:
+    """Try a few partners for each of many cells of a leaf at once: where rows are loose that moves nearly all."""
+    node, mine = cells
+    draw, before = kept_between
+    if len(mine) < FEWEST_TOGETHER:
+        return
+    trades = []
+    for position, klass in mine:
+        found = trades_of(facts, pool.tables[base], (node, position, klass))
+        if found.size:
+            trades.append(found[:, draw.integers(found.shape[1], size=PARTNERS_TOGETHER)])
+    if not trades:
+        return
+    together = np.concatenate(trades, axis=1)
+    for swap in swaps_of(facts, pool.tables[base], node, together, before):
+        if pool.is_moved_by(swap):
+            pool.add_swap(base, swap)
+
+
 def _move(
     facts: Facts,
     pool: Pool,
@@ -70,43 +100,55 @@ def _move(
     kept_between: tuple[np.random.Generator, Known],
 ) -> bool:
     """Note the first swap that takes a record of the class away from the profile, or gives it one."""
-    node, position, klass = cell
     draw, before = kept_between
-    table = pool.tables[base]
-    place = facts.places[node]
-    if not place.is_fixed and _flip(facts, pool, base, cell):
+    node, table = cell[0], pool.tables[base]
+    if not facts.places[node].is_fixed and _flip(facts, pool, base, cell):
         return True
-    here = table[place.start : place.end]
-    others = np.arange(facts.classes) != klass
-    found = []
-    if table[position, klass]:
-        seconds, classes = np.nonzero(here * others)
-        found.append((np.full(len(classes), klass), seconds + place.start, classes))
-    for held in np.flatnonzero(table[position] * others).tolist():
-        seconds = np.flatnonzero(here[:, klass])
-        size = len(seconds)
-        found.append((np.full(size, held), seconds + place.start, np.full(size, klass)))
-    if not found:
-        return False
-    own, second, other = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    kept = np.flatnonzero(second != position)
-    if len(kept) > MOST_PARTNERS:
-        kept = draw.choice(kept, MOST_PARTNERS, replace=False)
-    own, second, other = own[kept], second[kept], other[kept]
-    good = np.ones(len(second), dtype=bool)
-    for above in facts.path(node):
-        for split in facts.splits.get(above, ()):
-            left = np.flatnonzero(good)
-            if not len(left):
-                return False
-            trade = (position, own[left], second[left], other[left])
-            good[left] = _allowed(split, table, trade, before)
-    for number in np.flatnonzero(good).tolist():
-        swap = Swap(position, int(own[number]), int(second[number]), int(other[number]))
-        if _lines_hold(facts, node, swap.applied(table)):
+    trades = trades_of(facts, table, cell)
+    number = trades.shape[1]
+    if number > MOST_PARTNERS:
+        trades = trades[:, draw.choice(number, MOST_PARTNERS, replace=False)]
+    for some in (trades[:, :FIRST_PARTNERS], trades[:, FIRST_PARTNERS:]):
+        for swap in swaps_of(facts, table, node, some, before):
             pool.add_swap(base, swap)
             return True
     return False
+
+
+def trades_of(facts: Facts, table: IntArray, cell: tuple[int, int, int]) -> IntArray:
+    """Return the swaps inside a leaf that change a cell as columns: position, its class, partner, the partner's."""
+    node, position, klass = cell
+    place = facts.places[node]
+    here = table[place.start : place.end]
+    others = np.arange(facts.classes) != klass
+    found = [np.zeros((4, 0), dtype=np.int64)]
+    if table[position, klass]:
+        seconds, classes = np.nonzero(here * others)
+        found.append(_columns(position, klass, seconds + place.start, classes))
+    seconds = np.flatnonzero(here[:, klass]) + place.start
+    for held in np.flatnonzero(table[position] * others).tolist():
+        found.append(_columns(position, held, seconds, klass))
+    trades = np.concatenate(found, axis=1)
+    return trades[:, trades[2] != position]
+
+
+def _columns(position: int, own: int, second: IntArray, other: IntArray | int) -> IntArray:
+    return np.stack(np.broadcast_arrays(position, own, second, other)).astype(np.int64)
+
+
+def swaps_of(
+    facts: Facts, table: IntArray, node: int, trades: IntArray, before: Known
+) -> Iterator[Swap]:
+    """Yield those swaps inside a leaf that lead to a world."""
+    for above in facts.path(node):
+        for split in facts.splits.get(above, ()):
+            if not trades.shape[1]:
+                return
+            trades = trades[:, _allowed(split, table, trades, before)]
+    for position, own, second, other in trades.T.tolist():
+        swap = Swap(position, own, second, other)
+        if _lines_hold(facts, node, swap.applied(table)):
+            yield swap
 
 
 def _lines_hold(facts: Facts, node: int, table: IntArray) -> bool:
@@ -136,14 +178,14 @@ def _flip(facts: Facts, pool: Pool, base: int, cell: tuple[int, int, int]) -> bo
 def _allowed(
     split: Split,
     table: IntArray,
-    trade: tuple[int, IntArray, IntArray, IntArray],
+    trades: IntArray,
     before: Known,
 ) -> BoolArray:
-    """Return which trades (position, own class, second position, its class) obey the rows; exact.
+    """Return which trades (position, own class, second position, its class; shape (4, K)) obey the rows; exact.
 
     A trade inside one leaf changes no branch of the chosen split. ``before`` remembers what the table has per split.
     """
-    position, own, second, other = trade
+    position, own, second, other = trades
     bin_first = split.bins.of[position - split.start]
     bin_second = split.bins.of[second - split.start]
     here = table[split.start : split.end]
@@ -160,18 +202,17 @@ def _allowed(
     near = np.abs(over) <= 2 * split.doubt[:, None]
     bad: BoolArray = np.asarray(((over > 0) & ~near).any(axis=0))
     for number in np.flatnonzero(near.any(axis=0) & ~bad).tolist():
-        changed = Swap(position, int(own[number]), int(second[number]), int(other[number]))
-        after = changed.applied(table)[split.start : split.end]
+        after = Swap(*trades[:, number].tolist()).applied(table)[split.start : split.end]
         bad[number] = any(split.is_beaten(after, int(a)) for a in np.flatnonzero(near[:, number]))
     return np.asarray(~bad)
 
 
 def _in_intervals(
-    split: Split, count: FloatArray, bins: tuple[int, IntArray], own: IntArray
+    split: Split, count: FloatArray, bins: tuple[IntArray, IntArray], own: IntArray
 ) -> BoolArray:
     assert split.left is not None
     assert split.low is not None
-    first, second = split.left[:, bins[0]][:, None], split.left[:, bins[1]]
+    first, second = split.left[:, bins[0]], split.left[:, bins[1]]
     gain = np.where(own == 0, -1, 1)
     after = count[:, None] + gain * (first.astype(np.int64) - second.astype(np.int64))
     inside = (after >= split.low[:, None]) & (after <= np.asarray(split.high)[:, None])
@@ -181,16 +222,16 @@ def _in_intervals(
 def _over_after(
     split: Split,
     known: tuple[FloatArray, FloatArray],
-    bins: tuple[int, IntArray],
+    bins: tuple[IntArray, IntArray],
     classes: tuple[IntArray, IntArray],
 ) -> NDArray[np.float64]:
     """Return the excess of each candidate after each trade, shape (A, K), by the four counts that change."""
     before, mass = known
     number = np.arange(split.size)[:, None]
     if split.left is None:
-        first, second = np.array([[bins[0]]]), bins[1][None, :]
+        first, second = bins[0][None], bins[1][None]
     else:
-        first, second = 1 - split.left[:, [bins[0]]], 1 - split.left[:, bins[1]]
+        first, second = 1 - split.left[:, bins[0]], 1 - split.left[:, bins[1]]
     first, second = first.astype(np.intp), second.astype(np.intp)
     sizes = mass.sum(axis=-1)
     own, other = classes

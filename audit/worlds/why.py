@@ -49,16 +49,29 @@ class Reasons:
         if self.others is None:
             return self._by_number()
         tables, broken = self.others
-        left = broken[sign * tables[:, position - self.start, klass] < bound]
+        said = self._rows_that_break(broken[sign * tables[:, position - self.start, klass] < bound])
+        return joined(self.facts, self.node, said) if said else self._by_number()
+
+    def of_none(self) -> tuple[str, ...]:
+        """Return why no table is left: rows of which each combination breaks one, and rows across leaves."""
+        said = self._rows_that_break(self.others[1]) if self.others is not None else []
+        if said:
+            return tuple(said)
+        lines = (line.origin.where for line in self.facts.lines.get(self.node, ()))
+        name = self.facts.tree.nodes[self.node].name
+        return (f"no table below node {name} obeys its split rows and leaves", *lines)
+
+    def _rows_that_break(self, left: BoolArray) -> list[str]:
+        """Return rows of which each combination (K, A) breaks one, the strongest first; none where one obeys all."""
         said: list[str] = []
         while len(left):
             kills = left.sum(axis=0)
             best = int(kills.argmax())
             if not kills[best]:
-                return self._by_number()
+                return []
             said.append(self.names[best])
             left = left[~left[:, best]]
-        return joined(self.facts, self.node, said) if said else self._by_number()
+        return said
 
     def _by_number(self) -> str:
         name = self.facts.tree.nodes[self.node].name

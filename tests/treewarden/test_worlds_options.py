@@ -109,6 +109,6 @@ def test_the_default_budget_is_shown(command):
 
 @pytest.mark.parametrize(("there", "said"), [(True, "all tiers work"), (False, "is left out")])
 def test_doctor_says_whether_the_optional_tier_is_there(monkeypatch, there, said):
-    monkeypatch.setattr(doctor, "IS_THERE", there)
+    monkeypatch.setattr(doctor, "is_there", lambda: there)
     lines = CliRunner().invoke(cli, ["doctor"]).stdout.splitlines()
     assert said in next(line for line in lines if line.startswith("exact worlds"))

@@ -9,7 +9,7 @@ import click
 
 import treewarden
 from audit.doors import doors
-from audit.worlds.cpsat import IS_THERE
+from audit.worlds.cpsat import is_there
 from reports.words import printable
 from treewarden.exits import NO_AUDIT, PASS
 
@@ -41,7 +41,7 @@ def doctor_command(context: click.Context) -> None:
 
 def _exact() -> str:
     """Say whether the optional tier of the reasoning over whole records is there."""
-    if IS_THERE:
+    if is_there():
         return f"all tiers work: OR-Tools {_version('ortools')}"
     return (
         "the OR-Tools tier is left out, so more stays undecided where a tree has three classes or more "

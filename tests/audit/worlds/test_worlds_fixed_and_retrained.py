@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from audit.knowledge import Knowledge
 from audit.system import build_system
 from audit.worlds import Tiers, fixed_cells, graded, reason
+from audit.worlds.result import Witness
 from audit.worlds.retrain import growers
 from tests.cases import multiway_case
 from tests.grown_trees import grown, heart
@@ -56,6 +59,15 @@ def test_a_tree_that_only_some_random_states_grow_again_is_a_tie():
     ties = [one for one in told.witnesses if one.grade == "a tie"]
     assert able
     assert all(growers(case, one.table) != able for one in ties)
+
+
+def test_a_tree_that_differs_where_leaf_counts_may_differ_is_not_called_a_tie():
+    case = grown(*heart(), criterion="gini", max_depth=3)
+    told = reason(build_system(case), budget_seconds=0)
+    truth = case.population.truth.astype(np.int64)
+    alike = np.stack([truth.sum(axis=1), np.zeros(len(truth), dtype=np.int64)], axis=1)
+    found = graded(replace(told, witnesses=(Witness(0, "everybody is alike", alike),)), case)
+    assert found.witnesses[0].grade == "another tree"
 
 
 def test_without_the_truth_witnesses_stay_consistent():

@@ -6,29 +6,33 @@ import pytest
 
 from audit.system import build_system
 from audit.worlds import Consistency, reason
-from tests.grown_trees import grown, heart
+from tests.grown_trees import german, grown, heart
 
 
 @pytest.mark.parametrize(
-    ("criterion", "settings", "nodes", "free", "forced"),
+    ("table", "criterion", "settings", "nodes", "free", "forced"),
     [
-        ("gini", {"max_depth": 3}, 15, 297, 8),
-        ("entropy", {"max_depth": 3}, 15, 257, 5),
-        ("gini", {"max_depth": 5}, 53, 173, 49),
-        ("entropy", {"max_depth": 5}, 49, 98, 33),
-        ("gini", {"min_samples_leaf": 5}, 51, 105, 28),
-        ("entropy", {"min_samples_leaf": 5}, 53, 108, 34),
+        (heart, "gini", {"max_depth": 3}, 15, 297, 8),
+        (heart, "entropy", {"max_depth": 3}, 15, 257, 5),
+        (heart, "gini", {"max_depth": 5}, 53, 173, 49),
+        (heart, "entropy", {"max_depth": 5}, 49, 98, 33),
+        (heart, "gini", {"min_samples_leaf": 5}, 51, 105, 28),
+        (heart, "entropy", {"min_samples_leaf": 5}, 53, 108, 34),
+        (german, "gini", {"max_depth": 4}, 31, 976, 9),
+        (german, "entropy", {"max_depth": 4}, 31, 971, 6),
+        (german, "gini", {"min_samples_leaf": 10}, 131, 659, 86),
+        (german, "entropy", {"min_samples_leaf": 10}, 127, 658, 74),
     ],
 )
-def test_the_forced_profiles_of_heart_are_proved_and_all_others_witnessed(
-    criterion, settings, nodes, free, forced
+def test_the_forced_profiles_of_real_trees_are_proved_and_all_others_witnessed(
+    table, criterion, settings, nodes, free, forced
 ):
-    case = grown(*heart(), criterion=criterion, **settings)
+    case = grown(*table(), criterion=criterion, **settings)
     if len(case.tree.nodes) != nodes:
         pytest.skip(f"this scikit-learn grows {len(case.tree.nodes)} nodes, not {nodes}")
     system = build_system(case)
     by_leaves = reason(system, budget_seconds=0).forced
-    told = reason(system, budget_seconds=120)
+    told = reason(system, budget_seconds=600)
     assert (~by_leaves).sum() == free
     assert (told.forced & ~by_leaves).sum() == forced
     assert not told.open_profiles.any()

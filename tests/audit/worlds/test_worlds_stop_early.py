@@ -45,7 +45,7 @@ def test_a_node_where_records_stop_counts_like_a_leaf(tiers, own):
 
 
 def test_without_or_tools_its_tier_is_skipped_and_that_is_said(monkeypatch):
-    monkeypatch.setattr(cpsat, "IS_THERE", False)
+    monkeypatch.setattr(cpsat, "is_there", lambda: False)
     case = grown(*heart(), criterion="gini", max_depth=5)
     told = reason(build_system(case), budget_seconds=120)
     assert not told.open_profiles.any()

@@ -1,0 +1,62 @@
+"""What is done for many tables or cells at once gives what is done one by one."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from audit.system import build_system
+from audit.worlds.cells import closed_form
+from audit.worlds.check import first_broken, without_what_breaks
+from audit.worlds.clock import clock
+from audit.worlds.enumerate import _row_number, _rows
+from audit.worlds.facts import facts_of
+from audit.worlds.intervals import with_intervals
+from audit.worlds.mend import mend_stuck
+from audit.worlds.pool import Pool
+from audit.worlds.splits import groups
+from audit.worlds.swaps import swap_stuck
+from tests.grown_trees import grown, heart
+from tests.worlds_by_hand import system_of
+
+
+@pytest.mark.parametrize("tables", [1, 3, 200])
+@pytest.mark.parametrize("kind", [np.int32, np.int64, np.float64])
+def test_sums_per_group_are_the_same_however_many_tables(tables, kind):
+    draw = np.random.default_rng(0)
+    of, table = draw.integers(7, size=150), draw.integers(4, size=(tables, 150, 3)).astype(kind)
+    wanted = np.stack([table[:, of == label].sum(axis=1) for label in np.unique(of)], axis=1)
+    assert (groups(of).sums(table) == wanted).all()
+    first = np.ascontiguousarray(table.swapaxes(0, 1)).swapaxes(0, 1)
+    assert (groups(of).sums(first) == wanted).all()
+
+
+@pytest.mark.parametrize("caps", [(3,), (2, 2), (0, 4, 1), (5, 0, 2, 3), (1, 1, 1, 1)])
+@pytest.mark.parametrize("count", range(8))
+def test_all_ways_to_part_a_profile_are_listed_and_counted(caps, count):
+    every = itertools.product(*(range(cap + 1) for cap in caps))
+    wanted = sorted(row for row in every if sum(row) == count)
+    assert sorted(map(tuple, _rows(count, caps).tolist())) == wanted
+    assert (_row_number(count, caps, 2) > 2) == (len(wanted) > 2)
+
+
+def test_two_swaps_move_what_one_does_not_and_lead_to_worlds():
+    case = grown(*heart(), criterion="gini", max_depth=5)
+    facts = with_intervals(facts_of(build_system(case)))
+    bounds, pool = closed_form(facts), Pool(facts)
+    pool.add(facts.arranged(case.population.truth)[None])
+    swap_stuck(facts, pool, bounds, clock(100))
+    left = pool.stuck(bounds.low, bounds.high).sum()
+    mend_stuck(facts, pool, bounds, clock(100))
+    assert pool.stuck(bounds.low, bounds.high).sum() < left
+    assert all(first_broken(facts, table) is None for table in pool.tables)
+
+
+def test_a_leaf_that_the_true_table_contradicts_tells_the_splits_above_it_nothing():
+    told = facts_of(system_of([1, 1, 1, 1], [[0, 1], [2, 3]], [(1, 1), (1, 1)], [(0, "0101")]))
+    truth = np.array([[1, 0], [1, 0], [0, 1], [1, 0]])
+    kept = without_what_breaks(told, truth)
+    assert all(split.chosen_table is None for split in kept.splits[0])
+    assert first_broken(kept, truth) is None
