@@ -6,6 +6,7 @@ import importlib.metadata
 from collections.abc import Iterator
 
 from benchmarks.machine import machine
+from benchmarks.studies.sharkey_data import SETS
 from benchmarks.studies.sharkey_findings import FINDINGS, TREE, Found
 from benchmarks.studies.sharkey_models import MODELS
 from benchmarks.studies.sharkey_runs import DIVERSITY, PRIVACY_MODELS, Size
@@ -48,9 +49,10 @@ def _extent(size: Size) -> str:
         f"{_listed(size.sources)} sources",
         f"for diversity {size.privacy_tested} of {size.folds} folds and {_listed(size.privacy_sources)} sources",
     ]
-    if size.adult is not None:
-        said.append(f"{size.adult:,} records of Adult, drawn once")
-    is_full = size.tested == size.folds and size.repetitions == 5 and size.adult is None
+    said += [f"{most:,} records of {name}, drawn once" for name, most in size.most.items()]
+    fewer = {n: size.repetitions_of(n) for n in SETS if size.repetitions_of(n) < size.repetitions}
+    said += [f"{name} {_times(count)}" for name, count in fewer.items()]
+    is_full = size.tested == size.folds and size.repetitions == 5 and not (size.most or fewer)
     paper = (
         ""
         if is_full
