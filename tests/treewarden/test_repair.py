@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 
 import pytest
 
@@ -14,6 +15,7 @@ from ppdm_models.learn.response import of_classes
 from ppdm_models.load import formats, read_tree
 from ppdm_models.table import read_table, table_of
 from ppdm_models.tree import Feature
+from tests.treewarden.conftest import CLAUSE
 from treewarden.progress import Progress
 from treewarden.provenance import Clock
 from treewarden.repairing import auditing
@@ -121,6 +123,20 @@ def test_a_change_is_applied_by_its_name(files):
     assert outcome.exit_code == 0
     assert f"+ {chosen}  PASS" in outcome.stdout
     assert all(leaf.bands for leaf in read_tree(target).leaves)
+
+
+def test_labels_only_leaves_no_number_of_people_in_the_file(files):
+    policy, target = files.folder / "both.toml", files.folder / "fixed.pmml"
+    head, clause = CLAUSE.split("[[clause]]")
+    clauses = [("sure", "confidence", 0.7), ("believed", "label_disclosure", 1.0)]
+    said = [f'id = "{i}"\nmeasure = "{m}"\nrule = "at_most"\nlimit = {x}\n' for i, m, x in clauses]
+    policy.write_text(head.format(name="both") + "".join(f"[[clause]]\n{each}" for each in said))
+    listed = files.run("repair", "--policy", policy, "--list").stdout
+    name = next(reversed(re.findall(r"^ *(redact-\d+)  PASS", listed, re.MULTILINE)))
+    assert listed.index(name) < listed.index("labels only")
+    outcome = files.run("repair", "--policy", policy, "-o", target, "--apply", name)
+    assert outcome.exit_code == 0, outcome.output
+    assert b"recordCount" not in target.read_bytes()
 
 
 @pytest.mark.parametrize(
