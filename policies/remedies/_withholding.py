@@ -100,7 +100,7 @@ def _banded_rate(base: int) -> Callable[[Tree, Node], Node]:
 
 
 def steps(bases: Sequence[int]) -> tuple[Step, ...]:
-    """Return all ways of publishing less that a leaf may need, mildest first; the last leaves labels and record counts."""
+    """Return what a leaf may need to withhold, mildest first; the last step leaves labels and record counts."""
     kept = "labels, record counts and"
     return (
         *(

@@ -38,8 +38,10 @@ from policies.remedies._withholding import (
 )
 from ppdm_models.tree import Node, Tree, completed, count_of
 
-
-COUNTED_ANYWAY = "whoever knows the quasi-identifiers of all people counts the records of each leaf himself, and is taken to here"
+COUNTED_ANYWAY = (
+    "whoever knows the quasi-identifiers of all people counts the records of each leaf himself, "
+    "and is taken to here"
+)
 
 
 @dataclass(frozen=True, slots=True)
