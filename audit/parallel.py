@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Sequence
 
 from audit.block_solver import Answer, Outcome, Task, no_answer, solve_task
-from audit.processes import READY, end_worker, start_worker
+from audit.processes import READY, TRIES, end_worker, start_worker
 from ppdm_models.errors import TreewardenError
 
 WORTH_A_WORKER = 1500
@@ -46,30 +46,23 @@ def solve_all(tasks: Sequence[Task], jobs: int) -> list[Answer]:
     size = [task.program.size * len(task.starts) for task in tasks]
     worth = WORTH_A_TASK if any(worker.pid in _ready for worker in _idle) else WORTH_A_WORKER
     helpers = min(jobs, len(tasks)) - 1 if sum(size) >= worth else 0
-    pending = deque(sorted(range(len(tasks)), key=lambda i: (-size[i], i)))
-    answers: dict[int, Answer | TreewardenError] = {}
-    running: list[subprocess.Popen[bytes]] = []
-    threads = [
-        threading.Thread(target=_serve, args=(tasks, pending, answers, running), daemon=True)
-        for _ in range(helpers)
-    ]
+    call = _Call(tasks, deque(sorted(range(len(tasks)), key=lambda i: (-size[i], i))))
+    threads = [threading.Thread(target=call.serve, daemon=True) for _ in range(helpers)]
     try:
         for thread in threads:
             thread.start()
-        while pending:
+        while call.pending:
             try:
-                number = pending.popleft()
+                number = call.pending.popleft()
             except IndexError:
                 break
-            answers[number] = solve_task(tasks[number])
+            call.answers[number] = solve_task(tasks[number])
         for thread in threads:
             thread.join()
     except BaseException:
-        pending.clear()
-        for worker in (*running, *_idle):
-            worker.kill()
+        call.dismiss()
         raise
-    return [_or_raised(answers[number]) for number in range(len(tasks))]
+    return [_or_raised(call.answers[number]) for number in range(len(tasks))]
 
 
 def _or_raised(answer: Answer | TreewardenError) -> Answer:
@@ -78,48 +71,68 @@ def _or_raised(answer: Answer | TreewardenError) -> Answer:
     return answer
 
 
-def _serve(
-    tasks: Sequence[Task],
-    pending: deque[int],
-    answers: dict[int, Answer | TreewardenError],
-    running: list[subprocess.Popen[bytes]],
-) -> None:
-    """Give tasks to one worker until none is left; a task whose worker dies is tried once more on a new one."""
-    while True:
-        worker = _when_ready(_taken(), pending)
-        try:
-            number = pending.popleft()
-        except IndexError:
+class _Call:
+    """The tasks of one call, and the workers at work on them; once dismissed, no worker is started any more."""
+
+    def __init__(self, tasks: Sequence[Task], pending: deque[int]) -> None:
+        self.tasks, self.pending = tasks, pending
+        self.answers: dict[int, Answer | TreewardenError] = {}
+        self.workers: set[subprocess.Popen[bytes]] = set()
+        self.is_dismissed = False
+        self.lock = threading.Lock()
+
+    def serve(self) -> None:
+        """Give tasks to one worker until none is left; a task whose worker dies is tried once more on a new one."""
+        worker = self._taken(_idle)
+        while worker is not None:
+            _wait_until_ready(worker, self.pending)
+            try:
+                number = self.pending.popleft()
+            except IndexError:
+                self._give_back(worker)
+                return
+            answer = None
+            for _ in range(TRIES):
+                answer = _asked(worker, self.tasks[number])
+                if answer is not None:
+                    break
+                self.workers.discard(worker)
+                worker = self._taken([])
+                if worker is None:
+                    return
+            self.answers[number] = answer or no_answer(self.tasks[number], Outcome.LOST)
+
+    def dismiss(self) -> None:
+        """Kill all workers, idle ones too."""
+        with self.lock:
+            self.is_dismissed = True
+            self.pending.clear()
+            for worker in (*self.workers, *_idle):
+                worker.kill()
+                worker.wait()
+
+    def _taken(self, idle: list[subprocess.Popen[bytes]]) -> subprocess.Popen[bytes] | None:
+        """Return an idle worker or a new one; None once dismissed."""
+        with self.lock:
+            if self.is_dismissed:
+                return None
+            worker = idle.pop() if idle else start_worker()
+            self.workers.add(worker)
+            return worker
+
+    def _give_back(self, worker: subprocess.Popen[bytes]) -> None:
+        with self.lock:
+            self.workers.discard(worker)
             _idle.append(worker)
-            return
-        for _ in range(2):
-            running.append(worker)
-            answer = _asked(worker, tasks[number])
-            running.remove(worker)
-            if answer is not None:
-                _idle.append(worker)
-                break
-            worker = start_worker()
-        else:
-            _idle.append(worker)
-        answers[number] = answer or no_answer(tasks[number], Outcome.LOST)
 
 
-def _taken() -> subprocess.Popen[bytes]:
-    try:
-        return _idle.pop()
-    except IndexError:
-        return start_worker()
-
-
-def _when_ready(worker: subprocess.Popen[bytes], pending: deque[int]) -> subprocess.Popen[bytes]:
-    """Return a worker once it can take a task, or once there is none left for it."""
+def _wait_until_ready(worker: subprocess.Popen[bytes], pending: deque[int]) -> None:
+    """Return once a worker can take a task, or once there is none left for it."""
     assert worker.stdout is not None
     while pending and worker.pid not in _ready:
         if select.select([worker.stdout], [], [], LOOK_SECONDS)[0]:
             worker.stdout.read(len(READY))  # nothing where it died: asking it then shows that
             _ready.add(worker.pid)
-    return worker
 
 
 def _asked(worker: subprocess.Popen[bytes], task: Task) -> Answer | TreewardenError | None:
