@@ -21,6 +21,9 @@ from ppdm_models.learn.worth import CRITERIA, worth_of
 from ppdm_models.predicate import Always, Columns, Predicate
 from ppdm_models.tree import Criterion, Learner, Node, Task, Tree, rebuilt
 
+MOST_SET_VALUES = 16
+"""Categories beyond which an attribute is parted one against the rest: there are 32,767 ways to part so many in two."""
+
 
 @dataclass(frozen=True, slots=True)
 class BestFirst:
@@ -29,6 +32,9 @@ class BestFirst:
     A node is split where it has ``min_records`` records, a candidate lowers the impurity, every branch keeps
     ``min_leaf`` records and the tree stays within ``max_depth`` tests per path. The split that lowers the impurity of
     the whole tree most comes first (gain ratio: the largest ratio times records); of equal ones that of the older node.
+
+    With ``sets`` categories are parted into any two sets, where an attribute has ``MOST_SET_VALUES`` or fewer; which
+    attributes these are is settled by the first table (``set_attributes``), as a sanitised one has fewer values.
     """
 
     criterion: str = "gini"
@@ -36,6 +42,8 @@ class BestFirst:
     min_leaf: int = 1
     min_records: int = 2
     max_depth: int = 200
+    sets: bool = False
+    set_attributes: tuple[str, ...] | None = None
 
     single: ClassVar[bool] = False
     slack: ClassVar[float] = 0.0
@@ -43,6 +51,8 @@ class BestFirst:
     def __post_init__(self) -> None:
         if self.criterion not in CRITERIA:
             raise ValueError(f"no criterion {self.criterion!r}; have {', '.join(CRITERIA)}")
+        if self.sets and self.multiway:
+            raise ValueError("one branch per category leaves no sets to part them into")
 
     def growth(self, columns: Columns, response: Response, max_splits: int) -> Growth:
         """Grow a tree of up to so many splits on all columns.
@@ -57,7 +67,14 @@ class BestFirst:
                 else f"{self.criterion} needs classes; choose variance for a number"
             )
             raise LearnerError(f"column {response.name!r}", problem)
-        return _Growing(self, attributes_of(columns), response).grown(max_splits)
+        attributes = attributes_of(columns)
+        return _Growing(self._settled(attributes), attributes, response).grown(max_splits)
+
+    def _settled(self, attributes: tuple[Attribute, ...]) -> BestFirst:
+        if not self.sets or self.set_attributes is not None:
+            return self
+        few = (a.name for a in attributes if a.distinct is None and a.size <= MOST_SET_VALUES)
+        return replace(self, set_attributes=tuple(few))
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +111,8 @@ class _Growing:
     ) -> None:
         self.learner, self.attributes, self.response = learner, attributes, response
         worth = worth_of(learner.criterion, response)
-        self.rule = Rule(worth, learner.multiway, learner.min_leaf)
+        sets = learner.set_attributes or ()
+        self.rule = Rule(worth, learner.multiway, learner.min_leaf, sets)
         self.nodes: list[Node] = []
         self.rows: list[NDArray[np.intp]] = []
         self.depths: list[int] = []
