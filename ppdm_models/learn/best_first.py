@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppdm_models.errors import LearnerError
-from ppdm_models.learn.attributes import Attribute, attributes_of
+from ppdm_models.learn.attributes import ANY, Attribute, attributes_of
 from ppdm_models.learn.response import Response
 from ppdm_models.learn.splits import Rule, Split, best_split
 from ppdm_models.learn.worth import CRITERIA, worth_of
@@ -33,8 +33,9 @@ class BestFirst:
     ``min_leaf`` records and the tree stays within ``max_depth`` tests per path. The split that lowers the impurity of
     the whole tree most comes first (gain ratio: the largest ratio times records); of equal ones that of the older node.
 
-    With ``sets`` categories are parted into any two sets, where an attribute has ``MOST_SET_VALUES`` or fewer; which
-    attributes these are is settled by the first table (``set_attributes``), as a sanitised one has fewer values.
+    With ``sets`` categories are parted into any two sets, where an attribute has ``MOST_SET_VALUES`` or fewer and none
+    is ``*``; which attributes these are is settled by the first table (``set_attributes``), as a sanitised one has
+    fewer values.
     """
 
     criterion: str = "gini"
@@ -73,8 +74,10 @@ class BestFirst:
     def _settled(self, attributes: tuple[Attribute, ...]) -> BestFirst:
         if not self.sets or self.set_attributes is not None:
             return self
-        few = (a.name for a in attributes if a.distinct is None and a.size <= MOST_SET_VALUES)
-        return replace(self, set_attributes=tuple(few))
+        few = (each for each in attributes if 0 < len(each.categories) <= MOST_SET_VALUES)
+        return replace(
+            self, set_attributes=tuple(each.name for each in few if ANY not in each.categories)
+        )
 
 
 @dataclass(frozen=True, slots=True)

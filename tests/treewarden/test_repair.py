@@ -204,6 +204,14 @@ def test_the_table_is_written_where_the_change_that_goes_with_it_is_applied(file
     assert len(read_tree(target).leaves) == 2
 
 
+def test_a_table_whose_rows_carry_weights_is_not_sanitised(files):
+    asked = ["--policy", files.policy("harsh"), "-o", files.folder / "fixed.pmml"]
+    asked += ["--with-table", files.folder / "beside.csv", "--weights", "age"]
+    outcome = files.run("repair", *asked)
+    assert outcome.exit_code == 2
+    assert "write a row as often as its weight says" in " ".join(outcome.stderr.split())
+
+
 def test_force_replaces_the_output(files):
     target = files.folder / "there.pmml"
     target.write_bytes(b"old")

@@ -90,6 +90,10 @@ def repair_command(
     Numbers are withheld in this order: class counts, error rates, record counts, labels only.
     """
     clock, progress, request = Clock(), Progress(quiet), request_of(context)
+    if beside is not None and request.weights is not None:
+        raise click.UsageError(
+            "--with-table with --weights: a table is sanitised by counting rows; write a row as often as its weight says"
+        )
     report = reporting("repair", formats, folder)
     targets = _targets(output, beside, only_list)
     for path in targets:
