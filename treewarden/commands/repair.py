@@ -92,7 +92,8 @@ def repair_command(
     clock, progress, request = Clock(), Progress(quiet), request_of(context)
     if beside is not None and request.weights is not None:
         raise click.UsageError(
-            "--weights beside --with-table: tables are sanitised by counting rows; write a row as often as its weight says"
+            "--weights beside --with-table: tables are sanitised by counting rows; "
+            "write a row as often as its weight says"
         )
     report = reporting("repair", formats, folder)
     targets = _targets(output, beside, only_list)
