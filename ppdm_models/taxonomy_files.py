@@ -11,6 +11,7 @@ import io
 import math
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 from ppdm_models import limits
@@ -71,6 +72,7 @@ def read_csv(data: bytes, where: str, attribute: str) -> Categories:
         raise TaxonomyError(f"{where}:{rows.line_num}", f"not CSV ({error})") from error
     if not paths:
         raise TaxonomyError(where, "holds no values; give one row per value")
+    _refuse_cycles(above, where)
     return Categories(attribute, _rooted(paths), where)
 
 
@@ -98,6 +100,20 @@ def _add_row(
             problem = f"{label!r} falls under {parent!r}, but under {known!r} in row {row}"
             raise TaxonomyError(where, f"{problem}; give it one parent")
     paths[cells[0]] = tuple(cells)
+
+
+def _refuse_cycles(above: Mapping[tuple[int, str], tuple[str, int]], where: str) -> None:
+    """Refuse names that fall under each other by way of several rows, whatever their levels."""
+    order: TopologicalSorter[str] = TopologicalSorter()
+    for (_, label), (parent, _) in above.items():
+        if label != parent:
+            order.add(label, parent)
+    try:
+        order.prepare()
+    except CycleError as error:
+        names = ", ".join(map(repr, error.args[1][1:]))
+        problem = f"a cycle: each of {names} falls under another of them"
+        raise TaxonomyError(where, f"{problem}; give the groups names of their own") from error
 
 
 def read_toml(data: bytes, where: str) -> dict[str, Taxonomy]:

@@ -187,6 +187,9 @@ def _attribute(table: Table, name: str) -> Column:
 def _job(table: Table, wanted: Wanted, target: str) -> Job:
     guessed = table.guessed(target)
     criterion = wanted.criterion or ("variance" if _is_quantity(table, guessed) else "gini")
+    if criterion == "variance" and not guessed.numeric:
+        problem = f"column {target!r} holds categories, and --criterion variance needs numbers"
+        raise TableError(table.source, f"{problem}; choose gini, entropy or gain-ratio")
     if criterion == "variance":
         numbers = table.column(Feature(target, numeric=True)).numbers
         assert numbers is not None

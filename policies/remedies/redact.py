@@ -23,7 +23,7 @@ import numpy as np
 from audit.measures import measures
 from audit.population import Population
 from policies.pack import Pack
-from policies.remedies import Proposal, Remedy
+from policies.remedies import NoProposal, Proposal, Remedy
 from policies.remedies._withholding import (
     CLASS_COUNTS,
     ERROR_RATES,
@@ -58,8 +58,14 @@ class Redact(Remedy):
         if any(base < 2 for base in self.bases):
             raise ValueError(f"a band of fewer than 2 numbers hides nothing: {self.bases}")
 
-    def propose(self, tree: Tree, population: Population, pack: Pack) -> Iterator[Proposal]:
-        if not tree.classes or not _has_other_clauses(pack):
+    def propose(
+        self, tree: Tree, population: Population, pack: Pack
+    ) -> Iterator[Proposal | NoProposal]:
+        if not _has_other_clauses(pack):
+            return
+        if not tree.classes:
+            reason = "the tree predicts a number, so it gives no class numbers to withhold"
+            yield NoProposal(("redact",), reason)
             return
         ways = _telling(tree, steps(self.bases))
         needs = _needs(tree, population, pack, ways)

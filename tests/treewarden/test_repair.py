@@ -15,7 +15,7 @@ from ppdm_models.learn.response import of_classes
 from ppdm_models.load import formats, read_tree
 from ppdm_models.table import read_table, table_of
 from ppdm_models.tree import Feature
-from tests.treewarden.conftest import CLAUSE
+from tests.treewarden.conftest import CLAUSE, PMML
 from treewarden.progress import Progress
 from treewarden.provenance import Clock
 from treewarden.repairing import auditing
@@ -210,6 +210,46 @@ def test_a_table_whose_rows_carry_weights_is_not_sanitised(files):
     outcome = files.run("repair", *asked)
     assert outcome.exit_code == 2
     assert "write a row as often as its weight says" in " ".join(outcome.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--taxonomy", "lacks/sex.csv"], "sex.csv: 'sex': lacks the value 'M'; add it"),
+        (["--taxonomy", "round/sex.csv"], "sex.csv: a cycle: each of"),
+        (["--taxonomy", "round.toml"], "round.toml:2: 'sex': a cycle: 'F' falls under itself"),
+        (["--holdout", "held.csv"], "held.csv: column 'flu' holds no class of the tree"),
+    ],
+)
+def test_a_bad_hierarchy_or_holdout_is_named_and_nothing_is_written(
+    files, monkeypatch, words, message
+):
+    monkeypatch.chdir(files.folder)
+    for folder, rows in (("lacks", "F;person;*"), ("round", "F;person;*\nM;F;*\nperson;M;*")):
+        (files.folder / folder).mkdir()
+        (files.folder / folder / "sex.csv").write_text(rows, encoding="utf-8")
+    (files.folder / "round.toml").write_text('[sex]\nF = ["M"]\nM = ["F"]\n', encoding="utf-8")
+    (files.folder / "held.csv").write_text("age,sex,flu\n50,F,1\n60,M,2\n", encoding="utf-8")
+    outcome = files.run("repair", "--policy", "harsh.toml", "-o", "fixed.pmml", *words)
+    assert outcome.exit_code == 4
+    assert message in outcome.stderr
+    assert "Traceback" not in outcome.output
+    assert not (files.folder / "fixed.pmml").exists()
+
+
+def test_a_tree_of_numbers_says_what_keeps_a_clause_about_classes_from_being_decided(files):
+    text = re.sub(r"\s*<ScoreDistribution[^>]*/>", "", PMML).replace("classification", "regression")
+    text = text.replace('score="no"', 'score="1.5"').replace('score="yes"', 'score="2.5"')
+    text = text.replace(
+        'optype="categorical" dataType="string"><Value value="no"/><Value value="yes"/></DataField>',
+        'optype="continuous" dataType="double"/>',
+    )
+    files.model.write_text(text, encoding="utf-8")
+    asked = ["--policy", files.policy("unsure"), "-o", files.folder / "fixed.pmml"]
+    outcome = files.run("repair", *asked, sensitive=False)
+    assert outcome.exit_code == 3
+    assert "the tree predicts a number" in " ".join(outcome.output.split())
+    assert not (files.folder / "fixed.pmml").exists()
 
 
 def test_force_replaces_the_output(files):

@@ -181,6 +181,7 @@ def test_the_seed_that_gives_another_tree_is_named(folder):
         (["--k", "2", "--qi", "height"], 4, "no column 'height'"),
         (["--k", "2", "--learner", "scikit", "--multiway"], 4, "or the canonical learner"),
         (["--k", "2", "--learner", "scikit", "--sets"], 4, "or the canonical learner"),
+        (["--k", "2", "--criterion", "variance"], 4, "choose gini, entropy or gain-ratio"),
         (["--k", "2", "--multiway", "--sets"], 2, "choose one"),
         (["--k", "2", "--weights", "age"], 2, "write a row as often as its weight says"),
         (["--l", "nan"], 4, "lower --l"),
