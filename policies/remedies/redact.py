@@ -38,10 +38,7 @@ from policies.remedies._withholding import (
 )
 from ppdm_models.tree import Node, Tree, completed, count_of
 
-COUNTED_ANYWAY = (
-    "whoever knows the quasi-identifiers of all people counts the records of each leaf himself, "
-    "and is taken to here"
-)
+COUNTED_ANYWAY = "record counts are audited as known, for whoever knows all quasi-identifiers counts them himself"
 
 
 @dataclass(frozen=True, slots=True)

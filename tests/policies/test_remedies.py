@@ -116,7 +116,9 @@ def test_of_a_tree_of_labels_and_record_counts_only_these_are_left_to_withhold()
     bare = everywhere(THREE)[LADDER[1]]
     (only,) = proposed("redact", bare, SURE, people_of(THREE))
     assert only.withheld == ("record counts",)
-    assert only.title.startswith("withhold the record counts: labels only; whoever knows")
+    assert only.title.startswith(
+        "withhold the record counts: labels only; record counts are audited as known"
+    )
 
 
 def test_milder_than_withholding_are_bands():
