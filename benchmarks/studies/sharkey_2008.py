@@ -1,8 +1,10 @@
 """Repeats the study of Sharkey, Tian, Zhang & Xu (2008): models learnt from what sources share.
 
-    python -m benchmarks.studies.sharkey_2008 --data FOLDER [--out docs/studies] [--quick | --paper]
+    python -m benchmarks.studies.sharkey_2008 --data FOLDER --paper --jobs 2
 
-Writes sharkey-2008.md and its figure. All draws have fixed seeds.
+Writes sharkey-2008.md and its figure. All draws have fixed seeds, and the figures are the same for any number of jobs.
+--paper runs all that the paper did, --quick one fold; --extent Adult=2:10000 repeats one data set less often, and on
+fewer records.
 """
 
 from __future__ import annotations
