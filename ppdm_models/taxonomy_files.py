@@ -19,6 +19,7 @@ from ppdm_models.errors import TaxonomyError
 from ppdm_models.taxonomy import EVERYTHING, Categories, Intervals, Taxonomy
 
 CUTS = "cuts"
+MOST_NAMED = 5
 
 
 def load_taxonomies(paths: Iterable[Path]) -> dict[str, Taxonomy]:
@@ -111,8 +112,9 @@ def _refuse_cycles(above: Mapping[tuple[int, str], tuple[str, int]], where: str)
     try:
         order.prepare()
     except CycleError as error:
-        names = ", ".join(map(repr, error.args[1][1:]))
-        problem = f"a cycle: each of {names} falls under another of them"
+        found = error.args[1][1:]
+        names = " and ".join(map(repr, found[:MOST_NAMED])) + (" ..." if found[MOST_NAMED:] else "")
+        problem = f"a cycle: {names} fall under each other"
         raise TaxonomyError(where, f"{problem}; give the groups names of their own") from error
 
 

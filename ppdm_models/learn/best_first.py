@@ -23,6 +23,8 @@ from ppdm_models.tree import Criterion, Learner, Node, Task, Tree, rebuilt
 
 MOST_SET_VALUES = 16
 """Categories beyond which an attribute is parted one against the rest: there are 32,767 ways to part so many in two."""
+MOST_SET_COUNTS = 2_000_000
+"""The same for what is counted of a node: ways to part an attribute times classes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +35,9 @@ class BestFirst:
     ``min_leaf`` records and the tree stays within ``max_depth`` tests per path. The split that lowers the impurity of
     the whole tree most comes first (gain ratio: the largest ratio times records); of equal ones that of the older node.
 
-    With ``sets`` categories are parted into any two sets, where an attribute has ``MOST_SET_VALUES`` or fewer and none
-    is ``*``; which attributes these are is settled by the first table (``set_attributes``), as a sanitised one has
-    fewer values.
+    With ``sets`` categories are parted into any two sets, where an attribute has ``MOST_SET_VALUES`` or fewer, none is
+    ``*`` and there are not too many classes; which attributes these are is settled by the first table
+    (``set_attributes``), as a sanitised one has fewer values.
     """
 
     criterion: str = "gini"
@@ -69,15 +71,20 @@ class BestFirst:
             )
             raise LearnerError(f"column {response.name!r}", problem)
         attributes = attributes_of(columns)
-        return _Growing(self._settled(attributes), attributes, response).grown(max_splits)
+        learner = self._settled(attributes, len(response.classes))
+        return _Growing(learner, attributes, response).grown(max_splits)
 
-    def _settled(self, attributes: tuple[Attribute, ...]) -> BestFirst:
+    def _settled(self, attributes: tuple[Attribute, ...], classes: int) -> BestFirst:
         if not self.sets or self.set_attributes is not None:
             return self
         few = (each for each in attributes if 0 < len(each.categories) <= MOST_SET_VALUES)
-        return replace(
-            self, set_attributes=tuple(each.name for each in few if ANY not in each.categories)
+        found = (
+            each.name
+            for each in few
+            if ANY not in each.categories
+            and 2 ** (len(each.categories) - 1) * max(classes, 2) <= MOST_SET_COUNTS
         )
+        return replace(self, set_attributes=tuple(found))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,8 @@
 
 Candidates are: for a number, every cut between two neighbours; for categories one against the rest (never the category
 ``*``), or, multiway, one branch each, or, by sets, every way to part them in two. Of equally good ones the first
-attribute wins, and of its candidates the first. Ways to part the values stand in the order of which
-values are beside the first one, the second value counting most: merging values does not change the order of those that
-are left.
+attribute wins, and of its candidates the first. Ways to part values stand in the order of which values are beside the
+first one, the second value counting most: merging values does not change the order of the ways that are left.
 """
 
 from __future__ import annotations

@@ -183,6 +183,9 @@ def test_which_attributes_are_parted_by_sets_is_settled_by_the_original_table():
     response = classes(["x", "y"] * len(letters))
     settled = BestFirst(sets=True).growth(columns, response, 1).learner
     assert settled.set_attributes == ("few",)
+    columns = {"many": categories((letters[:-1] * 10)[:100])}
+    per_record = classes([f"class {number}" for number in range(100)])
+    assert BestFirst(sets=True).growth(columns, per_record, 0).learner.set_attributes == ()
     fewer = {"many": categories("abcd"), "few": categories("ppqq")}
     (_, left, _) = settled.growth(fewer, classes("xyyx"), 1).tree(1).nodes
     assert left.test == CategoryTest("many", ("a",))

@@ -107,7 +107,7 @@ def test_nothing_is_written_where_the_whole_table_fails(folder):
         (["--k", "2", "--taxonomy", "{}/shoes.toml"], "people.csv:2: column 'shoe' holds '40'"),
         (["--k", "2", "--taxonomy", "{}/name.csv"], "name.csv: 'name': no quasi-identifier"),
         (["--k", "2", "--taxonomy", "{}/none.toml"], "none.toml: No such file"),
-        (["--k", "2", "--taxonomy", "{}/shoe.csv"], "shoe.csv: a cycle: each of"),
+        (["--k", "2", "--taxonomy", "{}/shoe.csv"], "shoe.csv: a cycle: '4"),
     ],
 )
 def test_what_cannot_be_is_refused_with_its_place(folder, words, problem):
