@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
-from collections.abc import Mapping
+import signal
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import casadi
@@ -50,25 +54,21 @@ class CasadiDoor(Door):
             )
             loaded.cache[key] = solver
         solver = loaded.cache[key]
-        found = solver(
-            x0=start,
-            p=eps,
-            lbx=loaded.low,
-            ubx=loaded.high,
-            lbg=loaded.row_low,
-            ubg=loaded.row_high,
-        )
-        said = solver.stats()
-        name = str(said["return_status"])
+        with _interrupts_kept():
+            found = solver(
+                x0=start,
+                p=eps,
+                lbx=loaded.low,
+                ubx=loaded.high,
+                lbg=loaded.row_low,
+                ubg=loaded.row_high,
+            )
+            said = solver.stats()
+            name = str(said["return_status"])
+            x, rows, bounds = (flat(found[part]) for part in ("x", "lam_g", "lam_x"))
         if name not in STATUS_NAMES:
             raise SolverError("IPOPT", f"status {name!r} is not known; report this")
-        return Raw(
-            flat(found["x"]),
-            flat(found["lam_g"]),
-            flat(found["lam_x"]),
-            STATUS_NAMES[name],
-            int(said.get("iter_count", 0)),
-        )
+        return Raw(x, rows, bounds, STATUS_NAMES[name], int(said.get("iter_count", 0)))
 
 
 @cache
@@ -81,3 +81,29 @@ def _load_ipopt() -> None:
         del os.environ["OPENBLAS_NUM_THREADS"]
     else:
         os.environ["OPENBLAS_NUM_THREADS"] = before
+
+
+@contextmanager
+def _interrupts_kept() -> Iterator[None]:
+    """Raise Ctrl-C after a solve that it ended: CasADi stops for it, and then keeps it to itself."""
+    handler = signal.getsignal(signal.SIGINT)
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or not callable(handler):
+        yield
+        return
+    heard: list[int] = []
+
+    def noted(number: int, frame: FrameType | None) -> object:
+        heard.append(number)
+        return handler(number, frame)
+
+    signal.signal(signal.SIGINT, noted)
+    try:
+        yield
+    except Exception:
+        if not heard:  # what it interrupts may fail in any way
+            raise
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    if heard:
+        raise KeyboardInterrupt

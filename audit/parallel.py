@@ -13,10 +13,10 @@ import pickle
 import select
 import subprocess
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from audit.block_solver import Answer, Outcome, Task, no_answer, solve_task
-from audit.processes import READY, end_worker, start_worker
+from audit.processes import READY, TRIES, end_worker, start_worker
 from ppdm_models.errors import TreewardenError
 
 WORTH_A_WORKER = 1500
@@ -37,6 +37,13 @@ def default_jobs() -> int:
 
 def start_ahead(jobs: int) -> None:
     """Start what is missing of ``jobs - 1`` workers and return at once: getting ready takes them about a second."""
+    # An interrupt is raised in the main thread, so it cannot come between a start and the entry of what was started.
+    thread = threading.Thread(target=_start_missing, args=(jobs,))
+    thread.start()
+    thread.join()
+
+
+def _start_missing(jobs: int) -> None:
     while len(_idle) < jobs - 1:
         _idle.append(start_worker())
 
@@ -77,33 +84,24 @@ class Line:
 
 def solve_all(tasks: Iterable[Task], jobs: int) -> list[Answer]:
     """Return the answer to each task, in their order; workers start on the first while the others are being made."""
-    made: list[Task] = []
-    line, worth, size = Line(), _worth(), 0
-    answers: dict[int, Answer | TreewardenError] = {}
-    running: list[subprocess.Popen[bytes]] = []
+    call, size, worth = _Call(), 0, _worth()
     threads: list[threading.Thread] = []
     try:
-        for number, task in enumerate(tasks):
-            made.append(task)
+        for task in tasks:
+            call.add(task)
             size += task.work
-            line.put(number, task.work)
-            while size >= worth and len(threads) < min(jobs, len(made)) - 1:
-                thread = threading.Thread(
-                    target=_serve, args=(made, line, answers, running), daemon=True
-                )
-                threads.append(thread)
-                thread.start()
-        line.close()
-        while (free := line.take()) is not None:
-            answers[free] = solve_task(made[free])
+            while size >= worth and len(threads) < min(jobs, len(call.tasks)) - 1:
+                threads.append(threading.Thread(target=call.serve, daemon=True))
+                threads[-1].start()
+        call.line.close()
+        while (number := call.line.take()) is not None:
+            call.answers[number] = solve_task(call.tasks[number])
         for thread in threads:
             thread.join()
     except BaseException:
-        line.close(drop=True)
-        for worker in (*running, *_idle):
-            worker.kill()
+        call.dismiss()
         raise
-    return [_or_raised(answers[number]) for number in range(len(made))]
+    return [_or_raised(call.answers[number]) for number in range(len(call.tasks))]
 
 
 def _worth() -> int:
@@ -117,47 +115,73 @@ def _or_raised(answer: Answer | TreewardenError) -> Answer:
     return answer
 
 
-def _serve(
-    tasks: Sequence[Task],
-    line: Line,
-    answers: dict[int, Answer | TreewardenError],
-    running: list[subprocess.Popen[bytes]],
-) -> None:
-    """Give tasks to one worker until none is left; a task whose worker dies is tried once more on a new one."""
-    while True:
-        worker = _when_ready(_taken(), line)
-        number = line.take()
-        if number is None:
+class _Call:
+    """The tasks of one call, and the workers at work on them; once dismissed, no worker is started any more."""
+
+    def __init__(self) -> None:
+        self.tasks: list[Task] = []
+        self.line = Line()
+        self.answers: dict[int, Answer | TreewardenError] = {}
+        self.workers: set[subprocess.Popen[bytes]] = set()
+        self.is_dismissed = False
+        self.lock = threading.Lock()
+
+    def add(self, task: Task) -> None:
+        """Let a task wait for whoever is free."""
+        self.tasks.append(task)
+        self.line.put(len(self.tasks) - 1, task.work)
+
+    def serve(self) -> None:
+        """Give tasks to one worker until none is left; a task whose worker dies is tried once more on a new one."""
+        worker = self._taken(_idle)
+        while worker is not None:
+            _wait_until_ready(worker, self.line)
+            number = self.line.take()
+            if number is None:
+                self._give_back(worker)
+                return
+            answer = None
+            for _ in range(TRIES):
+                answer = _asked(worker, self.tasks[number])
+                if answer is not None:
+                    break
+                self.workers.discard(worker)
+                worker = self._taken([])
+                if worker is None:
+                    return
+            self.answers[number] = answer or no_answer(self.tasks[number], Outcome.LOST)
+
+    def dismiss(self) -> None:
+        """Kill all workers, idle ones too."""
+        with self.lock:
+            self.is_dismissed = True
+            self.line.close(drop=True)
+            for worker in (*self.workers, *_idle):
+                worker.kill()
+                worker.wait()
+
+    def _taken(self, idle: list[subprocess.Popen[bytes]]) -> subprocess.Popen[bytes] | None:
+        """Return an idle worker or a new one; None once dismissed."""
+        with self.lock:
+            if self.is_dismissed:
+                return None
+            worker = idle.pop() if idle else start_worker()
+            self.workers.add(worker)
+            return worker
+
+    def _give_back(self, worker: subprocess.Popen[bytes]) -> None:
+        with self.lock:
+            self.workers.discard(worker)
             _idle.append(worker)
-            return
-        for _ in range(2):
-            running.append(worker)
-            answer = _asked(worker, tasks[number])
-            running.remove(worker)
-            if answer is not None:
-                _idle.append(worker)
-                break
-            worker = start_worker()
-        else:
-            _idle.append(worker)
-        answers[number] = answer or no_answer(tasks[number], Outcome.LOST)
 
 
-def _taken() -> subprocess.Popen[bytes]:
-    try:
-        return _idle.pop()
-    except IndexError:
-        return start_worker()
-
-
-def _when_ready(worker: subprocess.Popen[bytes], line: Line) -> subprocess.Popen[bytes]:
-    """Return a worker once it can take a task, or once there is none left for it."""
+def _wait_until_ready(worker: subprocess.Popen[bytes], line: Line) -> None:
+    """Return once a worker can take a task, or once there is none left for it."""
     assert worker.stdout is not None
     while not line.is_over and worker.pid not in _ready:
         if select.select([worker.stdout], [], [], LOOK_SECONDS)[0]:
             worker.stdout.read(len(READY))  # nothing where it died: asking it then shows that
             _ready.add(worker.pid)
-    return worker
 
 
 def _asked(worker: subprocess.Popen[bytes], task: Task) -> Answer | TreewardenError | None:

@@ -22,8 +22,9 @@ class Cost:
     """What a change costs. ``predictions_changed`` is the share of the table's records that get another prediction.
 
     The accuracies are shares of the table's records, so they are training accuracies. ``numbers_withheld`` is the share
-    of the class numbers that an average leaf no longer gives; a number given as a band counts half. The losses are
-    those expected on records held out (see ``Holdout``), None where there are none.
+    of the class numbers that an average leaf no longer gives; a number given as a band counts half. ``sizes_withheld``
+    is the share of the record counts that are gone. The losses are those expected on records held out (see
+    ``Holdout``), None where there are none.
     """
 
     leaves_before: int
@@ -33,6 +34,7 @@ class Cost:
     accuracy_after: Reading
     withheld: tuple[str, ...]
     numbers_withheld: float
+    sizes_withheld: float
     loss_before: Reading | None = None
     loss_after: Reading | None = None
 
@@ -50,11 +52,15 @@ class Cost:
         return self.leaves_before - self.leaves_after
 
     @property
-    def rank(self) -> tuple[float, float, int, float]:
-        """The order of costs: accuracy weighs more than other predictions, then lost leaves, then withheld numbers."""
+    def rank(self) -> tuple[float, float, int, float, float]:
+        """The order of costs: accuracy weighs more than other predictions, then lost leaves, then withheld numbers.
+
+        Class numbers come before record counts, so that what withholds these as well always costs more.
+        """
         changed = round(self.predictions_changed, ROUNDED)
         withheld = round(self.numbers_withheld, ROUNDED)
-        return (self.accuracy_lost, changed, self.leaves_lost, withheld)
+        sizes = round(self.sizes_withheld, ROUNDED)
+        return (self.accuracy_lost, changed, self.leaves_lost, withheld, sizes)
 
 
 def cost_of(
@@ -74,6 +80,7 @@ def cost_of(
         after,
         proposal.withheld,
         _withheld(_told(tree), _told(proposal.tree)),
+        _withheld(_sized(tree), _sized(proposal.tree)),
         None if holdout is None else holdout.loss(tree),
         None if holdout is None else holdout.loss(proposal.tree),
     )
@@ -90,6 +97,11 @@ def _told(tree: Tree) -> float:
     shares = sum(len(leaf.class_shares or ()) for leaf in tree.leaves if not leaf.class_counts)
     bands = sum(band is not None for leaf in tree.leaves for band in leaf.bands or ())
     return (exact + shares + bands / 2) / len(tree.leaves)
+
+
+def _sized(tree: Tree) -> float:
+    """Return the share of the leaves that say how many records they hold."""
+    return sum(count_of(leaf) is not None for leaf in tree.leaves) / len(tree.leaves)
 
 
 def _predictions(

@@ -63,6 +63,10 @@ def holdout_of(tree: Tree, table: Table) -> Holdout:
         columns = {tree.target: target}
     if target.numbers is not None:
         return Holdout(columns, target.numbers)
+    if not set(target.categories) & set(tree.classes):
+        have = ", ".join(map(repr, tree.classes[:12]))
+        problem = f"column {tree.target!r} holds no class of the tree, as {have}"
+        raise TableError(table.source, f"{problem}; give records that say what it predicts")
     code = {name: number for number, name in enumerate(tree.classes)}
     codes = np.array([code.get(name, -1) for name in target.categories], dtype=np.float64)
     return Holdout(columns, codes[target.codes])

@@ -311,12 +311,15 @@ def _message(
         return f"No change to the tree can help. {doubt.message}"
     if recommended is not None:
         return f"This passes: {recommended.proposal.title}."
-    said = ["Nothing that was tried passes."]
-    if nearest is not None:
+    if nearest is None:
+        said = ["No remedy has anything to propose for this tree. It lacks this."]
+        said += [finding.message for finding in decision.failing]
+    else:
+        said = ["Nothing that was tried passes."]
         lacks = (
             [finding.message for finding in nearest.decision.failing] if nearest.decision else []
         )
         said.append(f"Nearest: {nearest.proposal.title}. It still lacks this.")
         said += lacks or [f"It could not be audited in full: {nearest.problem}."]
     said += [f"{each.reason[:1].upper()}{each.reason[1:]}." for each in refusals]
-    return " ".join(said) if len(said) > 1 else "No remedy has anything to propose for this tree."
+    return " ".join(said)

@@ -73,9 +73,14 @@ def pgen(trees: Sequence[Tree], plan: Plan) -> Iterator[Chunk]:
     does not test, or that only other trees know, are drawn evenly from their domains.
 
     Raises:
-        SynthesisError: a leaf publishes no counts or cannot be drawn from, or the trees do not fit each other.
+        SynthesisError: a leaf publishes no counts or cannot be drawn from, the trees do not fit each other, or
+            ``misses`` name a class that no tree has.
     """
     target, classes = _target(trees)
+    unknown = next((label for label in plan.misses if label not in classes), None)
+    if unknown is not None:
+        have = ", ".join(map(repr, classes[:12]))
+        raise SynthesisError(f"class {unknown!r}", f"no tree has it; have {have}")
     leaves, attributes = leaf_regions(trees, domains_of(trees, plan.domains))
     owners = [tree for tree in trees for _ in tree.leaves]
     shares = np.array(

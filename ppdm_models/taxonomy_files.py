@@ -11,6 +11,7 @@ import io
 import math
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 from ppdm_models import limits
@@ -18,6 +19,7 @@ from ppdm_models.errors import TaxonomyError
 from ppdm_models.taxonomy import EVERYTHING, Categories, Intervals, Taxonomy
 
 CUTS = "cuts"
+MOST_NAMED = 5
 
 
 def load_taxonomies(paths: Iterable[Path]) -> dict[str, Taxonomy]:
@@ -71,6 +73,7 @@ def read_csv(data: bytes, where: str, attribute: str) -> Categories:
         raise TaxonomyError(f"{where}:{rows.line_num}", f"not CSV ({error})") from error
     if not paths:
         raise TaxonomyError(where, "holds no values; give one row per value")
+    _refuse_cycles(above, where)
     return Categories(attribute, _rooted(paths), where)
 
 
@@ -98,6 +101,21 @@ def _add_row(
             problem = f"{label!r} falls under {parent!r}, but under {known!r} in row {row}"
             raise TaxonomyError(where, f"{problem}; give it one parent")
     paths[cells[0]] = tuple(cells)
+
+
+def _refuse_cycles(above: Mapping[tuple[int, str], tuple[str, int]], where: str) -> None:
+    """Refuse names that fall under each other by way of several rows, whatever their levels."""
+    order: TopologicalSorter[str] = TopologicalSorter()
+    for (_, label), (parent, _) in above.items():
+        if label != parent:
+            order.add(label, parent)
+    try:
+        order.prepare()
+    except CycleError as error:
+        found = error.args[1][1:]
+        names = " and ".join(map(repr, found[:MOST_NAMED])) + (" ..." if found[MOST_NAMED:] else "")
+        problem = f"a cycle: {names} fall under each other"
+        raise TaxonomyError(where, f"{problem}; give the groups names of their own") from error
 
 
 def read_toml(data: bytes, where: str) -> dict[str, Taxonomy]:

@@ -17,6 +17,7 @@ from ppdm_models.learn.response import Response
 from ppdm_models.predicate import Column, Columns
 from ppdm_models.tpp_checks import Problem, differences, problems
 from ppdm_models.tpp_groups import Demand, Groups, grouped
+from ppdm_models.tpp_sets import renamed
 from ppdm_models.tpp_splits import asked
 from ppdm_models.tpp_values import generalise
 from ppdm_models.tree import Tree
@@ -42,11 +43,15 @@ class Grown(Protocol):
 class TreeLearner(Protocol):
     """Grows trees best split first, so that the tree with one more split is the one before, expanded once.
 
-    ``single`` says that it compares 32-bit numbers; ``slack`` is the share by which it may miss a leaf's mean.
+    ``single`` says that it compares 32-bit numbers; ``slack`` is the share by which it may miss a leaf's mean;
+    ``set_attributes`` are those whose categories it parts by sets (None: not settled yet).
     """
 
     single: ClassVar[bool]
     slack: ClassVar[float]
+
+    @property
+    def set_attributes(self) -> tuple[str, ...] | None: ...
 
     def growth(self, columns: Columns, response: Response, max_splits: int) -> Grown:
         """Grow a tree of up to so many splits on all columns."""
@@ -159,16 +164,17 @@ class _Run:
 
     def candidate(self, splits: int, trees: tuple[Tree, ...]) -> Candidate:
         """Return the table sanitised for these trees, with what it lacks."""
-        said = asked(trees, self.columns, len(self.sensitive))
+        sets = [grown.learner.set_attributes or () for grown in self.grown]
+        said = asked(trees, self.columns, len(self.sensitive), sets)
         single = any(job.learner.single for job in self.jobs)
         made = generalise(self.columns, said, as_published=self.as_published, single=single)
         groups = grouped(made.columns, self.sensitive)
         lacking = (demand.lack(groups) for demand in self.demands)
         lack = next((words for words in lacking if words), "")
         found = list(problems(self.columns, made.columns, trees, said))
-        rebuilt = trees
+        rebuilt = tuple(renamed(tree, made.names) for tree in trees)
         if not lack:
-            rebuilt, different = self._rebuilt(splits, made.columns, trees)
+            rebuilt, different = self._rebuilt(splits, made.columns, rebuilt)
             found += different
         step = Step(
             splits,

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 
 import numpy as np
 
 from ppdm_models.learn.attributes import threshold
 from ppdm_models.predicate import Column, Columns, NumericTest, number_text, text
-from ppdm_models.tpp_splits import Asked, rows_of
+from ppdm_models.tpp_splits import Asked, Choice, rows_of
 from ppdm_models.tree import Node, Tree
 
 CONDITIONS = ("same categories", "order", "midpoint", "unused constant", "same tree")
@@ -38,8 +38,7 @@ def problems(
                 yield Problem("order", f"{name!r}: two values change places")
         elif name in asked.choices:
             for choice in asked.choices[name]:
-                kept = [choice.values] if not choice.multiway else [(v,) for v in column.categories]
-                if not all(_apart(column, changed, values) for values in kept):
+                if not _keeps(column, changed, choice):
                     where = f"{name!r}: node {choice.node!r} no longer tells its branches apart"
                     yield Problem("same categories", where)
         elif len(np.unique(_values(changed))) > 1:
@@ -91,12 +90,25 @@ def _in_order(column: Column, changed: Column) -> bool:
     return bool((steps >= 0).all() and not (steps[np.diff(old[order]) == 0] > 0).any())
 
 
-def _apart(column: Column, changed: Column, values: Sequence[str]) -> bool:
-    """Whether no new category holds records of these categories and of others too."""
+def _keeps(column: Column, changed: Column, choice: Choice) -> bool:
+    """Whether a split still tells its branches apart."""
+    everything = set(column.categories)
+    if choice.sides is not None:
+        return _apart(column, changed, *choice.sides)
+    kept = [{value} for value in everything] if choice.is_fine else [set(choice.values)]
+    return all(_apart(column, changed, values, everything - values) for values in kept)
+
+
+def _apart(column: Column, changed: Column, one: Set[str], other: Set[str]) -> bool:
+    """Whether no new category holds records of both sets of categories."""
+    return not _held(column, changed, one) & _held(column, changed, other)
+
+
+def _held(column: Column, changed: Column, values: Set[str]) -> set[int]:
     assert column.codes is not None
     assert changed.codes is not None
-    inside = np.isin(np.array(column.categories, dtype=object), list(values))[column.codes]
-    return not set(changed.codes[inside].tolist()) & set(changed.codes[~inside].tolist())
+    inside = np.array([value in values for value in column.categories])[column.codes]
+    return set(changed.codes[inside].tolist())
 
 
 def _midpoints(tree: Tree, columns: Columns, sanitised: Columns) -> Iterator[Problem]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdm_models.predicate import CategoryTest, Columns, NumericTest, answer
+from ppdm_models.predicate import CategoryTest, Column, Columns, NumericTest, answer
 from ppdm_models.tree import Node, Tree
 
 
@@ -24,11 +24,15 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A split on categories: the values that are named at it, and whether each has a branch of its own."""
+    """A split on categories: the values that are named at it, and whether every value must stay apart from the others.
+
+    ``sides`` are, where the split may be any two sets, the values of the node's own records to the left and right.
+    """
 
     node: str
     values: tuple[str, ...]
-    multiway: bool
+    is_fine: bool
+    sides: tuple[frozenset[str], frozenset[str]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +54,12 @@ def rows_of(tree: Tree, columns: Columns, size: int) -> list[NDArray[np.intp]]:
     return rows
 
 
-def asked(trees: Sequence[Tree], columns: Columns, size: int) -> Asked:
-    """Return what the trees ask of a table of ``size`` records.
+def asked(
+    trees: Sequence[Tree], columns: Columns, size: int, sets: Sequence[Sequence[str]] = ()
+) -> Asked:
+    """Return what the trees ask of a table of ``size`` records; ``sets`` are the attributes that each parts by sets.
+
+    Where only some trees do, merged values would be new to the others, so that none are merged.
 
     Raises:
         ValueError: a tree splits in a way that no learner here does.
@@ -73,6 +81,11 @@ def asked(trees: Sequence[Tree], columns: Columns, size: int) -> Asked:
                 cuts.setdefault(test.feature, []).append(found)
             else:
                 name, choice = _choice(tree, node)
+                if any(name in own for own in sets):
+                    sides = [_values(columns[name], rows[child]) for child in node.children]
+                    is_shared = all(name in own for own in sets)
+                    both = (sides[0], sides[1]) if is_shared else None
+                    choice = replace(choice, is_fine=not is_shared, sides=both)
                 choices.setdefault(name, []).append(choice)
     return Asked(
         {name: tuple(found) for name, found in cuts.items()},
@@ -87,5 +100,10 @@ def _choice(tree: Tree, node: Node) -> tuple[str, Choice]:
         raise ValueError(f"node {node.name!r} does not split on the categories of one attribute")
     values = tuple(value for test in named if not test.negated for value in test.values)
     return named[0].feature, Choice(
-        node.name, values, multiway=not any(test.negated for test in named)
+        node.name, values, is_fine=not any(test.negated for test in named)
     )
+
+
+def _values(column: Column, rows: NDArray[np.intp]) -> frozenset[str]:
+    assert column.codes is not None
+    return frozenset(column.categories[code] for code in np.unique(column.codes[rows]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,15 +11,20 @@ from ppdm_models.learn.attributes import ANY
 from ppdm_models.predicate import Column, Columns
 from ppdm_models.tpp_cells import one_per_cell
 from ppdm_models.tpp_published import as_printed
+from ppdm_models.tpp_sets import merged
 from ppdm_models.tpp_splits import Asked, Choice, Cut
 
 
 @dataclass(frozen=True, slots=True)
 class Generalised:
-    """The sanitised attributes, and those in which some records keep a true value next to a split."""
+    """The sanitised attributes, and those in which some records keep a true value next to a split.
+
+    ``names`` say what each value of an attribute that is parted by sets is called now.
+    """
 
     columns: Columns
     anchored: tuple[str, ...]
+    names: Mapping[str, Mapping[str, str]]
 
 
 def generalise(
@@ -28,19 +33,24 @@ def generalise(
     """Return each attribute with the values that no tree tells apart made one; ``single`` where they compare 32 bits.
 
     What no tree uses becomes its mean, or ``*``; numbers follow ``tpp_cells``, or (``as_published``) the printed step
-    3; of categories, those that a split names keep their names and the others become ``*``.
+    3; of categories, those that a split names keep their names and the others become ``*``, or (parted by sets) those
+    that always go the same way become one.
     """
-    found, anchored = {}, []
+    found, anchored, names = {}, [], {}
     for name, column in columns.items():
-        if column.numbers is None:
-            found[name] = _named(column, asked.choices.get(name, ()))
+        choices = asked.choices.get(name, ())
+        if choices and all(choice.sides is not None for choice in choices):
+            names[name] = merged(column.categories, choices)
+            found[name] = _renamed(column, names[name])
+        elif column.numbers is None:
+            found[name] = _named(column, choices)
         elif name not in asked.cuts:
             found[name] = _mean(column, single)
         else:
             found[name], has_anchors = _cut(column, asked.cuts[name], as_published, single)
             if has_anchors:
                 anchored.append(name)
-    return Generalised(found, tuple(anchored))
+    return Generalised(found, tuple(anchored), names)
 
 
 def _mean(column: Column, single: bool) -> Column:
@@ -54,11 +64,15 @@ def _named(column: Column, choices: Sequence[Choice]) -> Column:
     assert column.codes is not None
     kept = {value for choice in choices for value in choice.values}
     others = [value for value in column.categories if value not in kept]
-    if any(choice.multiway for choice in choices) or (kept and len(others) == 1):
+    if any(choice.is_fine for choice in choices) or (kept and len(others) == 1):
         return column
-    names = [value if value in kept else ANY for value in column.categories]
-    categories = tuple(sorted(set(names)))
-    recode = np.array([categories.index(name) for name in names], dtype=np.int64)
+    return _renamed(column, {v: v if v in kept else ANY for v in column.categories})
+
+
+def _renamed(column: Column, names: Mapping[str, str]) -> Column:
+    assert column.codes is not None
+    categories = tuple(sorted(set(names.values())))
+    recode = np.array([categories.index(names[v]) for v in column.categories], dtype=np.int64)
     return Column(codes=recode[column.codes], categories=categories)
 
 

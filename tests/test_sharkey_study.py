@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -15,7 +17,7 @@ from benchmarks.studies.sharkey_runs import DIVERSITY, Scores, Size, grown
 from benchmarks.studies.sharkey_text import document
 from ppdm_models.predicate import Column
 
-TINY = Size(3, 1, 1, 1, (1, 2), (1, 2), 100)
+TINY = Size(3, 1, 1, 1, (1, 2), (1, 2))
 
 
 def records(size=120, seed=0):
@@ -69,10 +71,11 @@ def test_a_record_that_no_row_of_the_table_matches_gets_the_common_class():
     assert found.predict(unseen).tolist() == [np.bincount(learnt.target).argmax()]
 
 
-def test_paths_are_their_tests_and_their_class():
-    paths = DecisionTree(records().take(np.arange(100))).paths()
-    assert all(label in "xyz" for _, label in paths)
-    assert any("sign=" in said for said, _ in paths)
+def test_paths_are_their_class_and_what_they_say_of_each_attribute():
+    model = DecisionTree(records().take(np.arange(100)))
+    assert len(model.paths) == model.fitted.get_n_leaves()
+    assert all(label in "xyz" for label, *_ in model.paths)
+    assert any(name.startswith("sign=") for _, *path in model.paths for name, _ in path)
 
 
 def test_folds_and_sources_part_the_records():
@@ -103,6 +106,16 @@ def test_a_run_gives_every_figure_and_judges_every_finding_it_can(folder, tmp_pa
     assert rows["Class match is very similar to accuracy"] != "not judged"
     sharkey_2008.draw(tmp_path / "it.svg", found)
     assert b"<svg" in (tmp_path / "it.svg").read_bytes()
+
+
+def test_the_figures_are_the_same_for_any_number_of_processes(folder):
+    size = replace(TINY, most={"Nursery": 150}, repeated={"Car": 0})
+    alone, said = sharkey_2008.study(folder, size, ("Nursery",))
+    shared, _ = sharkey_2008.study(folder, size, ("Nursery",), 2)
+    assert said["Nursery"].startswith("150 records")
+    assert set(alone.pseudo) == {"Nursery"}
+    # Text, as a figure that is not a number differs from itself.
+    assert repr(alone) == repr(shared)
 
 
 def private(method_right):

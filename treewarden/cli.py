@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import sys
@@ -69,6 +70,7 @@ def main() -> None:
     try:
         cli()
     except SystemExit as stop:
+        gc.freeze()  # whoever interrupts waits for no last collection of what ends with the process anyway
         if (
             stop.code == PIPE_CLOSED
         ):  # the interpreter's own flush at exit must not complain about it

@@ -28,6 +28,7 @@ MEANINGS = {
     USAGE: "usage: the command line was not understood; nothing was done",
     UNDETERMINED: "undetermined: nothing fails, but a clause could not be decided; never a pass",
     NO_AUDIT: "no audit was performed, or nothing was done: the message on stderr says why",
+    INTERRUPTED: "interrupted (Ctrl-C): no process is left, no file half written",
 }
 
 

@@ -15,7 +15,7 @@ from ppdm_models.learn.scikit import Scikit
 from ppdm_models.predicate import Column
 from ppdm_models.tpp import Candidate, Job
 from ppdm_models.tpp_checks import CONDITIONS, Problem
-from treewarden.sanitizing import Subject
+from treewarden.sanitizing import Subject, settled
 
 SCHEMA = "treewarden-sanitised/1"
 
@@ -81,21 +81,22 @@ def _column(name: str, column: Column, best: Candidate) -> dict[str, Any]:
 
 def _learner(job: Job, subject: Subject, splits: int) -> dict[str, Any]:
     """Return all that it takes to grow the tree again, in the order of the columns above."""
-    learner, stop = job.learner, {"splits": splits, "never_singled_out": ANY}
+    learner, stop = settled(job, subject), {"splits": splits, "never_singled_out": ANY}
     if isinstance(learner, BestFirst):
         own = {
             "name": "treewarden best-first",
             "criterion": learner.criterion,
             "multiway": learner.multiway,
+            "sets": list(learner.set_attributes or ()),
             "min_leaf": learner.min_leaf,
             "min_records": learner.min_records,
             "max_depth": learner.max_depth,
-            "ties": "the first column, then the lowest cut or the first category",
+            "ties": "the first column, then the lowest cut or the first category; of sets, the one whose first "
+            "differing category is not beside the node's first",
         }
         return {**own, **stop}
     if not isinstance(learner, Scikit):
         raise TypeError(f"no description of {type(learner).__name__}")
-    places = learner.growth(subject.columns, job.response, 0).learner.places
     return {
         "name": "scikit-learn",
         "criterion": learner.criterion,
@@ -104,7 +105,7 @@ def _learner(job: Job, subject: Subject, splits: int) -> dict[str, Any]:
         "same_under_seeds": list(learner.seeds),
         "matrix": [
             place.attribute if place.category is None else f"{place.attribute} = {place.category}"
-            for place in places
+            for place in learner.places
         ],
         **stop,
     }

@@ -46,6 +46,7 @@ class Wanted:
     learner: str = "canonical"
     criterion: str | None = None
     multiway: bool = False
+    sets: bool = False
     min_leaf: int = 1
     max_splits: int = 50
     as_published: bool = False
@@ -152,16 +153,14 @@ def grown_from(data: bytes, subject: Subject, best: Candidate) -> list[Problem]:
     found: list[Problem] = []
     for job, tree in zip(subject.jobs, best.trees, strict=True):
         response = _again(table, job.response)
-        learner = _fixed(job, subject)
+        learner = settled(job, subject)
         again = learner.growth(columns, response, best.step.splits).tree(best.step.splits)
         found += differences(tree, again, learner.slack)
     return found
 
 
-def _fixed(job: Job, subject: Subject) -> TreeLearner:
-    """Return the learner with the columns that scikit-learn made of the original attributes."""
-    if not isinstance(job.learner, Scikit):
-        return job.learner
+def settled(job: Job, subject: Subject) -> TreeLearner:
+    """Return the learner with what it made of the original attributes: columns, or those that are parted by sets."""
     return job.learner.growth(subject.columns, job.response, 0).learner
 
 
@@ -188,6 +187,9 @@ def _attribute(table: Table, name: str) -> Column:
 def _job(table: Table, wanted: Wanted, target: str) -> Job:
     guessed = table.guessed(target)
     criterion = wanted.criterion or ("variance" if _is_quantity(table, guessed) else "gini")
+    if criterion == "variance" and not guessed.numeric:
+        problem = f"column {target!r} holds categories, and --criterion variance needs numbers"
+        raise TableError(table.source, f"{problem}; choose gini, entropy or gain-ratio")
     if criterion == "variance":
         numbers = table.column(Feature(target, numeric=True)).numbers
         assert numbers is not None
@@ -201,12 +203,12 @@ def _job(table: Table, wanted: Wanted, target: str) -> Job:
 
 def _learner(wanted: Wanted, criterion: str) -> TreeLearner:
     if wanted.learner == "canonical":
-        return BestFirst(criterion, wanted.multiway, wanted.min_leaf)
-    if criterion not in SCIKIT_CRITERIA or wanted.multiway:
+        return BestFirst(criterion, wanted.multiway, wanted.min_leaf, sets=wanted.sets)
+    if criterion not in SCIKIT_CRITERIA or wanted.multiway or wanted.sets:
         known = ", ".join(SCIKIT_CRITERIA)
+        problem = f"splits in two, one category against the rest, by {known}"
         raise LearnerError(
-            "scikit-learn",
-            f"splits in two, by {known}; choose one of them, or the canonical learner",
+            "scikit-learn", f"{problem}; choose one of them, or the canonical learner"
         )
     return Scikit(criterion, wanted.min_leaf)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -53,6 +54,7 @@ def missing(folder: Path) -> list[str]:
     return [*absent, "Train"]
 
 
+@cache
 def whole(folder: Path, name: str, most: int | None = None) -> Records:
     """Return the records of a data set that lack no value; at most so many, drawn by a fixed seed."""
     said = SETS[name]
@@ -84,6 +86,7 @@ def sources(records: Records, count: int, seed: list[int]) -> list[Records]:
     return [records.take(np.sort(order[source::count])) for source in range(count)]
 
 
+@cache
 def domains(records: Records) -> dict[str, Domain]:
     """Return what each attribute can be, which the paper takes as known: all its values, or its range."""
     return {
@@ -94,6 +97,7 @@ def domains(records: Records) -> dict[str, Domain]:
     }
 
 
+@cache
 def taxonomies(records: Records) -> dict[str, Taxonomy]:
     """Return each attribute's hierarchy: categories halved in alphabetical order, numbers in eight equal widths."""
     found = hierarchies(Part(records, records))
@@ -103,6 +107,7 @@ def taxonomies(records: Records) -> dict[str, Taxonomy]:
     return found
 
 
+@cache
 def ladders(records: Records) -> tuple[Ladder, ...]:
     """Return each attribute on the levels of its hierarchy."""
     known = taxonomies(records)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -11,9 +12,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from benchmarks.studies.pruning_data import Records
 from ppdm_models.full_domain_groups import grouped
-from ppdm_models.paths import path_text
 from ppdm_models.predicate import Columns
-from ppdm_models.sklearn_tree import from_sklearn
 
 MIN_LEAF = 5
 FOREST = 10
@@ -39,11 +38,26 @@ class DecisionTree:
     def predict(self, columns: Columns) -> np.ndarray:
         return self.fitted.predict(matrix(columns))
 
-    def paths(self) -> set[tuple[str, object]]:
-        """Return each path as its tests in words, with its class."""
-        classes = [self.learnt.classes[code] for code in self.fitted.classes_]
-        tree = from_sklearn(self.fitted, _names(self.learnt.columns), classes)
-        return {(path_text(tree, leaf.index), leaf.score) for leaf in tree.leaves}
+    @cached_property
+    def paths(self) -> set[tuple[object, ...]]:
+        """Each path as its class and the interval of every attribute that it tests, in the order of the tests."""
+        tree, names = self.fitted.tree_, _names(self.learnt.columns)
+        tests = list(zip(tree.children_left.tolist(), tree.children_right.tolist(), strict=True))
+        tested, cuts = tree.feature.tolist(), tree.threshold.tolist()
+        said = self.fitted.classes_[tree.value[:, 0, :].argmax(axis=1)].tolist()
+        found: set[tuple[object, ...]] = set()
+        waiting: list[tuple[int, dict[str, tuple[float, float]]]] = [(0, {})]
+        while waiting:
+            node, held = waiting.pop()
+            left, right = tests[node]
+            if left < 0:
+                found.add((self.learnt.classes[said[node]], *held.items()))
+                continue
+            name, cut = names[tested[node]], cuts[node]
+            low, high = held.get(name, (-np.inf, np.inf))
+            waiting.append((left, {**held, name: (low, min(high, cut))}))
+            waiting.append((right, {**held, name: (max(low, cut), high)}))
+        return found
 
 
 class Forest:

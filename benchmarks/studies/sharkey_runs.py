@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
 
 import numpy as np
 
 from audit.population import Population
-from benchmarks.studies.pruning_data import Part, Records
+from benchmarks.studies.pruning_data import Records
 from benchmarks.studies.sharkey_data import SEED, domains, folds, ladders, sources, taxonomies
 from benchmarks.studies.sharkey_models import MODELS, DecisionTree, Model
 from policies.pack import Pack, read_pack
-from policies.remedies._pruning import prospect
+from policies.remedies._pruning import Merging, held_to, merging
 from ppdm_models.apt import prune
 from ppdm_models.full_domain import Lattice, generalise
 from ppdm_models.full_domain_groups import Requirement
@@ -20,9 +21,7 @@ from ppdm_models.learn.best_first import BestFirst
 from ppdm_models.learn.response import of_classes
 from ppdm_models.pgen import Plan, basegen, pgen
 from ppdm_models.predicate import Column, Columns
-from ppdm_models.regions import Domains
 from ppdm_models.routing import route
-from ppdm_models.taxonomy import Taxonomies
 from ppdm_models.tree import NoTrueChild, Tree
 
 LEARNER = BestFirst("entropy", multiway=True, min_records=5)
@@ -34,7 +33,10 @@ PRIVACY_MODELS = ("decision tree", "naive Bayes")
 
 @dataclass(frozen=True)
 class Size:
-    """How much is run: ``tested`` of ``folds`` folds, in each repetition; ``privacy_tested`` for the second part."""
+    """How much is run: ``tested`` of ``folds`` folds, in each repetition; ``privacy_tested`` for the second part.
+
+    ``most`` is how many records of a data set are drawn, ``repeated`` how often it is repeated, where that is less.
+    """
 
     folds: int
     tested: int
@@ -42,7 +44,12 @@ class Size:
     repetitions: int
     sources: tuple[int, ...]
     privacy_sources: tuple[int, ...]
-    adult: int | None
+    most: Mapping[str, int] = field(default_factory=dict)
+    repeated: Mapping[str, int] = field(default_factory=dict)
+
+    def repetitions_of(self, name: str) -> int:
+        """How often a data set is repeated."""
+        return min(self.repeated.get(name, self.repetitions), self.repetitions)
 
 
 @dataclass(frozen=True)
@@ -61,74 +68,88 @@ Private = dict[tuple[str, tuple[int, int], int, str], list[Scores | None]]
 """By method, (l, c), number of sources (0: no parting) and model; None where there is no data."""
 
 
-def pseudo_runs(records: Records, size: Size) -> Pseudo:
-    """Compare PGEN and BASEGEN with the raw data."""
+class Fold:
+    """One fold of one repetition: the records, what is learnt from them as they are, and each source's tree."""
+
+    def __init__(self, records: Records, size: Size, repetition: int, fold: int) -> None:
+        self.records, self.seed = records, [repetition, fold]
+        rows = list(folds(len(records.target), repetition, size.folds, fold + 1))[fold]
+        self.learnt_rows, self.other_rows = rows
+        self.learnt, self.other = records.take(rows[0]), records.take(rows[1])
+        self.basis: dict[str, Model] = {}
+        self.said: dict[str, np.ndarray] = {}
+        self._grown: dict[int, tuple[list[Records], list[Tree]]] = {}
+
+    def learn(self, names: Sequence[str]) -> None:
+        """Learn models from the raw data, those that are not known yet, and let them predict the other records."""
+        for name in names:
+            if name not in self.basis:
+                self.basis[name] = MODELS[name](self.learnt)
+                self.said[name] = self.basis[name].predict(self.other.columns)
+
+    def grown(self, count: int) -> tuple[list[Records], list[Tree]]:
+        """Return the records of so many sources, and the trees that they grow."""
+        if count not in self._grown:
+            parts = sources(self.learnt, count, self.seed)
+            self._grown[count] = parts, [grown(own) for own in parts]
+        return self._grown[count]
+
+    def scores(self, name: str, said: np.ndarray) -> Scores:
+        """Compare what a model says of the other records with the truth and with the model of the raw data."""
+        right, match = said == self.other.target, said == self.said[name]
+        return Scores(float(right.mean()), float(match.mean()))
+
+
+def pseudo_run(part: Fold, size: Size) -> Pseudo:
+    """Compare PGEN and BASEGEN with the raw data on one fold."""
+    part.learn(tuple(MODELS))
     found: Pseudo = {}
-    known = domains(records)
-    for seed, learnt_rows, other_rows in _parts(records, size, size.tested):
-        learnt, other = records.take(learnt_rows), records.take(other_rows)
-        basis = _models(learnt, tuple(MODELS))
-        _note(found, ("BASIS", 0), basis, basis, other)
-        for count in size.sources:
-            trees = [grown(own) for own in sources(learnt, count, seed)]
-            for method in ("PGEN", "BASEGEN"):
-                drawn = _drawn(trees, method, known, learnt, [*seed, count])
-                assert drawn is not None
-                _note(found, (method, count), _models(drawn, tuple(MODELS)), basis, other)
+    _note(found, ("BASIS", 0), part.basis, part)
+    for count in size.sources:
+        _, trees = part.grown(count)
+        for method in ("PGEN", "BASEGEN"):
+            drawn = _drawn(trees, method, part, [*part.seed, count])
+            assert drawn is not None
+            _note(found, (method, count), _models(drawn, tuple(MODELS)), part)
     return found
 
 
-def private_runs(records: Records, size: Size) -> Private:
-    """Compare PPGEN with full-domain generalisation, both diverse."""
+def private_run(part: Fold, size: Size) -> Private:
+    """Compare PPGEN with full-domain generalisation, both diverse, on one fold."""
+    part.learn(PRIVACY_MODELS)
     found: Private = {}
-    everyone = ladders(records)
-    for seed, learnt_rows, other_rows in _parts(records, size, size.privacy_tested):
-        part = Part(records.take(learnt_rows), records.take(other_rows))
-        basis = _models(part.learnt, PRIVACY_MODELS)
-        raw = part.other.columns
-        for name in PRIVACY_MODELS:
-            scores = _scores(basis[name], basis[name], part.other, raw)
-            found.setdefault(("BASIS", (0, 0), 0, name), []).append(scores)
-        target = Column(codes=part.learnt.target, categories=records.classes)
-        lattice = Lattice(tuple(own.take(learnt_rows) for own in everyone), target)
-        tested = {own.name: own.take(other_rows) for own in everyone}
-        for need in DIVERSITY:
-            best = generalise(lattice, Requirement(l=need[0], c=need[1]))
-            models: dict[str, Model] = {}
-            seen: dict[str, Column] = {}
-            if best is not None:
-                columns = lattice.columns(best.levels)
-                diverse = Records(columns, part.learnt.target, records.classes)
-                models = _models(diverse, PRIVACY_MODELS)
-                levels = zip(tested.items(), best.levels, strict=True)
-                seen = {name: own.column(level) for (name, own), level in levels}
-            _note_private(found, ("LD", need, 0), models, basis, part.other, seen)
-        for count in size.privacy_sources:
-            _ppgen_runs(found, records, part, basis, count, seed)
+    for name in PRIVACY_MODELS:
+        found["BASIS", (0, 0), 0, name] = [part.scores(name, part.said[name])]
+    everyone = ladders(part.records)
+    target = Column(codes=part.learnt.target, categories=part.records.classes)
+    lattice = Lattice(tuple(own.take(part.learnt_rows) for own in everyone), target)
+    tested = {own.name: own.take(part.other_rows) for own in everyone}
+    for need in DIVERSITY:
+        best = generalise(lattice, Requirement(l=need[0], c=need[1]))
+        models: dict[str, Model] = {}
+        seen: dict[str, Column] = {}
+        if best is not None:
+            columns = lattice.columns(best.levels)
+            diverse = Records(columns, part.learnt.target, part.records.classes)
+            models = _models(diverse, PRIVACY_MODELS)
+            levels = zip(tested.items(), best.levels, strict=True)
+            seen = {name: own.column(level) for (name, own), level in levels}
+        _note_private(found, ("LD", need, 0), models, part, seen)
+    for count in size.privacy_sources:
+        _ppgen_runs(found, part, count)
     return found
 
 
-def _ppgen_runs(
-    found: Private,
-    records: Records,
-    part: Part,
-    basis: dict[str, Model],
-    count: int,
-    seed: list[int],
-) -> None:
-    known, hierarchies = domains(records), taxonomies(records)
-    parts = sources(part.learnt, count, seed)
-    trees = [grown(own) for own in parts]
+def _ppgen_runs(found: Private, part: Fold, count: int) -> None:
+    # What merging could make of a tree is the same under every demand.
+    whole = [_merging(own, tree, part) for own, tree in zip(*part.grown(count), strict=True)]
     for need in DIVERSITY:
         for form, method in (("published", "PPGEN"), ("real", "PPGEN, real counts")):
-            pack = _pack(need, form)
-            left = [_pruned(t, own, pack, hierarchies) for t, own in zip(trees, parts, strict=True)]
+            left = [_pruned(each, _pack(need, form)) for each in whole]
             kept = [tree for tree in left if tree is not None]
-            drawn = _drawn(kept, "PGEN", known, part.learnt, [*seed, count, *need])
+            drawn = _drawn(kept, "PGEN", part, [*part.seed, count, *need])
             models = {} if drawn is None else _models(drawn, PRIVACY_MODELS)
-            _note_private(
-                found, (method, need, count), models, basis, part.other, part.other.columns
-            )
+            _note_private(found, (method, need, count), models, part, part.other.columns)
 
 
 def grown(records: Records) -> Tree:
@@ -138,15 +159,20 @@ def grown(records: Records) -> Tree:
     return replace(tree, no_true_child=NoTrueChild.LAST_PREDICTION)
 
 
-def _pruned(tree: Tree, own: Records, pack: Pack, hierarchies: Taxonomies) -> Tree | None:
+def _merging(own: Records, tree: Tree, part: Fold) -> Merging:
     truth = np.eye(len(own.classes))[own.target]
     people = Population((), {}, np.ones(len(truth)), route(tree, own.columns), truth)
-    found = prospect(tree, people, pack, hierarchies)
+    return merging(tree, people, taxonomies(part.records))
+
+
+def _pruned(whole: Merging, pack: Pack) -> Tree | None:
+    found = held_to(whole, pack)
     assert not isinstance(found, str), found
     left = prune(found.prunable)
-    return None if left is None else replace(left.tree, no_true_child=tree.no_true_child)
+    return None if left is None else replace(left.tree, no_true_child=whole.tree.no_true_child)
 
 
+@cache
 def _pack(need: tuple[int, int], form: str) -> Pack:
     clause = f"""name = "study"
 version = "1"
@@ -161,15 +187,14 @@ parameters = {{ l = {need[0]}, basis = "{form}" }}
     return read_pack(clause.encode(), "study")
 
 
-def _drawn(
-    trees: Sequence[Tree], method: str, known: Domains, like: Records, seed: list[int]
-) -> Records | None:
+def _drawn(trees: Sequence[Tree], method: str, part: Fold, seed: Sequence[int]) -> Records | None:
     """Return pseudo records, as many as the trees publish (PGEN) or as were learnt from; None without a tree."""
     if not trees:
         return None
     number = int(np.random.default_rng([SEED, *seed]).integers(2**31))
+    like = part.learnt
     rows = None if method == "PGEN" else len(like.target)
-    plan = Plan(rows, number, domains=known)
+    plan = Plan(rows, number, domains=domains(part.records))
     chunks = list((pgen if method == "PGEN" else basegen)(trees, plan))
     columns = {
         name: Column(numbers=np.concatenate([c[name].numbers for c in chunks]))
@@ -182,54 +207,31 @@ def _drawn(
     return Records(columns, np.concatenate([c[TARGET].codes for c in chunks]), like.classes)
 
 
-def _parts(
-    records: Records, size: Size, tested: int
-) -> Iterator[tuple[list[int], np.ndarray, np.ndarray]]:
-    for repetition in range(size.repetitions):
-        rows = folds(len(records.target), repetition, size.folds, tested)
-        for fold, (learnt, other) in enumerate(rows):
-            yield [repetition, fold], learnt, other
-
-
 def _models(learnt: Records, names: Sequence[str]) -> dict[str, Model]:
     return {name: MODELS[name](learnt) for name in names}
-
-
-def _scores(model: Model, basis: Model, other: Records, seen: Columns) -> Scores:
-    said = model.predict(seen)
-    as_basis = said == basis.predict(other.columns)
-    return Scores(float((said == other.target).mean()), float(as_basis.mean()))
 
 
 def _shared_paths(model: Model, basis: Model) -> float:
     """Return the share of all paths of two trees that both have; not a number for other models."""
     if not (isinstance(model, DecisionTree) and isinstance(basis, DecisionTree)):
         return float("nan")
-    one, two = model.paths(), basis.paths()
+    one, two = model.paths, basis.paths
     return len(one & two) / len(one | two)
 
 
-def _note(
-    found: Pseudo,
-    what: tuple[str, int],
-    models: dict[str, Model],
-    basis: dict[str, Model],
-    other: Records,
-) -> None:
+def _note(found: Pseudo, what: tuple[str, int], models: dict[str, Model], part: Fold) -> None:
     for name, model in models.items():
-        scores = _scores(model, basis[name], other, other.columns)
-        scores = replace(scores, paths=_shared_paths(model, basis[name]))
-        found.setdefault((*what, name), []).append(scores)
+        scores = part.scores(name, model.predict(part.other.columns))
+        found[*what, name] = [replace(scores, paths=_shared_paths(model, part.basis[name]))]
 
 
 def _note_private(
     found: Private,
     what: tuple[str, tuple[int, int], int],
     models: dict[str, Model],
-    basis: dict[str, Model],
-    other: Records,
+    part: Fold,
     seen: Columns,
 ) -> None:
-    for name in basis:
-        scores = _scores(models[name], basis[name], other, seen) if name in models else None
-        found.setdefault((*what, name), []).append(scores)
+    for name in PRIVACY_MODELS:
+        known = name in models
+        found[*what, name] = [part.scores(name, models[name].predict(seen)) if known else None]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from audit.leaves import described, label_of, real_classes
+from audit.leaves import IndexArray, Leaves, described, label_of, real_classes
 from audit.measures import LeafMeasure, measures
 from audit.population import Population
 from audit.posterior import FloatArray
@@ -22,7 +22,7 @@ from policies.rules import rules
 from policies.verdict import Verdict
 from ppdm_models.cut import BoolArray, Prunable, Pruned
 from ppdm_models.merged import merged_leaves, summed
-from ppdm_models.siblings import candidates
+from ppdm_models.siblings import Candidates, candidates
 from ppdm_models.taxonomy import Taxonomies
 from ppdm_models.tree import Node, Task, Tree
 
@@ -40,10 +40,37 @@ class Prospect:
     unchanged: tuple[FloatArray, FloatArray]
 
 
+@dataclass(frozen=True, slots=True)
+class Merging:
+    """All that merging could make of a tree, before any requirement: what a ``Prospect`` is judged from.
+
+    ``own`` are the nodes with those who stop there while they are split, ``merged`` the candidates as leaves: each with
+    the numbers of the nodes where anybody is, (L,), and what is measured on those.
+    """
+
+    tree: Tree
+    candidates: Candidates
+    leaves: tuple[Node, ...]
+    records: FloatArray
+    own: tuple[IndexArray, Leaves]
+    merged: tuple[IndexArray, Leaves]
+    right: tuple[FloatArray, FloatArray] | None
+    unchanged: tuple[FloatArray, FloatArray]
+
+
 def prospect(
     tree: Tree, population: Population, pack: Pack, taxonomies: Taxonomies
 ) -> Prospect | str:
     """Return what pruning can make of a tree, or why it cannot tell.
+
+    Raises:
+        TaxonomyError: a hierarchy lacks a value that the tree tests.
+    """
+    return held_to(merging(tree, population, taxonomies), pack)
+
+
+def merging(tree: Tree, population: Population, taxonomies: Taxonomies) -> Merging:
+    """Return all that merging could make of a tree; it serves any number of requirements.
 
     Raises:
         TaxonomyError: a hierarchy lacks a value that the tree tests.
@@ -59,15 +86,29 @@ def prospect(
         np.add.at(own, population.leaf, truth)
         classes = found.totals(summed(tree, own))
     leaves = merged_leaves(tree, found, None if isinstance(classes, Undetermined) else classes)
-    stays = _satisfied(tree, tree.nodes, stopping, own, pack)
-    satisfied = _satisfied(tree, leaves, records, classes, pack)
-    if isinstance(stays, str) or isinstance(satisfied, str):
-        return stays if isinstance(stays, str) else str(satisfied)
-    prunable = Prunable(tree, found, stays, satisfied, records, leaves)
     right = None
     if not isinstance(classes, Undetermined) and not isinstance(own, Undetermined):
         right = _picked(classes, _codes(tree, leaves)), _picked(own, _codes(tree, tree.nodes))
-    return Prospect(prunable, right, _unchanged(prunable, stopping))
+    return Merging(
+        tree,
+        found,
+        leaves,
+        records,
+        _peopled(tree, tree.nodes, stopping, own),
+        _peopled(tree, leaves, records, classes),
+        right,
+        _unchanged(tree, found, leaves, stopping),
+    )
+
+
+def held_to(found: Merging, pack: Pack) -> Prospect | str:
+    """Return what pruning can make of a tree under a pack, or why it cannot tell."""
+    stays = _satisfied(len(found.tree.nodes), found.own, pack)
+    satisfied = _satisfied(len(found.leaves), found.merged, pack)
+    if isinstance(stays, str) or isinstance(satisfied, str):
+        return stays if isinstance(stays, str) else str(satisfied)
+    prunable = Prunable(found.tree, found.candidates, stays, satisfied, found.records, found.leaves)
+    return Prospect(prunable, found.right, found.unchanged)
 
 
 def proposal(name: str, tree: Tree, pruned: Pruned | None, why_none: str) -> Proposal | NoProposal:
@@ -106,17 +147,18 @@ def _picked(classes: FloatArray, codes: Sequence[int]) -> FloatArray:
     return np.where(column < 0, 0.0, classes[np.arange(len(classes)), column])
 
 
-def _unchanged(prunable: Prunable, stopping: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _unchanged(
+    tree: Tree, found: Candidates, leaves: Sequence[Node], stopping: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """Return how many records each candidate, and each node's own stop, predicts as the tree did."""
-    tree = prunable.tree
     said = [_said(tree, node) for node in tree.nodes]
     held = np.flatnonzero(stopping).tolist()
     column = {prediction: k for k, prediction in enumerate(dict.fromkeys(said[i] for i in held))}
     by_prediction = np.zeros((len(said), max(len(column), 1)))
     for i in held:
         by_prediction[i, column[said[i]]] = stopping[i]
-    together = prunable.candidates.totals(summed(tree, by_prediction))
-    codes = [column.get(_said(tree, leaf), -1) for leaf in prunable.leaves]
+    together = found.totals(summed(tree, by_prediction))
+    codes = [column.get(_said(tree, leaf), -1) for leaf in leaves]
     return _picked(together, codes), stopping
 
 
@@ -124,23 +166,20 @@ def _said(tree: Tree, node: Node) -> str | float | int | None:
     return node.score if tree.task is Task.REGRESSION else label_of(tree, node)
 
 
-def _satisfied(
-    tree: Tree,
-    nodes: Sequence[Node],
-    records: FloatArray,
-    classes: FloatArray | Undetermined,
-    pack: Pack,
-) -> BoolArray | str:
-    """Return per node whether these records meet the clauses about leaves; nobody is harmed where there are none."""
+def _peopled(
+    tree: Tree, nodes: Sequence[Node], records: FloatArray, classes: FloatArray | Undetermined
+) -> tuple[IndexArray, Leaves]:
+    """Return the numbers of the nodes where anybody is, and these as leaves."""
     held = np.flatnonzero(records > 0)
     kept = [nodes[index] for index in held.tolist()]
-    satisfied = np.ones(len(nodes), dtype=bool)
-    leaves = described(
-        tree,
-        kept,
-        records[held],
-        classes if isinstance(classes, Undetermined) else classes[held],
-    )
+    real = classes if isinstance(classes, Undetermined) else classes[held]
+    return held, described(tree, kept, records[held], real)
+
+
+def _satisfied(size: int, peopled: tuple[IndexArray, Leaves], pack: Pack) -> BoolArray | str:
+    """Return per node whether its records meet the clauses about leaves; nobody is harmed where there are none."""
+    held, leaves = peopled
+    satisfied = np.ones(size, dtype=bool)
     for clause, measure in _leaf_clauses(pack):
         values = measure.values(leaves, dict(call(clause).parameters))
         if isinstance(values, Undetermined):

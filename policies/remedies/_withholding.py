@@ -1,6 +1,7 @@
 """Ways of publishing less at a node, mildest first, and which of them a leaf needs.
 
-Record counts stay: the adversary knows who is in each leaf, so that no reading depends on them.
+Record counts go last and are never what a leaf needs: the adversary knows everybody's quasi-identifiers, so he counts
+the records of each leaf himself.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from ppdm_models.tree import Band, Node, Tree, completed, count_of
 
 CLASS_COUNTS = "class counts"
 ERROR_RATES = "error rates"
+RECORD_COUNTS = "record counts"
 FINER = "finer than"
 
 
@@ -84,6 +86,11 @@ def label_only(tree: Tree, node: Node) -> Node:
     )
 
 
+def nothing_but_label(tree: Tree, node: Node) -> Node:
+    """Keep what the node predicts, and no number of people at all."""
+    return replace(label_only(tree, node), records=None)
+
+
 def _counts(node: Node) -> tuple[float | None, ...]:
     return completed(node.class_counts or (), count_of(node))
 
@@ -93,7 +100,7 @@ def _banded_rate(base: int) -> Callable[[Tree, Node], Node]:
 
 
 def steps(bases: Sequence[int]) -> tuple[Step, ...]:
-    """Return all ways of publishing less, mildest first; the last leaves labels and record counts."""
+    """Return what a leaf may need to withhold, mildest first; the last step leaves labels and record counts."""
     kept = "labels, record counts and"
     return (
         *(

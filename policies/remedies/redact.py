@@ -1,8 +1,12 @@
-"""Withhold numbers, as few as may be: first only in the leaves that need it, then everywhere. No accuracy is lost.
+"""Withhold numbers: class counts, then error rates, then record counts, then labels only. No accuracy is lost.
 
-Class counts become bands or go, then error rates. It lowers what an adversary can be sure of, never what he guesses
-right: whoever believes the labels is right as often as before. So it is no remedy for clauses about the leaves
-themselves. Numbers go at every inner node: a parent's count less those of the other children is what a leaf withheld.
+Class counts become bands or go, then error rates: first only in the leaves that need it, then everywhere. It lowers
+what an adversary can be sure of, never what he guesses right: whoever believes the labels is right as often as before.
+So it is no remedy for clauses about the leaves themselves. Numbers go at every inner node: a parent's count less those
+of the other children is what a leaf withheld.
+
+Record counts go last, and everywhere: whoever knows all quasi-identifiers counts the records of each leaf himself, and
+the audit takes him to. So no leaf needs it, and a tree that passes by it passes without it.
 
 Where some leaves give less than others, whoever knows the policy can guess that their own numbers would have broken it
 (the minimality attack, Wong et al. 2007). No audit reads that; where it matters, choose what is withheld everywhere.
@@ -19,9 +23,22 @@ import numpy as np
 from audit.measures import measures
 from audit.population import Population
 from policies.pack import Pack
-from policies.remedies import Proposal, Remedy
-from policies.remedies._withholding import FINER, Step, demands, label_only, passes, steps
+from policies.remedies import NoProposal, Proposal, Remedy
+from policies.remedies._withholding import (
+    CLASS_COUNTS,
+    ERROR_RATES,
+    FINER,
+    RECORD_COUNTS,
+    Step,
+    demands,
+    label_only,
+    nothing_but_label,
+    passes,
+    steps,
+)
 from ppdm_models.tree import Node, Tree, completed, count_of
+
+COUNTED_ANYWAY = "record counts are audited as known, for whoever knows all quasi-identifiers counts them himself"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +55,14 @@ class Redact(Remedy):
         if any(base < 2 for base in self.bases):
             raise ValueError(f"a band of fewer than 2 numbers hides nothing: {self.bases}")
 
-    def propose(self, tree: Tree, population: Population, pack: Pack) -> Iterator[Proposal]:
-        if not tree.classes or not _has_other_clauses(pack):
+    def propose(
+        self, tree: Tree, population: Population, pack: Pack
+    ) -> Iterator[Proposal | NoProposal]:
+        if not _has_other_clauses(pack):
+            return
+        if not tree.classes:
+            reason = "the tree predicts a number, so it gives no class numbers to withhold"
+            yield NoProposal(("redact",), reason)
             return
         ways = _telling(tree, steps(self.bases))
         needs = _needs(tree, population, pack, ways)
@@ -50,6 +73,8 @@ class Redact(Remedy):
             # A band that some leaf's own numbers break is broken; a whole kind of number may be what the audit needs.
             if number >= worst or not _is_banded(step):
                 yield _proposal(tree, step.withheld, step.title, _everywhere(tree, step.leaf))
+        if any(count_of(node) is not None for node in tree.nodes):
+            yield _labels_only(tree)
 
 
 def _has_other_clauses(pack: Pack) -> bool:
@@ -106,6 +131,16 @@ def _in_some_leaves(tree: Tree, ways: list[Step], needs: Mapping[int, int]) -> P
             parts.append(f"{kind} in {touched} of {len(tree.leaves)} leaves")
     title = f"withhold the {' and the '.join(parts)}; labels and record counts stay"
     return _proposal(tree, tuple(parts), title, _everywhere(tree, change))
+
+
+def _labels_only(tree: Tree) -> Proposal:
+    nodes = tuple(nothing_but_label(tree, node) for node in tree.nodes)
+    numbers = [n.class_counts or n.class_shares or n.bands for n in tree.nodes]
+    withheld = (CLASS_COUNTS, ERROR_RATES) if any(numbers) else ()
+    kinds = [f"the {kind}" for kind in (*withheld, RECORD_COUNTS)]
+    said = " and ".join([part for part in (", ".join(kinds[:-1]), kinds[-1]) if part])
+    title = f"withhold {said}: labels only; {COUNTED_ANYWAY}"
+    return _proposal(tree, (*withheld, RECORD_COUNTS), title, replace(tree, nodes=nodes))
 
 
 def _everywhere(tree: Tree, change: Callable[[Tree, Node], Node]) -> Tree:

@@ -44,6 +44,12 @@ class SanitizeTpp(Remedy):
         if tree.task is not Task.CLASSIFICATION or tree.learner.criterion is None:
             yield NoProposal(NAME, "sanitising needs a tree of classes that says its criterion")
             return
+        if population.records != self.table.rows:
+            reason = (
+                "the rows of the table carry weights, and a tree is grown again by counting rows"
+            )
+            yield NoProposal(NAME, f"sanitising knows no weights: {reason}")
+            return
         try:
             yield from _proposed(tree, self.table, pack)
         except LearnerError as error:

@@ -14,12 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppdm_models.errors import LearnerError
-from ppdm_models.learn.attributes import Attribute, attributes_of
+from ppdm_models.learn.attributes import ANY, Attribute, attributes_of
 from ppdm_models.learn.response import Response
 from ppdm_models.learn.splits import Rule, Split, best_split
 from ppdm_models.learn.worth import CRITERIA, worth_of
 from ppdm_models.predicate import Always, Columns, Predicate
 from ppdm_models.tree import Criterion, Learner, Node, Task, Tree, rebuilt
+
+MOST_SET_VALUES = 16
+"""Categories beyond which an attribute is parted one against the rest: there are 32,767 ways to part so many in two."""
+MOST_SET_COUNTS = 2_000_000
+"""The same for what is counted of a node: ways to part an attribute times classes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +34,10 @@ class BestFirst:
     A node is split where it has ``min_records`` records, a candidate lowers the impurity, every branch keeps
     ``min_leaf`` records and the tree stays within ``max_depth`` tests per path. The split that lowers the impurity of
     the whole tree most comes first (gain ratio: the largest ratio times records); of equal ones that of the older node.
+
+    With ``sets`` categories are parted into any two sets, where an attribute has ``MOST_SET_VALUES`` or fewer, none is
+    ``*`` and there are not too many classes; which attributes these are is settled by the first table
+    (``set_attributes``), as a sanitised one has fewer values.
     """
 
     criterion: str = "gini"
@@ -36,6 +45,8 @@ class BestFirst:
     min_leaf: int = 1
     min_records: int = 2
     max_depth: int = 200
+    sets: bool = False
+    set_attributes: tuple[str, ...] | None = None
 
     single: ClassVar[bool] = False
     slack: ClassVar[float] = 0.0
@@ -43,6 +54,8 @@ class BestFirst:
     def __post_init__(self) -> None:
         if self.criterion not in CRITERIA:
             raise ValueError(f"no criterion {self.criterion!r}; have {', '.join(CRITERIA)}")
+        if self.sets and self.multiway:
+            raise ValueError("one branch per category leaves no sets to part them into")
 
     def growth(self, columns: Columns, response: Response, max_splits: int) -> Growth:
         """Grow a tree of up to so many splits on all columns.
@@ -57,7 +70,21 @@ class BestFirst:
                 else f"{self.criterion} needs classes; choose variance for a number"
             )
             raise LearnerError(f"column {response.name!r}", problem)
-        return _Growing(self, attributes_of(columns), response).grown(max_splits)
+        attributes = attributes_of(columns)
+        learner = self._settled(attributes, len(response.classes))
+        return _Growing(learner, attributes, response).grown(max_splits)
+
+    def _settled(self, attributes: tuple[Attribute, ...], classes: int) -> BestFirst:
+        if not self.sets or self.set_attributes is not None:
+            return self
+        few = (each for each in attributes if 0 < len(each.categories) <= MOST_SET_VALUES)
+        found = (
+            each.name
+            for each in few
+            if ANY not in each.categories
+            and 2 ** (len(each.categories) - 1) * max(classes, 2) <= MOST_SET_COUNTS
+        )
+        return replace(self, set_attributes=tuple(found))
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +121,8 @@ class _Growing:
     ) -> None:
         self.learner, self.attributes, self.response = learner, attributes, response
         worth = worth_of(learner.criterion, response)
-        self.rule = Rule(worth, learner.multiway, learner.min_leaf)
+        sets = learner.set_attributes or ()
+        self.rule = Rule(worth, learner.multiway, learner.min_leaf, sets)
         self.nodes: list[Node] = []
         self.rows: list[NDArray[np.intp]] = []
         self.depths: list[int] = []

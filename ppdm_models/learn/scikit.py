@@ -54,6 +54,7 @@ class Scikit:
 
     single: ClassVar[bool] = True
     slack: ClassVar[float] = 1e-9
+    set_attributes: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
         if self.criterion not in CRITERIA:

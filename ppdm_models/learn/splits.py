@@ -1,7 +1,9 @@
 """The best split of a node, by a rule that sees only counts, the order of attributes and the order of values.
 
 Candidates are: for a number, every cut between two neighbours; for categories one against the rest (never the category
-``*``) or, multiway, one branch each. Of equally good ones the first attribute wins, and of its candidates the first.
+``*``), or, multiway, one branch each, or, by sets, every way to part them in two. Of equally good ones the first
+attribute wins, and of its candidates the first. Ways to part values stand in the order of which values are beside the
+first one, the second value counting most: merging values does not change the order of the ways that are left.
 """
 
 from __future__ import annotations
@@ -47,11 +49,12 @@ class _Candidates:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What makes a split admissible and the best one."""
+    """What makes a split admissible and the best one; ``sets`` are the attributes whose values are parted by sets."""
 
     worth: Worth
     multiway: bool
     min_leaf: int
+    sets: tuple[str, ...] = ()
 
 
 def best_split(
@@ -88,7 +91,7 @@ def _candidates(
     if len(there) < 2:
         return None
     present = there if kept is None else kept[there]
-    branches, places = _branches(attribute, present, counted[there], total, rule.multiway)
+    branches, places = _branches(attribute, present, counted[there], total, rule)
     sizes = branches.sum(axis=-1) if response.classes else branches[..., 0]
     fit = (sizes >= rule.min_leaf).all(axis=1)
     fit &= informative(total, branches, bool(response.classes))
@@ -103,11 +106,15 @@ def _branches(
     present: NDArray[np.intp],
     counted: FloatArray,
     total: FloatArray,
-    multiway: bool,
+    rule: Rule,
 ) -> tuple[FloatArray, NDArray[np.intp]]:
     """Return the sums of each candidate's branches, (candidates, b, m), and the value each candidate stands at."""
-    if attribute.distinct is None and multiway:
+    if attribute.distinct is None and rule.multiway:
         return counted[None], np.zeros(1, dtype=np.intp)
+    if attribute.name in rule.sets:
+        places = np.arange(2 ** (len(present) - 1) - 1)
+        left = _beside_first(places, len(present)).astype(np.float64) @ counted
+        return np.stack([left, total - left], axis=1), places
     places = np.arange(len(present))
     if attribute.distinct is not None:
         left, places = np.cumsum(counted, axis=0)[:-1], places[:-1]
@@ -117,6 +124,12 @@ def _branches(
             named[1] = False  # it would part the same records as the first
         left, places = counted[named], places[named]
     return np.stack([left, total - left], axis=1), places
+
+
+def _beside_first(places: NDArray[np.intp], size: int) -> NDArray[np.bool_]:
+    """Return for each way to part ``size`` values which are on the first one's side, shape (ways, size)."""
+    others = places[:, None] >> np.arange(size - 2, -1, -1) & 1
+    return np.concatenate([np.ones((len(places), 1)), others], axis=1).astype(bool)
 
 
 def _split(found: _Candidates, best: int, rule: Rule, rivals: int) -> Split:
@@ -132,6 +145,9 @@ def _split(found: _Candidates, best: int, rule: Rule, rivals: int) -> Split:
     if rule.multiway:
         tests = tuple(CategoryTest(name, (attribute.categories[code],)) for code in present)
         return Split(tests, np.searchsorted(present, local), rank, rivals)
-    value = (attribute.categories[present[place]],)
-    tests = (CategoryTest(name, value), CategoryTest(name, value, negated=True))
-    return Split(tests, (local != present[place]).astype(np.intp), rank, rivals)
+    chosen = present[place : place + 1]
+    if name in rule.sets:
+        chosen = present[_beside_first(np.array([place]), len(present))[0]]
+    values = tuple(attribute.categories[code] for code in chosen)
+    tests = (CategoryTest(name, values), CategoryTest(name, values, negated=True))
+    return Split(tests, (~np.isin(local, chosen)).astype(np.intp), rank, rivals)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from audit import parallel
-from audit.block_solver import Answer, Outcome, Task, no_answer, solve_task
+from audit.block_solver import Outcome, Task, no_answer, solve_task
 from audit.blocks import blocks
 from audit.estimate import estimate
 from audit.knowledge import Knowledge
@@ -83,16 +83,33 @@ def test_a_worker_that_dies_is_replaced_once_and_then_reported(
 ):
     task = tasks()[0]
     monkeypatch.setattr(parallel, "_asked", _Dying(deaths))
-    monkeypatch.setattr(parallel, "start_worker", lambda: None)
-    monkeypatch.setattr(parallel, "_when_ready", lambda worker, line: worker)
+    monkeypatch.setattr(parallel, "start_worker", object)
+    monkeypatch.setattr(parallel, "_wait_until_ready", lambda worker, line: None)
     monkeypatch.setattr(parallel, "_idle", [])
-    answers: dict[int, Answer] = {}
-    line = parallel.Line()
-    line.put(0, 1)
-    line.close()
-    parallel._serve([task], line, answers, [])
+    call = parallel._Call()
+    call.add(task)
+    call.line.close()
+    call.serve()
     parallel._idle.clear()
-    assert answers[0].outcome is outcome
+    assert call.answers[0].outcome is outcome
+
+
+def test_once_dismissed_no_worker_is_left_and_none_is_started(workers, monkeypatch):
+    monkeypatch.setattr(parallel, "_idle", [])
+    monkeypatch.setattr(parallel, "start_worker", _never_ready)
+    call = parallel._Call()
+    call.add(tasks()[0])
+    thread = threading.Thread(target=call.serve)
+    thread.start()
+    while not call.workers:
+        time.sleep(0.01)
+    (worker,) = call.workers
+    call.dismiss()
+    thread.join()
+    assert worker.poll() is not None
+    assert call._taken([]) is None
+    for stream in (worker.stdin, worker.stdout):
+        stream.close()
 
 
 def test_nobody_waits_for_a_worker_that_never_gets_ready(workers, monkeypatch):
@@ -191,5 +208,5 @@ def test_a_worker_starts_while_tasks_are_still_being_made(workers, monkeypatch):
         yield asked[2]
 
     monkeypatch.setattr(parallel, "_asked", at_once)
-    monkeypatch.setattr(parallel, "_when_ready", lambda worker, line: worker)
+    monkeypatch.setattr(parallel, "_wait_until_ready", lambda worker, line: None)
     assert len(solve_all(made(), 2)) == len(asked)

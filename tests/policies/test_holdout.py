@@ -24,7 +24,7 @@ def test_the_loss_is_the_share_predicted_wrong():
 
 
 def test_a_value_that_the_tree_does_not_know_is_predicted_wrong():
-    assert held_out(place=["p0"], illness=["other"]).loss(TREE).low == 1
+    assert held_out(place=["p0", "p0"], illness=["other", "c0"]).loss(TREE).low == 0.5
 
 
 def test_of_numbers_it_is_the_mean_squared_error():
@@ -53,6 +53,7 @@ def test_a_tree_of_one_node_has_a_loss():
         ({"illness": ["c0"]}, "no column 'place'"),
         ({"place": ["p0", "p1"], "illness": ["c0", ""]}, "record 2: no value"),
         ({"place": [], "illness": []}, "no records"),
+        ({"place": ["p0"], "illness": ["other"]}, "holds no class of the tree, as 'c0', 'c1'"),
     ],
 )
 def test_a_table_that_does_not_fit_is_refused(columns, problem):

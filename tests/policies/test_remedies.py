@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from audit.measures import measures
 from audit.population import Population
 from policies.cost import cost_of
 from policies.remedies import NoProposal, Proposal, remedies
@@ -32,6 +33,12 @@ SURE = pack_of(("confidence", "at_most", 0.9))
 SMALL = pack_of(("k_anonymity", "at_least", 5))
 THREE = flat_tree([[14, 4, 2], [1, 8, 1], [6, 6, 6]])
 TWO = flat_tree([[14, 6], [1, 8]])
+
+LADDER = [
+    ("class counts",),
+    ("class counts", "error rates"),
+    ("class counts", "error rates", "record counts"),
+]
 
 leaf = st.lists(st.integers(0, 9), min_size=2, max_size=2)
 shape = st.recursive(leaf, lambda part: st.lists(part, min_size=2, max_size=3), max_leaves=12)
@@ -79,6 +86,39 @@ def test_class_counts_go_first_and_error_rates_after_them():
     assert list(steps).index(("class counts",)) < list(steps).index(("class counts", "error rates"))
     assert told(first) == [(14, None, None), (None, 8, None), (6, None, None)]
     assert told(second) == [None, None, None]
+
+
+def test_record_counts_go_last_and_leave_labels_only():
+    steps = everywhere(THREE)
+    assert [step for step in steps if "finer" not in str(step)] == LADDER
+    bare = steps[LADDER[-1]]
+    assert all(
+        (n.records, n.class_counts, n.class_shares, n.bands) == (None,) * 4 for n in bare.nodes
+    )
+    assert {leaf.score for leaf in bare.leaves} == {"c0", "c1"}
+
+
+@pytest.mark.parametrize("measure", measures())
+def test_no_reading_tells_record_counts_from_labels_only(measure):
+    people, steps = people_of(THREE), everywhere(THREE)
+    before, after = (read(measure, evidence_of(steps[step], people)).reading for step in LADDER[1:])
+    assert before == after
+
+
+@given(peopled)
+def test_labels_only_costs_more_than_what_keeps_record_counts(tree):
+    people = people_of(tree)
+    *milder, last = [cost_of(tree, people, each) for each in proposed("redact", tree, SURE)]
+    assert all(each.rank < last.rank for each in milder)
+
+
+def test_of_a_tree_of_labels_and_record_counts_only_these_are_left_to_withhold():
+    bare = everywhere(THREE)[LADDER[1]]
+    (only,) = proposed("redact", bare, SURE, people_of(THREE))
+    assert only.withheld == ("record counts",)
+    assert only.title.startswith(
+        "withhold the record counts: labels only; record counts are audited as known"
+    )
 
 
 def test_milder_than_withholding_are_bands():
@@ -132,7 +172,9 @@ def test_numbers_go_at_inner_nodes_too_as_a_parent_gives_away_its_children():
 
 @pytest.mark.parametrize("tree", [TWO, THREE])
 def test_labels_and_records_stay_so_that_every_prediction_does(tree):
-    for proposal in proposed("redact", tree, SURE):
+    *milder, last = proposed("redact", tree, SURE)
+    assert [node.score for node in last.tree.nodes] == [node.score for node in tree.nodes]
+    for proposal in milder:
         kept = [(node.score, node.records) for node in proposal.tree.nodes]
         assert kept == [(node.score, node.records) for node in tree.nodes]
         assert proposal.node_map == tuple(range(len(tree.nodes)))
@@ -140,7 +182,7 @@ def test_labels_and_records_stay_so_that_every_prediction_does(tree):
 
 def test_with_two_classes_the_rate_is_the_whole_distribution_so_only_one_step_is_left():
     steps = [step for step in everywhere(TWO) if "finer" not in str(step)]
-    assert steps == [("class counts", "error rates")]
+    assert steps == LADDER[1:]
 
 
 def test_a_label_that_only_the_counts_gave_is_said_outright_before_they_go():
@@ -155,7 +197,7 @@ def test_shares_are_withheld_too():
         for n in THREE.nodes
     )
     only = proposed("redact", replace(THREE, nodes=nodes), SURE, people_of(THREE))
-    assert [proposal.withheld for proposal in only] == [("class counts", "error rates")]
+    assert [proposal.withheld for proposal in only] == LADDER[1:]
     assert all(node.class_shares is None for node in only[0].tree.nodes)
 
 

@@ -103,6 +103,17 @@ def test_of_two_changes_that_pass_the_one_that_withholds_less_is_recommended():
     assert result.recommended.cost.numbers_withheld == min(passing.values()) < 2 / 3
 
 
+def test_labels_only_passes_where_record_counts_do_and_is_never_recommended_before_them():
+    tree = flat_tree([[10, 9, 1], [3, 8, 7]])
+    result = repaired(
+        tree, pack_of(("confidence", "at_most", 0.35), ("label_disclosure", "at_most", 1))
+    )
+    passing = [a.proposal.withheld for a in result.attempts if a.verdict is Verdict.PASS]
+    assert passing[-1] == ("class counts", "error rates", "record counts")
+    assert "record counts" not in str((result.recommended.proposal.withheld, passing[:-1]))
+    assert not next(a for a in result.attempts if a.proposal.withheld == passing[-1]).is_unbeaten
+
+
 def test_the_cost_is_counted_over_the_records():
     cost = repaired(MENDABLE, LEAVES).recommended.cost
     # The leaf of two said b and says a now; all else is as it was.

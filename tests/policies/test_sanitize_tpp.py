@@ -85,6 +85,13 @@ def test_it_says_why_it_cannot_help(change, pack, reason):
     assert reason in found.reason
 
 
+def test_rows_with_weights_are_not_sanitised():
+    tree, rows = grown(), REMEDY.using_table(TABLE)
+    people = build_population(tree, TABLE, sensitive="flu")
+    (found,) = rows.propose(tree, replace(people, counts=2 * people.counts), THREE)
+    assert "knows no weights" in found.reason
+
+
 @pytest.mark.parametrize(
     ("clause", "lacks"),
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -66,6 +67,46 @@ def test_no_candidate_is_better_than_the_one_that_is_chosen(table):
     chosen = impurity(response, rows) - own if len(tree.nodes) > 1 else Fraction(0)
     assert float(chosen) == pytest.approx(float(best), abs=1e-9)
     assert (len(tree.nodes) > 1) == (best > 0)
+
+
+@given(tables(), st.integers(1, 4))
+def test_no_set_of_categories_is_better_than_the_one_that_is_chosen(table, min_leaf):
+    columns, response = table
+    columns = {n: c for n, c in columns.items() if c.codes is not None and "*" not in c.categories}
+    rows = np.arange(len(response.values))
+    gains = [Fraction(0)]
+    for column in columns.values():
+        for size in range(1, len(column.categories)):
+            for chosen in combinations(range(len(column.categories)), size):
+                left, right = (
+                    rows[np.isin(column.codes, chosen) == side] for side in (True, False)
+                )
+                if min(len(left), len(right)) >= min_leaf:
+                    apart = impurity(response, left) + impurity(response, right)
+                    gains.append(impurity(response, rows) - apart)
+    tree = grown(columns, response, 1, sets=True, min_leaf=min_leaf)
+    own = sum(impurity(response, part) for part in rows_of(tree, columns, len(rows))[1:])
+    chosen = impurity(response, rows) - own if len(tree.nodes) > 1 else Fraction(0)
+    assert float(chosen) == pytest.approx(float(max(gains)), abs=1e-9)
+
+
+def test_the_best_set_need_not_be_next_to_each_other_by_mean():
+    # By share of y: a 0, b 1/3, c 1. Parted in that order, no side but one holds three records.
+    columns, response = {"c": categories("abbbcc")}, classes("xxxyyy")
+    tree = grown(columns, response, 1, sets=True, min_leaf=3)
+    assert tree.nodes[1].test == CategoryTest("c", ("a", "c"))
+
+
+def test_of_equally_good_sets_the_one_without_the_second_category_comes_first():
+    # To single out b is as good as to single out c.
+    columns, response = {"c": categories("aabbccdd")}, classes("xyxxyyxy")
+    (_, left, _) = grown(columns, response, 1, sets=True).nodes
+    assert left.test == CategoryTest("c", ("a", "c", "d"))
+
+
+def test_one_branch_per_category_and_sets_exclude_each_other():
+    with pytest.raises(ValueError, match="no sets"):
+        BestFirst(multiway=True, sets=True)
 
 
 @given(tables(), st.sampled_from([True, False]), st.randoms())

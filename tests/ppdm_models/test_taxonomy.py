@@ -78,6 +78,10 @@ def test_an_interval_of_a_split_lies_in_one_of_a_level_or_in_none():
             "city.csv:2: 'France' falls under 'Asia', but under 'Europe'",
         ),
         (b"Paris;France;Paris\n", "city.csv:1: a cycle: 'Paris' falls under 'France' and above it"),
+        (
+            b"Paris;Lyon;*\nNice;Paris;*\nLyon;Nice;*\n",
+            r"city.csv: a cycle: '\w+' and '\w+' and '\w+' fall under each other",
+        ),
         (b'"Paris;*\n', "city.csv:1: not CSV"),
         (b"\xff\xfe", "city.csv: not UTF-8"),
         (b";".join([b"x"] * 200), "city.csv:1: too many levels"),

@@ -10,16 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ppdm_models.learn.best_first import BestFirst
+from ppdm_models.learn.best_first import MOST_SET_VALUES, BestFirst
 from ppdm_models.learn.response import of_classes, of_numbers
-from ppdm_models.predicate import Column
+from ppdm_models.predicate import CategoryTest, Column
 from ppdm_models.table import read_table
 from ppdm_models.tpp import Job, sanitise
 from ppdm_models.tpp_cells import one_per_cell
 from ppdm_models.tpp_checks import differences, problems
 from ppdm_models.tpp_groups import AtLeast, Diverse, grouped
 from ppdm_models.tpp_published import as_printed
-from ppdm_models.tpp_splits import Cut, asked
+from ppdm_models.tpp_sets import merged
+from ppdm_models.tpp_splits import Choice, Cut, asked
 from ppdm_models.tpp_values import generalise
 from tests.ppdm_models.tpp_strategies import categories, classes, numbers, tables
 
@@ -46,23 +47,21 @@ def job(response, **how):
 @given(
     tables(),
     st.sampled_from(["gini", "entropy", "gain-ratio"]),
-    st.booleans(),
+    st.sampled_from([{}, {"multiway": True}, {"sets": True}]),
     st.integers(1, 3),
     st.randoms(),
 )
-def test_the_same_tree_grows_at_every_size(table, criterion, multiway, min_leaf, random):
+def test_the_same_tree_grows_at_every_size(table, criterion, how, min_leaf, random):
     columns, response = table
     criterion = criterion if response.classes else "variance"
-    found = run(columns, [job(response, criterion=criterion, multiway=multiway, min_leaf=min_leaf)])
+    learner = BestFirst(criterion, min_leaf=min_leaf, **how)
+    found = run(columns, [Job(learner, response)])
     assert [step.problems for step in found.steps] == [()] * len(found.steps)
     rows = np.array(random.sample(range(len(response.values)), len(response.values)))
     mixed = {name: column.take(rows) for name, column in found.best.columns.items()}
     again = replace(response, values=response.values[rows])
-    tree = (
-        BestFirst(criterion, multiway, min_leaf)
-        .growth(mixed, again, 30)
-        .tree(found.best.step.splits)
-    )
+    settled = learner.growth(columns, response, 0).learner
+    tree = settled.growth(mixed, again, 30).tree(found.best.step.splits)
     assert list(differences(found.best.trees[0], tree)) == []
 
 
@@ -84,9 +83,29 @@ def test_several_trees_of_one_table_all_grow_again(table, shift):
     columns, response = table
     other = of_numbers("z", np.roll(response.values, shift).astype(float))
     jobs = [job(response), job(other), job(response, criterion="entropy", multiway=True)]
-    found = run(columns, jobs, splits=6)
-    assert all(not step.problems for step in found.steps)
-    assert len(found.best.trees) == 3
+    jobs += [job(response, sets=True), job(other, sets=True)]
+    for chosen in (jobs, jobs[3:]):
+        found = run(columns, chosen, splits=6)
+        assert all(not step.problems for step in found.steps)
+        assert len(found.best.trees) == len(chosen)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_same_tree_of_sets_grows_from_tables_of_many_categories(seed):
+    random = np.random.default_rng(seed)
+    size = int(random.integers(10, 120))
+    widths = random.integers(2, 11, 3)
+    columns = {
+        f"c{w}{n}": categories(random.choice(list("abcdefghijk")[:w], size).tolist())
+        for n, w in enumerate(widths)
+    }
+    columns["n"] = numbers(random.integers(0, 5, size))
+    criterion = ["gini", "entropy", "gain-ratio", "variance"][seed % 4]
+    y = random.choice(list("xyz"), size).tolist()
+    response = classes(y) if seed % 4 < 3 else of_numbers("y", random.integers(0, 4, size) / 10)
+    learner = BestFirst(criterion, min_leaf=1 + seed % 3, sets=True)
+    found = run(columns, [Job(learner, response)], splits=12)
+    assert [step.problems for step in found.steps] == [()] * len(found.steps)
 
 
 def test_the_worked_example_of_one_value_per_cell():
@@ -126,6 +145,50 @@ def test_multiway_merges_no_categories():
         "c"
     ]
     assert made.categories == ("a", "b", "c", "d")
+
+
+def test_categories_that_always_go_the_same_way_become_one():
+    made = run({"c": categories("aabbcdde")}, [job(classes("xxyyxyyx"), sets=True)], splits=1)
+    (tree,) = made.best.trees
+    assert made.best.columns["c"].categories == ("a|c|e", "b|d")
+    assert tree.nodes[1].test == CategoryTest("c", ("a|c|e",))
+    assert made.best.groups.k == 4
+
+
+def test_a_value_joins_no_cell_whose_first_value_is_missing_where_it_is():
+    # c and d go the same way wherever both are, but d is at a node where c is not.
+    sides = [({"a", "c", "d"}, {"b"}), ({"d"}, {"a"})]
+    choices = [
+        Choice(str(n), (), False, tuple(map(frozenset, each))) for n, each in enumerate(sides)
+    ]
+    assert merged("abcd", choices) == {"a": "a|c", "c": "a|c", "b": "b", "d": "d"}
+
+
+@pytest.mark.parametrize("values", [("1", "1-2", "3"), ("a", "a|b", "b")])
+def test_names_that_would_change_the_order_or_fall_together_are_not_merged(values):
+    first, second, third = values
+    choice = Choice("0", (), False, (frozenset({first, third}), frozenset({second})))
+    assert merged(values, [choice]) == {value: value for value in values}
+
+
+def test_by_sets_and_one_against_the_rest_on_one_table_nothing_is_merged():
+    columns, response = {"c": categories("aabbcdde")}, classes("xxyyxyyx")
+    made = run(columns, [job(response, sets=True), job(response)], splits=1)
+    assert made.best.columns["c"].categories == tuple("abcde")
+
+
+def test_which_attributes_are_parted_by_sets_is_settled_by_the_original_table():
+    letters = [chr(97 + n) for n in range(MOST_SET_VALUES + 1)]
+    columns = {"many": categories(letters * 2), "few": categories(["p", "q"] * len(letters))}
+    response = classes(["x", "y"] * len(letters))
+    settled = BestFirst(sets=True).growth(columns, response, 1).learner
+    assert settled.set_attributes == ("few",)
+    columns = {"many": categories((letters[:-1] * 10)[:100])}
+    per_record = classes([f"class {number}" for number in range(100)])
+    assert BestFirst(sets=True).growth(columns, per_record, 0).learner.set_attributes == ()
+    fewer = {"many": categories("abcd"), "few": categories("ppqq")}
+    (_, left, _) = settled.growth(fewer, classes("xyyx"), 1).tree(1).nodes
+    assert left.test == CategoryTest("many", ("a",))
 
 
 def test_the_search_stops_at_the_last_size_that_is_large_enough():

@@ -107,11 +107,13 @@ def test_nothing_is_written_where_the_whole_table_fails(folder):
         (["--k", "2", "--taxonomy", "{}/shoes.toml"], "people.csv:2: column 'shoe' holds '40'"),
         (["--k", "2", "--taxonomy", "{}/name.csv"], "name.csv: 'name': no quasi-identifier"),
         (["--k", "2", "--taxonomy", "{}/none.toml"], "none.toml: No such file"),
+        (["--k", "2", "--taxonomy", "{}/shoe.csv"], "shoe.csv: a cycle: '4"),
     ],
 )
 def test_what_cannot_be_is_refused_with_its_place(folder, words, problem):
     (folder / "shoes.toml").write_text('[shoe]\nlarge = ["41", "42", "43"]\n', encoding="utf-8")
     (folder / "name.csv").write_text("n0;*\n", encoding="utf-8")
+    (folder / "shoe.csv").write_text("40;41;*\n41;42;*\n42;40;*\n", encoding="utf-8")
     outcome = run(folder, *(word.format(folder) for word in words))
     assert outcome.exit_code == 4
     assert problem in outcome.output

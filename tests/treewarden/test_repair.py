@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 
 import pytest
 
@@ -14,6 +15,7 @@ from ppdm_models.learn.response import of_classes
 from ppdm_models.load import formats, read_tree
 from ppdm_models.table import read_table, table_of
 from ppdm_models.tree import Feature
+from tests.treewarden.conftest import CLAUSE, PMML
 from treewarden.progress import Progress
 from treewarden.provenance import Clock
 from treewarden.repairing import auditing
@@ -123,6 +125,20 @@ def test_a_change_is_applied_by_its_name(files):
     assert all(leaf.bands for leaf in read_tree(target).leaves)
 
 
+def test_labels_only_leaves_no_number_of_people_in_the_file(files):
+    policy, target = files.folder / "both.toml", files.folder / "fixed.pmml"
+    head, clause = CLAUSE.split("[[clause]]")
+    clauses = [("sure", "confidence", 0.7), ("believed", "label_disclosure", 1.0)]
+    said = [f'id = "{i}"\nmeasure = "{m}"\nrule = "at_most"\nlimit = {x}\n' for i, m, x in clauses]
+    policy.write_text(head.format(name="both") + "".join(f"[[clause]]\n{each}" for each in said))
+    listed = files.run("repair", "--policy", policy, "--list").stdout
+    name = next(reversed(re.findall(r"^ *(redact-\d+)  PASS", listed, re.MULTILINE)))
+    assert listed.index(name) < listed.index("labels only")
+    outcome = files.run("repair", "--policy", policy, "-o", target, "--apply", name)
+    assert outcome.exit_code == 0, outcome.output
+    assert b"recordCount" not in target.read_bytes()
+
+
 @pytest.mark.parametrize(
     ("policy", "name", "code", "message"),
     [
@@ -186,6 +202,54 @@ def test_the_table_is_written_where_the_change_that_goes_with_it_is_applied(file
     assert outcome.exit_code == 0, outcome.output
     assert sorted(read_table(beside).columns) == ["f", "flu", "g"]
     assert len(read_tree(target).leaves) == 2
+
+
+def test_a_table_whose_rows_carry_weights_is_not_sanitised(files):
+    asked = ["--policy", files.policy("harsh"), "-o", files.folder / "fixed.pmml"]
+    asked += ["--with-table", files.folder / "beside.csv", "--weights", "age"]
+    outcome = files.run("repair", *asked)
+    assert outcome.exit_code == 2
+    assert "write a row as often as its weight says" in " ".join(outcome.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--taxonomy", "lacks/sex.csv"], "sex.csv: 'sex': lacks the value 'M'; add it"),
+        (["--taxonomy", "round/sex.csv"], "sex.csv: a cycle: '"),
+        (["--taxonomy", "round.toml"], "round.toml:2: 'sex': a cycle: 'F' falls under itself"),
+        (["--holdout", "held.csv"], "held.csv: column 'flu' holds no class of the tree"),
+    ],
+)
+def test_a_bad_hierarchy_or_holdout_is_named_and_nothing_is_written(
+    files, monkeypatch, words, message
+):
+    monkeypatch.chdir(files.folder)
+    for folder, rows in (("lacks", "F;person;*"), ("round", "F;person;*\nM;F;*\nperson;M;*")):
+        (files.folder / folder).mkdir()
+        (files.folder / folder / "sex.csv").write_text(rows, encoding="utf-8")
+    (files.folder / "round.toml").write_text('[sex]\nF = ["M"]\nM = ["F"]\n', encoding="utf-8")
+    (files.folder / "held.csv").write_text("age,sex,flu\n50,F,1\n60,M,2\n", encoding="utf-8")
+    outcome = files.run("repair", "--policy", "harsh.toml", "-o", "fixed.pmml", *words)
+    assert outcome.exit_code == 4
+    assert message in outcome.stderr
+    assert "Traceback" not in outcome.output
+    assert not (files.folder / "fixed.pmml").exists()
+
+
+def test_a_tree_of_numbers_says_what_keeps_a_clause_about_classes_from_being_decided(files):
+    text = re.sub(r"\s*<ScoreDistribution[^>]*/>", "", PMML).replace("classification", "regression")
+    text = text.replace('score="no"', 'score="1.5"').replace('score="yes"', 'score="2.5"')
+    text = text.replace(
+        'optype="categorical" dataType="string"><Value value="no"/><Value value="yes"/></DataField>',
+        'optype="continuous" dataType="double"/>',
+    )
+    files.model.write_text(text, encoding="utf-8")
+    asked = ["--policy", files.policy("unsure"), "-o", files.folder / "fixed.pmml"]
+    outcome = files.run("repair", *asked, sensitive=False)
+    assert outcome.exit_code == 3
+    assert "the tree predicts a number" in " ".join(outcome.output.split())
+    assert not (files.folder / "fixed.pmml").exists()
 
 
 def test_force_replaces_the_output(files):

@@ -60,8 +60,9 @@ def test_it_writes_a_table_its_tree_and_how_to_grow_it_again(folder):
     assert found["demanded"] == {"k": 5, "l": None, "policy": None}
 
 
-def test_the_published_tree_grows_from_the_published_table_by_the_manifest_alone(folder):
-    run(folder, *TREE, "--k", "5", "--qi", "age,place")
+@pytest.mark.parametrize("how", [[], ["--sets"]])
+def test_the_published_tree_grows_from_the_published_table_by_the_manifest_alone(folder, how):
+    run(folder, *TREE, "--k", "5", "--qi", "age,place", *how)
     told, table = said(folder), read_table(folder / "out" / "table.csv")
     columns = {
         each["name"]: table.column(Feature(each["name"], numeric=each["kind"] == "number"))
@@ -70,7 +71,9 @@ def test_the_published_tree_grows_from_the_published_table_by_the_manifest_alone
     flu = table.column(Feature("flu", numeric=False))
     grown = told["trees"][0]["learner"]
     learner = BestFirst(
-        *(grown[key] for key in ("criterion", "multiway", "min_leaf", "min_records"))
+        *(grown[key] for key in ("criterion", "multiway", "min_leaf", "min_records")),
+        sets=bool(grown["sets"]),
+        set_attributes=tuple(grown["sets"]),
     )
     response = of_classes("flu", flu.codes, flu.categories)
     tree = learner.growth(columns, response, grown["splits"]).tree(grown["splits"])
@@ -177,6 +180,10 @@ def test_the_seed_that_gives_another_tree_is_named(folder):
         (["--k", "2", "--qi", "age,job"], 4, "cannot be a quasi-identifier too"),
         (["--k", "2", "--qi", "height"], 4, "no column 'height'"),
         (["--k", "2", "--learner", "scikit", "--multiway"], 4, "or the canonical learner"),
+        (["--k", "2", "--learner", "scikit", "--sets"], 4, "or the canonical learner"),
+        (["--k", "2", "--criterion", "variance"], 4, "choose gini, entropy or gain-ratio"),
+        (["--k", "2", "--multiway", "--sets"], 2, "choose one"),
+        (["--k", "2", "--weights", "age"], 2, "write a row as often as its weight says"),
         (["--l", "nan"], 4, "lower --l"),
         (["--policy", "{folder}/loose.toml"], 4, "demands nothing of groups"),
         ([], 2, "--k, --l or --policy"),

@@ -86,8 +86,15 @@ def repair_command(
     Each change is audited again like the original. The cheapest one that passes is written in the format that MODEL
     came in, unless --to says another; where MODEL passes already (exit code 0), or nothing passes (1 or 3), no model is
     written.
+
+    Numbers are withheld in this order: class counts, error rates, record counts, labels only.
     """
     clock, progress, request = Clock(), Progress(quiet), request_of(context)
+    if beside is not None and request.weights is not None:
+        raise click.UsageError(
+            "--weights beside --with-table: tables are sanitised by counting rows; "
+            "write a row as often as its weight says"
+        )
     report = reporting("repair", formats, folder)
     targets = _targets(output, beside, only_list)
     for path in targets:

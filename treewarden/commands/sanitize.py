@@ -8,6 +8,7 @@ import click
 
 from policies.pack import load_pack
 from ppdm_models.errors import OutputError
+from ppdm_models.learn.best_first import MOST_SET_VALUES
 from ppdm_models.learn.worth import CRITERIA
 from ppdm_models.load import formats
 from ppdm_models.tpp import Candidate, Step
@@ -72,6 +73,12 @@ SUFFIXES = {"treewarden_json": "json", "pmml": "pmml"}
 @click.option(
     "--multiway", is_flag=True, help="One branch per category; else one against the rest."
 )
+@click.option(
+    "--sets",
+    is_flag=True,
+    help=f"Part categories into any two sets, where a column has at most {MOST_SET_VALUES}.",
+)
+@click.option("--weights", metavar="COLUMN", help="Refused: trees are grown by counting rows.")
 @click.option("--min-leaf", type=click.IntRange(min=1), default=1, show_default=True)
 @click.option("--max-splits", type=click.IntRange(0, 10_000), default=50, show_default=True)
 @click.option(
@@ -98,6 +105,8 @@ def sanitize_command(  # one parameter per option
     learner: str,
     criterion: str | None,
     multiway: bool,
+    sets: bool,
+    weights: str | None,
     min_leaf: int,
     max_splits: int,
     as_published: bool,
@@ -114,6 +123,12 @@ def sanitize_command(  # one parameter per option
     """
     if k is None and diversity is None and policy is None:
         raise click.UsageError("say what is demanded of the groups: --k, --l or --policy")
+    if weights is not None:
+        raise click.UsageError(
+            "--weights: each row is one record here; write a row as often as its weight says, and leave the column out"
+        )
+    if multiway and sets:
+        raise click.UsageError("--multiway and --sets are two ways to split; choose one")
     targets = tuple(dict.fromkeys(targets))
     wanted = Wanted(
         table,
@@ -126,6 +141,7 @@ def sanitize_command(  # one parameter per option
         learner,
         criterion,
         multiway,
+        sets,
         min_leaf,
         max_splits,
         as_published,
