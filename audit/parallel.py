@@ -7,6 +7,7 @@ to start: tasks go, the largest first, to whoever is free. Only this program's o
 from __future__ import annotations
 
 import atexit
+import contextlib
 import heapq
 import os
 import pickle
@@ -38,14 +39,17 @@ def default_jobs() -> int:
 def start_ahead(jobs: int) -> None:
     """Start what is missing of ``jobs - 1`` workers and return at once: getting ready takes them about a second."""
     # An interrupt is raised in the main thread, so it cannot come between a start and the entry of what was started.
-    thread = threading.Thread(target=_start_missing, args=(jobs,))
-    thread.start()
-    thread.join()
+    # No join: in Python 3.11, one that is interrupted takes the thread for ended, and the exit no longer waits for it.
+    done = threading.Event()
+    threading.Thread(target=_start_missing, args=(jobs, done)).start()
+    done.wait()
 
 
-def _start_missing(jobs: int) -> None:
-    while len(_idle) < jobs - 1:
-        _idle.append(start_worker())
+def _start_missing(jobs: int, done: threading.Event) -> None:
+    with contextlib.suppress(OSError):  # then whoever needs a worker says so
+        while len(_idle) < jobs - 1:
+            _idle.append(start_worker())
+    done.set()
 
 
 class Line:

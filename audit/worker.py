@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 import signal
@@ -16,7 +17,8 @@ from audit.processes import READY, done
 def main() -> None:
     """Serve until the input ends. Whatever a solver prints goes to standard error, not among the answers."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with os.fdopen(os.dup(1), "wb") as answers:
+    # Where the parent has ended, nobody reads the answers.
+    with contextlib.suppress(BrokenPipeError), os.fdopen(os.dup(1), "wb") as answers:
         os.dup2(2, 1)
         answers.write(READY)
         answers.flush()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import gc
+import atexit
+import contextlib
 import importlib
 import os
 import sys
@@ -11,7 +12,7 @@ from io import TextIOWrapper
 import click
 
 import treewarden
-from treewarden.exits import MEANINGS, PIPE_CLOSED, boundary
+from treewarden.exits import INTERRUPTED, MEANINGS, PIPE_CLOSED, boundary
 
 COMMANDS = {
     "audit": "Judge what a published tree gives away, and report it.",
@@ -62,6 +63,8 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line of this process."""
+    interrupted: list[bool] = []
+    atexit.register(_leave, interrupted)  # first in, last out: all else is tidied up by then
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(
@@ -70,9 +73,19 @@ def main() -> None:
     try:
         cli()
     except SystemExit as stop:
-        gc.freeze()  # whoever interrupts waits for no last collection of what ends with the process anyway
+        if stop.code == INTERRUPTED:
+            interrupted.append(True)
         if (
             stop.code == PIPE_CLOSED
         ):  # the interpreter's own flush at exit must not complain about it
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise
+
+
+def _leave(interrupted: list[bool]) -> None:
+    """End at once after an interrupt: Python would clean up for seconds, and may then die of the signal itself."""
+    if interrupted:
+        with contextlib.suppress(OSError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(INTERRUPTED)
