@@ -31,6 +31,8 @@ from ppdm_models.tree import Task, Tree
 
 MANY_CELLS = 20_000
 """Profiles times classes from which on there is likely work for more than one process."""
+MANY_SHARES = 3_000
+"""The same in leaves times classes, before the table is read."""
 BEFORE_THE_TREE = ("profile", "marginal", "background")
 """The constraints that hold whether or not the tree is published."""
 
@@ -107,10 +109,21 @@ def run(
     )
 
 
+def start_early(tree: Model, options: SolveOptions = DEFAULT) -> None:
+    """Let workers get ready while the table is read, where a tree is so large that they are likely needed."""
+    if isinstance(tree, Tree) and len(tree.leaves) * len(tree.classes) >= MANY_SHARES:
+        _start(options)
+
+
 def _start_workers(case: Case, options: SolveOptions) -> None:
     """Let workers get ready while the rows are formed, where there will be enough for them to do."""
     cells = len(case.population.counts) * len(case.tree.classes)
-    if cells >= MANY_CELLS and case.knowledge.split is not SplitLevel.NONE and not options.direct:
+    if cells >= MANY_CELLS and case.knowledge.split is not SplitLevel.NONE:
+        _start(options)
+
+
+def _start(options: SolveOptions) -> None:
+    if not options.direct:
         start_ahead(default_jobs() if options.jobs is None else options.jobs)
 
 

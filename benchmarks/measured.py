@@ -95,6 +95,8 @@ def measure(task: Task) -> dict[str, Any]:
 
 def solved(task: Task) -> dict[str, Any]:
     """Do a task here and now; return its figures."""
+    if task.method == "product" and not task.stages:
+        start_ahead(default_jobs())  # as an audit does; they get ready while the table is read
     table = adult(Path(task.data), records=task.records, classes=task.classes)
     if task.leaves:
         tree, people = binary(table, task.criterion, task.leaves, task.names)
@@ -102,8 +104,6 @@ def solved(task: Task) -> dict[str, Any]:
         tree, people = multiway(table, task.criterion, task.min_records, task.names)
     split = task.criterion if task.split == "own" else task.split
     knowledge = Knowledge(leaf=task.leaf, split=split)
-    if task.method == "product" and not task.stages:
-        start_ahead(default_jobs())  # as an audit does; they get ready while the rows are formed
     system = build_system(Case(tree, people, members(tree, people.leaf), knowledge))
     before, began = _peak_mb(), time.perf_counter()
     stages = Stages()

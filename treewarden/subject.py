@@ -7,7 +7,7 @@ from pathlib import Path
 
 from audit.knowledge import Knowledge, LeafLevel, SplitLevel, read_knowledge
 from audit.population import Population, build_population, rerouted
-from audit.run import Audit, run
+from audit.run import Audit, run, start_early
 from audit.search import SolveOptions
 from policies.judge import calls
 from policies.pack import Pack, load_pack
@@ -89,14 +89,6 @@ def read_subject(request: Request, progress: Progress) -> Subject:
     with progress.step(f"reading {request.model.name}"):
         data = read_bytes(request.model)
         tree = load_model(data, request.model.name)
-    with progress.step(f"reading {request.data.name}"):
-        table = read_table(request.data)
-        try:
-            population = build_population(
-                tree, table, sensitive=request.sensitive, qi=request.qi, weights=request.weights
-            )
-        except TableError as error:
-            raise _with_notes(error, tree) from error
     options = SolveOptions(
         request.solver,
         request.jobs,
@@ -107,6 +99,15 @@ def read_subject(request: Request, progress: Progress) -> Subject:
         worlds_budget=request.worlds_budget,
         strict_ties=request.strict_ties,
     )
+    start_early(tree, options)
+    with progress.step(f"reading {request.data.name}"):
+        table = read_table(request.data)
+        try:
+            population = build_population(
+                tree, table, sensitive=request.sensitive, qi=request.qi, weights=request.weights
+            )
+        except TableError as error:
+            raise _with_notes(error, tree) from error
     return Subject(tree, population, knowledge, pack, options, data)
 
 

@@ -11,7 +11,7 @@ import time
 import numpy as np
 import pytest
 
-from audit import parallel
+from audit import parallel, run
 from audit.block_solver import Outcome, Task, no_answer, solve_task
 from audit.blocks import blocks
 from audit.estimate import estimate
@@ -210,3 +210,16 @@ def test_a_worker_starts_while_tasks_are_still_being_made(workers, monkeypatch):
     monkeypatch.setattr(parallel, "_asked", at_once)
     monkeypatch.setattr(parallel, "_wait_until_ready", lambda worker, line: None)
     assert len(solve_all(made(), 2)) == len(asked)
+
+
+@pytest.mark.parametrize(("share", "started"), [(1, [2]), (10**6, [])])
+def test_workers_start_before_the_table_is_read_where_the_tree_is_large(
+    monkeypatch, share, started
+):
+    asked: list[int] = []
+    monkeypatch.setattr(run, "start_ahead", asked.append)
+    monkeypatch.setattr(run, "MANY_SHARES", share)
+    tree = multiway_case(0, Knowledge(split="none")).tree
+    run.start_early(tree, SolveOptions(jobs=2))
+    run.start_early(tree, SolveOptions(jobs=2, direct=True))
+    assert asked == started
