@@ -148,9 +148,10 @@ def learner_of(settings: Mapping[str, object], records: float, features: int) ->
         is_count = isinstance(smallest, int | np.integer)
         by_count = float(smallest) if is_count else float(smallest) * records
     by_share = share * records if isinstance(share, float) and 0 <= share <= 1 else 0.0
+    least = min(max(by_count, by_share), max(records, 1.0))  # no leaf holds more than all
     return Learner(
         criterion=CRITERIA.get(str(settings.get("criterion", ""))),
-        min_leaf_records=max(1, math.ceil(by_count), math.ceil(by_share)),
+        min_leaf_records=max(1, math.ceil(least)),
         all_features=settings.get("splitter", "best") == "best"
         and settings.get("max_features_") in (None, features),
         multiway=False,
