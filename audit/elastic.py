@@ -15,6 +15,8 @@ from scipy import sparse
 from audit.posterior import FloatArray
 from audit.program import Program
 
+ROUNDING_SHARE = 1e-7
+"""What rounding may cost a floor, as a share of the masses' scales, beyond which it proves nothing."""
 FLAT_SHARE = 1e-2
 """A chain whose weighted multipliers come this close to 1 has flat directions: other estimates are as good."""
 
@@ -54,6 +56,8 @@ def floor(
 ) -> float:
     """Return a number that the objective goes below at no point of the program, proved by any point and multipliers.
 
+    Rounding is taken off; it is minus infinity where multipliers are so large that rounding leaves nothing.
+
     ``z`` satisfies the rows that define aggregates. The multipliers of the split rows are brought to 0 or more and
     under the chain condition. The Lagrangian is then convex, so that it lies above its tangent at ``z``, which is
     lowest at a corner of the box of the variables.
@@ -70,4 +74,24 @@ def floor(
     most[: len(program.scale)] = program.scale
     most = np.minimum(most, program.upper)
     corner = np.where(slope > 0, -z, most - z)
-    return float(value + slope @ corner)
+    margin = _rounding(program, z, duals, prices, np.maximum(np.abs(z), np.abs(most - z)))
+    if margin > ROUNDING_SHARE * float(program.scale.sum()):
+        return -np.inf
+    return float(value + slope @ corner - margin)
+
+
+def _rounding(
+    program: Program, z: FloatArray, duals: FloatArray, prices: FloatArray, reach: FloatArray
+) -> float:
+    """Return how far floating point may put a floor too high (Higham 2002, section 3.1).
+
+    Rows that leave no interior have multipliers of 1e13 and more, which cancel each other.
+    """
+    rows, huge = abs(program.rows), np.abs(duals)
+    slope = np.abs(program.gradient(z, 0.0)) + rows.T @ huge
+    slope = slope + abs(program.split_jacobian(z)).T @ prices
+    ends = np.where(np.isfinite(program.low), np.abs(program.low), 0.0)
+    ends = np.maximum(ends, np.where(np.isfinite(program.high), np.abs(program.high), 0.0))
+    value = huge @ (rows @ np.abs(z) + ends) + slope @ np.abs(z)
+    operations = program.size + len(duals) + len(prices)
+    return float(operations * np.finfo(float).eps * (value + slope @ reach))
