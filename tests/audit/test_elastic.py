@@ -1,7 +1,10 @@
 """The bound of a block: no point goes beyond it, whatever multipliers it is proved by."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from scipy import sparse
 
 from audit.block_solver import solve_task
 from audit.elastic import floor
@@ -47,6 +50,24 @@ def test_no_multipliers_prove_more_than_is_true(monkeypatch, split):
             split_prices = scale * draw.normal(size=len(program.split_limit))
             proved = floor(program, task.chains, answer.z, linear, split_prices)
             assert proved <= answer.objective + 1e-6
+
+
+def test_huge_multipliers_that_cancel_prove_no_more_than_none(monkeypatch):
+    draw = np.random.default_rng(0)
+    for task in tasks(monkeypatch, "entropy"):
+        program, none = task.program, np.zeros(len(task.program.split_limit))
+        equal = program.low == program.high
+        twice = replace(
+            program,
+            rows=sparse.csr_matrix(sparse.vstack([program.rows[equal]] * 2)),
+            low=np.tile(program.low[equal], 2),
+            high=np.tile(program.high[equal], 2),
+        )
+        z = solve_task(task).z
+        plain = floor(twice, task.chains, z, np.zeros(2 * equal.sum()), none)
+        for _ in range(20):
+            huge = 1e13 * draw.normal(size=equal.sum())
+            assert floor(twice, task.chains, z, np.concatenate([huge, -huge]), none) <= plain
 
 
 def test_the_bound_is_tight_where_the_elastic_optimum_breaks_nothing(monkeypatch):
