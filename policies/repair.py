@@ -33,12 +33,14 @@ class Given:
     """What a repair may use beyond the tree and its people.
 
     ``taxonomies`` are hierarchies of values that remedies may merge by; ``table`` holds the records where they are to
-    be published beside the tree; ``holdout`` is what the loss is measured on.
+    be published beside the tree; ``holdout`` is what the loss is measured on. ``bases`` are the widths of bands that
+    numbers are given in, in records (empty: those that ``redact`` knows).
     """
 
     taxonomies: Taxonomies = field(default_factory=dict)
     table: Table | None = None
     holdout: Holdout | None = None
+    bases: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +217,7 @@ def _ready(base: _Base, given: Given) -> Iterator[tuple[str, Remedy]]:
             if given.table is not None and not base.proposal.remedies:
                 yield name, remedy.using_table(given.table)
         else:
-            yield name, remedy.using(given.taxonomies)
+            yield name, remedy.using(given.taxonomies, given.bases)
 
 
 def _joined(base: Proposal, found: Proposal) -> Proposal:

@@ -47,8 +47,11 @@ class Remedy(ABC):
 
     mends_leaves: ClassVar[bool]
 
-    def using(self, taxonomies: Taxonomies) -> Remedy:
-        """Return this remedy with value hierarchies to merge by; itself where it has no use for them."""
+    def using(self, taxonomies: Taxonomies, bases: tuple[int, ...] = ()) -> Remedy:
+        """Return this remedy with value hierarchies to merge by, or widths of bands in records, mildest first.
+
+        Itself where it has no use for them, or where there are none.
+        """
         return self
 
     @abstractmethod

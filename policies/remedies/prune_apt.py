@@ -28,7 +28,7 @@ class PruneApt(Remedy):
     mends_leaves = True
     taxonomies: Taxonomies = field(default_factory=dict)
 
-    def using(self, taxonomies: Taxonomies) -> Remedy:
+    def using(self, taxonomies: Taxonomies, bases: tuple[int, ...] = ()) -> Remedy:
         return PruneApt(taxonomies)
 
     def propose(

@@ -29,7 +29,7 @@ class PruneOptimal(Remedy):
     mends_leaves = True
     taxonomies: Taxonomies = field(default_factory=dict)
 
-    def using(self, taxonomies: Taxonomies) -> Remedy:
+    def using(self, taxonomies: Taxonomies, bases: tuple[int, ...] = ()) -> Remedy:
         return PruneOptimal(taxonomies)
 
     def propose(

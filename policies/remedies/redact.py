@@ -36,6 +36,7 @@ from policies.remedies._withholding import (
     passes,
     steps,
 )
+from ppdm_models.taxonomy import Taxonomies
 from ppdm_models.tree import Node, Tree, completed, count_of
 
 COUNTED_ANYWAY = "record counts are audited as known, for whoever knows all quasi-identifiers counts them himself"
@@ -54,6 +55,9 @@ class Redact(Remedy):
     def __post_init__(self) -> None:
         if any(base < 2 for base in self.bases):
             raise ValueError(f"a band of fewer than 2 numbers hides nothing: {self.bases}")
+
+    def using(self, taxonomies: Taxonomies, bases: tuple[int, ...] = ()) -> Remedy:
+        return Redact(bases) if bases else self
 
     def propose(
         self, tree: Tree, population: Population, pack: Pack

@@ -125,6 +125,16 @@ def test_a_change_is_applied_by_its_name(files):
     assert all(leaf.bands for leaf in read_tree(target).leaves)
 
 
+def test_bands_are_as_wide_as_asked_for(files):
+    def widths(*bands):
+        asked = ["--policy", files.policy("unsure"), "--list", *bands]
+        return set(re.findall(r"finer\s+than\s+(\d+)", files.run("repair", *asked).stdout))
+
+    assert "4" not in widths()
+    assert widths("--band", "4") == {"4"}
+    assert files.run("repair", "--list", "--band", "1").exit_code == 2
+
+
 def test_labels_only_leaves_no_number_of_people_in_the_file(files):
     policy, target = files.folder / "both.toml", files.folder / "fixed.pmml"
     head, clause = CLAUSE.split("[[clause]]")

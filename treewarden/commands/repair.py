@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,14 @@ from treewarden.subject import Request, Subject, read_subject
     help="A hierarchy of values to merge by: TOML, or COLUMN.csv. May be repeated.",
 )
 @click.option(
+    "--band",
+    "bases",
+    type=click.IntRange(min=2),
+    multiple=True,
+    metavar="RECORDS",
+    help="Give numbers in bands this wide before withholding them. May be repeated.  [default: 5, 10]",
+)
+@click.option(
     "--holdout", type=FILE, metavar="TABLE", help="Records the tree was not grown on, for its loss."
 )
 @click.option(
@@ -74,6 +83,7 @@ def repair_command(
     only_list: bool,
     wanted: str | None,
     taxonomies: tuple[Path, ...],
+    bases: tuple[int, ...],
     holdout: Path | None,
     beside: Path | None,
     formats: tuple[str, ...],
@@ -105,7 +115,10 @@ def repair_command(
 
     subject = read_subject(request, progress)
     tree = single_tree(subject)
-    given = _given(tree, request, taxonomies, holdout, with_table=beside is not None)
+    given = replace(
+        _given(tree, request, taxonomies, holdout, with_table=beside is not None),
+        bases=tuple(sorted(set(bases))),
+    )
     with progress.step(f"repairing: {subject.auditing}, for each change"):
         name = request.model.name if output is None else output.name
         repaired = repair_file(subject, name, given, target)
