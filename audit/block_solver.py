@@ -7,6 +7,7 @@ form proves: a bound that no point of the program passes.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -56,6 +57,8 @@ SIGMA = 0.3
 """Standard deviation of the logarithms of the factors that move a start."""
 SMALL_PROGRAM = 150
 """Variables up to which more starts cost next to nothing."""
+WORTH_HALVES = 1000
+"""Variables above which the bound and the optimum are worth being looked for side by side, each with a model."""
 
 
 class Outcome(StrEnum):
@@ -67,6 +70,14 @@ class Outcome(StrEnum):
     OUT_OF_TIME = "out of time"
     OUT_OF_MEMORY = "out of memory"
     LOST = "the process that solved it died twice"
+
+
+class Part(StrEnum):
+    """What is wanted of a task: both, the bound alone, or the best point alone."""
+
+    WHOLE = "whole"
+    BOUND = "bound"
+    POINT = "point"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +96,26 @@ class Task:
     deadline: float = np.inf
     chains: sparse.csr_matrix | None = None
     perturbed: int = 0
+    part: Part = Part.WHOLE
 
     @property
     def work(self) -> int:
-        """How much there is to do: variables times starts, of which a large program with a bound needs one."""
+        """How much there is to do: variables times starts, of which a large program with a bound needs one.
+
+        Bounds come last: they take less time than points.
+        """
+        if self.part is Part.BOUND:
+            return self.program.size // 2
         is_small = self.chains is None or self.program.size <= SMALL_PROGRAM
         return self.program.size * (len(self.starts) + self.perturbed if is_small else 1)
+
+    @property
+    def parts(self) -> tuple[Task, ...]:
+        """The tasks that this one can be done as, side by side; itself where that is not worth while."""
+        is_bounded = self.chains is not None and not self.program.is_convex
+        if not is_bounded or self.program.is_impossible or self.program.size <= WORTH_HALVES:
+            return (self,)
+        return replace(self, part=Part.POINT), replace(self, part=Part.BOUND)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +150,18 @@ def no_answer(task: Task, outcome: Outcome, iterations: int = 0) -> Answer:
     return Answer(outcome, task.starts[0], empty, iterations=iterations)
 
 
+def joined(task: Task, answers: Sequence[Answer]) -> Answer:
+    """Return the answer to a task from those to its parts; where one failed, solve the task as a whole."""
+    if len(answers) == 1:
+        return answers[0]
+    point, bound = answers
+    failed = (Outcome.INFEASIBLE, Outcome.NOT_CONVERGED)
+    if point.outcome in failed or bound.outcome in failed or np.isinf(bound.floor):
+        return solve_task(task)
+    iterations = point.iterations + bound.iterations
+    return replace(point, floor=bound.floor, iterations=iterations)
+
+
 def solve_task(task: Task) -> Answer:
     """Solve a task from each of its starts and return the best answer, the same whatever order its parts stand in."""
     if task.program.is_impossible:
@@ -156,7 +193,7 @@ def _solved(task: Task) -> Answer:
         answer = (
             no_answer(task, Outcome.INFEASIBLE) if _has_rows_to_spare(task.program) else _best(task)
         )
-        if not task.program.size or _is_settled(task, answer):
+        if task.part is not Part.WHOLE or not task.program.size or _is_settled(task, answer):
             return answer
         inner = interior(task.program)
         return answer if inner is None else _from_inside(task, inner, answer)
@@ -200,11 +237,14 @@ def _with_bound(task: Task, chains: sparse.csr_matrix) -> Answer:
     """Solve a program and its elastic form: one model, whose last variables, one per chain, the program holds at 0."""
     program, relaxed = task.program, elastic(task.program, chains)
     loaded = load(relaxed)
-    bounding = replace(task, program=relaxed, tries=ELASTIC_TRIES)
-    bound = _from_start(bounding, loaded, relaxed.start)
-    size, known = float(program.scale.sum()), -np.inf
+    bound, size, known = no_answer(task, Outcome.NOT_CONVERGED), float(program.scale.sum()), -np.inf
+    if task.part is not Part.POINT:
+        bounding = replace(task, program=relaxed, tries=ELASTIC_TRIES)
+        bound = _from_start(bounding, loaded, relaxed.start)
     if bound.is_accepted:
         known = floor(program, chains, bound.z[: program.size], bound.linear, bound.split)
+    if task.part is Part.BOUND:
+        return replace(no_answer(task, bound.outcome, bound.iterations), floor=known)
     best = _of_starts(task, loaded, task.starts[:1])
     if not best.is_accepted or best.objective - known > WORTH_A_RESTART * size:
         more = task.starts[1:] if program.size <= SMALL_PROGRAM else ()

@@ -21,7 +21,7 @@ IPOPT_OPTIONS: Mapping[str, str | int | float] = {
     "nlp_scaling_method": "none",
     "print_level": 0,
     "sb": "yes",
-    "mumps_pivot_order": 5,
+    "mumps_pivot_order": 0,
     "alpha_for_y": "primal-and-full",
 }
 

@@ -14,6 +14,7 @@ import numpy as np
 import pyomo.environ as pyo
 from pyomo.repn.plugins.nl_writer import NLWriter
 
+from audit.derivatives import derivatives
 from audit.model import build_model
 from audit.posterior import FloatArray
 from audit.program import Program
@@ -72,7 +73,9 @@ def load(program: Program) -> Loaded:
     was_enabled = gc.isenabled()
     gc.disable()  # nothing of the many small objects is garbage before the end; looking takes a quarter of the time
     try:
-        return Loaded(build_model(program))
+        loaded = Loaded(build_model(program))
+        loaded.derivatives.update(derivatives(program, loaded.linear_rows, loaded.split_rows))
+        return loaded
     finally:
         if was_enabled:
             gc.enable()

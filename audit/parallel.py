@@ -16,7 +16,7 @@ import subprocess
 import threading
 from collections.abc import Iterable
 
-from audit.block_solver import Answer, Outcome, Task, no_answer, solve_task
+from audit.block_solver import Answer, Outcome, Task, joined, no_answer, solve_task
 from audit.processes import READY, TRIES, end_worker, start_worker
 from ppdm_models.errors import TreewardenError
 
@@ -89,10 +89,14 @@ class Line:
 def solve_all(tasks: Iterable[Task], jobs: int) -> list[Answer]:
     """Return the answer to each task, in their order; workers start on the first while the others are being made."""
     call, size, worth = _Call(), 0, _worth()
+    whole: list[tuple[Task, range]] = []
     threads: list[threading.Thread] = []
     try:
         for task in tasks:
-            call.add(task)
+            parts = task.parts if jobs > 1 else (task,)
+            whole.append((task, range(len(call.tasks), len(call.tasks) + len(parts))))
+            for part in parts:
+                call.add(part)
             size += task.work
             while size >= worth and len(threads) < min(jobs, len(call.tasks)) - 1:
                 threads.append(threading.Thread(target=call.serve, daemon=True))
@@ -102,10 +106,11 @@ def solve_all(tasks: Iterable[Task], jobs: int) -> list[Answer]:
             call.answers[number] = solve_task(call.tasks[number])
         for thread in threads:
             thread.join()
+        answers = [_or_raised(call.answers[number]) for number in range(len(call.tasks))]
+        return [joined(task, [answers[number] for number in numbers]) for task, numbers in whole]
     except BaseException:
         call.dismiss()
         raise
-    return [_or_raised(call.answers[number]) for number in range(len(call.tasks))]
 
 
 def _worth() -> int:

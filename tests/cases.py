@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from audit.block_solver import Task, solve_task
 from audit.constraints import Case
+from audit.estimate import estimate
 from audit.knowledge import Knowledge
 from audit.members import members
 from audit.population import Population, build_population
+from audit.search import Search, SolveOptions
+from audit.system import build_system
 from ppdm_models.learn.id3 import grow_id3
 from ppdm_models.table import Table, table_of
 from ppdm_models.tree import Criterion, Feature, Tree
@@ -52,3 +56,25 @@ def multiway_case(seed: int, knowledge: Knowledge, *, classes: int = 3, records:
 def case_of(tree: Tree, population: Population, knowledge: Knowledge) -> Case:
     """Return what is audited."""
     return Case(tree, population, members(tree, population.leaf), knowledge)
+
+
+class _Recorder(Search):
+    """Keeps the tasks that a search asks for."""
+
+    seen: list[Task] = []
+
+    def ask(self, tasks):
+        asked = list(tasks)
+        self.seen.extend(asked)
+        return [solve_task(task) for task in asked]
+
+
+def curved_tasks(monkeypatch, split):
+    """The blocks of some small audits whose rows are not convex, as tasks."""
+    monkeypatch.setattr("audit.estimate.Search", _Recorder)
+    monkeypatch.setattr(_Recorder, "seen", [])
+    options = SolveOptions(jobs=1, integer_rows=False)
+    for seed in range(8):
+        case = multiway_case(seed, Knowledge(leaf="rates", split=split))
+        estimate(build_system(case), options)
+    return [t for t in _Recorder.seen if t.chains is not None and not t.program.is_convex]

@@ -1,0 +1,85 @@
+"""The derivatives of a block's model, written down: it is separable, so they are shorter than deriving them anew."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import casadi
+import numpy as np
+from scipy import sparse
+
+from audit.program import IntArray, Program
+from ppdm_models.tree import Criterion
+
+
+def derivatives(program: Program, linear: IntArray, split: IntArray) -> dict[str, Any]:
+    """Return the derivatives of a program's model as CasADi wants them: ``grad_f``, ``jac_g`` and ``hess_lag``.
+
+    ``linear`` and ``split`` are the places of the program's rows among those of the model.
+    """
+    n, n_mass, places = program.size, len(program.scale), np.concatenate([linear, split])
+    x, eps, factor = casadi.MX.sym("x", n), casadi.MX.sym("p"), casadi.MX.sym("lam_f")
+    prices = casadi.MX.sym("lam_g", len(places))
+    y, scale = x[:n_mass], casadi.DM(program.scale)
+    log = casadi.log(y / scale)
+    objective = casadi.dot(y - scale * eps, log) + casadi.dot(casadi.DM(program.cost), x)
+    slope = casadi.DM(program.cost) + _padded(log + 1 - eps * scale / y, n)
+    phi, rise, bend = _phi(program, x[program.term_variable.tolist()])
+    across = sparse.vstack([program.rows, program.split_linear])[np.argsort(places)]
+    rows = split[program.term_row]
+    terms = np.arange(len(rows))
+    sums = _matrix(np.ones(len(rows)), rows, terms, (len(places), len(rows)))
+    values = casadi.DM(across) @ x + sums @ phi  # constants went to the ends of the rows
+    onto = _matrix(np.ones(len(rows)), program.term_variable, terms, (n, len(rows)))
+    curved = factor * _padded(1 / y + eps * scale / y**2, n) + onto @ (prices[rows.tolist()] * bend)
+    bent = np.union1d(np.arange(n_mass), program.term_variable).tolist()
+    hessian = casadi.MX(casadi.Sparsity.triplet(n, n, bent, bent), curved[bent])
+    point = {"x": x, "p": eps}
+    return {
+        "grad_f": _function("nlp_grad_f", point, {"f": objective, "grad_f_x": slope}),
+        "jac_g": _function(
+            "nlp_jac_g", point, {"g": values, "jac_g_x": _jacobian(across, rows, program, rise)}
+        ),
+        "hess_lag": _function(
+            "nlp_hess_l",
+            {**point, "lam_f": factor, "lam_g": prices},
+            {"triu_hess_gamma_x_x": hessian},
+        ),
+    }
+
+
+def _phi(program: Program, u: Any) -> tuple[Any, Any, Any]:  # noqa: ANN401  # CasADi has no types
+    """Return each term of the split rows and its first two derivatives."""
+    weight, scale = casadi.DM(program.term_coefficient), casadi.DM(program.term_scale)
+    if program.criterion is Criterion.GINI:
+        return -weight * u**2 / scale, -2 * weight * u / scale, -2 * weight / scale
+    log = casadi.log(u / scale)
+    return -weight * u * log, -weight * (log + 1), -weight / u
+
+
+def _jacobian(across: sparse.csr_matrix, rows: IntArray, program: Program, rise: Any) -> Any:  # noqa: ANN401
+    """Return the derivatives of all rows: what is linear, and each term's in its place."""
+    flat, (height, width) = sparse.coo_matrix(across), across.shape
+    row = np.concatenate([flat.row, rows])
+    column = np.concatenate([flat.col, program.term_variable])
+    keys, place = np.unique(column * height + row, return_inverse=True)  # column by column
+    linear, curved = place[: flat.nnz], place[flat.nnz :]
+    entries = casadi.DM(np.bincount(linear, flat.data, len(keys)))
+    shape = (len(keys), len(rows))
+    entries += _matrix(np.ones(len(rows)), curved, np.arange(len(rows)), shape) @ rise
+    where = casadi.Sparsity.triplet(
+        height, width, (keys % height).tolist(), (keys // height).tolist()
+    )
+    return casadi.MX(where, entries)
+
+
+def _matrix(values: Any, rows: IntArray, columns: IntArray, shape: tuple[int, int]) -> Any:  # noqa: ANN401
+    return casadi.DM(sparse.csc_matrix((values, (rows, columns)), shape=shape))
+
+
+def _padded(values: Any, size: int) -> Any:  # noqa: ANN401
+    return casadi.vertcat(values, casadi.DM.zeros(size - values.numel()))
+
+
+def _function(name: str, given: dict[str, Any], told: dict[str, Any]) -> Any:  # noqa: ANN401
+    return casadi.Function(name, [*given.values()], [*told.values()], [*given], [*told])

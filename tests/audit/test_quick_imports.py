@@ -1,0 +1,17 @@
+"""What an audit imports, and what it leaves alone."""
+
+import subprocess
+import sys
+
+SEEN = """
+import sys
+import audit.run
+print("scipy.stats" in sys.modules)
+from pyomo.common.dependencies import scipy, scipy_available
+print(bool(scipy_available), scipy.stats.norm.cdf(0.0))
+"""
+
+
+def test_statistics_are_imported_only_where_somebody_asks_pyomo_for_them():
+    found = subprocess.run([sys.executable, "-c", SEEN], capture_output=True, text=True, check=True)
+    assert found.stdout.split() == ["False", "True", "0.5"]
