@@ -40,7 +40,7 @@ TRIES: tuple[Steps, ...] = (
 )
 """The last one settles for a larger weight, where the flat optimum does not let the small one converge."""
 WARM_TRIES: tuple[Steps, ...] = (((EPS, 0.1),), *TRIES)
-BESIDE_TRIES: tuple[Steps, ...] = (((EPS, 0.01),), TRIES[0])
+BESIDE_TRIES: tuple[Steps, ...] = (((EPS, 1e-3),), TRIES[0])
 """From a point beside a saddle: a larger barrier pushes it back to where it came from."""
 CONVEX_TRIES: tuple[Steps, ...] = (((0.0, 0.1),), ((0.0, 10.0),), ((EPS, 1.0), (0.0, 1e-3)))
 """A convex block has one optimum, so it needs no such term."""

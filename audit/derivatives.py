@@ -8,6 +8,7 @@ import casadi
 import numpy as np
 from scipy import sparse
 
+from audit.posterior import FloatArray
 from audit.program import IntArray, Program
 from ppdm_models.tree import Criterion
 
@@ -20,20 +21,21 @@ def derivatives(program: Program, linear: IntArray, split: IntArray) -> dict[str
     n, n_mass, places = program.size, len(program.scale), np.concatenate([linear, split])
     x, eps, factor = casadi.MX.sym("x", n), casadi.MX.sym("p"), casadi.MX.sym("lam_f")
     prices = casadi.MX.sym("lam_g", len(places))
-    y, scale = x[:n_mass], casadi.DM(program.scale)
+    y, scale = x[:n_mass], _column(program.scale)
     log = casadi.log(y / scale)
-    objective = casadi.dot(y - scale * eps, log) + casadi.dot(casadi.DM(program.cost), x)
-    slope = casadi.DM(program.cost) + _padded(log + 1 - eps * scale / y, n)
-    phi, rise, bend = _phi(program, x[program.term_variable.tolist()])
+    objective = casadi.dot(y - scale * eps, log) + casadi.dot(_column(program.cost), x)
+    slope = _column(program.cost) + _padded(log + 1 - eps * scale / y, n)
+    phi, rise, bend = _phi(program, _at(x, program.term_variable))
     across = sparse.vstack([program.rows, program.split_linear])[np.argsort(places)]
     rows = split[program.term_row]
     terms = np.arange(len(rows))
     sums = _matrix(np.ones(len(rows)), rows, terms, (len(places), len(rows)))
     values = casadi.DM(across) @ x + sums @ phi  # constants went to the ends of the rows
     onto = _matrix(np.ones(len(rows)), program.term_variable, terms, (n, len(rows)))
-    curved = factor * _padded(1 / y + eps * scale / y**2, n) + onto @ (prices[rows.tolist()] * bend)
-    bent = np.union1d(np.arange(n_mass), program.term_variable).tolist()
-    hessian = casadi.MX(casadi.Sparsity.triplet(n, n, bent, bent), curved[bent])
+    curved = factor * _padded(1 / y + eps * scale / y**2, n) + onto @ (_at(prices, rows) * bend)
+    bent = np.union1d(np.arange(n_mass), program.term_variable)
+    diagonal = casadi.Sparsity.triplet(n, n, bent.tolist(), bent.tolist())
+    hessian = casadi.MX(diagonal, _at(curved, bent))
     point = {"x": x, "p": eps}
     return {
         "grad_f": _function("nlp_grad_f", point, {"f": objective, "grad_f_x": slope}),
@@ -50,7 +52,7 @@ def derivatives(program: Program, linear: IntArray, split: IntArray) -> dict[str
 
 def _phi(program: Program, u: Any) -> tuple[Any, Any, Any]:  # noqa: ANN401  # CasADi has no types
     """Return each term of the split rows and its first two derivatives."""
-    weight, scale = casadi.DM(program.term_coefficient), casadi.DM(program.term_scale)
+    weight, scale = _column(program.term_coefficient), _column(program.term_scale)
     if program.criterion is Criterion.GINI:
         return -weight * u**2 / scale, -2 * weight * u / scale, -2 * weight / scale
     log = casadi.log(u / scale)
@@ -64,13 +66,21 @@ def _jacobian(across: sparse.csr_matrix, rows: IntArray, program: Program, rise:
     column = np.concatenate([flat.col, program.term_variable])
     keys, place = np.unique(column * height + row, return_inverse=True)  # column by column
     linear, curved = place[: flat.nnz], place[flat.nnz :]
-    entries = casadi.DM(np.bincount(linear, flat.data, len(keys)))
+    entries = _column(np.bincount(linear, flat.data, len(keys)).astype(np.float64))
     shape = (len(keys), len(rows))
     entries += _matrix(np.ones(len(rows)), curved, np.arange(len(rows)), shape) @ rise
     where = casadi.Sparsity.triplet(
         height, width, (keys % height).tolist(), (keys // height).tolist()
     )
     return casadi.MX(where, entries)
+
+
+def _at(vector: Any, places: IntArray) -> Any:  # noqa: ANN401
+    return casadi.reshape(vector[places.tolist()], len(places), 1)  # no entries stand in a row
+
+
+def _column(values: FloatArray) -> Any:  # noqa: ANN401
+    return casadi.DM(values.reshape(-1, 1))
 
 
 def _matrix(values: Any, rows: IntArray, columns: IntArray, shape: tuple[int, int]) -> Any:  # noqa: ANN401

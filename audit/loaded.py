@@ -32,7 +32,7 @@ class Loaded:
         column = {id(variable): number for number, variable in enumerate(variables)}
         order = np.array([column[id(model.z[i])] for i in model.z])
         every = casadi.vertcat(*builder.x)
-        inside = casadi.Function("nlp", [every], [builder.f, casadi.vertcat(*builder.g)]).expand()
+        inside = casadi.Function("nlp", [every], [builder.f, casadi.vertcat(*builder.g)])
         self.x, self.eps = casadi.SX.sym("x", len(order)), casadi.SX.sym("eps")
         place = np.full(len(variables), len(order))  # where no variable of the model stands: eps
         place[order] = np.arange(len(order))

@@ -14,7 +14,7 @@ from ppdm_models.tree import Criterion
 
 SADDLE_EIGENVALUE = 1e-2
 """How negative the second-order form must be, relative to the entropy's own curvature, to count."""
-SHIFT = 0.3
+SHIFT = 1.0
 
 
 def saddle(one: Solved) -> FloatArray | None:
