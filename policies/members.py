@@ -11,12 +11,12 @@ from audit.forest import Forest
 from audit.measures import measures
 from audit.population import Population
 from audit.reading import Undetermined
-from policies.decision import Decision
+from policies.decision import Decision, Finding
 from policies.pack import Pack
 from policies.remedies import NoProposal, Proposal, remedies
 from policies.remedies._pruning import Prospect, Pruning, prospect
 from ppdm_models.ensemble import with_trees
-from ppdm_models.routing import SEVERAL, route
+from ppdm_models.routing import route
 from ppdm_models.taxonomy import Taxonomies
 from ppdm_models.tree import Quality, Tree
 
@@ -33,35 +33,54 @@ def forest_proposals(
 ) -> Iterator[tuple[str, Proposal] | NoProposal]:
     """Yield what each remedy makes of an ensemble, by name; it is pruned where its leaves break a clause.
 
-    Nothing is guessed: where somebody is in no leaf of a tree or in several, or a clause cannot be told of its leaves,
-    that is why nothing is proposed.
+    Nothing is guessed: where somebody is in no leaf of a tree or in several, that is why nothing is proposed. A clause
+    that cannot be told of the leaves is not mended; the audit of what is proposed will not be able to tell it either.
 
     Raises:
         TaxonomyError: a hierarchy lacks a value that a tree tests.
     """
     known = measures()
-    about = {known[f.measure].about_leaves for f in decision.failing if f.measure}
-    if True in about:
-        parts = _parts(forest, population, decision.pack, taxonomies)
-        seen: list[object] = []
-        for name, remedy in remedies().items():
-            if isinstance(remedy, Pruning):
-                found = parts if isinstance(parts, str) else _pruned(name, remedy, forest, parts)
-                if not isinstance(found, Proposal):
-                    yield NoProposal((name,), found)
-                elif found.model not in seen:
-                    seen.append(found.model)
-                    yield name, found
-    if False in about:
+    broken = [finding for finding in decision.failing if finding.measure]
+    of_leaves = [finding for finding in broken if known[finding.measure].about_leaves]
+    if of_leaves:
+        parts = _parts(forest, population, _told(decision.pack, of_leaves), taxonomies)
+        yield from _prunings(forest, parts)
+    if len(of_leaves) < len(broken):
         for name, remedy in remedies().items():
             if not remedy.mends_leaves:
                 yield NoProposal((name,), NOT_WITHHELD)
 
 
+def _prunings(
+    forest: Forest, parts: Sequence[Prospect | None] | str
+) -> Iterator[tuple[str, Proposal] | NoProposal]:
+    seen: list[object] = [forest.ensemble]
+    for name, remedy in remedies().items():
+        if isinstance(remedy, Pruning):
+            found = parts if isinstance(parts, str) else _pruned(name, remedy, forest, parts)
+            if not isinstance(found, Proposal):
+                yield NoProposal((name,), found)
+            elif found.model not in seen:
+                seen.append(found.model)
+                yield name, found
+
+
+def _told(pack: Pack, of_leaves: Sequence[Finding]) -> Pack | str:
+    """Return the pack without the clauses that cannot be told of the leaves; or why none can be mended."""
+    reasons = {f.clause: f.reading.reason for f in of_leaves if isinstance(f.reading, Undetermined)}
+    if len(reasons) == len(of_leaves):
+        clause, reason = next(iter(reasons.items()))
+        return f"pruning cannot meet clause {clause!r}: {reason}"
+    kept = tuple(clause for clause in pack.clauses if clause.id not in reasons)
+    return pack.model_copy(update={"clauses": kept})
+
+
 def _parts(
-    forest: Forest, population: Population, pack: Pack, taxonomies: Taxonomies
+    forest: Forest, population: Population, pack: Pack | str, taxonomies: Taxonomies
 ) -> list[Prospect | None] | str:
     """Return what pruning can make of each tree, None where it stays as it is; or why that cannot be told."""
+    if isinstance(pack, str):
+        return pack
     found: list[Prospect | None] = []
     for index, tree in enumerate(forest.trees):
         part = _part(forest, index, population, pack, taxonomies)
@@ -75,12 +94,10 @@ def _part(
     forest: Forest, index: int, population: Population, pack: Pack, taxonomies: Taxonomies
 ) -> Prospect | None | str:
     tree, stops = forest.trees[index], forest.stops[index]
-    if (stops == SEVERAL).any():
-        return "it spreads records with missing values over several leaves"
     people = _people(forest, index, population)
     if isinstance(people, str) or not len(people.counts):
         return people if isinstance(people, str) else None
-    if forest.draws and tree.has_people:  # no clause may read draws of a sample as people
+    if forest.draws and tree.has_people:  # predictions are made from draws; clauses never read them
         tree = replace(tree, quality=Quality.WEIGHTED)
     found = prospect(tree, people, pack, taxonomies)
     if isinstance(found, str) or found.prunable.stays.all():

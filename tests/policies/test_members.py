@@ -18,7 +18,7 @@ from ppdm_models.errors import TableError
 from ppdm_models.predicate import CategoryTest, NumericTest
 from ppdm_models.table import table_of
 from ppdm_models.taxonomy import Categories
-from ppdm_models.tree import Missing, Node, NoTrueChild, Task, Tree
+from ppdm_models.tree import Missing, Node, NoTrueChild, Quality, Task, Tree
 from tests.forests import FEATURES, by_sex, forest, stump
 from tests.small_audits import pack_of
 
@@ -63,6 +63,13 @@ def test_only_trees_that_break_a_clause_change_and_the_title_counts_them():
 def test_what_another_remedy_comes_to_again_is_not_tried_twice():
     found = repaired(forest(deep(), by_sex("yes", "no")))
     assert [each.name for each in found.attempts] == ["prune_apt"]
+
+
+def test_where_no_tree_has_to_change_nothing_is_proposed():
+    sure = pack_of(("exposed_values", "at_most", 0), ("k_anonymity", "at_least", 1))
+    found = repaired(forest(stump(79.0, "no", "yes"), by_sex("yes", "no")), sure)
+    assert (found.is_needed, found.attempts) == (True, ())
+    assert [each.remedies for each in found.refusals] == [("redact",)]
 
 
 def test_a_tree_that_says_the_same_to_everybody_stays_as_one_leaf():
@@ -116,7 +123,7 @@ def test_a_tree_is_pruned_over_those_it_speaks_to():
 @pytest.mark.parametrize(
     ("missing", "reason"),
     [
-        (Missing.WEIGHTED_CONFIDENCE, "spreads records with missing values over several leaves"),
+        (Missing.WEIGHTED_CONFIDENCE, "with missing values over several leaves"),
         (Missing.NULL_PREDICTION, "some records are in no leaf of it"),
     ],
 )
@@ -133,7 +140,18 @@ def test_draws_of_a_sample_are_never_read_as_people():
     counted = stump(40.0, "no", "yes", counts=(9.0, 1.0))
     found = repaired(forest(counted, deep(), resampled=True), pack_of(mixed))
     assert found.attempts == ()
-    assert "do not count people" in found.refusals[0].reason
+    assert "they count draws" in found.refusals[0].reason
+
+
+def test_the_label_of_a_merged_leaf_goes_with_the_draws_that_predictions_are_made_from():
+    told = (None, None, (0.0, 5.0), (1.0, 0.0), (2.0, 2.0))
+    nodes = [replace(n, class_counts=c) for n, c in zip(deep().nodes, told, strict=True)]
+    drawn = replace(deep(), nodes=tuple(nodes), quality=Quality.EXACT)
+    found = repaired(forest(drawn, by_sex("yes", "no"), resampled=True)).recommended.proposal.model
+    leaf = next(found.trees).nodes[1]
+    # Of its four people three say no; of the six that were drawn, five said yes.
+    assert (leaf.score, leaf.class_counts) == ("yes", (1.0, 5.0))
+    assert next(found.trees).quality is Quality.EXACT
 
 
 def test_a_clause_about_labels_cannot_be_met_by_trees_of_numbers():
@@ -141,6 +159,14 @@ def test_a_clause_about_labels_cannot_be_met_by_trees_of_numbers():
     found = repaired(model, pack_of(("label_disclosure", "at_most", 0.6)))
     assert found.decision.verdict is Verdict.UNDETERMINED
     assert "the tree predicts a number" in found.refusals[0].reason
+
+
+def test_a_clause_that_cannot_be_told_stays_so_and_the_others_are_mended():
+    model = forest(deep(0.5, 1.5, 2.5), classes=("no", "yes"), task=Task.CLASSIFICATION)
+    both = (("label_disclosure", "at_most", 0.6), ("k_anonymity", "at_least", 3))
+    found = repaired(model, pack_of(*both))
+    assert (found.recommended, found.nearest.verdict) == (None, Verdict.UNDETERMINED)
+    assert [finding.measure for finding in found.nearest.decision.failing] == ["label_disclosure"]
 
 
 def test_classes_in_another_order_are_put_right():
