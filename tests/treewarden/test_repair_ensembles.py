@@ -198,16 +198,6 @@ def smallest_of_each(booster):
     return np.array([smallest(column[:, None]) for column in leaves.T])
 
 
-def test_the_number_of_a_median_model_is_a_mean_of_medians_not_a_step(tmp_path):
-    text = (SHRUNK / "lightgbm.txt").read_text(encoding="utf-8")
-    renewed = text.replace("objective=regression", "objective=regression_l1")
-    squared, absolute = (tmp_path / name for name in ("squared.txt", "absolute.txt"))
-    squared.write_text(text, encoding="utf-8")
-    absolute.write_text(renewed, encoding="utf-8")
-    assert next(read_model(squared).trees).root.score is not None
-    assert next(read_model(absolute).trees).root.score is None
-
-
 def shrunk(folder, file):
     """Return the small model for squared errors that is kept as a file, with its table."""
     rows = np.loadtxt(SHRUNK / "table.csv", delimiter=",", skiprows=1)
