@@ -102,7 +102,8 @@ def _part(
     found = prospect(tree, people, pack, taxonomies)
     if isinstance(found, str) or found.prunable.stays.all():
         return found if isinstance(found, str) else None
-    if (route(tree, population.columns)[stops < 0] < 0).any():
+    lost = stops < 0
+    if lost.any() and (route(tree, population.columns)[lost] < 0).any():
         return "some records are in no leaf of it, and pruning could put them in one"
     return replace(found, prunable=replace(found.prunable, fewest_leaves=ONE_LEAF))
 
