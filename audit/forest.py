@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TypeVar
@@ -15,7 +15,7 @@ from audit.posterior import FloatArray
 from audit.reading import Reading, Undetermined, exactly
 from ppdm_models.ensemble import Ensemble
 from ppdm_models.errors import TableError
-from ppdm_models.predicate import Always, BoolArray, answer
+from ppdm_models.predicate import Always, BoolArray, Columns, answer
 from ppdm_models.predict import labels, predict
 from ppdm_models.routing import NOWHERE, SEVERAL, prepared, route
 from ppdm_models.tree import Quality, Task, Tree, count_of
@@ -35,7 +35,8 @@ class Forest:
     """An ensemble over a table. ``stops`` has shape (T, P): the node where each profile stops in each tree.
 
     It is negative where a tree has nothing to say of a profile. ``shown`` is the tree with the smallest leaf, the first
-    of several. ``accuracy`` is the share of the table's records that the ensemble predicts right.
+    of several. ``accuracy`` is the share of the table's records that the ensemble predicts right. ``draws`` says that
+    its counts may be draws of a sample.
     """
 
     ensemble: Ensemble
@@ -45,6 +46,7 @@ class Forest:
     shown: int
     accuracy: Reading
     warnings: tuple[str, ...]
+    draws: bool = False
 
 
 def forest_of(ensemble: Ensemble, population: Population, source: str) -> Forest:
@@ -67,7 +69,14 @@ def forest_of(ensemble: Ensemble, population: Population, source: str) -> Forest
     if isinstance(leaves, Leaves):
         shown = int(leaves.trees[leaves.records.argmin()])
     return Forest(
-        ensemble, trees, stops, leaves, shown, _accuracy(ensemble, population), tuple(warnings)
+        ensemble,
+        trees,
+        stops,
+        leaves,
+        shown,
+        accuracy_of(ensemble, population, said_by(ensemble, population.columns)),
+        tuple(warnings),
+        draws,
     )
 
 
@@ -224,20 +233,32 @@ def _in_order(ensemble: Ensemble, tree: Tree, leaves: Leaves) -> IndexArray | Un
     return codes[leaves.labels]
 
 
-def _accuracy(ensemble: Ensemble, population: Population) -> Reading:
-    """Return the share of the records whose class the whole model predicts."""
+def said_by(ensemble: Ensemble, columns: Columns) -> list[str | float | None] | Undetermined:
+    """Return what the whole model predicts for each record, a class or a number (None: nothing), or why not."""
+    try:
+        scores = predict(ensemble, columns)
+    except (KeyError, ValueError) as error:
+        return Undetermined(f"the whole model was not evaluated ({error})")
+    if ensemble.task is not Task.CLASSIFICATION:
+        if scores.shape[1] != 1:
+            return Undetermined("the whole model predicts several numbers")
+        return [None if np.isnan(score) else float(score) for score in scores[:, 0]]
+    if scores.shape[1] != len(ensemble.classes):
+        return Undetermined("the whole model gives another number of scores than it has classes")
+    return list(labels(ensemble, scores))
+
+
+def accuracy_of(
+    ensemble: Ensemble, population: Population, said: Sequence[str | float | None] | Undetermined
+) -> Reading:
+    """Return the share of the records whose class the whole model predicts; ``said`` is what ``said_by`` returns."""
     truth = population.truth
     if ensemble.task is not Task.CLASSIFICATION:
         return Undetermined("the model predicts a number, not a class")
     if isinstance(truth, Undetermined):
         return truth
-    try:
-        scores = predict(ensemble, population.columns)
-    except (KeyError, ValueError) as error:
-        return Undetermined(f"the whole model was not evaluated ({error})")
-    if scores.shape[1] != len(ensemble.classes):
-        return Undetermined("the whole model gives another number of scores than it has classes")
-    said = labels(ensemble, scores)
-    codes = {name: code for code, name in enumerate(ensemble.classes)}
+    if isinstance(said, Undetermined):
+        return said
+    codes: dict[str | float | None, int] = {name: k for k, name in enumerate(ensemble.classes)}
     right = sum(truth[row, codes[name]] for row, name in enumerate(said) if name is not None)
     return exactly(float(right) / float(truth.sum()))

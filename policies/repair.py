@@ -1,4 +1,4 @@
-"""Looks for a change that lets a tree pass: every proposal is audited and judged like the original before it counts."""
+"""Looks for a change that lets a model pass: each proposal is audited and judged like the original before it counts."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from audit.evidence import Evidence
 from audit.measures import measures
 from audit.population import Population
 from audit.run import Audit
@@ -14,23 +15,25 @@ from policies.decision import Decision
 from policies.groups import Clauses
 from policies.holdout import Holdout
 from policies.judge import judge
+from policies.members import forest_proposals
 from policies.pack import Pack
 from policies.remedies import NoProposal, Proposal, Remedy, remedies
 from policies.remedies._table import TableProposal, UsesTable
 from policies.tradeoff import privacy, unbeaten
 from policies.verdict import Verdict
+from ppdm_models.ensemble import Model
 from ppdm_models.errors import TreewardenError
 from ppdm_models.table import Table
 from ppdm_models.taxonomy import Taxonomies, fitting
 from ppdm_models.tree import Tree
 
-Auditor = Callable[[Tree], Audit]
-AuditAll = Callable[[Sequence[Tree]], Sequence[Audit | TreewardenError]]
+Auditor = Callable[[Model], Audit]
+AuditAll = Callable[[Sequence[Model]], Sequence[Audit | TreewardenError]]
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What a repair may use beyond the tree and its people.
+    """What a repair may use beyond the model and its people.
 
     ``taxonomies`` are hierarchies of values that remedies may merge by; ``table`` holds the records where they are to
     be published beside the tree; ``holdout`` is what the loss is measured on. ``bases`` are the widths of bands that
@@ -61,7 +64,7 @@ class Attempt:
 
     @property
     def verdict(self) -> Verdict:
-        """The verdict on the changed tree; never a pass where something could not be audited."""
+        """The verdict on the changed model; never a pass where something could not be audited."""
         if self.decision is None:
             return Verdict.UNDETERMINED
         least = Verdict.UNDETERMINED if self.problem else Verdict.PASS
@@ -97,7 +100,7 @@ class Repair:
 
 
 def repair(
-    tree: Tree,
+    model: Model,
     population: Population,
     audit: Auditor,
     pack: Pack,
@@ -106,26 +109,27 @@ def repair(
 ) -> Repair:
     """Try each remedy, and each after the one before it, until all that can be proposed was audited and judged.
 
-    ``population`` is that of the original tree; ``audit`` audits any tree over the same people, under the same
-    knowledge, with the pack's measures taken; ``audit_all`` does so for several trees at once.
+    ``population`` is that of the original; ``audit`` audits any model over the same people, under the same knowledge,
+    with the pack's measures taken; ``audit_all`` does so for several models at once.
 
     Raises:
-        TaxonomyError: a hierarchy speaks of what the tree does not know, or lacks a value.
-        TreewardenError: the original tree cannot be audited.
+        TaxonomyError: a hierarchy speaks of what the model does not know, or lacks a value.
+        TreewardenError: the original cannot be audited.
     """
     given = given or Given()
-    fitting(given.taxonomies, tree.features)
-    result = audit(tree)
+    fitting(given.taxonomies, model.features)
+    result = audit(model)
     decision = judge(result, pack)
     attempts: tuple[Attempt, ...] = ()
     refusals: tuple[NoProposal, ...] = ()
     if decision.verdict is not Verdict.PASS and not _doubts(decision):
-        trial = _Trial(tree, population, audit_all or _one_by_one(audit), pack, given)
-        attempts, refusals = _search(decision, trial)
+        trial = _Trial(model, population, audit_all or _one_by_one(audit), pack, given)
+        attempts, refusals = _search(result, decision, trial)
     best = min(attempts, key=order, default=None)
     recommended = best if best is not None and best.verdict is Verdict.PASS else None
     nearest = None if recommended else best
-    message = _message(decision, recommended, nearest, refusals)
+    whole = "tree" if isinstance(model, Tree) else "model"
+    message = _message(whole, decision, recommended, nearest, refusals)
     return Repair(result, decision, attempts, refusals, recommended, nearest, message, recommended)
 
 
@@ -133,7 +137,7 @@ def repair(
 class _Trial:
     """What stays the same from one attempt to the next."""
 
-    tree: Tree
+    model: Model
     population: Population
     audit_all: AuditAll
     pack: Pack
@@ -142,34 +146,37 @@ class _Trial:
 
 @dataclass(frozen=True, slots=True)
 class _Base:
-    """A tree that remedies start from: the original, whose name is empty, or what an attempt came to."""
+    """A model that remedies start from: the original, whose name is empty, or what an attempt came to."""
 
     name: str
     proposal: Proposal
     decision: Decision
-    population: Population
+    evidence: Evidence
 
 
 def _one_by_one(audit: Auditor) -> AuditAll:
-    return lambda trees: [_audited(audit, tree) for tree in trees]
+    return lambda models: [_audited(audit, model) for model in models]
 
 
-def _audited(audit: Auditor, tree: Tree) -> Audit | TreewardenError:
+def _audited(audit: Auditor, model: Model) -> Audit | TreewardenError:
     try:
-        return audit(tree)
+        return audit(model)
     except TreewardenError as error:
         return error
 
 
 def _search(
-    decision: Decision, trial: _Trial
+    result: Audit, decision: Decision, trial: _Trial
 ) -> tuple[tuple[Attempt, ...], tuple[NoProposal, ...]]:
     """Try single remedies first, then, on what did not pass, two of them, and so on; each round is audited at once.
 
     What costs more than an attempt that passed is not combined with anything: that would only cost more.
+    What is made of an ensemble is not combined either, as there is nothing to follow.
     """
-    start = Proposal((), "as it is", trial.tree, (), tuple(range(len(trial.tree.nodes))))
-    bases = [_Base("", start, decision, trial.population)]
+    own = trial.model
+    node_map = tuple(range(len(own.nodes))) if isinstance(own, Tree) else ()
+    start = Proposal((), "as it is", own, (), node_map)
+    bases = [_Base("", start, decision, result.evidence)]
     attempts: list[Attempt] = []
     refusals: list[NoProposal] = []
     while bases:
@@ -179,25 +186,30 @@ def _search(
         attempts += tried
         passing = [a.cost.rank for a in attempts if a.verdict is Verdict.PASS]
         bases = [
-            _Base(a.name, a.proposal, a.decision, a.audit.evidence.population)
+            _Base(a.name, a.proposal, a.decision, a.audit.evidence)
             for a in tried
             if a.audit and a.decision and a.verdict is not Verdict.PASS
-            if not isinstance(a.proposal, TableProposal)
+            if isinstance(a.proposal.model, Tree) and not isinstance(a.proposal, TableProposal)
             if all(a.cost.rank < rank for rank in passing)
         ]
     return _marked(attempts), tuple(refusals)
 
 
 def _proposals(base: _Base, trial: _Trial) -> Iterator[tuple[str, Proposal] | NoProposal]:
-    """Yield what each remedy makes of a tree, by name, numbered where there are several.
+    """Yield what each remedy makes of a model, by name, numbered where there are several.
 
     Each remedy is used once, in one order: what decides on the leaves comes before withholding, which it cannot undo.
     Withholding is not tried while the leaves themselves break a clause, as it never mends that.
     """
+    tree, forest = base.proposal.model, base.evidence.forest
+    if not isinstance(tree, Tree):
+        assert forest is not None
+        yield from forest_proposals(forest, trial.population, base.decision, trial.given.taxonomies)
+        return
     for name, remedy in _ready(base, trial.given):
         if not remedy.mends_leaves and _leaves_fail(base.decision):
             continue
-        found = list(remedy.propose(base.proposal.tree, base.population, trial.pack))
+        found = list(remedy.propose(tree, base.evidence.population, trial.pack))
         several = sum(isinstance(each, Proposal) for each in found) > 1
         for number, each in enumerate(found, start=1):
             if isinstance(each, NoProposal):
@@ -226,14 +238,14 @@ def _joined(base: Proposal, found: Proposal) -> Proposal:
     return Proposal(
         (*base.remedies, *found.remedies),
         f"{base.title}; then {found.title}",
-        found.tree,
+        found.model,
         (*base.withheld, *found.withheld),
         tuple(found.node_map[index] for index in base.node_map),
     )
 
 
 def _attempts(proposals: Sequence[tuple[str, Proposal]], trial: _Trial) -> list[Attempt]:
-    results = trial.audit_all([proposal.tree for _, proposal in proposals])
+    results = trial.audit_all([proposal.model for _, proposal in proposals])
     return [
         _attempt(name, proposal, result, trial)
         for (name, proposal), result in zip(proposals, results, strict=True)
@@ -243,7 +255,7 @@ def _attempts(proposals: Sequence[tuple[str, Proposal]], trial: _Trial) -> list[
 def _attempt(
     name: str, proposal: Proposal, result: Audit | TreewardenError, trial: _Trial
 ) -> Attempt:
-    cost = cost_of(trial.tree, trial.population, proposal, trial.given.holdout)
+    cost = cost_of(trial.model, trial.population, proposal, trial.given.holdout)
     if isinstance(result, TreewardenError):
         return Attempt(name, proposal, cost, None, None, str(result))
     return Attempt(
@@ -301,20 +313,21 @@ def order(attempt: Attempt) -> tuple[float, ...]:
 
 
 def _message(
+    whole: str,
     decision: Decision,
     recommended: Attempt | None,
     nearest: Attempt | None,
     refusals: tuple[NoProposal, ...],
 ) -> str:
     if decision.verdict is Verdict.PASS:
-        return "The tree passes as it is; nothing needs to change."
+        return f"The {whole} passes as it is; nothing needs to change."
     if _doubts(decision):
         doubt = next(finding for finding in decision.findings if not finding.measure)
-        return f"No change to the tree can help. {doubt.message}"
+        return f"No change to the {whole} can help. {doubt.message}"
     if recommended is not None:
         return f"This passes: {recommended.proposal.title}."
     if nearest is None:
-        said = ["No remedy has anything to propose for this tree. It lacks this."]
+        said = [f"No remedy has anything to propose for this {whole}. It lacks this."]
         said += [finding.message for finding in decision.failing]
     else:
         said = ["Nothing that was tried passes."]
@@ -323,5 +336,6 @@ def _message(
         )
         said.append(f"Nearest: {nearest.proposal.title}. It still lacks this.")
         said += lacks or [f"It could not be audited in full: {nearest.problem}."]
-    said += [f"{each.reason[:1].upper()}{each.reason[1:]}." for each in refusals]
+    reasons = dict.fromkeys(each.reason for each in refusals)
+    said += [f"{reason[:1].upper()}{reason[1:]}." for reason in reasons]
     return " ".join(said)

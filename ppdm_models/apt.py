@@ -16,7 +16,7 @@ from ppdm_models.siblings import Groups, Runs
 def prune(prunable: Prunable) -> Pruned | None:
     """Return the tree in which every leaf satisfies the requirement, or None where that is the empty tree.
 
-    The tree is empty where fewer than two leaves are left.
+    The tree is empty where fewer leaves are left than it needs (``Prunable.fewest_leaves``).
     """
     kept = np.array(prunable.stays)
     chosen: list[int] = []
@@ -31,7 +31,7 @@ def prune(prunable: Prunable) -> Pruned | None:
             merged = [node.index]
         kept[node.index] = prunable.satisfied[merged].all() if merged else True
         chosen += merged
-    return cut(prunable, chosen)
+    return cut(prunable, chosen) if kept[0] else None
 
 
 def _mended(prunable: Prunable, node: int, failing: list[int], kept: BoolArray) -> list[int] | None:

@@ -23,7 +23,8 @@ class Prunable:
 
     ``stays`` (N,) says whether the records that stop at a node satisfy it (so does a node where none stops);
     ``satisfied`` (N + G,) whether those of each candidate would; ``records`` (N + G,) how many those are; ``leaves``
-    are the candidates as they would be published.
+    are the candidates as they would be published. ``fewest_leaves`` are what must be left: one tree of several
+    may say the same to everybody.
     """
 
     tree: Tree
@@ -32,6 +33,7 @@ class Prunable:
     satisfied: BoolArray
     records: FloatArray
     leaves: tuple[Node, ...]
+    fewest_leaves: int = FEWEST_LEAVES
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,7 @@ class Pruned:
 
 
 def cut(prunable: Prunable, chosen: Iterable[int]) -> Pruned | None:
-    """Return the tree in which these candidates are leaves, or None where fewer than two leaves are left.
+    """Return the tree in which these candidates are leaves, or None where too few leaves are left.
 
     Those below another chosen one go with it.
     """
@@ -66,7 +68,7 @@ def cut(prunable: Prunable, chosen: Iterable[int]) -> Pruned | None:
         prunable.leaves[leaf[index]] if index in leaf else _kept(tree.nodes[index], stands_for)
         for index in order
     ]
-    if sum(node.is_leaf for node in nodes) < FEWEST_LEAVES:
+    if sum(node.is_leaf for node in nodes) < prunable.fewest_leaves:
         return None
     number = {old: new for new, old in enumerate(order)}
     cuts = [members[leaf[index]] for index in order if index in leaf]

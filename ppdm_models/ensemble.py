@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from ppdm_models.predicate import Always, Predicate
@@ -149,6 +149,19 @@ class Ensemble:
 
 
 Model = Tree | Ensemble
+
+
+def with_trees(ensemble: Ensemble, trees: Iterator[Tree]) -> Ensemble:
+    """Return the ensemble with other trees, given in the order of its own; all else stays."""
+    members: list[Member] = []
+    for member in ensemble.members:
+        model = member.model
+        if isinstance(model, Tree):
+            model = next(trees)
+        elif isinstance(model, Ensemble):
+            model = with_trees(model, trees)
+        members.append(replace(member, model=model))
+    return replace(ensemble, members=tuple(members))
 
 
 def trees_of(model: Model) -> Iterator[Tree]:

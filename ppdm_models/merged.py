@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ppdm_models.hits import counts_up
 from ppdm_models.siblings import Candidates
-from ppdm_models.tree import Band, Node, Task, Tree, completed, count_of
+from ppdm_models.tree import Band, Node, NoTrueChild, Task, Tree, completed, count_of
 
 FloatArray = NDArray[np.float64]
 
@@ -46,14 +46,49 @@ def summed(tree: Tree, stopping: FloatArray) -> FloatArray:
 
 
 def merged_leaves(
-    tree: Tree, candidates: Candidates, classes: FloatArray | None
+    tree: Tree,
+    candidates: Candidates,
+    classes: FloatArray | None,
+    stopping: FloatArray | None = None,
 ) -> tuple[Node, ...]:
     """Return every candidate as it would be published as a leaf; a leaf is one already.
 
     ``classes`` are the real class counts, shape (N + G, m), where they are known: a label is then their plurality (the
     node's old score where that ties), else that of what is published, else the old score, else by equation 1 of
-    Sharkey et al. 2008. What an inner node publishes itself goes before the sum over its leaves.
+    Sharkey et al. 2008. What an inner node publishes itself goes before the sum over its leaves. ``stopping`` (N,) are
+    the real records that stop at each node; where the file publishes neither the number of an inner node nor what the
+    leaves' are to be weighted by, those tell it.
     """
+    leaves = _as_published(tree, candidates, classes)
+    if stopping is None or tree.task is not Task.REGRESSION:
+        return leaves
+    return _averaged(tree, candidates, leaves, stopping)
+
+
+def _averaged(
+    tree: Tree, candidates: Candidates, leaves: tuple[Node, ...], stopping: FloatArray
+) -> tuple[Node, ...]:
+    """Return the leaves, merged ones without a number with the mean of what the records in them were told before.
+
+    So are all, where an inner node's number is for the records that none of its children takes, as in compact PMML.
+    """
+    inner = np.array([not node.is_leaf for node in tree.nodes])
+    is_for_rest = tree.no_true_child is NoTrueChild.LAST_PREDICTION and stopping[inner].any()
+    said = np.array([np.nan if n.score is None else float(n.score) for n in tree.nodes])
+    told = np.where(stopping > 0, said * stopping, 0.0)
+    records, total = (candidates.totals(summed(tree, rows)) for rows in (stopping, told))
+    is_old = [*~inner, *[False] * (len(leaves) - len(inner))]
+    return tuple(
+        leaf
+        if old or not held > 0 or not (is_for_rest or leaf.score is None)
+        else replace(leaf, score=_known(number / held))
+        for leaf, old, held, number in zip(leaves, is_old, records, total, strict=True)
+    )
+
+
+def _as_published(
+    tree: Tree, candidates: Candidates, classes: FloatArray | None
+) -> tuple[Node, ...]:
     size = len(tree.nodes)
     guessed = counts_up(tree, candidates.members) if classes is None and tree.classes else None
     told = _told(tree, tree.nodes)
@@ -139,7 +174,7 @@ def _leaf(
     counts = node.class_counts or _all_known(told.counts[row])
     shares = node.class_shares or _mean_shares(told, row, classes)
     bands = _summed_bands(told, row) if counts is None and told.banded[row] > 0 else None
-    score = _score(tree, node, told, row, _numbers(classes, counts or shares, guessed, node))
+    score = _score(tree, node, told, row, _numbers(tree, classes, counts or shares, guessed, node))
     if counts is None and classes is not None and tree.has_people and score in tree.classes:
         label = tree.classes.index(str(score))
         if told.listed[row] == 0:
@@ -182,16 +217,21 @@ def _summed_bands(told: _Told, row: int) -> tuple[Band | None, ...]:
 
 
 def _numbers(
+    tree: Tree,
     classes: FloatArray | None,
     published: Sequence[float | None] | None,
     guessed: FloatArray | None,
     node: Node,
 ) -> list[float]:
-    """Return the class numbers that a label is read from, best known first; none where the old score must do."""
-    if classes is not None:
+    """Return the class numbers that a label is read from, best known first; none where the old score must do.
+
+    Numbers that count no people are what predictions are made from all the same, and the label has to go with them.
+    """
+    known = () if published is None or None in published else published
+    if classes is not None and (tree.has_people or not known):
         return list(classes)
-    if published is not None and None not in published:
-        return [number for number in published if number is not None]
+    if known:
+        return [number for number in known if number is not None]
     return [] if guessed is None or node.score is not None else list(guessed)
 
 

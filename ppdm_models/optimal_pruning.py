@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ppdm_models.cut import FloatArray, Prunable, Pruned, cut
+from ppdm_models.cut import FEWEST_LEAVES, FloatArray, Prunable, Pruned, cut
 from ppdm_models.siblings import Groups, Runs
 
 Worth = tuple[float, int]
@@ -30,7 +30,7 @@ def prune_optimally(prunable: Prunable, value: FloatArray, own: FloatArray) -> P
     """Return the tree of the highest value in which every leaf satisfies the requirement; None where there is none.
 
     ``value`` (N + G,) is what each candidate keeps as a leaf, ``own`` (N,) what those who stop at a node keep while it
-    is split. Of equal ones the one with the most leaves. A tree has two leaves at least.
+    is split. Of equal ones the one with the most leaves; it has as many as the prunable tree needs at least.
     """
     plans: list[_Plan | None] = [None] * len(prunable.tree.nodes)
     must_split = _without_choice(prunable)
@@ -51,6 +51,8 @@ def prune_optimally(prunable: Prunable, value: FloatArray, own: FloatArray) -> P
 
 def _without_choice(prunable: Prunable) -> set[int]:
     """Return the nodes that a tree with two leaves must split: the root, and below it as long as there is one child."""
+    if prunable.fewest_leaves < FEWEST_LEAVES:
+        return set()
     nodes = prunable.tree.nodes
     chain = [0]
     while len(nodes[chain[-1]].children) == 1:

@@ -1,10 +1,13 @@
-"""The part of a repair's report that sets the tree as given beside the changed one, and lists what was tried."""
+"""The part of a repair's report that sets the model as given beside the changed one, and lists what was tried."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
+from audit.evidence import Evidence
 from audit.reading import Reading as Taken
+from audit.reading import Undetermined
 from audit.run import Audit
 from policies import repair as repairs
 from policies.decision import Decision
@@ -23,13 +26,13 @@ from reports.words import count, counted, percent, sentence
 
 def repair_part(repair: Repair) -> RepairPart:
     """Return what was tried, best first; ``after`` is the applied attempt, else the nearest that was audited."""
-    after = repair.applied or repair.nearest
+    after, shown = repair.applied or repair.nearest, repair.audit.evidence.shown
     return RepairPart(
         message=repair.message,
         is_found=repair.applied is not None,
         privacy=_privacy(privacy(repair.decision)),
-        before=_side("Before: as given", repair.audit, repair.decision),
-        after=_side(_title(repair), after.audit, after.decision)
+        before=_side("Before: as given", repair.audit, repair.decision, shown),
+        after=_side(_title(repair), after.audit, after.decision, shown)
         if after and after.audit and after.decision
         else None,
         compared=_compared(repair.audit, after.audit) if after and after.audit else (),
@@ -59,14 +62,29 @@ def _summary(repair: Repair) -> str:
     return said
 
 
-def _side(title: str, audit: Audit, decision: Decision) -> Side:
+def _side(title: str, audit: Audit, decision: Decision, shown: int) -> Side:
+    evidence = _showing(audit.evidence, shown)
+    several = len(evidence.trees) > 1
     return Side(
-        title=title,
+        title=f"{title}; drawn is tree {shown + 1} of {len(evidence.trees)}" if several else title,
         verdict=word(decision.verdict),
-        headline=headline(decision),
-        leaves=len(audit.evidence.tree.leaves),
+        headline=headline(evidence, decision),
+        leaves=sum(len(tree.leaves) for tree in evidence.trees),
         failing=tuple(finding.clause for finding in decision.failing),
-        tree=tree_nodes(audit.evidence, decision),
+        tree=tree_nodes(evidence, decision),
+    )
+
+
+def _showing(evidence: Evidence, shown: int) -> Evidence:
+    """Return the evidence with one tree of the ensemble drawn, so that both sides show the same."""
+    forest = evidence.forest
+    if forest is None:
+        return evidence
+    return replace(
+        evidence,
+        tree=forest.trees[shown],
+        population=replace(evidence.population, leaf=forest.stops[shown]),
+        forest=replace(forest, shown=shown),
     )
 
 
@@ -86,6 +104,7 @@ def _bare(reading: Reading) -> Value:
 
 def _attempt(tried: repairs.Attempt, repair: Repair) -> Attempt:
     cost, decision = tried.cost, tried.decision
+    changed = cost.predictions_changed
     return Attempt(
         name=tried.name,
         title=tried.proposal.title,
@@ -98,8 +117,8 @@ def _attempt(tried: repairs.Attempt, repair: Repair) -> Attempt:
         leaves=cost.leaves_after,
         leaves_lost=cost.leaves_lost,
         leaves_text=f"{cost.leaves_after} of {cost.leaves_before}",
-        predictions_changed=number(cost.predictions_changed),
-        predictions_changed_text=percent(cost.predictions_changed),
+        predictions_changed=None if isinstance(changed, Undetermined) else number(changed),
+        predictions_changed_text=UNKNOWN if isinstance(changed, Undetermined) else percent(changed),
         accuracy_before=value(cost.accuracy_before, "share"),
         accuracy_after=value(cost.accuracy_after, "share"),
         loss_before=_loss(cost.loss_before, repair),
@@ -113,7 +132,7 @@ def _attempt(tried: repairs.Attempt, repair: Repair) -> Attempt:
 
 
 def _loss(loss: Taken | None, repair: Repair) -> Value | None:
-    is_share = repair.audit.evidence.tree.task is Task.CLASSIFICATION
+    is_share = repair.audit.evidence.task is Task.CLASSIFICATION
     return None if loss is None else value(loss, "share" if is_share else "")
 
 

@@ -133,7 +133,7 @@ class Provenance(Part):
 
 
 class Side(Part):
-    """One of the two trees that a repair compares."""
+    """One of the two models that a repair compares; of an ensemble the same tree is drawn in both."""
 
     title: Text
     verdict: Word
@@ -155,7 +155,8 @@ class Attempt(Part):
     """One change that was tried, by its name, its verdict and its cost. ``privacy`` is how far the worst clause is met.
 
     ``is_unbeaten``: no other attempt is as good in privacy and every cost, and better in one. ``is_applied``: this is
-    the one that is written. The losses are null without records held out.
+    the one that is written. The losses are null without records held out,
+    ``predictions_changed`` where the model cannot be evaluated.
     """
 
     name: Text
@@ -169,7 +170,7 @@ class Attempt(Part):
     leaves: int
     leaves_lost: int
     leaves_text: Text
-    predictions_changed: Number
+    predictions_changed: Number | None
     predictions_changed_text: Text
     accuracy_before: Value
     accuracy_after: Value
@@ -183,9 +184,9 @@ class Attempt(Part):
 
 
 class Repair(Part):
-    """What was tried to make the tree pass, best first; ``after`` is the tree written, else the nearest, else null.
+    """What was tried to make the model pass, best first; ``after`` is the model written, else the nearest, else null.
 
-    ``privacy`` is that of the tree as it was given; ``summary`` says what the picture of all attempts shows.
+    ``privacy`` is that of the model as it was given; ``summary`` says what the picture of all attempts shows.
     """
 
     message: Text

@@ -198,16 +198,23 @@ def _numbers(axes: Axes, places: dict[tuple[float, float], list[str]]) -> None:
 
 
 def _utility(each: Attempt, *, before: bool = False) -> float:
-    """Return the training accuracy in per cent; where it is not known, how many predictions are kept."""
+    """Return the training accuracy in per cent; where it is not known, the predictions, or else the leaves, kept."""
     said = each.accuracy_before if before else each.accuracy_after
     if said.low is not None:
         return _percent(said.low)
-    return 100.0 if before else 100 - _percent(each.predictions_changed)
+    if before:
+        return 100.0
+    if each.predictions_changed is not None:
+        return 100 - _percent(each.predictions_changed)
+    return 100 * each.leaves / (each.leaves + each.leaves_lost)
 
 
 def _utility_words(repair: Repair) -> str:
-    is_known = repair.attempts[0].accuracy_before.low is not None
-    return "utility: training accuracy" if is_known else "utility: predictions kept"
+    first = repair.attempts[0]
+    if first.accuracy_before.low is not None:
+        return "utility: training accuracy"
+    is_told = first.predictions_changed is not None
+    return "utility: predictions kept" if is_told else "utility: leaves kept"
 
 
 def _percent(share: Number | None) -> float:

@@ -26,13 +26,18 @@ class Story:
     next_steps: tuple[str, ...]
 
 
-def headline(decision: Decision) -> str:
+def headline(evidence: Evidence, decision: Decision) -> str:
     """Return a verdict in one sentence."""
+    whole = _whole(evidence)
     return {
-        Verdict.PASS: "The tree meets the policy.",
+        Verdict.PASS: f"The {whole} meets the policy.",
         Verdict.UNDETERMINED: "Not cleared: the audit could not decide.",
-        Verdict.FAIL: "Do not publish this tree as it is.",
+        Verdict.FAIL: f"Do not publish this {whole} as it is.",
     }[decision.verdict]
+
+
+def _whole(evidence: Evidence) -> str:
+    return "tree" if evidence.forest is None else "model"
 
 
 def audit_story(evidence: Evidence, decision: Decision) -> Story:
@@ -43,7 +48,7 @@ def audit_story(evidence: Evidence, decision: Decision) -> Story:
         Verdict.FAIL: _after_fail,
     }
     return Story(
-        headline(decision),
+        headline(evidence, decision),
         _meaning(evidence, decision),
         tuple(steps[decision.verdict](evidence, decision)),
     )
@@ -52,24 +57,31 @@ def audit_story(evidence: Evidence, decision: Decision) -> Story:
 def repair_story(repair: Repair) -> Story:
     """Return the opening of a repair's report."""
     evidence, best = repair.audit.evidence, repair.applied
+    whole = _whole(evidence)
     if not repair.is_needed:
         story = audit_story(evidence, repair.decision)
-        return Story("The tree passes as it is.", story.meaning, story.next_steps)
+        return Story(f"The {whole} passes as it is.", story.meaning, story.next_steps)
     if best is not None and best.audit and best.decision:
         cost = best.cost
         kept = f"It keeps {cost.leaves_after} of {cost.leaves_before} leaves"
-        changed = f"{percent(cost.predictions_changed)} of the predictions change"
+        told = cost.predictions_changed
+        unknown = "how many predictions change could not be told"
+        changed = (
+            unknown
+            if isinstance(told, Undetermined)
+            else f"{percent(told)} of the predictions change"
+        )
         return Story(
-            "A repaired tree meets the policy.",
+            f"A repaired {whole} meets the policy.",
             f"The change: {best.proposal.title}. {kept}; {changed}. {_meaning(best.audit.evidence, best.decision)}",
             (
                 "Publish the repaired file, never the original.",
-                "Look at the cost in the table of attempts: is the tree still useful to those it is for?",
+                "Look at the cost in the table of attempts: is it still useful to those it is for?",
                 "Check that nobody outside knows more than is listed under “Knowledge assumed”.",
             ),
         )
     return Story(
-        "No repair was found: do not publish this tree.",
+        f"No repair was found: do not publish this {whole}.",
         _meaning(evidence, repair.decision),
         (
             "Read below what each attempt still lacks.",
@@ -151,10 +163,12 @@ def _after_fail(evidence: Evidence, decision: Decision) -> Iterator[str]:
             "Publishing less lowers what an adversary can be sure of, never what he guesses right."
         )
     yield from _reasons(decision)
-    if evidence.forest is not None:
-        yield "Train the trees anew with larger leaves (min_samples_leaf, min_data_in_leaf, min_child_weight)."
-        return
     yield "Run “treewarden repair” with the same files: it tries such changes, audits each and says what it costs."
+    if evidence.forest is not None:
+        yield (
+            "Where that costs too much, train the trees anew with larger leaves (min_samples_leaf, min_data_in_leaf, "
+            "min_child_weight)."
+        )
 
 
 def _reasons(decision: Decision) -> Iterator[str]:

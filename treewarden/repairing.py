@@ -1,9 +1,10 @@
-"""Repairs a tree as a file: every proposal is audited as it would be read by whoever gets it, several at a time."""
+"""Repairs a model as a file: every proposal is audited as it would be read by whoever gets it, several at a time."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from audit.parallel import default_jobs
@@ -12,9 +13,9 @@ from audit.run import Audit
 from policies.repair import Attempt, AuditAll, Given, Repair, repair
 from policies.verdict import Verdict
 from ppdm_models.convert import MODELS, converted
-from ppdm_models.ensemble import Ensemble
-from ppdm_models.errors import RemedyError, TreewardenError
-from ppdm_models.load import formats, load_tree
+from ppdm_models.ensemble import Model
+from ppdm_models.errors import OutputError, RemedyError, TreewardenError
+from ppdm_models.load import formats, load_model
 from ppdm_models.tree import Tree
 from treewarden.subject import Subject
 
@@ -33,7 +34,7 @@ class Repaired:
 
     @property
     def audit(self) -> Audit:
-        """The audit of the tree that is written, else of the original."""
+        """The audit of the model that is written, else of the original."""
         best = self.repair.applied
         return self.repair.audit if best is None or best.audit is None else best.audit
 
@@ -45,7 +46,7 @@ class Repaired:
         """
         if attempt.verdict is not Verdict.PASS:
             raise ValueError(f"{attempt.name} does not pass")
-        file = _written(subject, attempt.proposal.tree, self.target)
+        file = _written(subject, attempt.proposal.model, self.target)
         return replace(self, repair=replace(self.repair, applied=attempt), file=file)
 
 
@@ -59,19 +60,7 @@ class Reaudit:
 
     def __call__(self) -> Audit:
         """Read the file and audit it."""
-        return self.subject.audit(load_tree(self.file, self.name), self.file)
-
-
-def single_tree(subject: Subject) -> Tree:
-    """Return the tree that is repaired.
-
-    Raises:
-        RemedyError: the model is an ensemble.
-    """
-    if isinstance(subject.tree, Ensemble):
-        problem = "an ensemble; only single trees are repaired, so train it anew with larger leaves"
-        raise RemedyError(subject.tree.source, problem)
-    return subject.tree
+        return self.subject.audit(load_model(self.file, self.name), self.file)
 
 
 def repair_file(
@@ -79,47 +68,47 @@ def repair_file(
 ) -> Repaired:
     """Look for a change that passes; ``name`` is what the repaired file will be called, ``target`` its format.
 
-    Without a target it is written as the original was: the original file with its tree changed where its format can do
+    Without a target it is written as the original was: the original file with its trees changed where its format can do
     that, else the tree alone.
 
     Raises:
-        RemedyError: the model is an ensemble, or its format is only read and no other is asked for.
+        RemedyError: the format is only read and no other is asked for.
         OutputError: the format cannot say something that the tree holds.
         TreewardenError: the original cannot be audited.
     """
-    own = single_tree(subject)
+    own = subject.tree
     _written(subject, own, target)
     begun = time.monotonic()
     original = subject.audit(own)
     seconds = time.monotonic() - begun
 
-    def processes(trees: int) -> int:
+    def processes(models: int) -> int:
         jobs = subject.options.jobs or default_jobs()
-        return min(jobs, trees) if seconds * trees >= WORTH_WORKERS_SECONDS else 1
+        return min(jobs, models) if seconds * models >= WORTH_WORKERS_SECONDS else 1
 
     found = repair(
         own,
         subject.population,
-        lambda tree: original,
+        lambda model: original,
         subject.pack,
         given,
         auditing(subject, name, processes, target),
     )
     best = found.recommended
-    file = None if best is None else _written(subject, best.proposal.tree, target)
+    file = None if best is None else _written(subject, best.proposal.model, target)
     return Repaired(found, file, target)
 
 
 def auditing(
     subject: Subject, name: str, processes: Callable[[int], int], target: str | None = None
 ) -> AuditAll:
-    """Return what audits several trees over as many processes as ``processes`` says for their number."""
+    """Return what audits several models over as many processes as ``processes`` says for their number."""
 
-    def audit_all(trees: Sequence[Tree]) -> list[Audit | TreewardenError]:
-        count = processes(len(trees))
+    def audit_all(models: Sequence[Model]) -> list[Audit | TreewardenError]:
+        count = processes(len(models))
         options = replace(subject.options, jobs=1) if count > 1 else subject.options
         asked = replace(subject, options=options)
-        files = [_file_of(subject, tree, target) for tree in trees]
+        files = [_file_of(subject, model, target) for model in models]
         jobs = [Reaudit(file, name, asked) for file in files if isinstance(file, bytes)]
         audits = iter(do_all(jobs, count))
         results = [next(audits) if isinstance(file, bytes) else file for file in files]
@@ -128,24 +117,37 @@ def auditing(
     return audit_all
 
 
-def _file_of(subject: Subject, tree: Tree, target: str | None) -> bytes | TreewardenError:
+def _file_of(subject: Subject, model: Model, target: str | None) -> bytes | TreewardenError:
     try:
-        return _written(subject, tree, target)
+        return _written(subject, model, target)
     except TreewardenError as error:
         return error
 
 
-def _written(subject: Subject, tree: Tree, target: str | None) -> bytes:
+def _written(subject: Subject, model: Model, target: str | None) -> bytes:
     plugins, own = formats(), subject.tree
     if target is not None and target != own.format:
-        return converted(tree, target)
+        return converted(model, target)
     plugin = plugins[own.format]
-    data = plugin.rewrite(subject.data, own.source, tree)
-    data = plugin.write(tree) if data is None else data
+    data = plugin.rewrite(subject.data, own.source, model)
+    if data is None and isinstance(model, Tree):
+        data = plugin.write(model)
     if data is None:
         raise RemedyError(
             own.source,
-            f"the format {own.format} is only read here, so the repaired tree cannot be written in it; "
-            f"say --to {' or --to '.join(reversed(MODELS))} to have the tree alone",
+            f"the format {own.format} is only read here, so no repaired model is written in it; {_instead(own)}",
         )
     return data
+
+
+def _instead(own: Model) -> str:
+    """Return what to do about a format that is only read."""
+    targets = []
+    for target in reversed(MODELS):
+        with suppress(OutputError):
+            converted(own, target)
+            targets.append(f"--to {target}")
+    if not targets:
+        return "convert cannot write it either, so train it anew with larger leaves"
+    what = "tree" if isinstance(own, Tree) else "trees"
+    return f"say {' or '.join(targets)} to have the {what} alone"

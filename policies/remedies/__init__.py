@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from audit.population import Population
 from policies.pack import Pack
+from ppdm_models.ensemble import Model
 from ppdm_models.plugins import discover
 from ppdm_models.taxonomy import Taxonomies
 from ppdm_models.tree import Tree
@@ -17,15 +18,15 @@ from ppdm_models.tree import Tree
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A changed tree. ``remedies`` are the names of what was done, in order; ``title`` says it in words.
+    """A changed model. ``remedies`` are the names of what was done, in order; ``title`` says it in words.
 
     ``withheld`` are the kinds of numbers no longer published; ``node_map`` gives for each node of the original tree the
-    node of this one that its records are in now.
+    node of this one that its records are in now. It is empty for an ensemble.
     """
 
     remedies: tuple[str, ...]
     title: str
-    tree: Tree
+    model: Model
     withheld: tuple[str, ...]
     node_map: tuple[int, ...]
 

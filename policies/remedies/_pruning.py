@@ -5,8 +5,10 @@ The requirement is every error clause of the pack that is about the leaves alone
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -17,7 +19,7 @@ from audit.posterior import FloatArray
 from audit.reading import Undetermined, exactly
 from policies.judge import call
 from policies.pack import Clause, Pack
-from policies.remedies import NoProposal, Proposal
+from policies.remedies import NoProposal, Proposal, Remedy
 from policies.rules import rules
 from policies.verdict import Verdict
 from ppdm_models.cut import BoolArray, Prunable, Pruned
@@ -38,6 +40,25 @@ class Prospect:
     prunable: Prunable
     right: tuple[FloatArray, FloatArray] | None
     unchanged: tuple[FloatArray, FloatArray]
+
+
+@dataclass(frozen=True, slots=True)
+class Pruning(Remedy):
+    """A remedy that merges siblings; by hierarchies where it is given some.
+
+    ``no_tree`` says in words that nothing is left.
+    """
+
+    mends_leaves: ClassVar[bool] = True
+    no_tree: ClassVar[str]
+    taxonomies: Taxonomies = field(default_factory=dict)
+
+    def using(self, taxonomies: Taxonomies, bases: tuple[int, ...] = ()) -> Remedy:
+        return replace(self, taxonomies=taxonomies)
+
+    @abstractmethod
+    def best(self, found: Prospect) -> Pruned | None:
+        """Return what is left of the tree, every leaf of which meets the clauses; None where nothing is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +106,11 @@ def merging(tree: Tree, population: Population, taxonomies: Taxonomies) -> Mergi
         own = np.zeros((size, truth.shape[1]))
         np.add.at(own, population.leaf, truth)
         classes = found.totals(summed(tree, own))
-    leaves = merged_leaves(tree, found, None if isinstance(classes, Undetermined) else classes)
+    known = None if isinstance(classes, Undetermined) or not tree.classes else classes
+    leaves = merged_leaves(tree, found, known, stopping)
     right = None
-    if not isinstance(classes, Undetermined) and not isinstance(own, Undetermined):
-        right = _picked(classes, _codes(tree, leaves)), _picked(own, _codes(tree, tree.nodes))
+    if known is not None and not isinstance(own, Undetermined):
+        right = _picked(known, _codes(tree, leaves)), _picked(own, _codes(tree, tree.nodes))
     return Merging(
         tree,
         found,

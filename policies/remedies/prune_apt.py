@@ -7,29 +7,30 @@ them where neither is enough.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import ClassVar
 
 from audit.population import Population
 from policies.pack import Pack
-from policies.remedies import NoProposal, Proposal, Remedy
-from policies.remedies._pruning import proposal, prospect
+from policies.remedies import NoProposal, Proposal
+from policies.remedies._pruning import Prospect, Pruning, proposal, prospect
 from ppdm_models.apt import prune
-from ppdm_models.taxonomy import Taxonomies
+from ppdm_models.cut import Pruned
 from ppdm_models.tree import Tree
 
 NAME = "prune_apt"
-NO_TREE = "pruning leaves no tree: to meet the clauses about leaves everything would have to be merged into one leaf"
 
 
 @dataclass(frozen=True, slots=True)
-class PruneApt(Remedy):
+class PruneApt(Pruning):
     """Proposes one tree: the pruned one; or says that no tree is left."""
 
-    mends_leaves = True
-    taxonomies: Taxonomies = field(default_factory=dict)
+    no_tree: ClassVar[str] = (
+        "pruning leaves no tree: to meet the clauses about leaves everything would have to be merged into one leaf"
+    )
 
-    def using(self, taxonomies: Taxonomies, bases: tuple[int, ...] = ()) -> Remedy:
-        return PruneApt(taxonomies)
+    def best(self, found: Prospect) -> Pruned | None:
+        return prune(found.prunable)
 
     def propose(
         self, tree: Tree, population: Population, pack: Pack
@@ -38,7 +39,7 @@ class PruneApt(Remedy):
         if isinstance(found, str):
             yield NoProposal((NAME,), found)
         elif not found.prunable.stays.all():
-            yield proposal(NAME, tree, prune(found.prunable), NO_TREE)
+            yield proposal(NAME, tree, self.best(found), self.no_tree)
 
 
 REMEDY = PruneApt()

@@ -7,30 +7,31 @@ a tree is proposed only where it is better than that one's.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import ClassVar
 
 from audit.population import Population
 from policies.pack import Pack
-from policies.remedies import NoProposal, Proposal, Remedy
-from policies.remedies._pruning import proposal, prospect
+from policies.remedies import NoProposal, Proposal
+from policies.remedies._pruning import Prospect, Pruning, proposal, prospect
 from ppdm_models.apt import prune
+from ppdm_models.cut import Pruned
 from ppdm_models.optimal_pruning import prune_optimally
-from ppdm_models.taxonomy import Taxonomies
 from ppdm_models.tree import Tree
 
 NAME = "prune_optimal"
-NO_TREE = "no pruning whatever, other than to a single leaf, meets the clauses about leaves"
 
 
 @dataclass(frozen=True, slots=True)
-class PruneOptimal(Remedy):
+class PruneOptimal(Pruning):
     """Proposes the tree of the highest training accuracy, then the one that changes fewest predictions, if another."""
 
-    mends_leaves = True
-    taxonomies: Taxonomies = field(default_factory=dict)
+    no_tree: ClassVar[str] = (
+        "no pruning whatever, other than to a single leaf, meets the clauses about leaves"
+    )
 
-    def using(self, taxonomies: Taxonomies, bases: tuple[int, ...] = ()) -> Remedy:
-        return PruneOptimal(taxonomies)
+    def best(self, found: Prospect) -> Pruned | None:
+        return prune_optimally(found.prunable, *(found.right or found.unchanged))
 
     def propose(
         self, tree: Tree, population: Population, pack: Pack
@@ -47,7 +48,7 @@ class PruneOptimal(Remedy):
             pruned = None if kept is None else prune_optimally(found.prunable, *kept)
             if kept is None or (pruned is not None and pruned.tree in seen):
                 continue
-            yield proposal(NAME, tree, pruned, NO_TREE)
+            yield proposal(NAME, tree, pruned, self.no_tree)
             if pruned is None:
                 return
             seen.append(pruned.tree)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+
+import numpy as np
 
 from ppdm_models import limits
 from ppdm_models.ensemble import Combination, Ensemble, Link, Member, Shrinkage
@@ -25,6 +27,8 @@ IDENTITY = (
     "lambdarank",
     "rank_xendcg",
 )
+RENEWED = ("regression_l1", "quantile", "mape")
+"""Leaves get their number anew once the tree is grown, a median or other quantile; inner nodes keep that of a step."""
 CLASSIFIERS = ("binary", "cross_entropy", "xentropy", "multiclass", "multiclassova")
 
 
@@ -67,6 +71,8 @@ def ensemble_of(
         raise TreeFormatError(
             source, f"{len(linear):,} trees are no iterations of {header.outputs} trees each"
         )
+    if _objective(header)[0] in RENEWED:
+        forest = replace(forest, scores=np.where(forest.shape.inner, np.nan, forest.scores))
     made = forest.trees(
         features,
         [Quality.EXACT if counted else Quality.ABSENT for counted in forest.counted()],

@@ -41,7 +41,7 @@ def rewritten(document: Document, original: Model, changed: Model, with_quality:
         )
     edits: list[Edit] = []
     for tree, new, span in zip(before, after, _in_order(before, spans), strict=True):
-        if tree != new or with_quality:
+        if tree != new:
             edits += _Rewriting(document, tree, new, span, with_quality).edits()
     return document.edited(edits)
 

@@ -70,7 +70,7 @@ def everywhere(tree, pack=SURE, people=None):
     """Return what is proposed for all leaves alike, by what it withholds."""
     found = proposed("redact", tree, pack, people)
     return {
-        proposal.withheld: proposal.tree
+        proposal.withheld: proposal.model
         for proposal in found
         if " in " not in str(proposal.withheld)
     }
@@ -136,7 +136,7 @@ def test_a_band_never_goes_beyond_the_records():
 @given(st.lists(st.integers(0, 60), min_size=2, max_size=4).filter(any))
 def test_each_band_holds_the_count_and_is_the_same_for_all_counts_in_it(counts):
     for proposal in proposed("redact", flat_tree([counts, [1] * len(counts)]), SURE):
-        for count, band in zip(counts, proposal.tree.nodes[1].bands or (), strict=False):
+        for count, band in zip(counts, proposal.model.nodes[1].bands or (), strict=False):
             if band is not None:
                 assert band[0] <= count <= band[1]
                 assert band[0] % 5 == 0
@@ -146,9 +146,9 @@ def test_each_band_holds_the_count_and_is_the_same_for_all_counts_in_it(counts):
 def test_only_the_leaves_that_need_it_give_less_each_by_its_own_numbers():
     tree = flat_tree([[19, 1, 0], [4, 3, 3], [9, 0, 0]])
     some = proposed("redact", tree, pack_of(("confidence", "at_most", 0.8)))[0]
-    assert told(some.tree)[1] == (4, 3, 3)
-    assert [leaf.bands is None for leaf in some.tree.leaves] == [False, True, False]
-    assert some.tree.root.class_counts is None
+    assert told(some.model)[1] == (4, 3, 3)
+    assert [leaf.bands is None for leaf in some.model.leaves] == [False, True, False]
+    assert some.model.root.class_counts is None
     assert some.withheld == ("class counts finer than 5 in 2 of 3 leaves",)
 
 
@@ -162,20 +162,20 @@ def test_where_all_leaves_need_it_alike_there_is_no_proposal_for_some():
 @pytest.mark.parametrize("quality", [Quality.WEIGHTED, Quality.NORMALISED])
 def test_numbers_that_do_not_count_people_are_not_banded(quality):
     for proposal in proposed("redact", replace(THREE, quality=quality), SURE, people_of(THREE)):
-        assert bands(proposal.tree) == [None, None, None]
+        assert bands(proposal.model) == [None, None, None]
 
 
 def test_numbers_go_at_inner_nodes_too_as_a_parent_gives_away_its_children():
     for proposal in proposed("redact", THREE, SURE):
-        assert proposal.tree.root.class_counts is None
+        assert proposal.model.root.class_counts is None
 
 
 @pytest.mark.parametrize("tree", [TWO, THREE])
 def test_labels_and_records_stay_so_that_every_prediction_does(tree):
     *milder, last = proposed("redact", tree, SURE)
-    assert [node.score for node in last.tree.nodes] == [node.score for node in tree.nodes]
+    assert [node.score for node in last.model.nodes] == [node.score for node in tree.nodes]
     for proposal in milder:
-        kept = [(node.score, node.records) for node in proposal.tree.nodes]
+        kept = [(node.score, node.records) for node in proposal.model.nodes]
         assert kept == [(node.score, node.records) for node in tree.nodes]
         assert proposal.node_map == tuple(range(len(tree.nodes)))
 
@@ -188,7 +188,7 @@ def test_with_two_classes_the_rate_is_the_whole_distribution_so_only_one_step_is
 def test_a_label_that_only_the_counts_gave_is_said_outright_before_they_go():
     tree = replace(THREE, nodes=tuple(replace(node, score=None) for node in THREE.nodes))
     for proposal in proposed("redact", tree, SURE):
-        assert [node.score for node in proposal.tree.leaves] == ["c0", "c1", "c0"]
+        assert [node.score for node in proposal.model.leaves] == ["c0", "c1", "c0"]
 
 
 def test_shares_are_withheld_too():
@@ -198,11 +198,11 @@ def test_shares_are_withheld_too():
     )
     only = proposed("redact", replace(THREE, nodes=nodes), SURE, people_of(THREE))
     assert [proposal.withheld for proposal in only] == LADDER[1:]
-    assert all(node.class_shares is None for node in only[0].tree.nodes)
+    assert all(node.class_shares is None for node in only[0].model.nodes)
 
 
 def test_a_tree_of_labels_has_nothing_left_to_withhold():
-    bare = proposed("redact", THREE, SURE)[-1].tree
+    bare = proposed("redact", THREE, SURE)[-1].model
     assert proposed("redact", bare, SURE, people_of(THREE)) == []
 
 
@@ -217,11 +217,11 @@ def test_withholding_is_no_remedy_for_clauses_about_leaves():
 def test_withholding_changes_no_reading_of_the_leaves(measure):
     before = read(measure, evidence_of(THREE)).reading
     for proposal in proposed("redact", THREE, SURE):
-        assert read(measure, evidence_of(proposal.tree, people_of(THREE))).reading == before
+        assert read(measure, evidence_of(proposal.model, people_of(THREE))).reading == before
 
 
 def test_withholding_the_rates_lowers_certainty_but_leaves_the_share_guessed_right_open():
-    people, labels = people_of(THREE), proposed("redact", THREE, SURE)[-1].tree
+    people, labels = people_of(THREE), proposed("redact", THREE, SURE)[-1].model
     assert read("confidence", evidence_of(labels, people)).reading.high == pytest.approx(1 / 3)
     before = read("guess_accuracy", evidence_of(THREE)).reading
     after = read("guess_accuracy", evidence_of(labels, people)).reading
@@ -255,8 +255,8 @@ def test_without_the_truth_pruning_can_still_meet_a_size():
     tree = deep_tree([[[1, 2], [4, 4]], [9, 9]], ("a", "b"))
     people = replace(people_of(tree), truth=NO_TRUTH)
     (proposal,) = proposed("prune_apt", tree, SMALL, people)
-    assert [leaf.records for leaf in proposal.tree.leaves] == [11, 18]
-    assert [leaf.score for leaf in proposal.tree.leaves] == ["b", "a"]
+    assert [leaf.records for leaf in proposal.model.leaves] == [11, 18]
+    assert [leaf.score for leaf in proposal.model.leaves] == ["b", "a"]
 
 
 def test_records_that_stop_at_an_inner_node_are_counted_there():
@@ -272,7 +272,7 @@ def test_records_that_stop_at_an_inner_node_are_counted_there():
         truth=np.vstack([people.truth, [1, 0]]),
     )
     (proposal,) = proposed("prune_apt", tree, SMALL, stuck)
-    assert [leaf.name for leaf in proposal.tree.leaves] == ["n1", "n4"]
+    assert [leaf.name for leaf in proposal.model.leaves] == ["n1", "n4"]
 
 
 @given(peopled, st.integers(1, 25), st.floats(0.5, 1))
@@ -286,9 +286,9 @@ def test_after_pruning_every_leaf_clause_passes(tree, k, share):
     for found in REMEDIES["prune_apt"].propose(tree, people, pack):
         if isinstance(found, NoProposal):
             continue
-        moved = replace(people, leaf=route(found.tree, people.columns))
+        moved = replace(people, leaf=route(found.model, people.columns))
         assert moved.leaf.tolist() == [found.node_map[index] for index in people.leaf]
-        taken = audit_of(evidence_of(found.tree, moved), pack).measurements
+        taken = audit_of(evidence_of(found.model, moved), pack).measurements
         readings = {c.measure: m.reading for c, m in taken.items()}
         assert readings["k_anonymity"].low >= k
         assert readings["label_disclosure"].high <= share
@@ -297,7 +297,7 @@ def test_after_pruning_every_leaf_clause_passes(tree, k, share):
 
 def test_the_bands_can_be_as_wide_as_one_likes():
     found = type(REMEDIES["redact"])((20,)).propose(THREE, people_of(THREE), SURE)
-    assert ((0, 19), (0, 19), (0, 19)) in {p.tree.nodes[1].bands for p in found}
+    assert ((0, 19), (0, 19), (0, 19)) in {p.model.nodes[1].bands for p in found}
 
 
 def test_a_band_of_one_number_is_refused():
@@ -313,8 +313,8 @@ def test_optimal_pruning_is_proposed_where_it_keeps_more_than_apt():
     people = people_of_numeric(NUMBERED)
     (greedy,) = proposed("prune_apt", NUMBERED, pack, people)
     best, *_ = proposed("prune_optimal", NUMBERED, pack, people)
-    assert [leaf.class_counts for leaf in greedy.tree.leaves] == [(7, 0), (1, 6), (4, 4)]
-    assert [leaf.class_counts for leaf in best.tree.leaves] == [(8, 0), (0, 6), (4, 4)]
+    assert [leaf.class_counts for leaf in greedy.model.leaves] == [(7, 0), (1, 6), (4, 4)]
+    assert [leaf.class_counts for leaf in best.model.leaves] == [(8, 0), (0, 6), (4, 4)]
     assert best.title == "prune: 1 group of siblings becomes a leaf, 1 of 4 leaves go"
 
 
@@ -326,7 +326,7 @@ def test_optimal_pruning_proposes_nothing_where_apt_does_as_well():
 def test_without_the_truth_optimal_pruning_keeps_predictions():
     people = replace(people_of_numeric(NUMBERED), truth=NO_TRUTH)
     (best,) = proposed("prune_optimal", NUMBERED, pack_of(("k_anonymity", "at_least", 2)), people)
-    assert [leaf.records for leaf in best.tree.leaves] == [8, 6, 8]
+    assert [leaf.records for leaf in best.model.leaves] == [8, 6, 8]
 
 
 @pytest.mark.parametrize("name", ["prune_apt", "prune_optimal"])
@@ -340,9 +340,9 @@ def test_siblings_merge_by_the_hierarchies_that_a_remedy_is_given():
     paths = {"p0": ("p0", "near", "*"), "p1": ("p1", "near", "*"), "p2": ("p2", "far", "*")}
     remedy = REMEDIES["prune_apt"].using({"place": Categories("place", paths)})
     (proposal,) = remedy.propose(tree, people_of(tree), SMALL)
-    assert [leaf.records for leaf in proposal.tree.leaves] == [7, 18]
+    assert [leaf.records for leaf in proposal.model.leaves] == [7, 18]
     assert proposal.node_map == (0, 1, 1, 2)
-    moved = replace(people_of(tree), leaf=route(proposal.tree, people_of(tree).columns))
+    moved = replace(people_of(tree), leaf=route(proposal.model, people_of(tree).columns))
     assert moved.leaf.tolist() == [1, 1, 2]
 
 
@@ -359,7 +359,7 @@ def test_a_tree_that_predicts_numbers_is_pruned_by_size(name):
     tree = replace(NUMBERED, nodes=tuple(nodes), classes=(), task=Task.REGRESSION)
     people = replace(people_of_numeric(NUMBERED), truth=NO_TRUTH)
     for proposal in proposed(name, tree, pack_of(("k_anonymity", "at_least", 2)), people):
-        assert min(leaf.records for leaf in proposal.tree.leaves) >= 2
+        assert min(leaf.records for leaf in proposal.model.leaves) >= 2
 
 
 def test_a_tree_that_tells_nothing_withholds_nothing():

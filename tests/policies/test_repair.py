@@ -156,7 +156,7 @@ def test_siblings_merge_by_the_hierarchies_given():
     people = people_of(tree)
     near = {"place": Categories("place", paths)}
     result = repair(tree, people, auditor(people, LEAVES), LEAVES, Given(near))
-    assert [leaf.records for leaf in result.recommended.proposal.tree.leaves] == [7, 18]
+    assert [leaf.records for leaf in result.recommended.proposal.model.leaves] == [7, 18]
     assert repaired(tree, LEAVES).recommended is None
 
 
@@ -332,7 +332,7 @@ def test_a_recommendation_passes_when_it_is_audited_again(tree, k, sure):
     people = people_of(tree)
     result = repaired(tree, pack, people)
     if result.recommended:
-        audited = auditor(people, pack)(result.recommended.proposal.tree)
+        audited = auditor(people, pack)(result.recommended.proposal.model)
         assert judge(audited, pack).verdict is Verdict.PASS
         passing = [a.cost.rank for a in result.attempts if a.verdict is Verdict.PASS]
         assert result.recommended.cost.rank == min(passing)

@@ -54,8 +54,8 @@ def test_the_smaller_tree_comes_with_a_table_whose_groups_meet_the_clauses():
     (found,) = proposed(tree, remedy=REMEDY.using_table(TABLE))
     assert found.sanitised.groups.k >= 3
     assert found.sanitised.step.problems == ()
-    assert len(found.tree.leaves) < len(tree.leaves)
-    kept = [(node.test, node.score, node.class_counts) for node in found.tree.nodes]
+    assert len(found.model.leaves) < len(tree.leaves)
+    kept = [(node.test, node.score, node.class_counts) for node in found.model.nodes]
     assert kept == [(n.test, n.score, n.class_counts) for n in found.sanitised.trees[0].nodes]
 
 
@@ -63,7 +63,7 @@ def test_every_node_of_the_original_is_mapped_to_where_its_records_are_now():
     tree = grown()
     (found,) = proposed(tree, remedy=REMEDY.using_table(TABLE))
     people = build_population(tree, TABLE, sensitive="flu")
-    now = route(found.tree, people.columns)
+    now = route(found.model, people.columns)
     assert [found.node_map[leaf] for leaf in people.leaf] == now.tolist()
 
 

@@ -1,5 +1,7 @@
 """Anonymity-based pruning."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,8 +9,9 @@ from hypothesis import strategies as st
 
 from ppdm_models.apt import prune
 from ppdm_models.merged import summed
+from ppdm_models.optimal_pruning import prune_optimally
 from ppdm_models.taxonomy import Categories, Intervals
-from tests.pruning_by_hand import numeric, prunable, stopping
+from tests.pruning_by_hand import kept_right, numeric, prunable, stopping
 from tests.small_audits import deep_tree
 
 CLASSES = ("a", "b")
@@ -87,6 +90,14 @@ def test_where_everything_merges_there_is_no_tree():
 
 def test_a_lone_root_that_satisfies_is_no_tree_either_as_it_has_no_two_leaves():
     assert pruned(deep_tree([9, 9], CLASSES), at_least(2)) is None
+
+
+@pytest.mark.parametrize(("least", "leaves"), [(2, 2), (10, 1), (19, 0)])
+def test_one_tree_of_several_may_become_a_single_leaf_if_that_satisfies(least, leaves):
+    whole = deep_tree([[5, 4], [4, 5]], CLASSES)
+    one = replace(prunable(whole, at_least(least)), fewest_leaves=1)
+    found = [prune(one), prune_optimally(one, *kept_right(one))]
+    assert [len(each.tree.leaves) if each else 0 for each in found] == [leaves] * 2
 
 
 def test_the_highlighted_leaf_of_the_paper_meets_5_3_diversity_and_stays():

@@ -312,3 +312,11 @@ def test_hostile_numbers_are_refused(key, value, problem):
     lines[at] = f"{key}={value}"
     with pytest.raises(TreeFormatError, match=problem):
         TEXT.read("\n".join(lines).encode(), "m")
+
+
+@pytest.mark.parametrize(("objective", "is_told"), [("binary", True), ("quantile", False)])
+def test_inner_nodes_have_no_number_where_leaves_get_theirs_anew(objective, is_told):
+    table, score = table_of()
+    raw = trained({"objective": objective}, table, score > 1 if is_told else score)
+    model = TEXT.read(raw.model_to_string().encode(), "m.txt")
+    assert {tree.root.score is not None for tree in model.trees} == {is_told}

@@ -125,3 +125,21 @@ def test_without_the_truth_a_label_follows_from_hits_and_misses():
             )
         )
     assert as_leaf(replace(tree, nodes=tuple(nodes)), 1, None).score == "c"
+
+
+def test_where_the_file_tells_no_number_the_people_who_stop_below_do():
+    tree = deep_tree(UNEVEN, CLASSES)
+    scores = {leaf.index: float(number) for number, leaf in enumerate(tree.leaves)}
+    nodes = [
+        replace(n, score=scores.get(n.index), records=None, class_counts=None) for n in tree.nodes
+    ]
+    bare = replace(tree, nodes=tuple(nodes), task=Task.REGRESSION, classes=())
+    stopping = np.array([4.0 if n.is_leaf else 0.0 for n in bare.nodes])
+    stopping[bare.leaves[0].index] = 12.0
+    found = candidates(bare)
+    assert merged_leaves(bare, found, None, stopping)[1].score == pytest.approx(4 / 16)
+    counted = replace(bare, nodes=tuple(replace(n, records=2.0) for n in bare.nodes))
+    assert merged_leaves(counted, found, None, stopping)[1].score == pytest.approx(0.5)
+    said = replace(counted.nodes[1], score=7.0)
+    told = replace(counted, nodes=(counted.root, said, *counted.nodes[2:]))
+    assert merged_leaves(told, found, None, stopping)[1].score == 7.0

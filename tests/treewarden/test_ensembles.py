@@ -59,13 +59,6 @@ def test_there_is_no_estimate_to_write(several):
     assert not target.exists()
 
 
-def test_an_ensemble_is_not_repaired(several):
-    target = several.folder / "fixed.pmml"
-    outcome = several.run("repair", "--policy", several.policy("harsh"), "-o", target)
-    assert outcome.exit_code == 4
-    assert "only single trees are repaired" in outcome.stderr
-
-
 def test_every_report_can_be_written(several):
     out = several.folder / "out"
     out.mkdir()

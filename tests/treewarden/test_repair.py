@@ -308,6 +308,6 @@ def test_a_format_that_is_only_read_is_an_error_that_says_what_to_do(files):
     outcome = files.run("repair", *asked, sensitive=False)
     assert outcome.exit_code == 4
     assert "only read here" in outcome.stderr
-    assert "--to treewarden_json" in outcome.stderr
+    assert "say --to pmml to have the tree alone" in outcome.stderr
     assert files.run("repair", *asked, "--to", "pmml", sensitive=False).exit_code == 0
     assert read_tree(target).format == "pmml"

@@ -1,4 +1,4 @@
-"""``treewarden repair``: what is the smallest change that lets a tree pass?"""
+"""``treewarden repair``: what is the smallest change that lets a model pass?"""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from policies.remedies._table import TableProposal
 from policies.repair import Given
 from policies.verdict import Verdict
 from ppdm_models.convert import MODELS
-from ppdm_models.errors import OutputError
+from ppdm_models.ensemble import Ensemble, Model
+from ppdm_models.errors import OutputError, RemedyError
 from ppdm_models.table import read_table
 from ppdm_models.taxonomy_files import load_taxonomies
 from ppdm_models.tree import Tree
@@ -29,7 +30,7 @@ from treewarden.options import FILE, request_of, request_options
 from treewarden.outputs import check_file, check_new, check_no_input, write_files
 from treewarden.progress import Progress
 from treewarden.provenance import Clock
-from treewarden.repairing import Repaired, repair_file, single_tree
+from treewarden.repairing import Repaired, repair_file
 from treewarden.reporting import report_options, reporting
 from treewarden.subject import Request, Subject, read_subject
 
@@ -58,7 +59,10 @@ from treewarden.subject import Request, Subject, read_subject
     help="Give numbers in bands this wide before withholding them. May be repeated.  [default: 5, 10]",
 )
 @click.option(
-    "--holdout", type=FILE, metavar="TABLE", help="Records the tree was not grown on, for its loss."
+    "--holdout",
+    type=FILE,
+    metavar="TABLE",
+    help="Records the model was not grown on, for its loss.",
 )
 @click.option(
     "--with-table",
@@ -91,13 +95,14 @@ def repair_command(
     quiet: bool,
     **_: Any,  # noqa: ANN401  # the shared options; request_of reads them from the context
 ) -> None:
-    """Change a tree that fails as little as its policy allows.
+    """Change a tree, or the trees of an ensemble, that fail as little as the policy allows.
 
     Each change is audited again like the original. The cheapest one that passes is written in the format that MODEL
     came in, unless --to says another; where MODEL passes already (exit code 0), or nothing passes (1 or 3), no model is
     written.
 
-    Numbers are withheld in this order: class counts, error rates, record counts, labels only.
+    Numbers are withheld in this order: class counts, error rates, record counts, labels only. The trees of an ensemble
+    are pruned, each over the people in it; the file stays as it is otherwise.
     """
     clock, progress, request = Clock(), Progress(quiet), request_of(context)
     if beside is not None and request.weights is not None:
@@ -114,9 +119,13 @@ def repair_command(
     _check_new(targets, force)
 
     subject = read_subject(request, progress)
-    tree = single_tree(subject)
+    if beside is not None and isinstance(subject.tree, Ensemble):
+        problem = (
+            "an ensemble; a table is sanitised beside a single tree only, so leave out --with-table"
+        )
+        raise RemedyError(subject.tree.source, problem)
     given = replace(
-        _given(tree, request, taxonomies, holdout, with_table=beside is not None),
+        _given(subject.tree, request, taxonomies, holdout, with_table=beside is not None),
         bases=tuple(sorted(set(bases))),
     )
     with progress.step(f"repairing: {subject.auditing}, for each change"):
@@ -161,7 +170,7 @@ def _check_new(targets: tuple[Path, ...], force: bool) -> None:
 
 
 def _given(
-    tree: Tree,
+    model: Model,
     request: Request,
     taxonomies: tuple[Path, ...],
     holdout: Path | None,
@@ -171,7 +180,9 @@ def _given(
     return Given(
         load_taxonomies(taxonomies),
         read_table(request.data) if with_table else None,
-        None if holdout is None else holdout_of(tree, read_table(holdout)),
+        None
+        if holdout is None
+        else holdout_of(model, read_table(holdout), request.sensitive or ""),
     )
 
 
@@ -200,10 +211,8 @@ def _results(
         return
     yield output, repaired.file
     if beside is not None and isinstance(applied.proposal, TableProposal):
-        yield (
-            beside,
-            table_beside(single_tree(subject), request.data, subject.pack, applied.proposal),
-        )
+        assert isinstance(subject.tree, Tree)
+        yield beside, table_beside(subject.tree, request.data, subject.pack, applied.proposal)
 
 
 def _list(document: Document) -> None:
@@ -218,8 +227,10 @@ def _list(document: Document) -> None:
 
 
 def _levels(subject: Subject, repaired: Repaired) -> tuple[Level, ...]:
-    """Return what each kind of information adds, for the tree that the report is about."""
+    """Return what each kind of information adds, for the tree that the report is about; nothing for an ensemble."""
     evidence = repaired.audit.evidence
+    if evidence.forest is not None:
+        return ()
     return ablation(evidence.tree, evidence.population, subject.knowledge, subject.options)
 
 

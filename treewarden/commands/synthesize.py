@@ -138,7 +138,10 @@ def _pruned(tree: Tree, data: Path, sensitive: str | None, policy: str) -> Tree 
     if not proposals:
         return tree
     found = proposals[0]
-    return found.reason if isinstance(found, NoProposal) else found.tree
+    if isinstance(found, NoProposal):
+        return found.reason
+    assert isinstance(found.model, Tree)
+    return found.model
 
 
 COMMAND = synthesize_command
