@@ -17,7 +17,7 @@ from audit.canonical import canonical, restored
 from audit.door import Solution
 from audit.doors import doors
 from audit.elastic import elastic, floor, is_flat
-from audit.interior import Interior, interior
+from audit.interior import Interior, interior, is_inside
 from audit.ipopt_status import Status
 from audit.loaded import Loaded, load
 from audit.posterior import FloatArray
@@ -56,6 +56,10 @@ SIGMA = 0.3
 """Standard deviation of the logarithms of the factors that move a start."""
 SMALL_PROGRAM = 150
 """Variables up to which more starts cost next to nothing."""
+
+
+INSIDE_FIRST = 1000
+"""Variables up to which finding what is forced costs next to nothing."""
 
 
 class Outcome(StrEnum):
@@ -148,15 +152,20 @@ def solve_task(task: Task) -> Answer:
 
 
 def _solved(task: Task) -> Answer:
-    """Solve a task as it stands.
+    """Solve a task as it stands, a small one from inside: what its linear rows force is fixed and the rest solved.
 
-    Where that, or its bound, fails because the rows leave no interior, what they force is fixed and the rest solved.
+    Where they leave no interior, IPOPT may not converge, or stop a little beside the optimum, or in any local one. A
+    large program is looked at from inside where it, or its bound, fails.
     """
     try:
-        answer = (
-            no_answer(task, Outcome.INFEASIBLE) if _has_rows_to_spare(task.program) else _best(task)
-        )
-        if not task.program.size or _is_settled(task, answer):
+        is_first = task.program.size <= INSIDE_FIRST and not _starts_inside(task)
+        inner = interior(task.program) if is_first else None
+        answer = no_answer(task, Outcome.INFEASIBLE)
+        if inner is not None:
+            answer = _from_inside(task, inner, answer)
+        if not _is_settled(task, answer) and not _has_rows_to_spare(task.program):
+            answer = _better(_best(task), answer)
+        if is_first or not task.program.size or _is_settled(task, answer):
             return answer
         inner = interior(task.program)
         return answer if inner is None else _from_inside(task, inner, answer)
@@ -164,8 +173,20 @@ def _solved(task: Task) -> Answer:
         return no_answer(task, Outcome.OUT_OF_MEMORY)
 
 
+def _starts_inside(task: Task) -> bool:
+    """Return whether some start lies strictly inside all inequalities: then linear rows force nothing."""
+    return any(is_inside(task.program, start) for start in task.starts)
+
+
+def _better(answer: Answer, before: Answer) -> Answer:
+    """Return the better of two answers to the same task, with all that is known from both."""
+    best = min(before, answer, key=lambda one: (not one.is_accepted, one.objective))
+    floor = max(before.floor, answer.floor)
+    return replace(best, floor=floor, iterations=before.iterations + answer.iterations)
+
+
 def _is_settled(task: Task, answer: Answer) -> bool:
-    """Return whether looking for an interior has no point: all went well, or time ran out."""
+    """Return whether looking again has no point: all went well, or time ran out."""
     if answer.is_accepted:
         is_unbounded = task.chains is not None and np.isinf(answer.floor)
         return task.program.is_convex or not is_unbounded
