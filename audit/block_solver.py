@@ -52,10 +52,14 @@ ELASTIC_TRIES: tuple[Steps, ...] = (
 SPREAD_TRIES: tuple[Steps, ...] = (((10 * EPS, 0.1),), ((10 * EPS, 10.0),))
 WORTH_A_RESTART = 3e-6
 """Gap to the bound, as a share of the masses' scales, above which a small program is tried from more starts."""
-SIGMA = 0.3
-"""Standard deviation of the logarithms of the factors that move a start."""
+SIGMAS = (0.3, 1.0)
+"""Standard deviations of the logarithms of the factors that move a start, in turn."""
+ENOUGH = 3
+"""Starts that ended in the best optimum, after which no more are tried."""
 SMALL_PROGRAM = 150
 """Variables up to which more starts cost next to nothing."""
+SEARCHED_PROGRAM = 250
+"""Variables up to which a block is tried from more starts once, when no split row is violated any more."""
 
 
 INSIDE_FIRST = 1000
@@ -77,7 +81,8 @@ class Outcome(StrEnum):
 class Task:
     """A program, where to start it, and how. All starts are tried and the best accepted answer wins.
 
-    With ``perturbed``, the last start stands for that many points around it, drawn with seeds 0, 1, ...
+    With ``perturbed``, the last start stands for that many points around it, drawn with seeds 0, 1, ... Where there is
+    a bound, only the first start is tried unless that fails, or the task ``is_thorough`` and the bound not reached.
     With ``chains`` (split rows, chains) of `audit.curvature`, the answer comes with a bound. ``deadline`` is a reading
     of the monotonic clock, infinite for none.
     """
@@ -92,9 +97,9 @@ class Task:
 
     @property
     def work(self) -> int:
-        """How much there is to do: variables times starts, of which a large program with a bound needs one."""
-        is_small = self.chains is None or self.program.size <= SMALL_PROGRAM
-        return self.program.size * (len(self.starts) + self.perturbed if is_small else 1)
+        """How much there is to do: variables times starts, of which a program with a bound needs one, as a rule."""
+        starts = len(self.starts) + self.perturbed if self.chains is None else 1
+        return self.program.size * min(starts, ENOUGH)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,10 +142,7 @@ def solve_task(task: Task) -> Answer:
     starts = [start[form.variables] for start in task.starts]
     if task.perturbed:
         around = starts.pop()
-        draws = (
-            np.random.default_rng(seed).normal(size=len(around)) for seed in range(task.perturbed)
-        )
-        starts.extend(around * np.exp(SIGMA * draw) for draw in draws)
+        starts.extend(_moved(around, seed) for seed in range(task.perturbed))
     chains = None if task.chains is None else form.chains(task.chains)
     answer = _solved(replace(task, program=form.program, starts=tuple(starts), chains=chains))
     return replace(
@@ -149,6 +151,11 @@ def solve_task(task: Task) -> Answer:
         split=restored(answer.split, form.splits),
         other=None if answer.other is None else restored(answer.other, form.variables),
     )
+
+
+def _moved(start: FloatArray, seed: int) -> FloatArray:
+    draw = np.random.default_rng(seed).normal(size=len(start))
+    return np.asarray(start * np.exp(SIGMAS[seed % len(SIGMAS)] * draw))
 
 
 def _solved(task: Task) -> Answer:
@@ -180,7 +187,7 @@ def _starts_inside(task: Task) -> bool:
 
 def _better(answer: Answer, before: Answer) -> Answer:
     """Return the better of two answers to the same task, with all that is known from both."""
-    best = min(before, answer, key=lambda one: (not one.is_accepted, one.objective))
+    best = min(before, answer, key=_rank)
     floor = max(before.floor, answer.floor)
     return replace(best, floor=floor, iterations=before.iterations + answer.iterations)
 
@@ -210,11 +217,21 @@ def _of_starts(
     task: Task, loaded: Loaded, starts: tuple[FloatArray, ...], before: Answer | None = None
 ) -> Answer:
     """Return the best answer from any of the starts, or from before."""
-    answers = [_from_start(task, loaded, start) for start in starts]
-    if before is not None:
-        answers.insert(0, before)
-    best = min(answers, key=lambda one: (not one.is_accepted, one.objective))
+    answers = [] if before is None else [before]
+    same = WORTH_A_RESTART * float(task.program.scale.sum())
+    for start in starts:
+        answers.append(_from_start(task, loaded, start))
+        best = min(answers, key=_rank)
+        alike = [one.is_accepted and one.objective <= best.objective + same for one in answers]
+        if sum(alike) >= ENOUGH:
+            break
+    best = min(answers, key=_rank)
     return replace(best, iterations=sum(one.iterations for one in answers))
+
+
+def _rank(answer: Answer) -> tuple[bool, float]:
+    """Return what the better of two answers has less of."""
+    return not answer.is_accepted, answer.objective
 
 
 def _with_bound(task: Task, chains: sparse.csr_matrix) -> Answer:
@@ -223,13 +240,13 @@ def _with_bound(task: Task, chains: sparse.csr_matrix) -> Answer:
     loaded = load(relaxed)
     bounding = replace(task, program=relaxed, tries=ELASTIC_TRIES)
     bound = _from_start(bounding, loaded, relaxed.start)
-    size, known = float(program.scale.sum()), -np.inf
+    known = -np.inf
     if bound.is_accepted:
         known = floor(program, chains, bound.z[: program.size], bound.linear, bound.split)
     best = _of_starts(task, loaded, task.starts[:1])
-    if not best.is_accepted or best.objective - known > WORTH_A_RESTART * size:
+    if not best.is_accepted:
         more = task.starts[1:] if program.size <= SMALL_PROGRAM else ()
-        if bound.is_accepted and (more or not best.is_accepted):
+        if bound.is_accepted:
             more += (bound.z[: program.size],)
         best = _of_starts(task, loaded, more, best)
     iterations = bound.iterations + best.iterations

@@ -92,8 +92,10 @@ def _reduced(search: Search, began: float) -> tuple[Posterior, SolverReport]:
         values = search.placed(solved)
         relaxed = values if number == 0 else relaxed
         new = violated.worst(values, active, solved)
-        if not new:
-            solved = search.improved(solved)
+        for better in (search.searched, search.improved):
+            if new:
+                break
+            solved = better(solved)
             values = search.placed(solved)
             new = violated.worst(values, active, solved)
         log.info(

@@ -16,6 +16,7 @@ from audit.block_solver import (
     WARM_TRIES,
     Answer,
     Outcome,
+    Steps,
     Task,
 )
 from audit.blocks import Block
@@ -23,6 +24,7 @@ from audit.doors import door
 from audit.leaf_knowledge import closed_form, leaf_knowledge
 from audit.parallel import default_jobs, solve_all
 from audit.posterior import FloatArray
+from audit.program import Program
 from audit.reduce import Reduced, reduce_block
 from audit.saddle import saddle, shifted
 from audit.solved import Solved, proved_bound
@@ -32,7 +34,7 @@ from audit.whole_records import whole_records
 PERTURBED_STARTS = 4
 """Starts, with seeds 0, 1, ..., where the symmetric solution of pooled classes cannot satisfy the rows."""
 MANY_STARTS = 16
-"""Starts of a small block whose symmetry must break: there are many ways to break it."""
+"""Starts of a small block that may have several optima, as where its symmetry must break."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +121,33 @@ class Search:
         solved.update(self._with_all_classes(failed))
         return {block: solved.get(block) or before[block] for block in blocks}
 
+    def searched(self, solved: Mapping[Block, Solved]) -> dict[Block, Solved]:
+        """Return the blocks again, small ones that may have a better optimum tried from many starts, each once."""
+        again = {block: one for block, one in solved.items() if one.is_open}
+        forms = [self.reduced(block) for block in again]
+        answers = self.ask([self._many(form.program, TRIES[:1]) for form in forms])
+        tasks, better = [], []
+        for (block, one), form, answer in zip(again.items(), forms, answers, strict=True):
+            if answer.is_accepted and one.is_beaten_by(answer):
+                better.append((block, form))
+                task = Task(form.program, (answer.z,), WARM_TRIES, self.door, self.deadline)
+                tasks.append(replace(task, chains=form.chains))
+        found = self._solved(
+            [block for block, _ in better], [form for _, form in better], self.ask(tasks)
+        )
+        searched = {block: replace(one, is_searched=True) for block, one in again.items()}
+        for block, one in found.items():
+            if one.answer.is_accepted and again[block].is_beaten_by(one.answer):
+                searched[block] = replace(
+                    one, bound=min(one.bound, again[block].bound), is_searched=True
+                )
+        return {**solved, **searched}
+
+    def _many(self, program: Program, tries: tuple[Steps, ...]) -> Task:
+        """Return the task of solving a program from its start and many around it."""
+        starts = (program.start, program.start)
+        return Task(program, starts, tries, self.door, self.deadline, perturbed=MANY_STARTS)
+
     def improved(self, solved: Mapping[Block, Solved]) -> dict[Block, Solved]:
         """Return the blocks again; those at a saddle with all classes, from a point beside it, where that is better."""
         values, counts = self.placed(solved), self.system.case.population.counts
@@ -134,7 +163,9 @@ class Search:
                 reduce_block(self.system, block, self.knowledge, beside, self.whole, pooled=False)
             )
         tasks = [
-            Task(form.program, (form.program.start,), BESIDE_TRIES, self.door, self.deadline)
+            self._many(form.program, BESIDE_TRIES)
+            if form.program.size <= SMALL_PROGRAM
+            else Task(form.program, (form.program.start,), BESIDE_TRIES, self.door, self.deadline)
             for form in forms
         ]
         better = dict(solved)
