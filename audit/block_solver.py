@@ -17,7 +17,7 @@ from audit.canonical import canonical, restored
 from audit.door import Solution
 from audit.doors import doors
 from audit.elastic import elastic, floor, is_flat
-from audit.interior import Interior, interior, is_inside
+from audit.interior import interior, is_inside
 from audit.ipopt_status import Status
 from audit.loaded import Loaded, load
 from audit.posterior import FloatArray
@@ -51,7 +51,7 @@ ELASTIC_TRIES: tuple[Steps, ...] = (
 )
 SPREAD_TRIES: tuple[Steps, ...] = (((10 * EPS, 0.1),), ((10 * EPS, 10.0),))
 WORTH_A_RESTART = 3e-6
-"""Gap to the bound, as a share of the masses' scales, above which a small program is tried from more starts."""
+"""Gap to the bound, as a share of the masses' scales, above which more starts are worth it; nearer optima are one."""
 SIGMAS = (0.3, 1.0)
 """Standard deviations of the logarithms of the factors that move a start, in turn."""
 ENOUGH = 3
@@ -60,8 +60,6 @@ SMALL_PROGRAM = 150
 """Variables up to which more starts cost next to nothing."""
 SEARCHED_PROGRAM = 250
 """Variables up to which a block is tried from more starts once, when no split row is violated any more."""
-
-
 INSIDE_FIRST = 1000
 """Variables up to which finding what is forced costs next to nothing."""
 
@@ -79,10 +77,10 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A program, where to start it, and how. All starts are tried and the best accepted answer wins.
+    """A program, where to start it, and how. Starts are tried in turn and the best accepted answer wins.
 
-    With ``perturbed``, the last start stands for that many points around it, drawn with seeds 0, 1, ... Where there is
-    a bound, only the first start is tried unless that fails, or the task ``is_thorough`` and the bound not reached.
+    With ``perturbed``, the last start stands for that many points around it, drawn with seeds 0, 1, ... No more starts
+    are tried once `ENOUGH` ended in the best optimum; where there is a bound, only the first one unless that fails.
     With ``chains`` (split rows, chains) of `audit.curvature`, the answer comes with a bound. ``deadline`` is a reading
     of the monotonic clock, infinite for none.
     """
@@ -159,37 +157,27 @@ def _moved(start: FloatArray, seed: int) -> FloatArray:
 
 
 def _solved(task: Task) -> Answer:
-    """Solve a task as it stands, a small one from inside: what its linear rows force is fixed and the rest solved.
+    """Solve a task as it stands and from inside, one after the other until one settles it.
 
-    Where they leave no interior, IPOPT may not converge, or stop a little beside the optimum, or in any local one. A
-    large program is looked at from inside where it, or its bound, fails.
+    Where linear rows leave no interior, IPOPT may not converge, stop a little beside the optimum, or end in any local
+    one: a small program is solved from inside first.
     """
+    ways = (_from_inside, _as_it_stands) if _is_cramped(task) else (_as_it_stands, _from_inside)
+    answer = no_answer(task, Outcome.INFEASIBLE)
     try:
-        is_first = task.program.size <= INSIDE_FIRST and not _starts_inside(task)
-        inner = interior(task.program) if is_first else None
-        answer = no_answer(task, Outcome.INFEASIBLE)
-        if inner is not None:
-            answer = _from_inside(task, inner, answer)
-        if not _is_settled(task, answer) and not _has_rows_to_spare(task.program):
-            answer = _better(_best(task), answer)
-        if is_first or not task.program.size or _is_settled(task, answer):
-            return answer
-        inner = interior(task.program)
-        return answer if inner is None else _from_inside(task, inner, answer)
+        for way in ways:
+            if not _is_settled(task, answer):
+                answer = way(task, answer)
     except MemoryError:
         return no_answer(task, Outcome.OUT_OF_MEMORY)
+    return answer
 
 
-def _starts_inside(task: Task) -> bool:
-    """Return whether some start lies strictly inside all inequalities: then linear rows force nothing."""
-    return any(is_inside(task.program, start) for start in task.starts)
-
-
-def _better(answer: Answer, before: Answer) -> Answer:
-    """Return the better of two answers to the same task, with all that is known from both."""
-    best = min(before, answer, key=_rank)
-    floor = max(before.floor, answer.floor)
-    return replace(best, floor=floor, iterations=before.iterations + answer.iterations)
+def _is_cramped(task: Task) -> bool:
+    """Return whether linear rows may leave a small program no interior: no start lies strictly inside all of them."""
+    if not 0 < task.program.size <= INSIDE_FIRST:
+        return False
+    return not any(is_inside(task.program, start) for start in task.starts)
 
 
 def _is_settled(task: Task, answer: Answer) -> bool:
@@ -205,6 +193,40 @@ def _has_rows_to_spare(program: Program) -> bool:
     return bool(program.size) and int((program.low == program.high).sum()) > program.size
 
 
+def _as_it_stands(task: Task, before: Answer) -> Answer:
+    """Solve the program as it is, unless it cannot be; return the better of that and the answer before."""
+    if _has_rows_to_spare(task.program):
+        return before
+    found = _best(task)
+    best, floor = min(found, before, key=_rank), max(found.floor, before.floor)
+    return replace(best, floor=floor, iterations=before.iterations + found.iterations)
+
+
+def _from_inside(task: Task, before: Answer) -> Answer:
+    """Fix what the linear rows force and solve the rest; the answer must satisfy every row of the whole program."""
+    inner = interior(task.program) if task.program.size else None
+    if inner is None:
+        return before
+    starts = tuple(np.maximum(start[inner.free], 1e-3) for start in task.starts)
+    chains = None if task.chains is None else task.chains[inner.split_kept]
+    found = _best(replace(task, program=inner.program, starts=starts, chains=chains))
+    z, iterations = inner.restored(found.z), before.iterations + found.iterations
+    objective = task.program.objective(z)
+    known = max(before.floor, found.floor + objective - inner.program.objective(found.z))
+    is_better = objective < before.objective or not before.is_accepted
+    if not found.is_accepted or not _holds(task.program, z) or not is_better:
+        return replace(before, iterations=iterations, floor=known)
+    return replace(
+        found,
+        z=z,
+        split=inner.multipliers(found.split, len(task.program.split_limit)),
+        objective=objective,
+        iterations=iterations,
+        floor=known,
+        other=None if found.other is None else inner.restored(found.other),
+    )
+
+
 def _best(task: Task) -> Answer:
     if not task.program.size:
         return Answer(Outcome.SOLVED, task.starts[0], np.zeros(0), 0.0, 0.0)
@@ -216,14 +238,13 @@ def _best(task: Task) -> Answer:
 def _of_starts(
     task: Task, loaded: Loaded, starts: tuple[FloatArray, ...], before: Answer | None = None
 ) -> Answer:
-    """Return the best answer from any of the starts, or from before."""
+    """Return the best answer from the starts, as many as are worth it, or from before."""
     answers = [] if before is None else [before]
     same = WORTH_A_RESTART * float(task.program.scale.sum())
     for start in starts:
         answers.append(_from_start(task, loaded, start))
-        best = min(answers, key=_rank)
-        alike = [one.is_accepted and one.objective <= best.objective + same for one in answers]
-        if sum(alike) >= ENOUGH:
+        accepted = sorted(one.objective for one in answers if one.is_accepted)
+        if len(accepted) >= ENOUGH and accepted[ENOUGH - 1] <= accepted[0] + same:
             break
     best = min(answers, key=_rank)
     return replace(best, iterations=sum(one.iterations for one in answers))
@@ -255,28 +276,6 @@ def _with_bound(task: Task, chains: sparse.csr_matrix) -> Answer:
         iterations += beside.iterations
         best = replace(best, other=beside.z if beside.is_accepted else None)
     return replace(best, floor=known, iterations=iterations)
-
-
-def _from_inside(task: Task, inner: Interior, before: Answer) -> Answer:
-    """Solve what the rows leave open; the answer must satisfy every row of the whole program."""
-    starts = tuple(np.maximum(start[inner.free], 1e-3) for start in task.starts)
-    chains = None if task.chains is None else task.chains[inner.split_kept]
-    found = _best(replace(task, program=inner.program, starts=starts, chains=chains))
-    z, iterations = inner.restored(found.z), before.iterations + found.iterations
-    objective = task.program.objective(z)
-    known = max(before.floor, found.floor + objective - inner.program.objective(found.z))
-    is_better = objective < before.objective or not before.is_accepted
-    if not found.is_accepted or not _holds(task.program, z) or not is_better:
-        return replace(before, iterations=iterations, floor=known)
-    return replace(
-        found,
-        z=z,
-        split=inner.multipliers(found.split, len(task.program.split_limit)),
-        objective=objective,
-        iterations=iterations,
-        floor=known,
-        other=None if found.other is None else inner.restored(found.other),
-    )
 
 
 def _from_start(task: Task, loaded: Loaded, start: FloatArray) -> Answer:
