@@ -48,7 +48,7 @@ class Solved:
 
     def is_beaten_by(self, answer: Answer) -> bool:
         """Return whether another answer to the same program is a better optimum."""
-        return answer.objective < self.answer.objective - self.same
+        return answer.is_accepted and answer.objective < self.answer.objective - self.same
 
     def values(self) -> FloatArray:
         """Return the estimate of the block's profiles, shape (K, m)."""
