@@ -18,7 +18,7 @@ from audit.canonical import canonical, restored
 from audit.door import Solution
 from audit.doors import doors
 from audit.elastic import elastic, floor, is_flat
-from audit.interior import Interior, interior
+from audit.interior import interior, is_inside
 from audit.ipopt_status import Status
 from audit.loaded import Loaded, load
 from audit.posterior import FloatArray
@@ -52,11 +52,17 @@ ELASTIC_TRIES: tuple[Steps, ...] = (
 )
 SPREAD_TRIES: tuple[Steps, ...] = (((10 * EPS, 0.1),), ((10 * EPS, 10.0),))
 WORTH_A_RESTART = 3e-6
-"""Gap to the bound, as a share of the masses' scales, above which a small program is tried from more starts."""
-SIGMA = 0.3
-"""Standard deviation of the logarithms of the factors that move a start."""
+"""Gap to the bound, as a share of the masses' scales, above which more starts are worth it; nearer optima are one."""
+SIGMAS = (0.3, 1.0)
+"""Standard deviations of the logarithms of the factors that move a start, in turn."""
+ENOUGH = 3
+"""Starts that ended in the best optimum, after which no more are tried."""
 SMALL_PROGRAM = 150
 """Variables up to which more starts cost next to nothing."""
+SEARCHED_PROGRAM = 250
+"""Variables up to which a block is tried from more starts once, when no split row is violated any more."""
+INSIDE_FIRST = 1000
+"""Variables up to which finding what is forced costs next to nothing."""
 WORTH_HALVES = 1000
 """Variables above which the bound and the optimum are worth being looked for side by side, each with a model."""
 
@@ -82,9 +88,10 @@ class Part(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A program, where to start it, and how. All starts are tried and the best accepted answer wins.
+    """A program, where to start it, and how. Starts are tried in turn and the best accepted answer wins.
 
-    With ``perturbed``, the last start stands for that many points around it, drawn with seeds 0, 1, ...
+    With ``perturbed``, the last start stands for that many points around it, drawn with seeds 0, 1, ... No more starts
+    are tried once `ENOUGH` ended in the best optimum; where there is a bound, only the first one unless that fails.
     With ``chains`` (split rows, chains) of `audit.curvature`, the answer comes with a bound. ``deadline`` is a reading
     of the monotonic clock, infinite for none.
     """
@@ -100,14 +107,14 @@ class Task:
 
     @property
     def work(self) -> int:
-        """How much there is to do: variables times starts, of which a large program with a bound needs one.
+        """How much there is to do: variables times starts, of which a program with a bound needs one, as a rule.
 
         Bounds come last: they take less time than points.
         """
         if self.part is Part.BOUND:
             return self.program.size // 2
-        is_small = self.chains is None or self.program.size <= SMALL_PROGRAM
-        return self.program.size * (len(self.starts) + self.perturbed if is_small else 1)
+        starts = len(self.starts) + self.perturbed if self.chains is None else 1
+        return self.program.size * min(starts, ENOUGH)
 
     @property
     def parts(self) -> tuple[Task, ...]:
@@ -170,10 +177,7 @@ def solve_task(task: Task) -> Answer:
     starts = [start[form.variables] for start in task.starts]
     if task.perturbed:
         around = starts.pop()
-        draws = (
-            np.random.default_rng(seed).normal(size=len(around)) for seed in range(task.perturbed)
-        )
-        starts.extend(around * np.exp(SIGMA * draw) for draw in draws)
+        starts.extend(_moved(around, seed) for seed in range(task.perturbed))
     chains = None if task.chains is None else form.chains(task.chains)
     answer = _solved(replace(task, program=form.program, starts=tuple(starts), chains=chains))
     return replace(
@@ -184,25 +188,39 @@ def solve_task(task: Task) -> Answer:
     )
 
 
-def _solved(task: Task) -> Answer:
-    """Solve a task as it stands.
+def _moved(start: FloatArray, seed: int) -> FloatArray:
+    draw = np.random.default_rng(seed).normal(size=len(start))
+    return np.asarray(start * np.exp(SIGMAS[seed % len(SIGMAS)] * draw))
 
-    Where that, or its bound, fails because the rows leave no interior, what they force is fixed and the rest solved.
+
+def _solved(task: Task) -> Answer:
+    """Solve a task as it stands and from inside, one after the other until one settles it.
+
+    Where linear rows leave no interior, IPOPT may not converge, stop a little beside the optimum, or end in any local
+    one: a small program is solved from inside first.
     """
+    ways = (_from_inside, _as_it_stands) if _is_cramped(task) else (_as_it_stands, _from_inside)
+    if task.part is not Part.WHOLE:
+        ways = (_as_it_stands,)
+    answer = no_answer(task, Outcome.INFEASIBLE)
     try:
-        answer = (
-            no_answer(task, Outcome.INFEASIBLE) if _has_rows_to_spare(task.program) else _best(task)
-        )
-        if task.part is not Part.WHOLE or not task.program.size or _is_settled(task, answer):
-            return answer
-        inner = interior(task.program)
-        return answer if inner is None else _from_inside(task, inner, answer)
+        for way in ways:
+            if not _is_settled(task, answer):
+                answer = way(task, answer)
     except MemoryError:
         return no_answer(task, Outcome.OUT_OF_MEMORY)
+    return answer
+
+
+def _is_cramped(task: Task) -> bool:
+    """Return whether linear rows may leave a small program no interior: no start lies strictly inside all of them."""
+    if not 0 < task.program.size <= INSIDE_FIRST:
+        return False
+    return not any(is_inside(task.program, start) for start in task.starts)
 
 
 def _is_settled(task: Task, answer: Answer) -> bool:
-    """Return whether looking for an interior has no point: all went well, or time ran out."""
+    """Return whether looking again has no point: all went well, or time ran out."""
     if answer.is_accepted:
         is_unbounded = task.chains is not None and np.isinf(answer.floor)
         return task.program.is_convex or not is_unbounded
@@ -214,53 +232,20 @@ def _has_rows_to_spare(program: Program) -> bool:
     return bool(program.size) and int((program.low == program.high).sum()) > program.size
 
 
-def _best(task: Task) -> Answer:
-    if not task.program.size:
-        return Answer(Outcome.SOLVED, task.starts[0], np.zeros(0), 0.0, 0.0)
-    if task.chains is not None and not task.program.is_convex:
-        return _with_bound(task, task.chains)
-    return _of_starts(task, load(task.program), task.starts)
+def _as_it_stands(task: Task, before: Answer) -> Answer:
+    """Solve the program as it is, unless it cannot be; return the better of that and the answer before."""
+    if _has_rows_to_spare(task.program):
+        return before
+    found = _best(task)
+    best, floor = min(found, before, key=_rank), max(found.floor, before.floor)
+    return replace(best, floor=floor, iterations=before.iterations + found.iterations)
 
 
-def _of_starts(
-    task: Task, loaded: Loaded, starts: tuple[FloatArray, ...], before: Answer | None = None
-) -> Answer:
-    """Return the best answer from any of the starts, or from before."""
-    answers = [_from_start(task, loaded, start) for start in starts]
-    if before is not None:
-        answers.insert(0, before)
-    best = min(answers, key=lambda one: (not one.is_accepted, one.objective))
-    return replace(best, iterations=sum(one.iterations for one in answers))
-
-
-def _with_bound(task: Task, chains: sparse.csr_matrix) -> Answer:
-    """Solve a program and its elastic form: one model, whose last variables, one per chain, the program holds at 0."""
-    program, relaxed = task.program, elastic(task.program, chains)
-    loaded = load(relaxed)
-    bound, size, known = no_answer(task, Outcome.NOT_CONVERGED), float(program.scale.sum()), -np.inf
-    if task.part is not Part.POINT:
-        bounding = replace(task, program=relaxed, tries=ELASTIC_TRIES)
-        bound = _from_start(bounding, loaded, relaxed.start)
-    if bound.is_accepted:
-        known = floor(program, chains, bound.z[: program.size], bound.linear, bound.split)
-    if task.part is Part.BOUND:
-        return replace(no_answer(task, bound.outcome, bound.iterations), floor=known)
-    best = _of_starts(task, loaded, task.starts[:1])
-    if not best.is_accepted or best.objective - known > WORTH_A_RESTART * size:
-        more = task.starts[1:] if program.size <= SMALL_PROGRAM else ()
-        if bound.is_accepted and (more or not best.is_accepted):
-            more += (bound.z[: program.size],)
-        best = _of_starts(task, loaded, more, best)
-    iterations = bound.iterations + best.iterations
-    if best.is_accepted and is_flat(chains, best.split):
-        beside = _from_start(replace(task, tries=SPREAD_TRIES), loaded, best.z)
-        iterations += beside.iterations
-        best = replace(best, other=beside.z if beside.is_accepted else None)
-    return replace(best, floor=known, iterations=iterations)
-
-
-def _from_inside(task: Task, inner: Interior, before: Answer) -> Answer:
-    """Solve what the rows leave open; the answer must satisfy every row of the whole program."""
+def _from_inside(task: Task, before: Answer) -> Answer:
+    """Fix what the linear rows force and solve the rest; the answer must satisfy every row of the whole program."""
+    inner = interior(task.program) if task.program.size else None
+    if inner is None:
+        return before
     starts = tuple(np.maximum(start[inner.free], 1e-3) for start in task.starts)
     chains = None if task.chains is None else task.chains[inner.split_kept]
     found = _best(replace(task, program=inner.program, starts=starts, chains=chains))
@@ -279,6 +264,60 @@ def _from_inside(task: Task, inner: Interior, before: Answer) -> Answer:
         floor=known,
         other=None if found.other is None else inner.restored(found.other),
     )
+
+
+def _best(task: Task) -> Answer:
+    if not task.program.size:
+        return Answer(Outcome.SOLVED, task.starts[0], np.zeros(0), 0.0, 0.0)
+    if task.chains is not None and not task.program.is_convex:
+        return _with_bound(task, task.chains)
+    return _of_starts(task, load(task.program), task.starts)
+
+
+def _of_starts(
+    task: Task, loaded: Loaded, starts: tuple[FloatArray, ...], before: Answer | None = None
+) -> Answer:
+    """Return the best answer from the starts, as many as are worth it, or from before."""
+    answers = [] if before is None else [before]
+    same = WORTH_A_RESTART * float(task.program.scale.sum())
+    for start in starts:
+        answers.append(_from_start(task, loaded, start))
+        accepted = sorted(one.objective for one in answers if one.is_accepted)
+        if len(accepted) >= ENOUGH and accepted[ENOUGH - 1] <= accepted[0] + same:
+            break
+    best = min(answers, key=_rank)
+    return replace(best, iterations=sum(one.iterations for one in answers))
+
+
+def _rank(answer: Answer) -> tuple[bool, float]:
+    """Return what the better of two answers has less of."""
+    return not answer.is_accepted, answer.objective
+
+
+def _with_bound(task: Task, chains: sparse.csr_matrix) -> Answer:
+    """Solve a program and its elastic form: one model, whose last variables, one per chain, the program holds at 0."""
+    program, relaxed = task.program, elastic(task.program, chains)
+    loaded = load(relaxed)
+    bound, known = no_answer(task, Outcome.NOT_CONVERGED), -np.inf
+    if task.part is not Part.POINT:
+        bounding = replace(task, program=relaxed, tries=ELASTIC_TRIES)
+        bound = _from_start(bounding, loaded, relaxed.start)
+    if bound.is_accepted:
+        known = floor(program, chains, bound.z[: program.size], bound.linear, bound.split)
+    if task.part is Part.BOUND:
+        return replace(no_answer(task, bound.outcome, bound.iterations), floor=known)
+    best = _of_starts(task, loaded, task.starts[:1])
+    if not best.is_accepted:
+        more = task.starts[1:] if program.size <= SMALL_PROGRAM else ()
+        if bound.is_accepted:
+            more += (bound.z[: program.size],)
+        best = _of_starts(task, loaded, more, best)
+    iterations = bound.iterations + best.iterations
+    if best.is_accepted and is_flat(chains, best.split):
+        beside = _from_start(replace(task, tries=SPREAD_TRIES), loaded, best.z)
+        iterations += beside.iterations
+        best = replace(best, other=beside.z if beside.is_accepted else None)
+    return replace(best, floor=known, iterations=iterations)
 
 
 def _from_start(task: Task, loaded: Loaded, start: FloatArray) -> Answer:

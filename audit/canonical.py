@@ -19,6 +19,8 @@ ROUNDS = 3
 """How often variables and rows are told apart by their neighbours: far enough to see a whole small block."""
 BITS = 30
 """Numbers are compared after rounding to so many bits: sums depend a little on their order."""
+START_BITS = 12
+"""A start may be the answer of a solver, of which the last digits are noise."""
 
 Hashes = NDArray[np.uint64]
 
@@ -48,15 +50,15 @@ def canonical(program: Program) -> Canonical:
     """Return a program in canonical order: masses before totals, both sorted by what the rows say about them.
 
     This is colour refinement of the graph of variables and rows: what it cannot tell apart is, as a rule, symmetric.
+    The start only orders what the rows leave alike.
     """
     n_rows = program.rows.shape[0]
-    rows, variables = _refined(program)
+    rows, variables = _refined(program, np.zeros(program.size, dtype=np.uint64))
+    rows_there, variables_there = _refined(program, _hash(program.start, bits=START_BITS))
     is_total = np.arange(program.size) >= len(program.scale)
-    order = np.lexsort((variables, is_total))
-    linear, splits = (
-        np.argsort(rows[:n_rows], kind="stable"),
-        np.argsort(rows[n_rows:], kind="stable"),
-    )
+    order = np.lexsort((variables_there, variables, is_total))
+    linear = np.lexsort((rows_there[:n_rows], rows[:n_rows]))
+    splits = np.lexsort((rows_there[n_rows:], rows[n_rows:]))
     new_variable, new_split = np.argsort(order), np.argsort(splits)
     matrix = sparse.csr_matrix(program.rows[linear][:, order])
     matrix.sort_indices()
@@ -84,8 +86,11 @@ def canonical(program: Program) -> Canonical:
     return Canonical(sorted_program, order, splits)
 
 
-def _refined(program: Program) -> tuple[Hashes, Hashes]:
-    """Return a number for each row, linear before split, and each variable: alike where nothing tells them apart."""
+def _refined(program: Program, begin: Hashes) -> tuple[Hashes, Hashes]:
+    """Return a number for each row, linear before split, and each variable: alike where nothing tells them apart.
+
+    ``begin`` (variables,) tells variables apart too.
+    """
     linear, across = program.rows.tocoo(), program.split_linear.tocoo()
     n_rows = program.rows.shape[0]
     row = np.concatenate([linear.row, n_rows + program.term_row, n_rows + across.row])
@@ -102,7 +107,7 @@ def _refined(program: Program) -> tuple[Hashes, Hashes]:
     )
     scale = np.zeros(program.size)
     scale[: len(program.scale)] = program.scale
-    variables = _hash(scale, program.start, program.lower, program.upper, program.cost)
+    variables = _mixed(_hash(scale, program.lower, program.upper, program.cost), begin)
     for _ in range(ROUNDS):
         rows = _mixed(rows, _sums(len(rows), row, _mixed(edges, variables[variable])))
         variables = _mixed(variables, _sums(len(variables), variable, _mixed(edges, rows[row])))
@@ -116,12 +121,12 @@ def _sums(size: int, place: IntArray, said: Hashes) -> Hashes:
     return sums
 
 
-def _hash(*columns: FloatArray) -> Hashes:
+def _hash(*columns: FloatArray, bits: int = BITS) -> Hashes:
     """Return a number for each entry of columns of equal length, by their values."""
     found = np.zeros(len(columns[0]), dtype=np.uint64)
     for column in columns:
         mantissa, exponent = np.frexp(column)
-        rounded = np.ldexp(np.round(np.ldexp(mantissa, BITS)), exponent - BITS) + 0.0  # no -0.0
+        rounded = np.ldexp(np.round(np.ldexp(mantissa, bits)), exponent - bits) + 0.0  # no -0.0
         found = _mixed(found, rounded.view(np.uint64))
     return found
 

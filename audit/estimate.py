@@ -86,12 +86,19 @@ def _reduced(search: Search, began: float) -> tuple[Posterior, SolverReport]:
     relaxed, violated = search.closed, Violated(search)
     solved: dict[Block, Solved] = {}
     active: tuple[Candidate, ...] = ()
+    settled: FloatArray | None = (
+        None  # the last estimate that violated nothing, though a better one was looked for
+    )
     for number in range(ROUNDS):
         parts = blocks(system, tuple(search.knowledge), active)
         solved = search.solve(parts, solved)
         values = search.placed(solved)
         relaxed = values if number == 0 else relaxed
         new = violated.worst(values, active, solved)
+        if not new:
+            solved, settled = search.searched(solved, settled), values
+            values = search.placed(solved)
+            new = violated.worst(values, active, solved)
         if not new:
             solved = search.improved(solved)
             values = search.placed(solved)

@@ -22,6 +22,8 @@ from ppdm_models.tree import Criterion
 MOST_DENSE_ROWS = 2000
 """With more equalities than this, ones that others imply are left in."""
 DEPENDENT_SHARE = 1e-9
+INSIDE_RECORDS = 1e-3
+"""How far from every end a point shows that no end is forced, in records."""
 
 BoolArray = NDArray[np.bool_]
 
@@ -59,6 +61,17 @@ class _Tight:
     upper: BoolArray
     low: BoolArray
     high: BoolArray
+
+
+def is_inside(program: Program, z: FloatArray) -> bool:
+    """Return whether a point satisfies the linear rows, the inequalities among them strictly: nothing is forced."""
+    value, equal = program.rows @ z, program.low == program.high
+    lower = np.where(program.lower > SMALLEST_MASS, program.lower, 0.0)
+    slacks = [z - lower, program.upper - z]
+    slacks += [(value - program.low)[~equal], (program.high - value)[~equal]]
+    least = min(float(np.min(slack, initial=np.inf)) for slack in slacks)
+    miss = float(np.max(np.abs(value - program.low)[equal], initial=0.0))
+    return least > INSIDE_RECORDS and miss < INSIDE_RECORDS / 1e3
 
 
 def interior(program: Program) -> Interior | None:

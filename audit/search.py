@@ -16,6 +16,7 @@ from audit.block_solver import (
     WARM_TRIES,
     Answer,
     Outcome,
+    Steps,
     Task,
 )
 from audit.blocks import Block
@@ -23,6 +24,7 @@ from audit.doors import door
 from audit.leaf_knowledge import closed_form, leaf_knowledge
 from audit.parallel import default_jobs, solve_all
 from audit.posterior import FloatArray
+from audit.program import Program
 from audit.reduce import Reduced, reduce_block
 from audit.saddle import saddle, shifted
 from audit.solved import Solved, proved_bound
@@ -32,7 +34,7 @@ from audit.whole_records import whole_records
 PERTURBED_STARTS = 4
 """Starts, with seeds 0, 1, ..., where the symmetric solution of pooled classes cannot satisfy the rows."""
 MANY_STARTS = 16
-"""Starts of a small block whose symmetry must break: there are many ways to break it."""
+"""Starts of a small block that may have several optima, as where its symmetry must break."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +99,12 @@ class Search:
                 values[rest] = np.maximum(left, 0.0) / counts[rest].sum()
         return values
 
-    def reduced(self, block: Block, *, pooled: bool = True) -> Reduced:
-        """Return a block's program, started at the closed form."""
-        return reduce_block(
-            self.system, block, self.knowledge, self.closed, self.whole, pooled=pooled
-        )
+    def reduced(
+        self, block: Block, values: FloatArray | None = None, *, pooled: bool = True
+    ) -> Reduced:
+        """Return a block's program, started at an estimate (P, m), or at the closed form."""
+        start = self.closed if values is None else values
+        return reduce_block(self.system, block, self.knowledge, start, self.whole, pooled=pooled)
 
     def ask(self, tasks: Iterable[Task]) -> list[Answer]:
         """Return the answer to each task, in their order."""
@@ -119,6 +122,39 @@ class Search:
         solved.update(self._with_all_classes(failed))
         return {block: solved.get(block) or before[block] for block in blocks}
 
+    def searched(
+        self, solved: Mapping[Block, Solved], settled: FloatArray | None
+    ) -> dict[Block, Solved]:
+        """Return the blocks again, small ones that may have a better optimum tried from many starts, each once.
+
+        Among the starts is the estimate (P, m) that was ``settled`` on before more rows joined.
+        """
+        again = {block: one for block, one in solved.items() if one.is_open}
+        forms = {block: self.reduced(block) for block in again}
+        tasks = []
+        for block, form in forms.items():
+            held = () if settled is None else (self.reduced(block, settled).program.start,)
+            tasks.append(self._many(form.program, TRIES[:1], held))
+        bounded = {}
+        for (block, one), answer in zip(again.items(), self.ask(tasks), strict=True):
+            if one.is_beaten_by(answer):
+                chains, starts = forms[block].chains, (answer.z,)
+                program = forms[block].program
+                bounded[block] = Task(program, starts, WARM_TRIES, self.door, self.deadline, chains)
+        answers = self.ask(bounded.values())
+        found = self._solved(list(bounded), [forms[block] for block in bounded], answers)
+        for block, one in found.items():
+            if again[block].is_beaten_by(one.answer):
+                again[block] = replace(one, bound=min(one.bound, again[block].bound))
+        return {**solved, **{b: replace(one, is_searched=True) for b, one in again.items()}}
+
+    def _many(
+        self, program: Program, tries: tuple[Steps, ...], held: tuple[FloatArray, ...] = ()
+    ) -> Task:
+        """Return the task of solving a program from what is held, from its start and from many around that."""
+        starts = (*held, program.start, program.start)
+        return Task(program, starts, tries, self.door, self.deadline, perturbed=MANY_STARTS)
+
     def improved(self, solved: Mapping[Block, Solved]) -> dict[Block, Solved]:
         """Return the blocks again; those at a saddle with all classes, from a point beside it, where that is better."""
         values, counts = self.placed(solved), self.system.case.population.counts
@@ -130,11 +166,11 @@ class Search:
         forms = []
         for block, shift in found.items():
             beside = shifted(solved[block].reduced, shift, values)
-            forms.append(
-                reduce_block(self.system, block, self.knowledge, beside, self.whole, pooled=False)
-            )
+            forms.append(self.reduced(block, beside, pooled=False))
         tasks = [
-            Task(form.program, (form.program.start,), BESIDE_TRIES, self.door, self.deadline)
+            self._many(form.program, BESIDE_TRIES)
+            if form.program.size <= SMALL_PROGRAM
+            else Task(form.program, (form.program.start,), BESIDE_TRIES, self.door, self.deadline)
             for form in forms
         ]
         better = dict(solved)
@@ -169,7 +205,7 @@ class Search:
         return self._solved(largest_first, forms, answers)
 
     def _pooled_task(self, block: Block, values: FloatArray) -> tuple[Reduced, Task]:
-        form = reduce_block(self.system, block, self.knowledge, values, self.whole)
+        form = self.reduced(block, values)
         is_warm = (values[form.profiles] != self.closed[form.profiles]).any()
         tries = WARM_TRIES if is_warm else TRIES
         if form.program.is_convex:

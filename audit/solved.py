@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from audit.block_solver import Answer
+from audit.block_solver import SEARCHED_PROGRAM, WORTH_A_RESTART, Answer
 from audit.posterior import FloatArray
 from audit.reduce import Reduced
 
@@ -17,7 +17,7 @@ class Solved:
 
     ``is_symmetric`` where the pooled form was solved; ``is_saddle`` where the second-order test says that letting
     pooled classes differ would help, but no better point was found. ``bound`` is the most entropy that the block can
-    have, in nats times records; infinite where nothing is proved.
+    have, in nats times records; infinite where nothing is proved. ``is_searched`` once it was tried from many starts.
     """
 
     reduced: Reduced
@@ -25,6 +25,30 @@ class Solved:
     is_symmetric: bool
     is_saddle: bool = False
     bound: float = np.inf
+    is_searched: bool = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether many starts may find a better optimum and cost little: a small pooled program below its bound."""
+        program, answer = self.reduced.program, self.answer
+        gap = answer.objective - answer.floor
+        return (
+            answer.is_accepted
+            and self.is_symmetric
+            and not self.is_searched
+            and not program.is_convex
+            and program.size <= SEARCHED_PROGRAM
+            and gap > self.same
+        )
+
+    @property
+    def same(self) -> float:
+        """How far apart the objectives of one optimum may be, in nats times records."""
+        return WORTH_A_RESTART * float(self.reduced.program.scale.sum())
+
+    def is_beaten_by(self, answer: Answer) -> bool:
+        """Return whether another answer to the same program is a better optimum."""
+        return answer.is_accepted and answer.objective < self.answer.objective - self.same
 
     def values(self) -> FloatArray:
         """Return the estimate of the block's profiles, shape (K, m)."""

@@ -76,6 +76,14 @@ def test_a_program_in_another_order_has_the_same_canonical_form(seed):
 
 
 @pytest.mark.parametrize("seed", range(4))
+def test_the_last_digits_of_a_start_do_not_change_the_order(seed):
+    program = block(seed).program
+    noise = 1e-8 * np.random.default_rng(seed).normal(size=program.size)
+    moved = replace(program, start=program.start * (1 + noise))
+    assert canonical(moved).variables.tolist() == canonical(program).variables.tolist()
+
+
+@pytest.mark.parametrize("seed", range(4))
 def test_the_order_of_its_parts_does_not_change_an_answer(seed):
     form = block(seed)
     mixed, order, splits = shuffled(form, seed)

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+from audit.block_solver import CONVEX_TRIES, Task, solve_task
 from audit.blocks import blocks
-from audit.interior import interior
+from audit.interior import interior, is_inside
 from audit.knowledge import Knowledge
 from audit.program import SMALLEST_MASS
 from audit.search import DEFAULT, Search
@@ -71,3 +72,16 @@ def test_a_point_of_the_smaller_program_is_one_of_the_whole(leaf, seed):
         is_equal = program.low == program.high
         np.testing.assert_allclose((program.rows @ z)[is_equal], program.low[is_equal], atol=1e-8)
         assert np.linalg.matrix_rank(rows[equal]) == equal.sum()
+
+
+@pytest.mark.parametrize(("leaf", "seed"), CASES)
+def test_a_point_lies_strictly_inside_only_where_nothing_is_forced(leaf, seed):
+    for program in programs(leaf, seed):
+        task = Task(program, (program.start,), CONVEX_TRIES, "casadi")
+        assert is_inside(program, solve_task(task).z) == (interior(program) is None)
+
+
+def test_a_point_that_misses_a_row_is_not_inside():
+    for program in programs("rates", 0):
+        point = solve_task(Task(program, (program.start,), CONVEX_TRIES, "casadi")).z
+        assert not is_inside(program, 0.9 * point)

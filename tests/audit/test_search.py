@@ -1,0 +1,39 @@
+"""Small blocks with a gap to their bound: tried from more starts, once."""
+
+import pytest
+
+from audit.blocks import blocks
+from audit.knowledge import Knowledge
+from audit.search import Search, SolveOptions
+from audit.system import build_system
+from audit.violated import Violated
+from benchmarks.product import answer
+from benchmarks.soundness_cases import sample
+from tests.cases import multiway_case
+
+
+def searched(seed):
+    """Return the blocks of a case's first round, each as it was solved and as it was searched, and the counts."""
+    system = build_system(multiway_case(seed, Knowledge(leaf="rates", split="gini"), records=60))
+    search = Search(system, SolveOptions(integer_rows=False, jobs=1))
+    active = tuple(Violated(search).worst(search.closed, (), {}))
+    before = search.solve(blocks(system, tuple(search.knowledge), active), {})
+    after = search.searched(before, None)
+    return [(before[block], after[block]) for block in before], system.case.population.counts
+
+
+@pytest.mark.parametrize("seed", [12, 19, 31])
+def test_a_block_below_its_bound_is_searched_once_and_loses_nothing(seed):
+    pairs, counts = searched(seed)
+    for before, after in pairs:
+        assert before.is_open
+        assert not after.is_open
+        assert after.entropy(counts) >= before.entropy(counts)
+        assert after.bound <= before.bound
+
+
+@pytest.mark.parametrize(("seed", "first"), [(3360, 0.48288925), (4366, 1.25546390)])
+def test_more_starts_find_estimates_of_more_entropy(seed, first):
+    """``first`` is the entropy of the optimum that is found from the closed form alone."""
+    _, report = answer(build_system(sample(seed).case))
+    assert report.entropy > first + 1e-3
