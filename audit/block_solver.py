@@ -199,9 +199,9 @@ def _solved(task: Task) -> Answer:
     Where linear rows leave no interior, IPOPT may not converge, stop a little beside the optimum, or end in any local
     one: a small program is solved from inside first.
     """
-    ways = (_from_inside, _as_it_stands) if _is_cramped(task) else (_as_it_stands, _from_inside)
+    ways = [_from_inside, _as_it_stands] if _is_cramped(task) else [_as_it_stands, _from_inside]
     if task.part is not Part.WHOLE:
-        ways = (_as_it_stands,)
+        ways = [_as_it_stands]
     answer = no_answer(task, Outcome.INFEASIBLE)
     try:
         for way in ways:
