@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from audit.block_solver import CONVEX_TRIES, TRIES
 from audit.blocks import Block, Candidate, blocks
 from audit.certify import certificate, spread
 from audit.direct import direct_model
@@ -21,6 +20,7 @@ from audit.posterior import FloatArray, Posterior, entropy
 from audit.search import DEFAULT, Search, SolveOptions
 from audit.solved import Solved
 from audit.system import System, max_violation
+from audit.task import CONVEX_TRIES, TRIES
 from audit.violated import VIOLATION_SHARE, Violated, outside_intervals
 
 log = logging.getLogger(__name__)

@@ -16,8 +16,9 @@ import subprocess
 import threading
 from collections.abc import Iterable
 
-from audit.block_solver import Answer, Outcome, Task, joined, no_answer, solve_task
+from audit.block_solver import joined, solve_task
 from audit.processes import READY, TRIES, end_worker, start_worker
+from audit.task import Answer, Outcome, Task, no_answer
 from ppdm_models.errors import TreewardenError
 
 WORTH_A_WORKER = 1500

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, eigh
 
-from audit.block_solver import EPS
 from audit.elastic import is_convex_at
 from audit.posterior import FloatArray
 from audit.reduce import Reduced
 from audit.solved import Solved
+from audit.task import EPS
 from ppdm_models.tree import Criterion
 
 SADDLE_EIGENVALUE = 1e-2

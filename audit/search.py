@@ -8,17 +8,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from audit.block_solver import (
-    BESIDE_TRIES,
-    CONVEX_TRIES,
-    SMALL_PROGRAM,
-    TRIES,
-    WARM_TRIES,
-    Answer,
-    Outcome,
-    Steps,
-    Task,
-)
 from audit.blocks import Block
 from audit.doors import door
 from audit.leaf_knowledge import closed_form, leaf_knowledge
@@ -29,6 +18,17 @@ from audit.reduce import Reduced, reduce_block
 from audit.saddle import saddle, shifted
 from audit.solved import Solved, proved_bound
 from audit.system import System
+from audit.task import (
+    BESIDE_TRIES,
+    CONVEX_TRIES,
+    SMALL_PROGRAM,
+    TRIES,
+    WARM_TRIES,
+    Answer,
+    Outcome,
+    Steps,
+    Task,
+)
 from audit.whole_records import whole_records
 
 PERTURBED_STARTS = 4

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from audit.block_solver import SEARCHED_PROGRAM, WORTH_A_RESTART, Answer
 from audit.posterior import FloatArray
 from audit.reduce import Reduced
+from audit.task import SEARCHED_PROGRAM, WORTH_A_RESTART, Answer
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,9 @@ import sys
 from collections.abc import Callable
 from functools import partial
 
-from audit.block_solver import Task, solve_task
+from audit.block_solver import solve_task
 from audit.processes import READY, done
+from audit.task import Task
 
 
 def main() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from audit.block_solver import Task, solve_task
+from audit.block_solver import solve_task
 from audit.constraints import Case
 from audit.estimate import estimate
 from audit.knowledge import Knowledge
@@ -12,6 +12,7 @@ from audit.members import members
 from audit.population import Population, build_population
 from audit.search import Search, SolveOptions
 from audit.system import build_system
+from audit.task import Task
 from ppdm_models.learn.id3 import grow_id3
 from ppdm_models.table import Table, table_of
 from ppdm_models.tree import Criterion, Feature, Tree

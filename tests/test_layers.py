@@ -10,7 +10,12 @@ import pytest
 TOP = Path(__file__).parent.parent
 ORDER = ("ppdm_models", "audit", "policies", "reports", "treewarden")
 SOLVERS = {"casadi", "cyipopt"}
-TOUCHES_SOLVERS = ("audit/casadi_door.py", "audit/cyipopt_door.py", "audit/loaded.py")
+TOUCHES_SOLVERS = (
+    "audit/casadi_door.py",
+    "audit/cyipopt_door.py",
+    "audit/derivatives.py",
+    "audit/loaded.py",
+)
 PLUGIN_FOLDERS = (
     "ppdm_models/formats",
     "audit/constraints",

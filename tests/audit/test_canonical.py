@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from audit.block_solver import TRIES, Task, solve_task
+from audit.block_solver import solve_task
 from audit.blocks import blocks
 from audit.canonical import canonical, restored
 from audit.knowledge import Knowledge
 from audit.reduce import Reduced
 from audit.search import Search, SolveOptions
 from audit.system import build_system
+from audit.task import TRIES, Task
 from audit.violated import Violated
 from tests.cases import multiway_case
 

@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from audit.block_solver import CONVEX_TRIES, Task, solve_task
+from audit.block_solver import solve_task
 from audit.blocks import blocks
 from audit.interior import interior, is_inside
 from audit.knowledge import Knowledge
 from audit.program import SMALLEST_MASS
 from audit.search import DEFAULT, Search
 from audit.system import build_system
+from audit.task import CONVEX_TRIES, Task
 from tests.cases import multiway_case
 
 CASES = [(leaf, seed) for leaf in ("labels", "rates") for seed in range(8)]

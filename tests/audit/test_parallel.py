@@ -11,14 +11,15 @@ import time
 import numpy as np
 import pytest
 
-from audit import block_solver, parallel, run
-from audit.block_solver import Outcome, Task, joined, no_answer, solve_task
+from audit import parallel, run
+from audit.block_solver import joined, solve_task
 from audit.blocks import blocks
 from audit.estimate import estimate
 from audit.knowledge import Knowledge
 from audit.parallel import solve_all
 from audit.search import Search, SolveOptions
 from audit.system import build_system
+from audit.task import Outcome, Task, no_answer
 from ppdm_models.errors import SolverError
 from tests.cases import curved_tasks, multiway_case
 
@@ -67,10 +68,10 @@ def test_an_estimate_is_the_same_bytes_for_any_number_of_jobs(workers):
 
 
 def test_a_task_done_in_parts_has_the_answer_of_the_whole(monkeypatch):
-    monkeypatch.setattr(block_solver, "SMALL_PROGRAM", 0)
+    monkeypatch.setattr("audit.block_solver.SMALL_PROGRAM", 0)
     whole = [task for split in ("gini", "entropy") for task in curved_tasks(monkeypatch, split)]
     assert all(task.parts == (task,) for task in whole)
-    monkeypatch.setattr(block_solver, "WORTH_HALVES", 0)
+    monkeypatch.setattr("audit.task.WORTH_HALVES", 0)
     assert {len(task.parts) for task in whole} == {2}
     for task in whole:
         one, parts = solve_task(task), [solve_task(part) for part in task.parts]
@@ -87,7 +88,7 @@ def test_a_task_done_in_parts_has_the_answer_of_the_whole(monkeypatch):
 
 @pytest.mark.parametrize("failed", [0, 1])
 def test_where_a_part_fails_the_whole_is_solved(monkeypatch, failed):
-    monkeypatch.setattr(block_solver, "WORTH_HALVES", 0)
+    monkeypatch.setattr("audit.task.WORTH_HALVES", 0)
     task = curved_tasks(monkeypatch, "gini")[0]
     parts = [solve_task(part) for part in task.parts]
     parts[failed] = no_answer(task, Outcome.NOT_CONVERGED)
