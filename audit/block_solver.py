@@ -168,11 +168,17 @@ def _of_starts(
     same = WORTH_A_RESTART * float(task.program.scale.sum())
     for start in starts:
         answers.append(_from_start(task, loaded, start))
-        accepted = sorted(one.objective for one in answers if one.is_accepted)
-        if len(accepted) >= ENOUGH and accepted[ENOUGH - 1] <= accepted[0] + same:
+        if _is_enough([one.objective for one in answers if one.is_accepted], same):
             break
     best = min(answers, key=_rank)
     return replace(best, iterations=sum(one.iterations for one in answers))
+
+
+def _is_enough(objectives: list[float], same: float) -> bool:
+    """Return whether the best optimum was met often enough: the more there are, the more often it has to be."""
+    ordered = np.sort(objectives)
+    optima = 1 + int((np.diff(ordered) > same).sum())
+    return int((ordered <= ordered[:1] + same).sum()) >= ENOUGH * optima
 
 
 def _rank(answer: Answer) -> tuple[bool, float]:

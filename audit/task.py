@@ -39,10 +39,10 @@ SPREAD_TRIES: tuple[Steps, ...] = (((10 * EPS, 0.1),), ((10 * EPS, 10.0),))
 WORTH_A_RESTART = 3e-6
 """Gap to the bound, as a share of the masses' scales, above which more starts are worth it; nearer optima are one."""
 ENOUGH = 3
-"""Starts that ended in the best optimum, after which no more are tried."""
+"""How often the best optimum must be met, for each optimum that was seen, before no more starts are tried."""
 SMALL_PROGRAM = 150
 """Variables up to which more starts cost next to nothing."""
-SEARCHED_PROGRAM = 250
+SEARCHED_PROGRAM = 300
 """Variables up to which a block is tried from more starts once, when no split row is violated any more."""
 WORTH_HALVES = 1000
 """Variables above which the bound and the optimum are worth being looked for side by side, each with a model."""
@@ -72,9 +72,9 @@ class Task:
     """A program, where to start it, and how. Starts are tried in turn and the best accepted answer wins.
 
     With ``perturbed``, the last start stands for that many points around it, drawn with seeds 0, 1, ... No more starts
-    are tried once `ENOUGH` ended in the best optimum; where there is a bound, only the first one unless that fails.
-    With ``chains`` (split rows, chains) of `audit.curvature`, the answer comes with a bound. ``deadline`` is a reading
-    of the monotonic clock, infinite for none.
+    are tried once the best optimum was met `ENOUGH` times for each optimum that was seen; where there is a bound, only
+    the first one unless that fails. With ``chains`` (split rows, chains) of `audit.curvature`, the answer comes with a
+    bound. ``deadline`` is a reading of the monotonic clock, infinite for none.
     """
 
     program: Program

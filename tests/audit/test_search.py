@@ -2,6 +2,7 @@
 
 import pytest
 
+from audit.block_solver import _is_enough
 from audit.blocks import blocks
 from audit.knowledge import Knowledge
 from audit.search import Search, SolveOptions
@@ -37,3 +38,12 @@ def test_more_starts_find_estimates_of_more_entropy(seed, first):
     """``first`` is the entropy of the optimum that is found from the closed form alone."""
     _, report = answer(build_system(sample(seed).case))
     assert report.entropy > first + 1e-3
+
+
+@pytest.mark.parametrize(
+    ("objectives", "is_enough"),
+    [([], False), ([1.0] * 2, False), ([1.0] * 3, True), ([2.0, 1.0, 1.0, 1.0], False)]
+    + [([2.0] + [1.0] * 6, True), ([2.0, 3.0] + [1.0] * 8, False)],
+)
+def test_the_more_optima_are_seen_the_more_starts_are_tried(objectives, is_enough):
+    assert _is_enough(objectives, 1e-6) is is_enough
