@@ -94,7 +94,7 @@ def solve_all(tasks: Iterable[Task], jobs: int) -> list[Answer]:
     threads: list[threading.Thread] = []
     try:
         for task in tasks:
-            parts = task.parts if jobs > 1 else (task,)
+            parts = task.parts(jobs)
             whole.append((task, range(len(call.tasks), len(call.tasks) + len(parts))))
             for part in parts:
                 call.add(part)

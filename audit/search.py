@@ -77,6 +77,7 @@ class Search:
         case = system.case
         self.knowledge = leaf_knowledge(system)
         self.whole = whole_records(system) if options.integer_rows and not options.direct else None
+        self._found: dict[Block, Answer] = {}
         self.plain = np.zeros((len(case.population.counts), len(case.tree.classes)))
         for node, leaf in self.knowledge.items():
             self.plain[case.members.stops(node)] = closed_form(leaf)
@@ -111,9 +112,14 @@ class Search:
         return solve_all(tasks, self.jobs)
 
     def solve(self, blocks: Sequence[Block], before: Mapping[Block, Solved]) -> dict[Block, Solved]:
-        """Return every block's answer: the ones known already, and those of the blocks that are new."""
+        """Return every block's answer: the ones known already, and those of the blocks that are new.
+
+        Blocks that `searched` will try from many starts unless their rows change are tried beside the new ones.
+        """
         new = [block for block in blocks if block not in before]
-        solved = self._pooled(new, self.placed(before))
+        open_ones = [block for block in blocks if block in before and before[block].is_open]
+        ahead = [block for block in open_ones if block not in self._found]
+        solved = self._pooled(new, self.placed(before), ahead)
         failed = {
             block: one
             for block, one in solved.items()
@@ -131,19 +137,22 @@ class Search:
         """
         again = {block: one for block, one in solved.items() if one.is_open}
         forms = {block: self.reduced(block) for block in again}
+        found = dict(self._found) if settled is None else {}
+        asked = [block for block in again if block not in found]
         tasks = []
-        for block, form in forms.items():
+        for block in asked:
             held = () if settled is None else (self.reduced(block, settled).program.start,)
-            tasks.append(self._many(form.program, TRIES[:1], held))
+            tasks.append(self._many(forms[block].program, TRIES[:1], held))
+        found.update(zip(asked, self.ask(tasks), strict=True))
         bounded = {}
-        for (block, one), answer in zip(again.items(), self.ask(tasks), strict=True):
-            if one.is_beaten_by(answer):
+        for block, one in again.items():
+            if one.is_beaten_by(answer := found[block]):
                 chains, starts = forms[block].chains, (answer.z,)
                 program = forms[block].program
                 bounded[block] = Task(program, starts, WARM_TRIES, self.door, self.deadline, chains)
         answers = self.ask(bounded.values())
-        found = self._solved(list(bounded), [forms[block] for block in bounded], answers)
-        for block, one in found.items():
+        better = self._solved(list(bounded), [forms[block] for block in bounded], answers)
+        for block, one in better.items():
             if again[block].is_beaten_by(one.answer):
                 again[block] = replace(one, bound=min(one.bound, again[block].bound))
         return {**solved, **{b: replace(one, is_searched=True) for b, one in again.items()}}
@@ -189,20 +198,29 @@ class Search:
             values[one.reduced.profiles] = one.values()
         return values
 
-    def _pooled(self, blocks: Sequence[Block], values: FloatArray) -> dict[Block, Solved]:
-        """Solve blocks in their pooled form, from the estimate so far where it is not the closed form."""
+    def _pooled(
+        self, blocks: Sequence[Block], values: FloatArray, ahead: Sequence[Block]
+    ) -> dict[Block, Solved]:
+        """Solve blocks in their pooled form, from the estimate so far where it is not the closed form.
+
+        Those ``ahead`` are tried from many starts in the meantime; what is found is kept for `searched`.
+        """
         stops = self.system.case.members.stops
-        largest_first = sorted(blocks, key=lambda b: -sum(len(stops(leaf)) for leaf in b.leaves))
+        sizes = {block: sum(len(stops(leaf)) for leaf in block.leaves) for block in blocks}
+        largest_first = sorted(blocks, key=lambda block: -sizes[block])
         forms: list[Reduced] = []
 
         def tasks() -> Iterator[Task]:
             for block in largest_first:
                 form, task = self._pooled_task(block, values)
                 forms.append(form)
-                yield task
+                yield replace(task, share=sizes[block] / sum(sizes.values()))
+            for block in ahead:
+                yield self._many(self.reduced(block).program, TRIES[:1])
 
         answers = self.ask(tasks())
-        return self._solved(largest_first, forms, answers)
+        self._found.update(zip(ahead, answers[len(forms) :], strict=True))
+        return self._solved(largest_first, forms, answers[: len(forms)])
 
     def _pooled_task(self, block: Block, values: FloatArray) -> tuple[Reduced, Task]:
         form = self.reduced(block, values)

@@ -74,7 +74,8 @@ class Task:
     With ``perturbed``, the last start stands for that many points around it, drawn with seeds 0, 1, ... No more starts
     are tried once the best optimum was met `ENOUGH` times for each optimum that was seen; where there is a bound, only
     the first one unless that fails. With ``chains`` (split rows, chains) of `audit.curvature`, the answer comes with a
-    bound. ``deadline`` is a reading of the monotonic clock, infinite for none.
+    bound. ``deadline`` is a reading of the monotonic clock, infinite for none. ``share`` is its part of
+    all that is asked for at once, as far as known.
     """
 
     program: Program
@@ -85,6 +86,7 @@ class Task:
     chains: sparse.csr_matrix | None = None
     perturbed: int = 0
     part: Part = Part.WHOLE
+    share: float = 0.0
 
     @property
     def work(self) -> int:
@@ -97,11 +99,11 @@ class Task:
         starts = len(self.starts) + self.perturbed if self.chains is None else 1
         return self.program.size * min(starts, ENOUGH)
 
-    @property
-    def parts(self) -> tuple[Task, ...]:
-        """The tasks that this one can be done as, side by side; itself where that is not worth while."""
+    def parts(self, jobs: int) -> tuple[Task, ...]:
+        """Return the tasks that this one can be done as, side by side, where it is more than one process's share."""
         is_bounded = self.chains is not None and not self.program.is_convex
-        if not is_bounded or self.program.is_impossible or self.program.size <= WORTH_HALVES:
+        is_large = self.share * jobs > 1 and self.program.size > WORTH_HALVES
+        if not is_bounded or not is_large or self.program.is_impossible:
             return (self,)
         return replace(self, part=Part.POINT), replace(self, part=Part.BOUND)
 

@@ -4,19 +4,24 @@ import pytest
 
 from audit.block_solver import _is_enough
 from audit.blocks import blocks
+from audit.estimate import estimate
 from audit.knowledge import Knowledge
+from audit.population import build_population
 from audit.search import Search, SolveOptions
 from audit.system import build_system
 from audit.violated import Violated
 from benchmarks.product import answer
 from benchmarks.soundness_cases import sample
-from tests.cases import multiway_case
+from ppdm_models.tree import Criterion
+from tests.cases import case_of, multiway_case, multiway_tree, random_table
+
+OPTIONS = SolveOptions(integer_rows=False, jobs=1)
 
 
 def searched(seed):
     """Return the blocks of a case's first round, each as it was solved and as it was searched, and the counts."""
     system = build_system(multiway_case(seed, Knowledge(leaf="rates", split="gini"), records=60))
-    search = Search(system, SolveOptions(integer_rows=False, jobs=1))
+    search = Search(system, OPTIONS)
     active = tuple(Violated(search).worst(search.closed, (), {}))
     before = search.solve(blocks(system, tuple(search.knowledge), active), {})
     after = search.searched(before, None)
@@ -47,3 +52,20 @@ def test_more_starts_find_estimates_of_more_entropy(seed, first):
 )
 def test_the_more_optima_are_seen_the_more_starts_are_tried(objectives, is_enough):
     assert _is_enough(objectives, 1e-6) is is_enough
+
+
+def test_what_is_searched_ahead_changes_no_answer(monkeypatch):
+    table = random_table(1, features=5, records=300)
+    tree = multiway_tree(table, Criterion.GINI)
+    people = build_population(tree, table, sensitive="class")
+    system = build_system(case_of(tree, people, Knowledge(leaf="rates", split="gini")))
+    values = estimate(system, OPTIONS)[0].values
+    ahead, pooled = [], Search._pooled
+
+    def none_ahead(search, blocks, start, others):
+        ahead.extend(others)
+        return pooled(search, blocks, start, ())
+
+    monkeypatch.setattr(Search, "_pooled", none_ahead)
+    assert estimate(system, OPTIONS)[0].values.tobytes() == values.tobytes()
+    assert ahead
