@@ -18,5 +18,7 @@ def import_scipy() -> None:
     finders = [finder for finder in sys.meta_path if isinstance(finder, kind)]
     for finder in finders:
         sys.meta_path.remove(finder)
-    importlib.import_module("scipy")
-    sys.meta_path[:0] = finders
+    try:
+        importlib.import_module("scipy")
+    finally:
+        sys.meta_path[:0] = finders
