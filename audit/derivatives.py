@@ -26,13 +26,14 @@ def derivatives(program: Program, linear: IntArray, split: IntArray) -> dict[str
     objective = casadi.dot(y - scale * eps, log) + casadi.dot(_column(program.cost), x)
     slope = _column(program.cost) + _padded(log + 1 - eps * scale / y, n)
     phi, rise, bend = _phi(program, _at(x, program.term_variable))
-    across = sparse.vstack([program.rows, program.split_linear])[np.argsort(places)]
+    across = sparse.csr_matrix(sparse.vstack([program.rows, program.split_linear]))[
+        np.argsort(places)
+    ]
     rows = split[program.term_row]
-    terms = np.arange(len(rows))
-    sums = _matrix(np.ones(len(rows)), rows, terms, (len(places), len(rows)))
-    values = casadi.DM(across) @ x + sums @ phi  # constants went to the ends of the rows
-    onto = _matrix(np.ones(len(rows)), program.term_variable, terms, (n, len(rows)))
-    curved = factor * _padded(1 / y + eps * scale / y**2, n) + onto @ (_at(prices, rows) * bend)
+    # The constants of split rows went to the rows' ends.
+    values = _matrix(across) @ x + _summing(rows, len(places)) @ phi
+    curved = factor * _padded(1 / y + eps * scale / y**2, n)
+    curved += _summing(program.term_variable, n) @ (_at(prices, rows) * bend)
     bent = np.union1d(np.arange(n_mass), program.term_variable)
     diagonal = casadi.Sparsity.triplet(n, n, bent.tolist(), bent.tolist())
     hessian = casadi.MX(diagonal, _at(curved, bent))
@@ -67,8 +68,7 @@ def _jacobian(across: sparse.csr_matrix, rows: IntArray, program: Program, rise:
     keys, place = np.unique(column * height + row, return_inverse=True)  # column by column
     linear, curved = place[: flat.nnz], place[flat.nnz :]
     entries = _column(np.bincount(linear, flat.data, len(keys)).astype(np.float64))
-    shape = (len(keys), len(rows))
-    entries += _matrix(np.ones(len(rows)), curved, np.arange(len(rows)), shape) @ rise
+    entries += _summing(curved, len(keys)) @ rise
     where = casadi.Sparsity.triplet(
         height, width, (keys % height).tolist(), (keys // height).tolist()
     )
@@ -83,8 +83,19 @@ def _column(values: FloatArray) -> Any:  # noqa: ANN401
     return casadi.DM(values.reshape(-1, 1))
 
 
-def _matrix(values: Any, rows: IntArray, columns: IntArray, shape: tuple[int, int]) -> Any:  # noqa: ANN401
-    return casadi.DM(sparse.csc_matrix((values, (rows, columns)), shape=shape))
+def _summing(rows: IntArray, size: int) -> Any:  # noqa: ANN401
+    """Return the matrix that adds up terms by their row, shape (size, terms)."""
+    terms = np.arange(len(rows))
+    return _matrix(sparse.csc_matrix((np.ones(len(rows)), (rows, terms)), (size, len(rows))))
+
+
+def _matrix(matrix: sparse.sparray) -> Any:  # noqa: ANN401
+    columns = sparse.csc_matrix(matrix)
+    columns.sort_indices()
+    (height, width), starts = columns.shape, columns.indptr.tolist()
+    # As it is, CasADi takes ten times as long over it.
+    pattern = casadi.Sparsity(height, width, starts, columns.indices.tolist())
+    return casadi.DM(pattern, columns.data.tolist())
 
 
 def _padded(values: Any, size: int) -> Any:  # noqa: ANN401
