@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from audit.population import build_population
@@ -321,7 +321,6 @@ def test_a_table_that_clauses_say_nothing_of_is_no_pass(grown):
     assert not any(each.name.startswith("sanitize_tpp+") for each in result.attempts)
 
 
-@settings(deadline=None)
 @given(peopled, st.integers(1, 20), st.sampled_from([0.5, 0.7, 0.9]))
 def test_a_recommendation_passes_when_it_is_audited_again(tree, k, sure):
     pack = pack_of(

@@ -15,7 +15,7 @@ DATA = Path(__file__).parent.parent / "data" / "formats"
 JSON = sorted(DATA.glob("[xl][gi]*/good/*.json"))
 BYTES = sorted([*DATA.glob("xgboost_model/good/*"), *DATA.glob("lightgbm_text/good/*")])
 
-many = settings(max_examples=100, deadline=None)
+many = settings(max_examples=100)
 randoms = st.randoms(use_true_random=False)
 
 

@@ -21,7 +21,7 @@ GOOD = [path for name in JSON for path in sorted((DATA / name / "good").iterdir(
 SPARK = DATA / "spark_ml" / "good" / "tree.zip"
 ONNX = DATA / "onnx_ml" / "good" / "tree.onnx"
 
-many = settings(max_examples=150, deadline=None)
+many = settings(max_examples=150)
 randoms = st.randoms(use_true_random=False)
 
 

@@ -41,7 +41,7 @@ WRONG = [
     b"[]",
     b"2",
 ]
-SETTINGS = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+SETTINGS = settings(max_examples=60, suppress_health_check=list(HealthCheck))
 
 
 def read_or_refuse(reader, data):

@@ -78,7 +78,7 @@ def cost(groups):
     return sum(sum(group.values()) ** 2 for group in groups)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(lattices(), requirements)
 def test_the_result_is_the_cheapest_of_the_whole_lattice(lattice, wanted):
     fits = []
@@ -90,7 +90,7 @@ def test_the_result_is_the_cheapest_of_the_whole_lattice(lattice, wanted):
     assert (found and found.levels) == (min(fits)[2] if fits else None)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(lattices(), requirements)
 def test_the_figures_are_those_of_the_table_that_comes_out(lattice, wanted):
     found = generalise(lattice, wanted)
@@ -103,7 +103,7 @@ def test_the_figures_are_those_of_the_table_that_comes_out(lattice, wanted):
         assert found.figures.largest_share == pytest.approx(share)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(lattices(), requirements)
 def test_what_passes_still_passes_on_higher_levels(lattice, wanted):
     top = tuple(width - 1 for width in lattice.shape)

@@ -60,7 +60,7 @@ def worth(given, pruned):
     return right, len(pruned.tree.leaves)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(cases(), requirements())
 def test_of_all_prunings_none_keeps_more(case, satisfied):
     tree, taxonomies = case
@@ -69,7 +69,6 @@ def test_of_all_prunings_none_keeps_more(case, satisfied):
     assert worth(given_tree, prune_optimally(given_tree, *kept_right(given_tree))) == best
 
 
-@settings(deadline=None)
 @given(cases(), requirements())
 def test_what_apt_finds_is_never_better(case, satisfied):
     tree, taxonomies = case
@@ -99,7 +98,6 @@ def is_effectively_two(row):
         is_effectively_two,
     ],
 )
-@settings(deadline=None)
 @given(tree=trees)
 def test_what_mixing_cannot_break_apt_meets_at_the_least_cost_where_whole_splits_merge(meets, tree):
     given_tree = prunable(tree, meets)
@@ -146,7 +144,6 @@ def test_a_wide_tree_is_pruned_whole(algorithm):
     assert {leaf.records for leaf in result.tree.leaves} == {22.0}
 
 
-@settings(deadline=None)
 @given(cases(), requirements(), st.booleans())
 def test_records_go_where_the_map_says_and_every_leaf_meets_the_requirement(
     case, satisfied, greedy

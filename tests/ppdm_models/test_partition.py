@@ -203,7 +203,7 @@ def asked(test):
     return answer(test, COLUMNS, len(WORLD)).true
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(TESTS, min_size=1, max_size=3), st.lists(TESTS, min_size=1, max_size=3))
 def test_the_check_agrees_with_asking_every_record(below, inner):
     tree = tree_of(*below, inner=tuple(inner))

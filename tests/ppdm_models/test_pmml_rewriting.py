@@ -140,7 +140,7 @@ def test_one_tree_of_an_ensemble_is_changed_and_the_other_stays():
     assert new.endswith(data[data.index(b'<Segment id="2">') :])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(tree=trees(), at=st.integers(0, 8))
 def test_any_tree_can_be_pruned_in_its_file(tree, at):
     data = PMML.write(tree)

@@ -15,20 +15,20 @@ WRITERS = [name for name, plugin in formats().items() if type(plugin).write is n
 
 
 @pytest.mark.parametrize("name", WRITERS)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(tree=trees())
 def test_what_was_written_reads_back_equal(name, tree):
     assert load_tree(formats()[name].write(tree), "tree") == tree
 
 
 @pytest.mark.parametrize("name", WRITERS)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(tree=trees())
 def test_the_same_tree_gives_the_same_bytes(name, tree):
     assert formats()[name].write(tree) == formats()[name].write(tree)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(tree=trees())
 def test_written_pmml_has_the_parts_of_a_tree_model_in_the_order_of_the_schema(tree):
     order = ["Extension", "MiningSchema", "Targets", "Node"]
@@ -37,7 +37,7 @@ def test_written_pmml_has_the_parts_of_a_tree_model_in_the_order_of_the_schema(t
     assert names == sorted(names, key=order.index)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(tree=trees())
 def test_every_written_score_distribution_has_the_record_count_that_the_schema_asks_for(tree):
     root = etree.fromstring(formats()["pmml"].write(tree))

@@ -119,7 +119,7 @@ def trees_with_records(draw):
     return tree, draw(st.lists(record, min_size=1, max_size=8))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(trees_with_records())
 def test_many_records_go_where_each_goes_alone(drawn):
     tree, records = drawn

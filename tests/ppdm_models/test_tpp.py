@@ -43,7 +43,7 @@ def job(response, **how):
     return Job(BestFirst(**how), response)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     tables(),
     st.sampled_from(["gini", "entropy", "gain-ratio"]),
@@ -77,7 +77,7 @@ def test_a_leaf_that_lost_its_best_split_does_not_overtake_by_gain_ratio(seed, m
     assert [step.problems for step in found.steps] == [()] * 16
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(tables(regression=False), st.integers(-3, 3))
 def test_several_trees_of_one_table_all_grow_again(table, shift):
     columns, response = table
