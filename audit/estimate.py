@@ -86,9 +86,8 @@ def _reduced(search: Search, began: float) -> tuple[Posterior, SolverReport]:
     relaxed, violated = search.closed, Violated(search)
     solved: dict[Block, Solved] = {}
     active: tuple[Candidate, ...] = ()
-    settled: FloatArray | None = (
-        None  # the last estimate that violated nothing, though a better one was looked for
-    )
+    # The last estimate that violated nothing, before a better one was looked for.
+    settled: FloatArray | None = None
     for number in range(ROUNDS):
         parts = blocks(system, tuple(search.knowledge), active)
         solved = search.solve(parts, solved)

@@ -107,11 +107,11 @@ def solve_all(tasks: Iterable[Task], jobs: int) -> list[Answer]:
             call.answers[number] = solve_task(call.tasks[number])
         for thread in threads:
             thread.join()
-        answers = [_or_raised(call.answers[number]) for number in range(len(call.tasks))]
-        return [joined(task, [answers[number] for number in numbers]) for task, numbers in whole]
     except BaseException:
         call.dismiss()
         raise
+    answers = [_or_raised(call.answers[number]) for number in range(len(call.tasks))]
+    return [joined(task, [answers[number] for number in numbers]) for task, numbers in whole]
 
 
 def _worth() -> int:
