@@ -12,8 +12,11 @@ from audit.posterior import FloatArray
 from audit.program import IntArray, Program
 from ppdm_models.tree import Criterion
 
+Expression = Any
+"""What CasADi makes of numbers and variables; it has no types."""
 
-def derivatives(program: Program, linear: IntArray, split: IntArray) -> dict[str, Any]:
+
+def derivatives(program: Program, linear: IntArray, split: IntArray) -> dict[str, Expression]:
     """Return the derivatives of a program's model as CasADi wants them: ``grad_f``, ``jac_g`` and ``hess_lag``.
 
     ``linear`` and ``split`` are the places of the program's rows among those of the model.
@@ -51,7 +54,7 @@ def derivatives(program: Program, linear: IntArray, split: IntArray) -> dict[str
     }
 
 
-def _phi(program: Program, u: Any) -> tuple[Any, Any, Any]:  # noqa: ANN401  # CasADi has no types
+def _phi(program: Program, u: Expression) -> tuple[Expression, Expression, Expression]:
     """Return each term of the split rows and its first two derivatives."""
     weight, scale = _column(program.term_coefficient), _column(program.term_scale)
     if program.criterion is Criterion.GINI:
@@ -60,7 +63,9 @@ def _phi(program: Program, u: Any) -> tuple[Any, Any, Any]:  # noqa: ANN401  # C
     return -weight * u * log, -weight * (log + 1), -weight / u
 
 
-def _jacobian(across: sparse.csr_matrix, rows: IntArray, program: Program, rise: Any) -> Any:  # noqa: ANN401
+def _jacobian(
+    across: sparse.csr_matrix, rows: IntArray, program: Program, rise: Expression
+) -> Expression:
     """Return the derivatives of all rows: what is linear, and each term's in its place."""
     flat, (height, width) = sparse.coo_matrix(across), across.shape
     row = np.concatenate([flat.row, rows])
@@ -75,21 +80,21 @@ def _jacobian(across: sparse.csr_matrix, rows: IntArray, program: Program, rise:
     return casadi.MX(where, entries)
 
 
-def _at(vector: Any, places: IntArray) -> Any:  # noqa: ANN401
+def _at(vector: Expression, places: IntArray) -> Expression:
     return casadi.reshape(vector[places.tolist()], len(places), 1)  # no entries stand in a row
 
 
-def _column(values: FloatArray) -> Any:  # noqa: ANN401
+def _column(values: FloatArray) -> Expression:
     return casadi.DM(values.reshape(-1, 1))
 
 
-def _summing(rows: IntArray, size: int) -> Any:  # noqa: ANN401
+def _summing(rows: IntArray, size: int) -> Expression:
     """Return the matrix that adds up terms by their row, shape (size, terms)."""
     terms = np.arange(len(rows))
     return _matrix(sparse.csc_matrix((np.ones(len(rows)), (rows, terms)), (size, len(rows))))
 
 
-def _matrix(matrix: sparse.sparray) -> Any:  # noqa: ANN401
+def _matrix(matrix: sparse.sparray) -> Expression:
     columns = sparse.csc_matrix(matrix)
     columns.sort_indices()
     (height, width), starts = columns.shape, columns.indptr.tolist()
@@ -98,9 +103,9 @@ def _matrix(matrix: sparse.sparray) -> Any:  # noqa: ANN401
     return casadi.DM(pattern, columns.data.tolist())
 
 
-def _padded(values: Any, size: int) -> Any:  # noqa: ANN401
+def _padded(values: Expression, size: int) -> Expression:
     return casadi.vertcat(values, casadi.DM.zeros(size - values.numel()))
 
 
-def _function(name: str, given: dict[str, Any], told: dict[str, Any]) -> Any:  # noqa: ANN401
+def _function(name: str, given: dict[str, Expression], told: dict[str, Expression]) -> Expression:
     return casadi.Function(name, [*given.values()], [*told.values()], [*given], [*told])
