@@ -48,7 +48,7 @@ def leaves_of(tree: Tree, population: Population) -> Leaves | Undetermined:
     indices, place = np.unique(population.leaf[kept], return_inverse=True)
     size = len(indices)
     records = _sums(place, population.counts[kept], size)
-    truth = real_classes(tree, population)
+    truth = population.truth
     if not isinstance(truth, Undetermined):
         truth = np.stack([_sums(place, column, size) for column in truth[kept].T], axis=1)
     return described(tree, [tree.nodes[index] for index in indices], records, truth)
@@ -66,13 +66,6 @@ def described(
         _published(tree, nodes),
         np.zeros(len(nodes), dtype=np.intp),
     )
-
-
-def real_classes(tree: Tree, population: Population) -> FloatArray | Undetermined:
-    """Return the true class counts per profile, shape (P, m), or why there are none."""
-    if tree.task is not Task.CLASSIFICATION and isinstance(population.truth, Undetermined):
-        return Undetermined("the tree predicts a number, not a class")
-    return population.truth
 
 
 def label_of(tree: Tree, node: Node) -> int | None:

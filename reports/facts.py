@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from audit.evidence import Evidence
 from audit.forest import Forest
-from audit.leaves import real_classes
 from audit.reading import Undetermined
 from audit.run import Audit
 from ppdm_models.describe import WORST_LAST
@@ -80,7 +79,7 @@ def solver(audit: Audit) -> Solver:
 def population(evidence: Evidence) -> Population:
     """Return who the table holds."""
     people, classes = evidence.population, evidence.classes
-    truth = real_classes(evidence.tree, people)
+    truth = people.truth
     shares = [("Records", count(people.records)), ("Distinct profiles", count(len(people.counts)))]
     if not isinstance(truth, Undetermined):
         for name, records in zip(classes, truth.sum(axis=0), strict=True):

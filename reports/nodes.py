@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from audit.evidence import Evidence
-from audit.leaves import label_of, real_classes
+from audit.leaves import label_of
 from audit.posterior import FloatArray
 from audit.reading import Undetermined
 from policies.decision import Decision, Finding
@@ -24,7 +24,7 @@ _ORDER: Sequence[Risk] = ("fail", "undetermined", "warning")
 def tree_nodes(evidence: Evidence, decision: Decision) -> tuple[TreeNode, ...]:
     """Return every node in document order; those at risk ranked, the worst 0."""
     tree, people = evidence.tree, evidence.population
-    truth = real_classes(tree, people)
+    truth = people.truth
     records = _upwards(tree, people.leaf, people.counts[:, None])[:, 0]
     classes = None if isinstance(truth, Undetermined) else _upwards(tree, people.leaf, truth)
     marks = _marks(decision, evidence.shown)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from audit.evidence import Evidence
-from audit.leaves import real_classes
 from audit.posterior import FloatArray, Posterior
 from audit.reading import Interval, Undetermined
 
@@ -28,7 +27,7 @@ def whole(estimate: Posterior | Undetermined, evidence: Evidence) -> Posterior |
 
 def known_truth(evidence: Evidence) -> FloatArray | Undetermined:
     """Return the true class counts per profile, shape (P, m), or why there are none."""
-    return real_classes(evidence.tree, evidence.population)
+    return evidence.population.truth
 
 
 def individual_divergences(estimate: Posterior, truth: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.evidence import Evidence
-from audit.leaves import real_classes
 from audit.reading import Undetermined
 from audit.worlds.result import Worlds
 
@@ -23,5 +22,5 @@ def known_worlds(evidence: Evidence) -> Worlds | Undetermined:
 
 def true_values(evidence: Evidence, worlds: Worlds) -> BoolArray:
     """Return which values some record of each profile truly has, (P, m); where that is not known, all that may be."""
-    truth = real_classes(evidence.tree, evidence.population)
+    truth = evidence.population.truth
     return np.asarray(worlds.high > 0 if isinstance(truth, Undetermined) else truth > 0)

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from audit.leaves import IndexArray, Leaves, described, label_of, real_classes
+from audit.leaves import IndexArray, Leaves, described, label_of
 from audit.measures import LeafMeasure, measures
 from audit.population import Population
 from audit.posterior import FloatArray
@@ -99,7 +99,7 @@ def merging(tree: Tree, population: Population, taxonomies: Taxonomies) -> Mergi
     found, size = candidates(tree, taxonomies), len(tree.nodes)
     stopping = np.bincount(population.leaf, population.counts, size).astype(np.float64)
     records = found.totals(summed(tree, stopping))
-    truth = real_classes(tree, population)
+    truth = population.truth
     own: FloatArray | Undetermined = truth
     classes: FloatArray | Undetermined = truth
     if not isinstance(truth, Undetermined):

@@ -1,5 +1,7 @@
 """An ensemble in an audit: every tree is measured, draws are never people, and nothing joint is guessed."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -11,12 +13,12 @@ from audit.run import MeasureCall, run
 from policies.judge import calls, judge
 from policies.pack import load_pack, shipped_packs
 from policies.verdict import Verdict
-from ppdm_models.ensemble import Combination, Link, Member
+from ppdm_models.ensemble import Combination, Link, Member, with_trees
 from ppdm_models.errors import TableError
 from ppdm_models.leaks import Leak, LeakKind
 from ppdm_models.predicate import CategoryTest
 from ppdm_models.table import table_of
-from ppdm_models.tree import Quality
+from ppdm_models.tree import Quality, Task
 from tests.forests import by_sex, forest, stump
 
 AGES = [20, 25, 30, 35, 45, 45, 55, 60, 60, 80]
@@ -241,3 +243,10 @@ def test_measuring_is_the_same_for_one_tree_and_for_the_ensemble_of_it():
     of_one = audited(forest(tree), EXPOSED)[1].reading, audited(forest(tree), K)[1].reading
     assert (audit.measurements[EXPOSED].reading, audit.measurements[K].reading) == of_one
     assert np.array_equal(audit.evidence.stops[0], people.leaf)
+
+
+def test_trees_of_numbers_that_make_a_classifier_lack_the_truth_where_the_table_does():
+    numbers = [replace(tree, task=Task.REGRESSION, classes=()) for tree in TWO.trees]
+    boosted = with_trees(TWO, iter(numbers))
+    _, taken = audited(boosted, MeasureCall("distinct_diversity"), sensitive=None)
+    assert taken.reading == Undetermined("no sensitive column was named (--sensitive COLUMN)")
