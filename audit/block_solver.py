@@ -23,6 +23,7 @@ from audit.loaded import Loaded, load
 from audit.posterior import FloatArray
 from audit.program import TAU, Program
 from audit.task import (
+    BOLD,
     ELASTIC_TRIES,
     ENOUGH,
     SMALL_PROGRAM,
@@ -34,6 +35,7 @@ from audit.task import (
     Task,
     no_answer,
 )
+from ppdm_models.tree import Criterion
 
 KKT_ERROR = 1e-6
 LINEAR_ERROR_RECORDS = 1e-6
@@ -215,7 +217,8 @@ def _with_bound(task: Task, chains: sparse.csr_matrix) -> Answer:
 def _from_start(task: Task, loaded: Loaded, start: FloatArray) -> Answer:
     way, held = doors()[task.door], len(loaded.low) - task.program.size
     best, iterations, infeasible = no_answer(task, Outcome.INFEASIBLE), 0, 0
-    for steps in task.tries:
+    for number, steps in enumerate(task.tries):
+        manner = BOLD if number == 0 and task.program.criterion is not Criterion.GINI else {}
         z, answer = start, best
         for eps, mu in steps:
             left = task.deadline - time.monotonic()
@@ -223,7 +226,7 @@ def _from_start(task: Task, loaded: Loaded, start: FloatArray) -> Answer:
                 return no_answer(task, Outcome.OUT_OF_TIME, iterations)
             limit = {} if np.isinf(left) else {"max_cpu_time": max(left, 0.01)}
             whole = np.concatenate([z, np.zeros(held)])
-            said = way.solve(loaded, whole, eps, held=held, mu_init=mu, **limit)
+            said = way.solve(loaded, whole, eps, held=held, mu_init=mu, **manner, **limit)
             iterations += said.iterations
             infeasible += said.status is Status.INFEASIBLE
             answer = _judged(task.program, said, eps)

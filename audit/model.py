@@ -19,14 +19,12 @@ def build_model(program: Program) -> pyo.ConcreteModel:
     """
     model = pyo.ConcreteModel()
     n, n_mass = program.size, len(program.scale)
-    start = np.clip(program.start, program.lower, program.upper)  # beyond them Pyomo warns
-    model.z = pyo.Var(
-        range(n),
-        bounds=lambda _, i: (float(program.lower[i]), _finite(float(program.upper[i]))),
-        initialize=lambda _, i: float(start[i]),
-    )
-    model.eps = pyo.Var(initialize=0.0)
+    model.z, model.eps = pyo.Var(range(n)), pyo.Var()
     z = [model.z[i] for i in range(n)]
+    # One by one: rules for bounds, and starts that solvers are given anyway, take Pyomo twice as long.
+    for variable, low, high in zip(z, program.lower.tolist(), program.upper.tolist(), strict=True):
+        variable.setlb(low)
+        variable.setub(_finite(high))
     scale = program.scale.tolist()
     model.negative_entropy = pyo.Objective(
         # The eps term as z log(z / scale) takes it in: up to a constant it is -eps * scale * log(z).

@@ -60,6 +60,15 @@ class SolveOptions:
 DEFAULT = SolveOptions()
 
 
+@dataclass(frozen=True, slots=True)
+class _Beside:
+    """What was found from beside a block's answer ``of`` with all classes; nothing where that is no saddle."""
+
+    of: Answer
+    form: Reduced | None = None
+    answer: Answer | None = None
+
+
 class Search:
     """What stays the same while one system is solved: its closed form, the door, the processes, the deadline.
 
@@ -78,6 +87,7 @@ class Search:
         self.knowledge = leaf_knowledge(system)
         self.whole = whole_records(system) if options.integer_rows and not options.direct else None
         self._found: dict[Block, Answer] = {}
+        self._beside: dict[Block, _Beside] = {}
         self.plain = np.zeros((len(case.population.counts), len(case.tree.classes)))
         for node, leaf in self.knowledge.items():
             self.plain[case.members.stops(node)] = closed_form(leaf)
@@ -133,7 +143,8 @@ class Search:
     ) -> dict[Block, Solved]:
         """Return the blocks again, small ones that may have a better optimum tried from many starts, each once.
 
-        Among the starts is the estimate (P, m) that was ``settled`` on before more rows joined.
+        Among the starts is the estimate (P, m) that was ``settled`` on before more rows joined. What `improved` asks
+        for if nothing changes is done in the meantime.
         """
         again = {block: one for block, one in solved.items() if one.is_open}
         forms = {block: self.reduced(block) for block in again}
@@ -143,7 +154,8 @@ class Search:
         for block in asked:
             held = () if settled is None else (self.reduced(block, settled).program.start,)
             tasks.append(self._many(forms[block].program, TRIES[:1], held))
-        found.update(zip(asked, self.ask(tasks), strict=True))
+        answers = self._with_those_beside(tasks, solved, self.placed(solved))
+        found.update(zip(asked, answers, strict=True))
         bounded = {}
         for block, one in again.items():
             if one.is_beaten_by(answer := found[block]):
@@ -166,30 +178,45 @@ class Search:
 
     def improved(self, solved: Mapping[Block, Solved]) -> dict[Block, Solved]:
         """Return the blocks again; those at a saddle with all classes, from a point beside it, where that is better."""
-        values, counts = self.placed(solved), self.system.case.population.counts
-        found = {}
-        for block, one in solved.items():
-            shift = saddle(one) if one.answer.is_accepted else None
-            if shift is not None:
-                found[block] = shift
-        forms = []
-        for block, shift in found.items():
-            beside = shifted(solved[block].reduced, shift, values)
-            forms.append(self.reduced(block, beside, pooled=False))
-        tasks = [
-            self._many(form.program, BESIDE_TRIES)
-            if form.program.size <= SMALL_PROGRAM
-            else Task(form.program, (form.program.start,), BESIDE_TRIES, self.door, self.deadline)
-            for form in forms
-        ]
+        counts = self.system.case.population.counts
+        self._with_those_beside([], solved, self.placed(solved))
         better = dict(solved)
-        for block, form, answer in zip(found, forms, self.ask(tasks), strict=True):
-            one = Solved(form, answer, is_symmetric=False, bound=solved[block].bound)
-            if answer.is_accepted and one.entropy(counts) > solved[block].entropy(counts):
-                better[block] = one
+        for block, one in solved.items():
+            beside = self._beside[block]
+            if beside.form is None or beside.answer is None:
+                continue
+            other = Solved(beside.form, beside.answer, is_symmetric=False, bound=one.bound)
+            if other.answer.is_accepted and other.entropy(counts) > one.entropy(counts):
+                better[block] = other
             else:
-                better[block] = replace(solved[block], is_saddle=True)
+                better[block] = replace(one, is_saddle=True)
         return better
+
+    def _with_those_beside(
+        self, tasks: Sequence[Task], solved: Mapping[Block, Solved], values: FloatArray
+    ) -> list[Answer]:
+        """Return the answers to tasks; also solve each block that is at a saddle from beside it, unless that is done.
+
+        ``values`` (P, m) are the estimate.
+        """
+        forms: dict[Block, Reduced] = {}
+        for block, one in solved.items():
+            if block not in self._beside or self._beside[block].of is not one.answer:
+                self._beside[block] = _Beside(one.answer)
+                shift = saddle(one) if one.answer.is_accepted else None
+                if shift is not None:
+                    beside = shifted(one.reduced, shift, values)
+                    forms[block] = self.reduced(block, beside, pooled=False)
+        answers = self.ask([*tasks, *(self._beside_task(form.program) for form in forms.values())])
+        for (block, form), answer in zip(forms.items(), answers[len(tasks) :], strict=True):
+            self._beside[block] = _Beside(solved[block].answer, form, answer)
+        return answers[: len(tasks)]
+
+    def _beside_task(self, program: Program) -> Task:
+        """Return the task of solving a program from beside a saddle."""
+        if program.size <= SMALL_PROGRAM:
+            return self._many(program, BESIDE_TRIES)
+        return Task(program, (program.start,), BESIDE_TRIES, self.door, self.deadline)
 
     def placed(self, solved: Mapping[Block, Solved]) -> FloatArray:
         """Return the estimate of every profile: the closed form with the blocks' answers put in, shape (P, m)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -36,6 +37,9 @@ ELASTIC_TRIES: tuple[Steps, ...] = (
     ((EPS, 1.0), (ELASTIC_EPS, 1e-2)),
 )
 SPREAD_TRIES: tuple[Steps, ...] = (((10 * EPS, 0.1),), ((10 * EPS, 10.0),))
+BOLD: Mapping[str, int] = {"accept_after_max_steps": 1}
+"""IPOPT's options for the first try where split rows are entropies: along their flat directions the filter shortens
+most steps to almost nothing, and taking them after all finds the same optimum in a quarter less time."""
 WORTH_A_RESTART = 3e-6
 """Gap to the bound, as a share of the masses' scales, above which more starts are worth it; nearer optima are one."""
 ENOUGH = 3
@@ -92,12 +96,12 @@ class Task:
     def work(self) -> int:
         """How much there is to do: variables times starts, of which a program with a bound needs one, as a rule.
 
-        Bounds come last: they take less time than points.
+        Bounds come last: they take less time than points. Without a bound, nobody knows how many starts it will be.
         """
         if self.part is Part.BOUND:
             return self.program.size // 2
         starts = len(self.starts) + self.perturbed if self.chains is None else 1
-        return self.program.size * min(starts, ENOUGH)
+        return self.program.size * min(starts, 2 * ENOUGH)
 
     def parts(self, jobs: int) -> tuple[Task, ...]:
         """Return the tasks that this one can be done as, side by side, where it is more than one process's share."""

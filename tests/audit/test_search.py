@@ -4,11 +4,13 @@ import pytest
 
 from audit.block_solver import _is_enough
 from audit.blocks import blocks
+from audit.door import Door
 from audit.estimate import estimate
 from audit.knowledge import Knowledge
 from audit.population import build_population
 from audit.search import Search, SolveOptions
 from audit.system import build_system
+from audit.task import ELASTIC_TRIES, TRIES
 from audit.violated import Violated
 from benchmarks.product import answer
 from benchmarks.soundness_cases import sample
@@ -69,3 +71,40 @@ def test_what_is_searched_ahead_changes_no_answer(monkeypatch):
     monkeypatch.setattr(Search, "_pooled", none_ahead)
     assert estimate(system, OPTIONS)[0].values.tobytes() == values.tobytes()
     assert ahead
+
+
+def test_what_is_done_beside_the_search_changes_no_answer(monkeypatch):
+    system = build_system(multiway_case(19, Knowledge(leaf="rates", split="gini"), records=60))
+    values, report = estimate(system, OPTIONS)
+    beside, both = [], Search._with_those_beside
+
+    def one_after_the_other(search, tasks, solved, estimated):
+        beside.extend(solved if tasks else ())
+        return both(search, tasks, {} if tasks else solved, estimated)
+
+    monkeypatch.setattr(Search, "_with_those_beside", one_after_the_other)
+    again, report_again = estimate(system, OPTIONS)
+    assert beside
+    assert again.values.tobytes() == values.values.tobytes()
+    assert report_again == report
+
+
+@pytest.mark.parametrize(("split", "first"), [("gini", None), ("entropy", 1)])
+def test_only_the_first_try_with_entropies_takes_steps_that_the_filter_would_shorten(
+    split, first, monkeypatch
+):
+    asked, solve = [], Door.solve
+
+    def noted(door, loaded, start, eps, **options):
+        asked.append((eps, options["mu_init"], options.get("accept_after_max_steps")))
+        return solve(door, loaded, start, eps, **options)
+
+    monkeypatch.setattr(Door, "solve", noted)
+    monkeypatch.setattr("audit.block_solver.KKT_ERROR", -1.0)  # so that no try is good enough
+    system = build_system(multiway_case(12, Knowledge(leaf="rates", split=split), records=60))
+    estimate(system, OPTIONS)
+    firsts = {(tries[0][0][0], tries[0][0][1], first) for tries in (TRIES, ELASTIC_TRIES)}
+    others = {(*step, None) for tries in (TRIES, ELASTIC_TRIES) for s in tries[1:] for step in s}
+    assert firsts <= set(asked)
+    assert others <= set(asked)
+    assert {number for *_, number in asked} == {None, first}
