@@ -16,7 +16,7 @@ from scipy import sparse
 from audit.canonical import canonical, restored
 from audit.door import Solution
 from audit.doors import doors
-from audit.elastic import elastic, floor, is_flat
+from audit.elastic import elastic, floor, is_flat, is_overloaded
 from audit.interior import interior, is_inside
 from audit.ipopt_status import Status
 from audit.loaded import Loaded, load
@@ -135,7 +135,7 @@ def _from_inside(task: Task, before: Answer) -> Answer:
     if inner is None:
         return before
     starts = tuple(np.maximum(start[inner.free], 1e-3) for start in task.starts)
-    chains = None if task.chains is None else task.chains[inner.split_kept]
+    chains = None if task.chains is None else inner.chains(task.program, task.chains)
     found = _best(replace(task, program=inner.program, starts=starts, chains=chains))
     z, iterations = inner.restored(found.z), before.iterations + found.iterations
     objective = task.program.objective(z)
@@ -190,14 +190,12 @@ def _rank(answer: Answer) -> tuple[bool, float]:
 
 def _with_bound(task: Task, chains: sparse.csr_matrix) -> Answer:
     """Solve a program and its elastic form: one model, whose last variables, one per chain, the program holds at 0."""
-    program, relaxed = task.program, elastic(task.program, chains)
+    program = task.program
+    relaxed = elastic(program, chains, program.start)
     loaded = load(relaxed)
     bound, known = no_answer(task, Outcome.NOT_CONVERGED), -np.inf
     if task.part is not Part.POINT:
-        bounding = replace(task, program=relaxed, tries=ELASTIC_TRIES)
-        bound = _from_start(bounding, loaded, relaxed.start)
-    if bound.is_accepted:
-        known = floor(program, chains, bound.z[: program.size], bound.linear, bound.split)
+        bound, known = _bound(task, chains, relaxed, loaded)
     if task.part is Part.BOUND:
         return replace(no_answer(task, bound.outcome, bound.iterations), floor=known)
     best = _of_starts(task, loaded, task.starts[:1])
@@ -207,11 +205,36 @@ def _with_bound(task: Task, chains: sparse.csr_matrix) -> Answer:
             more += (bound.z[: program.size],)
         best = _of_starts(task, loaded, more, best)
     iterations = bound.iterations + best.iterations
-    if best.is_accepted and is_flat(chains, best.split):
+    if best.is_accepted and is_flat(program, chains, best.split):
         beside = _from_start(replace(task, tries=SPREAD_TRIES), loaded, best.z)
         iterations += beside.iterations
         best = replace(best, other=beside.z if beside.is_accepted else None)
     return replace(best, floor=known, iterations=iterations)
+
+
+def _bound(
+    task: Task, chains: sparse.csr_matrix, relaxed: Program, loaded: Loaded
+) -> tuple[Answer, float]:
+    """Solve an elastic form; return the answer and the floor it proves.
+
+    Where chains are heavier at its optimum than they were taken to be, it is solved again with what they are there, and
+    at last with what they are at most.
+    """
+    program, iterations = task.program, 0
+    bounding = replace(task, program=relaxed, tries=ELASTIC_TRIES)
+    bound = _from_start(bounding, loaded, relaxed.start)
+    for is_last in (False, True):
+        z = bound.z[: program.size]
+        if not bound.is_accepted or not is_overloaded(program, chains, z, bound.split):
+            break
+        iterations += bound.iterations
+        relaxed = elastic(program, chains, None if is_last else z)
+        bounding = replace(bounding, program=relaxed)
+        bound = _from_start(bounding, load(relaxed), relaxed.start)
+    bound = replace(bound, iterations=iterations + bound.iterations)
+    if not bound.is_accepted:
+        return bound, -np.inf
+    return bound, floor(program, chains, bound.z[: program.size], bound.linear, bound.split)
 
 
 def _from_start(task: Task, loaded: Loaded, start: FloatArray) -> Answer:

@@ -25,7 +25,7 @@ class ProgramBuilder:
     row_weights: list[float] = field(default_factory=list)
     row_stops: list[int] = field(default_factory=lambda: [0])
     ends: list[tuple[float, float]] = field(default_factory=list)
-    terms: list[tuple[int, int, float, float]] = field(default_factory=list)
+    terms: list[tuple[int, int, float, float, float, float]] = field(default_factory=list)
     splits: list[tuple[float, float, float]] = field(default_factory=list)
     sums: dict[tuple[tuple[int, ...], float], int] = field(default_factory=dict)
     parts: dict[int, list[int]] = field(default_factory=dict)
@@ -78,7 +78,7 @@ class ProgramBuilder:
         weights, variables = np.array(self.row_weights, dtype=float), np.array(self.row_variables)
         rows = sparse.csr_matrix((weights, variables, self.row_stops), shape=(n_rows, n))
         rows.sum_duplicates()
-        terms = np.array(self.terms).reshape(-1, 4)
+        terms = np.array(self.terms).reshape(-1, 6)
         splits = np.array(self.splits).reshape(-1, 3)
         ends = np.array(self.ends).reshape(-1, 2)
         return Program(
@@ -94,6 +94,8 @@ class ProgramBuilder:
             term_variable=terms[:, 1].astype(np.intp),
             term_coefficient=terms[:, 2],
             term_scale=terms[:, 3],
+            term_known=terms[:, 4],
+            term_most=terms[:, 5],
             split_constant=splits[:, 0],
             split_limit=splits[:, 1],
             split_records=splits[:, 2],

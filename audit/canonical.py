@@ -27,16 +27,16 @@ Hashes = NDArray[np.uint64]
 
 @dataclass(frozen=True, slots=True)
 class Canonical:
-    """A program in canonical order, and where its variables and split rows stood before."""
+    """A program in canonical order, and where its variables, split rows and their terms stood before."""
 
     program: Program
     variables: IntArray
     splits: IntArray
+    terms: IntArray
 
     def chains(self, chains: sparse.csr_matrix) -> sparse.csr_matrix:
-        """Return chains (split rows, chains) of `audit.curvature` for the program in this order."""
-        dense = chains.toarray()[self.splits]
-        return sparse.csr_matrix(dense[:, np.lexsort(dense[::-1])] if dense.size else dense)
+        """Return chains (terms, masses) of `audit.curvature` for the program in this order."""
+        return sparse.csr_matrix(chains[self.terms][:, self.variables[: chains.shape[1]]])
 
 
 def restored(values: FloatArray, order: IntArray) -> FloatArray:
@@ -77,13 +77,15 @@ def canonical(program: Program) -> Canonical:
         term_variable=term_variable[terms],
         term_coefficient=program.term_coefficient[terms],
         term_scale=program.term_scale[terms],
+        term_known=program.term_known[terms],
+        term_most=program.term_most[terms],
         split_constant=program.split_constant[splits],
         split_limit=program.split_limit[splits],
         split_records=program.split_records[splits],
         cost=program.cost[order],
         split_linear=sparse.csr_matrix(program.split_linear[splits][:, order]),
     )
-    return Canonical(sorted_program, order, splits)
+    return Canonical(sorted_program, order, splits, terms)
 
 
 def _refined(program: Program, begin: Hashes) -> tuple[Hashes, Hashes]:

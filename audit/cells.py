@@ -30,13 +30,18 @@ class Lumping:
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """The masses of each lump and pool (L, G): the variable, or -1 and the fixed mass; and what is known per leaf."""
+    """The masses of each lump and pool (L, G): the variable, or -1 and the fixed mass; and what is known per leaf.
+
+    ``most`` (G,) of each leaf is a pool's size times the most that one class of it can have: what is proved of bounds
+    holds for all classes, and those of a pool are free to differ.
+    """
 
     lumping: Lumping
     cell: IntArray
     fixed: FloatArray
     build: ProgramBuilder
     leaves: dict[int, LeafKnowledge]
+    most: dict[int, FloatArray]
     leaf_total: dict[tuple[int, int], tuple[int | None, float]]
 
 
@@ -46,7 +51,9 @@ def make_cells(knowledge: dict[int, LeafKnowledge], lumping: Lumping, start: Flo
     cell = np.full(start.shape, -1, dtype=np.intp)
     fixed = np.zeros(start.shape)
     lumps_in_leaf = np.bincount(lumping.leaf)
-    pooled = {int(leaf): _pooled(knowledge[int(leaf)], lumping) for leaf in np.unique(lumping.leaf)}
+    nodes = np.unique(lumping.leaf).tolist()
+    pooled = {leaf: _pooled(knowledge[leaf], lumping) for leaf in nodes}
+    most = {leaf: _most(knowledge[leaf], pooled[leaf], lumping) for leaf in nodes}
     for lump, weight in enumerate(lumping.weight):
         known = pooled[int(lumping.leaf[lump])]
         is_exact = known.low == known.high
@@ -66,7 +73,7 @@ def make_cells(knowledge: dict[int, LeafKnowledge], lumping: Lumping, start: Flo
         build.row(
             cell[lump, possible].tolist(), [1.0] * int(possible.sum()), float(weight), float(weight)
         )
-    return Cells(lumping, cell, fixed, build, pooled, {})
+    return Cells(lumping, cell, fixed, build, pooled, most, {})
 
 
 def _pooled(leaf: LeafKnowledge, lumping: Lumping) -> LeafKnowledge:
@@ -75,14 +82,29 @@ def _pooled(leaf: LeafKnowledge, lumping: Lumping) -> LeafKnowledge:
     low = np.bincount(pools, weights=leaf.low).astype(np.float64)
     high = np.minimum(np.bincount(pools, weights=leaf.high), leaf.records)
     label = None if leaf.label is None else int(pools[leaf.label])
-    if label is not None and low[label] == high[label]:
-        cap = kappa * np.maximum(low[label] - leaf.margin, 0.0)
-        cap[label] = np.inf
-        high = np.maximum(np.minimum(high, cap), low)
+    high = np.maximum(np.minimum(high, _cap(leaf, low, label, kappa)), low)
     complete(low, high, leaf.records)
     return LeafKnowledge(
         leaf.node, leaf.records, low, high, label, leaf.margin, np.ones(len(low), dtype=bool)
     )
+
+
+def _most(leaf: LeafKnowledge, pooled: LeafKnowledge, lumping: Lumping) -> FloatArray:
+    """Return each pool's size times the most that one class of it can have in a leaf, shape (G,)."""
+    alone = np.zeros(len(pooled.high))
+    np.maximum.at(alone, lumping.pools, leaf.high)
+    cap = _cap(leaf, pooled.low, pooled.label, lumping.kappa)
+    most = np.minimum(alone * lumping.kappa, cap)
+    return np.asarray(np.where(lumping.kappa == 1, pooled.high, np.maximum(most, pooled.high)))
+
+
+def _cap(leaf: LeafKnowledge, low: FloatArray, label: int | None, kappa: IntArray) -> FloatArray:
+    """Return what a label whose mass is known leaves each pool, its classes each below the label, shape (G,)."""
+    if label is None or low[label] != leaf.high[leaf.label]:
+        return np.full(len(low), np.inf)
+    cap = kappa * np.maximum(low[label] - leaf.margin, 0.0)
+    cap[label] = np.inf
+    return np.asarray(cap)
 
 
 def add_leaf_rows(cells: Cells) -> None:

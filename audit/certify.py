@@ -69,4 +69,4 @@ def _has_flat_directions(one: Solved) -> bool:
     form = one.reduced
     if not one.answer.is_accepted or form.program.is_convex:
         return False
-    return is_flat(form.chains, one.answer.split)
+    return is_flat(form.program, form.chains, one.answer.split)

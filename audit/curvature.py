@@ -1,9 +1,15 @@
 """How far split rows can bend the problem away from convex, chain by chain.
 
-In masses the entropy's curvature is 1/y per mass. The chosen split's side of a row takes away at most
-``lambda * w / y`` along a chain of active nodes: by Cauchy-Schwarz (sum d)^2 <= sum(d^2 / y) * sum(y), and sum(y) is at
-most the free mass hv of the branch, so w = hv / (hv + known mass) for the entropy and w = 2 hv / n for gini. Where the
-weights times the multipliers sum to 1 or less along every chain, the Lagrangian is convex and its minimum a bound.
+A chain is the terms of the chosen splits that a mass is in, node by node. Seen from a point, the entropy of masses y
+rises above its tangent by D(y|p) = sum y log(y / p) - y + p, and by at least D(v|w) for their total v, w at the point
+(log-sum inequality). A term of a chosen split falls below its tangent: by c (v - w)^2 / s for gini, by c D(v + k|w + k)
+for the entropy, k the known mass beside them. The ratio of its fall to D(v|w) grows with v (that of the second
+derivatives does), so it is largest at the most that v can be: the term's weight. Where weights times multipliers sum to
+1 or less along every chain, each term can have its own part of the entropy, and the Lagrangian lies above its tangent
+at that point. From any point the weights are at most 2 c v / s and c v / (v + k), v at its most (Cauchy-Schwarz): under
+these the Lagrangian is convex.
+
+All this holds for every class by itself. Pooled, each class has its share of the pool's masses, and the same weight.
 """
 
 from __future__ import annotations
@@ -14,78 +20,73 @@ import numpy as np
 from scipy import sparse
 
 from audit.blocks import Candidate
-from audit.cells import Cells
 from audit.impurity import by_bin, by_child, candidate_branches, ratios
 from audit.posterior import FloatArray
-from audit.program import IntArray
+from audit.program import SMALLEST_MASS, Program
 from audit.rows import SplitFamily
 from audit.system import System
 from ppdm_models.tree import Criterion
 
+NEAR_SHARE = 1e-3
+"""Totals nearer to their most than this share of it get the weight of all points: the other's digits would cancel."""
+DIGITS = 1e12
+"""Weights are rounded up to so many parts of 1: those that differ by rounding are one."""
+ROUNDING_SHARE = 1e-9
+"""What rounding may take from a weight that is not near its most."""
 
-def chains(system: System, cells: Cells, criterion: Criterion) -> sparse.csr_matrix:
-    """Return the weight of each split row in each chain, shape (split rows, chains), as the module says.
 
-    A chain is a leaf's path through the active nodes, for one pool; chains with the same weights are one.
+def chains(program: Program, members: sparse.csr_matrix) -> sparse.csr_matrix:
+    """Return which terms of the chosen splits each mass is in, 1 or 0, shape (terms, masses).
+
+    ``members`` (variables, masses) says which masses each variable sums.
     """
-    candidates = cells.build.split_candidates
-    branch, weights = _weights(system, cells, candidates, criterion)
-    found: dict[bytes, FloatArray] = {}
-    for leaf, lump in zip(*np.unique(cells.lumping.leaf, return_index=True), strict=True):
-        for pool in range(len(cells.lumping.kappa)):
-            if cells.leaf_total[int(leaf), pool][0] is None:
-                continue
-            row = np.array(
-                [w.get((int(branch[k, lump]), pool), 0.0) for k, w in enumerate(weights)]
-            )
-            if row.any():
-                found[row.tobytes()] = row
-    if not found:
-        return sparse.csr_matrix((len(candidates), 0))
-    return sparse.csr_matrix(np.array(list(found.values())).T)
+    bent = sparse.diags_array((program.term_coefficient > 0).astype(float))
+    return sparse.csr_matrix(bent @ members[program.term_variable])
 
 
-def _weights(
-    system: System, cells: Cells, candidates: list[Candidate], criterion: Criterion
-) -> tuple[IntArray, list[dict[tuple[int, int], float]]]:
-    """Return the branch of each lump at each row's node, -1 outside, and each row's weight by branch and pool."""
-    lumping = cells.lumping
-    branch = np.full((len(candidates), len(lumping.weight)), -1, dtype=np.intp)
-    found = []
-    for k, candidate in enumerate(candidates):
-        family = system.rows[candidate.family]
-        assert isinstance(family, SplitFamily)
-        inside = lumping.of_profile[np.searchsorted(lumping.profiles, family.profiles)]
-        branch[k, inside] = family.chosen
-        ratio = ratio_of(system, family, candidate)
-        whole = _by_pool(cells, np.flatnonzero(branch[k] >= 0), criterion)
-        by_branch = {}
-        for b in np.unique(family.chosen):
-            own = _by_pool(cells, np.flatnonzero(branch[k] == b), criterion)
-            for pool, weight in enumerate(own):
-                by_branch[int(b), pool] = ratio * weight + max(0.0, 1.0 - ratio) * whole[pool]
-        found.append(by_branch)
-    return branch, found
+def weights(
+    program: Program, chains: sparse.csr_matrix, z: FloatArray | None = None, margin: float = 1.0
+) -> sparse.csr_matrix:
+    """Return the weight of each split row in each chain, seen from a point, or the most it is from any point.
+
+    Seen from a point, each term is taken ``margin`` times, but no more than from any point. Shape (split rows, chains);
+    chains with the same weights are one, chains without weight are left out.
+    """
+    shape = (len(program.split_limit), len(program.term_row))
+    bend = _most(program)
+    if z is not None:
+        bend = np.minimum(margin * _from(program, chains, z), bend)
+    bend = np.where(program.term_coefficient > 0, program.term_coefficient * bend, 0.0)
+    terms = sparse.csr_matrix((bend, (program.term_row, np.arange(shape[1]))), shape=shape)
+    dense = (terms @ chains).toarray()
+    dense = np.ceil(dense[:, dense.any(axis=0)] * DIGITS) / DIGITS
+    return sparse.csr_matrix(np.unique(dense, axis=1) if dense.size else dense)
 
 
-def _by_pool(cells: Cells, lumps: IntArray, criterion: Criterion) -> list[float]:
-    """Return w of each pool for the leaves of some lumps."""
-    lumping = cells.lumping
-    records = float(lumping.weight[lumps].sum())
-    leaves, weights = np.unique(lumping.leaf[lumps]).tolist(), []
-    for pool, kappa in enumerate(lumping.kappa):
-        free = known = 0.0
-        for leaf in leaves:
-            variable, mass = cells.leaf_total[leaf, pool]
-            if variable is None:
-                known += mass
-            else:
-                free += float(cells.leaves[leaf].high[pool])
-        if criterion is Criterion.GINI:
-            weights.append(2 * free / (records * float(kappa)))
-        else:
-            weights.append(free / (free + known) if free else 0.0)
-    return weights
+def _most(program: Program) -> FloatArray:
+    """Return the weight of each term that no point exceeds."""
+    free = program.term_most - program.term_known
+    if program.criterion is Criterion.GINI:
+        return np.asarray(2 * free / program.term_scale)
+    return np.divide(free, program.term_most, out=np.zeros_like(free), where=free > 0)
+
+
+def _from(program: Program, chains: sparse.csr_matrix, z: FloatArray) -> FloatArray:
+    """Return the weight of each term seen from a point."""
+    total = np.maximum(chains @ z[: len(program.scale)], SMALLEST_MASS)
+    beside = np.maximum(z[program.term_variable] - total, 0.0)
+    most = program.term_most - beside
+    far = most - total > NEAR_SHARE * most
+    w, v = np.where(far, total, 1.0), np.where(far, most, 2.0)
+    if program.criterion is Criterion.GINI:
+        fall = (v - w) ** 2 / program.term_scale
+    else:
+        fall = _divergence(v + beside, w + beside)
+    return np.where(far, fall / _divergence(v, w) * (1 + ROUNDING_SHARE), _most(program))
+
+
+def _divergence(v: FloatArray, w: FloatArray) -> FloatArray:
+    return np.asarray(v * np.log(v / w) - v + w)
 
 
 def ratio_of(system: System, family: SplitFamily, candidate: Candidate) -> float:

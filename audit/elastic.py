@@ -1,8 +1,9 @@
 """The elastic form of a program: every split row may be broken at a price, so that its optimum bounds all others.
 
-The price is 1 per unit and chain, weighted as `audit.curvature` says. At its optimum the multipliers satisfy the chain
-condition, so the Lagrangian is convex there and the local optimum that IPOPT finds is the global one: no point of the
-program has a lower objective. What is proved does not rest on IPOPT: `floor` holds for any multipliers.
+The price is 1 per unit and chain, weighted as `audit.curvature` says, seen from the program's start. So the multipliers
+at its optimum are about as large as they may be for the Lagrangian to lie above its tangent there, and no point of the
+program has a lower objective than the tangent has. What is proved does not rest on IPOPT, or on where it started:
+`floor` holds for any point and multipliers.
 """
 
 from __future__ import annotations
@@ -12,19 +13,24 @@ from dataclasses import replace
 import numpy as np
 from scipy import sparse
 
+from audit.curvature import weights
 from audit.posterior import FloatArray
 from audit.program import Program
 
 ROUNDING_SHARE = 1e-7
 """What rounding may cost a floor, as a share of the masses' scales, beyond which it proves nothing."""
+MARGIN = 1.06
+"""How much heavier chains are taken to be than they are seen from the start: from the optimum they may be heavier."""
+LOAD_SHARE = 1e-6
+"""By how much a chain may be overloaded where that is the solver's tolerance."""
 FLAT_SHARE = 1e-2
 """A chain whose weighted multipliers come this close to 1 has flat directions: other estimates are as good."""
 
 
-def elastic(program: Program, chains: sparse.csr_matrix) -> Program:
-    """Return the elastic form; ``chains`` (split rows, chains) adds one variable per chain, its price in the cost."""
-    weights = sparse.csr_matrix(chains)
-    extra = weights.shape[1]
+def elastic(program: Program, chains: sparse.csr_matrix, z: FloatArray | None) -> Program:
+    """Return the elastic form: one more variable per chain of `audit.curvature`, with its price; ``z`` as there."""
+    prices = weights(program, chains, z, MARGIN)
+    extra = prices.shape[1]
     wide = sparse.csr_matrix((program.rows.shape[0], extra))
     return replace(
         program,
@@ -33,18 +39,27 @@ def elastic(program: Program, chains: sparse.csr_matrix) -> Program:
         upper=np.concatenate([program.upper, np.full(extra, np.inf)]),
         rows=sparse.csr_matrix(sparse.hstack([program.rows, wide])),
         cost=np.concatenate([program.cost, np.ones(extra)]),
-        split_linear=sparse.csr_matrix(sparse.hstack([program.split_linear, -weights])),
+        split_linear=sparse.csr_matrix(sparse.hstack([program.split_linear, -prices])),
     )
 
 
-def is_flat(chains: sparse.csr_matrix, split: FloatArray) -> bool:
+def is_overloaded(
+    program: Program, chains: sparse.csr_matrix, z: FloatArray, split: FloatArray
+) -> bool:
+    """Return whether multipliers break the chain condition seen from a point: then they prove little."""
+    loads = weights(program, chains, z).T @ np.maximum(split, 0.0)
+    return bool(loads.max(initial=0.0) > 1 + LOAD_SHARE)
+
+
+def is_flat(program: Program, chains: sparse.csr_matrix, split: FloatArray) -> bool:
     """Return whether multipliers ``split`` of the split rows leave flat directions along some chain."""
-    return bool((np.abs(chains.T @ split - 1) <= FLAT_SHARE).any())
+    loads = weights(program, chains).T @ split
+    return bool((np.abs(loads - 1) <= FLAT_SHARE).any())
 
 
-def is_convex_at(chains: sparse.csr_matrix, split: FloatArray) -> bool:
+def is_convex_at(program: Program, chains: sparse.csr_matrix, split: FloatArray) -> bool:
     """Return whether multipliers meet the chain condition: then the Lagrangian is convex and no direction can help."""
-    return not chains.shape[1] or bool((chains.T @ split).max() <= 1)
+    return bool((weights(program, chains).T @ split).max(initial=0.0) <= 1)
 
 
 def floor(
@@ -59,12 +74,12 @@ def floor(
     Rounding is taken off; it is minus infinity where multipliers are so large that rounding leaves nothing.
 
     ``z`` satisfies the rows that define aggregates. The multipliers of the split rows are brought to 0 or more and
-    under the chain condition. The Lagrangian is then convex, so that it lies above its tangent at ``z``, which is
-    lowest at a corner of the box of the variables.
+    under the chain condition seen from ``z``. The Lagrangian then lies above its tangent at ``z``, which is lowest at a
+    corner of the box of the variables.
     """
     prices = np.maximum(split, 0.0)
-    if chains.shape[1]:
-        prices = prices / max(1.0, float((chains.T @ prices).max(initial=0.0)))
+    loads = weights(program, chains, z).T @ prices
+    prices = prices / max(1.0, float(loads.max(initial=0.0)))
     ends = np.where(linear > 0, program.high, program.low)
     duals = np.where(np.isfinite(ends), linear, 0.0)
     misses = program.rows @ z - np.where(np.isfinite(ends), ends, 0.0)

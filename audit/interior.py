@@ -46,6 +46,11 @@ class Interior:
         whole[self.free] = z
         return whole
 
+    def chains(self, whole: Program, chains: sparse.csr_matrix) -> sparse.csr_matrix:
+        """Return chains (terms, masses) of `audit.curvature` for what remains of the whole program."""
+        kept = chains[self.free[whole.term_variable]]
+        return sparse.csr_matrix(kept[:, self.free[: len(whole.scale)]])
+
     def multipliers(self, split: FloatArray, count: int) -> FloatArray:
         """Return the multipliers of all ``count`` split rows; those of rows that are constant are 0."""
         whole = np.zeros(count)
@@ -197,6 +202,8 @@ def _without(
         term_variable=place[program.term_variable[stays]].astype(np.intp),
         term_coefficient=program.term_coefficient[stays],
         term_scale=program.term_scale[stays],
+        term_known=program.term_known[stays],
+        term_most=program.term_most[stays],
         split_constant=constant[kept],
         split_limit=program.split_limit[kept],
         split_records=program.split_records[kept],

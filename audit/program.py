@@ -28,8 +28,9 @@ class Program:
     """The arrays of one block: ``scale`` (n_y,) is w * kappa per mass, ``rows`` a CSR matrix with its ends.
 
     Split rows: term t of row ``term_row[t]`` is ``term_coefficient[t] * phi(z[term_variable[t]], term_scale[t])``;
-    a row's terms plus ``split_constant`` must not exceed ``split_limit`` (tau * records of the node). ``cost`` is added
-    to the objective and ``split_linear`` to the split rows: both are zero but in the elastic form of `audit.certify`.
+    a row's terms plus ``split_constant`` must not exceed ``split_limit`` (tau * records of the node). In terms of the
+    chosen split, the variable is at least ``term_known`` and at most ``term_most``, see `audit.cells.Cells`. ``cost``
+    is added to the objective and ``split_linear`` to the split rows: both are zero but in the form of `audit.elastic`.
     ``is_impossible``: a row is broken whatever the variables are.
     """
 
@@ -45,6 +46,8 @@ class Program:
     term_variable: IntArray
     term_coefficient: FloatArray
     term_scale: FloatArray
+    term_known: FloatArray
+    term_most: FloatArray
     split_constant: FloatArray
     split_limit: FloatArray
     split_records: FloatArray

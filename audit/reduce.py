@@ -24,7 +24,7 @@ from ppdm_models.tree import Criterion
 class Reduced:
     """A block's program, and how its masses map back: ``cell`` (K, m) is the mass variable of each profile and class.
 
-    ``chains`` (split rows, chains) is what `audit.curvature` says of the program; ``members`` (variables, masses) which
+    ``chains`` (terms, masses) is what `audit.curvature` says of the program; ``members`` (variables, masses) which
     masses each variable sums; ``kappa`` (masses,) and ``kappa_of_class`` (m,) how many classes share a pool.
 
     ``cell`` is -1 where the mass is fixed at ``fixed`` (K, m); ``share`` (K, m) is the profile's part of the variable.
@@ -89,11 +89,12 @@ def reduce_block(
             _split_row(system, candidate, cells)
     family = system.rows[block.candidates[0].family] if block.candidates else None
     criterion = family.criterion if isinstance(family, SplitFamily) else Criterion.GINI
+    program, members = cells.build.program(criterion), cells.build.members()
     kappa = cells.lumping.kappa[pools][None, :]
     return Reduced(
-        program=cells.build.program(criterion),
-        chains=chains(system, cells, criterion),
-        members=cells.build.members(),
+        program=program,
+        chains=chains(program, members),
+        members=members,
         kappa=_kappa(cells),
         kappa_of_class=cells.lumping.kappa[pools],
         profiles=profiles,
@@ -199,12 +200,13 @@ def _split_row(system: System, candidate: Candidate, cells: Cells) -> None:
     for coefficient, lumps, by_leaf in parts:
         records = float(lumping.weight[lumps].sum())
         for pool, kappa in enumerate(lumping.kappa):
-            variable, mass = _branch_total(cells, lumps, pool, by_leaf)
+            variable, mass, most = _branch_total(cells, lumps, pool, by_leaf)
             scale = records * float(kappa)
             if variable is None:
                 constant += coefficient * _phi(family.criterion, mass, scale)
             else:
-                cells.build.terms.append((number, variable, coefficient, scale))
+                known = mass if by_leaf else 0.0
+                cells.build.terms.append((number, variable, coefficient, scale, known, most))
     records = float(system.case.population.counts[family.profiles].sum())
     if any(row == number for row, *_ in cells.build.terms):
         cells.build.splits.append((constant, TAU * records, records))
@@ -231,18 +233,25 @@ def _interval_row(system: System, candidate: Candidate, cells: Cells, whole: Who
 
 def _branch_total(
     cells: Cells, lumps: IntArray, pool: int, by_leaf: bool
-) -> tuple[int | None, float]:
-    """Return the variable that holds a pool's mass in some lumps, or None and the mass where it is fixed."""
+) -> tuple[int | None, float, float]:
+    """Return the variable that holds a pool's mass in some lumps, or None; what is fixed of it; ``by_leaf``, its most.
+
+    The most is what it would be if one class of the pool had as much as it can, and so had the others.
+    """
+    most = 0.0
     if by_leaf:
-        totals = [
-            cells.leaf_total[int(node), pool] for node in np.unique(cells.lumping.leaf[lumps])
-        ]
+        nodes = np.unique(cells.lumping.leaf[lumps]).tolist()
+        totals = [cells.leaf_total[node, pool] for node in nodes]
         variables = [number for number, _ in totals if number is not None]
         constant = float(sum(mass for _, mass in totals))
+        free = [
+            cells.most[node][pool] for node in nodes if cells.leaf_total[node, pool][0] is not None
+        ]
+        most = constant + float(sum(free))
     else:
         variables = [int(i) for i in cells.cell[lumps, pool] if i >= 0]
         constant = float(cells.fixed[lumps, pool].sum())
-    return cells.build.total(variables, constant), constant
+    return cells.build.total(variables, constant), constant, most
 
 
 def _phi(criterion: Criterion, mass: float, scale: float) -> float:

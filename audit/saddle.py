@@ -28,7 +28,7 @@ def saddle(one: Solved) -> FloatArray | None:
     pooled = np.flatnonzero(form.kappa >= 2)
     if not one.is_symmetric or program.is_convex or not len(pooled):
         return None
-    if is_convex_at(form.chains, one.answer.split):
+    if is_convex_at(form.program, form.chains, one.answer.split):
         return None
     y, kappa = one.answer.z[pooled], form.kappa[pooled]
     records = program.scale[pooled] / kappa

@@ -77,7 +77,7 @@ class Task:
 
     With ``perturbed``, the last start stands for that many points around it, drawn with seeds 0, 1, ... No more starts
     are tried once the best optimum was met `ENOUGH` times for each optimum that was seen; where there is a bound, only
-    the first one unless that fails. With ``chains`` (split rows, chains) of `audit.curvature`, the answer comes with a
+    the first one unless that fails. With ``chains`` (terms, masses) of `audit.curvature`, the answer comes with a
     bound. ``deadline`` is a reading of the monotonic clock, infinite for none. ``share`` is its part of
     all that is asked for at once, as far as known.
     """

@@ -36,6 +36,7 @@ REPORTED = (
     "reason",
     "entropy",
     "entropy_bound",
+    "entropy_relaxed",
     "bound_argument",
     "max_violation",
     "kkt_error",

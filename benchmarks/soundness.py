@@ -177,6 +177,9 @@ def _same(found: Trial, answer: Answer, disguise: Disguise, how: str) -> None:
     gap = abs(other.report.entropy - answer.report.entropy)
     limit = ENTROPY_CONVEX if is_convex(answer.sample) else ENTROPY_LOCAL
     found.claim(gap <= limit, f"{how}: H differs by {gap:.2g}")
+    most = max(other.report.entropy, answer.report.entropy)
+    bound = min(other.report.entropy_bound, answer.report.entropy_bound)
+    found.claim(most <= bound + 1e-6, f"{how}: H is {most - bound:.2g} above a bound")
     if is_convex(answer.sample):
         gap = abs(other.posterior.values - disguise.undone(answer.posterior.values)).max()
         found.claim(gap <= SHARES_CONVEX, f"{how}: a share differs by {gap:.2g}")
@@ -213,6 +216,7 @@ def _direct(found: Trial, answer: Answer) -> None:
     found.tried.update(["direct"])
     gap = answer.report.entropy - report.entropy
     found.claim(gap >= -ENTROPY_LOCAL, f"direct: H is {-gap:.2g} below")
+    found.claim(report.entropy <= answer.report.entropy_bound + 1e-6, "direct: above the bound")
     if is_convex(answer.sample):
         found.claim(abs(gap) <= ENTROPY_LOCAL, f"direct: H differs by {gap:.2g}")
 

@@ -21,14 +21,25 @@ NAMES = ("north", "south", "east", "west")
 
 
 def random_table(
-    seed: int, *, features: int = 3, classes: int = 3, records: int = 24, values: int = 3
+    seed: int,
+    *,
+    features: int = 3,
+    classes: int = 3,
+    records: int = 24,
+    values: int = 3,
+    leading: int | None = None,
 ) -> Table:
-    """Return a table of categorical attributes x0, x1, ... and a column `class` that depends on the first two."""
+    """Return a table of categorical attributes x0, x1, ... and a column `class` that depends on the first two.
+
+    With ``leading``, so many classes are frequent and the others noise.
+    """
     draw = np.random.default_rng(seed)
     columns = {f"x{i}": draw.integers(values, size=records) for i in range(features)}
     noise = draw.random(records) < 0.4
     label = np.where(
-        noise, draw.integers(classes, size=records), (columns["x0"] + columns["x1"]) % classes
+        noise,
+        draw.integers(classes, size=records),
+        (columns["x0"] + columns["x1"]) % (leading or classes),
     )
     label[:2] = [0, 1]
     named = {name: [NAMES[v] for v in column] for name, column in columns.items()}
@@ -70,12 +81,12 @@ class _Recorder(Search):
         return [solve_task(task) for task in asked]
 
 
-def curved_tasks(monkeypatch, split):
+def curved_tasks(monkeypatch, split, seeds=range(8), **table):
     """The blocks of some small audits whose rows are not convex, as tasks."""
     monkeypatch.setattr("audit.estimate.Search", _Recorder)
     monkeypatch.setattr(_Recorder, "seen", [])
     options = SolveOptions(jobs=1, integer_rows=False)
-    for seed in range(8):
-        case = multiway_case(seed, Knowledge(leaf="rates", split=split))
+    for seed in seeds:
+        case = multiway_case(seed, Knowledge(leaf="rates", split=split), **table)
         estimate(build_system(case), options)
     return [t for t in _Recorder.seen if t.chains is not None and not t.program.is_convex]

@@ -52,12 +52,14 @@ def shuffled(form: Reduced, seed: int) -> tuple[Reduced, np.ndarray, np.ndarray]
         term_variable=np.argsort(order)[program.term_variable[terms]],
         term_coefficient=program.term_coefficient[terms],
         term_scale=program.term_scale[terms],
+        term_known=program.term_known[terms],
+        term_most=program.term_most[terms],
         split_constant=program.split_constant[splits],
         split_limit=program.split_limit[splits],
         split_records=program.split_records[splits],
         split_linear=sparse.csr_matrix(program.split_linear[splits][:, order]),
     )
-    chains = sparse.csr_matrix(form.chains.toarray()[splits])
+    chains = sparse.csr_matrix(form.chains[terms][:, order[:n_mass]])
     return replace(form, program=other, chains=chains), order, splits
 
 

@@ -19,7 +19,7 @@ def test_they_are_what_casadi_derives(monkeypatch, split):
     tasks = curved_tasks(monkeypatch, split)
     assert tasks
     for task in tasks:
-        loaded = load(elastic(task.program, task.chains))
+        loaded = load(elastic(task.program, task.chains, task.program.start))
         x, eps, f, g = loaded.x, loaded.eps, loaded.f, loaded.g
         z, prices = draw.uniform(0.1, 5, x.numel()), draw.normal(size=g.numel())
         priced = 1.7 * f + casadi.dot(casadi.DM(prices), g)

@@ -7,8 +7,12 @@ import pytest
 from scipy import sparse
 
 from audit.block_solver import solve_task
-from audit.elastic import floor
+from audit.curvature import weights
+from audit.elastic import floor, is_overloaded
 from tests.cases import curved_tasks
+
+OPEN = (12, 19, 43, 44, 51)
+"""Seeds of cases with blocks that are below their bound."""
 
 
 @pytest.mark.parametrize("split", ["gini", "entropy", "gain-ratio"])
@@ -50,3 +54,28 @@ def test_the_bound_is_tight_where_the_elastic_optimum_breaks_nothing(monkeypatch
         answer = solve_task(task)
         gaps.append((answer.objective - answer.floor) / task.program.scale.sum())
     assert min(gaps) < 1e-5
+
+
+def test_weights_seen_from_a_point_prove_more_than_those_of_all_points(monkeypatch):
+    tasks = curved_tasks(monkeypatch, "gini", OPEN, records=60)
+    seen = [solve_task(task) for task in tasks]
+    monkeypatch.setattr(
+        "audit.elastic.weights", lambda program, chains, *_: weights(program, chains)
+    )
+    blind = [solve_task(task) for task in tasks]
+    gaps = [sum(a.objective - a.floor for a in answers) for answers in (seen, blind)]
+    assert gaps[0] < 0.8 * gaps[1]
+
+
+def test_chains_that_were_taken_too_lightly_are_weighed_again(monkeypatch):
+    again = []
+    monkeypatch.setattr("audit.elastic.MARGIN", 0.7)
+    for task in curved_tasks(monkeypatch, "gini", OPEN, records=60):
+        once = solve_task(task)
+        monkeypatch.setattr("audit.block_solver.is_overloaded", lambda *_: False)
+        never = solve_task(task)
+        monkeypatch.setattr("audit.block_solver.is_overloaded", is_overloaded)
+        assert never.floor <= never.objective + 1e-6
+        assert once.floor <= once.objective + 1e-6
+        again.append(once.iterations > never.iterations)
+    assert any(again)
