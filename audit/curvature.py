@@ -14,17 +14,11 @@ All this holds for every class by itself. Pooled, each class has its share of th
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from scipy import sparse
 
-from audit.blocks import Candidate
-from audit.impurity import by_bin, by_child, candidate_branches, ratios
 from audit.posterior import FloatArray
 from audit.program import SMALLEST_MASS, Program
-from audit.rows import SplitFamily
-from audit.system import System
 from ppdm_models.tree import Criterion
 
 NEAR_SHARE = 1e-3
@@ -87,13 +81,3 @@ def _from(program: Program, chains: sparse.csr_matrix, z: FloatArray) -> FloatAr
 
 def _divergence(v: FloatArray, w: FloatArray) -> FloatArray:
     return np.asarray(v * np.log(v / w) - v + w)
-
-
-def ratio_of(system: System, family: SplitFamily, candidate: Candidate) -> float:
-    """Return a = SI(candidate) / SI(chosen) for the gain ratio, 1 otherwise; it depends on the records alone."""
-    if family.criterion is not Criterion.GAIN_RATIO:
-        return 1.0
-    records = system.case.population.counts[:, None]
-    one = replace(family, admissible=family.admissible[[candidate.position]])
-    branches = candidate_branches(one, by_bin(one, records))
-    return float(ratios(one, by_child(one, records), branches)[0])

@@ -6,7 +6,7 @@ Slow by design. It is what the reduced model is compared with, in tests and benc
 from __future__ import annotations
 
 import numpy as np
-import pyomo.environ as pyo
+import pyomo.core as pyo
 
 from audit.constraints.split_choice import branch_of_bins
 from audit.impurity import by_bin, by_child, candidate_branches, ratios

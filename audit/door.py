@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import pyomo.environ as pyo
+import pyomo.core as pyo
 
 from audit.ipopt_status import STATUS, STATUS_NAMES, Status
 from audit.loaded import Loaded
@@ -23,6 +23,7 @@ IPOPT_OPTIONS: Mapping[str, str | int | float] = {
     "sb": "yes",
     "mumps_pivot_order": 0,
     "alpha_for_y": "primal-and-full",
+    "min_refinement_steps": 0,  # still refined where the residual is too large
 }
 
 

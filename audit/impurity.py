@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -84,3 +86,13 @@ def ratios(family: SplitFamily, children: FloatArray, branches: FloatArray) -> F
         return np.ones(len(branches))
     of_chosen = split_information(children.sum(axis=-1))
     return np.asarray(split_information(branches.sum(axis=-1)) / of_chosen)
+
+
+def ratio_at(family: SplitFamily, position: int, counts: FloatArray) -> float:
+    """Return the ratio of one candidate; it depends on the profiles' records ``counts`` (P,) alone."""
+    if family.criterion is not Criterion.GAIN_RATIO:
+        return 1.0
+    records = counts[:, None]
+    one = replace(family, admissible=family.admissible[[position]])
+    branches = candidate_branches(one, by_bin(one, records))
+    return float(ratios(one, by_child(one, records), branches)[0])

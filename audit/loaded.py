@@ -11,7 +11,7 @@ from typing import Any
 
 import casadi
 import numpy as np
-import pyomo.environ as pyo
+import pyomo.core as pyo
 from pyomo.repn.plugins.nl_writer import NLWriter
 
 from audit.derivatives import derivatives

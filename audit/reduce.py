@@ -10,7 +10,8 @@ from scipy import sparse
 from audit.blocks import Block, Candidate
 from audit.cells import Cells, Lumping, add_leaf_rows, make_cells
 from audit.constraints.split_choice import branch_of_bins
-from audit.curvature import chains, ratio_of
+from audit.curvature import chains
+from audit.impurity import ratio_at
 from audit.leaf_knowledge import LeafKnowledge
 from audit.posterior import FloatArray
 from audit.program import TAU, IntArray, Program
@@ -190,7 +191,7 @@ def _split_row(system: System, candidate: Candidate, cells: Cells) -> None:
     side = np.full(len(lumping.weight), -1, dtype=np.intp)
     child = side.copy()
     side[inside], child[inside] = _sides(family, candidate), family.chosen
-    ratio = ratio_of(system, family, candidate)
+    ratio = ratio_at(family, candidate.position, system.case.population.counts)
     parts: list[tuple[float, IntArray, bool]] = []
     parts += [(ratio, np.flatnonzero(child == b), True) for b in np.unique(family.chosen)]
     parts += [(-1.0, np.flatnonzero(side == b), False) for b in np.unique(side[inside])]
