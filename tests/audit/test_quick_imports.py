@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 SEEN = """
 import sys
 import audit.run
@@ -15,3 +17,10 @@ print(bool(scipy_available), scipy.stats.norm.cdf(0.0))
 def test_statistics_are_imported_only_where_somebody_asks_pyomo_for_them():
     found = subprocess.run([sys.executable, "-c", SEEN], capture_output=True, text=True, check=True)
     assert found.stdout.split() == ["False", "True", "0.5"]
+
+
+@pytest.mark.parametrize("left_out", ["audit.system", "pydantic", "pyarrow", "pyomo.environ"])
+def test_a_worker_imports_what_solves_a_block_and_no_more(left_out):
+    seen = f"import sys, audit.worker; print({left_out!r} in sys.modules)"
+    found = subprocess.run([sys.executable, "-c", seen], capture_output=True, text=True, check=True)
+    assert found.stdout.split() == ["False"]
