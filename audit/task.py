@@ -39,7 +39,7 @@ ELASTIC_TRIES: tuple[Steps, ...] = (
 SPREAD_TRIES: tuple[Steps, ...] = (((10 * EPS, 0.1),), ((10 * EPS, 10.0),))
 BOLD: Mapping[str, int] = {"accept_after_max_steps": 1}
 """IPOPT's options for the first try where split rows are entropies: along their flat directions the filter shortens
-most steps to almost nothing, and taking them after all finds the same optimum in a quarter less time."""
+most steps to almost nothing, and taking them after all finds as good an optimum in up to a quarter less time."""
 WORTH_A_RESTART = 3e-6
 """Gap to the bound, as a share of the masses' scales, above which more starts are worth it; nearer optima are one."""
 ENOUGH = 3
