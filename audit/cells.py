@@ -60,11 +60,12 @@ def make_cells(knowledge: dict[int, LeafKnowledge], lumping: Lumping, start: Flo
         if not np.isnan(lumping.proved[lump]).any():
             fixed[lump] = lumping.proved[lump]
             continue
-        if lumps_in_leaf[known.node] == 1 and is_exact.all():
+        possible = known.high > 1e-9 * known.records
+        is_alone = (lumping.kappa[possible] == 1).all()  # classes of a pool are free to differ
+        if lumps_in_leaf[known.node] == 1 and is_exact.all() and is_alone:
             fixed[lump] = known.low
             continue
-        possible = known.high > 1e-9 * known.records
-        if possible.sum() == 1:
+        if possible.sum() == 1 and is_alone:
             fixed[lump, possible] = weight
             continue
         for pool in np.flatnonzero(possible):
@@ -125,6 +126,8 @@ def add_leaf_rows(cells: Cells) -> None:
                 if pool != redundant:
                     rest = float(known.low[pool]) - constant
                     build.row(variables, [1.0] * len(variables), rest, rest)
+                if kappa[pool] > 1:  # the pool's total is known, but not those of its classes
+                    cells.leaf_total[node, pool] = (build.total(variables, constant), 0.0)
             else:
                 total = build.total(variables, constant)
                 assert total is not None

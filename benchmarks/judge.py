@@ -95,6 +95,8 @@ def dual_bound(rows: list[Row], truth: np.ndarray) -> float:
     linear = [row for row in rows if isinstance(row, LinearRow)]
     free = possible(linear, shape).reshape(shape)
     across = linear[len(counts) :]
+    if not across:  # each profile is uniform over the classes it can have
+        return float(counts @ np.log(free.sum(axis=1)) / counts.sum())
     equal, wanted = _independent(
         [(r.weights.ravel() / r.records, r.low / r.records) for r in across if r.low == r.high],
         free.ravel(),

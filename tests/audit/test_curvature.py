@@ -18,6 +18,8 @@ from audit.search import Search, SolveOptions
 from audit.solved import shares
 from audit.system import build_system
 from audit.violated import Violated
+from benchmarks.product import answer
+from benchmarks.soundness_cases import sample
 from ppdm_models.tree import Criterion
 from tests.cases import case_of, multiway_tree, random_table
 
@@ -128,3 +130,16 @@ def test_pooled_chains_weigh_no_less_than_those_of_all_classes(split):
             light = weights(whole.program, whole.chains, other).toarray()
             for column in light.T:
                 assert (heavy >= column[:, None] - 1e-6).all(axis=0).any()
+
+
+def test_classes_of_a_pool_are_free_to_differ_where_their_total_is_known():
+    """One label in all leaves, two classes beside it: what the two have together is known, what each has is not."""
+    system = build_system(sample(54085).case)
+    _, report = answer(system)
+    _, direct = answer(system, direct=True)
+    assert direct.status == "optimal"
+    assert direct.entropy == pytest.approx(0.425249, abs=1e-5)
+    assert report.entropy >= direct.entropy - 1e-6
+    assert report.entropy_bound >= direct.entropy
+    assert not report.is_convex
+    assert not report.is_unique
