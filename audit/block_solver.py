@@ -139,7 +139,9 @@ def _from_inside(task: Task, before: Answer) -> Answer:
     found = _best(replace(task, program=inner.program, starts=starts, chains=chains))
     z, iterations = inner.restored(found.z), before.iterations + found.iterations
     objective = task.program.objective(z)
-    known = max(before.floor, found.floor + objective - inner.program.objective(found.z))
+    known = before.floor
+    if inner.is_bounding:
+        known = max(known, found.floor + objective - inner.program.objective(found.z))
     is_better = objective < before.objective or not before.is_accepted
     if not found.is_accepted or not _holds(task.program, z) or not is_better:
         return replace(before, iterations=iterations, floor=known)

@@ -40,6 +40,14 @@ class Interior:
     values: FloatArray
     split_kept: IntArray
 
+    @property
+    def is_bounding(self) -> bool:
+        """Whether a bound on what remains is one on the whole, for all classes.
+
+        A mass that is forced above nothing may be a pool's, and the pool's classes are free to differ.
+        """
+        return bool((self.values <= SMALLEST_MASS).all())
+
     def restored(self, z: FloatArray) -> FloatArray:
         """Return the whole program's variables."""
         whole = self.values.copy()

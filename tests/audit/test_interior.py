@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from audit.block_solver import solve_task
+from audit.block_solver import _from_inside, solve_task
 from audit.blocks import blocks
-from audit.interior import interior, is_inside
+from audit.interior import Interior, interior, is_inside
 from audit.knowledge import Knowledge
 from audit.program import SMALLEST_MASS
 from audit.search import DEFAULT, Search
 from audit.system import build_system
-from audit.task import CONVEX_TRIES, Task
-from tests.cases import multiway_case
+from audit.task import CONVEX_TRIES, Outcome, Task, no_answer
+from tests.cases import curved_tasks, multiway_case
 
 CASES = [(leaf, seed) for leaf in ("labels", "rates") for seed in range(8)]
 
@@ -86,3 +86,20 @@ def test_a_point_that_misses_a_row_is_not_inside():
     for program in programs("rates", 0):
         point = solve_task(Task(program, (program.start,), CONVEX_TRIES, "casadi")).z
         assert not is_inside(program, 0.9 * point)
+
+
+def test_a_bound_on_the_rest_is_none_on_the_whole_where_a_pool_may_be_forced(monkeypatch):
+    task = curved_tasks(monkeypatch, "gini", (12,), records=60)[0]
+    free = np.ones(task.program.size, dtype=bool)
+    kept = np.arange(len(task.program.split_limit))
+    floors = []
+    for forced in (0.0, 1.0):
+        values = np.full(task.program.size, SMALLEST_MASS)
+        values[0] += forced
+        inner = Interior(task.program, free, values, kept)
+        assert inner.is_bounding == (forced == 0.0)
+        monkeypatch.setattr("audit.block_solver.interior", lambda _, inner=inner: inner)
+        before = no_answer(task, Outcome.INFEASIBLE)
+        floors.append(_from_inside(task, before).floor)
+    assert np.isfinite(floors[0])
+    assert floors[1] == -np.inf
