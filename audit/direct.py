@@ -8,11 +8,10 @@ from __future__ import annotations
 import numpy as np
 import pyomo.core as pyo
 
-from audit.constraints.split_choice import branch_of_bins
 from audit.impurity import by_bin, by_child, candidate_branches, ratios
 from audit.posterior import FloatArray
 from audit.program import SMALLEST_MASS, TAU, IntArray
-from audit.rows import LeafMass, Linear, Plurality, ProfileTotals, SplitFamily
+from audit.rows import LeafMass, Linear, Plurality, ProfileTotals, SplitFamily, branch_of_bins
 from audit.system import System
 from ppdm_models.tree import Criterion
 

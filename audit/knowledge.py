@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ppdm_models.errors import KnowledgeError
-from ppdm_models.tree import Node, Task, Tree
+from ppdm_models.tree import Node, Task, Tool, Tree
 
 
 class LeafLevel(StrEnum):
@@ -49,7 +49,11 @@ class KnownRecord(_Section):
 
 
 class Knowledge(_Section):
-    """Everything the adversary is assumed to know. ``min_leaf`` is the learner's smallest allowed leaf (records)."""
+    """Everything the adversary is assumed to know.
+
+    ``min_leaf`` is the learner's smallest allowed leaf (records); ``learner`` the program that grew the tree, where the
+    file does not say it.
+    """
 
     leaf: LeafLevel = LeafLevel.AS_PUBLISHED
     split: SplitLevel = SplitLevel.AS_PUBLISHED
@@ -57,6 +61,7 @@ class Knowledge(_Section):
     accuracy: bool = False
     strict_labels: bool = False
     min_leaf: Annotated[int, Field(ge=1)] | None = None
+    learner: Tool | None = None
     facts: tuple[Statement | KnownRecord, ...] = ()
 
 

@@ -9,13 +9,12 @@ from scipy import sparse
 
 from audit.blocks import Block, Candidate
 from audit.cells import Cells, Lumping, add_leaf_rows, make_cells
-from audit.constraints.split_choice import branch_of_bins
 from audit.curvature import chains
 from audit.impurity import ratio_at
 from audit.leaf_knowledge import LeafKnowledge
 from audit.posterior import FloatArray
 from audit.program import TAU, IntArray, Program
-from audit.rows import Linear, SplitFamily
+from audit.rows import Linear, SplitFamily, branch_of_bins
 from audit.system import System
 from audit.whole_records import WholeRecords
 from ppdm_models.tree import Criterion

@@ -100,4 +100,34 @@ class SplitFamily:
     origin: Origin
 
 
+def branch_of_bins(grouping: Grouping, code: int, count: int) -> NDArray[np.intp]:
+    """Return the branch that each of ``count`` bins takes under one candidate of a family."""
+    bins = np.arange(count)
+    if grouping is Grouping.MULTIWAY:
+        return bins
+    if grouping is Grouping.THRESHOLD:
+        return np.asarray(bins > code, dtype=np.intp)
+    if grouping is Grouping.ONE_AGAINST_REST:
+        return np.asarray(bins != code, dtype=np.intp)
+    return np.asarray(1 - ((code >> bins) & 1))
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """What a tree may prove of the people below a node although no row says it, as it is not known to hold.
+
+    Nothing is proved by it, but a table shows what is possible only if it obeys it too: every candidate of ``possible``
+    that the true table obeys (what that breaks cannot have been a candidate), and every one of ``implying``, which say
+    more than what may hold. Where the true table breaks one of these, or ``is_open``, no table can be told to obey.
+    ``attribute`` is "" where it is about none in particular; ``why`` says in words what is left out.
+    """
+
+    node: int
+    attribute: str
+    why: str
+    possible: tuple[SplitFamily, ...] = ()
+    implying: tuple[SplitFamily, ...] = ()
+    is_open: bool = False
+
+
 Row = ProfileTotals | LeafMass | Plurality | Linear | SplitFamily

@@ -13,6 +13,7 @@ from audit.constraints import Case
 from audit.estimate import SolverReport, estimate
 from audit.evidence import NOT_READ, NOT_RUN, Evidence
 from audit.forest import forest_of
+from audit.grower import said_of_missing
 from audit.knowledge import Knowledge, LeafLevel, SplitLevel, resolved
 from audit.measures import Measure
 from audit.members import members
@@ -21,8 +22,8 @@ from audit.population import Population
 from audit.posterior import Posterior, certain
 from audit.reading import Measurement, Reading, Undetermined
 from audit.search import DEFAULT, SolveOptions
-from audit.system import Dropped, System, build_system
-from audit.worlds import Consistency, Worlds, graded, reason
+from audit.system import Dropped, System, build_system, left_out_in_words
+from audit.worlds import Consistency, Worlds, graded, reason_in_doubt
 from ppdm_models.ensemble import Ensemble, Model
 from ppdm_models.errors import KnowledgeError, TableError
 from ppdm_models.leaks import Leak
@@ -104,9 +105,8 @@ def run(
     evidence = Evidence(
         tree, population, knowledge, _prior(system, options), posterior, worlds, leaks=leaks
     )
-    return Audit(
-        evidence, report, system.dropped, _read(evidence, calls), (*population.warnings, *warnings)
-    )
+    said = (*population.warnings, *warnings, *said_of_missing(case), *left_out_in_words(system))
+    return Audit(evidence, report, system.dropped, _read(evidence, calls), said)
 
 
 def start_early(tree: Model, options: SolveOptions = DEFAULT) -> None:
@@ -231,7 +231,9 @@ def _worlds(system: System, options: SolveOptions) -> Worlds | Undetermined:
     """
     if not options.worlds:
         return NOT_RUN
-    found = reason(system, budget_seconds=options.worlds_budget, strict_ties=options.strict_ties)
+    found = reason_in_doubt(
+        system, budget_seconds=options.worlds_budget, strict_ties=options.strict_ties
+    )
     if isinstance(found, Worlds) and found.consistency is Consistency.INCONSISTENT:
         said = "; ".join(found.conflict[:5]) or "its leaves and splits contradict each other"
         raise TableError(

@@ -12,7 +12,7 @@ from audit.constraints import Case, Constraint
 from audit.impurity import excess
 from audit.posterior import FloatArray
 from audit.reading import Undetermined
-from audit.rows import LeafMass, Linear, Plurality, ProfileTotals, Row, SplitFamily
+from audit.rows import LeafMass, LeftOut, Linear, Plurality, ProfileTotals, Row, SplitFamily
 from ppdm_models.plugins import discover
 
 TRUTH_TOLERANCE_SHARE = 1e-9
@@ -35,11 +35,15 @@ class Dropped:
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """Rows that hold in the true table (where there is one), and those that do not. ``case`` is what they speak of."""
+    """Rows that hold in the true table (where there is one), and those that do not. ``case`` is what they speak of.
+
+    ``left_out`` may hold too, which is not known: no row says it.
+    """
 
     case: Case
     rows: tuple[Row, ...]
     dropped: tuple[Dropped, ...]
+    left_out: tuple[LeftOut, ...] = ()
 
     @property
     def families(self) -> tuple[SplitFamily, ...]:
@@ -63,17 +67,52 @@ def build_system(case: Case) -> System:
         KnowledgeError: the adversary is said to know what cannot be known here.
     """
     found = discover(constraints, "CONSTRAINT", Constraint)
-    rows = [row for constraint in found.values() for row in constraint.rows(case)]
+    facts = [fact for constraint in found.values() for fact in constraint.rows(case)]
+    left_out = tuple(fact for fact in facts if isinstance(fact, LeftOut))
+    rows = [fact for fact in facts if not isinstance(fact, LeftOut)]
     truth = case.population.truth
     if isinstance(truth, Undetermined):
-        return System(case, tuple(rows), ())
+        return System(case, tuple(rows), (), left_out)
     kept: list[Row] = []
     dropped: list[Dropped] = []
     for row in rows:
         held, broken = _checked(case, row, truth)
         kept.extend(held)
         dropped.extend(broken)
-    return System(case, tuple(kept), tuple(dropped))
+    return System(case, tuple(kept), tuple(dropped), left_out)
+
+
+def doubled(system: System) -> tuple[System, tuple[int, ...]]:
+    """Return the system with what was left out as if it held, and the nodes below which nobody can tell what holds.
+
+    A table that obeys it, and is as the true one below those nodes, obeys whatever of it does hold.
+    """
+    case, truth = system.case, system.case.population.truth
+    rows: list[Row] = list(system.rows)
+    open_nodes = {one.node for one in system.left_out if one.is_open}
+    for one in system.left_out:
+        if one.is_open:
+            continue
+        if isinstance(truth, Undetermined):
+            rows += [*one.possible, *one.implying]
+            continue
+        rows += [row for family in one.possible for row in _checked(case, family, truth)[0]]
+        if any(_checked(case, family, truth)[1] for family in one.implying):
+            open_nodes.add(one.node)
+        else:
+            rows += one.implying
+    return System(case, tuple(rows), system.dropped), tuple(sorted(open_nodes))
+
+
+def left_out_in_words(system: System) -> tuple[str, ...]:
+    """Return what was left out, each kind once, with how many nodes it concerns."""
+    nodes: dict[str, set[int]] = {}
+    for one in system.left_out:
+        nodes.setdefault(one.why, set()).add(one.node)
+    return tuple(
+        f"not used, though it may prove more: {why}{f' (at {len(at)} nodes)' if len(at) > 1 else ''}"
+        for why, at in nodes.items()
+    )
 
 
 def violations(case: Case, row: Row, mass: FloatArray) -> FloatArray:

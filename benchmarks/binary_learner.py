@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ppdm_models.predicate import Always, CategoryTest, Column, Columns, NumericTest, Predicate
-from ppdm_models.tree import Criterion, Feature, Learner, Node, Tree, rebuilt
+from ppdm_models.tree import Criterion, Feature, Learner, Node, Tool, Tree, rebuilt
 
 
 def grow_binary(
@@ -53,7 +53,7 @@ def grow_binary(
         return number
 
     grow(np.arange(len(masses)), None, Always())
-    learner = Learner(criterion, min_leaf_records=min_leaf, multiway=False)
+    learner = Learner(criterion, min_leaf_records=min_leaf, multiway=False, tool=Tool.TREEWARDEN)
     tree = Tree(tuple(nodes), features, "class", classes, learner=learner, source="cart")
     return rebuilt(tree, tree.nodes)
 

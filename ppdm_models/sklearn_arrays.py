@@ -21,6 +21,7 @@ from ppdm_models.tree import (
     Node,
     Quality,
     Task,
+    Tool,
     Tree,
     rebuilt,
 )
@@ -155,6 +156,7 @@ def learner_of(settings: Mapping[str, object], records: float, features: int) ->
         all_features=settings.get("splitter", "best") == "best"
         and settings.get("max_features_") in (None, features),
         multiway=False,
+        tool=Tool.SCIKIT_LEARN,
     )
 
 

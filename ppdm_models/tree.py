@@ -77,18 +77,32 @@ class Feature:
     treatments: tuple[Treatment, ...] = field(default=(), compare=False)
 
 
+class Tool(StrEnum):
+    """The program that grew a tree, as far as it decides which splits were candidates."""
+
+    UNKNOWN = "unknown"
+    RPART = "rpart"
+    SCIKIT_LEARN = "scikit-learn"
+    SPARK = "spark"
+    TREEWARDEN = "treewarden"
+    WEKA = "weka"
+
+
 @dataclass(frozen=True, slots=True)
 class Learner:
     """What the file tells about how the tree was grown: needed to know which splits were candidates.
 
     ``all_features`` is false where the learner looked at a random part of the features; ``multiway`` says whether a
-    split on categories makes one branch per category (None: not said, so judged by the tree's shape).
+    split on categories makes one branch per category (None: not said, so judged by the tree's shape); ``max_bins`` is
+    into how many bins a tool that bins numbers sorts them at most (None: not said).
     """
 
     criterion: Criterion | None = None
     min_leaf_records: int = 1
     all_features: bool = True
     multiway: bool | None = None
+    tool: Tool = Tool.UNKNOWN
+    max_bins: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

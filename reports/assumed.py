@@ -53,6 +53,8 @@ def _sentences(evidence: Evidence) -> Iterator[str]:
         yield "How accurate the tree is on the table overall."
     if known.min_leaf is not None:
         yield f"That the learner allowed no leaf under {counted(known.min_leaf, 'record', 'records')}."
+    if known.learner is not None:
+        yield f"That {known.learner.value} grew the tree, and so which splits it compared."
     for fact in known.facts:
         yield f"Besides: {_fact(fact)}."
 

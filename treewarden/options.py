@@ -9,12 +9,13 @@ from pathlib import Path
 import click
 
 from audit.knowledge import LeafLevel, SplitLevel
+from ppdm_models.tree import Tool
 from treewarden.subject import Request
 
 Command = Callable[..., None]
 
 FILE = click.Path(path_type=Path)
-_LEVELS = ("leaf", "split", "marginal", "accuracy")
+_LEVELS = ("leaf", "split", "learner", "marginal", "accuracy")
 
 _OPTIONS = (
     click.argument("model", type=FILE),
@@ -40,6 +41,11 @@ _OPTIONS = (
         default=SplitLevel.AS_PUBLISHED.value,
         show_default=True,
         help="The criterion that the adversary knows the splits were chosen by.",
+    ),
+    click.option(
+        "--learner",
+        type=click.Choice([tool.value for tool in Tool if tool is not Tool.UNKNOWN]),
+        help="The program that grew the tree, where the file does not say it: it decides which splits were compared.",
     ),
     click.option(
         "--marginal", is_flag=True, help="The adversary knows each class's overall share."

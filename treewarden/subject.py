@@ -15,7 +15,7 @@ from ppdm_models.ensemble import Ensemble, Model
 from ppdm_models.errors import KnowledgeError, TableError
 from ppdm_models.load import leaks_of, load_model, read_bytes
 from ppdm_models.table import read_table
-from ppdm_models.tree import Task
+from ppdm_models.tree import Task, Tool
 from treewarden.progress import Progress
 
 
@@ -30,6 +30,7 @@ class Request:
     weights: str | None = None
     leaf: str = LeafLevel.AS_PUBLISHED.value
     split: str = SplitLevel.AS_PUBLISHED.value
+    learner: str | None = None
     marginal: bool = False
     accuracy: bool = False
     knowledge: Path | None = None
@@ -123,6 +124,7 @@ def _knowledge(request: Request) -> Knowledge:
         return Knowledge(
             leaf=LeafLevel(request.leaf),
             split=SplitLevel(request.split),
+            learner=None if request.learner is None else Tool(request.learner),
             marginal=request.marginal,
             accuracy=request.accuracy,
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from audit.constraints import Case, Constraint
+from audit.grower import incomplete_records
 from audit.leaf_facts import leaf_facts
 from audit.rows import Origin, Plurality, Row
 
@@ -12,17 +13,20 @@ from audit.rows import Origin, Plurality, Row
 class LeafLabel(Constraint):
     """Yields one plurality per leaf whose distribution is not known in full.
 
-    With ``strict_labels`` the label leads by one whole record, as it does where ties cannot have been.
+    With ``strict_labels`` the label leads by one whole record, as it does where ties cannot have been. Records that the
+    learner may have left out, as they lack values, may all have another class than the label.
     """
 
     def rows(self, case: Case) -> Iterator[Row]:
         margin = 1.0 if case.knowledge.strict_labels else 0.0
+        passed_over = incomplete_records(case) * case.population.counts
         for facts in leaf_facts(case):
             if facts.label is None or all(mass is not None for mass in facts.masses):
                 continue
             said = f"{case.tree.where(facts.node)}: the label is {case.tree.classes[facts.label]!r}"
             origin = Origin("leaf_label", said, facts.node.index)
-            yield Plurality(facts.node.index, facts.label, margin, origin)
+            fewer = float(passed_over[case.members.stops(facts.node.index)].sum())
+            yield Plurality(facts.node.index, facts.label, margin - fewer, origin)
 
 
 CONSTRAINT = LeafLabel()

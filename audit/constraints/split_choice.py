@@ -3,51 +3,81 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from audit.candidates import compared
 from audit.constraints import Case, Constraint
+from audit.grower import grower, incomplete_records, lacking
 from audit.knowledge import SplitLevel
-from audit.rows import Grouping, Origin, Row, SplitFamily
-from ppdm_models.predicate import CategoryTest, Column, features_of, number_text
-from ppdm_models.tree import Criterion, Feature, Node
-
-SMALLEST_GAP = 1e-7
-"""scikit-learn does not cut between 32-bit values closer than this."""
-WEIGHT_SLACK = 1e-9
-"""How far a sum of weights may fall short of the whole number that it is."""
-MOST_BINS_FOR_SUBSETS = 10
-"""With more categories at a node only one-against-rest candidates are formed: all subsets would be 2^(B-1)."""
+from audit.rows import Grouping, LeftOut, Origin, Row
+from audit.split_families import Attribute
+from ppdm_models.predicate import CategoryTest, Column, NumericTest, Predicate, features_of
+from ppdm_models.tree import Criterion, Feature, Node, Tool
 
 
 class SplitChoice(Constraint):
-    """Yields, per inner node and attribute, the family of candidates that the learner could have taken instead.
+    """Yields, per inner node and attribute, the candidates that the learner is known to have compared.
 
-    Only attributes among the quasi-identifiers: of the others the adversary does not know who has which value.
+    What it may have compared is left out. Only attributes among the quasi-identifiers: of the others the adversary does
+    not know who has which value.
     """
 
-    def rows(self, case: Case) -> Iterator[Row]:
+    def rows(self, case: Case) -> Iterator[Row | LeftOut]:
         if case.knowledge.split is SplitLevel.NONE:
             return
-        grouping = _grouping_of_categories(case)
-        known = [feature for feature in case.tree.features if feature.name in case.population.qi]
-        bins = {feature.name: _values(case, feature) for feature in known}
+        by, grouping = grower(case), _grouping_of_categories(case)
+        if by.tool is Tool.WEKA:
+            # Quinlan 1993, section 4.4: a raised subtree was split for the records that were there before.
+            why = "how splits were chosen, as Weka may have raised subtrees when it pruned"
+            yield LeftOut(0, "", why, is_open=True)
+            return
+        passed_over = float(case.population.counts[incomplete_records(case)].sum())
+        if passed_over:
+            why = (
+                f"how splits were chosen, as {lacking(passed_over, 'a value')} and {case.tree.source} counts no "
+                "records: its learner may have left incomplete ones out"
+            )
+            yield LeftOut(0, "", why, is_open=True)
+            return
+        seen = [
+            _seen(case, feature)
+            for feature in case.tree.features
+            if feature.name in case.population.qi
+        ]
         for node in case.tree.nodes:
             inside = case.members.of(node.index)
-            if (
-                node.is_leaf
-                or not len(inside)
-                or (case.population.leaf[inside] == node.index).any()
-            ):
+            if node.is_leaf or not len(inside):
+                continue
+            if (case.population.leaf[inside] == node.index).any():
+                why = f"{case.tree.where(node)}: how it was split, as records stop there"
+                yield LeftOut(node.index, "", why, is_open=True)
+                continue
+            if not by.sends_missing and (name := _lacked(case, node, inside)):
+                why = f"splits beside those on {name!r}, which some records there lack"
+                yield LeftOut(node.index, name, why, is_open=True)
                 continue
             chosen = _chosen(case, node, inside)
-            for feature in known:
-                family = _family(
-                    case, node, feature, grouping, (inside, chosen, bins[feature.name])
-                )
-                if family is not None:
-                    yield family
+            for one in seen:
+                if grouping is Grouping.MULTIWAY and _is_used_above(case, node, one):
+                    continue
+                yield from compared(_at(case, node, one, grouping, (inside, chosen)), by)
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """An attribute, each profile's value (P,) as the learner compared it, and where it is cut.
+
+    ``distinct`` is how many values it has, ``lacking`` how many records have none.
+    """
+
+    feature: Feature
+    values: NDArray[np.float64]
+    distinct: int
+    lacking: float
+    cuts: NDArray[np.float64]
 
 
 def _grouping_of_categories(case: Case) -> Grouping:
@@ -67,17 +97,40 @@ def _grouping_of_categories(case: Case) -> Grouping:
     return Grouping.ONE_AGAINST_REST
 
 
-def _values(case: Case, feature: Feature) -> NDArray[np.float64]:
-    """Return each profile's value of an attribute as the learner compared it; a missing value is NaN."""
+def _seen(case: Case, feature: Feature) -> _Seen:
+    """Return an attribute as the learner compared it; a missing value is NaN, a category its code."""
     column: Column = case.population.columns[feature.name]
-    if column.numbers is not None:
-        return (
-            column.numbers.astype(np.float32).astype(np.float64)
-            if feature.single
-            else column.numbers
-        )
-    assert column.codes is not None
-    return np.where(column.codes < 0, np.nan, column.codes.astype(np.float64))
+    lacking = float(case.population.counts[column.missing].sum())
+    if column.numbers is None:
+        assert column.codes is not None
+        values = np.where(column.codes < 0, np.nan, column.codes.astype(np.float64))
+        return _Seen(feature, values, len(column.categories), lacking, np.zeros(0))
+    values = column.numbers
+    if feature.single:
+        with np.errstate(over="ignore"):
+            values = values.astype(np.float32).astype(np.float64)
+    cuts = {end for node in case.tree.nodes for end in _ends(node.test, feature.name)}
+    distinct = len(np.unique(values[~np.isnan(values)]))
+    return _Seen(feature, values, distinct, lacking, np.array(sorted(cuts)))
+
+
+def _ends(test: Predicate, name: str) -> Iterator[float]:
+    if isinstance(test, NumericTest) and test.feature == name:
+        yield from (end for end in (test.low, test.high) if np.isfinite(end))
+
+
+def _lacked(case: Case, node: Node, inside: NDArray[np.intp]) -> str:
+    """Return an attribute that a node tests and some of its records lack; "" where there is none."""
+    for name in _tested(case, node):
+        if case.population.columns[name].missing[inside].any():
+            return name
+    return ""
+
+
+def _tested(case: Case, node: Node) -> list[str]:
+    """Return the attributes that the children of a node ask about."""
+    asked = (features_of(case.tree.nodes[child].test) for child in node.children)
+    return list(dict.fromkeys(name for names in asked for name in names))
 
 
 def _chosen(case: Case, node: Node, inside: NDArray[np.intp]) -> NDArray[np.intp]:
@@ -87,113 +140,37 @@ def _chosen(case: Case, node: Node, inside: NDArray[np.intp]) -> NDArray[np.intp
     return branch[inside]
 
 
-def _family(
+def _at(
     case: Case,
     node: Node,
-    feature: Feature,
+    seen: _Seen,
     grouping: Grouping,
-    split: tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]],
-) -> SplitFamily | None:
-    """Return the candidates on one attribute at one node, or None where it offers none."""
-    inside, chosen, values = split
-    here = values[inside]
-    if np.isnan(here).any():
-        return None
-    found, bins = np.unique(here, return_inverse=True)
-    if len(found) < 2:
-        return None
-    if feature.numeric:
-        grouping = Grouping.THRESHOLD
-    elif grouping is Grouping.MULTIWAY and _is_used_above(case, node, feature.name):
-        return None
-    elif grouping is Grouping.SUBSET and len(found) > MOST_BINS_FOR_SUBSETS:
-        grouping = Grouping.ONE_AGAINST_REST
-    records = np.bincount(bins, weights=case.population.counts[inside]).astype(np.float64)
-    smallest = case.knowledge.min_leaf or case.tree.learner.min_leaf_records
-    admissible = _admissible(grouping, records, smallest)
-    if grouping is Grouping.THRESHOLD and feature.single:
-        admissible = admissible[np.diff(found)[admissible] > SMALLEST_GAP]
-    admissible = _others(grouping, bins, chosen, admissible)
-    if not len(admissible):
-        return None
-    return SplitFamily(
+    split: tuple[NDArray[np.intp], NDArray[np.intp]],
+) -> Attribute:
+    inside, chosen = split
+    feature = seen.feature
+    return Attribute(
         node=node.index,
-        attribute=feature.name,
-        criterion=Criterion(case.knowledge.split.value),
+        name=feature.name,
+        is_numeric=feature.numeric,
         grouping=grouping,
+        criterion=Criterion(case.knowledge.split.value),
         profiles=inside,
         chosen=chosen,
-        bins=bins.reshape(-1).astype(np.intp),
-        admissible=admissible,
-        bin_names=_names(case, feature, found),
+        values=seen.values[inside],
+        records=case.population.counts[inside],
+        names=case.population.columns[feature.name].categories,
+        distinct=seen.distinct,
+        lacking=seen.lacking,
+        cuts=seen.cuts,
         origin=Origin("split_choice", case.tree.where(node), node.index),
     )
 
 
-def _is_used_above(case: Case, node: Node, name: str) -> bool:
-    return any(name in features_of(above.test) for above in case.tree.path(node.index))
-
-
-def _admissible(
-    grouping: Grouping, records: NDArray[np.float64], smallest: int
-) -> NDArray[np.int64]:
-    """Return the candidates whose branches all hold enough records."""
-    total, count, enough = records.sum(), len(records), smallest - WEIGHT_SLACK
-    if grouping is Grouping.MULTIWAY:
-        return np.arange(1 if (records >= enough).sum() >= 2 else 0)
-    if grouping is Grouping.THRESHOLD:
-        left = np.cumsum(records)[:-1]
-        return np.flatnonzero((left >= enough) & (total - left >= enough))
-    if grouping is Grouping.ONE_AGAINST_REST:
-        codes = np.arange(count if count > 2 else 1)
-        return np.asarray(codes[(records[codes] >= enough) & (total - records[codes] >= enough)])
-    codes = np.arange(1, 2 ** (count - 1))
-    left = ((codes[:, None] >> np.arange(count)) & 1) @ records
-    return np.asarray(codes[(left >= enough) & (total - left >= enough)])
-
-
-def _others(
-    grouping: Grouping,
-    bins: NDArray[np.intp],
-    chosen: NDArray[np.intp],
-    admissible: NDArray[np.int64],
-) -> NDArray[np.int64]:
-    """Leave out the candidate that parts the node as the chosen split does."""
-    low = np.full(bins.max() + 1, chosen.max() + 1)
-    high = np.full(bins.max() + 1, -1)
-    np.minimum.at(low, bins, chosen)
-    np.maximum.at(high, bins, chosen)
-    if (low != high).any():
-        return admissible
-    if grouping is Grouping.THRESHOLD:
-        steps = np.flatnonzero(np.diff(low))
-        return admissible[admissible != steps[0]] if len(steps) == 1 else admissible
-    kept = []
-    for code in admissible:
-        side = branch_of_bins(grouping, int(code), len(low))
-        pairs = set(zip(side.tolist(), low.tolist(), strict=True))
-        if len(pairs) != len({a for a, _ in pairs}) or len(pairs) != len({b for _, b in pairs}):
-            kept.append(code)
-    return np.array(kept, dtype=np.int64)
-
-
-def branch_of_bins(grouping: Grouping, code: int, count: int) -> NDArray[np.intp]:
-    """Return the branch that each of ``count`` bins takes under one candidate of a family."""
-    bins = np.arange(count)
-    if grouping is Grouping.MULTIWAY:
-        return bins
-    if grouping is Grouping.THRESHOLD:
-        return np.asarray(bins > code, dtype=np.intp)
-    if grouping is Grouping.ONE_AGAINST_REST:
-        return np.asarray(bins != code, dtype=np.intp)
-    return np.asarray(1 - ((code >> bins) & 1))
-
-
-def _names(case: Case, feature: Feature, found: NDArray[np.float64]) -> tuple[str, ...]:
-    if feature.numeric:
-        return tuple(number_text(float(value)) for value in found)
-    categories = case.population.columns[feature.name].categories
-    return tuple(categories[int(code)] for code in found)
+def _is_used_above(case: Case, node: Node, seen: _Seen) -> bool:
+    if seen.feature.numeric:
+        return False
+    return any(seen.feature.name in features_of(above.test) for above in case.tree.path(node.index))
 
 
 CONSTRAINT = SplitChoice()

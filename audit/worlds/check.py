@@ -92,14 +92,11 @@ def without_what_breaks(facts: Facts, truth: IntArray) -> Facts:
         told = {above: _unaware(found, place) for above, found in told.items()}
     splits = {}
     for node, found in told.items():
-        kept = []
+        kept: list[Split] = []
         for split in found:
-            broken = split.broken(truth[facts.span(node)])
-            for candidate in broken[:1]:
-                said = would_have_split(facts, split, candidate)
-                notes.append(f"{len(broken)} rows left out, as the true table breaks them: {said}")
-            if len(broken) < split.size:
-                kept.append(split.without(broken) if broken else split)
+            held, said = _held(facts, split, truth[facts.span(node)])
+            kept += held
+            notes += said
         if kept:
             splits[node] = tuple(kept)
     lines = {
@@ -107,6 +104,24 @@ def without_what_breaks(facts: Facts, truth: IntArray) -> Facts:
         for node, found in facts.lines.items()
     }
     return replace(facts, splits=splits, lines=lines, places=places, notes=tuple(notes))
+
+
+def _held(facts: Facts, split: Split, here: IntArray) -> tuple[list[Split], list[str]]:
+    """Return what the true table (S, m) of a node leaves of a split's rows, and what it takes away, in words.
+
+    A candidate that had to be worse and is only as good still cannot be better.
+    """
+    broken = split.broken(here)
+    if not broken:
+        return [split], []
+    held = [split.without(broken)] if len(broken) < split.size else []
+    if split.strict:
+        others = np.setdiff1d(np.arange(split.size), broken)
+        tied = replace(split.without(others.tolist()), strict=False)
+        more, said = _held(facts, tied, here)
+        return held + more, said
+    first = would_have_split(facts, split, broken[0])
+    return held, [f"{len(broken)} rows left out, as the true table breaks them: {first}"]
 
 
 def _unaware(found: tuple[Split, ...], place: Place) -> tuple[Split, ...]:

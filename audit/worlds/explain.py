@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from audit.rows import Grouping
+from audit.rows import Grouping, SplitFamily
+from audit.split_families import MISSING
 from audit.worlds.facts import Facts
 from audit.worlds.splits import Split
 from ppdm_models.predicate import number_text
@@ -25,14 +26,22 @@ def candidate_text(split: Split, candidate: int, *, is_single: bool = False) -> 
     if family.grouping is Grouping.MULTIWAY:
         return family.attribute
     if family.grouping is Grouping.THRESHOLD:
-        name = family.bin_names[code]
-        value = number_text(float(str(np.float32(name)))) if is_single else name
-        return f"{family.attribute} <= {value}"
+        return _threshold_text(family, code, is_single)
     if family.grouping is Grouping.ONE_AGAINST_REST:
         return f"{family.attribute} = {family.bin_names[code]}"
     inside = [name for bin_, name in enumerate(family.bin_names) if code >> bin_ & 1]
     said = ", ".join(inside[:MOST_NAMES]) + (", ..." if len(inside) > MOST_NAMES else "")
     return f"{family.attribute} in {{{said}}}"
+
+
+def _threshold_text(family: SplitFamily, code: int, is_single: bool) -> str:
+    first, last = family.bin_names[0] == MISSING, family.bin_names[-1] == MISSING
+    name = family.bin_names[code]
+    if first and code == 0 or last and code == len(family.bin_names) - 2:
+        return f"{family.attribute} missing"
+    value = number_text(float(str(np.float32(name)))) if is_single else name
+    beside = " or missing" if first else ""
+    return f"{family.attribute} <= {value}{beside}"
 
 
 def _shortened(splits: Sequence[str]) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -49,7 +50,7 @@ def outcome(run: Run, truth: IntArray | None, began: float) -> Worlds:
         facts.notes,
         time.perf_counter() - began,
     )
-    return _with_what_is_open(worlds, run)
+    return with_what_is_open(worlds, run.said, is_empty=pool.is_empty)
 
 
 def inconsistent(facts: Facts, says: tuple[str, ...], began: float) -> Worlds:
@@ -87,8 +88,9 @@ def _by_profile(
     return ExactPosterior(values, low, high, posterior.draws)
 
 
-def _with_what_is_open(worlds: Worlds, run: Run) -> Worlds:
-    said = list(run.said)
+def with_what_is_open(worlds: Worlds, because: Sequence[str], *, is_empty: bool = False) -> Worlds:
+    """Return the worlds with what was not decided in words, and why; nothing where all was."""
+    said = list(because)
     number, values = int(worlds.open_profiles.sum()), int(worlds.open_exclusions.sum())
     if number:
         said.append(f"{number} profiles may be forced; neither a proof nor a witness was found")
@@ -98,4 +100,4 @@ def _with_what_is_open(worlds: Worlds, run: Run) -> Worlds:
         said.append(
             "OR-Tools is not installed, so its tier was skipped (pip install treewarden[exact])"
         )
-    return replace(worlds, not_decided=tuple(said) if number or values or run.pool.is_empty else ())
+    return replace(worlds, not_decided=tuple(said) if number or values or is_empty else ())

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from scipy.special import xlogy
 
-from audit.constraints.split_choice import branch_of_bins
 from audit.impurity import branch_impurity, split_information
-from audit.rows import Grouping, SplitFamily
+from audit.rows import Grouping, SplitFamily, branch_of_bins
 from audit.worlds.exact import SLACK_SHARE, is_beaten
 from audit.worlds.places import Place
 from ppdm_models.tree import Criterion

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from ppdm_models.formats._pmml_values import number
 from ppdm_models.formats._xml import Element
-from ppdm_models.tree import Criterion, Learner
+from ppdm_models.tree import Criterion, Learner, Tool
 
 PREFIX = "treewarden:"
 ESTIMATOR = re.compile(
@@ -16,6 +16,7 @@ ESTIMATOR = re.compile(
 )
 SETTINGS_LENGTH = 100_000
 SETTING = re.compile(r"\b(\w+)\s*=\s*('[^']*'|[^,\s]+)")
+OWN = {"criterion", "min-leaf-records", "all-features", "multiway", "tool", "max-bins"}
 CRITERIA = {"gini": Criterion.GINI, "entropy": Criterion.ENTROPY, "log_loss": Criterion.ENTROPY}
 
 
@@ -34,12 +35,14 @@ def read_learner(root: Element, model: Element, records: Callable[[], float | No
         ValueError: one of our own extensions holds what it cannot hold.
     """
     own = extensions(model)
-    if own.keys() & {"criterion", "min-leaf-records", "all-features", "multiway"}:
+    if own.keys() & OWN:
         return Learner(
             criterion=Criterion(own["criterion"]) if "criterion" in own else None,
             min_leaf_records=_at_least_one(own.get("min-leaf-records", "1")),
             all_features=_yes_or_no(own.get("all-features", "true")),
             multiway=_yes_or_no(own["multiway"]) if "multiway" in own else None,
+            tool=Tool(own.get("tool", Tool.UNKNOWN)),
+            max_bins=_at_least_one(own["max-bins"]) if "max-bins" in own else None,
         )
     task = root.first("MiningBuildTask")
     pieces = [] if task is None else [_text(item) for item in task.all("Extension")]
@@ -52,7 +55,15 @@ def read_learner(root: Element, model: Element, records: Callable[[], float | No
         ),
         None,
     )
-    return Learner() if found is None else _from_settings(found, records)
+    return Learner(tool=_tool(model)) if found is None else _from_settings(found, records)
+
+
+def _tool(model: Element) -> Tool:
+    """Return the program that a model is named after (PMML 4.4, algorithmName)."""
+    name = model.get("algorithmName") or ""
+    if name == "rpart":
+        return Tool.RPART
+    return Tool.SCIKIT_LEARN if name.startswith("sklearn.tree.") else Tool.UNKNOWN
 
 
 def _from_settings(found: re.Match[str], records: Callable[[], float | None]) -> Learner:
@@ -71,6 +82,7 @@ def _from_settings(found: re.Match[str], records: Callable[[], float | None]) ->
         min_leaf_records=max(1, smallest, share),
         all_features=splitter == "best" and looked_at == "None",
         multiway=False,
+        tool=Tool.SCIKIT_LEARN,
     )
 
 

@@ -25,7 +25,7 @@ from ppdm_models.predicate import (
     number_text,
 )
 from ppdm_models.single import on_32_bits
-from ppdm_models.tree import Missing, Node, NoTrueChild, Task, Tree
+from ppdm_models.tree import Missing, Node, NoTrueChild, Task, Tool, Tree
 
 NAMESPACE = "http://www.dmg.org/PMML-4_4"
 UNSAFE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -147,6 +147,10 @@ def _model(root: etree._Element, tree: Tree) -> etree._Element:
     own["all-features"] = "true" if tree.learner.all_features else "false"
     if tree.learner.multiway is not None:
         own["multiway"] = "true" if tree.learner.multiway else "false"
+    if tree.learner.tool is not Tool.UNKNOWN:
+        own["tool"] = str(tree.learner.tool)
+    if tree.learner.max_bins is not None:
+        own["max-bins"] = str(tree.learner.max_bins)
     for name, value in own.items():
         _add(model, "Extension", name=f"treewarden:{name}", value=value)
     schema = _add(model, "MiningSchema")

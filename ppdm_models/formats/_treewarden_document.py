@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ppdm_models import limits
 from ppdm_models.treatment import Invalid, Outliers
-from ppdm_models.tree import Criterion, Missing, NoTrueChild, Quality, Task
+from ppdm_models.tree import Criterion, Missing, NoTrueChild, Quality, Task, Tool
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -132,6 +132,8 @@ class LearnerEntry(_Part):
     min_leaf_records: Whole = 1
     all_features: bool = True
     multiway: bool | None = None
+    tool: Tool = Tool.UNKNOWN
+    max_bins: Whole | None = None
 
 
 class NodeEntry(_Part):

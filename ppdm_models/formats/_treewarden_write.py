@@ -51,6 +51,8 @@ def _entry(tree: Tree) -> TreeDocument:
                 "min_leaf_records": tree.learner.min_leaf_records,
                 "all_features": tree.learner.all_features,
                 "multiway": tree.learner.multiway,
+                "tool": tree.learner.tool,
+                "max_bins": tree.learner.max_bins,
             },
             "quality": tree.quality,
             "missing": tree.missing,

@@ -18,7 +18,7 @@ from ppdm_models.formats._text_tree import as_float, lines_of
 from ppdm_models.leaks import Leak, LeakKind
 from ppdm_models.predicate import MissingTest, NumericTest, Predicate, features_of
 from ppdm_models.support import checked
-from ppdm_models.tree import Node, Quality, Task, Tree
+from ppdm_models.tree import Learner, Node, Quality, Task, Tool, Tree
 
 
 class GraphvizDot(Format):
@@ -71,6 +71,7 @@ def _sklearn(graph: Graph, source: str) -> Tree:
         target="y",
         classes=classes,
         task=Task.CLASSIFICATION if is_class else Task.REGRESSION,
+        learner=Learner(tool=Tool.SCIKIT_LEARN),
         quality=quality,
         source=source,
         notes=tuple(f"{source}: {note}" for note in notes),

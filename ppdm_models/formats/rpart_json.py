@@ -15,7 +15,7 @@ from ppdm_models.formats._rpart_splits import FrameRow, frame_rows, ways_of
 from ppdm_models.leaks import Leak, LeakKind
 from ppdm_models.predicate import Never, Surrogate
 from ppdm_models.support import checked
-from ppdm_models.tree import Criterion, Learner, Missing, NoTrueChild, Quality, Task, Tree
+from ppdm_models.tree import Criterion, Learner, Missing, NoTrueChild, Quality, Task, Tool, Tree
 
 FORMULA = re.compile(r"formula = ([^~()]{1,200}?) ~")
 CRITERIA = {1: Criterion.GINI, 2: Criterion.ENTROPY}
@@ -197,6 +197,7 @@ class _Reader:
             criterion=CRITERIA.get(rule.whole(high=10)) if plain and rule is not None else None,
             min_leaf_records=1 if bucket is None else max(1, bucket.whole(high=10**12)),
             multiway=False,
+            tool=Tool.RPART,
         )
 
     def _is_plain(self, parms: Part) -> bool:

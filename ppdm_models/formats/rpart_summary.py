@@ -16,7 +16,7 @@ from ppdm_models.formats._rpart_summary import Block, Ways, blocks_of
 from ppdm_models.formats._text_tree import lines_of
 from ppdm_models.predicate import Never, Predicate, Surrogate
 from ppdm_models.support import checked
-from ppdm_models.tree import Missing, Node, NoTrueChild, Quality, Task, Tree
+from ppdm_models.tree import Learner, Missing, Node, NoTrueChild, Quality, Task, Tool, Tree
 
 MARK = b"\nNode number 1: "
 PATHS = b"\n node number: "
@@ -59,6 +59,7 @@ class RpartSummary(Format):
             target="y",
             classes=classes,
             task=Task.CLASSIFICATION if is_class else Task.REGRESSION,
+            learner=Learner(tool=Tool.RPART),
             quality=_quality(blocks),
             missing=Missing.LAST_PREDICTION if stays else Missing.DEFAULT_CHILD,
             no_true_child=NoTrueChild.LAST_PREDICTION if ties else NoTrueChild.NULL_PREDICTION,

@@ -18,7 +18,7 @@ from ppdm_models.formats._text_tests import Said, agreed, readings, tests
 from ppdm_models.formats._text_tree import as_float, lines_of
 from ppdm_models.predicate import Always, Predicate, features_of
 from ppdm_models.support import checked
-from ppdm_models.tree import Missing, Node, Quality, Task, Tree
+from ppdm_models.tree import Learner, Missing, Node, Quality, Task, Tool, Tree
 
 OPERATORS = ("<", ">=", "=")
 
@@ -51,6 +51,7 @@ class RpartText(Format):
             target="y",
             classes=classes,
             task=Task.CLASSIFICATION if is_class else Task.REGRESSION,
+            learner=Learner(tool=Tool.RPART),
             missing=_missing(nodes),
             source=source,
             notes=(

@@ -14,7 +14,7 @@ from ppdm_models.formats._grow import Branch, Draft, features_named, grown, uniq
 from ppdm_models.formats._text_tree import Row, as_float, lines_of, nested
 from ppdm_models.predicate import MissingTest, NumericTest, Predicate, features_of
 from ppdm_models.support import with_support
-from ppdm_models.tree import Node, Quality, Task, Tree
+from ppdm_models.tree import Learner, Node, Quality, Task, Tool, Tree
 
 START = re.compile(rb"\|-+ [^\r\n]*(?: <= | class: |value: \[|weights: \[)")
 LINE = re.compile(r"((?:\| *)*)\|(-+) (.*)")
@@ -52,7 +52,11 @@ class SklearnText(Format):
             elif is_branch:
                 ways[parent] = _split(rows, below, source)
         nodes = grown(len(rows), lambda place: _draft(place, rows, ways), source)
-        return _judged(Tree(nodes, (), "y", source=source), leaves, len(rows))
+        return _judged(
+            Tree(nodes, (), "y", learner=Learner(tool=Tool.SCIKIT_LEARN), source=source),
+            leaves,
+            len(rows),
+        )
 
 
 def _rows(lines: Sequence[str], source: str) -> list[Row]:

@@ -15,7 +15,7 @@ from ppdm_models.formats._spark_names import Names, read_names
 from ppdm_models.formats._spark_nodes import nodes_of
 from ppdm_models.formats._spark_trees import groups_of, tree_of, used_features
 from ppdm_models.leaks import Leak
-from ppdm_models.tree import Criterion, Feature, Learner, Task, Tree
+from ppdm_models.tree import Criterion, Feature, Learner, Task, Tool, Tree
 
 CRITERIA = {"gini": Criterion.GINI, "entropy": Criterion.ENTROPY}
 
@@ -54,11 +54,14 @@ class SparkMl(Format):
 
 def _learner(stage: Stage) -> Learner:
     impurity, smallest = stage.text("impurity"), stage.setting("minInstancesPerNode")
+    bins = stage.setting("maxBins")
     return Learner(
         criterion=CRITERIA.get(impurity),
         min_leaf_records=1 if smallest is None else smallest.whole(low=1),
         all_features=stage.kind.startswith(("DecisionTree", "GBT")),
         multiway=False,
+        tool=Tool.SPARK,
+        max_bins=None if bins is None else bins.whole(low=2),
     )
 
 

@@ -15,7 +15,7 @@ from ppdm_models.formats._part import Part
 from ppdm_models.formats._spark_nodes import nodes_of
 from ppdm_models.formats._spark_trees import groups_of, tree_of, used_features
 from ppdm_models.leaks import Leak, LeakKind
-from ppdm_models.tree import Criterion, Learner, Task, Tree
+from ppdm_models.tree import Criterion, Learner, Task, Tool, Tree
 
 ROWS = 300_000
 """The most rows of one file."""
@@ -49,7 +49,9 @@ class SparkRows(Format):
         names = tuple(f"f{index}" for index in range(used_features(groups)))
         forest = bounded((nodes_of(group, names, classes, source) for group in groups), source)
         features = features_named(names, (node for nodes in forest for node in nodes), source)
-        learner = Learner(criterion=criterion, all_features=is_single, multiway=False)
+        learner = Learner(
+            criterion=criterion, all_features=is_single, multiway=False, tool=Tool.SPARK
+        )
         trees = [
             tree_of(nodes, group, features, ("label", classes), learner, source)
             for nodes, group in zip(forest, groups, strict=True)

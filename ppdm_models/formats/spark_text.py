@@ -13,7 +13,7 @@ from ppdm_models.formats import Format
 from ppdm_models.formats._grow import bounded, features_named
 from ppdm_models.formats._spark_printed import Line, nodes_of
 from ppdm_models.support import with_support
-from ppdm_models.tree import Feature, Learner, Missing, Node, Task, Tree
+from ppdm_models.tree import Feature, Learner, Missing, Node, Task, Tool, Tree
 
 HEAD = re.compile(
     r"(?P<kind>(?:DecisionTree|RandomForest|GBT)(?:Classification|Regression)Model|DecisionTreeModel|TreeEnsembleModel)"
@@ -173,7 +173,7 @@ def _tree(
             target="label",
             classes=labels,
             task=Task.CLASSIFICATION if labels else Task.REGRESSION,
-            learner=Learner(all_features=single, multiway=False),
+            learner=Learner(all_features=single, multiway=False, tool=Tool.SPARK),
             missing=Missing.DEFAULT_CHILD,
             source=source,
         )

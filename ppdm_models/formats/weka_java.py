@@ -14,7 +14,7 @@ from ppdm_models.formats._text_tree import lines_of
 from ppdm_models.leaks import Leak, LeakKind
 from ppdm_models.predicate import CategoryTest, MissingTest, NumericTest, Predicate, features_of
 from ppdm_models.support import with_support
-from ppdm_models.tree import Learner, Missing, Node, Task, Tree
+from ppdm_models.tree import Learner, Missing, Node, Task, Tool, Tree
 
 CLASS = re.compile(r"class (\w{1,200}) \{")
 METHOD = re.compile(r"static double (N[0-9a-f]{1,20}) ?\(Object ?\[\] ?i\) \{")
@@ -195,7 +195,7 @@ def _tree(nodes: tuple[Node, ...], source: str) -> Tree:
             target="class",
             classes=tuple(map(str, range(size))),
             task=Task.CLASSIFICATION,
-            learner=Learner(),
+            learner=Learner(tool=Tool.WEKA),
             missing=Missing.NONE,
             source=source,
             notes=(

@@ -17,7 +17,7 @@ from ppdm_models.formats._weka_header import OTHERS, TREES, header_leaks, is_reg
 from ppdm_models.formats._weka_leaf import WekaLeaf, class_counts, read_leaf
 from ppdm_models.leaks import Leak
 from ppdm_models.support import checked
-from ppdm_models.tree import Learner, Missing, Node, Quality, Task, Tree
+from ppdm_models.tree import Learner, Missing, Node, Quality, Task, Tool, Tree
 
 OPERATORS = (" <= ", " > ", " < ", " >= ", " = ", " != ")
 RULE = re.compile(r"[-=]{3,}")
@@ -189,7 +189,7 @@ class _Reader:
             target="class",
             classes=classes,
             task=Task.REGRESSION if self.is_regression else Task.CLASSIFICATION,
-            learner=Learner(all_features=self.kind != "RandomTree"),
+            learner=Learner(all_features=self.kind != "RandomTree", tool=Tool.WEKA),
             quality=quality if printed else Quality.ABSENT,
             missing=Missing.NULL_PREDICTION if self.kind == "Id3" else Missing.WEIGHTED_CONFIDENCE,
             source=self.source,

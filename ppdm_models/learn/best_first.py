@@ -19,7 +19,7 @@ from ppdm_models.learn.response import Response
 from ppdm_models.learn.splits import Rule, Split, best_split
 from ppdm_models.learn.worth import CRITERIA, worth_of
 from ppdm_models.predicate import Always, Columns, Predicate
-from ppdm_models.tree import Criterion, Learner, Node, Task, Tree, rebuilt
+from ppdm_models.tree import Criterion, Learner, Node, Task, Tool, Tree, rebuilt
 
 MOST_SET_VALUES = 16
 """Categories beyond which an attribute is parted one against the rest: there are 32,767 ways to part so many in two."""
@@ -174,6 +174,7 @@ class _Growing:
             None if criterion == "variance" else Criterion(criterion),
             self.learner.min_leaf,
             multiway=self.learner.multiway,
+            tool=Tool.TREEWARDEN,
         )
         return Tree(
             (replace(self.nodes[0], children=()),),

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppdm_models.predicate import Always, CategoryTest, Columns
-from ppdm_models.tree import Criterion, Feature, Learner, Node, Tree
+from ppdm_models.tree import Criterion, Feature, Learner, Node, Tool, Tree
 
 SMALLEST_GAIN = 1e-9
 """A split that lowers the mean impurity by no more than this is not made."""
@@ -30,11 +30,13 @@ def grow_id3(
     its record count, class counts and most frequent class (the first of several).
 
     Raises:
-        ValueError: an attribute is numeric; ID3 has no thresholds.
+        ValueError: an attribute is numeric, as ID3 has no thresholds, or lacks values, for which it has no branch.
     """
     for name, column in columns.items():
         if column.codes is None:
             raise ValueError(f"attribute {name!r} is numeric; ID3 splits on categories only")
+        if column.missing.any():
+            raise ValueError(f"attribute {name!r} lacks values; ID3 has no branch for them")
     features = tuple(
         Feature(name, numeric=False, values=column.categories) for name, column in columns.items()
     )
@@ -62,7 +64,7 @@ def grow_id3(
         for code in np.unique(codes[inside])[::-1]:
             value = CategoryTest(best, (names[int(code)],))
             stack.append((inside[codes[inside] == code], number, value, left))
-    learner = Learner(criterion, multiway=True)
+    learner = Learner(criterion, multiway=True, tool=Tool.TREEWARDEN)
     return Tree(tuple(nodes), features, target, tuple(classes), learner=learner, source="id3")
 
 

@@ -5,12 +5,11 @@ import pytest
 
 from audit import constraints
 from audit.constraints import Case, Constraint
-from audit.constraints.split_choice import branch_of_bins
 from audit.impurity import excess
 from audit.knowledge import Knowledge
 from audit.members import members
 from audit.population import build_population
-from audit.rows import Grouping, Plurality
+from audit.rows import Grouping, Plurality, branch_of_bins
 from audit.system import build_system, violations
 from ppdm_models.plugins import discover, summary
 from ppdm_models.predicate import CategoryTest, NumericTest

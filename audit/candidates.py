@@ -1,0 +1,170 @@
+"""Which splits on one attribute a learner compared at one node, by the program that it is and its own arithmetic.
+
+What the program is known to have compared becomes a family of candidates. What it may have compared is left out and
+said. Where the facts come from, all read in the programs' own code or documentation:
+
+- scikit-learn compares 32-bit numbers and never cuts between two that differ by 1e-7 or less there; from 1.3 on a
+  missing value is tried on either side of every cut, and alone against all others (``sklearn/tree/_splitter.pyx``).
+- rpart tries every cut between different numbers; an attribute's gain counts the records that have a value
+  (``rpart/src/bsplit.c``).
+- Spark cuts where bins end: at every midpoint of the table's values only where these are fewer than ``maxBins`` and
+  no more records than it samples; with more than two classes it may order categories instead of trying all sets.
+- Weka's J48 raises subtrees when it prunes, so that a split may have been chosen among other records; numbers nearer
+  than 1e-5 are one, and a cut needs a tenth of the mean class size on either side (Quinlan 1993, section 2.4).
+- treewarden's own learners try every cut and every category.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from audit.grower import Grower, lacking
+from audit.rows import Grouping, LeftOut, SplitFamily, branch_of_bins
+from audit.split_families import MISSING, Attribute, after_next, allowed, bins_of, family_of
+from ppdm_models.predicate import BoolArray
+from ppdm_models.tree import Tool
+
+CLEAR_GAP_SHARE = 1e-5
+"""Numbers that differ by more, relative to them (or to 1), are different to every program that is known here."""
+FEWEST_BINS = 20
+"""Programs that sort numbers into bins make at least so many by default (H2O; Spark 32, LightGBM 255, XGBoost 256)."""
+SPARK_SAMPLE_RECORDS = 10_000
+"""Spark takes its bins from a sample where there are more records (``RandomForest.findSplits``)."""
+MOST_THREE_WAY = 200
+"""The most candidates of one attribute at one node that are formed with a branch of their own for missing values."""
+
+
+def compared(at: Attribute, by: Grower) -> Iterator[SplitFamily | LeftOut]:
+    """Yield the candidates on one attribute at one node, and what is left out of them."""
+    lacks = np.isnan(at.values)
+    if not lacks.any():
+        family = family_of(at, bins_of(at.values), by)
+        yield from _known(at, family, by)
+    elif by.sends_missing and at.is_numeric:
+        yield from _either_side(at, lacks, by)
+    else:
+        yield _without_values(at, lacks, by)
+
+
+def _known(
+    at: Attribute, family: SplitFamily | None, by: Grower
+) -> Iterator[SplitFamily | LeftOut]:
+    """Yield those candidates that the program is known to have compared; the others are left out."""
+    if family is None:
+        return
+    sure, why = _sure(at, family, by)
+    if sure.all():
+        yield family
+        return
+    if sure.any():
+        yield replace(family, admissible=family.admissible[sure])
+    doubtful = replace(family, admissible=family.admissible[~sure])
+    yield LeftOut(at.node, at.name, why, possible=(doubtful,))
+
+
+def _sure(at: Attribute, family: SplitFamily, by: Grower) -> tuple[BoolArray, str]:
+    """Return which candidates are known to have been compared, shape (A,), and why the others are not."""
+    if by.surely > by.smallest:
+        sizes = np.bincount(family.bins, weights=at.records).astype(np.float64)
+        large = np.isin(family.admissible, allowed(family.grouping, sizes, by.surely))
+        if not large.all():
+            smaller = f"with fewer than {by.surely:g} records, as the file does not say how small a leaf could be"
+            return large, f"splits on {at.name!r} {smaller}"
+    everything = np.ones(len(family.admissible), dtype=bool)
+    if by.tool in (Tool.SCIKIT_LEARN, Tool.RPART, Tool.TREEWARDEN):
+        return everything, ""
+    if family.grouping is not Grouping.THRESHOLD:
+        ordered = by.tool is Tool.SPARK and by.classes > 2 and len(family.bin_names) > 2
+        why = f"sets of values of {at.name!r}, which Spark orders where there are many classes"
+        return everything & (not ordered), why
+    values = np.unique(at.values)
+    below, above = values[family.admissible], values[family.admissible + 1]
+    pairs = zip(below, above, strict=True)
+    shown = np.array([((at.cuts >= a) & (at.cuts < b)).any() for a, b in pairs], dtype=bool)
+    if by.tool is Tool.SPARK:
+        most = by.max_bins or FEWEST_BINS
+        if at.distinct <= most and by.table_records <= max(SPARK_SAMPLE_RECORDS, most**2):
+            return everything, ""
+        return (
+            shown,
+            f"cuts of {at.name!r} that the tree does not show, as Spark sorts numbers into bins",
+        )
+    if at.distinct > FEWEST_BINS:
+        return (
+            ~everything,
+            f"splits on {at.name!r}, as its learner may have sorted numbers into bins",
+        )
+    size = np.maximum(1.0, np.maximum(np.abs(below), np.abs(above)))
+    why = f"cuts between values of {at.name!r} that are too near to each other for some learners"
+    return np.asarray(shown | (above - below > CLEAR_GAP_SHARE * size)), why
+
+
+def _either_side(at: Attribute, lacks: BoolArray, by: Grower) -> Iterator[SplitFamily | LeftOut]:
+    """Yield the candidates of a learner that tries missing values to the right, then to the left, of every cut."""
+    there = at.values[~lacks]
+    low, high = there.min(initial=np.inf), there.max(initial=-np.inf)
+    if not len(there):
+        return
+    right = family_of(at, bins_of(np.where(lacks, np.inf, at.values)), by)
+    if not high > after_next(low):
+        # Newer versions part the missing values from a constant; older ones pass the attribute over.
+        if right is not None:
+            why = f"missing values of {at.name!r} against a single value, which only some versions try"
+            yield LeftOut(at.node, at.name, why, possible=(right,))
+        return
+    if right is not None:
+        yield right
+    left = family_of(at, bins_of(np.where(lacks, -np.inf, at.values)), by)
+    if left is not None and (left.admissible > 0).any():
+        # The first cut parts the missing values from all others, as the last one to the right does.
+        yield replace(left, admissible=left.admissible[left.admissible > 0])
+
+
+def _without_values(at: Attribute, lacks: BoolArray, by: Grower) -> LeftOut:
+    """Return what is left out of an attribute with missing values whose treatment is not known, or is no plain split.
+
+    Customary are: either side of each cut (with the larger branch, by default, by a surrogate), a branch or category
+    of their own, and a gain over the records that have a value, C4.5's fractions among them. The last is never above
+    the gain with a branch of their own, as impurity is concave; so that one implies it.
+    """
+    who = lacking(at.lacking, "a value")
+    why = f"splits on {at.name!r}, as {who} there and it is not known what the learner did then"
+    if by.tool is Tool.RPART:
+        why = f"splits on {at.name!r}, as {who} there and rpart counts the others alone"
+    possible: list[SplitFamily] = []
+    anything = replace(by, smallest=1)
+    if by.tool is not Tool.RPART:
+        sides = (np.inf, -np.inf) if at.is_numeric else (float(len(at.names)),)
+        found = (family_of(at, bins_of(np.where(lacks, end, at.values)), anything) for end in sides)
+        possible = [family for family in found if family is not None]
+    there = np.flatnonzero(~lacks)
+    if not len(there):
+        return LeftOut(at.node, at.name, why, tuple(possible))
+    present = family_of(at, bins_of(at.values[there]), anything, there)
+    if present is None:
+        return LeftOut(at.node, at.name, why, tuple(possible))
+    if len(present.admissible) > MOST_THREE_WAY:
+        return LeftOut(at.node, at.name, why, is_open=True)
+    implying = tuple(_three_way(at, present, int(code), lacks) for code in present.admissible)
+    return LeftOut(at.node, at.name, why, tuple(possible), implying)
+
+
+def _three_way(at: Attribute, present: SplitFamily, code: int, lacks: BoolArray) -> SplitFamily:
+    """Return one candidate with a branch of its own for the missing values."""
+    side = branch_of_bins(present.grouping, code, len(present.bin_names))
+    own = int(side.max()) + 1
+    bins = np.full(len(at.profiles), own, dtype=np.intp)
+    bins[~lacks] = side[present.bins]
+    names = (*(f"branch {number + 1}" for number in range(own)), MISSING)
+    return replace(
+        present,
+        grouping=Grouping.MULTIWAY,
+        profiles=at.profiles,
+        chosen=at.chosen,
+        bins=bins,
+        admissible=np.arange(1),
+        bin_names=names,
+    )
