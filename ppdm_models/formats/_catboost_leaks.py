@@ -54,7 +54,7 @@ def _categories(document: Part) -> Iterator[Leak]:
     listed = document["features_info"].get("cat_features_hash")
     if listed is not None and len(listed):
         yield Leak(
-            LeakKind.RARE_VALUES,
+            LeakKind.CATEGORIES,
             listed.pointer,
             f"{len(listed)} category values of the training data, rare ones too",
         )

@@ -31,7 +31,7 @@ def _of_stage(saved: Saved, stage: Stage) -> Iterator[Leak]:
         yield Leak(LeakKind.REPLAY, where, "the random seed, beside all parameters")
     if stage.kind == "StringIndexerModel":
         what = "all values of a column, the most frequent first"
-        yield Leak(LeakKind.RARE_VALUES, f"{stage.folder}data", what)
+        yield Leak(LeakKind.CATEGORIES, f"{stage.folder}data", what)
 
 
 def _targets(saved: Saved, stage: Stage) -> Iterator[Leak]:
@@ -42,4 +42,6 @@ def _targets(saved: Saved, stage: Stage) -> Iterator[Leak]:
     few = [size for size in sizes if 0 < size <= FEW]
     if few:
         what = f"the exact targets of the records of {len(few)} nodes, from their sum and sum of squares"
-        yield Leak(LeakKind.RAW_RECORDS, f"{stage.folder}data", what, records=int(min(few)) or None)
+        yield Leak(
+            LeakKind.EXACT_TARGETS, f"{stage.folder}data", what, records=int(min(few)) or None
+        )

@@ -177,7 +177,7 @@ def _leaks(files: Mapping[str, bytes], ini: Ini, source: str) -> Iterator[Leak]:
         yield Leak(LeakKind.IDENTIFIER, "model.ini", "the number that names this model")
     for name in sorted(name for name in files if name.startswith("domains/")):
         what = "all values of a column, those of one record too"
-        yield Leak(LeakKind.RARE_VALUES, name, what)
+        yield Leak(LeakKind.CATEGORIES, name, what)
     details = _details(files, source)
     if details is None:
         return
