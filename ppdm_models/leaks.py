@@ -31,8 +31,8 @@ class LeakKind(StrEnum):
     itself says few records have; ``categories`` lists of values, rare or not; ``medians`` other quantiles too;
     ``averages`` means and variances; ``per-record`` a number for each record: a weight, where it stopped. ``old-model``
     is a model that is no part of what was audited; ``person`` somebody who may be in the table; ``author`` who made the
-    file; ``identifier`` the name of a model or data set; ``unknown`` what nobody could judge: free text, fitted steps of
-    a kind that is not known. ``replay`` helps to train again on guessed records, ``differencing`` to subtract.
+    file; ``identifier`` the name of a model or data set; ``unknown`` what nobody could judge: free text, fitted steps
+    of a kind that is not known. ``replay`` helps to train again on guessed records, ``differencing`` to subtract.
     """
 
     RAW_RECORDS = "raw-records"

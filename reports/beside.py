@@ -11,6 +11,7 @@ from ppdm_models.leaks import kinds_of
 from reports.words import counted, listed
 
 REDACTED = "-redacted"
+WRITTEN = ("pmml", "treewarden_json")
 
 
 def publish_step(evidence: Evidence) -> str:
@@ -20,7 +21,7 @@ def publish_step(evidence: Evidence) -> str:
         return f"Do not publish {source} yet: {leaks.reason}."
     if not leaks:
         return f"Publish exactly this file, {source}; a changed file needs an audit of its own."
-    told = f"{counted(len(leaks), 'thing', 'things')} beside its trees ({listed(kinds_of(leaks))})"
+    told = f"{counted(len(leaks), 'thing', 'things')} beside its trees ({listed(list(kinds_of(leaks)))})"
     return (
         f"Before you publish {source}, look at what else it gives away: {told}. {removal(evidence)}"
     )
@@ -33,23 +34,33 @@ def removal(evidence: Evidence) -> str:
     stays = [leak for leak in evidence.leaks if not leak.removable]
     said = []
     if goes:
-        some = "all of it" if not stays else listed(kinds_of(goes))
+        some = "all of it" if not stays else listed(list(kinds_of(goes)))
         said.append(
             f"“{redact_command(evidence.source)}” takes out {some}; audit the file that it writes."
         )
     if stays:
         form = evidence.tree.format if evidence.forest is None else evidence.forest.ensemble.format
-        kinds = listed(kinds_of(stays))
-        said.append(
-            f"In the format {form or 'it is in'} this cannot be taken out: {kinds}. Export the model again without, "
-            "or write the trees alone: “treewarden convert” to PMML."
-        )
+        kinds = listed(list(kinds_of(stays)))
+        said.append(f"The format {form} cannot be written without this: {kinds}.")
+        said.append(_otherwise(evidence.source, form))
     return " ".join(said)
+
+
+def _otherwise(source: str, form: str) -> str:
+    """Return what to do about what stays; PMML is written as it was read, so that converting it again is no help."""
+    if form in WRITTEN:
+        return "Export the model again without it."
+    output = _typed(f"{PurePath(source).stem}.pmml")
+    convert = f"treewarden convert {_typed(source)} {output}"
+    return f"Export the model again without it, or write the trees alone (“{convert}”) and audit that file."
 
 
 def redact_command(source: str) -> str:
     """Return the command that takes out what can go, as it is typed where the file is."""
     path = PurePath(source)
-    names = (path.name, f"{path.stem}{REDACTED}{path.suffix}")
-    model, output = (shlex.quote(f"./{name}" if name.startswith("-") else name) for name in names)
-    return f"treewarden redact {model} -o {output}"
+    output = f"{path.stem}{REDACTED}{path.suffix}"
+    return f"treewarden redact {_typed(path.name)} -o {_typed(output)}"
+
+
+def _typed(name: str) -> str:
+    return shlex.quote(f"./{name}" if name.startswith("-") else name)

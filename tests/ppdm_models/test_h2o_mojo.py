@@ -66,7 +66,7 @@ def test_what_else_the_archive_gives_away_is_found():
     assert kinds == [
         LeakKind.TIMESTAMP,
         LeakKind.IDENTIFIER,
-        LeakKind.RARE_VALUES,
+        LeakKind.CATEGORIES,
         LeakKind.REPLAY,
         LeakKind.TARGET_STATISTICS,
     ]
