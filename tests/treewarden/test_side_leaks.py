@@ -10,14 +10,11 @@ import pytest
 from click.testing import CliRunner
 
 from policies.pack import shipped_packs
+from ppdm_models.convert import converted
 from ppdm_models.leaks import LeakKind
-from ppdm_models.load import load_model
+from ppdm_models.load import load_model, read_tree
 from tests.forests import by_sex, forest, stump
-from tests.treewarden.conftest import CLAUSE
 from treewarden.cli import cli
-from treewarden.progress import Progress
-from treewarden.repairing import repair_file
-from treewarden.subject import Request, read_subject
 
 PUBLISH = "Publish exactly this file"
 TREE = """<?xml version="1.0" encoding="UTF-8"?>
@@ -134,20 +131,55 @@ def test_extremes_fail_strict_and_warn_elsewhere(case):
     assert codes == {"baseline": 0, "standard": 0, "strict": 1}
 
 
-def test_the_change_has_a_name_that_can_be_applied_and_comes_before_pruning(case):
+def test_the_change_is_listed_and_can_be_applied_by_its_name(case):
     case.file(("</TreeModel>", f"{VERIFIED}</TreeModel>"))
-    small = case.folder / "small.toml"
-    beside = '\n[[clause]]\nid = "b"\nmeasure = "side_leaks"\nrule = "at_most"\nlimit = 0\n'
-    clause = CLAUSE.format(name="small", measure="k_anonymity", rule="at_least", limit=25)
-    small.write_text(clause + beside)
-    outcome = case.run("repair", "flu.pmml", str(small), "--list", "--format", "json")
-    tried = [each["name"] for each in json.loads(outcome.output)["repair"]["attempts"]]
-    assert tried == ["redact_file"]
     listed = case.run("repair", "flu.pmml", "strict", "--list")
     assert "* redact_file  PASS" in listed.output
     asked = ("-o", "fixed.pmml", "--apply", "redact_file")
     assert case.run("repair", "flu.pmml", "strict", *asked).exit_code == 0
     assert b"<row>" not in Path("fixed.pmml").read_bytes()
+
+
+def with_clause(files):
+    """Return a policy of leaves of 10 or more and nothing beside the trees."""
+    policy = files.folder / "both.toml"
+    beside = '\n[[clause]]\nid = "b"\nmeasure = "side_leaks"\nrule = "at_most"\nlimit = 0\n'
+    policy.write_text(Path(files.policy("harsh")).read_text("utf-8") + beside, encoding="utf-8")
+    return policy
+
+
+def test_where_leaves_fail_too_both_are_mended_in_one_file(files):
+    text = files.model.read_text("utf-8").replace("</TreeModel>", f"{VERIFIED}</TreeModel>")
+    files.model.write_text(text.replace("<Header/>", SIGNED), encoding="utf-8")
+    policy, target = with_clause(files), files.folder / "fixed.pmml"
+    outcome = files.run("repair", "--policy", policy, "-o", target, "--format", "json")
+    tried = [each["name"] for each in json.loads(outcome.stdout)["repair"]["attempts"]]
+    assert (outcome.exit_code, tried) == (0, ["redact_file+prune_apt", "redact_file"])
+    assert b"<row>" not in target.read_bytes()
+    assert len(read_tree(target).leaves) == 2
+    files.model.write_bytes(target.read_bytes())
+    assert files.run("audit", "--policy", policy).exit_code == 0
+
+
+def test_the_trees_of_an_ensemble_are_pruned_in_a_file_without_its_leaks(files):
+    members = forest(stump(40.0, "no", "yes"), stump(55.0, "no", "yes"), by_sex("yes", "no"))
+    text = converted(members, "pmml").decode().replace("<Header>", SIGNED.replace("/>", ">"))
+    files.model.write_text(text, encoding="utf-8")
+    policy, target = with_clause(files), files.folder / "fixed.pmml"
+    outcome = files.run("repair", "--policy", policy, "-o", target)
+    assert outcome.exit_code == 0, outcome.output
+    assert "redact_file+prune_apt" in outcome.stdout
+    assert b"Jo Doe" not in target.read_bytes()
+
+
+def test_a_repair_that_leaves_a_warning_says_what_the_file_still_gives_away(files):
+    text = files.model.read_text("utf-8").replace("<Header/>", SIGNED)
+    files.model.write_text(text, encoding="utf-8")
+    target = files.folder / "fixed.pmml"
+    outcome = files.run("repair", "--policy", files.policy("harsh"), "-o", target)
+    assert outcome.exit_code == 0
+    assert "Publish exactly" not in said(outcome)
+    assert "Never publish the original. Before you publish fixed.pmml, look at" in said(outcome)
 
 
 def test_what_the_format_keeps_is_said_with_what_to_do_and_nothing_is_written(case):
