@@ -29,8 +29,10 @@ HEX_ID = re.compile(
     r"\b([0-9a-f]{16,}|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})\b"
 )
 SEED = re.compile(rb"\b(random_state|random_seed|seed)\s*=\s*[0-9]+")
-HOLDS_TABLES = ("ModelVerification", "MapValues", "ChildParent", "TableLocator")
-"""Where a table is looked up, or said to be one of records already."""
+HOLDS_TABLES = ("ModelVerification", "MapValues", "ChildParent", "TextIndexNormalization")
+"""Where a table is looked up, or is found already as one of records."""
+SET_ASIDE = ("PMML", "Extension", "MiningBuildTask")
+"""What a table may be taken out of; all that is inside nodes stands in the outermost element here."""
 USERS = ("user", "author", "creator", "username")
 
 
@@ -63,8 +65,8 @@ def _each(document: Document) -> Iterator[tuple[Span, Found]]:
                 yield span, found
         if span.attributes.get("booleanOperator") == "surrogate":
             surrogates.append(span)
-    for table in _loose_tables(document.root):
-        yield table, _table(document, table)
+    for table, is_aside in _loose_tables(document.root):
+        yield table, _table(document, table, is_aside)
     if surrogates:
         what = f"{len(surrogates)} tests name surrogate splits: more attributes than the tree needs"
         yield surrogates[0], Found(Leak(LeakKind.DIFFERENCING, where_of(surrogates[0]), what))
@@ -138,21 +140,23 @@ def _task(document: Document, task: Span) -> Iterator[Found]:
         yield Found(Leak(LeakKind.REPLAY, where_of(task), what, None, True), tuple(edits))
 
 
-def _loose_tables(root: Span) -> Iterator[Span]:
-    """Yield tables that stand where the model looks nothing up."""
-    stack = [root]
+def _loose_tables(root: Span) -> Iterator[tuple[Span, bool]]:
+    """Yield tables that stand where nothing is looked up, and whether they stand where no model reads them."""
+    stack = [(root, root)]
     while stack:
-        span = stack.pop()
+        span, above = stack.pop()
         if span.name == "InlineTable":
-            yield span
+            yield span, above.name in SET_ASIDE
         elif span.name not in HOLDS_TABLES:
-            stack.extend(reversed(span.children))
+            stack.extend((child, span) for child in reversed(span.children))
 
 
-def _table(document: Document, table: Span) -> Found:
+def _table(document: Document, table: Span, is_aside: bool) -> Found:
     rows = sum(1 for _ in table.within("row"))
     size = f" of {rows} rows" if rows else ""
-    what = f"a table{size} that the model looks nothing up in"
+    what = f"a table{size} in which nothing is looked up"
+    if not is_aside:
+        return Found(Leak(LeakKind.RAW_RECORDS, where_of(table), what, rows or None))
     return removed(document, LeakKind.RAW_RECORDS, table, what, rows or None)
 
 

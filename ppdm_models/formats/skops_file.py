@@ -11,7 +11,8 @@ from ppdm_models.formats._sklearn_leaks import seed_leak, size_leak, spread_leak
 from ppdm_models.formats._skops_fitted import Fitted, fitted_of
 from ppdm_models.formats._skops_leaks import of_records, of_steps, place_of
 from ppdm_models.formats._skops_models import arrays_in, model_of
-from ppdm_models.formats._skops_schema import open_archive
+from ppdm_models.formats._skops_schema import SCHEMA, open_archive
+from ppdm_models.formats._stray_files import stray_files
 from ppdm_models.leaks import Leak, LeakKind
 
 
@@ -25,14 +26,19 @@ class Skops(Format):
         return model_of(open_archive(data, source).root())
 
     def leaks(self, data: bytes, source: str) -> tuple[Leak, ...]:
-        root = open_archive(data, source).root()
+        archive = open_archive(data, source)
+        root = archive.root()
         fitted = fitted_of(root)
+        schema = archive.files[SCHEMA]
         is_ensemble = "estimators_" in fitted.known
         return (
             *of_steps(root, fitted.part),
             *_of_settings(fitted),
             *of_records(fitted),
             *(() if is_ensemble else _of_tree(fitted)),
+            *stray_files(
+                archive.files, lambda name: name == SCHEMA or f'"{name}"'.encode() in schema
+            ),
         )
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ppdm_models.leaks import LeakKind
-from ppdm_models.load import formats, load_model
+from ppdm_models.load import formats, leaks_of, load_model
 
 PMML = formats()["pmml"]
 GOLF = (Path(__file__).parent.parent / "data/formats/pmml/good/golf.pmml").read_text("utf-8")
@@ -147,7 +147,7 @@ CASES = [
         LeakKind.RAW_RECORDS,
         "<True/>",
         "<Extension><InlineTable><row><x>1</x></row></InlineTable></Extension><True/>",
-        "a table that the model looks nothing up in",
+        "a table in which nothing is looked up",
         None,
     ),
     (
@@ -261,3 +261,32 @@ def test_the_secret_itself_is_not_repeated():
     said = "".join(leak.what for leak in PMML.leaks(text.encode(), "x"))
     assert "Doe" not in said
     assert "2020" not in said
+
+
+@pytest.mark.parametrize("above", ["MapValues", "TextIndexNormalization"])
+def test_a_table_that_the_model_looks_up_is_none_of_records(above):
+    table = f"<{above}><InlineTable><row><x>1</x></row></InlineTable></{above}>"
+    text = GOLF.replace(
+        HEADER, f"{HEADER}<TransformationDictionary>{table}</TransformationDictionary>"
+    )
+    assert PMML.leaks(text.encode(), "x") == ()
+
+
+def test_the_instances_of_another_kind_of_model_are_records_that_stay():
+    table = "<TrainingInstances><InlineTable><row><x>1</x></row></InlineTable></TrainingInstances>"
+    (leak,) = PMML.leaks(GOLF.replace(HEADER, HEADER + table).encode(), "x")
+    assert (leak.kind, leak.records, leak.removable) == (LeakKind.RAW_RECORDS, 1, False)
+
+
+@pytest.mark.parametrize(
+    ("word", "where"),
+    [
+        ("sunny", "a value of 'outlook'"),
+        ("yes", "the name of a class"),
+        ("temperature", "the name of a feature"),
+    ],
+)
+def test_a_mail_address_in_the_tree_itself_names_a_person(word, where):
+    text = GOLF.replace(f'"{word}"', '"jo@example.org"').encode()
+    (leak,) = leaks_of(text, load_model(text, "x"))
+    assert (leak.kind, leak.what) == (LeakKind.PERSON, f"{where} holds a mail address")

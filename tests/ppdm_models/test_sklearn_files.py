@@ -190,6 +190,14 @@ def test_what_a_fitted_step_keeps_of_the_training_records_is_found(step, kind):
     assert [leak.kind for leak in SKOPS.leaks(skops_io.dumps(estimator), "m")] == [kind]
 
 
+def test_a_table_in_the_archive_is_found():
+    data = io.BytesIO(skops_io.dumps(tree.DecisionTreeClassifier().fit(X, Y)))
+    with zipfile.ZipFile(data, "a") as archive:
+        archive.writestr("people.csv", "age,flu\n30,yes\n")
+    (leak,) = SKOPS.leaks(data.getvalue(), "m")
+    assert (leak.kind, leak.where) == (LeakKind.UNKNOWN, "people.csv")
+
+
 def test_estimates_for_each_record_that_was_not_drawn_are_found():
     estimator = ensemble.RandomForestClassifier(9, oob_score=True)
     with warnings.catch_warnings():

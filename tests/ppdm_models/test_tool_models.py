@@ -1,5 +1,6 @@
 """What the files of CatBoost, treelite, ONNX, H2O, BigML, Spark, Elasticsearch and Solr say of the training records."""
 
+import io
 import json
 import math
 import subprocess
@@ -332,3 +333,11 @@ def test_leaves_of_very_many_outputs_are_refused_before_they_are_made():
     model = onnx.helper.make_model(onnx.helper.make_graph([node], "wide", [], []))
     with pytest.raises(TreeFormatError, match="are too many"):
         load_model(model.SerializeToString(), "wide.onnx")
+
+
+def test_a_table_in_the_folder_of_a_spark_model_is_found():
+    data = io.BytesIO((DATA / "spark_ml/good/tree.zip").read_bytes())
+    with zipfile.ZipFile(data, "a") as archive:
+        archive.writestr("people.csv", "age,flu\n30,yes\n")
+    found = formats()["spark_ml"].leaks(data.getvalue(), "x")
+    assert [leak.where for leak in found if leak.kind is LeakKind.UNKNOWN] == ["people.csv"]
