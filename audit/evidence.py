@@ -17,7 +17,9 @@ from ppdm_models.leaks import Leak
 from ppdm_models.tree import Task, Tree
 
 NOT_RUN = Undetermined("exact worlds were not run")
-NOT_READ = Undetermined("what else the file holds was not looked at")
+NOT_READ = Undetermined(
+    "what else the file holds was not looked at; give the file as it is to be published"
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,8 @@ from ppdm_models.tpp_groups import Groups
 class Clauses:
     """Every group meets the error clauses about leaves; its label is its most frequent sensitive value.
 
-    Clauses about what a tree as a whole gives away say nothing of a table, and are ``not_judged``.
+    Clauses about what a tree as a whole gives away say nothing of a table, and are ``not_judged``; those about what
+    stands beside the tree in its own file are no matter of the table.
     """
 
     pack: Pack
@@ -41,7 +42,9 @@ class Clauses:
         return tuple(
             clause.id
             for clause in self.pack.clauses
-            if clause.severity == "error" and clause.id not in judged
+            if clause.severity == "error"
+            and clause.id not in judged
+            and not measures()[clause.measure].about_file
         )
 
     def lack(self, groups: Groups) -> str:

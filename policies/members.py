@@ -40,7 +40,8 @@ def forest_proposals(
         TaxonomyError: a hierarchy lacks a value that a tree tests.
     """
     known = measures()
-    broken = [finding for finding in decision.failing if finding.measure]
+    judged = [finding for finding in decision.failing if finding.measure]
+    broken = [finding for finding in judged if not known[finding.measure].about_file]
     of_leaves = [finding for finding in broken if known[finding.measure].about_leaves]
     if of_leaves:
         parts = _parts(forest, population, _told(decision.pack, of_leaves), taxonomies)

@@ -10,6 +10,7 @@ from audit.evidence import Evidence
 from audit.measures import measures
 from audit.population import Population
 from audit.run import Audit
+from policies.bare import REDACT_FILE, file_fails, without_leaks
 from policies.cost import Cost, cost_of
 from policies.decision import Decision
 from policies.groups import Clauses
@@ -28,7 +29,7 @@ from ppdm_models.taxonomy import Taxonomies, fitting
 from ppdm_models.tree import Tree
 
 Auditor = Callable[[Model], Audit]
-AuditAll = Callable[[Sequence[Model]], Sequence[Audit | TreewardenError]]
+AuditAll = Callable[[Sequence[Proposal]], Sequence[Audit | TreewardenError]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +38,15 @@ class Given:
 
     ``taxonomies`` are hierarchies of values that remedies may merge by; ``table`` holds the records where they are to
     be published beside the tree; ``holdout`` is what the loss is measured on. ``bases`` are the widths of bands that
-    numbers are given in, in records (empty: those that ``redact`` knows).
+    numbers are given in, in records (empty: those that ``redact`` knows). ``trees_alone`` says that the changed model
+    is written in another format than the original: nothing that stands beside the trees comes along.
     """
 
     taxonomies: Taxonomies = field(default_factory=dict)
     table: Table | None = None
     holdout: Holdout | None = None
     bases: tuple[int, ...] = ()
+    trees_alone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +113,7 @@ def repair(
     """Try each remedy, and each after the one before it, until all that can be proposed was audited and judged.
 
     ``population`` is that of the original; ``audit`` audits any model over the same people, under the same knowledge,
-    with the pack's measures taken; ``audit_all`` does so for several models at once.
+    with the pack's measures taken; ``audit_all`` does so for several proposals at once, each as it would be published.
 
     Raises:
         TaxonomyError: a hierarchy speaks of what the model does not know, or lacks a value.
@@ -155,7 +158,7 @@ class _Base:
 
 
 def _one_by_one(audit: Auditor) -> AuditAll:
-    return lambda models: [_audited(audit, model) for model in models]
+    return lambda proposals: [_audited(audit, proposal.model) for proposal in proposals]
 
 
 def _audited(audit: Auditor, model: Model) -> Audit | TreewardenError:
@@ -170,8 +173,9 @@ def _search(
 ) -> tuple[tuple[Attempt, ...], tuple[NoProposal, ...]]:
     """Try single remedies first, then, on what did not pass, two of them, and so on; each round is audited at once.
 
+    Where the file fails for what stands beside its trees, that goes first: no change of the trees passes with it.
     What costs more than an attempt that passed is not combined with anything: that would only cost more.
-    What is made of an ensemble is not combined either, as there is nothing to follow.
+    What changes the trees of an ensemble is not combined either, as there is nothing to follow.
     """
     own = trial.model
     node_map = tuple(range(len(own.nodes))) if isinstance(own, Tree) else ()
@@ -179,8 +183,10 @@ def _search(
     bases = [_Base("", start, decision, result.evidence)]
     attempts: list[Attempt] = []
     refusals: list[NoProposal] = []
+    first = _first(start, decision, result.evidence, trial)
     while bases:
-        found = [each for base in bases for each in _proposals(base, trial)]
+        found = first or [each for base in bases for each in _proposals(base, trial)]
+        first = []
         refusals += [each for each in found if isinstance(each, NoProposal)]
         tried = _attempts([each for each in found if not isinstance(each, NoProposal)], trial)
         attempts += tried
@@ -189,10 +195,23 @@ def _search(
             _Base(a.name, a.proposal, a.decision, a.audit.evidence)
             for a in tried
             if a.audit and a.decision and a.verdict is not Verdict.PASS
-            if isinstance(a.proposal.model, Tree) and not isinstance(a.proposal, TableProposal)
+            if isinstance(a.proposal.model, Tree) or a.name == REDACT_FILE
+            if not isinstance(a.proposal, TableProposal)
             if all(a.cost.rank < rank for rank in passing)
         ]
     return _marked(attempts), tuple(refusals)
+
+
+def _first(
+    start: Proposal, decision: Decision, evidence: Evidence, trial: _Trial
+) -> list[tuple[str, Proposal] | NoProposal]:
+    """Return what is tried before all else; where nothing beside the trees can go, the other remedies are tried too."""
+    if not file_fails(decision):
+        return []
+    found = without_leaks(start.model, evidence, trees_alone=trial.given.trees_alone)
+    if isinstance(found, Proposal):
+        return [(REDACT_FILE, found)]
+    return [found, *_proposals(_Base("", start, decision, evidence), trial)]
 
 
 def _proposals(base: _Base, trial: _Trial) -> Iterator[tuple[str, Proposal] | NoProposal]:
@@ -204,7 +223,9 @@ def _proposals(base: _Base, trial: _Trial) -> Iterator[tuple[str, Proposal] | No
     tree, forest = base.proposal.model, base.evidence.forest
     if not isinstance(tree, Tree):
         assert forest is not None
-        yield from forest_proposals(forest, trial.population, base.decision, trial.given.taxonomies)
+        people, above = trial.population, trial.given.taxonomies
+        for made in forest_proposals(forest, people, base.decision, above):
+            yield made if isinstance(made, NoProposal) else _named(base, *made)
         return
     for name, remedy in _ready(base, trial.given):
         if not remedy.mends_leaves and _leaves_fail(base.decision):
@@ -216,17 +237,22 @@ def _proposals(base: _Base, trial: _Trial) -> Iterator[tuple[str, Proposal] | No
                 yield NoProposal((*base.proposal.remedies, *each.remedies), each.reason)
                 continue
             own = f"{name}-{number}" if several else name
-            yield f"{base.name}+{own}" if base.name else own, _joined(base.proposal, each)
+            yield _named(base, own, each)
+
+
+def _named(base: _Base, own: str, found: Proposal) -> tuple[str, Proposal]:
+    return f"{base.name}+{own}" if base.name else own, _joined(base.proposal, found)
 
 
 def _ready(base: _Base, given: Given) -> Iterator[tuple[str, Remedy]]:
     """Yield the remedies that may follow, with what they can use; the table goes with the tree as it was grown only."""
     ordered = sorted(remedies().items(), key=lambda item: (not item[1].mends_leaves, item[0]))
     names = [name for name, _ in ordered]
-    done = names.index(base.proposal.remedies[-1]) + 1 if base.proposal.remedies else 0
+    used = [name for name in base.proposal.remedies if name != REDACT_FILE]
+    done = names.index(used[-1]) + 1 if used else 0
     for name, remedy in ordered[done:]:
         if isinstance(remedy, UsesTable):
-            if given.table is not None and not base.proposal.remedies:
+            if given.table is not None and not used:
                 yield name, remedy.using_table(given.table)
         else:
             yield name, remedy.using(given.taxonomies, given.bases)
@@ -235,17 +261,18 @@ def _ready(base: _Base, given: Given) -> Iterator[tuple[str, Remedy]]:
 def _joined(base: Proposal, found: Proposal) -> Proposal:
     if not base.remedies:
         return found
-    return Proposal(
-        (*base.remedies, *found.remedies),
-        f"{base.title}; then {found.title}",
-        found.model,
-        (*base.withheld, *found.withheld),
-        tuple(found.node_map[index] for index in base.node_map),
+    return replace(
+        found,
+        remedies=(*base.remedies, *found.remedies),
+        title=f"{base.title}; then {found.title}",
+        withheld=(*base.withheld, *found.withheld),
+        node_map=tuple(found.node_map[index] for index in base.node_map),
+        is_bare=base.is_bare,
     )
 
 
 def _attempts(proposals: Sequence[tuple[str, Proposal]], trial: _Trial) -> list[Attempt]:
-    results = trial.audit_all([proposal.model for _, proposal in proposals])
+    results = trial.audit_all([proposal for _, proposal in proposals])
     return [
         _attempt(name, proposal, result, trial)
         for (name, proposal), result in zip(proposals, results, strict=True)

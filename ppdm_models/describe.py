@@ -204,6 +204,7 @@ def _support(model: Model, trees: Sequence[_Summary]) -> dict[str, object]:
 def _leak(leak: Leak) -> dict[str, object]:
     return {
         "kind": str(leak.kind),
+        "group": str(leak.kind.group),
         "where": leak.where,
         "what": leak.what,
         "records": leak.records,

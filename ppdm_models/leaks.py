@@ -1,27 +1,89 @@
-"""What a model file gives away beside its trees: raw records, extremes, histograms, people and places."""
+"""What a model file gives away beside its trees: records, extremes, histograms, people and places."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
 
+class LeakGroup(StrEnum):
+    """Whom a leak speaks of; the name is the id that policies use, each kind is in one of them."""
+
+    PEOPLE = "people"
+    TRAINING = "training"
+    ORIGIN = "origin"
+
+    @property
+    def plain(self) -> str:
+        """What is in the group, in words."""
+        return {
+            LeakGroup.PEOPLE: "records, names and what nobody could judge, in the file beside its trees",
+            LeakGroup.TRAINING: "what the file tells of its training records, beside its trees",
+            LeakGroup.ORIGIN: "what the file tells of who made it, where and when",
+        }[self]
+
+
 class LeakKind(StrEnum):
-    """What leaks; the name is the id that reports and redaction use."""
+    """What leaks; the name is the id that reports, policies and redaction use.
+
+    ``exact-targets`` are target values of single records, as sums give them away; ``rare-values`` those that the file
+    itself says few records have; ``categories`` lists of values, rare or not; ``medians`` other quantiles too;
+    ``averages`` means and variances; ``per-record`` a number for each record: a weight, where it stopped. ``old-model``
+    is a model that is no part of what was audited; ``person`` somebody who may be in the table; ``author`` who made the
+    file; ``identifier`` the name of a model or data set; ``unknown`` what nobody could judge: free text, fitted steps
+    of a kind that is not known. ``replay`` helps to train again on guessed records, ``differencing`` to subtract.
+    """
 
     RAW_RECORDS = "raw-records"
-    EXTREMES = "extremes"
-    HISTOGRAM = "histogram"
+    EXACT_TARGETS = "exact-targets"
     RARE_VALUES = "rare-values"
-    TARGET_STATISTICS = "target-statistics"
-    SMALL_COUNTS = "small-counts"
     OLD_MODEL = "old-model"
     PERSON = "person"
+    UNKNOWN = "unknown"
+    EXTREMES = "extremes"
+    MEDIANS = "medians"
+    AVERAGES = "averages"
+    HISTOGRAM = "histogram"
+    CATEGORIES = "categories"
+    TARGET_STATISTICS = "target-statistics"
+    SMALL_COUNTS = "small-counts"
+    PER_RECORD = "per-record"
+    REPLAY = "replay"
+    DIFFERENCING = "differencing"
+    AUTHOR = "author"
     PATH = "path"
     TIMESTAMP = "timestamp"
     IDENTIFIER = "identifier"
-    REPLAY = "replay"
-    DIFFERENCING = "differencing"
+
+    @property
+    def group(self) -> LeakGroup:
+        """The group that policies judge it with."""
+        return GROUPS[self]
+
+
+GROUPS = {
+    LeakKind.RAW_RECORDS: LeakGroup.PEOPLE,
+    LeakKind.EXACT_TARGETS: LeakGroup.PEOPLE,
+    LeakKind.RARE_VALUES: LeakGroup.PEOPLE,
+    LeakKind.OLD_MODEL: LeakGroup.PEOPLE,  # its leaves are as telling as those of a tree, and no audit saw them
+    LeakKind.PERSON: LeakGroup.PEOPLE,
+    LeakKind.UNKNOWN: LeakGroup.PEOPLE,  # what cannot be told is never passed over
+    LeakKind.EXTREMES: LeakGroup.TRAINING,
+    LeakKind.MEDIANS: LeakGroup.TRAINING,
+    LeakKind.AVERAGES: LeakGroup.TRAINING,
+    LeakKind.HISTOGRAM: LeakGroup.TRAINING,
+    LeakKind.CATEGORIES: LeakGroup.TRAINING,
+    LeakKind.TARGET_STATISTICS: LeakGroup.TRAINING,
+    LeakKind.SMALL_COUNTS: LeakGroup.TRAINING,
+    LeakKind.PER_RECORD: LeakGroup.TRAINING,
+    LeakKind.REPLAY: LeakGroup.TRAINING,
+    LeakKind.DIFFERENCING: LeakGroup.TRAINING,
+    LeakKind.AUTHOR: LeakGroup.ORIGIN,
+    LeakKind.PATH: LeakGroup.ORIGIN,
+    LeakKind.TIMESTAMP: LeakGroup.ORIGIN,
+    LeakKind.IDENTIFIER: LeakGroup.ORIGIN,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,3 +100,8 @@ class Leak:
     what: str
     records: int | None = None
     removable: bool = False
+
+
+def kinds_of(leaks: Iterable[Leak]) -> tuple[str, ...]:
+    """Return the kinds of some leaks, each once, in their order."""
+    return tuple(dict.fromkeys(str(leak.kind) for leak in leaks))

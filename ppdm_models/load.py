@@ -16,7 +16,8 @@ from ppdm_models.ensemble import Model
 from ppdm_models.errors import TreeFormatError
 from ppdm_models.formats import Format
 from ppdm_models.formats._json import DEPTH, nesting
-from ppdm_models.leaks import Leak
+from ppdm_models.leaks import Leak, LeakKind
+from ppdm_models.named import people_named
 from ppdm_models.plugins import discover
 from ppdm_models.tree import Tree
 
@@ -117,8 +118,10 @@ def load_model(data: bytes, source: str) -> Model:
 
 
 def leaks_of(data: bytes, model: Model) -> tuple[Leak, ...]:
-    """Return what else the bytes give away that a model was loaded from, in the file's order."""
-    return formats()[model.format].leaks(data, model.source)
+    """Return what else the bytes give away that a model was loaded from, in the file's order, then whom it names."""
+    found = formats()[model.format].leaks(data, model.source)
+    is_told = any(leak.kind is LeakKind.PERSON for leak in found)
+    return found if is_told else (*found, *people_named(model))
 
 
 @contextmanager

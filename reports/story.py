@@ -12,6 +12,7 @@ from audit.reading import Undetermined
 from policies.decision import Decision
 from policies.repair import Repair
 from policies.verdict import Verdict
+from reports.beside import publish_step, removal
 from reports.words import counted, listed, percent, sentence
 
 MOST_REASONS = 4
@@ -75,7 +76,7 @@ def repair_story(repair: Repair) -> Story:
             f"A repaired {whole} meets the policy.",
             f"The change: {best.proposal.title}. {kept}; {changed}. {_meaning(best.audit.evidence, best.decision)}",
             (
-                "Publish the repaired file, never the original.",
+                _of_repaired(best.audit.evidence),
                 "Look at the cost in the table of attempts: is it still useful to those it is for?",
                 "Check that nobody outside knows more than is listed under “Knowledge assumed”.",
             ),
@@ -89,6 +90,12 @@ def repair_story(repair: Repair) -> Story:
             "If a demand is stricter than your case needs, change the policy openly, and audit again.",
         ),
     )
+
+
+def _of_repaired(evidence: Evidence) -> str:
+    if evidence.leaks == ():
+        return "Publish exactly the repaired file, never the original."
+    return f"Never publish the original. {publish_step(evidence)}"
 
 
 def _meaning(evidence: Evidence, decision: Decision) -> str:
@@ -137,7 +144,7 @@ def _after_pass(evidence: Evidence, decision: Decision) -> Iterator[str]:
             "Audit it as published."
         )
     else:
-        yield f"Publish exactly this file, {source}; a changed file needs an audit of its own."
+        yield publish_step(evidence)
     yield "Check that nobody outside knows more than is listed under “Knowledge assumed”."
     yield "Keep this report inside: it describes the table."
 
@@ -151,7 +158,10 @@ def _after_fail(evidence: Evidence, decision: Decision) -> Iterator[str]:
     yield f"Do not publish {evidence.source}."
     failed = [f for f in decision.failing if f.verdict is Verdict.FAIL and f.measure]
     about_leaves = [f.clause for f in failed if measures()[f.measure].about_leaves]
-    others = [f.clause for f in failed if f.clause not in about_leaves]
+    about_file = [f.clause for f in failed if measures()[f.measure].about_file]
+    others = [f.clause for f in failed if f.clause not in (*about_leaves, *about_file)]
+    if about_file:
+        yield f"{listed(about_file)}: no change of the tree mends what stands beside it. {removal(evidence)}"
     if about_leaves:
         yield (
             f"{listed(about_leaves)}: only other leaves mend this, for instance fewer and larger ones. "

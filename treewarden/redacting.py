@@ -33,17 +33,35 @@ def redact_file(path: Path, kinds: frozenset[LeakKind]) -> Redacted:
     data = read_bytes(path)
     model = load_model(data, path.name)
     leaks = leaks_of(data, model)
-    if not any(leak.kind in kinds and leak.removable for leak in leaks):
+    if not _can_go(leaks, kinds):
         return Redacted(None, (), leaks)
+    bare = _without(data, model, kinds)
+    left = leaks_of(bare, load_model(bare, path.name))
+    return Redacted(bare, _gone(leaks, left), left)
+
+
+def without_leaks(data: bytes, source: str) -> bytes:
+    """Return a file without its removable leaks of all kinds, itself where there are none.
+
+    Raises:
+        OutputError: its format is only read here, or removing would change its trees.
+    """
+    model, kinds = load_model(data, source), frozenset(LeakKind)
+    return _without(data, model, kinds) if _can_go(leaks_of(data, model), kinds) else data
+
+
+def _can_go(leaks: tuple[Leak, ...], kinds: frozenset[LeakKind]) -> bool:
+    return any(leak.kind in kinds and leak.removable for leak in leaks)
+
+
+def _without(data: bytes, model: Model, kinds: frozenset[LeakKind]) -> bytes:
     bare = formats()[model.format].without(data, model.source, kinds)
     if bare is None:
         problem = f"the format {model.format} is only read here, so nothing can be removed from it"
-        raise OutputError(path.name, f"{problem}; 'treewarden convert' writes the trees alone")
-    after = load_model(bare, path.name)
-    if _trees(after) != _trees(model):
-        raise OutputError(path.name, "removing that would change its trees; nothing was removed")
-    left = leaks_of(bare, after)
-    return Redacted(bare, _gone(leaks, left), left)
+        raise OutputError(model.source, f"{problem}; 'treewarden convert' writes the trees alone")
+    if _trees(load_model(bare, model.source)) != _trees(model):
+        raise OutputError(model.source, "removing that would change its trees; nothing was removed")
+    return bare
 
 
 def _trees(model: Model) -> list[Sequence[Node]]:

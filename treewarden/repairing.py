@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from audit.parallel import default_jobs
 from audit.processes import do_all
 from audit.run import Audit
+from policies.remedies import Proposal
 from policies.repair import Attempt, AuditAll, Given, Repair, repair
 from policies.verdict import Verdict
 from ppdm_models.convert import MODELS, converted
@@ -17,6 +18,7 @@ from ppdm_models.ensemble import Model
 from ppdm_models.errors import OutputError, RemedyError, TreewardenError
 from ppdm_models.load import formats, load_model
 from ppdm_models.tree import Tree
+from treewarden.redacting import without_leaks
 from treewarden.subject import Subject
 
 WORTH_WORKERS_SECONDS = 8.0
@@ -46,7 +48,7 @@ class Repaired:
         """
         if attempt.verdict is not Verdict.PASS:
             raise ValueError(f"{attempt.name} does not pass")
-        file = _written(subject, attempt.proposal.model, self.target)
+        file = _published(subject, attempt.proposal, self.target)
         return replace(self, repair=replace(self.repair, applied=attempt), file=file)
 
 
@@ -81,6 +83,7 @@ def repair_file(
     begun = time.monotonic()
     original = subject.audit(own)
     seconds = time.monotonic() - begun
+    given = replace(given or Given(), trees_alone=target not in (None, own.format))
 
     def processes(models: int) -> int:
         jobs = subject.options.jobs or default_jobs()
@@ -95,20 +98,20 @@ def repair_file(
         auditing(subject, name, processes, target),
     )
     best = found.recommended
-    file = None if best is None else _written(subject, best.proposal.model, target)
+    file = None if best is None else _published(subject, best.proposal, target)
     return Repaired(found, file, target)
 
 
 def auditing(
     subject: Subject, name: str, processes: Callable[[int], int], target: str | None = None
 ) -> AuditAll:
-    """Return what audits several models over as many processes as ``processes`` says for their number."""
+    """Return what audits several proposals over as many processes as ``processes`` says for their number."""
 
-    def audit_all(models: Sequence[Model]) -> list[Audit | TreewardenError]:
-        count = processes(len(models))
+    def audit_all(proposals: Sequence[Proposal]) -> list[Audit | TreewardenError]:
+        count = processes(len(proposals))
         options = replace(subject.options, jobs=1) if count > 1 else subject.options
         asked = replace(subject, options=options)
-        files = [_file_of(subject, model, target) for model in models]
+        files = [_file_of(subject, proposal, target) for proposal in proposals]
         jobs = [Reaudit(file, name, asked) for file in files if isinstance(file, bytes)]
         audits = iter(do_all(jobs, count))
         results = [next(audits) if isinstance(file, bytes) else file for file in files]
@@ -117,11 +120,17 @@ def auditing(
     return audit_all
 
 
-def _file_of(subject: Subject, model: Model, target: str | None) -> bytes | TreewardenError:
+def _file_of(subject: Subject, proposal: Proposal, target: str | None) -> bytes | TreewardenError:
     try:
-        return _written(subject, model, target)
+        return _published(subject, proposal, target)
     except TreewardenError as error:
         return error
+
+
+def _published(subject: Subject, proposal: Proposal, target: str | None) -> bytes:
+    """Return the file as it would be published: what is audited again is what is written."""
+    data = _written(subject, proposal.model, target)
+    return without_leaks(data, subject.tree.source) if proposal.is_bare else data
 
 
 def _written(subject: Subject, model: Model, target: str | None) -> bytes:

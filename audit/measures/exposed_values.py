@@ -79,7 +79,7 @@ def _solvable(evidence: Evidence) -> int:
         (
             leak.records
             for leak in evidence.leaks
-            if leak.kind is LeakKind.TARGET_STATISTICS
+            if leak.kind in (LeakKind.TARGET_STATISTICS, LeakKind.EXACT_TARGETS)
             and leak.records is not None
             and leak.records <= SOLVABLE_RECORDS[evidence.task]
         ),

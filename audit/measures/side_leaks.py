@@ -1,9 +1,10 @@
 """What the file gives away beside its trees: how many such things a reader can find in it.
 
 Raw records kept for verification, minima and maxima, histograms, categories that occur once, names and paths of the
-people who made it. None of them is needed to predict, and none shows in a measure of the leaves. Counted one by one,
+people who made it. Few of them are needed to predict, and none shows in a measure of the leaves. Counted one by one,
 as the weight of each depends on the case; the findings say what each is, where it stands, and for how many people at
-least it speaks.
+least it speaks. ``kind`` is a kind of leak or a group of kinds: ``people`` (records, names, and what nobody could
+judge), ``training`` (what is told of the training records as a whole), ``origin`` (who made the file, where and when).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from audit.evidence import Evidence
 from audit.measures import Measure, Parameter, Parameters
 from audit.reading import Measurement, Spot, Undetermined, exactly
 from audit.spots import MOST_SPOTS
-from ppdm_models.leaks import LeakKind
+from ppdm_models.leaks import Leak, LeakGroup, LeakKind
 
 ANY = "any"
 
@@ -26,28 +27,36 @@ class SideLeaks(Measure):
     plain = "things the file gives away beside its trees"
     risk = "high"
     limits = (0.0, math.inf)
+    about_file = True
     parameters = {
-        "kind": Parameter(ANY, "which of them count", choices=(ANY, *map(str, LeakKind))),
+        "kind": Parameter(
+            ANY, "which of them count", choices=(ANY, *map(str, LeakGroup), *map(str, LeakKind))
+        ),
     }
 
     def words(self, parameters: Parameters) -> str:
-        kind = parameters["kind"]
+        kind = str(parameters["kind"])
+        if kind in set(LeakGroup):
+            return LeakGroup(kind).plain
         return self.plain if kind == ANY else f"{self.plain} ({kind})"
 
     def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
         if isinstance(evidence.leaks, Undetermined):
             return Measurement(evidence.leaks)
-        kind = parameters["kind"]
+        kind = str(parameters["kind"])
         found = [
-            (position, leak)
-            for position, leak in enumerate(evidence.leaks)
-            if kind in (ANY, str(leak.kind))
+            (position, leak) for position, leak in enumerate(evidence.leaks) if kind in _names(leak)
         ]
         riskiest = sorted(found, key=lambda entry: -(entry[1].records or 0))
         spots = tuple(
             Spot("file", position, 1.0, 1.0, leak.what) for position, leak in riskiest[:MOST_SPOTS]
         )
         return Measurement(exactly(len(found)), spots)
+
+
+def _names(leak: Leak) -> tuple[str, ...]:
+    """Return everything that a policy may call a leak by."""
+    return ANY, str(leak.kind), str(leak.kind.group)
 
 
 MEASURE = SideLeaks()

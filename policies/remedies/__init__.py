@@ -21,7 +21,8 @@ class Proposal:
     """A changed model. ``remedies`` are the names of what was done, in order; ``title`` says it in words.
 
     ``withheld`` are the kinds of numbers no longer published; ``node_map`` gives for each node of the original tree the
-    node of this one that its records are in now. It is empty for an ensemble.
+    node of this one that its records are in now. It is empty for an ensemble. ``is_bare`` says that the file is to be
+    written without what it gives away beside its trees.
     """
 
     remedies: tuple[str, ...]
@@ -29,6 +30,7 @@ class Proposal:
     model: Model
     withheld: tuple[str, ...]
     node_map: tuple[int, ...]
+    is_bare: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 from policies.remedies import Proposal, Remedy
@@ -22,4 +22,4 @@ class UsesTable(Protocol):
 class TableProposal(Proposal):
     """A changed tree with the table that may be published beside it: ``sanitised`` holds both and how they check."""
 
-    sanitised: Candidate
+    sanitised: Candidate = field(kw_only=True)

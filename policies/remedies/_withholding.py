@@ -154,6 +154,7 @@ def demands(pack: Pack) -> tuple[Demand, ...]:
         if c.severity == "error"
         and not known[c.measure].about_leaves
         and not known[c.measure].about_worlds
+        and not known[c.measure].about_file
     )
 
 

@@ -84,7 +84,8 @@ class Redact(Remedy):
 def _has_other_clauses(pack: Pack) -> bool:
     known = measures()
     return any(
-        clause.severity == "error" and not known[clause.measure].about_leaves
+        clause.severity == "error"
+        and not (known[clause.measure].about_leaves or known[clause.measure].about_file)
         for clause in pack.clauses
     )
 

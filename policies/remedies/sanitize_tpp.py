@@ -118,7 +118,7 @@ def _proposal(tree: Tree, growth: Growth, best: Candidate) -> Proposal:
         rebuilt(tree, nodes),
         (),
         tuple(node_map),
-        best,
+        sanitised=best,
     )
 
 

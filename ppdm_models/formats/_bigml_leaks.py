@@ -9,7 +9,7 @@ from ppdm_models.leaks import Leak, LeakKind
 
 HISTOGRAMS = ("bins", "counts", "categories")
 SECRETS = (
-    ("creator", LeakKind.PERSON, "the account that made the model"),
+    ("creator", LeakKind.AUTHOR, "the account that made the model"),
     ("created", LeakKind.TIMESTAMP, "when the model was made"),
     ("updated", LeakKind.TIMESTAMP, "when the model was changed"),
     ("dataset", LeakKind.IDENTIFIER, "the service's name for the data set"),
@@ -73,7 +73,7 @@ def _leaves(root: Part) -> Iterator[Leak]:
     if smallest is not None:
         size, item = smallest
         what = "target values of the records of single nodes"
-        yield Leak(LeakKind.RAW_RECORDS, item.pointer, what, records=int(size) or None)
+        yield Leak(LeakKind.EXACT_TARGETS, item.pointer, what, records=int(size) or None)
 
 
 def _secrets(model: Part) -> Iterator[Leak]:

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from ppdm_models.formats._part import Part
 from ppdm_models.leaks import Leak, LeakKind
 
-COUNTS = ("Borders", "Buckets", "Counter", "FeatureFreq")
+OF_TARGETS = ("Borders", "Buckets")
+COUNTS = (*OF_TARGETS, "Counter", "FeatureFreq")
 EMPTY = str(2**64 - 1)
 """The hash of a place in the table that no category has."""
 
@@ -43,18 +44,26 @@ def _statistics(document: Part) -> Iterator[Leak]:
         seen = [count for count in counts if count > 0]
         smallest = int(min(seen)) if seen else None
         yield Leak(
-            LeakKind.TARGET_STATISTICS,
+            _kind(key, rows) if listed else LeakKind.TARGET_STATISTICS,
             table.pointer,
             f"target counts of {len(rows)} categories, by hashes that a dictionary undoes",
             records=smallest,
         )
 
 
+def _kind(key: str, rows: list[list[Part]]) -> LeakKind:
+    """Return what counts tell: of a category of one record they give its target, or that it is the only one."""
+    if all(sum(cell.amount() for cell in row) != 1 for row in rows):
+        return LeakKind.TARGET_STATISTICS
+    says_target = any(f'"type":"{kind}"' in key for kind in OF_TARGETS)
+    return LeakKind.EXACT_TARGETS if says_target else LeakKind.RARE_VALUES
+
+
 def _categories(document: Part) -> Iterator[Leak]:
     listed = document["features_info"].get("cat_features_hash")
     if listed is not None and len(listed):
         yield Leak(
-            LeakKind.RARE_VALUES,
+            LeakKind.CATEGORIES,
             listed.pointer,
             f"{len(listed)} category values of the training data, rare ones too",
         )

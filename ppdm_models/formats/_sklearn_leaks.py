@@ -35,7 +35,7 @@ def spread_leak(arrays: TreeArrays, is_regression: bool, where: str) -> Iterator
     leaves = arrays.samples[arrays.children_left < 0]
     if is_regression and (leaves <= 2).any():
         yield Leak(
-            LeakKind.TARGET_STATISTICS,
+            LeakKind.EXACT_TARGETS,
             where,
             "the mean and the impurity of a leaf with 1 or 2 records give their target values exactly",
             records=int(leaves.min()),

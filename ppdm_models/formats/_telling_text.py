@@ -12,13 +12,16 @@ PATH = re.compile(
 )
 PERSON = re.compile(r"[\w.+-]+@[\w-]+\.[\w.]+")
 TIMESTAMP = re.compile(r"(?:19|20)\d\d-[01]\d-[0-3]\d(?:[T ][0-2]\d:[0-5]\d|$)")
-PERSON_NAMES = ("user", "username", "author", "owner", "created_by", "creator", "email")
+AUTHOR_NAMES = ("user", "username", "author", "owner", "created_by", "creator", "email")
 
 
 def telling(text: str, name: str = "") -> LeakKind | None:
-    """Return what kind of thing a text gives away, if any; ``name`` is what it is called in the file."""
-    if name.lower() in PERSON_NAMES and text:
-        return LeakKind.PERSON
+    """Return what kind of thing a text gives away, if any; ``name`` is what it is called in the file.
+
+    Somebody who is named, and not as the file's maker, may be in the table.
+    """
+    if name.lower() in AUTHOR_NAMES and text:
+        return LeakKind.AUTHOR
     for kind, pattern in (
         (LeakKind.PERSON, PERSON),
         (LeakKind.PATH, PATH),

@@ -58,7 +58,7 @@ def _categories(learner: dict[str, object], source: str, steps: Steps) -> Iterat
     at = [*booster.steps, "cats"]
     for index, names in category_names(booster.model.get("cats"), source, at).items():
         yield Leak(
-            LeakKind.RARE_VALUES,
+            LeakKind.CATEGORIES,
             pointer([*at, "enc", index]),
             f"lists the {len(names)} categories of a feature that the training data had, even those of one record",
         )

@@ -13,6 +13,8 @@ from ppdm_models.formats._xml import local_name, run
 
 ATTRIBUTE = r"""\s+{name}\s*=\s*("[^"]*"|'[^']*')"""
 START_TAG = re.compile(rb"""<[^\s/>]+(?:\s+[^\s=]+\s*=\s*(?:"[^"]*"|'[^']*'))*\s*/?>""")
+TELLING = ("Partition", "InlineTable")
+"""What inside nodes tells of records."""
 BLANKS_BEFORE = re.compile(rb"\r?\n?[ \t]*\Z")
 
 
@@ -51,7 +53,8 @@ class Edit:
 class Document:
     """The bytes of an XML file, in an encoding that has ASCII in it, with its elements.
 
-    ``whole`` keeps what is inside nodes; else only surrogate predicates are kept of it, as children of the root.
+    ``whole`` keeps what is inside nodes; else only surrogate predicates, statistics and tables are kept of it, as
+    children of the root.
     """
 
     def __init__(self, data: bytes, source: str, whole: bool) -> None:
@@ -144,7 +147,7 @@ class _Finder:
         span = Span(local_name(name), attributes, parser.CurrentLineNumber, parser.CurrentByteIndex)
         if self.whole or not self.inside_nodes:
             self.around[-1].children.append(span)
-        elif attributes.get("booleanOperator") == "surrogate":
+        elif attributes.get("booleanOperator") == "surrogate" or span.name in TELLING:
             self.around[1].children.append(span)
         self.around.append(span)
         self.inside_nodes += span.name == "Node"

@@ -17,6 +17,7 @@ from ppdm_models.formats._h2o_model import bare_tree, ensemble_of
 from ppdm_models.formats._h2o_nodes import Column
 from ppdm_models.formats._json import read_json
 from ppdm_models.formats._part import Part
+from ppdm_models.formats._stray_files import stray_files
 from ppdm_models.leaks import Leak, LeakKind
 from ppdm_models.support import with_support
 from ppdm_models.tree import Node
@@ -24,6 +25,9 @@ from ppdm_models.tree import Node
 ORDERS = {"LITTLE_ENDIAN": "<", "BIG_ENDIAN": ">"}
 TREES = re.compile(r"trees/t(\d{2,4})_(\d{3,6})\.bin")
 DETAILS = "experimental/modelDetails.json"
+PARTS = re.compile(
+    r"model\.ini|trees/t\d+_\d+(_aux)?\.bin|domains/[^/]+\.txt|experimental/(modelDetails\.json|README\.md)"
+)
 PLAIN_ENCODINGS = ("AUTO", "Enum")
 
 
@@ -59,7 +63,9 @@ class H2oMojo(Format):
 
     def leaks(self, data: bytes, source: str) -> tuple[Leak, ...]:
         files = entries(data, source)
-        return tuple(_leaks(files, read_ini(files, source), source))
+        ini = read_ini(files, source)
+        stray = stray_files(files, lambda name: PARTS.fullmatch(name) is not None)
+        return (*_leaks(files, ini, source), *stray)
 
 
 def _trees(files: Mapping[str, bytes], ini: Ini) -> list[str]:
@@ -177,7 +183,7 @@ def _leaks(files: Mapping[str, bytes], ini: Ini, source: str) -> Iterator[Leak]:
         yield Leak(LeakKind.IDENTIFIER, "model.ini", "the number that names this model")
     for name in sorted(name for name in files if name.startswith("domains/")):
         what = "all values of a column, those of one record too"
-        yield Leak(LeakKind.RARE_VALUES, name, what)
+        yield Leak(LeakKind.CATEGORIES, name, what)
     details = _details(files, source)
     if details is None:
         return

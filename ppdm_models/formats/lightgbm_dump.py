@@ -151,7 +151,7 @@ def _leaks(document: dict[str, object], source: str) -> Iterator[Leak]:
             )
     for index, names in enumerate(_categories(document, source)):
         yield Leak(
-            LeakKind.RARE_VALUES,
+            LeakKind.CATEGORIES,
             pointer(["pandas_categorical", index]),
             f"lists the {len(names)} categories that a column of the training table had, even those of one record",
         )

@@ -211,7 +211,7 @@ def _leaks(document: Document) -> Iterator[tuple[int, LeakKind, str, int | None,
     line = _pandas_line(document)
     for names in _categories(document):
         what = f"lists the {len(names)} categories that a column of the training table had, even those of one record"
-        yield line or 0, LeakKind.RARE_VALUES, what, None, False
+        yield line or 0, LeakKind.CATEGORIES, what, None, False
 
 
 FORMAT = LightgbmText()

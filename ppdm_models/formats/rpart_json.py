@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator
 
 from ppdm_models import limits
 from ppdm_models.consistency import is_whole
@@ -21,6 +22,14 @@ FORMULA = re.compile(r"formula = ([^~()]{1,200}?) ~")
 CRITERIA = {1: Criterion.GINI, 2: Criterion.ENTROPY}
 MAJORITY = 2
 """The value of usesurrogate with which a record goes with the larger child where all else is missing."""
+
+OF_RECORDS = {
+    "y": (LeakKind.RAW_RECORDS, "the target of every training record"),
+    "x": (LeakKind.RAW_RECORDS, "the features of every training record"),
+    "model": (LeakKind.RAW_RECORDS, "the training records themselves"),
+    "where": (LeakKind.PER_RECORD, "the leaf of every training record"),
+    "weights": (LeakKind.PER_RECORD, "the weight of every training record"),
+}
 
 
 class RpartJson(Format):
@@ -46,11 +55,20 @@ class RpartJson(Format):
             what = (
                 "mean and deviance of a node with 1 or 2 records give their target values exactly"
             )
-            found.append(Leak(LeakKind.TARGET_STATISTICS, "/frame", what, records=int(min(sizes))))
+            found.append(Leak(LeakKind.EXACT_TARGETS, "/frame", what, records=int(min(sizes))))
         if root.get("call") is not None:
             what = "the call with all settings: training can be repeated on guessed records"
             found.append(Leak(LeakKind.REPLAY, "/call", what))
-        return tuple(found)
+        return (*found, *_per_record(root))
+
+
+def _per_record(root: Part) -> Iterator[Leak]:
+    """Yield the parts of R's object that hold something of every training record."""
+    for key, (kind, what) in OF_RECORDS.items():
+        part = root.get(key)
+        if part is not None and isinstance(part.value, (list, dict)) and part.value:
+            size = len(part.value) if isinstance(part.value, list) else None
+            yield Leak(kind, part.pointer, what, records=size)
 
 
 class _Reader:

@@ -67,7 +67,9 @@ class SparkRows(Format):
         sizes = [row["impurityStats"].at(0).number() for row in rows]
         few = [size for size in sizes if 0 < size <= FEW]
         what = f"the exact targets of the records of {len(few)} nodes, from their sum and sum of squares"
-        return (Leak(LeakKind.RAW_RECORDS, "", what, records=int(min(few)) or None),) if few else ()
+        return (
+            (Leak(LeakKind.EXACT_TARGETS, "", what, records=int(min(few)) or None),) if few else ()
+        )
 
 
 def _rows(data: bytes, source: str) -> list[Part]:

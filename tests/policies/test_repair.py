@@ -236,9 +236,9 @@ def test_all_changes_of_a_round_are_audited_together():
     people, rounds = people_of(tree), []
     audit = auditor(people, pack)
 
-    def audit_all(trees):
-        rounds.append(len(trees))
-        return [audit(each) for each in trees]
+    def audit_all(proposals):
+        rounds.append(len(proposals))
+        return [audit(each.model) for each in proposals]
 
     result = repair(tree, people, audit, pack, None, audit_all)
     assert len(rounds) == 2

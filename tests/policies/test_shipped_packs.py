@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.evidence import NOT_RUN
+from audit.evidence import NOT_READ, NOT_RUN
 from policies.judge import judge
 from policies.pack import load_pack, shipped_packs
 from policies.verdict import Verdict
+from ppdm_models.leaks import Leak, LeakKind
 from tests.small_audits import audit_of, evidence_of, flat_tree, only_world, people_of
 
 PACKS = {name: load_pack(name) for name in shipped_packs()}
@@ -48,6 +49,31 @@ leaves = st.lists(
 )
 
 
+# The verdict on each kind of thing in the file: in baseline and standard, then in strict.
+BESIDE = {
+    LeakKind.RAW_RECORDS: (Verdict.FAIL, Verdict.FAIL),
+    LeakKind.EXACT_TARGETS: (Verdict.FAIL, Verdict.FAIL),
+    LeakKind.RARE_VALUES: (Verdict.FAIL, Verdict.FAIL),
+    LeakKind.OLD_MODEL: (Verdict.FAIL, Verdict.FAIL),
+    LeakKind.PERSON: (Verdict.FAIL, Verdict.FAIL),
+    LeakKind.UNKNOWN: (Verdict.FAIL, Verdict.FAIL),
+    LeakKind.EXTREMES: (Verdict.PASS, Verdict.FAIL),
+    LeakKind.MEDIANS: (Verdict.PASS, Verdict.FAIL),
+    LeakKind.AVERAGES: (Verdict.PASS, Verdict.FAIL),
+    LeakKind.HISTOGRAM: (Verdict.PASS, Verdict.FAIL),
+    LeakKind.CATEGORIES: (Verdict.PASS, Verdict.FAIL),
+    LeakKind.TARGET_STATISTICS: (Verdict.PASS, Verdict.FAIL),
+    LeakKind.SMALL_COUNTS: (Verdict.PASS, Verdict.FAIL),
+    LeakKind.PER_RECORD: (Verdict.PASS, Verdict.FAIL),
+    LeakKind.REPLAY: (Verdict.PASS, Verdict.FAIL),
+    LeakKind.DIFFERENCING: (Verdict.PASS, Verdict.FAIL),
+    LeakKind.AUTHOR: (Verdict.PASS, Verdict.PASS),
+    LeakKind.PATH: (Verdict.PASS, Verdict.PASS),
+    LeakKind.TIMESTAMP: (Verdict.PASS, Verdict.PASS),
+    LeakKind.IDENTIFIER: (Verdict.PASS, Verdict.PASS),
+}
+
+
 def evidence(counts):
     tree = flat_tree(counts)
     return evidence_of(tree, worlds=only_world(people_of(tree)))
@@ -55,6 +81,11 @@ def evidence(counts):
 
 def decision(name, counts):
     return judge(audit_of(evidence(counts), PACKS[name]), PACKS[name])
+
+
+def with_leaks(name, leaks):
+    found = replace(evidence(PASSING[name]), leaks=leaks)
+    return judge(audit_of(found, PACKS[name]), PACKS[name])
 
 
 @pytest.mark.parametrize("name", PACKS)
@@ -71,8 +102,30 @@ def test_a_clause_fails_where_its_limit_is_passed(name, counts, clause):
 
 
 @pytest.mark.parametrize("name", PACKS)
+@pytest.mark.parametrize("kind", LeakKind)
+def test_what_stands_beside_a_sound_tree_is_judged_by_its_kind(name, kind):
+    made = with_leaks(name, (Leak(kind, "line 7", "something"),))
+    beside = [f for f in made.findings if f.measure == "side_leaks"]
+    shown = [f for f in beside if f.verdict is not Verdict.PASS]
+    assert made.verdict is BESIDE[kind][name == "strict"]
+    assert [(f.clause, f.places[0].name) for f in shown] == [(f"beside-{kind.group}", str(kind))]
+
+
+@pytest.mark.parametrize("name", PACKS)
+def test_a_file_that_nobody_looked_into_is_never_cleared(name):
+    made = with_leaks(name, NOT_READ)
+    assert made.verdict is Verdict.UNDETERMINED
+    assert "give the file as it is to be published" in made.failing[0].message
+
+
+@pytest.mark.parametrize("name", PACKS)
 def test_every_error_clause_of_a_pack_has_a_case_that_fails_it(name):
     shown = {clause for pack, _, clause in FAILING if pack == name}
+    shown |= {
+        f"beside-{kind.group}"
+        for kind, said in BESIDE.items()
+        if said[name == "strict"] is Verdict.FAIL
+    }
     assert {c.id for c in PACKS[name].clauses if c.severity == "error"} <= shown
 
 

@@ -92,11 +92,11 @@ def test_without_what_leaks_beside_it_a_real_model_is_the_same(name):
         ("sklearn2pmml-wild/GradientBoostingIris.pmml", LeakKind.RAW_RECORDS, 3),
         ("sklearn2pmml-wild/GradientBoostingIris.pmml", LeakKind.EXTREMES, None),
         ("knime/knime-3.5.1_4.2_DecisionTreeIris.pmml", LeakKind.EXTREMES, None),
-        ("rattle/rattle-1.2.29_3.2_IrisTree.xml", LeakKind.PERSON, None),
-        ("catboost/breastcancer_binary.pmml", LeakKind.PERSON, None),
+        ("rattle/rattle-1.2.29_3.2_IrisTree.xml", LeakKind.AUTHOR, None),
+        ("catboost/breastcancer_binary.pmml", LeakKind.AUTHOR, None),
         ("sklearn2pmml/rfc_iris_5trees_noncompact_nobootstrap.pmml", LeakKind.REPLAY, None),
         ("statistica/01_Classification_Trees_Iris.pmml", LeakKind.TARGET_STATISTICS, None),
-        ("spss/spss-modeler-15_SPSS-2.xml", LeakKind.PERSON, None),
+        ("spss/spss-modeler-15_SPSS-2.xml", LeakKind.AUTHOR, None),
     ],
 )
 def test_what_a_real_file_gives_away_beside_its_trees_is_found(name, kind, records):

@@ -93,6 +93,7 @@ def test_a_leak_is_described_with_its_place():
     assert describe(LEFT, [leak])["leaks"] == [
         {
             "kind": "person",
+            "group": "people",
             "where": "line 2",
             "what": "a login name",
             "records": None,

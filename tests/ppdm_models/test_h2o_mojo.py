@@ -1,5 +1,7 @@
 """H2O's packed trees: read to the last byte, and the same trees as PrintMojo prints."""
 
+import io
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -66,10 +68,18 @@ def test_what_else_the_archive_gives_away_is_found():
     assert kinds == [
         LeakKind.TIMESTAMP,
         LeakKind.IDENTIFIER,
-        LeakKind.RARE_VALUES,
+        LeakKind.CATEGORIES,
         LeakKind.REPLAY,
         LeakKind.TARGET_STATISTICS,
     ]
+
+
+def test_a_table_in_the_archive_is_found():
+    data = io.BytesIO(read_bytes(GOOD / "details.zip"))
+    with zipfile.ZipFile(data, "a") as archive:
+        archive.writestr("people.csv", "age,flu\n30,yes\n")
+    found = leaks_of(data.getvalue(), read_model(GOOD / "details.zip"))
+    assert [leak.where for leak in found if leak.kind is LeakKind.UNKNOWN] == ["people.csv"]
 
 
 def drawn(model, size=5000):

@@ -120,7 +120,7 @@ def test_names_of_categories_go_by_code():
         values = {feature.name: feature.values for feature in form.read(raw, "m").features}
         assert values == {"age": (), "town": ("Aue", "Bonn", "Ulm"), "zone": ("7", "9")}
         kinds = [leak.kind for leak in form.leaks(raw, "m")]
-        assert kinds.count(LeakKind.RARE_VALUES) == 2
+        assert kinds.count(LeakKind.CATEGORIES) == 2
 
 
 @pytest.mark.parametrize("default_left", [True, False])

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ppdm_models.leaks import LeakKind
-from ppdm_models.load import formats, load_model
+from ppdm_models.load import formats, leaks_of, load_model
 
 PMML = formats()["pmml"]
 GOLF = (Path(__file__).parent.parent / "data/formats/pmml/good/golf.pmml").read_text("utf-8")
@@ -17,17 +17,17 @@ FIELD = '<DataField name="temperature" optype="continuous" dataType="double"/>'
 STATISTICS = '<ModelStats><UnivariateStats field="temperature">{}</UnivariateStats></ModelStats>'
 
 CASES = [
-    (LeakKind.PERSON, HEADER, '<Header copyright="Jo Doe"/>', "copyright", None),
+    (LeakKind.AUTHOR, HEADER, '<Header copyright="Jo Doe"/>', "copyright", None),
     (
-        LeakKind.PERSON,
+        LeakKind.AUTHOR,
         HEADER,
         '<Header><Extension name="user" value="jdoe"/></Header>',
         "the user",
         None,
     ),
-    (LeakKind.PERSON, HEADER, "<Header><Annotation>Jo</Annotation></Header>", "a note", None),
+    (LeakKind.UNKNOWN, HEADER, "<Header><Annotation>Jo</Annotation></Header>", "a note", None),
     (
-        LeakKind.PERSON,
+        LeakKind.AUTHOR,
         HEADER,
         '<Header><Application name="a" version="jo@x.org"/></Header>',
         "mail",
@@ -49,7 +49,15 @@ CASES = [
         "1 nodes of another tree",
         None,
     ),
-    (LeakKind.IDENTIFIER, HEADER, "<Header/><!-- made for ward 3 -->", "a comment of 17", None),
+    (LeakKind.UNKNOWN, HEADER, "<Header/><!-- made for ward 3 -->", "a comment of 17", None),
+    (LeakKind.PERSON, HEADER, "<Header/><!-- ask jo@x.org -->", "a comment of", None),
+    (
+        LeakKind.PERSON,
+        HEADER,
+        '<Header/><MiningBuildTask><Extension name="a" value="jo@x.org"/></MiningBuildTask>',
+        "a mail address",
+        None,
+    ),
     (
         LeakKind.REPLAY,
         HEADER,
@@ -69,16 +77,78 @@ CASES = [
     (
         LeakKind.EXTREMES,
         SCHEMA,
-        SCHEMA + STATISTICS.format('<NumericInfo minimum="64" maximum="85" mean="73"/>'),
+        SCHEMA + STATISTICS.format('<NumericInfo minimum="64" maximum="85"/>'),
         "minimum and maximum of 'temperature'",
         None,
     ),
     (
         LeakKind.HISTOGRAM,
         SCHEMA,
-        SCHEMA + STATISTICS.format('<DiscrStats><Array type="int">30 2 0 40</Array></DiscrStats>'),
-        "3 cells, the smallest of 2",
-        2,
+        SCHEMA + STATISTICS.format('<DiscrStats><Array type="int">30 12 0 40</Array></DiscrStats>'),
+        "3 cells, the smallest of 12",
+        12,
+    ),
+    (
+        LeakKind.MEDIANS,
+        SCHEMA,
+        SCHEMA + STATISTICS.format('<NumericInfo median="72" interQuartileRange="9"/>'),
+        "median and interQuartileRange of 'temperature'",
+        None,
+    ),
+    (
+        LeakKind.MEDIANS,
+        SCHEMA,
+        SCHEMA
+        + STATISTICS.format(
+            '<NumericInfo><Quantile quantileLimit="25" quantileValue="7"/></NumericInfo>'
+        ),
+        "a quantile of 'temperature'",
+        None,
+    ),
+    (
+        LeakKind.AVERAGES,
+        SCHEMA,
+        SCHEMA + STATISTICS.format('<NumericInfo mean="73" standardDeviation="6"/>'),
+        "mean and standardDeviation of 'temperature'",
+        None,
+    ),
+    (
+        LeakKind.TARGET_STATISTICS,
+        SCHEMA,
+        SCHEMA + STATISTICS.format("<Anova/>"),
+        "how the target differs over 'temperature'",
+        None,
+    ),
+    (
+        LeakKind.TARGET_STATISTICS,
+        SCHEMA,
+        SCHEMA
+        + '<ModelExplanation><PredictiveModelQuality dataUsage="test"><ConfusionMatrix/></PredictiveModelQuality>'
+        "</ModelExplanation>",
+        "as a ConfusionMatrix",
+        None,
+    ),
+    (
+        LeakKind.HISTOGRAM,
+        "<True/>",
+        '<True/><Partition name="p"><PartitionFieldStats field="temperature"/></Partition>',
+        "statistics of the records of one node",
+        None,
+    ),
+    (
+        LeakKind.RAW_RECORDS,
+        HEADER,
+        "<Header/><MiningBuildTask><Extension><InlineTable><row><x>1</x></row></InlineTable></Extension>"
+        "</MiningBuildTask>",
+        "a table of 1 rows",
+        1,
+    ),
+    (
+        LeakKind.RAW_RECORDS,
+        "<True/>",
+        "<Extension><InlineTable><row><x>1</x></row></InlineTable></Extension><True/>",
+        "a table in which nothing is looked up",
+        None,
     ),
     (
         LeakKind.SMALL_COUNTS,
@@ -157,17 +227,31 @@ def test_a_file_that_gives_nothing_else_away_stays_as_it_is():
     assert PMML.without(GOLF.encode(), "x", frozenset(LeakKind)) == GOLF.encode()
 
 
-def test_rare_values_and_surrogate_splits_are_named_though_they_stay():
+def test_rare_values_go_with_their_counts():
     some = '<DiscrStats><Array type="int">30 2</Array><Array type="string">a b</Array></DiscrStats>'
-    rare = GOLF.replace(SCHEMA, SCHEMA + STATISTICS.format(some), 1)
+    rare = GOLF.replace(SCHEMA, SCHEMA + STATISTICS.format(some), 1).encode()
+    kinds = [LeakKind.HISTOGRAM, LeakKind.RARE_VALUES]
+    assert [leak.kind for leak in PMML.leaks(rare, "x")] == kinds
+    for kind in kinds:
+        assert PMML.leaks(PMML.without(rare, "x", frozenset({kind})), "x") == ()
+
+
+@pytest.mark.parametrize(
+    ("treatment", "kind"), [("asMedian", LeakKind.MEDIANS), ("asMean", LeakKind.AVERAGES)]
+)
+def test_what_missing_values_become_is_named_though_the_model_needs_it(treatment, kind):
+    field = '<MiningField name="temperature"'
+    told = f'{field} missingValueReplacement="73" missingValueTreatment="{treatment}"'
+    (leak,) = PMML.leaks(GOLF.replace(field, told, 1).encode(), "x")
+    assert (leak.kind, leak.removable) == (kind, False)
+
+
+def test_surrogate_splits_are_named_though_they_stay():
     surrogate = (
         Path(__file__).parent.parent / "data/formats/pmml/good/surrogate.pmml"
     ).read_bytes()
-    found = [*PMML.leaks(rare.encode(), "x"), *PMML.leaks(surrogate, "x")]
-    assert [leak.kind for leak in found if not leak.removable] == [
-        LeakKind.RARE_VALUES,
-        LeakKind.DIFFERENCING,
-    ]
+    found = PMML.leaks(surrogate, "x")
+    assert [leak.kind for leak in found if not leak.removable] == [LeakKind.DIFFERENCING]
 
 
 def test_the_secret_itself_is_not_repeated():
@@ -177,3 +261,32 @@ def test_the_secret_itself_is_not_repeated():
     said = "".join(leak.what for leak in PMML.leaks(text.encode(), "x"))
     assert "Doe" not in said
     assert "2020" not in said
+
+
+@pytest.mark.parametrize("above", ["MapValues", "TextIndexNormalization"])
+def test_a_table_that_the_model_looks_up_is_none_of_records(above):
+    table = f"<{above}><InlineTable><row><x>1</x></row></InlineTable></{above}>"
+    text = GOLF.replace(
+        HEADER, f"{HEADER}<TransformationDictionary>{table}</TransformationDictionary>"
+    )
+    assert PMML.leaks(text.encode(), "x") == ()
+
+
+def test_the_instances_of_another_kind_of_model_are_records_that_stay():
+    table = "<TrainingInstances><InlineTable><row><x>1</x></row></InlineTable></TrainingInstances>"
+    (leak,) = PMML.leaks(GOLF.replace(HEADER, HEADER + table).encode(), "x")
+    assert (leak.kind, leak.records, leak.removable) == (LeakKind.RAW_RECORDS, 1, False)
+
+
+@pytest.mark.parametrize(
+    ("word", "where"),
+    [
+        ("sunny", "a value of 'outlook'"),
+        ("yes", "the name of a class"),
+        ("temperature", "the name of a feature"),
+    ],
+)
+def test_a_mail_address_in_the_tree_itself_names_a_person(word, where):
+    text = GOLF.replace(f'"{word}"', '"jo@example.org"').encode()
+    (leak,) = leaks_of(text, load_model(text, "x"))
+    assert (leak.kind, leak.what) == (LeakKind.PERSON, f"{where} holds a mail address")

@@ -1,6 +1,7 @@
 """Trees of R: what is read from them predicts what R predicts, and counts what R counted."""
 
 import csv
+import json
 from pathlib import Path
 
 import numpy as np
@@ -114,6 +115,16 @@ def test_splits_that_were_not_used_are_a_leak():
     assert [leak.kind for leak in OBJECT.leaks(data, "plain.json")] == [
         LeakKind.TARGET_STATISTICS,
         LeakKind.REPLAY,
+    ]
+
+
+def test_what_the_object_keeps_of_every_record_is_a_leak():
+    said = json.loads((GOOD / "rpart_json/good/plain.json").read_bytes())
+    said |= {"y": [1, 2, 1], "where": [2, 3, 2], "weights": []}
+    found = OBJECT.leaks(json.dumps(said).encode(), "x")[2:]
+    assert [(leak.kind, leak.where, leak.records) for leak in found] == [
+        (LeakKind.RAW_RECORDS, "/y", 3),
+        (LeakKind.PER_RECORD, "/where", 3),
     ]
 
 

@@ -2,6 +2,7 @@
 
 import io
 import json
+import warnings
 import zipfile
 
 import numpy as np
@@ -20,7 +21,7 @@ from ppdm_models.tree import Criterion, Quality
 
 skops_io = pytest.importorskip("skops.io", reason="skops is not installed")
 sklearn = pytest.importorskip("sklearn", reason="scikit-learn is not installed")
-from sklearn import ensemble, tree  # noqa: E402  # only where scikit-learn is there
+from sklearn import ensemble, impute, preprocessing, tree  # noqa: E402  # only where scikit-learn is there
 from sklearn.decomposition import PCA  # noqa: E402  # as above
 from sklearn.pipeline import make_pipeline  # noqa: E402  # as above
 from sklearn.preprocessing import MinMaxScaler, StandardScaler  # noqa: E402  # as above
@@ -169,6 +170,41 @@ def test_a_step_that_cannot_be_undone_is_named():
     model = read_skops(estimator)
     assert "'pca' (PCA)" in model.notes[0]
     assert "not the raw ones" in model.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("step", "kind"),
+    [
+        (preprocessing.StandardScaler(), LeakKind.AVERAGES),
+        (preprocessing.MaxAbsScaler(), LeakKind.EXTREMES),
+        (preprocessing.RobustScaler(), LeakKind.MEDIANS),
+        (preprocessing.QuantileTransformer(n_quantiles=5), LeakKind.MEDIANS),
+        (impute.SimpleImputer(strategy="median"), LeakKind.MEDIANS),
+        (impute.KNNImputer(), LeakKind.RAW_RECORDS),
+        (PCA(2), LeakKind.UNKNOWN),
+    ],
+    ids=lambda part: type(part).__name__,
+)
+def test_what_a_fitted_step_keeps_of_the_training_records_is_found(step, kind):
+    estimator = make_pipeline(step, tree.DecisionTreeClassifier()).fit(X, Y)
+    assert [leak.kind for leak in SKOPS.leaks(skops_io.dumps(estimator), "m")] == [kind]
+
+
+def test_a_table_in_the_archive_is_found():
+    data = io.BytesIO(skops_io.dumps(tree.DecisionTreeClassifier().fit(X, Y)))
+    with zipfile.ZipFile(data, "a") as archive:
+        archive.writestr("people.csv", "age,flu\n30,yes\n")
+    (leak,) = SKOPS.leaks(data.getvalue(), "m")
+    assert (leak.kind, leak.where) == (LeakKind.UNKNOWN, "people.csv")
+
+
+def test_estimates_for_each_record_that_was_not_drawn_are_found():
+    estimator = ensemble.RandomForestClassifier(9, oob_score=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # few trees: somebody was drawn for all of them
+        data = skops_io.dumps(estimator.fit(X, Y))
+    (leak,) = SKOPS.leaks(data, "m")
+    assert (leak.kind, leak.records) == (LeakKind.PER_RECORD, len(X))
 
 
 def test_a_scaler_publishes_the_extremes():

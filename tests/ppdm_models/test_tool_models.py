@@ -1,5 +1,6 @@
 """What the files of CatBoost, treelite, ONNX, H2O, BigML, Spark, Elasticsearch and Solr say of the training records."""
 
+import io
 import json
 import math
 import subprocess
@@ -99,9 +100,20 @@ def test_catboost_tells_the_smallest_cell_of_its_target_statistics():
     assert [(leak.records, leak.kind) for leak in found][0] == (3, LeakKind.TARGET_STATISTICS)
 
 
+@pytest.mark.parametrize(
+    ("kind", "told"), [("Borders", LeakKind.EXACT_TARGETS), ("Counter", LeakKind.RARE_VALUES)]
+)
+def test_counts_of_catboost_of_a_category_of_one_record_speak_of_it(kind, told):
+    changed = document("catboost_json/good/symmetrictree.json")
+    rows = ["123", 40, 12, "456", 0, 1]
+    changed["ctr_data"] = {f'{{"type":"{kind}"}}': {"hash_map": rows, "hash_stride": 3}}
+    found = formats()["catboost_json"].leaks(json.dumps(changed).encode(), "x")
+    assert [(leak.records, leak.kind) for leak in found][0] == (1, told)
+
+
 def test_catboost_tells_when_and_how_it_was_trained():
     kinds = {leak.kind for leak in leaks("catboost_json/good/symmetrictree.json")}
-    assert {LeakKind.TIMESTAMP, LeakKind.REPLAY, LeakKind.IDENTIFIER, LeakKind.RARE_VALUES} <= kinds
+    assert {LeakKind.TIMESTAMP, LeakKind.REPLAY, LeakKind.IDENTIFIER, LeakKind.CATEGORIES} <= kinds
 
 
 def test_treelite_shares_of_weighted_draws_are_no_counts():
@@ -195,13 +207,13 @@ def test_bigml_tells_histograms_people_and_dates():
     assert set(found) == {
         LeakKind.HISTOGRAM,
         LeakKind.EXTREMES,
-        LeakKind.PERSON,
+        LeakKind.AUTHOR,
         LeakKind.TIMESTAMP,
         LeakKind.IDENTIFIER,
     }
     first = leaks("bigml_json/good/tree.json")[0]
     assert (first.where, first.records) == ("/object/model/fields/000000/summary/bins", 1)
-    assert "someone" not in found[LeakKind.PERSON].what
+    assert "someone" not in found[LeakKind.AUTHOR].what
 
 
 def test_spark_counts_each_class_at_every_node():
@@ -321,3 +333,11 @@ def test_leaves_of_very_many_outputs_are_refused_before_they_are_made():
     model = onnx.helper.make_model(onnx.helper.make_graph([node], "wide", [], []))
     with pytest.raises(TreeFormatError, match="are too many"):
         load_model(model.SerializeToString(), "wide.onnx")
+
+
+def test_a_table_in_the_folder_of_a_spark_model_is_found():
+    data = io.BytesIO((DATA / "spark_ml/good/tree.zip").read_bytes())
+    with zipfile.ZipFile(data, "a") as archive:
+        archive.writestr("people.csv", "age,flu\n30,yes\n")
+    found = formats()["spark_ml"].leaks(data.getvalue(), "x")
+    assert [leak.where for leak in found if leak.kind is LeakKind.UNKNOWN] == ["people.csv"]

@@ -117,7 +117,7 @@ def test_names_of_categories_come_from_the_container():
     data = xgboost.DMatrix(frame, label=np.arange(120.0), enable_categorical=True)
     raw = saved(xgboost.train({"nthread": 1}, data, 1))
     assert [f.values for f in MODEL.read(raw, "m.json").features] == [("N", "S", "W"), ("7", "9")]
-    assert {leak.kind for leak in MODEL.leaks(raw, "m.json")} == {LeakKind.RARE_VALUES}
+    assert {leak.kind for leak in MODEL.leaks(raw, "m.json")} == {LeakKind.CATEGORIES}
 
 
 def test_vectors_at_leaves_are_read_and_predicted():
@@ -284,10 +284,10 @@ def test_attributes_that_tell_of_people_and_places_are_found_and_removed():
     raw = saved(booster)
     found = {leak.where: leak.kind for leak in MODEL.leaks(raw, "m")}
     assert found == {
-        "/learner/attributes/author": LeakKind.PERSON,
+        "/learner/attributes/author": LeakKind.AUTHOR,
         "/learner/attributes/train": LeakKind.PATH,
     }
-    clean = MODEL.without(raw, "m", frozenset({LeakKind.PATH, LeakKind.PERSON}))
+    clean = MODEL.without(raw, "m", frozenset({LeakKind.PATH, LeakKind.AUTHOR}))
     assert xgboost.Booster(model_file=bytearray(clean)).attributes() == {"best_iteration": "3"}
     assert MODEL.leaks(clean, "m") == ()
 

@@ -33,7 +33,7 @@ def test_what_is_removed_is_gone_and_the_tree_is_the_same(telling):
     assert outcome.exit_code == 0
     assert b"ann" not in after.read_bytes()
     assert read_tree(after).nodes == before.nodes
-    assert "  person, line 3: " in outcome.stdout
+    assert "  author, line 3: " in outcome.stdout
     assert "not removed: nothing" in outcome.stdout
 
 

@@ -10,6 +10,7 @@ import re
 import pytest
 
 from policies.pack import load_pack
+from policies.remedies import Proposal
 from ppdm_models.learn.best_first import BestFirst
 from ppdm_models.learn.response import of_classes
 from ppdm_models.load import formats, read_tree
@@ -185,9 +186,10 @@ def test_hierarchies_are_read_and_must_fit(files):
 def test_the_audits_are_the_same_for_any_number_of_processes(files):
     request = Request(files.model, files.table, "flu", policy=files.policy("unsure"))
     subject = read_subject(request, Progress(quiet=True))
-    trees = [subject.tree] * 2
-    alone = auditing(subject, "x.pmml", lambda count: 1)(trees)
-    shared = auditing(subject, "x.pmml", lambda count: 2)(trees)
+    tree = subject.tree
+    twice = [Proposal((), "as it is", tree, (), tuple(range(len(tree.nodes))))] * 2
+    alone = auditing(subject, "x.pmml", lambda count: 1)(twice)
+    shared = auditing(subject, "x.pmml", lambda count: 2)(twice)
     for one, two in zip(alone, shared, strict=True):
         assert one.measurements == two.measurements
         assert one.evidence.posterior.values.tobytes() == two.evidence.posterior.values.tobytes()

@@ -28,7 +28,7 @@ from treewarden.redacting import redact_file
 def redact_command(
     context: click.Context, /, model: Path, output: Path, kinds: tuple[str, ...], force: bool
 ) -> None:
-    """Remove what MODEL gives away beside its trees: raw records, extremes, histograms, names, paths.
+    """Remove what MODEL gives away beside its trees: raw records, extremes, medians, histograms, names, paths.
 
     The trees stay as they are: their regions, labels and counts are for 'audit' and 'repair'. Exit code 0 when nothing
     that was asked for is left in OUTPUT, 1 when something is. Where there is nothing to remove, nothing is written.

@@ -1,0 +1,216 @@
+"""A sound tree in a file that gives more away: no shipped pack passes it, a repair takes it out, the report says so."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from policies.pack import shipped_packs
+from ppdm_models.convert import converted
+from ppdm_models.leaks import LeakKind
+from ppdm_models.load import load_model, read_tree
+from tests.forests import by_sex, forest, stump
+from treewarden.cli import cli
+
+PUBLISH = "Publish exactly this file"
+TREE = """<?xml version="1.0" encoding="UTF-8"?>
+<PMML xmlns="http://www.dmg.org/PMML-4_4" version="4.4">
+  <Header/>
+  <DataDictionary>
+    <DataField name="age" optype="continuous" dataType="double"/>
+    <DataField name="flu" optype="categorical" dataType="string"><Value value="no"/><Value value="yes"/></DataField>
+  </DataDictionary>
+  <TreeModel functionName="classification" splitCharacteristic="binarySplit">
+    <MiningSchema><MiningField name="age"/><MiningField name="flu" usageType="target"/></MiningSchema>
+    <Node id="0" score="no" recordCount="50">
+      <True/>
+      <ScoreDistribution value="no" recordCount="26"/>
+      <ScoreDistribution value="yes" recordCount="24"/>
+      <Node id="1" score="no" recordCount="26">
+        <SimplePredicate field="age" operator="lessThan" value="40"/>
+        <ScoreDistribution value="no" recordCount="16"/>
+        <ScoreDistribution value="yes" recordCount="10"/>
+      </Node>
+      <Node id="2" score="yes" recordCount="24">
+        <SimplePredicate field="age" operator="greaterOrEqual" value="40"/>
+        <ScoreDistribution value="no" recordCount="10"/>
+        <ScoreDistribution value="yes" recordCount="14"/>
+      </Node>
+    </Node>
+  </TreeModel>
+</PMML>
+"""
+PEOPLE = ((30, "no", 16), (30, "yes", 10), (50, "no", 10), (50, "yes", 14))
+RECORDS = "".join(
+    f"<row><age>{age}</age><flu>{flu}</flu></row>"
+    for age, flu in ((30, "yes"), (50, "no"), (50, "yes"))
+)
+VERIFIED = (
+    f'<ModelVerification recordCount="3"><InlineTable>{RECORDS}</InlineTable></ModelVerification>'
+)
+SIGNED = '<Header copyright="Jo Doe"/>'
+RANGE = '<DataField name="age" optype="continuous" dataType="double"><Interval leftMargin="18" rightMargin="99"/>'
+
+
+class Case:
+    """A model beside its table, in a folder that commands are run in."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        rows = [f"{age},{flu}" for age, flu, times in PEOPLE for _ in range(times)]
+        (folder / "people.csv").write_text("\n".join(["age,flu", *rows, ""]), encoding="utf-8")
+
+    def file(self, *changes, name="flu.pmml"):
+        text = TREE
+        for old, new in changes:
+            assert old in text
+            text = text.replace(old, new, 1)
+        (self.folder / name).write_text(text, encoding="utf-8")
+
+    def run(self, command, model, policy, *more):
+        told = ["--data", "people.csv", "--sensitive", "flu", "--policy", policy, "-q"]
+        return CliRunner().invoke(cli, [command, model, *told, *map(str, more)])
+
+
+def said(outcome):
+    """Return what was printed as one line."""
+    return " ".join(outcome.output.split())
+
+
+@pytest.fixture
+def case(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return Case(tmp_path)
+
+
+@pytest.mark.parametrize("policy", shipped_packs())
+def test_three_raw_records_fail_every_pack_and_the_repaired_file_passes_it(case, policy):
+    case.file(("</TreeModel>", f"{VERIFIED}</TreeModel>"))
+    failed = case.run("audit", "flu.pmml", policy)
+    assert failed.exit_code == 1
+    assert "beside-people" in failed.output
+    assert PUBLISH not in said(failed)
+    assert "“treewarden redact flu.pmml -o flu-redacted.pmml” takes out all of it" in said(failed)
+
+    repaired = case.run("repair", "flu.pmml", policy, "-o", "fixed.pmml")
+    assert repaired.exit_code == 0, repaired.output
+    assert "Publish exactly the repaired file" in said(repaired)
+    fixed = Path("fixed.pmml").read_bytes()
+    assert b"ModelVerification" not in fixed
+    assert load_model(fixed, "x").nodes == load_model(TREE.encode(), "x").nodes
+
+    passed = case.run("audit", "fixed.pmml", policy)
+    assert passed.exit_code == 0
+    assert f"{PUBLISH}, fixed.pmml" in said(passed)
+
+
+@pytest.mark.parametrize("policy", shipped_packs())
+def test_a_file_that_names_its_author_passes_with_a_warning_and_the_command_that_removes_it(
+    case, policy
+):
+    case.file(("<Header/>", SIGNED))
+    outcome = case.run("audit", "flu.pmml", policy)
+    assert outcome.exit_code == 0
+    assert PUBLISH not in said(outcome)
+    assert "look at what else it gives away: 1 thing beside its trees (author)" in said(outcome)
+    command = "treewarden redact flu.pmml -o flu-redacted.pmml"
+    assert f"“{command}” takes out all of it" in said(outcome)
+    assert CliRunner().invoke(cli, shlex.split(command)[1:]).exit_code == 0
+    assert PUBLISH in said(case.run("audit", "flu-redacted.pmml", policy))
+
+
+def test_extremes_fail_strict_and_warn_elsewhere(case):
+    case.file(
+        ('<DataField name="age" optype="continuous" dataType="double"/>', f"{RANGE}</DataField>")
+    )
+    codes = {name: case.run("audit", "flu.pmml", name).exit_code for name in shipped_packs()}
+    assert codes == {"baseline": 0, "standard": 0, "strict": 1}
+
+
+def test_the_change_is_listed_and_can_be_applied_by_its_name(case):
+    case.file(("</TreeModel>", f"{VERIFIED}</TreeModel>"))
+    listed = case.run("repair", "flu.pmml", "strict", "--list")
+    assert "* redact_file  PASS" in listed.output
+    asked = ("-o", "fixed.pmml", "--apply", "redact_file")
+    assert case.run("repair", "flu.pmml", "strict", *asked).exit_code == 0
+    assert b"<row>" not in Path("fixed.pmml").read_bytes()
+
+
+def with_clause(files):
+    """Return a policy of leaves of 10 or more and nothing beside the trees."""
+    policy = files.folder / "both.toml"
+    beside = '\n[[clause]]\nid = "b"\nmeasure = "side_leaks"\nrule = "at_most"\nlimit = 0\n'
+    policy.write_text(Path(files.policy("harsh")).read_text("utf-8") + beside, encoding="utf-8")
+    return policy
+
+
+def test_where_leaves_fail_too_both_are_mended_in_one_file(files):
+    text = files.model.read_text("utf-8").replace("</TreeModel>", f"{VERIFIED}</TreeModel>")
+    files.model.write_text(text.replace("<Header/>", SIGNED), encoding="utf-8")
+    policy, target = with_clause(files), files.folder / "fixed.pmml"
+    outcome = files.run("repair", "--policy", policy, "-o", target, "--format", "json")
+    tried = [each["name"] for each in json.loads(outcome.stdout)["repair"]["attempts"]]
+    assert (outcome.exit_code, tried) == (0, ["redact_file+prune_apt", "redact_file"])
+    assert b"<row>" not in target.read_bytes()
+    assert len(read_tree(target).leaves) == 2
+    files.model.write_bytes(target.read_bytes())
+    assert files.run("audit", "--policy", policy).exit_code == 0
+
+
+def test_the_trees_of_an_ensemble_are_pruned_in_a_file_without_its_leaks(files):
+    members = forest(stump(40.0, "no", "yes"), stump(55.0, "no", "yes"), by_sex("yes", "no"))
+    text = converted(members, "pmml").decode().replace("<Header>", SIGNED.replace("/>", ">"))
+    files.model.write_text(text, encoding="utf-8")
+    policy, target = with_clause(files), files.folder / "fixed.pmml"
+    outcome = files.run("repair", "--policy", policy, "-o", target)
+    assert outcome.exit_code == 0, outcome.output
+    assert "redact_file+prune_apt" in outcome.stdout
+    assert b"Jo Doe" not in target.read_bytes()
+
+
+def test_a_repair_that_leaves_a_warning_says_what_the_file_still_gives_away(files):
+    text = files.model.read_text("utf-8").replace("<Header/>", SIGNED)
+    files.model.write_text(text, encoding="utf-8")
+    target = files.folder / "fixed.pmml"
+    outcome = files.run("repair", "--policy", files.policy("harsh"), "-o", target)
+    assert outcome.exit_code == 0
+    assert "Publish exactly" not in said(outcome)
+    assert "Never publish the original. Before you publish fixed.pmml, look at" in said(outcome)
+
+
+def test_what_the_format_keeps_is_said_with_what_to_do_and_nothing_is_written(case):
+    field = '<MiningField name="age"'
+    told = f'{field} missingValueReplacement="41" missingValueTreatment="asMedian"'
+    case.file((field, told))
+    outcome = case.run("repair", "flu.pmml", "strict", "-o", "fixed.pmml")
+    assert outcome.exit_code == 1
+    assert "(medians) cannot be taken out of its format: export the model again" in said(outcome)
+    assert not Path("fixed.pmml").exists()
+    warned = said(case.run("audit", "flu.pmml", "standard"))
+    assert "The format pmml cannot be written without this: medians. Export" in warned
+    assert PUBLISH not in warned
+
+
+def test_another_format_takes_the_trees_alone(case):
+    case.file(("</TreeModel>", f"{VERIFIED}</TreeModel>"), ("<Header/>", SIGNED))
+    asked = ("-o", "fixed.json", "--to", "treewarden_json")
+    assert case.run("repair", "flu.pmml", "strict", *asked).exit_code == 0
+    assert PUBLISH in said(case.run("audit", "fixed.json", "strict"))
+
+
+@pytest.mark.parametrize("form", ["text", "html", "json"])
+def test_no_form_of_the_report_says_publish_of_a_file_that_leaks(case, form):
+    case.file(("<Header/>", SIGNED))
+    outcome = case.run("audit", "flu.pmml", "strict", "--format", form)
+    assert outcome.exit_code == 0
+    assert PUBLISH not in said(outcome)
+    assert "treewarden redact flu.pmml -o flu-redacted.pmml" in said(outcome)
+
+
+def test_every_kind_is_one_that_redact_can_be_asked_for():
+    told = CliRunner().invoke(cli, ["redact", "--help"]).output
+    assert [kind for kind in LeakKind if str(kind) not in " ".join(told.split())] == []
