@@ -59,7 +59,10 @@ class Plurality:
 
 @dataclass(frozen=True, slots=True)
 class Linear:
-    """``low <= sum(weights * mass[profiles, classes]) <= high``; three arrays of equal length."""
+    """``low <= sum(weights * mass[profiles, classes]) <= high``; three arrays of equal length.
+
+    ``slack`` is how far rounding may have moved the ends where weights are fractions; None where they are whole.
+    """
 
     profiles: NDArray[np.intp]
     classes: NDArray[np.intp]
@@ -67,6 +70,7 @@ class Linear:
     low: float
     high: float
     origin: Origin
+    slack: float | None = None
 
 
 class Grouping(StrEnum):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from audit import measures
 from audit.conflict import conflict
 from audit.constraints import Case
+from audit.constraints.split_choice import left_out_nodes
 from audit.estimate import SolverReport, estimate
 from audit.evidence import NOT_READ, NOT_RUN, Evidence
 from audit.forest import forest_of
@@ -94,7 +95,7 @@ def run(
             "the tree predicts a number, not a class; only its leaves are measured"
         )
         evidence = Evidence(tree, population, knowledge, unknown, unknown, unknown, leaks=leaks)
-        return _unsolved(evidence, unknown, calls, warnings)
+        return _unsolved(evidence, unknown, calls, (*population.warnings, *warnings))
     case = Case(tree, population, members(tree, population.leaf), knowledge)
     _start_workers(case, options)
     system = build_system(case)
@@ -104,9 +105,20 @@ def run(
     evidence = Evidence(
         tree, population, knowledge, _prior(system, options), posterior, worlds, leaks=leaks
     )
-    return Audit(
-        evidence, report, system.dropped, _read(evidence, calls), (*population.warnings, *warnings)
-    )
+    said = (*population.warnings, *warnings, *_left_out(case))
+    return Audit(evidence, report, system.dropped, _read(evidence, calls), said)
+
+
+def _left_out(case: Case) -> Iterator[str]:
+    """Yield a warning about the candidates for splits that no row speaks of."""
+    nodes = left_out_nodes(case)
+    if nodes:
+        some = ", ".join(repr(node.name) for node in nodes[:5]) + (", ..." if nodes[5:] else "")
+        splits = "split" if len(nodes) == 1 else "splits"
+        yield (
+            f"{case.tree.source}: why the learner chose its {splits} at {len(nodes)} nodes ({some}) is not used, as the "
+            "sampling weights there differ: what an adversary could prove from it is not found"
+        )
 
 
 def start_early(tree: Model, options: SolveOptions = DEFAULT) -> None:
@@ -251,7 +263,8 @@ def _prior(system: System, options: SolveOptions) -> Posterior | Undetermined:
     truth = system.case.population.truth
     if not linear:
         return certain(np.full((len(counts), m), 1 / m))
-    if set(linear) == {"marginal"} and not isinstance(truth, Undetermined):
+    is_weighed = system.case.population.weight is not None
+    if set(linear) == {"marginal"} and not isinstance(truth, Undetermined) and not is_weighed:
         return certain(np.tile(truth.sum(axis=0) / counts.sum(), (len(counts), 1)))
     posterior, report = estimate(System(system.case, rows, ()), options)
     return posterior if report.status in ("optimal", "closed form") else Undetermined(report.reason)

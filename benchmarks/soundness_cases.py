@@ -110,7 +110,7 @@ def _table(draw: np.random.Generator, learner: str) -> Table:
     noise = draw.random(records) < draw.uniform(0.1, 0.7)
     label = np.where(noise, draw.integers(classes, size=records), drivers % classes)
     label[:2] = [0, 1]
-    weight = draw.choice([1.0, 1.0, 2.0, 3.0, 1.5], size=records)
+    weight = draw.choice([1.0, 1.0, 2.0, 3.0, 2.0], size=records)
     return table_of(
         {
             **{name: column.tolist() for name, column in columns.items()},

@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from audit.constraints import Case, Constraint
 from audit.leaf_facts import leaf_facts
 from audit.rows import Origin, Plurality, Row
+from audit.weighed_rows import common_weight, lead_rows
 
 
 class LeafLabel(Constraint):
     """Yields one plurality per leaf whose distribution is not known in full.
 
-    With ``strict_labels`` the label leads by one whole record, as it does where ties cannot have been.
+    With ``strict_labels`` the label leads by one whole record, as it does where ties cannot have been. Under sampling
+    weights that differ it leads by weight, and strictly only where they are whole numbers.
     """
 
     def rows(self, case: Case) -> Iterator[Row]:
@@ -22,7 +24,10 @@ class LeafLabel(Constraint):
                 continue
             said = f"{case.tree.where(facts.node)}: the label is {case.tree.classes[facts.label]!r}"
             origin = Origin("leaf_label", said, facts.node.index)
-            yield Plurality(facts.node.index, facts.label, margin, origin)
+            if common_weight(case, case.members.stops(facts.node.index)) is None:
+                yield from lead_rows(case, facts.node.index, facts.label, margin, origin)
+            else:
+                yield Plurality(facts.node.index, facts.label, margin, origin)
 
 
 CONSTRAINT = LeafLabel()

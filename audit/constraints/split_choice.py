@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from audit.constraints import Case, Constraint
 from audit.knowledge import SplitLevel
 from audit.rows import Grouping, Origin, Row, SplitFamily
+from audit.weighed_rows import common_weight
 from ppdm_models.predicate import CategoryTest, Column, features_of, number_text
 from ppdm_models.tree import Criterion, Feature, Node
 
@@ -24,7 +26,9 @@ MOST_BINS_FOR_SUBSETS = 10
 class SplitChoice(Constraint):
     """Yields, per inner node and attribute, the family of candidates that the learner could have taken instead.
 
-    Only attributes among the quasi-identifiers: of the others the adversary does not know who has which value.
+    Only attributes among the quasi-identifiers: of the others the adversary does not know who has which value. Under
+    sampling weights the learner compared weighed impurities, which rows over people say only where all weights at the
+    node are equal; ``left_out_nodes`` names the others.
     """
 
     def rows(self, case: Case) -> Iterator[Row]:
@@ -33,13 +37,9 @@ class SplitChoice(Constraint):
         grouping = _grouping_of_categories(case)
         known = [feature for feature in case.tree.features if feature.name in case.population.qi]
         bins = {feature.name: _values(case, feature) for feature in known}
-        for node in case.tree.nodes:
+        for node in _split_nodes(case):
             inside = case.members.of(node.index)
-            if (
-                node.is_leaf
-                or not len(inside)
-                or (case.population.leaf[inside] == node.index).any()
-            ):
+            if common_weight(case, inside) is None:
                 continue
             chosen = _chosen(case, node, inside)
             for feature in known:
@@ -48,6 +48,29 @@ class SplitChoice(Constraint):
                 )
                 if family is not None:
                     yield family
+
+
+def left_out_nodes(case: Case) -> tuple[Node, ...]:
+    """Return the nodes of whose choice of a split no row speaks, as the sampling weights there differ.
+
+    The adversary could use them: what is proved without them is proved, but what is not proved may be.
+    """
+    if case.knowledge.split is SplitLevel.NONE:
+        return ()
+    return tuple(
+        node
+        for node in _split_nodes(case)
+        if common_weight(case, case.members.of(node.index)) is None
+    )
+
+
+def _split_nodes(case: Case) -> Iterator[Node]:
+    """Yield the inner nodes that pass on everybody who comes to them."""
+    for node in case.tree.nodes:
+        inside = case.members.of(node.index)
+        stays = case.population.leaf[inside] == node.index
+        if not node.is_leaf and len(inside) and not stays.any():
+            yield node
 
 
 def _grouping_of_categories(case: Case) -> Grouping:
@@ -109,7 +132,7 @@ def _family(
     elif grouping is Grouping.SUBSET and len(found) > MOST_BINS_FOR_SUBSETS:
         grouping = Grouping.ONE_AGAINST_REST
     records = np.bincount(bins, weights=case.population.counts[inside]).astype(np.float64)
-    smallest = case.knowledge.min_leaf or case.tree.learner.min_leaf_records
+    smallest = case.knowledge.min_leaf or _smallest(case, inside)
     admissible = _admissible(grouping, records, smallest)
     if grouping is Grouping.THRESHOLD and feature.single:
         admissible = admissible[np.diff(found)[admissible] > SMALLEST_GAP]
@@ -128,6 +151,16 @@ def _family(
         bin_names=_names(case, feature, found),
         origin=Origin("split_choice", case.tree.where(node), node.index),
     )
+
+
+def _smallest(case: Case, inside: NDArray[np.intp]) -> int:
+    """Return the fewest people that the learner may leave in a branch.
+
+    Where the file does not tell whether its limit is of people or of weights, the lower: a candidate too many is
+    dropped if the true table breaks it.
+    """
+    least, weight = case.tree.learner.min_leaf_records, common_weight(case, inside)
+    return least if weight is None else min(least, max(1, math.floor(least / weight)))
 
 
 def _is_used_above(case: Case, node: Node, name: str) -> bool:
