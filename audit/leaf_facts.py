@@ -25,7 +25,8 @@ class LeafFacts:
     """A node where records stop: how many, its label's class (None: no label), and each class's known mass or None.
 
     Numbers are what the file counts: records, or the sums of their sampling weights, of which printing may have taken
-    ``half`` a unit of the last decimal. ``bands`` are what each class's mass lies between where the file says only that, empty where it says nothing of it.
+    ``half`` a unit of the last decimal. ``bands`` are what each class's mass lies between where the file says only
+    that, empty where it says nothing of it.
     ``is_published`` is false where the masses were taken from the table because the file does not give them.
     """
 

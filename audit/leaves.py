@@ -15,7 +15,9 @@ from ppdm_models.routing import SEVERAL
 from ppdm_models.tree import Node, Task, Tree, completed, count_of
 
 IndexArray = NDArray[np.intp]
-SUMS_OF_WEIGHTS = Undetermined("the numbers in the file are sums of sampling weights, not of people")
+SUMS_OF_WEIGHTS = Undetermined(
+    "the numbers in the file are sums of sampling weights, not of people"
+)
 
 
 @dataclass(frozen=True, slots=True)

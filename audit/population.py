@@ -283,7 +283,7 @@ def _checked(
         if not tree.has_people or count_gaps(tree, people):
             hint = fitting_column(tree, table, leaf, besides)
     check_counts(tree, *stopping(tree, population), population.weights, table.source, hint)
-    said = ()
+    said: tuple[str, ...] = ()
     if hint:
         said = (f"{tree.source}: the numbers are sums of weights; {hint}",)
     elif population.weight is not None and not has_sums(tree):
@@ -292,7 +292,7 @@ def _checked(
 
 
 def stopping(tree: Tree, population: Population) -> tuple[FloatArray, FloatArray | None]:
-    """Return how many people stop at each node, shape (N,), and the sums of their sampling weights, if they have any."""
+    """Return how many people stop at each node, shape (N,), and the sums of their sampling weights, if any."""
     inside = population.leaf >= 0
     leaf, size = population.leaf[inside], len(tree.nodes)
     people = np.bincount(leaf, population.counts[inside], size).astype(np.float64)

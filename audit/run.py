@@ -114,10 +114,10 @@ def _left_out(case: Case) -> Iterator[str]:
     nodes = left_out_nodes(case)
     if nodes:
         some = ", ".join(repr(node.name) for node in nodes[:5]) + (", ..." if nodes[5:] else "")
-        splits = "split" if len(nodes) == 1 else "splits"
+        counted = "1 node" if len(nodes) == 1 else f"{len(nodes)} nodes"
         yield (
-            f"{case.tree.source}: why the learner chose its {splits} at {len(nodes)} nodes ({some}) is not used, as the "
-            "sampling weights there differ: what an adversary could prove from it is not found"
+            f"{case.tree.source}: the choice of splits at {counted} ({some}) is not used, as the sampling "
+            "weights there differ: what an adversary could prove from it is not found"
         )
 
 

@@ -120,7 +120,7 @@ def fitting_column(
             continue
         if numbers is None or not (numbers >= 0).all() or (numbers == 1).all():
             continue
-        here = np.bincount(leaf, numbers, len(tree.nodes))
+        here = np.bincount(leaf, numbers, len(tree.nodes)).astype(np.float64)
         if not count_gaps(tree, here, weighed=True):
             return (
                 f"column {name!r} as weights would match: --weights {name} if each row stands for so many people, "
@@ -145,7 +145,8 @@ def _cause(published: float, found: float, kind: Weights, hint: str) -> str:
     if abs(published - found) <= COUNT_TOLERANCE_SHARE * max(published, 1.0):
         return (
             "the totals agree, so the tree was probably grown on a bootstrap sample or on another table, "
-            f"or its thresholds were rounded; give the table it was grown on, and where its rows carry weights {OPTIONS}"
+            "or its thresholds were rounded; give the table it was grown on, and where its rows carry weights "
+            f"{OPTIONS}"
         )
     speaks = f"the file speaks of {published:g} records and the table holds {found:g}"
     if found < published:

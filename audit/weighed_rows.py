@@ -75,7 +75,9 @@ def leaf_row(
     slack = rounding(case, here) + ENDS * common
     low = math.ceil((row.low - slack) / common)
     high = math.floor((row.high + slack) / common)
-    if low > high:  # no number of people: the file does not speak of these, which the true table will show
+    if (
+        low > high
+    ):  # no number of people: the file does not speak of these, which the true table will show
         return LeafMass(node, klass, ends[0] / common, ends[1] / common, origin)
     return LeafMass(node, klass, float(low), float(high), origin)
 

@@ -99,7 +99,13 @@ def _by_features(system: System) -> tuple[System, IntArray]:
     columns = {name: people.columns[name].take(first) for name in names}
     weight = None if people.weight is None else people.weight[first]
     fewer = Population(
-        tuple(names), columns, counts, people.leaf[first], truth, weight=weight, weights=people.weights
+        tuple(names),
+        columns,
+        counts,
+        people.leaf[first],
+        truth,
+        weight=weight,
+        weights=people.weights,
     )
     return build_system(
         Case(case.tree, fewer, members(case.tree, fewer.leaf), case.knowledge)

@@ -63,9 +63,7 @@ def _rows(
     for klass in wanted:
         mass = told[klass]
         assert mass is not None
-        said = (
-            f"{case.tree.where(node)}: {mass:g} {unit(case)} have class {case.tree.classes[klass]!r}"
-        )
+        said = f"{case.tree.where(node)}: {mass:g} {unit(case)} have class {case.tree.classes[klass]!r}"
         origin = Origin("inner_counts", said, node.index, is_published=True)
         yield class_row(case, inside, klass, (mass, mass), origin, half)
 

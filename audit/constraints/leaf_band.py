@@ -26,7 +26,9 @@ class LeafBand(Constraint):
                     f"have class {case.tree.classes[klass]!r}"
                 )
                 origin = Origin("leaf_band", said, facts.node.index, facts.is_published)
-                yield leaf_row(case, facts.node.index, klass, (band[0], band[1]), origin, facts.half)
+                yield leaf_row(
+                    case, facts.node.index, klass, (band[0], band[1]), origin, facts.half
+                )
 
 
 CONSTRAINT = LeafBand()

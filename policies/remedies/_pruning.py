@@ -106,7 +106,9 @@ def merging(tree: Tree, population: Population, taxonomies: Taxonomies) -> Mergi
     if population.weight is not None and known is not None:
         own_sums, sums = _by_class(tree, found, population.leaf, population.weighed_truth)
     # The label of a merged leaf is what the learner would have written: the plurality of weights where there are any.
-    leaves = merged_leaves(tree, found, known if sums is None or isinstance(sums, Undetermined) else sums, stopping)
+    leaves = merged_leaves(
+        tree, found, known if sums is None or isinstance(sums, Undetermined) else sums, stopping
+    )
     right = None
     if known is not None and not isinstance(own, Undetermined):
         right = _picked(known, _codes(tree, leaves)), _picked(own, _codes(tree, tree.nodes))

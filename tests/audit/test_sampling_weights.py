@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 
 from audit.knowledge import Knowledge
-from audit.population import build_population
 from audit.reading import Interval
 from audit.run import MeasureCall, run
 from audit.search import SolveOptions
-from ppdm_models.errors import TableError
 from tests.audit.weighed_trees import fitting_columns, people_forced, people_of, weighed_tree
 
 LEAVES = Knowledge(split="none")

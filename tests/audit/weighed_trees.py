@@ -13,6 +13,7 @@ from ppdm_models.routing import route
 from ppdm_models.sklearn_tree import from_sklearn
 from ppdm_models.table import table_of
 
+
 def weighed_tree(ages, classes, weights, **settings):
     """Return the tree that scikit-learn grows on one column with sample weights, and the table."""
     sklearn = pytest.importorskip("sklearn.tree")
