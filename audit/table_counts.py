@@ -48,12 +48,13 @@ def count_gaps(tree: Tree, here: FloatArray, *, weighed: bool = False) -> Gaps:
 def printed_half(tree: Tree) -> float:
     """Return half a unit of the last decimal that the file prints of its counts; 0 where they are whole.
 
-    A file that prints two decimals says of 12.346 only 12.35; a whole number is taken as it is.
+    A file that prints two decimals says of 12.346 only 12.35; a whole number is taken as it is. Only the leaves' own
+    numbers are looked at, as readers may have added up the others.
     """
     numbers = [
         number
-        for node in tree.nodes
-        for number in (node.records, *(node.class_counts or ()))
+        for node in tree.leaves
+        for number in node.class_counts or (node.records,)
         if number is not None and number != round(number)
     ]
     return half_unit(numbers)

@@ -27,16 +27,29 @@ def people_of(tree, table):
     return build_population(tree, table, sensitive="ill", sampling_weights="w")
 
 
-def fitting_columns(tree, ages, weights):
-    """Return every class column under which the weights of each class sum to what each leaf publishes, to 9 digits."""
+def sums_agree(tree, sums):
+    """Whether the weights of each class sum to what each leaf publishes, to 9 digits."""
+    told = [tree.nodes[node].class_counts for node in sums]
+    return np.allclose(list(sums.values()), told, rtol=1e-9, atol=0)
+
+
+def leads(tree, sums):
+    """Whether in each leaf no class has more weight than its label, but for rounding."""
+    return all(
+        each[tree.classes.index(tree.nodes[node].score)] >= each.max() - 1e-9
+        for node, each in sums.items()
+    )
+
+
+def fitting_columns(tree, ages, weights, fits=sums_agree):
+    """Return every class column whose weights per leaf and class fit what the tree says."""
     leaf = route(tree, {"age": Column(numbers=np.array(ages, dtype=float))})
-    told = np.array([node.class_counts for node in tree.nodes])
     held = np.unique(leaf)
     found = []
     for column in itertools.product(range(len(tree.classes)), repeat=len(weights)):
-        sums = np.zeros(told.shape)
+        sums = np.zeros((len(tree.nodes), len(tree.classes)))
         np.add.at(sums, (leaf, list(column)), weights)
-        if np.allclose(sums[held], told[held], rtol=1e-9, atol=0):
+        if fits(tree, {int(node): sums[node] for node in held}):
             found.append(column)
     return np.array(found)
 
