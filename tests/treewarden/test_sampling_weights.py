@@ -126,3 +126,10 @@ def test_no_table_is_sanitised_beside_a_weighed_tree(survey, tmp_path):
 def test_a_row_of_weight_0_is_nobody(survey):
     outcome = survey("--sampling-weights", "w", "--format", "json", rows=[*ROWS, "50,yes,0"])
     assert json.loads(outcome.stdout)["population"]["records"] == 4
+
+
+def test_no_fraction_of_a_person_is_told_of(survey):
+    told = said(survey("--sampling-weights", "w"))
+    assert (
+        "50.0 % to 55.0 % of the people in the worst leaf, or of their weights, really are" in told
+    )
