@@ -76,10 +76,11 @@ def _part(system: System, row: Row, lumps: IntArray, count: int) -> _Part:
             / np.bincount(lumps, system.case.population.counts)[lumps[row.profiles]]
         )
         columns = lumps[row.profiles] * m + row.classes
+        unit = 1.0 if row.slack is None else float(np.abs(row.weights).max(initial=1.0))
         matrix = sparse.csr_matrix(
-            (row.weights * share, (np.zeros_like(columns), columns)), shape=(1, count * m)
+            (row.weights * share / unit, (np.zeros_like(columns), columns)), shape=(1, count * m)
         )
-        return _Part(row.origin, matrix, np.array([row.low]), np.array([row.high]))
+        return _Part(row.origin, matrix, np.array([row.low / unit]), np.array([row.high / unit]))
     assert isinstance(row, LeafMass | Plurality)
     here = np.unique(lumps[system.case.members.stops(row.node)])
     if isinstance(row, LeafMass):

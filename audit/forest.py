@@ -10,9 +10,10 @@ from typing import TypeVar
 import numpy as np
 
 from audit.leaves import IndexArray, Leaves, leaves_of
-from audit.population import Population, check_counts, count_gaps
+from audit.population import Population, stopping
 from audit.posterior import FloatArray
 from audit.reading import Reading, Undetermined, exactly
+from audit.table_counts import check_counts, count_gaps, has_sums
 from ppdm_models.ensemble import Ensemble
 from ppdm_models.errors import TableError
 from ppdm_models.predicate import Always, BoolArray, Columns, answer
@@ -135,17 +136,28 @@ def _draws(
             reached holds nobody, which no sample of the table explains.
     """
     _check_reached(trees, stops, population, source)
-    counting = [index for index, tree in enumerate(trees) if tree.has_people]
+    weighed = population.weight is not None
+    counting = [
+        index
+        for index, tree in enumerate(trees)
+        if (has_sums(tree) if weighed else tree.has_people)
+    ]
     if not counting:
         return False, []
     if ensemble.resampled:
         return True, [f"{ensemble.source}: {DRAWS}; leaves are measured on the table"]
-    here = {index: replace(population, leaf=stops[index]) for index in counting}
+    here = {
+        index: stopping(trees[index], replace(population, leaf=stops[index])) for index in counting
+    }
     if ensemble.resampled is False:
-        for index, people in here.items():
-            check_counts(trees[index], people, source)
+        for index, sums in here.items():
+            check_counts(trees[index], *sums, population.weights, source)
         return False, []
-    other = [index + 1 for index in counting if count_gaps(trees[index], here[index])]
+    other = [
+        index + 1
+        for index, (people, sums) in here.items()
+        if count_gaps(trees[index], people if sums is None else sums, weighed=weighed)
+    ]
     if not other:
         return False, []
     some = ", ".join(str(number) for number in islice(other, 5)) + (", ..." if other[5:] else "")
@@ -211,6 +223,7 @@ def _leaves(
             np.array([index for index, _ in found], dtype=np.intp),
             [len(leaves.nodes) for leaves in each],
         ),
+        weighed=_joined_sums([leaves.weighed for leaves in each]),
     )
 
 
@@ -221,6 +234,11 @@ def _joined(parts: list[Array | Undetermined]) -> Array | Undetermined:
             return part
         known.append(part)
     return np.concatenate(known)
+
+
+def _joined_sums(parts: list[FloatArray | None]) -> FloatArray | None:
+    known = [part for part in parts if part is not None]
+    return np.concatenate(known) if len(known) == len(parts) else None
 
 
 def _in_order(ensemble: Ensemble, tree: Tree, leaves: Leaves) -> IndexArray | Undetermined:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +10,8 @@ from numpy.typing import NDArray
 
 from audit.constraints import Case
 from audit.knowledge import SplitLevel
-from ppdm_models.tree import Missing, Tool, Tree, count_of
+from audit.table_counts import has_sums
+from ppdm_models.tree import Missing, Tool, count_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,9 @@ def grower(case: Case) -> Grower:
         # Of the learners whose files tell how they compared splits, one alone compares 32-bit numbers.
         tool = Tool.SCIKIT_LEARN
     smallest = known.min_leaf or tree.learner.min_leaf_records
+    if known.min_leaf is None and case.population.weight is not None:
+        # The file may mean people or their weights. The lower: a candidate too many is dropped if the truth breaks it.
+        smallest = max(1, min(smallest, math.floor(smallest / case.population.weight.max())))
     surely = float(smallest)
     if known.min_leaf is None and not is_told:
         here = np.bincount(case.population.leaf, case.population.counts)
@@ -55,9 +60,11 @@ def grower(case: Case) -> Grower:
     )
 
 
-def is_counted(tree: Tree) -> bool:
+def is_counted(case: Case) -> bool:
     """Whether the file counts the records of every leaf, so that none of them was left out when the tree was grown."""
-    return tree.has_people and all(count_of(leaf) is not None for leaf in tree.leaves)
+    tree, is_weighed = case.tree, case.population.weight is not None
+    counts = has_sums(tree) if is_weighed else tree.has_people
+    return counts and all(count_of(leaf) is not None for leaf in tree.leaves)
 
 
 def incomplete_records(case: Case) -> NDArray[np.bool_]:
@@ -65,7 +72,7 @@ def incomplete_records(case: Case) -> NDArray[np.bool_]:
 
     It has not where the file counts the records of every leaf, or where it is known to take missing values.
     """
-    if grower(case).sends_missing or is_counted(case.tree):
+    if grower(case).sends_missing or is_counted(case):
         return np.zeros(len(case.population.counts), dtype=bool)
     lacks = np.zeros(len(case.population.counts), dtype=bool)
     for feature in case.tree.features:

@@ -33,12 +33,17 @@ def split_information(records: FloatArray) -> FloatArray:
 
 def by_bin(family: SplitFamily, mass: FloatArray) -> FloatArray:
     """Return the masses in each bin of the family's attribute at its node, shape (B, m)."""
-    return _grouped(family.bins, mass[family.profiles], len(family.bin_names))
+    return _grouped(family.bins, _inside(family, mass), len(family.bin_names))
 
 
 def by_child(family: SplitFamily, mass: FloatArray) -> FloatArray:
     """Return the masses in each branch of the split that was chosen, shape (branches, m)."""
-    return _grouped(family.chosen, mass[family.profiles], int(family.chosen.max()) + 1)
+    return _grouped(family.chosen, _inside(family, mass), int(family.chosen.max()) + 1)
+
+
+def _inside(family: SplitFamily, mass: FloatArray) -> FloatArray:
+    here = mass[family.profiles]
+    return here if family.weights is None else here * family.weights[:, None]
 
 
 def _grouped(groups: NDArray[np.intp], mass: FloatArray, count: int) -> FloatArray:

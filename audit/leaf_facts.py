@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -11,8 +12,9 @@ from audit.constraints import Case
 from audit.knowledge import LeafLevel
 from audit.posterior import FloatArray
 from audit.reading import Undetermined
+from audit.table_counts import half_unit, has_sums, printed_half
 from ppdm_models.errors import KnowledgeError
-from ppdm_models.tree import Band, Node, Tree, completed
+from ppdm_models.tree import Band, Node, completed
 
 ROUNDING_SHARE = 1e-6
 """How far a published share may be from the whole record it stands for: what printing it loses."""
@@ -22,7 +24,9 @@ ROUNDING_SHARE = 1e-6
 class LeafFacts:
     """A node where records stop: how many, its label's class (None: no label), and each class's known mass or None.
 
-    ``bands`` are what each class's mass lies between where the file says only that, empty where it says nothing of it.
+    Numbers are what the file counts: records, or the sums of their sampling weights, of which printing may have taken
+    ``half`` a unit of the last decimal. ``bands`` are what each class's mass lies between where the file says only
+    that, empty where it says nothing of it.
     ``is_published`` is false where the masses were taken from the table because the file does not give them.
     """
 
@@ -32,6 +36,7 @@ class LeafFacts:
     masses: tuple[float | None, ...]
     is_published: bool
     bands: tuple[Band | None, ...] = ()
+    half: float = 0.0
 
 
 def leaf_facts(case: Case) -> Iterator[LeafFacts]:
@@ -41,23 +46,26 @@ def leaf_facts(case: Case) -> Iterator[LeafFacts]:
         KnowledgeError: the level asks for numbers that neither the file publishes nor the table can give.
     """
     population = case.population
-    size = np.bincount(population.leaf, weights=population.counts, minlength=len(case.tree.nodes))
-    truth = _true_masses(case)
+    size = np.bincount(
+        population.leaf, weights=population.weighed_counts, minlength=len(case.tree.nodes)
+    )
+    truth, printing = _true_masses(case), Printing.of(case)
     for index in np.unique(population.leaf):
         node = case.tree.nodes[index]
         records = float(size[index])
         label = case.tree.classes.index(node.score) if node.score in case.tree.classes else None
-        published = _published(case.tree, node, records)
+        published = _published(case, node, records)
         masses, from_file = _at_level(
             case, node, label, published, None if truth is None else truth[index]
         )
         as_published = case.knowledge.leaf is LeafLevel.AS_PUBLISHED
         bands = node.bands if as_published and node.bands is not None else ()
-        yield LeafFacts(node, records, label, masses, from_file, bands)
+        half = printing.of_node(node, records)
+        yield LeafFacts(node, records, label, masses, from_file, bands, half)
 
 
 def _true_masses(case: Case) -> FloatArray | None:
-    truth = case.population.truth
+    truth = case.population.weighed_truth
     if isinstance(truth, Undetermined):
         return None
     sums = np.zeros((len(case.tree.nodes), truth.shape[1]))
@@ -65,12 +73,36 @@ def _true_masses(case: Case) -> FloatArray | None:
     return sums
 
 
-def _published(tree: Tree, node: Node, records: float) -> tuple[float | None, ...]:
+@dataclass(frozen=True, slots=True)
+class Printing:
+    """Half a unit of the last decimal that a file prints of weighed counts, and of shares; 0 where people count once.
+
+    Counts of people are whole, so that no digit of theirs is lost.
+    """
+
+    count: float = 0.0
+    share: float = 0.0
+
+    @classmethod
+    def of(cls, case: Case) -> Printing:
+        """Return how precisely the file of a case prints."""
+        if case.population.weight is None:
+            return cls()
+        shares = [share for node in case.tree.nodes for share in node.class_shares or ()]
+        return cls(printed_half(case.tree), half_unit(shares))
+
+    def of_node(self, node: Node, records: float) -> float:
+        """Return how far printing may have moved the masses of a node with so many weighed records."""
+        return self.count if node.class_counts is not None else self.share * records
+
+
+def _published(case: Case, node: Node, records: float) -> tuple[float | None, ...]:
     """Return what the file says of the records that stop at a node.
 
     Shares become masses because the adversary can count the node's records himself. For an inner node where records
     stop, its children's numbers are taken off where all are given.
     """
+    tree = case.tree
     unknown: tuple[float | None, ...] = (None,) * len(tree.classes)
     if node.class_counts is not None:
         own = node.class_counts
@@ -81,21 +113,36 @@ def _published(tree: Tree, node: Node, records: float) -> tuple[float | None, ..
                 if counts is None
                 else tuple(_minus(a, b) for a, b in zip(own, counts, strict=True))
             )
-        return completed(own, records)
+        return _completed(case, own, records)
     if node.class_shares is not None and node.is_leaf:
+        if case.population.weight is not None:
+            return tuple(share * records for share in node.class_shares)
         return tuple(_whole(share * records, records) for share in node.class_shares)
     return unknown
 
 
-def published_below(tree: Tree, node: Node, records: float) -> tuple[float | None, ...]:
+def published_below(case: Case, node: Node, records: float) -> tuple[float | None, ...]:
     """Return what the file says of all ``records`` that pass an inner node, by class; None where it does not say."""
-    if node.class_counts is not None and tree.has_people:
-        return completed(node.class_counts, records)
+    tree, is_weighed = case.tree, case.population.weight is not None
+    if node.class_counts is not None and (has_sums(tree) if is_weighed else tree.has_people):
+        return _completed(case, node.class_counts, records)
     if node.class_shares is not None:
+        if is_weighed:
+            return tuple(share * records for share in node.class_shares)
         masses = [_whole(share * records, records) for share in node.class_shares]
         # Shares of rounded digits that stand for no whole record say less than they seem to.
         return tuple(mass if mass == round(mass) else None for mass in masses)
     return (None,) * len(tree.classes)
+
+
+def _completed(
+    case: Case, counts: tuple[float | None, ...], records: float
+) -> tuple[float | None, ...]:
+    """Return class numbers with what subtraction reveals; sums of weights agree only but for rounding."""
+    known = math.fsum(count for count in counts if count is not None)
+    if case.population.weight is not None and abs(records - known) <= ROUNDING_SHARE * records:
+        return completed(counts, known)
+    return completed(counts, records)
 
 
 def _whole(mass: float, records: float) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,9 @@ from ppdm_models.routing import SEVERAL
 from ppdm_models.tree import Node, Task, Tree, completed, count_of
 
 IndexArray = NDArray[np.intp]
+SUMS_OF_WEIGHTS = Undetermined(
+    "the numbers in the file are sums of sampling weights, not of people"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +27,8 @@ class Leaves:
     ``trees`` says which tree of an ensemble each is in, from 0. ``records`` has shape (L,), ``classes`` (L, m); both
     are the owner's real counts. ``labels`` are codes into the tree's classes. ``published`` has shape (L, 2): records
     with the label (hits) and without it (misses), as the file gives them. Whatever is not known for every one of the
-    nodes is undetermined.
+    nodes is undetermined. ``weighed`` (L, m) are the sums of the people's sampling weights, None where each counts
+    once or the classes are not known.
     """
 
     nodes: IndexArray
@@ -33,6 +37,7 @@ class Leaves:
     labels: IndexArray | Undetermined
     published: FloatArray | Undetermined
     trees: IndexArray
+    weighed: FloatArray | None = None
 
 
 def leaves_of(tree: Tree, population: Population) -> Leaves | Undetermined:
@@ -48,23 +53,33 @@ def leaves_of(tree: Tree, population: Population) -> Leaves | Undetermined:
     indices, place = np.unique(population.leaf[kept], return_inverse=True)
     size = len(indices)
     records = _sums(place, population.counts[kept], size)
-    truth = population.truth
+    truth, weighed = population.truth, population.weighed_truth
+    sums = None
     if not isinstance(truth, Undetermined):
-        truth = np.stack([_sums(place, column, size) for column in truth[kept].T], axis=1)
-    return described(tree, [tree.nodes[index] for index in indices], records, truth)
+        truth = _by_class(place, truth[kept], size)
+    if population.weight is not None and not isinstance(weighed, Undetermined):
+        sums = _by_class(place, weighed[kept], size)
+    nodes = [tree.nodes[index] for index in indices]
+    leaves = described(tree, nodes, records, truth, sums)
+    return leaves if population.weight is None else replace(leaves, published=SUMS_OF_WEIGHTS)
 
 
 def described(
-    tree: Tree, nodes: Sequence[Node], records: FloatArray, classes: FloatArray | Undetermined
+    tree: Tree,
+    nodes: Sequence[Node],
+    records: FloatArray,
+    classes: FloatArray | Undetermined,
+    weighed: FloatArray | None = None,
 ) -> Leaves:
-    """Return the leaves that these nodes are, or would be, with these real counts."""
+    """Return the leaves that these nodes are, or would be, with these real counts and sums of sampling weights."""
     return Leaves(
         np.array([node.index for node in nodes], dtype=np.intp),
         records,
         classes,
         _labels(tree, nodes),
-        _published(tree, nodes),
+        _published(tree, nodes) if weighed is None else SUMS_OF_WEIGHTS,
         np.zeros(len(nodes), dtype=np.intp),
+        weighed,
     )
 
 
@@ -76,6 +91,10 @@ def label_of(tree: Tree, node: Node) -> int | None:
     if numbers is None or any(number is None for number in numbers):
         return None
     return int(np.argmax(np.array(numbers, dtype=float)))
+
+
+def _by_class(groups: IndexArray, classes: FloatArray, size: int) -> FloatArray:
+    return np.stack([_sums(groups, column, size) for column in classes.T], axis=1)
 
 
 def _sums(groups: IndexArray, weights: FloatArray, size: int) -> FloatArray:

@@ -10,15 +10,16 @@ from numpy.typing import NDArray
 
 from audit.posterior import FloatArray
 from audit.reading import Undetermined
+from audit.table_counts import check_counts, count_gaps, fitting_column, has_sums
+from audit.weights import Weights, weighing
 from ppdm_models.ensemble import Model, trees_of
 from ppdm_models.errors import TableError
-from ppdm_models.predicate import Column
+from ppdm_models.predicate import Column, number_text
 from ppdm_models.routing import NOWHERE, SEVERAL, route
 from ppdm_models.table import Table
-from ppdm_models.tree import Feature, Task, Tree, count_of
+from ppdm_models.tree import Feature, Task, Tree
 
 NEARLY_UNIQUE_SHARE = 0.9
-COUNT_TOLERANCE_SHARE = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,10 @@ class Population:
     node where each profile stops, shape (P,); ``truth`` holds records per profile and class, shape (P, m), or why it is
     not known; ``values`` is the mean of a numeric target per profile, shape (P,). ``warnings`` are for the reader of
     the report.
+
+    ``counts`` and ``truth`` are people. ``weight`` (P,) is the sampling weight of one person of the profile, None where
+    each counts once; the adversary is taken to know it, as he knows the QI values. ``weights`` says what the rows of
+    the table carried.
     """
 
     qi: tuple[str, ...]
@@ -38,15 +43,31 @@ class Population:
     truth: FloatArray | Undetermined
     warnings: tuple[str, ...] = ()
     values: FloatArray | Undetermined = Undetermined("the target is no number")
+    weight: FloatArray | None = None
+    weights: Weights = Weights.NONE
 
     @property
     def records(self) -> float:
-        """The number of records (the sum of weights, where rows carry them)."""
+        """The number of people (the sum of frequencies, where rows carry them)."""
         return float(self.counts.sum())
+
+    @property
+    def weighed_counts(self) -> FloatArray:
+        """What a file counts of each profile: its people, or the sum of their sampling weights, shape (P,)."""
+        return self.counts if self.weight is None else self.counts * self.weight
+
+    @property
+    def weighed_truth(self) -> FloatArray | Undetermined:
+        """The same per profile and class, shape (P, m)."""
+        if isinstance(self.truth, Undetermined) or self.weight is None:
+            return self.truth
+        return self.truth * self.weight[:, None]
 
     def describe(self, profile: int) -> str:
         """Return one profile as people write it: ``age = 30, sex = F``."""
-        said = ((name, self.columns[name].text(profile)) for name in self.qi)
+        said = [(name, self.columns[name].text(profile)) for name in self.qi]
+        if self.weight is not None:
+            said.append(("sampling weight", number_text(float(self.weight[profile]))))
         return ", ".join(
             f"{name} = {'(missing)' if value is None else value}" for name, value in said
         )
@@ -59,11 +80,14 @@ def build_population(
     sensitive: str | None,
     qi: Sequence[str] | None = None,
     weights: str | None = None,
+    sampling_weights: str | None = None,
 ) -> Population:
     """Return the people of a table as the tree sees them, after checking that the table is the tree's.
 
-    ``qi`` defaults to the tree's features. Columns that are neither QI nor sensitive are not read. For an ensemble
-    ``leaf`` says nowhere; ``forest_of`` sends its people through the trees.
+    ``qi`` defaults to the tree's features. Columns that are neither QI nor sensitive are not read. ``weights`` names
+    the column of how many people each row stands for; ``sampling_weights`` that of a survey's weights, under which a
+    row is one person and records of unequal weight are of unequal profiles. For an ensemble ``leaf`` says nowhere;
+    ``forest_of`` sends its people through the trees.
 
     Raises:
         TableError: a column is missing or of the wrong type, the sensitive column is not the tree's target or has one
@@ -72,9 +96,13 @@ def build_population(
     """
     features = _quasi_identifiers(tree, table, sensitive, qi)
     columns = {feature.name: table.column(feature) for feature in features}
-    weight = _weights(table, weights)
+    rows = weighing(table, weights, sampling_weights)
+    weight = rows.people
     kept = np.flatnonzero(weight > 0)
-    first, profile_of = _distinct([columns[feature.name].take(kept) for feature in features])
+    told_apart = [columns[feature.name].take(kept) for feature in features]
+    if rows.sampling is not None:
+        told_apart.append(Column(numbers=rows.sampling[kept]))
+    first, profile_of = _distinct(told_apart)
     classes, truth_reason = _classes(tree, table, sensitive)
     profiles = {name: column.take(kept[first]) for name, column in columns.items()}
     counts = _sums(profile_of, weight[kept], len(first))
@@ -92,12 +120,14 @@ def build_population(
         counts=counts,
         leaf=leaf,
         truth=truth,
-        warnings=tuple(_warnings(tree, table, features, columns)),
+        warnings=(*rows.warnings, *_warnings(tree, table, features, columns)),
         values=_values(tree, table, sensitive, kept, weight, profile_of),
+        weight=None if rows.sampling is None else rows.sampling[kept[first]],
+        weights=rows.kind,
     )
-    if isinstance(tree, Tree):
-        check_counts(tree, population, table.source)
-    return population
+    if not isinstance(tree, Tree):
+        return population
+    return _checked(tree, population, table, population.leaf[profile_of], sensitive)
 
 
 def rerouted(tree: Tree, population: Population) -> Population:
@@ -129,23 +159,6 @@ def _quasi_identifiers(
             table.source, f"column {sensitive!r} cannot be sensitive and a quasi-identifier at once"
         )
     return tuple(known[name] if name in known else table.guessed(name) for name in names)
-
-
-def _weights(table: Table, name: str | None) -> FloatArray:
-    if name is None:
-        return np.ones(table.rows)
-    weight = table.column(Feature(name, numeric=True)).numbers
-    assert weight is not None
-    bad = np.flatnonzero(~(weight >= 0))
-    if len(bad):
-        raise TableError(
-            table.source, f"column {name!r}, record {bad[0] + 1}: a weight must be 0 or more"
-        )
-    if not weight.sum():
-        raise TableError(
-            table.source, f"column {name!r}: all weights are 0, so there are no records"
-        )
-    return weight
 
 
 def _distinct(columns: Sequence[Column]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -255,56 +268,37 @@ def _stops(
     return stops
 
 
-def check_counts(tree: Tree, population: Population, source: str) -> None:
-    """Check that each leaf holds as many records as the file says.
+def _checked(
+    tree: Tree,
+    population: Population,
+    table: Table,
+    leaf: NDArray[np.intp],
+    sensitive: str | None,
+) -> Population:
+    """Return the people, held against the counts of the file; ``leaf`` is where each record stops."""
+    hint = ""
+    if population.weights is Weights.NONE:
+        besides = tuple(feature.name for feature in tree.used_features()) + (sensitive or "",)
+        people, _ = stopping(tree, population)
+        if not tree.has_people or count_gaps(tree, people):
+            hint = fitting_column(tree, table, leaf, besides)
+    check_counts(tree, *stopping(tree, population), population.weights, table.source, hint)
+    said: tuple[str, ...] = ()
+    if hint:
+        said = (f"{tree.source}: the numbers are sums of weights; {hint}",)
+    elif population.weight is not None and not has_sums(tree):
+        said = (f"{tree.source} publishes no counts to hold the sampling weights against",)
+    return replace(population, warnings=(*population.warnings, *said))
 
-    Raises:
-        TableError: a leaf disagrees; names the worst one, both counts, and the likely cause.
-    """
-    gaps = count_gaps(tree, population)
-    if not gaps:
-        return
-    worst = max(gaps, key=lambda index: (abs(gaps[index][0] - gaps[index][1]), -index))
-    published, here = gaps[worst]
-    total = sum(count for count in map(count_of, tree.leaves) if count is not None)
-    raise TableError(
-        source,
-        f"{tree.where(tree.nodes[worst])} publishes {published:g} records, but {here:g} of this table "
-        f"fall there ({len(gaps)} of {len(tree.leaves)} leaves disagree); {_cause(total, population.records)}",
-    )
 
-
-def count_gaps(tree: Tree, population: Population) -> dict[int, tuple[float, float]]:
-    """Return the leaves that publish another number of records than stop there: both numbers, by node index."""
-    if not tree.has_people:
-        return {}
+def stopping(tree: Tree, population: Population) -> tuple[FloatArray, FloatArray | None]:
+    """Return how many people stop at each node, shape (N,), and the sums of their sampling weights, if any."""
     inside = population.leaf >= 0
-    here = np.bincount(
-        population.leaf[inside], population.counts[inside], minlength=len(tree.nodes)
-    )
-    said = ((leaf.index, count_of(leaf)) for leaf in tree.leaves)
-    return {
-        index: (count, float(here[index]))
-        for index, count in said
-        if count is not None and abs(count - here[index]) > COUNT_TOLERANCE_SHARE * max(1.0, count)
-    }
-
-
-def _cause(published: float, found: float) -> str:
-    if abs(published - found) <= COUNT_TOLERANCE_SHARE * max(published, 1.0):
-        return (
-            "the totals agree, so the tree was probably grown on a bootstrap sample or on another table, "
-            "or its thresholds were rounded; give the table (or --weights) it was grown on"
-        )
-    if found < published:
-        return (
-            f"the file speaks of {published:g} records and the table holds {found:g}: rows were dropped, "
-            "or rows carry weights (--weights COLUMN)"
-        )
-    return (
-        f"the file speaks of {published:g} records and the table holds {found:g}: the tree was trained on a part of "
-        "it, or on another table; give the training table"
-    )
+    leaf, size = population.leaf[inside], len(tree.nodes)
+    people = np.bincount(leaf, population.counts[inside], size).astype(np.float64)
+    if population.weight is None:
+        return people, None
+    return people, np.bincount(leaf, population.weighed_counts[inside], size).astype(np.float64)
 
 
 def _warnings(

@@ -179,7 +179,9 @@ def _across(system: System, index: int, cells: Cells) -> None:
         else:
             constant += by_lump[lump, klass] * cells.fixed[lump, lumping.pools[klass]]
     if variables:
-        cells.build.row(variables, weights, row.low - constant, row.high - constant)
+        unit = 1.0 if row.slack is None else max(abs(weight) for weight in weights)
+        low, high = (row.low - constant) / unit, (row.high - constant) / unit
+        cells.build.row(variables, [weight / unit for weight in weights], low, high)
 
 
 def _split_row(system: System, candidate: Candidate, cells: Cells) -> None:

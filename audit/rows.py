@@ -59,7 +59,10 @@ class Plurality:
 
 @dataclass(frozen=True, slots=True)
 class Linear:
-    """``low <= sum(weights * mass[profiles, classes]) <= high``; three arrays of equal length."""
+    """``low <= sum(weights * mass[profiles, classes]) <= high``; three arrays of equal length.
+
+    ``slack`` is how far rounding may have moved the ends where weights are fractions; None where they are whole.
+    """
 
     profiles: NDArray[np.intp]
     classes: NDArray[np.intp]
@@ -67,6 +70,7 @@ class Linear:
     low: float
     high: float
     origin: Origin
+    slack: float | None = None
 
 
 class Grouping(StrEnum):
@@ -85,7 +89,8 @@ class SplitFamily:
     ``profiles`` (K,) are the node's; ``chosen`` (K,) the child each goes to; ``bins`` (K,) the bin of the attribute
     each falls in, 0..B-1 in order. ``admissible`` (A,) numbers the candidates the learner could have taken:
     for ``MULTIWAY`` only 0; for ``THRESHOLD`` t = "bins up to t go left"; for ``ONE_AGAINST_REST`` t = "bin t goes
-    left"; for ``SUBSET`` the bits of t say which bins go left. ``bin_names`` (B,) are for messages.
+    left"; for ``SUBSET`` the bits of t say which bins go left. ``bin_names`` (B,) are for messages. ``weights`` (K,)
+    are what one record of each profile weighed when the learner compared, in whole units; None: all the same.
     """
 
     node: int
@@ -98,6 +103,7 @@ class SplitFamily:
     admissible: NDArray[np.int64]
     bin_names: tuple[str, ...]
     origin: Origin
+    weights: NDArray[np.int64] | None = None
 
 
 def branch_of_bins(grouping: Grouping, code: int, count: int) -> NDArray[np.intp]:

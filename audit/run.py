@@ -95,7 +95,7 @@ def run(
             "the tree predicts a number, not a class; only its leaves are measured"
         )
         evidence = Evidence(tree, population, knowledge, unknown, unknown, unknown, leaks=leaks)
-        return _unsolved(evidence, unknown, calls, warnings)
+        return _unsolved(evidence, unknown, calls, (*population.warnings, *warnings))
     case = Case(tree, population, members(tree, population.leaf), knowledge)
     _start_workers(case, options)
     system = build_system(case)
@@ -253,7 +253,8 @@ def _prior(system: System, options: SolveOptions) -> Posterior | Undetermined:
     truth = system.case.population.truth
     if not linear:
         return certain(np.full((len(counts), m), 1 / m))
-    if set(linear) == {"marginal"} and not isinstance(truth, Undetermined):
+    is_weighed = system.case.population.weight is not None
+    if set(linear) == {"marginal"} and not isinstance(truth, Undetermined) and not is_weighed:
         return certain(np.tile(truth.sum(axis=0) / counts.sum(), (len(counts), 1)))
     posterior, report = estimate(System(system.case, rows, ()), options)
     return posterior if report.status in ("optimal", "closed form") else Undetermined(report.reason)

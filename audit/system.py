@@ -124,7 +124,9 @@ def violations(case: Case, row: Row, mass: FloatArray) -> FloatArray:
         return np.maximum(excess(row, mass), 0.0)
     if isinstance(row, Linear):
         value = float((row.weights * mass[row.profiles, row.classes]).sum())
-        scale = float(case.population.counts[np.unique(row.profiles)].sum())
+        who, first = np.unique(row.profiles, return_index=True)
+        each = 1.0 if row.slack is None else np.abs(row.weights[first])
+        scale = float((case.population.counts[who] * each).sum())
         return _outside(value, row.low, row.high, scale)
     here = mass[case.members.stops(row.node)]
     scale = float(here.sum())

@@ -84,6 +84,8 @@ def _by_features(system: System) -> tuple[System, IntArray]:
         column = people.columns[name]
         values = column.numbers if column.numbers is not None else column.codes
         codes.append(np.unique(np.asarray(values), return_inverse=True)[1].reshape(-1))
+    if people.weight is not None:
+        codes.append(np.unique(people.weight, return_inverse=True)[1].reshape(-1))
     _, first, group = np.unique(
         np.stack(codes, axis=1), axis=0, return_index=True, return_inverse=True
     )
@@ -95,7 +97,16 @@ def _by_features(system: System) -> tuple[System, IntArray]:
         np.add.at(sums, group, truth)
         truth = sums
     columns = {name: people.columns[name].take(first) for name in names}
-    fewer = Population(tuple(names), columns, counts, people.leaf[first], truth)
+    weight = None if people.weight is None else people.weight[first]
+    fewer = Population(
+        tuple(names),
+        columns,
+        counts,
+        people.leaf[first],
+        truth,
+        weight=weight,
+        weights=people.weights,
+    )
     return build_system(
         Case(case.tree, fewer, members(case.tree, fewer.leaf), case.knowledge)
     ), group

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+import pyarrow as pa
 from sklearn.tree import DecisionTreeClassifier
 
 from audit.constraints import Case
@@ -16,7 +17,7 @@ from ppdm_models.learn.id3 import grow_id3
 from ppdm_models.predicate import number_text
 from ppdm_models.sklearn_tree import from_sklearn
 from ppdm_models.table import Table, table_of
-from ppdm_models.tree import Criterion, Feature, Tree
+from ppdm_models.tree import Criterion, Feature, Quality, Tree
 
 SPLITS = ("gini", "entropy", "gain-ratio")
 LEARNERS = ("id3", "id3", "scikit-learn", "mixed")
@@ -82,7 +83,9 @@ def sample(seed: int) -> Sample:
     criterion = Criterion(str(draw.choice(["gini", "entropy"])))
     weights = "weight" if learner != "scikit-learn" and draw.random() < 0.2 else None
     tree = grown(draw, learner, table, criterion, weights)
-    population = build_population(tree, table, sensitive="class", weights=weights)
+    population = (
+        _weighed(tree, table) if weights else build_population(tree, table, sensitive="class")
+    )
     split = str(draw.choice([criterion.value, criterion.value, *SPLITS, "none"]))
     knowledge = Knowledge(
         leaf=str(draw.choice(["labels", "rates", "rates", "rates", "counts"])),
@@ -93,6 +96,19 @@ def sample(seed: int) -> Sample:
     )
     facts = true_facts(draw, tree, population) if draw.random() < 0.25 else ()
     return Sample(tree, population, knowledge, facts, learner)
+
+
+def _weighed(tree: Tree, table: Table) -> Population:
+    """Return the people with masses that are no whole numbers, as no table gives them: halves of whole ones."""
+    weight = table.column(Feature("weight", numeric=True)).numbers
+    assert weight is not None
+    doubled = {**table.columns, "weight": pa.array(2 * weight)}
+    uncompared = replace(tree, quality=Quality.ABSENT)
+    twice = build_population(
+        uncompared, replace(table, columns=doubled), sensitive="class", weights="weight"
+    )
+    assert isinstance(twice.truth, np.ndarray)
+    return replace(twice, counts=twice.counts / 2, truth=twice.truth / 2, warnings=())
 
 
 def _table(draw: np.random.Generator, learner: str) -> Table:

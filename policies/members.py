@@ -126,6 +126,7 @@ def _people(forest: Forest, index: int, population: Population) -> Population | 
         counts=population.counts[rows],
         leaf=forest.stops[index][rows],
         truth=truth,
+        weight=None if population.weight is None else population.weight[rows],
         values=population.values
         if isinstance(population.values, Undetermined)
         else population.values[rows],

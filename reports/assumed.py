@@ -36,6 +36,8 @@ def knowledge(evidence: Evidence) -> Knowledge:
 def _sentences(evidence: Evidence) -> Iterator[str]:
     known, qi = evidence.knowledge, evidence.population.qi
     yield f"Everyone in the table, by {counted(len(qi), 'quasi-identifier', 'quasi-identifiers')}: {', '.join(qi)}."
+    if evidence.population.weight is not None:
+        yield "The sampling weight of everyone in the table, as it follows from the survey’s design."
     what = "The tree" if evidence.forest is None else "Each tree"
     yield f"{what} as published: its tests, its labels and how it sends records to leaves."
     yield f"Of each leaf: {_leaf(known, evidence.tree)}."

@@ -48,13 +48,17 @@ class Model(Part):
 
 
 class Population(Part):
-    """The people of the table; ``records`` is the sum of weights where rows carry them."""
+    """The people of the table; ``weights`` says what weights its rows carry.
+
+    It is "none", "frequencies" (``records`` is their sum) or "sampling" (each row is one of the ``records``).
+    """
 
     records: Number
     profiles: int
     classes: int
     quasi_identifiers: tuple[Text, ...]
     shares: tuple[Row, ...]
+    weights: Text = "none"
 
 
 class Knowledge(Part):

@@ -6,10 +6,16 @@ from audit.evidence import Evidence
 from audit.forest import Forest
 from audit.reading import Undetermined
 from audit.run import Audit
+from audit.weights import Weights
 from ppdm_models.describe import WORST_LAST
 from reports.document import Model, Population, Solver
 from reports.parts import Row, number
 from reports.words import count, percent
+
+WEIGHTS = {
+    Weights.FREQUENCIES: "frequencies: how many people each row stands for",
+    Weights.SAMPLING: "of a survey: each row is one person, and the model’s numbers are weighed",
+}
 
 
 def solver(audit: Audit) -> Solver:
@@ -81,6 +87,10 @@ def population(evidence: Evidence) -> Population:
     people, classes = evidence.population, evidence.classes
     truth = people.truth
     shares = [("Records", count(people.records)), ("Distinct profiles", count(len(people.counts)))]
+    if people.weights is not Weights.NONE:
+        shares.append(("Weights of the rows", WEIGHTS[people.weights]))
+    if people.weight is not None:
+        shares.append(("Sum of the sampling weights", count(float(people.weighed_counts.sum()))))
     if not isinstance(truth, Undetermined):
         for name, records in zip(classes, truth.sum(axis=0), strict=True):
             shares.append((f"“{name}”", f"{count(records)} ({percent(records / people.records)})"))
@@ -91,6 +101,7 @@ def population(evidence: Evidence) -> Population:
         profiles=len(people.counts),
         classes=len(classes),
         quasi_identifiers=people.qi,
+        weights=people.weights.value,
         shares=tuple(Row(name=name, text=text) for name, text in shares),
     )
 

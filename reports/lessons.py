@@ -84,9 +84,16 @@ def _worst_leaf(evidence: Evidence) -> Iterator[Lesson]:
         node = tree.nodes[spot.index]
         others = len(worst) - 1
         more = f" {counted(others, 'other leaf is', 'other leaves are')} as bad." if others else ""
+        figure, who = (
+            f"{count(round(size * spot.high, 6))} of {count(size)}",
+            "people in the worst leaf",
+        )
+        if spot.low != spot.high:  # a share of people and another of their sampling weights
+            figure = f"{percent(spot.low)} to {percent(spot.high)}"
+            who = "of the people in the worst leaf, or of their weights,"
         yield Lesson(
-            figure=f"{count(round(size * spot.high, 6))} of {count(size)}",
-            text=f"people in the worst leaf really are “{node_label(tree, node)}”, as its label says.",
+            figure=figure,
+            text=f"{who} really are “{node_label(tree, node)}”, as its label says.",
             detail=f"Path: {path_text(tree, node.index)}.{more}",
         )
 

@@ -27,7 +27,12 @@ _OPTIONS = (
         multiple=True,
         help="What the adversary knows of everyone. May be repeated; default: the model's fields.",
     ),
-    click.option("--weights", metavar="COLUMN", help="How many records each row stands for."),
+    click.option("--weights", metavar="COLUMN", help="How many people each row stands for."),
+    click.option(
+        "--sampling-weights",
+        metavar="COLUMN",
+        help="A survey's weights: each row is one person, and only the tree's numbers are weighed.",
+    ),
     click.option(
         "--leaf",
         type=click.Choice([level.value for level in LeafLevel]),
@@ -127,9 +132,14 @@ def request_of(context: click.Context) -> Request:
     """Return the request in a command's parameters.
 
     Raises:
-        click.UsageError: a knowledge file is given beside options that it already answers.
+        click.UsageError: a knowledge file is given beside options that it already answers, or both kinds of weights.
     """
     given = dict(context.params)
+    if given["weights"] is not None and given["sampling_weights"] is not None:
+        raise click.UsageError(
+            "a row stands for so many people (--weights), or for one whom a survey weighs (--sampling-weights); "
+            "choose one"
+        )
     if given["knowledge"] is not None:
         for name in _LEVELS:
             if context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT:

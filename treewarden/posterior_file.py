@@ -32,9 +32,9 @@ def check_suffix(path: Path) -> None:
 def posterior_file(evidence: Evidence, posterior: Posterior, path: Path) -> bytes:
     """Return the posterior in the format of the path's suffix, one row per profile and class.
 
-    Columns: the QI values, ``records`` (of the profile), ``class``, ``probability`` (P*), ``low`` and ``high`` (what
-    equally good estimates give), ``decided`` (false where the estimate of this profile was not found). A column of
-    ours whose name a QI already has gets a ``_`` behind it.
+    Columns: the QI values, ``weight`` (where a survey weighs people), ``records`` (of the profile), ``class``,
+    ``probability`` (P*), ``low`` and ``high`` (what equally good estimates give), ``decided`` (false where the estimate
+    of this profile was not found). A column of ours whose name a QI already has gets a ``_`` behind it.
     """
     table = _table(evidence, posterior)
     sink = pa.BufferOutputStream()
@@ -49,7 +49,9 @@ def posterior_file(evidence: Evidence, posterior: Posterior, path: Path) -> byte
 def _table(evidence: Evidence, posterior: Posterior) -> pa.Table:
     population, classes = evidence.population, evidence.tree.classes
     columns = _profiles(population, len(classes))
+    weight = population.weight
     for name, values in {
+        **({} if weight is None else {"weight": np.repeat(weight, len(classes))}),
         "records": np.repeat(population.counts, len(classes)),
         "class": list(classes) * len(population.counts),
         "probability": posterior.values.ravel(),

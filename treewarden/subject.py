@@ -28,6 +28,7 @@ class Request:
     sensitive: str | None = None
     qi: tuple[str, ...] | None = None
     weights: str | None = None
+    sampling_weights: str | None = None
     leaf: str = LeafLevel.AS_PUBLISHED.value
     split: str = SplitLevel.AS_PUBLISHED.value
     learner: str | None = None
@@ -105,7 +106,12 @@ def read_subject(request: Request, progress: Progress) -> Subject:
         table = read_table(request.data)
         try:
             population = build_population(
-                tree, table, sensitive=request.sensitive, qi=request.qi, weights=request.weights
+                tree,
+                table,
+                sensitive=request.sensitive,
+                qi=request.qi,
+                weights=request.weights,
+                sampling_weights=request.sampling_weights,
             )
         except TableError as error:
             raise _with_notes(error, tree) from error

@@ -7,50 +7,49 @@ from collections.abc import Iterator
 import numpy as np
 
 from audit.constraints import Case, Constraint
-from audit.leaf_facts import LeafFacts, leaf_facts
+from audit.leaf_facts import leaf_facts
 from audit.reading import Undetermined
 from audit.rows import Linear, Origin, Row
+from audit.weighed_rows import rounding
 from ppdm_models.errors import KnowledgeError
 
 
 class Accuracy(Constraint):
-    """Yields one equality over all leaves' labels, unless the leaves' own numbers imply it."""
+    """Yields one equality over all leaves' labels, unless the leaves' own numbers imply it.
+
+    Under sampling weights an accuracy may be of people or of their weights, and both are taken to be known; the leaves'
+    numbers imply the second.
+    """
 
     def rows(self, case: Case) -> Iterator[Row]:
         if not case.knowledge.accuracy:
             return
-        facts = list(leaf_facts(case))
-        if all(leaf.label is None or leaf.masses[leaf.label] is not None for leaf in facts):
+        facts, people = list(leaf_facts(case)), case.population
+        implied = all(leaf.label is None or leaf.masses[leaf.label] is not None for leaf in facts)
+        if implied and people.weight is None:
             return
-        hits = _hits(case, facts)
+        truth = people.truth
+        if isinstance(truth, Undetermined):
+            raise KnowledgeError(
+                case.tree.source,
+                f"the training accuracy is said to be known, but {truth.reason}; leave out --accuracy",
+            )
         label = np.full(len(case.tree.nodes), -1, dtype=np.intp)
         for leaf in facts:
             label[leaf.node.index] = -1 if leaf.label is None else leaf.label
         classes = label[case.population.leaf]
-        labelled = np.flatnonzero(classes >= 0)
-        share = hits / case.population.records
-        yield Linear(
-            labelled.astype(np.intp),
-            classes[labelled],
-            np.ones(len(labelled)),
-            hits,
-            hits,
-            Origin("accuracy", f"the training accuracy is {share:.4%}"),
-        )
-
-
-def _hits(case: Case, facts: list[LeafFacts]) -> float:
-    truth = case.population.truth
-    if not isinstance(truth, Undetermined):
-        label = {leaf.node.index: leaf.label for leaf in facts}
-        by_profile = [label[int(stop)] for stop in case.population.leaf]
-        return float(
-            sum(truth[q, klass] for q, klass in enumerate(by_profile) if klass is not None)
-        )
-    raise KnowledgeError(
-        case.tree.source,
-        f"the training accuracy is said to be known, but {truth.reason}; leave out --accuracy",
-    )
+        labelled = np.flatnonzero(classes >= 0).astype(np.intp)
+        right = truth[labelled, classes[labelled]]
+        hits = float(right.sum())
+        origin = Origin("accuracy", f"the training accuracy is {hits / people.records:.4%}")
+        ones = np.ones(len(labelled))
+        yield Linear(labelled, classes[labelled], ones, hits, hits, origin)
+        if people.weight is not None and not implied:
+            weights = people.weight[labelled]
+            hits = float((right * weights).sum())
+            share, slack = hits / people.weighed_counts.sum(), rounding(case, labelled)
+            origin = Origin("accuracy", f"the weighed training accuracy is {share:.4%}")
+            yield Linear(labelled, classes[labelled], weights, hits, hits, origin, slack)
 
 
 CONSTRAINT = Accuracy()

@@ -17,7 +17,7 @@ from ppdm_models.tree import Feature
 
 
 class Background(Constraint):
-    """Yields one linear row per fact."""
+    """Yields one linear row per fact. Facts are of people, whatever sampling weights they carry."""
 
     def rows(self, case: Case) -> Iterator[Row]:
         for fact in case.knowledge.facts:

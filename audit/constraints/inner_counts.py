@@ -8,8 +8,9 @@ import numpy as np
 
 from audit.constraints import Case, Constraint
 from audit.knowledge import LeafLevel
-from audit.leaf_facts import leaf_facts, published_below
+from audit.leaf_facts import Printing, leaf_facts, published_below
 from audit.rows import Linear, Origin, Row
+from audit.weighed_rows import class_row, unit
 from ppdm_models.tree import Node
 
 
@@ -20,6 +21,7 @@ class InnerCounts(Constraint):
         if case.knowledge.leaf is not LeafLevel.AS_PUBLISHED:
             return
         tree = case.tree
+        printing = Printing.of(case)
         unknown = (False,) * len(tree.classes)
         known: list[Sequence[bool]] = [unknown] * len(tree.nodes)
         for facts in leaf_facts(case):
@@ -34,19 +36,25 @@ class InnerCounts(Constraint):
             if node.index in stops:
                 below.append(known[node.index])
             implied = [all(column) for column in zip(*below, strict=True)]
-            told = published_below(tree, node, _records(case, node))
-            yield from _rows(case, node, told, implied)
+            records = _records(case, node)
+            told = published_below(case, node, records)
+            half = printing.of_node(node, records)
+            yield from _rows(case, node, told, implied, half)
             known[node.index] = [
                 have or mass is not None for have, mass in zip(implied, told, strict=True)
             ]
 
 
 def _records(case: Case, node: Node) -> float:
-    return float(case.population.counts[case.members.of(node.index)].sum())
+    return float(case.population.weighed_counts[case.members.of(node.index)].sum())
 
 
 def _rows(
-    case: Case, node: Node, told: Sequence[float | None], implied: Sequence[bool]
+    case: Case,
+    node: Node,
+    told: Sequence[float | None],
+    implied: Sequence[bool],
+    half: float,
 ) -> Iterator[Linear]:
     inside = case.members.of(node.index)
     wanted = [klass for klass, mass in enumerate(told) if mass is not None and not implied[klass]]
@@ -55,15 +63,9 @@ def _rows(
     for klass in wanted:
         mass = told[klass]
         assert mass is not None
-        said = f"{case.tree.where(node)}: {mass:g} records have class {case.tree.classes[klass]!r}"
-        yield Linear(
-            inside,
-            np.full(len(inside), klass, dtype=np.intp),
-            np.ones(len(inside)),
-            mass,
-            mass,
-            Origin("inner_counts", said, node.index, is_published=True),
-        )
+        said = f"{case.tree.where(node)}: {mass:g} {unit(case)} have class {case.tree.classes[klass]!r}"
+        origin = Origin("inner_counts", said, node.index, is_published=True)
+        yield class_row(case, inside, klass, (mass, mass), origin, half)
 
 
 CONSTRAINT = InnerCounts()

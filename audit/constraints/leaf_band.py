@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from audit.constraints import Case, Constraint
 from audit.leaf_facts import leaf_facts
-from audit.rows import LeafMass, Origin, Row
+from audit.rows import Origin, Row
+from audit.weighed_rows import leaf_row, unit
 
 
 class LeafBand(Constraint):
@@ -21,11 +22,13 @@ class LeafBand(Constraint):
                 if band is None:
                     continue
                 said = (
-                    f"{case.tree.where(facts.node)}: {band[0]:g} to {band[1]:g} of {facts.records:g} records "
+                    f"{case.tree.where(facts.node)}: {band[0]:g} to {band[1]:g} of {facts.records:g} {unit(case)} "
                     f"have class {case.tree.classes[klass]!r}"
                 )
                 origin = Origin("leaf_band", said, facts.node.index, facts.is_published)
-                yield LeafMass(facts.node.index, klass, band[0], band[1], origin)
+                yield leaf_row(
+                    case, facts.node.index, klass, (band[0], band[1]), origin, facts.half
+                )
 
 
 CONSTRAINT = LeafBand()

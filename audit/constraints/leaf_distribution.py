@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from audit.constraints import Case, Constraint
 from audit.leaf_facts import LeafFacts, leaf_facts
-from audit.rows import LeafMass, Origin, Row
+from audit.rows import Origin, Row
+from audit.weighed_rows import leaf_row, unit
 
 
 class LeafDistribution(Constraint):
@@ -20,13 +21,13 @@ class LeafDistribution(Constraint):
                 yield from _known_masses(case, facts)
 
 
-def _known_masses(case: Case, facts: LeafFacts) -> Iterator[LeafMass]:
+def _known_masses(case: Case, facts: LeafFacts) -> Iterator[Row]:
     where = case.tree.where(facts.node)
     for klass, mass in enumerate(facts.masses):
         if mass is not None:
-            said = f"{where}: {mass:g} of {facts.records:g} records have class {case.tree.classes[klass]!r}"
+            said = f"{where}: {mass:g} of {facts.records:g} {unit(case)} have class {case.tree.classes[klass]!r}"
             origin = Origin("leaf_distribution", said, facts.node.index, facts.is_published)
-            yield LeafMass(facts.node.index, klass, mass, mass, origin)
+            yield leaf_row(case, facts.node.index, klass, (mass, mass), origin, facts.half)
 
 
 CONSTRAINT = LeafDistribution()

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from audit.constraints import Case, Constraint
 from audit.leaf_facts import leaf_facts
-from audit.rows import LeafMass, Origin, Row
+from audit.rows import Origin, Row
+from audit.weighed_rows import leaf_row
 
 
 class LeafRate(Constraint):
@@ -21,7 +22,9 @@ class LeafRate(Constraint):
             if mass is not None:
                 said = f"{case.tree.where(facts.node)}: error rate {1 - mass / facts.records:.4g}"
                 origin = Origin("leaf_rate", said, facts.node.index, facts.is_published)
-                yield LeafMass(facts.node.index, facts.label, mass, mass, origin)
+                yield leaf_row(
+                    case, facts.node.index, facts.label, (mass, mass), origin, facts.half
+                )
 
 
 CONSTRAINT = LeafRate()

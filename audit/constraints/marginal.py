@@ -2,49 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from audit.constraints import Case, Constraint
 from audit.reading import Undetermined
 from audit.rows import Linear, Origin, Row
+from audit.table_counts import has_sums
+from audit.weighed_rows import class_row, unit
 from ppdm_models.errors import KnowledgeError
-from ppdm_models.tree import Tree
 
 
 class Marginal(Constraint):
-    """Yields one equality per class but the most frequent, which the others imply."""
+    """Yields one equality per class but the most frequent, which the others imply.
+
+    Under sampling weights a survey prints both how many people said what and what that stands for: then both are known,
+    where the table tells the first.
+    """
 
     def rows(self, case: Case) -> Iterator[Row]:
         if not case.knowledge.marginal:
             return
-        totals = class_totals(case)
         everyone = np.arange(len(case.population.counts), dtype=np.intp)
-        for klass, total in enumerate(totals):
-            if klass == np.argmax(totals):
-                continue
-            said = f"{total:g} records in all have class {case.tree.classes[klass]!r}"
-            yield Linear(
-                everyone,
-                np.full(len(everyone), klass, dtype=np.intp),
-                np.ones(len(everyone)),
-                total,
-                total,
-                Origin("marginal", said),
-            )
+        people = case.population.truth
+        if case.population.weight is not None and not isinstance(people, Undetermined):
+            for klass, total in _all_but_largest(people.sum(axis=0).tolist()):
+                classes = np.full(len(everyone), klass, dtype=np.intp)
+                origin = _origin(case, klass, total, "records")
+                yield Linear(everyone, classes, np.ones(len(everyone)), total, total, origin)
+        for klass, total in _all_but_largest(class_totals(case)):
+            origin = _origin(case, klass, total, unit(case))
+            yield class_row(case, everyone, klass, (total, total), origin)
+
+
+def _all_but_largest(totals: Sequence[float]) -> Iterator[tuple[int, float]]:
+    return ((klass, total) for klass, total in enumerate(totals) if klass != np.argmax(totals))
+
+
+def _origin(case: Case, klass: int, total: float, what: str) -> Origin:
+    said = f"{total:g} {what} in all have class {case.tree.classes[klass]!r}"
+    return Origin("marginal", said)
 
 
 def class_totals(case: Case) -> tuple[float, ...]:
-    """Return the number of records of each class: from the table, or from the counts the file publishes.
+    """Return what the file counts of each class in all: from the table, or from the counts it publishes.
 
     Raises:
         KnowledgeError: neither gives them.
     """
-    truth = case.population.truth
+    truth = case.population.weighed_truth
     if not isinstance(truth, Undetermined):
         return tuple(float(total) for total in truth.sum(axis=0))
-    totals = _published_totals(case.tree)
+    totals = _published_totals(case)
     if totals is None:
         raise KnowledgeError(
             case.tree.source,
@@ -54,10 +64,12 @@ def class_totals(case: Case) -> tuple[float, ...]:
     return totals
 
 
-def _published_totals(tree: Tree) -> tuple[float, ...] | None:
+def _published_totals(case: Case) -> tuple[float, ...] | None:
+    tree = case.tree
+    is_told = tree.has_people if case.population.weight is None else has_sums(tree)
     totals = [0.0] * len(tree.classes)
     for leaf in tree.leaves:
-        if leaf.class_counts is None or not tree.has_people:
+        if leaf.class_counts is None or not is_told:
             return None
         for klass, count in enumerate(leaf.class_counts):
             if count is None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,17 +12,21 @@ from audit.candidates import compared
 from audit.constraints import Case, Constraint
 from audit.grower import grower, incomplete_records, lacking
 from audit.knowledge import SplitLevel
-from audit.rows import Grouping, LeftOut, Origin, Row
+from audit.rows import Grouping, LeftOut, Origin, Row, SplitFamily
 from audit.split_families import Attribute
+from audit.weighed_rows import common_weight, whole_units
 from ppdm_models.predicate import CategoryTest, Column, NumericTest, Predicate, features_of
 from ppdm_models.tree import Criterion, Feature, Node, Tool
+
+WEIGHED = "how splits were chosen where sampling weights differ, as sums of weights were compared"
 
 
 class SplitChoice(Constraint):
     """Yields, per inner node and attribute, the candidates that the learner is known to have compared.
 
     What it may have compared is left out. Only attributes among the quasi-identifiers: of the others the adversary does
-    not know who has which value.
+    not know who has which value. Under sampling weights the learner compared weighed impurities, which rows over people
+    say only where all weights at the node are equal; elsewhere they are left out.
     """
 
     def rows(self, case: Case) -> Iterator[Row | LeftOut]:
@@ -63,7 +67,8 @@ class SplitChoice(Constraint):
             for one in seen:
                 if grouping is Grouping.MULTIWAY and _is_used_above(case, node, one):
                     continue
-                yield from compared(_at(case, node, one, grouping, (inside, chosen)), by)
+                found = compared(_at(case, node, one, grouping, (inside, chosen)), by)
+                yield from found if common_weight(case, inside) else _weighed(case, node, found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +122,23 @@ def _seen(case: Case, feature: Feature) -> _Seen:
 def _ends(test: Predicate, name: str) -> Iterator[float]:
     if isinstance(test, NumericTest) and test.feature == name:
         yield from (end for end in (test.low, test.high) if np.isfinite(end))
+
+
+def _weighed(case: Case, node: Node, found: Iterable[SplitFamily | LeftOut]) -> Iterator[LeftOut]:
+    """Yield candidates whose records differ in weight: no row over people says that none of them was better."""
+    inside = case.members.of(node.index)
+    units = whole_units(case.population.weight, inside)
+    for fact in found:
+        if units is None or (isinstance(fact, LeftOut) and fact.is_open):
+            yield LeftOut(node.index, "", WEIGHED, is_open=True)
+        elif isinstance(fact, SplitFamily):
+            yield LeftOut(node.index, "", WEIGHED, possible=(replace(fact, weights=units),))
+        else:
+            possible, implying = (
+                tuple(replace(family, weights=units) for family in families)
+                for families in (fact.possible, fact.implying)
+            )
+            yield replace(fact, possible=possible, implying=implying)
 
 
 def _lacked(case: Case, node: Node, inside: NDArray[np.intp]) -> str:

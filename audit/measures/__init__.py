@@ -5,13 +5,15 @@ from __future__ import annotations
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
+
+import numpy as np
 
 from audit.evidence import Evidence
 from audit.leaves import Leaves
 from audit.posterior import FloatArray
-from audit.reading import Measurement, Undetermined, exactly
+from audit.reading import Interval, Measurement, Undetermined
 from audit.spots import people, worst_spots
 from ppdm_models.plugins import discover
 
@@ -60,31 +62,49 @@ class Measure(ABC):
 
 
 class LeafMeasure(Measure):
-    """A measure that gives each leaf a value of its own; the reading is that of the riskiest leaf."""
+    """A measure that gives each leaf a value of its own; the reading is that of the riskiest leaf.
+
+    ``of_shares`` is true where only the classes' shares of a leaf count. Under sampling weights these are not the same
+    of people and of what the file speaks of, and the reading spans both.
+    """
 
     about_leaves = True
+    of_shares: ClassVar[bool] = False
 
     @abstractmethod
     def values(self, leaves: Leaves, parameters: Parameters) -> FloatArray | Undetermined:
         """Return one value per leaf, shape (L,), or why there is none."""
 
+    def ends(
+        self, leaves: Leaves, parameters: Parameters
+    ) -> tuple[FloatArray, FloatArray] | Undetermined:
+        """Return the low and the high end per leaf, shape (L,) each: of people, and of their sampling weights."""
+        values = self.values(leaves, parameters)
+        if isinstance(values, Undetermined) or leaves.weighed is None or not self.of_shares:
+            return values if isinstance(values, Undetermined) else (values, values)
+        sums = replace(leaves, classes=leaves.weighed, records=leaves.weighed.sum(axis=1))
+        others = self.values(sums, parameters)
+        if isinstance(others, Undetermined):
+            return others
+        return np.minimum(values, others), np.maximum(values, others)
+
     def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
         leaves = evidence.leaves
         if isinstance(leaves, Undetermined):
             return Measurement(leaves)
-        values = self.values(leaves, parameters)
-        if isinstance(values, Undetermined):
-            return Measurement(values)
-        worst = values.min() if self.risk == "low" else values.max()
+        ends = self.ends(leaves, parameters)
+        if isinstance(ends, Undetermined):
+            return Measurement(ends)
+        low, high = (float(end.min() if self.risk == "low" else end.max()) for end in ends)
         spots = worst_spots(
             "leaf",
             leaves.nodes,
-            (values, values),
+            ends,
             self.risk,
             lambda position: people(leaves.records[position]),
             leaves.trees,
         )
-        return Measurement(exactly(worst), spots)
+        return Measurement(Interval(low, high), spots)
 
 
 def measures() -> dict[str, Measure]:

@@ -118,14 +118,21 @@ def _told(
     weighted = before.weight(index) * numbers
     told = _same(numbers, left, targets) | _same(weighted, left, targets)
     if ensemble.shrinkage is not None and before.weight(index) == 1.0:
-        told = told | _same(_unshrunk(ensemble.shrinkage, index, tree, numbers), left, targets)
+        weight = np.ones(len(profiles)) if people.weight is None else people.weight[profiles]
+        whole = _unshrunk(ensemble.shrinkage, index, tree, numbers, weight)
+        told = told | _same(whole, left, targets)
     return np.asarray(told)
 
 
-def _unshrunk(how: Shrinkage, index: int, tree: Tree, numbers: FloatArray) -> FloatArray:
-    """Return what the trees before left over of one record each, and in the first tree what the model starts from."""
+def _unshrunk(
+    how: Shrinkage, index: int, tree: Tree, numbers: FloatArray, weight: FloatArray
+) -> FloatArray:
+    """Return what the trees before left over of one record each, and in the first tree what the model starts from.
+
+    ``weight`` is the sampling weight of each record.
+    """
     start = _start(how, tree) if how.starts_inside and index == 0 else 0.0
-    return start + (numbers - start) * (1.0 + how.ridge) / how.rate
+    return start + (numbers - start) * (weight + how.ridge) / (weight * how.rate)
 
 
 def _start(how: Shrinkage, tree: Tree) -> float:

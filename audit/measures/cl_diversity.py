@@ -3,6 +3,8 @@
 Recursive (c, l)-diversity (Machanavajjhala et al. 2007): with class counts d_1 >= d_2 >= ... >= d_m a leaf must have
 d_1 < c (d_l + ... + d_m). Sharkey et al. 2008, section 3.1, adapt it to a leaf that publishes only hits and misses:
 l <= miss + 1 and hit < c miss / (l - 1); their text starts the sum of the first form one index earlier than its source.
+Under sampling weights the reading spans the ratio of people, who are harmed, and that of their weights, which the file
+publishes.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ class RecursiveDiversity(LeafMeasure):
     risk = "high"
     limits = (0.0, math.inf)
     is_open = True
+    of_shares = True
     parameters = {
         "l": Parameter(2.0, "how many values must be well represented", low=2.0, whole=True),
         "basis": Parameter(

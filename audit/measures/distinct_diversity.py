@@ -1,6 +1,7 @@
 """Fewest different sensitive values in a leaf: with one, everybody in the leaf has it.
 
-Distinct l-diversity (Machanavajjhala et al. 2007), on the owner's real class counts.
+Distinct l-diversity (Machanavajjhala et al. 2007), on the owner's real class counts: people, whatever sampling weights
+they carry.
 """
 
 from __future__ import annotations

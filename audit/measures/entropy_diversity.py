@@ -1,7 +1,8 @@
 """Effective number of sensitive values in the least diverse leaf: exp of its entropy.
 
 Entropy l-diversity (Machanavajjhala et al. 2007): a leaf is l-diverse when -sum p ln p >= ln l, so the largest l is
-exp(entropy). On the owner's real class counts; natural logarithm.
+exp(entropy). On the owner's real class counts; natural logarithm. Under sampling weights the reading spans the shares
+of people, who are harmed, and those of their weights, which the file publishes.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ class EntropyDiversity(LeafMeasure):
     plain = "effective number of different values among the people who share a leaf, at worst"
     risk = "low"
     limits = (1.0, math.inf)
+    of_shares = True
 
     def values(self, leaves: Leaves, parameters: Parameters) -> FloatArray | Undetermined:
         if isinstance(leaves.classes, Undetermined):

@@ -3,7 +3,7 @@
 For each profile he guesses the class with the largest P* (Zhu & Du 2010, section 4). Where several are equally likely
 the estimate does not say which he takes, and he may well take the right one (the leaf's label, say): the reading then
 spans from all ties broken against him to all broken for him. So labels alone, under which everything is equally likely,
-never read as safe.
+never read as safe. Shares are of people, whatever sampling weights they carry: a guess harms a person, not a weight.
 """
 
 from __future__ import annotations

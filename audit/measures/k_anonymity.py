@@ -1,7 +1,8 @@
 """Size of the smallest leaf: how few people a path through the tree can single out.
 
 The k of k-anonymity as far as the leaves show it: every leaf stands for at least k records (Sharkey et al. 2008,
-section 3.1: hit + miss >= k). Counted on the owner's records, whatever the file publishes.
+section 3.1: hit + miss >= k). Counted on the owner's records, whatever the file publishes: people, whatever sampling
+weights they carry, as a weight hides nobody.
 """
 
 from __future__ import annotations

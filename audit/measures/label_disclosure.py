@@ -2,7 +2,8 @@
 
 A label needs no number beside it to be believed: whoever believes the label of a pure leaf is right about everyone in
 it. So this is read off the owner's real counts and no withholding of numbers lowers it. Our own measure; the attack is
-the homogeneity attack of Machanavajjhala et al. 2007.
+the homogeneity attack of Machanavajjhala et al. 2007. Under sampling weights the reading spans the share of people, of
+whom a guess is right or wrong, and that of their weights, which the file publishes.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ class LabelDisclosure(LeafMeasure):
     plain = "share of the people in a leaf of whom its label is true, at worst"
     risk = "high"
     limits = (0.0, 1.0)
+    of_shares = True
 
     def values(self, leaves: Leaves, parameters: Parameters) -> FloatArray | Undetermined:
         if isinstance(leaves.classes, Undetermined):

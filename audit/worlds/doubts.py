@@ -17,10 +17,12 @@ from audit.system import System, doubled
 from audit.worlds.engine import reason
 from audit.worlds.outcome import with_what_is_open
 from audit.worlds.result import Consistency, Worlds
+from audit.worlds.state import ALL_TIERS, Tiers
 
 IntArray = NDArray[np.int64]
 PROOFS_SHARE = 0.6
 """Of the budget; the rest is for tables that obey whatever may hold."""
+TABLES_ONLY = Tiers(propagate=False, solver=False, posterior=False)
 IN_DOUBT = "candidates were left out, so a table that fits the others may not fit them"
 NOT_COUNTED = Undetermined(f"{IN_DOUBT}: tables cannot be counted")
 
@@ -39,7 +41,10 @@ def reason_in_doubt(
     narrow = _narrowed(system)
     if narrow is not None:
         left = max(budget_seconds - proved.seconds, budget_seconds - share)
-        found = reason(narrow, budget_seconds=left, strict_ties=strict_ties)
+        # No row says what sums of weights allow; whole tables can still be held against them.
+        is_weighed = any(family.weights is not None for family in narrow.families)
+        tiers = TABLES_ONLY if is_weighed else ALL_TIERS
+        found = reason(narrow, budget_seconds=left, strict_ties=strict_ties, tiers=tiers)
     return _joined(system, proved, found if isinstance(found, Worlds) else None)
 
 

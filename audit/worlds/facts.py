@@ -180,12 +180,17 @@ def _whole_ends(row: LeafMass) -> tuple[tuple[int, int], str]:
 
 def _line(case: Case, row: Linear, position: NDArray[np.intp]) -> Line:
     positions = position[row.profiles]
-    weights = [Fraction(float(weight)) for weight in row.weights]
+    # As they are written: a survey prints 1.37, and sums of such numbers are exact in hundredths.
+    weights = [Fraction(repr(float(weight))) for weight in row.weights]
     scale = math.lcm(*(weight.denominator for weight in weights)) if weights else 1
     people = float(case.population.counts[np.unique(row.profiles)].sum())
-    miss = Fraction(max(COUNT_TOLERANCE_RECORDS, 2 * TRUTH_TOLERANCE_SHARE * people))
+    miss = Fraction(
+        max(COUNT_TOLERANCE_RECORDS, 2 * TRUTH_TOLERANCE_SHARE * people)
+        if row.slack is None
+        else row.slack
+    )
     low, high = _end(row.low, -miss, scale), _end(row.high, miss, scale)
-    most = scale * int(people + 1) * (1 + int(max(abs(w) for w in weights)) if weights else 1)
+    most = scale * int(people + 1) * (1 + int(max((abs(w) for w in weights), default=0)))
     return Line(
         _lowest_above(case, positions),
         positions,

@@ -85,6 +85,8 @@ def _id3_grows(case: Case, table: IntArray, criterion: Criterion) -> bool:
     columns = {name: case.population.columns[name] for name in case.population.qi}
     if any(column.codes is None or (column.codes < 0).any() for column in columns.values()):
         return False
+    if case.population.weight is not None:
+        return False
     sizes = [node.records or 0.0 for node in tree.nodes if not node.is_leaf]
     for least in (2.0, min(sizes, default=2.0)):
         again = grow_id3(
@@ -119,13 +121,14 @@ def _sklearn_grows(case: Case, table: IntArray, criterion: Criterion, setting: S
     rows, classes = np.repeat(rows, weights), np.repeat(classes, weights)
     values = np.stack([np.asarray(column)[rows] for column in columns], axis=1)
     least = case.knowledge.min_leaf or tree.learner.min_leaf_records
+    people = case.population
     model = sklearn_tree.DecisionTreeClassifier(
         criterion=criterion.value,
         max_depth=None if setting.best_first else max(tree.depth, 1),
         max_leaf_nodes=len(tree.leaves) if setting.best_first else None,
         min_samples_leaf=least,
         random_state=setting.seed,
-    ).fit(values, classes)
+    ).fit(values, classes, None if people.weight is None else people.weight[rows])
     return _same(model.tree_, 0, tree, tree.root, names)
 
 

@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 
 from audit.worlds.cells import Bounds
 from audit.worlds.explain import would_have_split
-from audit.worlds.facts import Facts
+from audit.worlds.facts import Facts, Line
 from audit.worlds.splits import Split
 from ppdm_models.tree import Criterion
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 SCALE = 1 << 20
+LARGEST_WEIGHT = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,11 +56,20 @@ def fact_rows(facts: Facts, node: int) -> Iterator[CellRow]:
     below = {step.index for step in facts.tree.below(node)}
     for above, lines in facts.lines.items():
         for line in lines if above in below else ():
-            weights = np.array(line.weights, dtype=object)
-            if max((abs(w) for w in line.weights), default=0) < 2**31:
-                weights = weights.astype(np.int64)
-                cells = line.positions * m + line.classes
-                yield CellRow(cells, weights, line.low, line.high, line.origin.where)
+            yield _coarse(facts, line)
+
+
+def _coarse(facts: Facts, line: Line) -> CellRow:
+    """Return a linear row in weights that a solver can hold; where digits are cut, its sides give by as much."""
+    cells = line.positions * facts.classes + line.classes
+    unit = max((abs(w) for w in line.weights), default=0) // LARGEST_WEIGHT + 1
+    weights = [(w + unit // 2) // unit for w in line.weights]
+    people = facts.counts[line.positions].tolist()
+    cut = sum(
+        abs(w - unit * kept) * n for w, kept, n in zip(line.weights, weights, people, strict=True)
+    )
+    low, high = -(-(line.low - cut) // unit), (line.high + cut) // unit
+    return CellRow(cells, np.array(weights, dtype=np.int64), low, high, line.origin.where)
 
 
 def cuts(facts: Facts, bounds: Bounds, split: Split, point: FloatArray, most: int) -> list[CellRow]:

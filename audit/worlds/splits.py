@@ -59,7 +59,8 @@ class Split:
     ``left`` (A, B) says, for candidates of two branches, which bins go left. ``ratio`` (A,) is SI(candidate) /
     SI(chosen), 1 unless the gain ratio decides. ``chosen_table`` (branches, m) holds the masses of the chosen branches
     where the leaves fix them. Then, with two classes and two branches, ``low`` and ``high`` (A,) are the whole numbers
-    between which the first class's count on the left must lie.
+    between which the first class's count on the left must lie. With ``weights`` (S,) sums are of what a record at each
+    position weighs; only whole tables can then be tested.
     """
 
     family: SplitFamily
@@ -76,6 +77,7 @@ class Split:
     chosen_table: IntArray | None = None
     low: IntArray | None = None
     high: IntArray | None = None
+    weights: IntArray | None = None
 
     @property
     def node(self) -> int:
@@ -115,6 +117,7 @@ class Split:
 
     def excess(self, tables: NDArray[np.number]) -> FloatArray:
         """Return by how much each candidate beats the chosen split, in records, shape (K, A), in floating point."""
+        tables = self.weighed(tables)
         bins = self.bins.sums(tables).astype(np.float64)
         after = self._after(self.branches(bins))
         if self.chosen_table is None:
@@ -126,6 +129,10 @@ class Split:
             return np.asarray(best - after)
         whole = branch_impurity(self.criterion, bins.sum(axis=1))[:, None]
         return np.asarray(self.ratio * best - after + (1 - self.ratio) * whole)
+
+    def weighed(self, tables: NDArray[np.number]) -> NDArray[np.number]:
+        """Return tables (K, S, m) of people as the learner summed them."""
+        return tables if self.weights is None else np.asarray(tables * self.weights[:, None])
 
     def _after(self, branches: NDArray[np.number]) -> FloatArray:
         """Return the impurity after each candidate, in records, (K, A), from masses (K, A, branches, m)."""
@@ -185,6 +192,7 @@ class Split:
     def is_beaten(self, table: IntArray, candidate: int) -> bool:
         """Return whether the candidate beats the chosen split in this table; exact."""
         side = self.side(candidate)
+        table = table if self.weights is None else table * self.weights[:, None]
         return is_beaten(
             self.criterion,
             _totals(table, self.chosen.of),
@@ -225,7 +233,8 @@ def split_of(
     start = int(position[family.profiles].min())
     end = start + len(order)
     bins, chosen = groups(family.bins[order]), groups(family.chosen[order])
-    here = counts[start:end]
+    weights = None if family.weights is None else family.weights[order]
+    here = counts[start:end] if weights is None else counts[start:end] * weights
     by_bin, by_child = bins.sums(here[None])[0], chosen.sums(here[None])[0]
     left, left_records, ratio = None, np.zeros(len(family.admissible), np.int64), 1.0
     sizes = by_bin[None, :]
@@ -239,7 +248,7 @@ def split_of(
         known = split_information(by_child.astype(np.float64))
         factors = split_information(sizes.astype(np.float64)) / known
     table = None
-    if all(place.is_fixed for place in below):
+    if weights is None and all(place.is_fixed for place in below):
         table = np.zeros((len(by_child), len(below[0].low)), dtype=np.int64)
         for place in below:
             table[chosen.of[place.start - start]] += np.array(place.low, dtype=np.int64)
@@ -256,6 +265,7 @@ def split_of(
         np.asarray(by_bin, dtype=np.int64),
         factors,
         table,
+        weights=weights,
     )
 
 

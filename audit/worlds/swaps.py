@@ -195,15 +195,21 @@ def _allowed(
             before[id(split)] = (count, count)
         return _in_intervals(split, before[id(split)][0], (bin_first, bin_second), own)
     if id(split) not in before:
-        mass = split.branches(split.bins.sums(here[None]))[0].astype(np.float64)
+        mass = split.branches(split.bins.sums(split.weighed(here[None])))[0].astype(np.float64)
         before[id(split)] = (split.excess(here[None])[0][:, None], mass)
-    over = _over_after(split, before[id(split)], (bin_first, bin_second), (own, other))
+    steps = np.ones(len(own), dtype=np.int64)
+    if split.weights is not None:
+        steps = split.weights[position - split.start]
+    over = _over_after(split, before[id(split)], (bin_first, bin_second), (own, other), steps)
     over = over - split.limit
     near = np.abs(over) <= 2 * split.doubt[:, None]
     bad: BoolArray = np.asarray(((over > 0) & ~near).any(axis=0))
     for number in np.flatnonzero(near.any(axis=0) & ~bad).tolist():
         after = Swap(*trades[:, number].tolist()).applied(table)[split.start : split.end]
         bad[number] = any(split.is_beaten(after, int(a)) for a in np.flatnonzero(near[:, number]))
+    if split.weights is not None:
+        # Records of other weights would change the branches of the chosen split too.
+        bad |= split.weights[second - split.start] != steps
     return np.asarray(~bad)
 
 
@@ -224,8 +230,12 @@ def _over_after(
     known: tuple[FloatArray, FloatArray],
     bins: tuple[IntArray, IntArray],
     classes: tuple[IntArray, IntArray],
+    weight: IntArray,
 ) -> NDArray[np.float64]:
-    """Return the excess of each candidate after each trade, shape (A, K), by the four counts that change."""
+    """Return the excess of each candidate after each trade, shape (A, K), by the four counts that change.
+
+    ``weight`` (K,) is that of both records of a trade.
+    """
     before, mass = known
     number = np.arange(split.size)[:, None]
     if split.left is None:
@@ -244,7 +254,7 @@ def _over_after(
     ):
         held = mass[number, branch, klass[None, :]]
         size = sizes[number, branch]
-        change += _phi(split, held + step, size) - _phi(split, held, size)
+        change += _phi(split, held + step * weight, size) - _phi(split, held, size)
     return np.asarray(np.where(first == second, before, before + change))
 
 

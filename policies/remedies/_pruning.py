@@ -16,7 +16,7 @@ from audit.leaves import IndexArray, Leaves, described, label_of
 from audit.measures import LeafMeasure, measures
 from audit.population import Population
 from audit.posterior import FloatArray
-from audit.reading import Undetermined, exactly
+from audit.reading import Interval, Undetermined
 from policies.judge import call
 from policies.pack import Clause, Pack
 from policies.remedies import NoProposal, Proposal, Remedy
@@ -99,15 +99,16 @@ def merging(tree: Tree, population: Population, taxonomies: Taxonomies) -> Mergi
     found, size = candidates(tree, taxonomies), len(tree.nodes)
     stopping = np.bincount(population.leaf, population.counts, size).astype(np.float64)
     records = found.totals(summed(tree, stopping))
-    truth = population.truth
-    own: FloatArray | Undetermined = truth
-    classes: FloatArray | Undetermined = truth
-    if not isinstance(truth, Undetermined):
-        own = np.zeros((size, truth.shape[1]))
-        np.add.at(own, population.leaf, truth)
-        classes = found.totals(summed(tree, own))
+    own, classes = _by_class(tree, found, population.leaf, population.truth)
     known = None if isinstance(classes, Undetermined) or not tree.classes else classes
-    leaves = merged_leaves(tree, found, known, stopping)
+    own_sums: FloatArray | Undetermined | None = None
+    sums: FloatArray | Undetermined | None = None
+    if population.weight is not None and known is not None:
+        own_sums, sums = _by_class(tree, found, population.leaf, population.weighed_truth)
+    # The label of a merged leaf is what the learner would have written: the plurality of weights where there are any.
+    leaves = merged_leaves(
+        tree, found, known if sums is None or isinstance(sums, Undetermined) else sums, stopping
+    )
     right = None
     if known is not None and not isinstance(own, Undetermined):
         right = _picked(known, _codes(tree, leaves)), _picked(own, _codes(tree, tree.nodes))
@@ -116,8 +117,8 @@ def merging(tree: Tree, population: Population, taxonomies: Taxonomies) -> Mergi
         found,
         leaves,
         records,
-        _peopled(tree, tree.nodes, stopping, own),
-        _peopled(tree, leaves, records, classes),
+        _peopled(tree, tree.nodes, stopping, own, own_sums),
+        _peopled(tree, leaves, records, classes, sums),
         right,
         _unchanged(tree, found, leaves, stopping),
     )
@@ -188,14 +189,30 @@ def _said(tree: Tree, node: Node) -> str | float | int | None:
     return node.score if tree.task is Task.REGRESSION else label_of(tree, node)
 
 
+def _by_class(
+    tree: Tree, found: Candidates, leaf: IndexArray, truth: FloatArray | Undetermined
+) -> tuple[FloatArray | Undetermined, FloatArray | Undetermined]:
+    """Return the class sums of those who stop at each node, and of each candidate as a leaf."""
+    if isinstance(truth, Undetermined):
+        return truth, truth
+    own = np.zeros((len(tree.nodes), truth.shape[1]))
+    np.add.at(own, leaf, truth)
+    return own, found.totals(summed(tree, own))
+
+
 def _peopled(
-    tree: Tree, nodes: Sequence[Node], records: FloatArray, classes: FloatArray | Undetermined
+    tree: Tree,
+    nodes: Sequence[Node],
+    records: FloatArray,
+    classes: FloatArray | Undetermined,
+    sums: FloatArray | Undetermined | None,
 ) -> tuple[IndexArray, Leaves]:
     """Return the numbers of the nodes where anybody is, and these as leaves."""
     held = np.flatnonzero(records > 0)
     kept = [nodes[index] for index in held.tolist()]
     real = classes if isinstance(classes, Undetermined) else classes[held]
-    return held, described(tree, kept, records[held], real)
+    weighed = None if sums is None or isinstance(sums, Undetermined) else sums[held]
+    return held, described(tree, kept, records[held], real, weighed)
 
 
 def _satisfied(size: int, peopled: tuple[IndexArray, Leaves], pack: Pack) -> BoolArray | str:
@@ -203,13 +220,13 @@ def _satisfied(size: int, peopled: tuple[IndexArray, Leaves], pack: Pack) -> Boo
     held, leaves = peopled
     satisfied = np.ones(size, dtype=bool)
     for clause, measure in _leaf_clauses(pack):
-        values = measure.values(leaves, dict(call(clause).parameters))
-        if isinstance(values, Undetermined):
-            return f"pruning cannot meet clause {clause.id!r}: {values.reason}"
+        ends = measure.ends(leaves, dict(call(clause).parameters))
+        if isinstance(ends, Undetermined):
+            return f"pruning cannot meet clause {clause.id!r}: {ends.reason}"
         rule = rules()[clause.rule]
-        different, which = np.unique(values, return_inverse=True)
-        passes = [rule.judge(exactly(each), clause.limit) is Verdict.PASS for each in different]
-        satisfied[held] &= np.array(passes, dtype=bool)[which]
+        different, which = np.unique(np.stack(ends), axis=1, return_inverse=True)
+        passes = [rule.judge(Interval(*each), clause.limit) is Verdict.PASS for each in different.T]
+        satisfied[held] &= np.array(passes, dtype=bool)[which.reshape(-1)]
     return satisfied
 
 

@@ -167,7 +167,7 @@ def passes(
     the profiles that stop there.
     """
     counts, truth, m = people.counts[rows], people.truth, len(tree.classes)
-    shares = closed_form(_known(tree, node, float(counts.sum())))
+    shares = closed_form(_known(tree, node, float(people.weighed_counts[rows].sum())))
     real = truth if isinstance(truth, Undetermined) else truth[rows]
     evidence = Evidence(
         tree,

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from audit.population import Population
+from audit.weights import Weights
 from policies.groups import Clauses
 from policies.pack import Pack
 from policies.remedies import NoProposal, Proposal, Remedy
@@ -44,7 +45,7 @@ class SanitizeTpp(Remedy):
         if tree.task is not Task.CLASSIFICATION or tree.learner.criterion is None:
             yield NoProposal(NAME, "sanitising needs a tree of classes that says its criterion")
             return
-        if population.records != self.table.rows:
+        if population.weights is not Weights.NONE or population.records != self.table.rows:
             reason = (
                 "the rows of the table carry weights, and a tree is grown again by counting rows"
             )

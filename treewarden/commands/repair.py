@@ -110,6 +110,11 @@ def repair_command(
             "--weights beside --with-table: tables are sanitised by counting rows; "
             "write a row as often as its weight says"
         )
+    if beside is not None and request.sampling_weights is not None:
+        raise click.UsageError(
+            "--sampling-weights beside --with-table: the tree would be grown again from a sanitised table without "
+            "weights, and be another; leave out --with-table"
+        )
     report = reporting("repair", formats, folder)
     targets = _targets(output, beside, only_list)
     for path in targets:

@@ -79,6 +79,9 @@ SUFFIXES = {"treewarden_json": "json", "pmml": "pmml"}
     help=f"Part categories into any two sets, where a column has at most {MOST_SET_VALUES}.",
 )
 @click.option("--weights", metavar="COLUMN", help="Refused: trees are grown by counting rows.")
+@click.option(
+    "--sampling-weights", metavar="COLUMN", help="Refused: trees are grown without weights."
+)
 @click.option("--min-leaf", type=click.IntRange(min=1), default=1, show_default=True)
 @click.option("--max-splits", type=click.IntRange(0, 10_000), default=50, show_default=True)
 @click.option(
@@ -107,6 +110,7 @@ def sanitize_command(  # one parameter per option
     multiway: bool,
     sets: bool,
     weights: str | None,
+    sampling_weights: str | None,
     min_leaf: int,
     max_splits: int,
     as_published: bool,
@@ -126,6 +130,10 @@ def sanitize_command(  # one parameter per option
     if weights is not None:
         raise click.UsageError(
             "--weights: each row is one record here; write a row as often as its weight says, and leave the column out"
+        )
+    if sampling_weights is not None:
+        raise click.UsageError(
+            "--sampling-weights: trees are grown here without weights; leave it out if such a tree will do"
         )
     if multiway and sets:
         raise click.UsageError("--multiway and --sets are two ways to split; choose one")
