@@ -22,6 +22,7 @@ from audit.posterior import Posterior, certain
 from audit.reading import Measurement, Reading, Undetermined
 from audit.search import DEFAULT, SolveOptions
 from audit.system import Dropped, System, build_system
+from audit.unused import unused_warnings
 from audit.worlds import Consistency, Worlds, graded, reason
 from ppdm_models.ensemble import Ensemble, Model
 from ppdm_models.errors import KnowledgeError, TableError
@@ -105,7 +106,11 @@ def run(
         tree, population, knowledge, _prior(system, options), posterior, worlds, leaks=leaks
     )
     return Audit(
-        evidence, report, system.dropped, _read(evidence, calls), (*population.warnings, *warnings)
+        evidence,
+        report,
+        system.dropped,
+        _read(evidence, calls),
+        (*population.warnings, *warnings, *unused_warnings(case)),
     )
 
 

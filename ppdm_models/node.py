@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from ppdm_models.impurity import Impurity
 from ppdm_models.predicate import Always, Predicate
 
 Band = tuple[float, float]
@@ -18,6 +19,7 @@ class Node:
     an entry is None where that count is not published. ``class_shares`` are published fractions without counts.
     ``outputs`` are the numbers that a leaf of a boosted or multi-target tree adds to each output of its ensemble.
     ``bands`` stand in a leaf in place of its counts: what each class's count lies between, ends included.
+    ``impurity`` is how mixed the classes of all records that pass are, where that is printed.
     ``line`` is where the node stands in its file, and is no part of its value.
     """
 
@@ -34,6 +36,7 @@ class Node:
     default_child: int | None = None
     line: int | None = field(default=None, compare=False)
     bands: tuple[Band | None, ...] | None = None
+    impurity: Impurity | None = None
 
     @property
     def is_leaf(self) -> bool:

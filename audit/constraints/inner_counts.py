@@ -2,58 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
 from audit.constraints import Case, Constraint
+from audit.inner_facts import InnerFacts, inner_facts
 from audit.knowledge import LeafLevel
-from audit.leaf_facts import leaf_facts, published_below
 from audit.rows import Linear, Origin, Row
-from ppdm_models.tree import Node
 
 
 class InnerCounts(Constraint):
     """Yields one equality per inner node and class that the file counts, unless what is below implies it."""
 
     def rows(self, case: Case) -> Iterator[Row]:
-        if case.knowledge.leaf is not LeafLevel.AS_PUBLISHED:
-            return
-        tree = case.tree
-        unknown = (False,) * len(tree.classes)
-        known: list[Sequence[bool]] = [unknown] * len(tree.nodes)
-        for facts in leaf_facts(case):
-            known[facts.node.index] = [mass is not None for mass in facts.masses]
-        stops = {int(index) for index in np.unique(case.population.leaf)}
-        for node in reversed(tree.nodes):
-            if not node.children:
-                if node.index not in stops:
-                    known[node.index] = (True,) * len(tree.classes)  # nobody: no mass of any class
-                continue
-            below = [known[child] for child in node.children]
-            if node.index in stops:
-                below.append(known[node.index])
-            implied = [all(column) for column in zip(*below, strict=True)]
-            told = published_below(tree, node, _records(case, node))
-            yield from _rows(case, node, told, implied)
-            known[node.index] = [
-                have or mass is not None for have, mass in zip(implied, told, strict=True)
-            ]
+        if case.knowledge.leaf is LeafLevel.AS_PUBLISHED:
+            for facts in inner_facts(case):
+                yield from _rows(case, facts)
 
 
-def _records(case: Case, node: Node) -> float:
-    return float(case.population.counts[case.members.of(node.index)].sum())
-
-
-def _rows(
-    case: Case, node: Node, told: Sequence[float | None], implied: Sequence[bool]
-) -> Iterator[Linear]:
-    inside = case.members.of(node.index)
-    wanted = [klass for klass, mass in enumerate(told) if mass is not None and not implied[klass]]
-    if len(wanted) + sum(implied) == len(told):
+def _rows(case: Case, facts: InnerFacts) -> Iterator[Linear]:
+    node, inside = facts.node, facts.inside
+    implied = [mass is not None for mass in facts.below]
+    wanted = [k for k, mass in enumerate(facts.told) if mass is not None and not implied[k]]
+    if len(wanted) + sum(implied) == len(implied):
         wanted = wanted[:-1]  # the records of the node imply the last one
     for klass in wanted:
-        mass = told[klass]
+        mass = facts.told[klass]
         assert mass is not None
         said = f"{case.tree.where(node)}: {mass:g} records have class {case.tree.classes[klass]!r}"
         yield Linear(

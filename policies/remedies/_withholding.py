@@ -82,7 +82,13 @@ def label_only(tree: Tree, node: Node) -> Node:
     score = tree.classes[label] if node.score is None and label is not None else node.score
     records = count_of(node)
     return replace(
-        node, score=score, records=records, class_counts=None, class_shares=None, bands=None
+        node,
+        score=score,
+        records=records,
+        class_counts=None,
+        class_shares=None,
+        bands=None,
+        impurity=None,
     )
 
 

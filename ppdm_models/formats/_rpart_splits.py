@@ -9,6 +9,7 @@ from ppdm_models.formats._grow import belongs, compared
 from ppdm_models.formats._part import Part
 from ppdm_models.predicate import Predicate, Surrogate
 
+OTHER_SPLITS = "how much other splits of its nodes would improve"
 LEFT, ABSENT, RIGHT = 1, 2, 3
 
 

@@ -11,7 +11,7 @@ from ppdm_models.formats import Format
 from ppdm_models.formats._grow import Branch, Draft, features_named, grown, unique
 from ppdm_models.formats._json import opens_json
 from ppdm_models.formats._part import Part, read_part
-from ppdm_models.formats._rpart_splits import FrameRow, frame_rows, ways_of
+from ppdm_models.formats._rpart_splits import OTHER_SPLITS, FrameRow, frame_rows, ways_of
 from ppdm_models.leaks import Leak, LeakKind
 from ppdm_models.predicate import Never, Surrogate
 from ppdm_models.support import checked
@@ -107,8 +107,13 @@ class _Reader:
                 else NoTrueChild.NULL_PREDICTION,
                 source=self.source,
                 notes=tuple(f"{self.source}: {note}" for note in notes),
+                unused=self._unused(),
             )
         )
+
+    def _unused(self) -> tuple[str, ...]:
+        others = self.is_class and any(row.competitors for row in self.rows.values())
+        return (OTHER_SPLITS,) if others else ()
 
     def _draft(self, number: int) -> Draft:
         row = self.rows[number]
