@@ -48,7 +48,7 @@ def rewritten(document: Document, original: Model, changed: Model, with_quality:
         )
     edits: list[Edit] = []
     for tree, new, span in zip(before, after, _in_order(before, spans), strict=True):
-        if tree != new:
+        if tree != new or (tree.unused and not new.unused):
             edits += _Rewriting(document, tree, new, span, with_quality).edits()
     return document.edited(edits)
 
