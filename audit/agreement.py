@@ -19,13 +19,15 @@ PARTLY_USED = (LeafLevel.LABELS, LeafLevel.RATES)
 
 def disagreements(evidence: Evidence) -> tuple[Dropped, ...]:
     """Return the numbers of the file that the true table breaks and that the audit's own rows may have left out."""
-    if evidence.forest is not None:
-        return ()
     tree, population = evidence.tree, evidence.population
+    leaves_out = evidence.knowledge.leaf in PARTLY_USED
+    prints_impurities = any(node.impurity is not None for node in tree.nodes)
+    if evidence.forest is not None or not (leaves_out or prints_impurities):
+        return ()
     known = Knowledge(split=SplitLevel.NONE)
     case = Case(tree, population, members(tree, population.leaf), known)
     found = list(_impurities(case))
-    if evidence.knowledge.leaf in PARTLY_USED:
+    if leaves_out:
         found += [each for each in build_system(case).dropped if each.is_published]
     return tuple(found)
 
