@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ppdm_models.impurity import Impurity
+from ppdm_models.other_split import OtherSplit
 from ppdm_models.predicate import Always, Predicate
 
 Band = tuple[float, float]
@@ -20,7 +21,8 @@ class Node:
     ``outputs`` are the numbers that a leaf of a boosted or multi-target tree adds to each output of its ensemble.
     ``bands`` stand in a leaf in place of its counts: what each class's count lies between, ends included.
     ``impurity`` is how mixed the classes of all records that pass are, where that is printed.
-    ``line`` is where the node stands in its file, and is no part of its value.
+    ``line`` is where the node stands in its file, and ``other_splits`` what it says of splits that were not taken: no
+    part of its value.
     """
 
     index: int
@@ -37,6 +39,7 @@ class Node:
     line: int | None = field(default=None, compare=False)
     bands: tuple[Band | None, ...] | None = None
     impurity: Impurity | None = None
+    other_splits: tuple[OtherSplit, ...] = field(default=(), compare=False)
 
     @property
     def is_leaf(self) -> bool:

@@ -90,6 +90,7 @@ def label_only(tree: Tree, node: Node) -> Node:
         class_shares=None,
         bands=None,
         impurity=None,
+        other_splits=(),
     )
 
 
