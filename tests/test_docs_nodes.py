@@ -17,6 +17,7 @@ from audit.population import Population
 from audit.reading import Undetermined
 from ppdm_models.load import formats
 from ppdm_models.plugins import discover
+from ppdm_models.predicate import Column
 from tests.printed_at_nodes import CORPUS, corpus_trees, made_trees, printed, sample_trees
 
 PAGE = (Path(__file__).parent.parent / "docs" / "formats.md").read_text(encoding="utf-8")
@@ -28,7 +29,8 @@ ROWS = {
     and re.fullmatch(r"[a-z0-9]+_?[a-z0-9_]*", cells[0])
 }
 CONSTRAINTS = discover(constraints, "CONSTRAINT", Constraint)
-OF_NODES = sorted(name for name in CONSTRAINTS if name.startswith(("leaf_", "inner_", "node_")))
+PREFIXES = ("leaf_", "inner_", "node_", "other_")
+OF_NODES = sorted(name for name in CONSTRAINTS if name.startswith(PREFIXES))
 MOST_NODES = 60
 
 
@@ -78,9 +80,25 @@ def yielding(tree):
     """Return the constraints that yield rows where ten people, or as many as it says, stop in each leaf."""
     stops = np.array([leaf.index for leaf in tree.leaves])
     counts = np.array([leaf.records or 10.0 for leaf in tree.leaves])
-    people = Population((), {}, counts, stops, Undetermined("only the file is known"))
+    names = tuple(feature.name for feature in tree.features)
+    columns = {feature.name: column_of(feature, len(stops)) for feature in tree.features}
+    people = Population(names, columns, counts, stops, Undetermined("only the file is known"))
+    tree = replace(tree, nodes=tuple(map(whatever_the_people, tree.nodes)))
     case = Case(tree, people, members(tree, stops), Knowledge(split="none"))
     return {name for name in OF_NODES if any(True for _ in CONSTRAINTS[name].rows(case))}
+
+
+def whatever_the_people(node):
+    """Return a node whose other splits have improvements that people made up have too."""
+    others = tuple(replace(other, low=0.0, high=np.inf) for other in node.other_splits)
+    return replace(node, other_splits=others)
+
+
+def column_of(feature, size):
+    """Return a column with as many different values as there are people to have them."""
+    if feature.numeric:
+        return Column(numbers=np.geomspace(1, 10_000, size))
+    return Column(codes=np.arange(size) % max(len(feature.values), 1), categories=feature.values)
 
 
 def test_every_constraint_about_nodes_is_on_the_page():
