@@ -1,14 +1,17 @@
 """What a file prints at its nodes beyond what a tree carries is told, so that no audit passes over it in silence."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from policies.remedies._withholding import label_only
 from ppdm_models.ensemble import trees_of
 from ppdm_models.formats._pmml_write import IMPURITY
+from ppdm_models.impurity import Impurity
 from ppdm_models.load import formats, load_model, load_tree
-from ppdm_models.tree import Quality
+from ppdm_models.tree import Criterion, Quality
 
 SAMPLES = Path(__file__).parents[1] / "data" / "formats"
 DOT = """digraph Tree {
@@ -97,6 +100,32 @@ def test_numbers_in_extensions_are_named_where_class_counts_do_not_imply_them():
     assert unused(extended()) == {"the numbers 'chiSquare' at its nodes"}
     head, mark, rest = GOLF.partition(b"<True/>")
     assert unused(head + b'<Extension name="chiSquare" value="3.5"/>' + mark + rest) == set()
+
+
+def rewritten(data, **changes):
+    """Return a PMML file with its tree changed in place."""
+    plugin = formats()["pmml"]
+    tree = plugin.read(data, "file")
+    nodes = tuple(replace(node, impurity=None) for node in tree.nodes)
+    return plugin.rewrite(data, "file", replace(tree, nodes=nodes, **changes))
+
+
+def test_what_no_audit_uses_leaves_a_file_whose_numbers_are_withheld():
+    assert b"chiSquare" not in rewritten(extended(), unused=())
+
+
+def test_an_impurity_leaves_a_file_in_place_when_it_is_withheld():
+    part = f'<Extension name="{IMPURITY}" value="gini 0.4 0.5"/>'.encode()
+    assert load_tree(extended(part), "file").root.impurity == Impurity(Criterion.GINI, 0.4, 0.5)
+    assert IMPURITY.encode() not in rewritten(extended(part))
+
+
+@pytest.mark.parametrize("name", ["pmml", "treewarden_json"])
+def test_no_impurity_is_written_where_counts_are_withheld(name):
+    tree = load_tree(DOT.replace("CRITERION", "gini").encode(), "dot")
+    bare = replace(tree, nodes=tuple(label_only(tree, node) for node in tree.nodes))
+    assert b"impurity" in formats()[name].write(tree)
+    assert b"impurity" not in formats()[name].write(bare)
 
 
 @pytest.mark.parametrize("said", ["gini 0.5", "gini-ratio 0 1", "gini 0.6 0.5", "gini x y"])
