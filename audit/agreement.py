@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from audit.constraints import Case
 from audit.evidence import Evidence
 from audit.knowledge import Knowledge, LeafLevel, SplitLevel
 from audit.members import members
+from audit.node_impurities import uses_impurities
+from audit.reading import Undetermined
 from audit.system import Dropped, build_system
+from ppdm_models.impurity import fits, impurity_of
 
 PARTLY_USED = (LeafLevel.LABELS, LeafLevel.RATES)
 """The levels under which an audit's own rows leave out numbers that the file may publish."""
@@ -14,9 +19,31 @@ PARTLY_USED = (LeafLevel.LABELS, LeafLevel.RATES)
 
 def disagreements(evidence: Evidence) -> tuple[Dropped, ...]:
     """Return the numbers of the file that the true table breaks and that the audit's own rows may have left out."""
-    if evidence.knowledge.leaf not in PARTLY_USED or evidence.forest is not None:
-        return ()
     tree, population = evidence.tree, evidence.population
+    leaves_out = evidence.knowledge.leaf in PARTLY_USED
+    prints_impurities = any(node.impurity is not None for node in tree.nodes)
+    if evidence.forest is not None or not (leaves_out or prints_impurities):
+        return ()
     known = Knowledge(split=SplitLevel.NONE)
-    system = build_system(Case(tree, population, members(tree, population.leaf), known))
-    return tuple(each for each in system.dropped if each.is_published)
+    case = Case(tree, population, members(tree, population.leaf), known)
+    found = list(_impurities(case))
+    if leaves_out:
+        found += [each for each in build_system(case).dropped if each.is_published]
+    return tuple(found)
+
+
+def _impurities(case: Case) -> Iterator[Dropped]:
+    """Yield the impurities that the true counts do not have; the rows know only the ends of what they allow."""
+    tree, truth = case.tree, case.population.truth
+    if isinstance(truth, Undetermined) or not uses_impurities(case):
+        return
+    for node in tree.nodes:
+        inside = case.members.of(node.index)
+        if node.impurity is None or not len(inside):
+            continue
+        counts = truth[inside].sum(axis=0).tolist()
+        if not fits(counts, node.impurity):
+            found = impurity_of(node.impurity.criterion, counts)
+            said = f"{node.impurity.criterion} {node.impurity.low:.4g} to {node.impurity.high:.4g}"
+            problem = f"in the true table it is {found:.4g}"
+            yield Dropped("node_impurity", f"{tree.where(node)}: {said}", problem, True)

@@ -122,6 +122,10 @@ def understated(knowledge: Knowledge, tree: Tree) -> str:
     )
     if left_out and not more and any(map(_is_counted, tree.nodes)):
         more.append("class numbers of its inner nodes")
+    if left_out and any(not node.is_leaf and node.score in tree.classes for node in tree.nodes):
+        more.append("labels of its inner nodes")
+    if left_out and any(node.impurity is not None for node in tree.nodes):
+        more.append("impurities of its nodes")
     by = tree.learner.criterion
     if knowledge.split is SplitLevel.NONE and by is not None and tree.learner.all_features:
         more.append(f"that its splits were chosen by {by.value}")

@@ -23,6 +23,7 @@ from audit.posterior import Posterior, certain
 from audit.reading import Measurement, Reading, Undetermined
 from audit.search import DEFAULT, SolveOptions
 from audit.system import Dropped, System, build_system, left_out_in_words
+from audit.unused import unused_warnings
 from audit.worlds import Consistency, Worlds, graded, reason_in_doubt
 from ppdm_models.ensemble import Ensemble, Model
 from ppdm_models.errors import KnowledgeError, TableError
@@ -105,7 +106,13 @@ def run(
     evidence = Evidence(
         tree, population, knowledge, _prior(system, options), posterior, worlds, leaks=leaks
     )
-    said = (*population.warnings, *warnings, *said_of_missing(case), *left_out_in_words(system))
+    said = (
+        *population.warnings,
+        *warnings,
+        *unused_warnings(case),
+        *said_of_missing(case),
+        *left_out_in_words(system),
+    )
     return Audit(evidence, report, system.dropped, _read(evidence, calls), said)
 
 

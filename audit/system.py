@@ -179,8 +179,8 @@ def _without(family: SplitFamily, bad: NDArray[np.bool_]) -> tuple[list[Row], li
 
 def _cause(row: Row, broken: float) -> str:
     amount = f"the true table misses it by {broken:.3g} of its records"
-    if isinstance(row, Plurality):
+    if isinstance(row, Plurality) or row.origin.constraint == "inner_label":
         return f"{amount}; the learner weighed classes by cost or prior, broke a tie, or the label was changed"
-    if isinstance(row, LeafMass):
+    if isinstance(row, LeafMass) or row.origin.is_published:
         return f"{amount}; the file speaks of another table, of weighted records, or was changed"
     return f"{amount}; the fact is not true of this table"

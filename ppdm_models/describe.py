@@ -62,6 +62,9 @@ def describe(model: Model, leaks: Sequence[Leak] = ()) -> dict[str, object]:
             "sizes": sum(each.sizes for each in trees),
             "rates": sum(each.rates for each in trees),
             "counts": sum(each.counts for each in trees),
+            "inner_labels": sum(each.inner_labels for each in trees),
+            "impurities": sum(each.impurities for each in trees),
+            "unused": list(dict.fromkeys(kind for tree in trees_of(model) for kind in tree.unused)),
         },
         "notes": list(model.notes),
         "leaks": [_leak(leak) for leak in leaks],
@@ -124,6 +127,8 @@ class _Summary:
     sizes: int
     rates: int
     counts: int
+    inner_labels: int
+    impurities: int
 
     @classmethod
     def of(cls, tree: Tree) -> _Summary:
@@ -148,6 +153,10 @@ class _Summary:
             sizes=len(sizes),
             rates=sum(leaf.class_shares is not None or _has_counts(leaf) for leaf in leaves),
             counts=with_counts if tree.has_people else 0,
+            inner_labels=sum(node.score in tree.classes for node in tree.nodes if not node.is_leaf)
+            if tree.classes
+            else 0,
+            impurities=sum(node.impurity is not None for node in tree.nodes),
         )
 
     def entry(self, number: int) -> dict[str, object]:

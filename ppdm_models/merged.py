@@ -113,6 +113,7 @@ def _as_published(
             class_counts=None,
             class_shares=None,
             bands=None,
+            impurity=None,
         )
         leaves.append(
             _leaf(tree, bare, together, number, _row(classes, number), _row(guessed, number))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from ppdm_models.impurity import Impurity
+from ppdm_models.other_split import OtherSplit
 from ppdm_models.predicate import Always, Predicate
 
 Band = tuple[float, float]
@@ -18,7 +20,9 @@ class Node:
     an entry is None where that count is not published. ``class_shares`` are published fractions without counts.
     ``outputs`` are the numbers that a leaf of a boosted or multi-target tree adds to each output of its ensemble.
     ``bands`` stand in a leaf in place of its counts: what each class's count lies between, ends included.
-    ``line`` is where the node stands in its file, and is no part of its value.
+    ``impurity`` is how mixed the classes of all records that pass are, where that is printed.
+    ``line`` is where the node stands in its file, and ``other_splits`` what it says of splits that were not taken: no
+    part of its value.
     """
 
     index: int
@@ -34,6 +38,8 @@ class Node:
     default_child: int | None = None
     line: int | None = field(default=None, compare=False)
     bands: tuple[Band | None, ...] | None = None
+    impurity: Impurity | None = None
+    other_splits: tuple[OtherSplit, ...] = field(default=(), compare=False)
 
     @property
     def is_leaf(self) -> bool:

@@ -10,6 +10,7 @@ from typing import overload
 import numpy as np
 
 from ppdm_models.cuts import Cuts, Numbers, Wholes
+from ppdm_models.impurity import Impurity
 from ppdm_models.node import Band, Node
 from ppdm_models.predicate import Predicate
 
@@ -36,6 +37,7 @@ class NodeTable(Sequence[Node]):
     default_children: Wholes | None = None
     lines: Sequence[int] | None = None
     bands: Sequence[tuple[Band | None, ...] | None] | None = None
+    impurities: Sequence[Impurity | None] | None = None
     _made: tuple[Node, ...] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -109,6 +111,7 @@ class NodeTable(Sequence[Node]):
                     _places(self.default_children),
                     repeat(None) if self.lines is None else self.lines,
                     repeat(None) if self.bands is None else self.bands,
+                    repeat(None) if self.impurities is None else self.impurities,
                 )
             )
             object.__setattr__(self, "_made", made)

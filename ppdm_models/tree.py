@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from ppdm_models.impurity import Criterion as Criterion
 from ppdm_models.node import Band as Band
 from ppdm_models.node import Node as Node
 from ppdm_models.node_table import NodeTable
@@ -19,14 +20,6 @@ class Task(StrEnum):
 
     CLASSIFICATION = "classification"
     REGRESSION = "regression"
-
-
-class Criterion(StrEnum):
-    """How the learner compared the candidates for a split."""
-
-    GINI = "gini"
-    ENTROPY = "entropy"
-    GAIN_RATIO = "gain-ratio"
 
 
 class Missing(StrEnum):
@@ -112,7 +105,8 @@ class Tree:
     They are a tuple, or a ``NodeTable``, which makes them when they are asked for and equals the tuple of the same.
 
     ``classes`` is empty for a regression tree. ``source`` (the file's name), ``format`` and ``notes`` (what a reader
-    found remarkable) are no part of the tree's value.
+    found remarkable) are no part of the tree's value. Nor is ``unused``: the kinds of numbers, in words, that the file
+    prints at its nodes, that tell of the classes more than the nodes here do, and that no audit uses.
     """
 
     nodes: Sequence[Node]
@@ -127,6 +121,7 @@ class Tree:
     source: str = field(default="tree", compare=False)
     format: str = field(default="", compare=False)
     notes: tuple[str, ...] = field(default=(), compare=False)
+    unused: tuple[str, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         if not self.nodes:

@@ -50,6 +50,8 @@ def _facts(said: Said) -> Iterator[tuple[str, str]]:
     )
     yield "tests", _tests(said["features"])
     yield "publishes", _publishes(said["publishes"], said["leaves"])
+    if said["publishes"]["unused"]:
+        yield "", f"{', '.join(said['publishes']['unused'])}: no audit uses that"
     yield "people", _people(said["support"])
     yield "smallest leaf", _smallest(said["support"])
     if said["trees"] > 1:
@@ -104,6 +106,8 @@ def _publishes(said: Said, leaves: int) -> str:
     ]
     parts = [f"of every leaf {listed(of_all)}"] if of_all else []
     parts += [f"of some {listed(of_some)}"] if of_some else []
+    if said["impurities"]:
+        parts.append(f"of {counted(said['impurities'], 'node', 'nodes')} its impurity")
     return "; ".join(parts) or "no label and no number of any leaf"
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
@@ -25,6 +25,8 @@ from ppdm_models.tree import Tree
 IntArray = NDArray[np.int64]
 MOST_RECORDS = 2**52
 """Above this a count read as a float may not be whole."""
+MOST_WEIGHT = 2**10
+"""Up to this weight the sum over ``MOST_RECORDS`` records fits in 64 bits."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,11 +40,19 @@ class Line:
     low: int
     high: int
     origin: Origin
+    _short: IntArray | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        # Most weights are 1 and -1, and their sums are asked for very often.
+        if max(map(abs, self.weights), default=0) <= MOST_WEIGHT:
+            object.__setattr__(self, "_short", np.array(self.weights, dtype=np.int64))
 
     def value(self, table: IntArray, start: int = 0) -> int:
         """Return the sum for a table whose first row is the profile at position ``start``."""
-        cells = table[self.positions - start, self.classes].tolist()
-        return sum(w * x for w, x in zip(self.weights, cells, strict=True))
+        cells = table[self.positions - start, self.classes]
+        if self._short is not None:
+            return int(self._short @ cells)
+        return sum(w * x for w, x in zip(self.weights, cells.tolist(), strict=True))
 
     def holds(self, table: IntArray, start: int = 0) -> bool:
         """Return whether a table obeys the row."""

@@ -24,11 +24,12 @@ from policies.judge import call
 from policies.pack import Pack
 from policies.rules import Rule, rules
 from policies.verdict import Verdict
-from ppdm_models.consistency import is_whole
+from ppdm_models.consistency import is_whole, records_may_stay
 from ppdm_models.tree import Band, Node, Tree, completed, count_of
 
 CLASS_COUNTS = "class counts"
 ERROR_RATES = "error rates"
+INNER_LABELS = "labels of inner nodes"
 RECORD_COUNTS = "record counts"
 FINER = "finer than"
 
@@ -82,13 +83,34 @@ def label_only(tree: Tree, node: Node) -> Node:
     score = tree.classes[label] if node.score is None and label is not None else node.score
     records = count_of(node)
     return replace(
-        node, score=score, records=records, class_counts=None, class_shares=None, bands=None
+        node,
+        score=score,
+        records=records,
+        class_counts=None,
+        class_shares=None,
+        bands=None,
+        impurity=None,
+        other_splits=(),
     )
 
 
-def nothing_but_label(tree: Tree, node: Node) -> Node:
-    """Keep what the node predicts, and no number of people at all."""
-    return replace(label_only(tree, node), records=None)
+def bare_inner(tree: Tree) -> Callable[[Tree, Node], Node]:
+    """Return what leaves of an inner node its records, and its label only where somebody can stop there.
+
+    A label that predicts nothing tells which class leads among all who pass.
+    """
+    stays = records_may_stay(tree)
+
+    def change(tree: Tree, node: Node) -> Node:
+        bare = label_only(tree, node)
+        return bare if node.index in stays else replace(bare, score=None)
+
+    return change
+
+
+def without_counts(node: Node) -> Node:
+    """Keep of a node what it is without any number of people."""
+    return replace(node, records=None)
 
 
 def _counts(node: Node) -> tuple[float | None, ...]:

@@ -3,7 +3,8 @@
 Class counts become bands or go, then error rates: first only in the leaves that need it, then everywhere. It lowers
 what an adversary can be sure of, never what he guesses right: whoever believes the labels is right as often as before.
 So it is no remedy for clauses about the leaves themselves. Numbers go at every inner node: a parent's count less those
-of the other children is what a leaf withheld.
+of the other children is what a leaf withheld. So do impurities, and the labels of inner nodes where nobody stops: they
+predict nothing, and tell which class leads among all who pass.
 
 Record counts go last, and everywhere: whoever knows all quasi-identifiers counts the records of each leaf himself, and
 the audit takes him to. So no leaf needs it, and a tree that passes by it passes without it.
@@ -28,13 +29,15 @@ from policies.remedies._withholding import (
     CLASS_COUNTS,
     ERROR_RATES,
     FINER,
+    INNER_LABELS,
     RECORD_COUNTS,
     Step,
+    bare_inner,
     demands,
     label_only,
-    nothing_but_label,
     passes,
     steps,
+    without_counts,
 )
 from ppdm_models.taxonomy import Taxonomies
 from ppdm_models.tree import Node, Tree, completed, count_of
@@ -70,6 +73,10 @@ class Redact(Remedy):
             return
         ways = _telling(tree, steps(self.bases))
         needs = _needs(tree, population, pack, ways)
+        silent = _everywhere(tree, lambda tree, leaf: leaf)
+        if not ways and (silent != tree or tree.unused):
+            title = f"withhold the {INNER_LABELS}, where nobody stops"
+            yield _proposal(tree, (INNER_LABELS,), title, silent)
         if len(set(needs.values())) > 1:
             yield _in_some_leaves(tree, ways, needs)
         worst = max(needs.values(), default=0)
@@ -139,18 +146,20 @@ def _in_some_leaves(tree: Tree, ways: list[Step], needs: Mapping[int, int]) -> P
 
 
 def _labels_only(tree: Tree) -> Proposal:
-    nodes = tuple(nothing_but_label(tree, node) for node in tree.nodes)
+    bare = _everywhere(tree, label_only)
+    nodes = tuple(map(without_counts, bare.nodes))
     numbers = [n.class_counts or n.class_shares or n.bands for n in tree.nodes]
     withheld = (CLASS_COUNTS, ERROR_RATES) if any(numbers) else ()
     kinds = [f"the {kind}" for kind in (*withheld, RECORD_COUNTS)]
     said = " and ".join([part for part in (", ".join(kinds[:-1]), kinds[-1]) if part])
     title = f"withhold {said}: labels only; {COUNTED_ANYWAY}"
-    return _proposal(tree, (*withheld, RECORD_COUNTS), title, replace(tree, nodes=nodes))
+    return _proposal(tree, (*withheld, RECORD_COUNTS), title, replace(bare, nodes=nodes))
 
 
 def _everywhere(tree: Tree, change: Callable[[Tree, Node], Node]) -> Tree:
-    nodes = [change(tree, n) if n.is_leaf else label_only(tree, n) for n in tree.nodes]
-    return replace(tree, nodes=tuple(nodes))
+    inner = bare_inner(tree)
+    nodes = [change(tree, n) if n.is_leaf else inner(tree, n) for n in tree.nodes]
+    return replace(tree, nodes=tuple(nodes), unused=())
 
 
 def _proposal(tree: Tree, withheld: tuple[str, ...], title: str, changed: Tree) -> Proposal:
@@ -160,7 +169,12 @@ def _proposal(tree: Tree, withheld: tuple[str, ...], title: str, changed: Tree) 
 def _told(tree: Tree) -> list[tuple[object, ...]]:
     """Return what leaves tell of classes, with what simple subtraction reveals."""
     return [
-        (n.class_counts and completed(n.class_counts, count_of(n)), n.class_shares, n.bands)
+        (
+            n.class_counts and completed(n.class_counts, count_of(n)),
+            n.class_shares,
+            n.bands,
+            n.impurity,
+        )
         for n in tree.leaves
     ]
 

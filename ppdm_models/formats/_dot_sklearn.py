@@ -12,7 +12,7 @@ from ppdm_models.formats._text_tree import amount, as_float
 
 NODE_ID = re.compile(r"node #\d+")
 TEST = re.compile(r"(.+) <= (-?[\d.eE+-]+|inf)")
-IMPURITY = re.compile(r"[a-z_]+ = -?[\d.eE+-]+")
+IMPURITY = re.compile(r"([a-z_]+) = (-?[\d.eE+-]+)")
 SAMPLES = re.compile(r"samples = ([\d.eE+-]+)(%?)")
 VALUE = re.compile(r"value = (\[?)([^\[\]]*)(\]?)")
 HIDDEN = "(...)"
@@ -20,7 +20,10 @@ HIDDEN = "(...)"
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """What a node's label says; ``feature`` and ``threshold`` only where it is split."""
+    """What a node's label says; ``feature`` and ``threshold`` only where it is split.
+
+    ``impurity`` is the name of the criterion (or "impurity") and the number, as printed.
+    """
 
     feature: str | None = None
     threshold: str | None = None
@@ -29,6 +32,7 @@ class Box:
     values: tuple[float, ...] = ()
     is_list: bool = False
     label: str | None = None
+    impurity: tuple[str, str] | None = None
     is_hidden: bool = False
 
 
@@ -48,15 +52,19 @@ def read_box(parts: Sequence[str], is_leaf: bool, where: str) -> Box:
         raise TreeFormatError(where, "a split without a test '<='")
     rest = lines[1:] if test else lines
     samples, is_share, values, is_list, label = None, False, tuple[float, ...](), False, None
+    impurity = None
     for line in rest:
         size, value = SAMPLES.fullmatch(line), VALUE.fullmatch(line)
+        mixed = IMPURITY.fullmatch(line)
         if size:
             samples, is_share = amount(size[1], where), bool(size[2])
         elif value:
             values, is_list = _values(value[2], where), bool(value[1])
         elif line.startswith("class = "):
             label = line.removeprefix("class = ")
-        elif not IMPURITY.fullmatch(line):
+        elif mixed:
+            impurity = mixed[1], mixed[2]
+        else:
             raise TreeFormatError(
                 where, f"{line[:60]!r} is not understood; export with label='all'"
             )
@@ -68,6 +76,7 @@ def read_box(parts: Sequence[str], is_leaf: bool, where: str) -> Box:
         values,
         is_list,
         label,
+        impurity,
     )
 
 

@@ -77,6 +77,7 @@ class Fields:
     ) -> None:
         self.fail = fail
         self.notes: list[str] = []
+        self.unused: list[str] = []
         self.models = [element for element in around if element.first("MiningSchema") is not None]
         self._declared = dictionary.fields
         self._own_ids = dictionary.own_ids

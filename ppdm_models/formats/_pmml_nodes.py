@@ -9,14 +9,16 @@ from dataclasses import dataclass
 from ppdm_models import limits
 from ppdm_models.errors import TreeFormatError
 from ppdm_models.formats._pmml_columns import plain_nodes
+from ppdm_models.formats._pmml_extras import extra_kinds
 from ppdm_models.formats._pmml_fields import Fields
 from ppdm_models.formats._pmml_predicates import PREDICATES, read_predicate
 from ppdm_models.formats._pmml_values import Failure, Vocabulary, number
-from ppdm_models.formats._pmml_write import BAND
+from ppdm_models.formats._pmml_write import BAND, IMPURITY
 from ppdm_models.formats._xml import Element, is_model
 from ppdm_models.formats._xml_elements import Recorded
+from ppdm_models.impurity import Impurity
 from ppdm_models.predicate import Always, Predicate
-from ppdm_models.tree import Band, Node, Task
+from ppdm_models.tree import Band, Criterion, Node, Task
 
 
 @dataclass(slots=True)
@@ -29,6 +31,7 @@ class Outline:
     predicates: list[Element]
     distribution: list[Element]
     bands: list[Element]
+    extensions: list[Element]
     name: str = ""
 
 
@@ -55,7 +58,10 @@ def read_nodes(
             root, f"{len(labels):,} classes at {with_numbers:,} nodes are too many"
         )
     reader = _Reader(fields, task, labels, is_own)
-    return tuple(reader.node(index, outline) for index in range(len(outline))), labels
+    nodes = tuple(reader.node(index, outline) for index in range(len(outline)))
+    if labels:
+        fields.unused += extra_kinds((part for item in outline for part in item.extensions), nodes)
+    return nodes, labels
 
 
 def _outline(root: Element, source: str, fields: Fields) -> list[Outline]:
@@ -71,7 +77,7 @@ def _outline(root: Element, source: str, fields: Fields) -> list[Outline]:
             raise TreeFormatError(
                 f"{source}:{element.line}", f"nodes nest more than {limits.DEPTH} deep"
             )
-        item = Outline(element, parent, [], [], [], [])
+        item = Outline(element, parent, [], [], [], [], [])
         found.append(item)
         if parent is not None:
             found[parent].below.append(here)
@@ -85,8 +91,8 @@ def _outline(root: Element, source: str, fields: Fields) -> list[Outline]:
             elif name in PREDICATES:
                 item.predicates.append(child)
             elif name == "Extension":
-                if child.get("name") == BAND:
-                    item.bands.append(child)
+                kept = item.bands if child.get("name") == BAND else item.extensions
+                kept.append(child)
             elif is_model(name):
                 fields.notes.append(
                     f"{source}:{child.line}: a node holds a {name}, which is not evaluated"
@@ -94,6 +100,10 @@ def _outline(root: Element, source: str, fields: Fields) -> list[Outline]:
         inner.reverse()
         pending += inner
     return found
+
+
+def _named(extensions: Sequence[Element], name: str) -> Iterator[Element]:
+    return (part for part in extensions if part.get("name") == name)
 
 
 def _name(outline: list[Outline], source: str) -> None:
@@ -181,6 +191,7 @@ class _Reader:
             None if default is None else self._default_child(element, default, item, outline),
             element.line,
             self._bands(item) if item.bands else None,
+            next(map(self._impurity, _named(item.extensions, IMPURITY)), None),
         )
 
     def _test(self, item: Outline) -> Predicate:
@@ -315,6 +326,18 @@ class _Reader:
                 item.element, "bands stand only in a leaf, in place of its class numbers"
             )
         return tuple(bands)
+
+    def _impurity(self, part: Element) -> Impurity:
+        """Return the impurity that stands at a node: our own extension."""
+        said = part.get("value") or ""
+        criterion, *ends = said.split(" ")
+        low, high = (number(end) for end in ends) if len(ends) == 2 else (None, None)
+        is_known = criterion in (Criterion.GINI, Criterion.ENTROPY)
+        if not is_known or low is None or high is None or not 0 <= low <= high:
+            raise self.fail(
+                part, f"an impurity is {said[:80]!r}; it must be gini or entropy, low, high"
+            )
+        return Impurity(Criterion(criterion), low, high)
 
     def _complete(self, shares: list[float | None], seen: set[str]) -> tuple[float, ...] | None:
         """Return all shares where the listed classes have one and they sum to 1, so that the others have none."""

@@ -9,8 +9,15 @@ from lxml import etree
 
 from ppdm_models.ensemble import Model, trees_of
 from ppdm_models.errors import OutputError
+from ppdm_models.formats._pmml_extras import telling_parts
 from ppdm_models.formats._pmml_predicates import PREDICATES
-from ppdm_models.formats._pmml_write import BAND, add_bands, add_predicate
+from ppdm_models.formats._pmml_write import (
+    BAND,
+    IMPURITY,
+    add_bands,
+    add_impurity,
+    add_predicate,
+)
 from ppdm_models.formats._xml_edit import Document, Edit, Span
 from ppdm_models.predicate import number_text
 from ppdm_models.tree import Node, Tree
@@ -41,7 +48,7 @@ def rewritten(document: Document, original: Model, changed: Model, with_quality:
         )
     edits: list[Edit] = []
     for tree, new, span in zip(before, after, _in_order(before, spans), strict=True):
-        if tree != new:
+        if tree != new or (tree.unused and not new.unused):
             edits += _Rewriting(document, tree, new, span, with_quality).edits()
     return document.edited(edits)
 
@@ -134,6 +141,10 @@ class _Rewriting:
             yield Edit(predicate.start, predicate.end, self._predicate(new))
         if new.bands != old.bands or (new.bands and self.with_quality):
             yield from self._bands(new, span, predicate)
+        if new.impurity != old.impurity:
+            yield from self._impurity(new, span, predicate)
+        if self.before.unused and not self.after.unused:
+            yield from map(self.document.removal, telling_parts(span))
         same = (new.class_counts, new.class_shares) == (old.class_counts, old.class_shares)
         if not same or self.with_quality:
             yield from self._distribution(new, span, predicate)
@@ -147,6 +158,15 @@ class _Rewriting:
         add_bands(holder, self.after.classes, node)
         added = b"".join(map(self._bytes, holder))
         yield Edit(predicate.start, predicate.start, added)
+
+    def _impurity(self, node: Node, span: Span, predicate: Span) -> Iterator[Edit]:
+        """Yield the edits that make the impurity of a node what it is now."""
+        for child in span.children:
+            if child.name == "Extension" and child.attributes.get("name") == IMPURITY:
+                yield self.document.removal(child)
+        holder = etree.Element("holder")
+        add_impurity(holder, node)
+        yield Edit(predicate.start, predicate.start, b"".join(map(self._bytes, holder)))
 
     def _set(self, span: Span, name: str, value: str | None) -> Iterator[Edit]:
         edit = self.document.attribute(span, name, value)

@@ -75,6 +75,7 @@ def read_tree_model(
         source=source,
         format="pmml",
         notes=tuple(fields.notes),
+        unused=tuple(fields.unused),
     )
     return _noted(_judged(tree, model, fail))
 

@@ -34,6 +34,9 @@ UNSAFE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 BAND = "treewarden:band"
 """An extension of a leaf: the least and the most that a class's count can be, and the class."""
 
+IMPURITY = "treewarden:impurity"
+"""An extension of a node: the criterion, and the least and the most that its impurity can be."""
+
 STRATEGIES = {
     Missing.NONE: "none",
     Missing.LAST_PREDICTION: "lastPrediction",
@@ -176,6 +179,7 @@ def _node(parent: etree._Element, tree: Tree, node: Node) -> etree._Element:
     if node.default_child is not None:
         element.set("defaultChild", tree.nodes[node.default_child].name)
     add_bands(element, tree.classes, node)
+    add_impurity(element, node)
     add_predicate(element, node.test)
     counts = node.class_counts or node.class_shares or ()
     for label, count in zip(tree.classes, counts, strict=False):
@@ -193,6 +197,14 @@ def add_bands(parent: etree._Element, classes: Sequence[str], node: Node) -> Non
         if band is not None:
             value = f"{number_text(band[0])} {number_text(band[1])} {label}"
             _add(parent, "Extension", name=BAND, value=value)
+
+
+def add_impurity(parent: etree._Element, node: Node) -> None:
+    """Add the impurity of a node, an Extension of our own, where it has one."""
+    said = node.impurity
+    if said is not None:
+        value = f"{said.criterion} {number_text(said.low)} {number_text(said.high)}"
+        _add(parent, "Extension", name=IMPURITY, value=value)
 
 
 def add_predicate(parent: etree._Element, test: Predicate) -> None:

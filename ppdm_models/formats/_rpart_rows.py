@@ -9,7 +9,7 @@ from itertools import islice
 
 from ppdm_models import limits
 from ppdm_models.errors import TreeFormatError
-from ppdm_models.formats._text_tree import as_float
+from ppdm_models.formats._text_tree import as_float, decimals_of
 
 CLASS_HEADER = "node), split, n, loss, yval, (yprob)"
 NUMBER_HEADER = "node), split, n, deviance, yval"
@@ -88,7 +88,7 @@ def _row(number: int, text: str, line: int, is_class: bool, source: str) -> Rpar
             raise TreeFormatError(where, "no class shares (yprob) at its end")
         printed = text[start + 1 : -1].split()
         shares = [as_float(share) for share in printed]
-        decimals = max((_decimals(share) for share in printed), default=0)
+        decimals = max((decimals_of(share) for share in printed), default=0)
         text = text[:start].rstrip()
     known = tuple(share for share in shares if share is not None)
     if len(known) < len(shares) or any(not 0 <= share <= 1 for share in known):
@@ -107,9 +107,3 @@ def _ways(text: str, is_class: bool) -> list[Way]:
         if loss is not None and is_value:
             found.append(Way(text[: match.start()].strip(), int(match[1]), loss, match[3].strip()))
     return found
-
-
-def _decimals(text: str) -> int:
-    mantissa, _, exponent = text.lower().partition("e")
-    shift = int(exponent) if exponent.lstrip("+-").isdigit() and len(exponent) < 5 else 0
-    return len(mantissa.partition(".")[2]) - shift

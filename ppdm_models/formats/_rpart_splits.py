@@ -7,8 +7,11 @@ from dataclasses import dataclass
 
 from ppdm_models.formats._grow import belongs, compared
 from ppdm_models.formats._part import Part
+from ppdm_models.impurity import FLOAT_SLACK
+from ppdm_models.other_split import OtherSplit
 from ppdm_models.predicate import Predicate, Surrogate
 
+OTHER_SPLITS = "how much other splits of its nodes would improve"
 LEFT, ABSENT, RIGHT = 1, 2, 3
 
 
@@ -61,6 +64,22 @@ def frame_rows(root: Part) -> list[FrameRow]:
     if start != len(listed):
         raise root.refused(f"{len(listed)} splits, but the frame uses {start}")
     return found
+
+
+def other_splits(
+    row: FrameRow, csplit: Part | None, levels: Mapping[str, Sequence[str]], decimals: int
+) -> tuple[OtherSplit, ...]:
+    """Return the splits of a node that were not taken and that every record of it has a value for.
+
+    Their improvements are by gini, and rounded to so many decimals.
+    """
+    found = []
+    for part in row.competitors:
+        ways, improve = _ways(part, csplit, levels), part["improve"].number()
+        if ways.records == row.part["n"].amount() and not ways.has_absent:
+            slack = 0.5 * 10.0**-decimals + FLOAT_SLACK * max(1.0, improve)
+            found.append(OtherSplit(ways.left, ways.right, improve - slack, improve + slack))
+    return tuple(found)
 
 
 def ways_of(

@@ -64,7 +64,8 @@ def tree_of(
     if not weighed:
         return tree
     note = f"{source}: records had weights, so the shares of the classes are of weights, the counts of records"
-    return replace(tree, notes=(*tree.notes, note))
+    unused = ("the weighted class numbers and impurities of its nodes",) if classes else ()
+    return replace(tree, notes=(*tree.notes, note), unused=unused)
 
 
 def _as_outputs(node: Node) -> Node:

@@ -92,3 +92,10 @@ def amount(text: str, where: str) -> float:
     if value is None or value < 0:
         raise TreeFormatError(where, f"{text[:60]!r} is no number of records")
     return value
+
+
+def decimals_of(text: str) -> int:
+    """Return how many decimals a printed number has; fewer than 0 where it is rounded to tens."""
+    mantissa, _, exponent = text.lower().partition("e")
+    shift = int(exponent) if exponent.lstrip("+-").isdigit() and len(exponent) < 5 else 0
+    return len(mantissa.partition(".")[2]) - shift

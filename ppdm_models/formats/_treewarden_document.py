@@ -136,12 +136,20 @@ class LearnerEntry(_Part):
     max_bins: Whole | None = None
 
 
+class ImpurityEntry(_Part):
+    """How mixed the classes of a node's records are, between two ends; entropy in nats."""
+
+    criterion: Literal["gini", "entropy"]
+    low: Amount
+    high: Amount
+
+
 class NodeEntry(_Part):
     """One node; ``parent`` and ``default_child`` are ids. The root comes first and has no parent and no test.
 
     ``class_counts`` and ``class_shares`` are by class; a count that is null or absent is not published.
     A node has one of the two at most. ``bands`` stand in a leaf in place of its counts: the least and the most that the
-    count of each class can be.
+    count of each class can be. ``impurity`` is of all records that pass the node.
     """
 
     id: str
@@ -152,6 +160,7 @@ class NodeEntry(_Part):
     class_counts: dict[str, Amount | None] | None = None
     class_shares: dict[str, Share] | None = None
     bands: dict[str, tuple[Amount, Amount] | None] | None = None
+    impurity: ImpurityEntry | None = None
     default_child: str | None = None
 
 

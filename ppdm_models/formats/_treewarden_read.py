@@ -9,8 +9,9 @@ from ppdm_models.errors import TreeFormatError
 from ppdm_models.formats._treewarden_document import NodeEntry, TreeDocument
 from ppdm_models.formats._treewarden_tests import test_of
 from ppdm_models.formats._treewarden_treatments import treatment_of
+from ppdm_models.impurity import Impurity
 from ppdm_models.predicate import Always, MissingTest, Never, NumericTest, Predicate, atoms
-from ppdm_models.tree import Band, Feature, Learner, Node, Task, Tree
+from ppdm_models.tree import Band, Criterion, Feature, Learner, Node, Task, Tree
 
 
 def tree_of(document: TreeDocument, source: str) -> Tree:
@@ -158,7 +159,17 @@ def _node(
         class_shares=None if shares is None else tuple(shares[label] for label in document.classes),
         bands=bands,
         default_child=default,
+        impurity=_impurity(entry, where),
     )
+
+
+def _impurity(entry: NodeEntry, where: str) -> Impurity | None:
+    said = entry.impurity
+    if said is None:
+        return None
+    if said.low > said.high:
+        raise TreeFormatError(where, f"its impurity is empty: {said.low} to {said.high}")
+    return Impurity(Criterion(said.criterion), said.low, said.high)
 
 
 def _bands(

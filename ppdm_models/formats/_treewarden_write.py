@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 
 from pydantic import ValidationError
 
@@ -74,6 +75,7 @@ def _node_entry(tree: Tree, node: Node) -> dict[str, object]:
         "class_counts": None if counts is None else dict(zip(tree.classes, counts, strict=True)),
         "class_shares": None if shares is None else dict(zip(tree.classes, shares, strict=True)),
         "bands": None if node.bands is None else dict(zip(tree.classes, node.bands, strict=True)),
+        "impurity": None if node.impurity is None else asdict(node.impurity),
         "default_child": None
         if node.default_child is None
         else tree.nodes[node.default_child].name,

@@ -50,7 +50,8 @@ class BigmlJson(Format):
         if weights is None:
             return judged
         note = f"{source}: records have weights, so a leaf's value need not be that of most of its records"
-        return replace(judged, notes=(*judged.notes, note))
+        unused = ("the weighted class numbers of its nodes",) if fields.classes else ()
+        return replace(judged, notes=(*judged.notes, note), unused=unused)
 
     def leaks(self, data: bytes, source: str) -> tuple[Leak, ...]:
         return leaks_of(_model(read_part(data, source)))

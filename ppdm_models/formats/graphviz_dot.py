@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ppdm_models import limits
@@ -14,11 +14,19 @@ from ppdm_models.formats._dot_sklearn import Box, read_box
 from ppdm_models.formats._dot_statements import Graph, children_of, read_graph
 from ppdm_models.formats._dot_weka import drawn_j48
 from ppdm_models.formats._grow import Branch, Draft, features_named, grown, unique
-from ppdm_models.formats._text_tree import as_float, lines_of
+from ppdm_models.formats._text_tree import as_float, decimals_of, lines_of
+from ppdm_models.impurity import BITS, printed
 from ppdm_models.leaks import Leak, LeakKind
 from ppdm_models.predicate import MissingTest, NumericTest, Predicate, features_of
 from ppdm_models.support import checked
-from ppdm_models.tree import Learner, Node, Quality, Task, Tool, Tree
+from ppdm_models.tree import Criterion, Learner, Node, Quality, Task, Tool, Tree
+
+UNITS = {
+    "gini": (Criterion.GINI, 1.0),
+    "entropy": (Criterion.ENTROPY, BITS),
+    "log_loss": (Criterion.ENTROPY, BITS),
+}
+"""The criteria that scikit-learn names, and what their unit is here."""
 
 
 class GraphvizDot(Format):
@@ -58,6 +66,9 @@ def _sklearn(graph: Graph, source: str) -> Tree:
     classes, notes = _classes(boxes, source) if is_class else ((), [])
     quality = _quality(boxes, is_class)
     described = [_described(node, boxes[node.name], classes, quality) for node in nodes]
+    unused: tuple[str, ...] = ()
+    if classes:
+        described, unused = _with_impurities(described, boxes)
     names = list(dict.fromkeys(name for node in nodes for name in features_of(node.test)))
     notes.append(
         "thresholds are printed rounded, so the regions are only near to those of the model"
@@ -75,8 +86,31 @@ def _sklearn(graph: Graph, source: str) -> Tree:
         quality=quality,
         source=source,
         notes=tuple(f"{source}: {note}" for note in notes),
+        unused=unused,
     )
     return checked(tree)
+
+
+def _with_impurities(
+    nodes: Sequence[Node], boxes: Mapping[str, Box]
+) -> tuple[list[Node], tuple[str, ...]]:
+    """Return the nodes with the impurities that are drawn, and what is drawn but not known by its name.
+
+    All are rounded to one number of decimals, of which zeros at the end are not drawn.
+    """
+    said = {name: box.impurity for name, box in boxes.items() if box.impurity is not None}
+    decimals = max((decimals_of(text) for _, text in said.values()), default=0)
+    found, unknown = [], dict[str, None]()
+    for node in nodes:
+        name, text = said.get(node.name, (None, ""))
+        value = as_float(text)
+        if name in UNITS and value is not None and value > -1:
+            criterion, unit = UNITS[name]
+            node = replace(node, impurity=printed(criterion, value, decimals, unit))
+        elif name is not None:
+            unknown[name] = None
+        found.append(node)
+    return found, tuple(f"the {name[:40]} of its nodes" for name in unknown)
 
 
 def _box_draft(

@@ -32,6 +32,8 @@ PARTY_LEAF = re.compile(r"( *)(\d{1,9})\)\*  weights = (\S+) *")
 PARTY_SPLIT = re.compile(r"( *)(\d{1,9})\) (.*)")
 LEAF = re.compile(r"(.*) \(([nw]) = ([^\s,()]+)(?:, err = ([^\s%,()]+)(%?))?\)")
 MODEL = re.compile(r"(?m)^(?:\|   )*\[\d+\] .*: n = \d+\r?$")
+STATISTIC = re.compile(r"(?m); criterion = .*, statistic = ")
+TESTED = ("the test statistics of its splits",)
 RESPONSE = re.compile(r"(?:Response:  ?(.*?)|(\S+) ~ .*)\s*")
 
 
@@ -68,7 +70,12 @@ class Partykit(Format):
         nodes = grown(root, lambda place: _draft(place, ways, leaves), source)
         if len(nodes) != len(rows) + is_party:
             raise TreeFormatError(source, "a line that belongs to no split")
-        return _judged(nodes, {str(place): leaf for place, leaf in leaves.items()}, lines, source)
+        tree = _judged(nodes, {str(place): leaf for place, leaf in leaves.items()}, lines, source)
+        return (
+            replace(tree, unused=TESTED)
+            if is_party and STATISTIC.search("\n".join(lines))
+            else tree
+        )
 
 
 def _partykit(lines: Sequence[str], source: str) -> tuple[list[Row], dict[int, Leaf]]:

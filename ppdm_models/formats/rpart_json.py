@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ppdm_models import limits
 from ppdm_models.consistency import is_whole
@@ -12,11 +13,29 @@ from ppdm_models.formats import Format
 from ppdm_models.formats._grow import Branch, Draft, features_named, grown, unique
 from ppdm_models.formats._json import opens_json
 from ppdm_models.formats._part import Part, read_part
-from ppdm_models.formats._rpart_splits import FrameRow, frame_rows, ways_of
+from ppdm_models.formats._rpart_splits import (
+    OTHER_SPLITS,
+    FrameRow,
+    frame_rows,
+    other_splits,
+    ways_of,
+)
+from ppdm_models.formats._text_tree import decimals_of
 from ppdm_models.leaks import Leak, LeakKind
+from ppdm_models.other_split import OtherSplit
 from ppdm_models.predicate import Never, Surrogate
 from ppdm_models.support import checked
-from ppdm_models.tree import Criterion, Learner, Missing, NoTrueChild, Quality, Task, Tool, Tree
+from ppdm_models.tree import (
+    Criterion,
+    Learner,
+    Missing,
+    Node,
+    NoTrueChild,
+    Quality,
+    Task,
+    Tool,
+    Tree,
+)
 
 FORMULA = re.compile(r"formula = ([^~()]{1,200}?) ~")
 CRITERIA = {1: Criterion.GINI, 2: Criterion.ENTROPY}
@@ -93,6 +112,15 @@ class _Reader:
         self.use_surrogate = MAJORITY if use is None else use.whole(high=MAJORITY)
         parms = root.get("parms")
         self.has_priors = self.is_class and parms is not None and not self._has_usual_priors(parms)
+        # jsonlite rounds all numbers of a file to one number of digits, four unless it is told otherwise.
+        self.decimals = max(
+            (
+                decimals_of(repr(part["improve"].number()))
+                for row in self.rows.values()
+                for part in row.competitors
+            ),
+            default=0,
+        )
         self.absent = 0
         self.ties = 0
 
@@ -108,6 +136,8 @@ class _Reader:
         )
         names |= dict.fromkeys(self.levels)
         quality, notes = self._support()
+        if quality is Quality.EXACT:
+            nodes = tuple(replace(node, other_splits=self._others(node)) for node in nodes)
         return checked(
             Tree(
                 nodes=nodes,
@@ -125,8 +155,24 @@ class _Reader:
                 else NoTrueChild.NULL_PREDICTION,
                 source=self.source,
                 notes=tuple(f"{self.source}: {note}" for note in notes),
+                unused=self._unused(),
             )
         )
+
+    def _unused(self) -> tuple[str, ...]:
+        others = self.is_class and any(row.competitors for row in self.rows.values())
+        return (OTHER_SPLITS,) if others else ()
+
+    def _others(self, node: Node) -> tuple[OtherSplit, ...]:
+        """Return the splits that were not taken, where their improvements are by plain gini."""
+        parms = self.root.get("parms") if self.is_class else None
+        rule = None if parms is None else parms.get("split")
+        if rule is None or CRITERIA.get(rule.whole(high=10)) is not Criterion.GINI:
+            return ()
+        if parms is None or not self._is_plain(parms):
+            return ()
+        row = self.rows[int(node.name)]
+        return other_splits(row, self.root.get("csplit"), self.levels, self.decimals)
 
     def _draft(self, number: int) -> Draft:
         row = self.rows[number]

@@ -12,6 +12,7 @@ from ppdm_models.errors import TreeFormatError
 from ppdm_models.formats import Format
 from ppdm_models.formats._class_names import named_classes
 from ppdm_models.formats._grow import Branch, Draft, features_named, grown, unique
+from ppdm_models.formats._rpart_splits import OTHER_SPLITS
 from ppdm_models.formats._rpart_summary import Block, Ways, blocks_of
 from ppdm_models.formats._text_tree import lines_of
 from ppdm_models.predicate import Never, Predicate, Surrogate
@@ -68,8 +69,13 @@ class RpartSummary(Format):
                 f"{source}: thresholds are printed rounded, so the regions are only near to those of the model",
                 *(f"{source}: {note}" for note in notes),
             ),
+            unused=_unused(blocks) if is_class else (),
         )
         return checked(tree)
+
+
+def _unused(blocks: Mapping[int, Block]) -> tuple[str, ...]:
+    return (OTHER_SPLITS,) if any(len(block.primary) > 1 for block in blocks.values()) else ()
 
 
 def _is_class(blocks: Mapping[int, Block], source: str) -> bool:

@@ -80,7 +80,8 @@ def _tree(
     if not weighed:
         return with_support(labelled)
     note = f"{parts.at(index).where}: its shares are of weighted draws, its counts of records"
-    return replace(with_support(labelled), notes=(note,))
+    unused = ("the weighted class shares of its leaves", "the gains of its splits")
+    return replace(with_support(labelled), notes=(note,), unused=unused)
 
 
 def _labelled(node: Node, classes: tuple[str, ...], as_shares: bool) -> Node:

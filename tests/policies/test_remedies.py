@@ -12,10 +12,11 @@ from audit.population import Population
 from policies.cost import cost_of
 from policies.remedies import NoProposal, Proposal, remedies
 from ppdm_models.errors import TaxonomyError
+from ppdm_models.impurity import Impurity
 from ppdm_models.plugins import summary
 from ppdm_models.routing import route
 from ppdm_models.taxonomy import Categories
-from ppdm_models.tree import Quality, Task
+from ppdm_models.tree import Criterion, Missing, Quality, Task
 from tests.pruning_by_hand import numeric
 from tests.small_audits import (
     NO_TRUTH,
@@ -173,11 +174,38 @@ def test_numbers_go_at_inner_nodes_too_as_a_parent_gives_away_its_children():
 @pytest.mark.parametrize("tree", [TWO, THREE])
 def test_labels_and_records_stay_so_that_every_prediction_does(tree):
     *milder, last = proposed("redact", tree, SURE)
-    assert [node.score for node in last.model.nodes] == [node.score for node in tree.nodes]
+    assert [leaf.score for leaf in last.model.leaves] == [leaf.score for leaf in tree.leaves]
     for proposal in milder:
-        kept = [(node.score, node.records) for node in proposal.model.nodes]
-        assert kept == [(node.score, node.records) for node in tree.nodes]
+        kept = [(leaf.score, leaf.records) for leaf in proposal.model.leaves]
+        assert kept == [(leaf.score, leaf.records) for leaf in tree.leaves]
+        assert proposal.model.root.records == tree.root.records
         assert proposal.node_map == tuple(range(len(tree.nodes)))
+
+
+def test_a_label_of_an_inner_node_goes_unless_somebody_can_stop_there():
+    stay = replace(THREE, missing=Missing.LAST_PREDICTION)
+    assert {p.model.root.score for p in proposed("redact", THREE, SURE)} == {None}
+    assert {p.model.root.score for p in proposed("redact", stay, SURE)} == {THREE.root.score}
+
+
+def test_impurities_go_with_the_counts_that_they_tell():
+    nodes = tuple(replace(n, impurity=Impurity(Criterion.GINI, 0.4, 0.41)) for n in THREE.nodes)
+    for proposal in proposed("redact", replace(THREE, nodes=nodes), SURE):
+        assert [n for n in proposal.model.nodes if n.impurity and not n.class_counts] == []
+
+
+def test_of_a_tree_of_labels_those_of_inner_nodes_are_left_to_withhold():
+    bare = replace(
+        THREE, nodes=tuple(replace(n, class_counts=None, records=None) for n in THREE.nodes)
+    )
+    assert [p.withheld for p in proposed("redact", bare, SURE, people_of(THREE))] == [
+        ("labels of inner nodes",)
+    ]
+
+
+def test_what_no_audit_uses_goes_with_the_numbers():
+    (*_, last) = proposed("redact", replace(THREE, unused=("gains",)), SURE)
+    assert last.model.unused == ()
 
 
 def test_with_two_classes_the_rate_is_the_whole_distribution_so_only_one_step_is_left():

@@ -46,7 +46,15 @@ def test_a_description_says_what_is_published():
             "empty_leaves": 0,
             "qualities": {"exact": 1},
         },
-        "publishes": {"labels": 3, "sizes": 3, "rates": 3, "counts": 3},
+        "publishes": {
+            "labels": 3,
+            "sizes": 3,
+            "rates": 3,
+            "counts": 3,
+            "inner_labels": 2,
+            "impurities": 0,
+            "unused": [],
+        },
         "notes": [],
         "leaks": [],
     }

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
+from ppdm_models.impurity import Impurity
 from ppdm_models.predicate import (
     AllOf,
     AnyOf,
@@ -47,6 +48,13 @@ NAMES = ANY_TEXT | AWKWARD
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
 SINGLES = st.floats(allow_nan=False, allow_infinity=False, width=32)
 COUNTS = st.integers(0, 40).map(float)
+ENDS = st.lists(st.floats(0, 9), min_size=2, max_size=2).map(sorted)
+MIXED = st.builds(
+    lambda criterion, ends: Impurity(criterion, *ends),
+    st.sampled_from([Criterion.GINI, Criterion.ENTROPY]),
+    ENDS,
+)
+IMPURITIES = st.none() | MIXED
 
 
 @st.composite
@@ -191,6 +199,8 @@ def named(draw, nodes):
 def published(draw, nodes, classes):
     scores = st.none() | (st.sampled_from(classes) if classes else NUMBERS)
     nodes = [replace(node, score=draw(scores)) for node in nodes]
+    if classes:
+        nodes = [replace(node, impurity=draw(IMPURITIES)) for node in nodes]
     kind = draw(st.sampled_from(["nothing", "people", "weights", "shares"]))
     if kind == "nothing":
         return Quality.ABSENT, nodes

@@ -1,0 +1,112 @@
+"""Label of an inner node: no other class is more frequent among all records that pass it (after Zhu & Du 2010).
+
+Learners label every node as they would if it were a leaf. Where they weigh classes by costs or priors, a label may be
+no plurality: the true table then breaks the row, and it is dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audit.constraints import Case, Constraint
+from audit.grower import incomplete_records
+from audit.inner_facts import InnerFacts, Masses, inner_facts
+from audit.knowledge import LeafLevel
+from audit.leaf_facts import leaf_facts
+from audit.posterior import FloatArray
+from audit.reading import Undetermined
+from audit.rows import Linear, Origin, Row
+from audit.weighed_rows import rounding
+
+
+class InnerLabel(Constraint):
+    """Yields one row per labelled inner node and other class, unless what is below the node implies it.
+
+    With ``strict_labels`` the label leads by one whole record, as it does where ties cannot have been. Records that the
+    learner may have left out, as they lack values, may all have another class; sampling weights count as weights.
+    """
+
+    def rows(self, case: Case) -> Iterator[Row]:
+        if case.knowledge.leaf is not LeafLevel.AS_PUBLISHED:
+            return
+        weight = np.ones(1) if case.population.weight is None else case.population.weight
+        passed_over = incomplete_records(case) * case.population.counts
+        # Sums of weights may lead by as little as one likes.
+        margin = 1.0 if case.knowledge.strict_labels and case.population.weight is None else 0.0
+        codes = {label: code for code, label in enumerate(case.tree.classes)}
+        parts: dict[int, _Part] = {}
+        stopping = {leaf.node.index: leaf for leaf in leaf_facts(case)}
+        for leaf in stopping.values():
+            stops = case.members.stops(leaf.node.index)
+            parts[leaf.node.index] = _part(case, leaf.label, leaf.masses, stops, margin)
+        for facts in inner_facts(case):
+            index, score = facts.node.index, facts.node.score
+            below = [parts[child] for child in facts.node.children if child in parts]
+            below += [parts[index]] if index in stopping else []
+            label = codes.get(score) if isinstance(score, str) else None
+            parts[index] = _part(case, label, facts.masses, facts.inside, margin)
+            if label is None or parts[index].masses is not None or not len(facts.inside):
+                continue
+            if not _is_implied(below, label, margin):
+                fewer = float((passed_over * weight)[facts.inside].sum())
+                yield from _rows(case, facts, label, margin - fewer)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What is known of some of a node's records: the class that leads among them, the mass of every class."""
+
+    label: int | None
+    masses: FloatArray | None
+
+
+def _part(
+    case: Case, label: int | None, masses: Masses, profiles: NDArray[np.intp], margin: float
+) -> _Part:
+    """Return what is known of some profiles; a label that the true table breaks implies nothing further up."""
+    known = np.array(masses, dtype=float)
+    truth = case.population.weighed_truth
+    if label is not None and not isinstance(truth, Undetermined):
+        real = truth[profiles].sum(axis=0)
+        if (np.delete(real, label) + margin > real[label]).any():
+            label = None
+    return _Part(label, None if np.isnan(known).any() else known)
+
+
+def _is_implied(parts: Sequence[_Part], label: int, margin: float) -> bool:
+    """Whether what is known of the parts lets no other class be more frequent in all."""
+    lead = 0.0
+    for part in parts:
+        if part.masses is not None:
+            lead = lead + part.masses[label] - np.delete(part.masses, label)
+        elif part.label == label:
+            lead = lead + margin
+        else:
+            return False
+    return bool(np.all(np.asarray(lead) >= margin))
+
+
+def _rows(case: Case, facts: InnerFacts, label: int, margin: float) -> Iterator[Linear]:
+    node, inside = facts.node, facts.inside
+    said = f"{case.tree.where(node)}: the label is {case.tree.classes[label]!r}"
+    weight, slack = np.ones(len(inside)), None
+    if case.population.weight is not None:
+        weight, slack = case.population.weight[inside], rounding(case, inside)
+    for klass in range(len(case.tree.classes)):
+        if klass != label:
+            yield Linear(
+                np.concatenate([inside, inside]),
+                np.repeat(np.array([label, klass], dtype=np.intp), len(inside)),
+                np.concatenate([weight, -weight]),
+                margin,
+                np.inf if slack is None else facts.records,
+                Origin("inner_label", said, node.index),
+                slack,
+            )
+
+
+CONSTRAINT = InnerLabel()

@@ -1,0 +1,61 @@
+"""Printed impurity of a node: how often each class can occur among the records that pass it.
+
+With two classes the counts are known up to exchange; with the label known, and whole counts, mostly to the record. An
+impurity of 0 and a label say that all have the label's class. With more classes the rows say less than the impurity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audit.constraints import Case, Constraint
+from audit.node_impurities import NodeImpurity, node_impurities
+from audit.rows import LeafMass, Linear, Origin, Row
+
+
+class NodeImpurityRows(Constraint):
+    """Yields for each node the ends of every class's count, and those of the label's where that says more."""
+
+    def rows(self, case: Case) -> Iterator[Row]:
+        for found in node_impurities(case):
+            ends = _ends(found.allowed)
+            for klass in range(found.classes if found.classes > 2 else 1):
+                if ends != (0, found.records):
+                    yield _row(case, found, klass, ends, is_published=True)
+            # Where only a tie has the impurity no class leads, and the label proves nothing.
+            if found.label is not None and found.as_label.any():
+                own = _ends(found.as_label)
+                if own[0] > max(ends[0], -(-found.records // found.classes)) or own[1] < ends[1]:
+                    yield _row(case, found, found.label, own, is_published=False)
+
+
+def _ends(allowed: NDArray[np.bool_]) -> tuple[int, int]:
+    """Return the least and the greatest count that is allowed; beyond all records where none is."""
+    found = np.flatnonzero(allowed)
+    return (int(found[0]), int(found[-1])) if len(found) else (len(allowed), len(allowed))
+
+
+def _row(
+    case: Case, found: NodeImpurity, klass: int, ends: tuple[int, int], *, is_published: bool
+) -> Row:
+    node, (low, high) = found.node, ends
+    assert node.impurity is not None
+    of = f"{node.impurity.criterion} {node.impurity.low:.4g} to {node.impurity.high:.4g}"
+    told = f"{low} to {high}" if low <= found.records else "no number"
+    as_label = "" if is_published else "and its label "
+    said = (
+        f"{case.tree.where(node)}: its impurity ({of}) {as_label}let {told} of {found.records} records "
+        f"have class {case.tree.classes[klass]!r}"
+    )
+    origin = Origin("node_impurity", said, node.index, is_published)
+    if node.is_leaf:
+        return LeafMass(node.index, klass, low, high, origin)
+    inside = found.inside
+    classes = np.full(len(inside), klass, dtype=np.intp)
+    return Linear(inside, classes, np.ones(len(inside)), low, high, origin)
+
+
+CONSTRAINT = NodeImpurityRows()

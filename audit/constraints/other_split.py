@@ -1,0 +1,90 @@
+"""Printed improvement of a split that was not taken: how often a class occurs on its left side (rpart).
+
+With two classes, and the node's own class counts known, the improvement by gini tells how far the count on the left is
+from what chance would give, and not on which side of it: two whole counts at most, often one, and what lies between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audit.constraints import Case, Constraint
+from audit.inner_facts import InnerFacts, inner_facts
+from audit.knowledge import LeafLevel
+from audit.posterior import FloatArray
+from audit.rows import Linear, Origin, Row
+from ppdm_models.other_split import OtherSplit
+from ppdm_models.predicate import answer, features_of
+
+
+class OtherSplitRows(Constraint):
+    """Yields one row per split whose sides the adversary knows, where every record of the node has a value for it."""
+
+    def rows(self, case: Case) -> Iterator[Row]:
+        as_published = case.knowledge.leaf is LeafLevel.AS_PUBLISHED
+        if not as_published or len(case.tree.classes) != 2 or not case.tree.has_people:
+            return
+        if not any(node.other_splits for node in case.tree.nodes):
+            return
+        for facts in inner_facts(case):
+            for other in facts.node.other_splits:
+                row = _row(case, facts, other)
+                if row is not None:
+                    yield row
+
+
+def _row(case: Case, facts: InnerFacts, other: OtherSplit) -> Linear | None:
+    left = _left(case, facts.inside, other)
+    total = facts.masses[0]
+    if left is None or total is None or total != round(total) or not left.any():
+        return None
+    inside = facts.inside[left]
+    records = float(case.population.counts[inside].sum())
+    rest = facts.records - records
+    if records != round(records) or not rest:
+        return None
+    count = np.arange(max(0.0, total - rest), min(records, total) + 1)
+    gain = _gini(total, facts.records) - _gini(count, records) - _gini(total - count, rest)
+    found = count[(other.low <= gain) & (gain <= other.high)]
+    if not len(found):
+        return (
+            None  # a threshold is printed rounded: then the sides are not those that were compared
+        )
+    klass = case.tree.classes[0]
+    said = (
+        f"{case.tree.where(facts.node)}: the improvement of a split on {_name(other)} lets {found[0]:g} to "
+        f"{found[-1]:g} of the {records:g} records on its left have class {klass!r}"
+    )
+    return Linear(
+        inside,
+        np.zeros(len(inside), dtype=np.intp),
+        np.ones(len(inside)),
+        float(found[0]),
+        float(found[-1]),
+        Origin("other_split", said, facts.node.index),
+    )
+
+
+def _left(case: Case, inside: NDArray[np.intp], other: OtherSplit) -> NDArray[np.bool_] | None:
+    """Return which profiles go left; None where the adversary does not know it of all."""
+    columns, size = case.population.columns, len(case.population.counts)
+    asked = set(features_of(other.left)) | set(features_of(other.right))
+    if not asked <= set(case.population.qi):
+        return None
+    left, right = (answer(test, columns, size).true[inside] for test in (other.left, other.right))
+    return left if (left ^ right).all() else None
+
+
+def _gini(count: FloatArray | float, records: float) -> FloatArray | float:
+    """Return the gini of two classes times the records."""
+    return 2 * count * (records - count) / records
+
+
+def _name(other: OtherSplit) -> str:
+    return ", ".join(repr(name) for name in sorted(set(features_of(other.left))))
+
+
+CONSTRAINT = OtherSplitRows()
