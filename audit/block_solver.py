@@ -64,7 +64,7 @@ def solve_task(task: Task) -> Answer:
     if task.program.is_impossible:
         return no_answer(task, Outcome.INFEASIBLE)
     form = canonical(task.program)
-    starts = [start[form.variables] for start in task.starts]
+    starts = [form.begin(start) for start in task.starts]
     if task.perturbed:
         around = starts.pop()
         starts.extend(_moved(around, seed) for seed in range(task.perturbed))

@@ -41,6 +41,10 @@ class Canonical:
     splits: IntArray
     terms: IntArray
 
+    def begin(self, start: FloatArray) -> FloatArray:
+        """Return a start for the program in this order."""
+        return _rounded(start[self.variables], BEGIN_BITS)
+
     def chains(self, chains: sparse.csr_matrix) -> sparse.csr_matrix:
         """Return chains (terms, masses) of `audit.curvature` for the program in this order."""
         return sparse.csr_matrix(chains[self.terms][:, self.variables[: chains.shape[1]]])
@@ -59,7 +63,7 @@ def canonical(program: Program) -> Canonical:
     This is colour refinement of the graph of variables and rows: what it cannot tell apart is, as a rule, symmetric.
     The start only orders what the rows leave alike.
     """
-    program = _rounded_program(program)
+    program = rounded_program(program)
     n_rows = program.rows.shape[0]
     rows, variables = _refined(program, np.zeros(program.size, dtype=np.uint64))
     rows_there, variables_there = _refined(program, _hash(program.start, bits=START_BITS))
@@ -96,7 +100,7 @@ def canonical(program: Program) -> Canonical:
     return Canonical(sorted_program, order, splits, terms)
 
 
-def _rounded_program(program: Program) -> Program:
+def rounded_program(program: Program) -> Program:
     """Return a program without the last bits of its numbers, which depend on the order that sums were formed in."""
     rows = program.rows.copy()
     rows.data = _rounded(rows.data)
@@ -121,6 +125,11 @@ def _rounded_program(program: Program) -> Program:
 
 def _something(records: FloatArray) -> FloatArray:
     return np.where(np.abs(records) < NOTHING_RECORDS, 0.0, records)
+
+
+def refined(program: Program, begin: Hashes) -> Hashes:
+    """Return a number for each variable: alike where neither rows nor ``begin`` (variables,) tell them apart."""
+    return _refined(program, begin)[1]
 
 
 def _refined(program: Program, begin: Hashes) -> tuple[Hashes, Hashes]:

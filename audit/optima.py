@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from audit.elastic import is_flat
+from audit.mirrors import mirror_images
 from audit.posterior import FloatArray
 from audit.program import IntArray
 from audit.solved import Solved, entropies, shares
@@ -46,7 +47,8 @@ def span(system: System, solved: Iterable[Solved], values: FloatArray) -> Span:
         if not one.answer.is_accepted or one.reduced.program.is_convex:
             continue
         inside, own = one.reduced.profiles, values[one.reduced.profiles]
-        apart = list(_as_good(system, one, values))
+        met = (*one.met(), *_images(one))
+        apart = list(_as_good(system, one, met, values))
         several += bool(apart) or _differ_in(own, one.reduced.alike)
         if is_flat(one.reduced.program, one.reduced.chains, one.answer.split):
             flat += 1
@@ -57,11 +59,25 @@ def span(system: System, solved: Iterable[Solved], values: FloatArray) -> Span:
     return Span(low, high, flat, several)
 
 
-def _as_good(system: System, one: Solved, values: FloatArray) -> Iterator[FloatArray]:
-    """Yield the other estimates (K, m) of a block that are as good; put in ``values`` (P, m), they break no row."""
+def _images(one: Solved) -> Iterator[FloatArray]:
+    """Yield mirror images (K, m) of a block's answer, but for the places of classes that no row tells apart."""
+    form = one.reduced
+    held = np.zeros(form.program.size, dtype=np.intp)
+    if not one.is_symmetric:
+        for klass in form.alike.tolist():
+            numbers = form.cell[:, klass]
+            held[numbers[numbers >= 0]] = klass + 1
+    for z in mirror_images(form.program, one.answer.z, held):
+        yield shares(form, z)
+
+
+def _as_good(
+    system: System, one: Solved, met: Iterable[FloatArray], values: FloatArray
+) -> Iterator[FloatArray]:
+    """Yield what was met of a block (K, m) that is as good and, put in ``values`` (P, m), breaks no row."""
     counts, inside = system.case.population.counts, one.reduced.profiles
     least = one.entropy(counts) - AS_GOOD_NATS * float(counts[inside].sum())
-    for point in one.met():
+    for point in met:
         if not _is_another(point, values[inside]):
             continue
         if float(entropies(point, counts[inside]).sum()) < least:
