@@ -22,7 +22,7 @@ BITS = 30
 """Numbers are compared after rounding to so many bits: sums depend a little on their order."""
 START_BITS = 12
 """A start may be the answer of a solver, of which the last digits are noise."""
-NUMBER_BITS = 48
+NUMBER_BITS = 44
 """The program's numbers are rounded to so many bits, so that sums that differ by rounding alone are the same number."""
 BEGIN_BITS = 40
 """The same for a start, of which nothing is proved."""

@@ -166,7 +166,10 @@ class Search:
         better = self._solved(list(bounded), [forms[block] for block in bounded], answers)
         for block, one in again.items():
             new = better.get(block)
-            if new is not None and one.is_beaten_by(new.answer):
+            if new is not None:
+                if new.is_beaten_by(found[block]):  # solved once more for its bound, it went back
+                    kept = replace(found[block], floor=new.answer.floor)
+                    new = replace(new, answer=kept)
                 one = one.followed_by(replace(new, bound=min(new.bound, one.bound)))
             again[block] = replace(one.beside(forms[block], found[block]), is_searched=True)
         return {**solved, **again}

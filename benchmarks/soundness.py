@@ -110,7 +110,7 @@ def _judge(found: Trial, answer: Answer) -> None:
     cells = answer.sample.population.truth.size
     draw = np.random.default_rng(found.seed)
     other = (renamed, cut)[found.seed % 2](answer.sample, draw)
-    _same(found, answer, other, ("renamed", "cut")[found.seed % 2])
+    same(found, answer, other, ("renamed", "cut")[found.seed % 2])
     _whole(found, answer, other, ("renamed", "cut")[found.seed % 2])
     if found.seed % DIRECT_EVERY == 5 and cells <= DIRECT_CELLS:
         _direct(found, answer)
@@ -163,7 +163,7 @@ def _closed_form(found: Trial, answer: Answer) -> None:
         found.claim(gap <= 1e-9, f"leaf {leaf.name} is {gap:.2g} off its closed form")
 
 
-def _same(found: Trial, answer: Answer, disguise: Disguise, how: str) -> None:
+def same(found: Trial, answer: Answer, disguise: Disguise, how: str) -> None:
     """The answer does not depend on names, on order, or on how finely profiles are told apart.
 
     Where there are several estimates as good, each answer's ends contain the other.
