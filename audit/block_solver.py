@@ -23,9 +23,11 @@ from audit.loaded import Loaded, load
 from audit.posterior import FloatArray
 from audit.program import TAU, Program
 from audit.task import (
+    AS_GOOD_NATS,
     BOLD,
     ELASTIC_TRIES,
     ENOUGH,
+    SAME_SHARE,
     SMALL_PROGRAM,
     SPREAD_TRIES,
     WORTH_A_RESTART,
@@ -62,7 +64,7 @@ def solve_task(task: Task) -> Answer:
     if task.program.is_impossible:
         return no_answer(task, Outcome.INFEASIBLE)
     form = canonical(task.program)
-    starts = [start[form.variables] for start in task.starts]
+    starts = [form.begin(start) for start in task.starts]
     if task.perturbed:
         around = starts.pop()
         starts.extend(_moved(around, seed) for seed in range(task.perturbed))
@@ -73,6 +75,7 @@ def solve_task(task: Task) -> Answer:
         z=restored(answer.z, form.variables),
         split=restored(answer.split, form.splits),
         other=None if answer.other is None else restored(answer.other, form.variables),
+        rivals=tuple(restored(z, form.variables) for z in answer.rivals),
     )
 
 
@@ -125,7 +128,7 @@ def _as_it_stands(task: Task, before: Answer) -> Answer:
     if _has_rows_to_spare(task.program):
         return before
     found = _best(task)
-    best, floor = min(found, before, key=_rank), max(found.floor, before.floor)
+    best, floor = _ahead(task.program, [found, before]), max(found.floor, before.floor)
     return replace(best, floor=floor, iterations=before.iterations + found.iterations)
 
 
@@ -142,18 +145,18 @@ def _from_inside(task: Task, before: Answer) -> Answer:
     known = before.floor
     if inner.is_bounding:
         known = max(known, found.floor + objective - inner.program.objective(found.z))
-    is_better = objective < before.objective or not before.is_accepted
-    if not found.is_accepted or not _holds(task.program, z) or not is_better:
+    if not found.is_accepted or not _holds(task.program, z):
         return replace(before, iterations=iterations, floor=known)
-    return replace(
+    here = replace(
         found,
         z=z,
         split=inner.multipliers(found.split, len(task.program.split_limit)),
         objective=objective,
-        iterations=iterations,
-        floor=known,
         other=None if found.other is None else inner.restored(found.other),
+        rivals=tuple(inner.restored(z) for z in found.rivals),
     )
+    best = _ahead(task.program, [before, here])
+    return replace(best, iterations=iterations, floor=known)
 
 
 def _best(task: Task) -> Answer:
@@ -174,8 +177,28 @@ def _of_starts(
         answers.append(_from_start(task, loaded, start))
         if _is_enough([one.objective for one in answers if one.is_accepted], same):
             break
-    best = min(answers, key=_rank)
+    best = _ahead(task.program, answers)
     return replace(best, iterations=sum(one.iterations for one in answers))
+
+
+def _ahead(program: Program, answers: Sequence[Answer]) -> Answer:
+    """Return the best answer; the points of the others that are apart from it and as good are its rivals."""
+    best = min(answers, key=_rank)
+    if program.is_convex or len(answers) < 2:
+        return best
+    limit = best.objective + AS_GOOD_NATS * float(program.scale.sum())
+    met: list[FloatArray] = []
+    for z in (z for one in answers if one.is_accepted for z in (one.z, *one.rivals)):
+        is_new = all(_are_apart(program, z, known) for known in (best.z, *met))
+        if is_new and program.objective(z) <= limit:
+            met.append(z)
+    return replace(best, rivals=tuple(met))
+
+
+def _are_apart(program: Program, one: FloatArray, other: FloatArray) -> bool:
+    masses = len(program.scale)
+    share = np.abs(one[:masses] - other[:masses]) / program.scale
+    return bool(share.max(initial=0.0) > SAME_SHARE)
 
 
 def _is_enough(objectives: list[float], same: float) -> bool:

@@ -1,7 +1,8 @@
 """A program with its parts in an order that depends on its numbers alone, not on how anything is called.
 
-Solvers go another way where rows and variables stand in another order, and may end in another local optimum. In this
-order the same problem is solved alike whatever its classes, profiles and attributes are named.
+Solvers go another way where rows and variables stand in another order, or where sums were formed in another order and
+differ in their last bits, and may end in another local optimum. In this order and with these numbers the same problem
+is solved alike, whatever its classes, profiles and attributes are named, however finely its profiles are told apart.
 """
 
 from __future__ import annotations
@@ -21,6 +22,12 @@ BITS = 30
 """Numbers are compared after rounding to so many bits: sums depend a little on their order."""
 START_BITS = 12
 """A start may be the answer of a solver, of which the last digits are noise."""
+NUMBER_BITS = 44
+"""The program's numbers are rounded to so many bits, so that sums that differ by rounding alone are the same number."""
+BEGIN_BITS = 40
+"""The same for a start, of which nothing is proved."""
+NOTHING_RECORDS = 1e-14
+"""What is left of the difference of two equal sums."""
 
 Hashes = NDArray[np.uint64]
 
@@ -33,6 +40,10 @@ class Canonical:
     variables: IntArray
     splits: IntArray
     terms: IntArray
+
+    def begin(self, start: FloatArray) -> FloatArray:
+        """Return a start for the program in this order."""
+        return _rounded(start[self.variables], BEGIN_BITS)
 
     def chains(self, chains: sparse.csr_matrix) -> sparse.csr_matrix:
         """Return chains (terms, masses) of `audit.curvature` for the program in this order."""
@@ -52,6 +63,7 @@ def canonical(program: Program) -> Canonical:
     This is colour refinement of the graph of variables and rows: what it cannot tell apart is, as a rule, symmetric.
     The start only orders what the rows leave alike.
     """
+    program = rounded_program(program)
     n_rows = program.rows.shape[0]
     rows, variables = _refined(program, np.zeros(program.size, dtype=np.uint64))
     rows_there, variables_there = _refined(program, _hash(program.start, bits=START_BITS))
@@ -86,6 +98,38 @@ def canonical(program: Program) -> Canonical:
         split_linear=sparse.csr_matrix(program.split_linear[splits][:, order]),
     )
     return Canonical(sorted_program, order, splits, terms)
+
+
+def rounded_program(program: Program) -> Program:
+    """Return a program without the last bits of its numbers, which depend on the order that sums were formed in."""
+    rows = program.rows.copy()
+    rows.data = _rounded(rows.data)
+    return replace(
+        program,
+        rows=rows,
+        start=_rounded(program.start, BEGIN_BITS),
+        scale=_rounded(program.scale),
+        lower=_rounded(program.lower),
+        upper=_rounded(program.upper),
+        low=_rounded(_something(program.low)),
+        high=_rounded(_something(program.high)),
+        term_coefficient=_rounded(program.term_coefficient),
+        term_scale=_rounded(program.term_scale),
+        term_known=_rounded(program.term_known),
+        term_most=_rounded(program.term_most),
+        split_constant=_rounded(_something(program.split_constant)),
+        split_limit=_rounded(program.split_limit),
+        split_records=_rounded(program.split_records),
+    )
+
+
+def _something(records: FloatArray) -> FloatArray:
+    return np.where(np.abs(records) < NOTHING_RECORDS, 0.0, records)
+
+
+def refined(program: Program, begin: Hashes) -> Hashes:
+    """Return a number for each variable: alike where neither rows nor ``begin`` (variables,) tell them apart."""
+    return _refined(program, begin)[1]
 
 
 def _refined(program: Program, begin: Hashes) -> tuple[Hashes, Hashes]:
@@ -127,10 +171,14 @@ def _hash(*columns: FloatArray, bits: int = BITS) -> Hashes:
     """Return a number for each entry of columns of equal length, by their values."""
     found = np.zeros(len(columns[0]), dtype=np.uint64)
     for column in columns:
-        mantissa, exponent = np.frexp(column)
-        rounded = np.ldexp(np.round(np.ldexp(mantissa, bits)), exponent - bits) + 0.0  # no -0.0
-        found = _mixed(found, rounded.view(np.uint64))
+        found = _mixed(found, _rounded(column, bits).view(np.uint64))
     return found
+
+
+def _rounded(numbers: FloatArray, bits: int = NUMBER_BITS) -> FloatArray:
+    """Return numbers rounded to so many bits, none of them a negative zero."""
+    mantissa, exponent = np.frexp(numbers)
+    return np.asarray(np.ldexp(np.round(np.ldexp(mantissa, bits)), exponent - bits) + 0.0)
 
 
 def _mixed(one: Hashes, other: Hashes) -> Hashes:

@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 from scipy import sparse
 
+from audit.canonical import NOTHING_RECORDS, NUMBER_BITS
 from audit.curvature import weights
 from audit.posterior import FloatArray
 from audit.program import Program
@@ -100,7 +101,8 @@ def _rounding(
 ) -> float:
     """Return how far floating point may put a floor too high (Higham 2002, section 3.1).
 
-    Rows that leave no interior have multipliers of 1e13 and more, which cancel each other.
+    Rows that leave no interior have multipliers of 1e13 and more, which cancel each other. The program's own numbers
+    may have been rounded, see `audit.canonical`.
     """
     rows, huge = abs(program.rows), np.abs(duals)
     slope = np.abs(program.gradient(z, 0.0)) + rows.T @ huge
@@ -108,5 +110,6 @@ def _rounding(
     ends = np.where(np.isfinite(program.low), np.abs(program.low), 0.0)
     ends = np.maximum(ends, np.where(np.isfinite(program.high), np.abs(program.high), 0.0))
     value = huge @ (rows @ np.abs(z) + ends) + slope @ np.abs(z)
-    operations = program.size + len(duals) + len(prices)
-    return float(operations * np.finfo(float).eps * (value + slope @ reach))
+    operations = program.size + len(duals) + len(prices) + 2.0 ** (53 - NUMBER_BITS)
+    nothing = NOTHING_RECORDS * (huge.sum() + prices.sum())
+    return float(operations * np.finfo(float).eps * (value + slope @ reach) + nothing)

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from audit.blocks import Block, Candidate, blocks
-from audit.certify import certificate, spread
+from audit.certify import certificate
 from audit.direct import direct_model
 from audit.doors import doors
 from audit.ipopt_status import Status
 from audit.loaded import Loaded
+from audit.optima import span
 from audit.posterior import FloatArray, Posterior, entropy
 from audit.search import DEFAULT, Search, SolveOptions
 from audit.solved import Solved
@@ -36,8 +37,9 @@ class SolverReport:
     the entropy and ``bound_argument`` what proves it: "closed form", "convex", "elastic" or "relaxation";
     ``entropy_relaxed`` is the entropy without the split rows; ``max_violation`` the largest relative violation over all
     rows, re-checked outside the solver. ``is_unique`` is true where the optimum is proved to be the only one;
-    ``blocks_flat`` counts the blocks where other estimates are as good, ``blocks_symmetric_broken`` those where classes
-    that no row tells apart had to differ, ``blocks_saddle`` those where letting them differ would raise the entropy.
+    ``blocks_flat`` counts the blocks where other estimates beside it are as good, ``blocks_several`` those where others
+    apart from it are, ``blocks_symmetric_broken`` those where classes that no row tells apart had to differ,
+    ``blocks_saddle`` those where letting them differ would raise the entropy.
     ``split_rows`` is "integer" where split rows are statements about whole records, "real" otherwise;
     ``profiles_fixed`` counts the profiles of which whole records prove everything.
     """
@@ -56,6 +58,7 @@ class SolverReport:
     blocks: int = 0
     blocks_stalled: int = 0
     blocks_flat: int = 0
+    blocks_several: int = 0
     blocks_symmetric_broken: int = 0
     blocks_saddle: int = 0
     profiles_fixed: int = 0
@@ -112,7 +115,7 @@ def _reduced(search: Search, began: float) -> tuple[Posterior, SolverReport]:
         if not new or search.is_out_of_time:
             break
         active = tuple(sorted((*active, *new), key=lambda c: (c.family, c.position)))
-    low, high, flat = spread(solved, values)
+    good = span(system, solved.values(), values)
     proved = certificate(search, solved, relaxed)
     figures = SolverReport(
         status="",
@@ -125,12 +128,13 @@ def _reduced(search: Search, began: float) -> tuple[Posterior, SolverReport]:
         seconds=time.perf_counter() - began,
         rows=system.size,
         rows_active=len(active),
-        blocks_flat=flat,
+        blocks_flat=good.flat,
+        blocks_several=good.several,
         profiles_fixed=0 if search.whole is None else search.whole.profiles_fixed,
         split_rows="real" if search.whole is None else "integer",
         door=search.door if solved else "none",
     )
-    return _concluded(search, (values, low, high), solved, figures)
+    return _concluded(search, (values, good.low, good.high), solved, figures)
 
 
 def _concluded(

@@ -27,6 +27,7 @@ class Reduced:
     ``chains`` (terms, masses) is what `audit.curvature` says of the program; ``members`` (variables, masses) which
     masses each variable sums; ``kappa`` (masses,) and ``kappa_of_class`` (m,) how many classes share a pool.
 
+    ``alike`` are the classes that no row of the block tells apart.
     ``cell`` is -1 where the mass is fixed at ``fixed`` (K, m); ``share`` (K, m) is the profile's part of the variable.
     """
 
@@ -35,6 +36,7 @@ class Reduced:
     members: sparse.csr_matrix
     kappa: FloatArray
     kappa_of_class: IntArray
+    alike: IntArray
     profiles: IntArray
     cell: IntArray
     share: FloatArray
@@ -63,7 +65,9 @@ def reduce_block(
     case = system.case
     profiles = np.sort(np.concatenate([case.members.stops(leaf) for leaf in block.leaves]))
     counts = case.population.counts[profiles]
-    pools = _pools(system, block, knowledge) if pooled else np.arange(len(case.tree.classes))
+    pools = _pools(system, block, knowledge)
+    alike = np.flatnonzero(np.bincount(pools)[pools] >= 2)
+    pools = pools if pooled else np.arange(len(pools))
     proved = (
         np.full((len(profiles), len(pools)), np.nan) if whole is None else whole.shares[profiles]
     )
@@ -97,6 +101,7 @@ def reduce_block(
         members=members,
         kappa=_kappa(cells),
         kappa_of_class=cells.lumping.kappa[pools],
+        alike=alike,
         profiles=profiles,
         cell=cells.cell[lumps][:, pools],
         share=counts[:, None] / weight[lumps][:, None] / kappa,
@@ -136,7 +141,7 @@ def _lumps(system: System, block: Block, profiles: IntArray, proved: FloatArray)
         family = system.rows[candidate.family]
         assert isinstance(family, SplitFamily)
         side = np.full(len(profiles), -1, dtype=np.intp)
-        side[np.searchsorted(profiles, family.profiles)] = _sides(family, candidate)
+        side[np.searchsorted(profiles, family.profiles)] = sides(family, candidate)
         signature.append(side)
     for index in block.linear:
         signature.append(
@@ -147,7 +152,7 @@ def _lumps(system: System, block: Block, profiles: IntArray, proved: FloatArray)
     )
 
 
-def _sides(family: SplitFamily, candidate: Candidate) -> IntArray:
+def sides(family: SplitFamily, candidate: Candidate) -> IntArray:
     """Return the branch of each of the family's profiles under the candidate."""
     code = int(family.admissible[candidate.position])
     return branch_of_bins(family.grouping, code, len(family.bin_names))[family.bins]
@@ -191,7 +196,7 @@ def _split_row(system: System, candidate: Candidate, cells: Cells) -> None:
     inside = lumping.of_profile[np.searchsorted(lumping.profiles, family.profiles)]
     side = np.full(len(lumping.weight), -1, dtype=np.intp)
     child = side.copy()
-    side[inside], child[inside] = _sides(family, candidate), family.chosen
+    side[inside], child[inside] = sides(family, candidate), family.chosen
     ratio = ratio_at(family, candidate.position, system.case.population.counts)
     parts: list[tuple[float, IntArray, bool]] = []
     parts += [(ratio, np.flatnonzero(child == b), True) for b in np.unique(family.chosen)]
@@ -222,7 +227,7 @@ def _interval_row(system: System, candidate: Candidate, cells: Cells, whole: Who
     family, lumping = system.rows[candidate.family], cells.lumping
     assert isinstance(family, SplitFamily)
     low, high = (float(ends[candidate.position]) for ends in whole.intervals[candidate.family])
-    first = family.profiles[_sides(family, candidate) == 0]
+    first = family.profiles[sides(family, candidate) == 0]
     lumps = np.unique(lumping.of_profile[np.searchsorted(lumping.profiles, first)])
     pool = int(lumping.pools[0])
     variables = [int(i) for i in cells.cell[lumps, pool] if i >= 0]

@@ -164,10 +164,15 @@ class Search:
                 bounded[block] = Task(program, starts, WARM_TRIES, self.door, self.deadline, chains)
         answers = self.ask(bounded.values())
         better = self._solved(list(bounded), [forms[block] for block in bounded], answers)
-        for block, one in better.items():
-            if again[block].is_beaten_by(one.answer):
-                again[block] = replace(one, bound=min(one.bound, again[block].bound))
-        return {**solved, **{b: replace(one, is_searched=True) for b, one in again.items()}}
+        for block, one in again.items():
+            new = better.get(block)
+            if new is not None:
+                if new.is_beaten_by(found[block]):  # solved once more for its bound, it went back
+                    kept = replace(found[block], floor=new.answer.floor)
+                    new = replace(new, answer=kept)
+                one = one.followed_by(replace(new, bound=min(new.bound, one.bound)))
+            again[block] = replace(one.beside(forms[block], found[block]), is_searched=True)
+        return {**solved, **again}
 
     def _many(
         self, program: Program, tries: tuple[Steps, ...], held: tuple[FloatArray, ...] = ()
@@ -187,9 +192,9 @@ class Search:
                 continue
             other = Solved(beside.form, beside.answer, is_symmetric=False, bound=one.bound)
             if other.answer.is_accepted and other.entropy(counts) > one.entropy(counts):
-                better[block] = other
+                better[block] = one.followed_by(other)
             else:
-                better[block] = replace(one, is_saddle=True)
+                better[block] = replace(one.beside(beside.form, beside.answer), is_saddle=True)
         return better
 
     def _with_those_beside(

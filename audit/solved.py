@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -18,6 +18,7 @@ class Solved:
     ``is_symmetric`` where the pooled form was solved; ``is_saddle`` where the second-order test says that letting
     pooled classes differ would help, but no better point was found. ``bound`` is the most entropy that the block can
     have, in nats times records; infinite where nothing is proved. ``is_searched`` once it was tried from many starts.
+    ``rivals`` are estimates (K, m) of it that the search ended at elsewhere, as good or not.
     """
 
     reduced: Reduced
@@ -26,6 +27,7 @@ class Solved:
     is_saddle: bool = False
     bound: float = np.inf
     is_searched: bool = False
+    rivals: tuple[FloatArray, ...] = ()
 
     @property
     def is_open(self) -> bool:
@@ -53,6 +55,21 @@ class Solved:
     def values(self) -> FloatArray:
         """Return the estimate of the block's profiles, shape (K, m)."""
         return shares(self.reduced, self.answer.z)
+
+    def met(self) -> tuple[FloatArray, ...]:
+        """Return the other estimates (K, m) of the block that its starts and its other forms ended at."""
+        return (*self.rivals, *(shares(self.reduced, z) for z in self.answer.rivals))
+
+    def beside(self, form: Reduced, answer: Answer) -> Solved:
+        """Return this with what another solve of the block ended at among its rivals."""
+        if not answer.is_accepted:
+            return self
+        met = (shares(form, z) for z in (answer.z, *answer.rivals))
+        return replace(self, rivals=(*self.rivals, *met))
+
+    def followed_by(self, better: Solved) -> Solved:
+        """Return a better answer to the block, with this one and its rivals among that one's rivals."""
+        return replace(better, rivals=(*better.rivals, self.values(), *self.met()))
 
     def entropy(self, counts: FloatArray) -> float:
         """Return the entropy of the block in nats times records; ``counts`` (P,) are everybody's."""

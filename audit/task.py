@@ -44,6 +44,10 @@ WORTH_A_RESTART = 3e-6
 """Gap to the bound, as a share of the masses' scales, above which more starts are worth it; nearer optima are one."""
 ENOUGH = 3
 """How often the best optimum must be met, for each optimum that was seen, before no more starts are tried."""
+AS_GOOD_NATS = 1e-4
+"""An optimum that was met is as good where its entropy is lower by no more than this, per record of its block."""
+SAME_SHARE = 1e-4
+"""Estimates of which no share differs by more than this are one estimate."""
 SMALL_PROGRAM = 150
 """Variables up to which more starts cost next to nothing."""
 SEARCHED_PROGRAM = 300
@@ -119,7 +123,7 @@ class Answer:
     ``linear`` are those of the linear rows as they stood when they were solved: of use to the solver alone.
 
     No point of the program has an objective below ``floor``. ``other`` is another point that is as good, where the
-    optimum is flat and one was found.
+    optimum is flat and one was found; ``rivals`` are optima that other starts ended at, if not much worse.
     """
 
     outcome: Outcome
@@ -131,6 +135,7 @@ class Answer:
     floor: float = -np.inf
     other: FloatArray | None = None
     linear: FloatArray = field(default_factory=lambda: np.zeros(0))
+    rivals: tuple[FloatArray, ...] = ()
 
     @property
     def is_accepted(self) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 from audit.blocks import Block, Candidate
 from audit.impurity import excess
 from audit.posterior import FloatArray
+from audit.reduce import sides
 from audit.rows import SplitFamily
 from audit.search import Search
 from audit.solved import Solved
@@ -17,6 +18,8 @@ from audit.whole_records import WholeRecords, interval_excess
 
 VIOLATION_SHARE = 1e-6
 """A split row joins when it is violated by more than this share of its node's records; the re-check's limit too."""
+TIE_SHARE = 1e-9
+"""Candidates whose violations differ by no more join together: which is first must not depend on their order."""
 
 
 class Violated:
@@ -37,7 +40,8 @@ class Violated:
     ) -> list[Candidate]:
         """Return, for each node, the candidate that an estimate (P, m) violates most, unless it is active already.
 
-        Nodes above a part that was not solved wait: its estimate proves nothing.
+        Where several are violated as much, and part the node differently, it is all of them. Nodes above a part that
+        was not solved wait: its estimate proves nothing.
         """
         population = self._search.system.case.population
         self._evaluate(values, values * population.counts[:, None])
@@ -48,7 +52,7 @@ class Violated:
         taken: dict[int, list[int]] = {}
         for candidate in active:
             taken.setdefault(candidate.family, []).append(candidate.position)
-        found: dict[int, tuple[float, Candidate]] = {}
+        found: dict[int, list[tuple[float, Candidate]]] = {}
         for number, family in self._families:
             if waiting[family.profiles].any():
                 continue
@@ -56,11 +60,24 @@ class Violated:
             if number in taken:
                 over = over.copy()
                 over[taken[number]] = -np.inf
-            position = int(np.argmax(over))
-            most = found.get(family.node, (VIOLATION_SHARE,))[0]
-            if over[position] > most:
-                found[family.node] = (float(over[position]), Candidate(number, position))
-        return [candidate for _, candidate in found.values()]
+            here = found.setdefault(family.node, [])
+            least = max(VIOLATION_SHARE, float(over.max()) - TIE_SHARE)
+            here += [
+                (float(over[i]), Candidate(number, i))
+                for i in np.flatnonzero(over > least).tolist()
+            ]
+        return [candidate for here in found.values() for candidate in self._foremost(here)]
+
+    def _foremost(self, violated: list[tuple[float, Candidate]]) -> list[Candidate]:
+        """Return the candidates of one node that are violated most, one for each way to part its profiles."""
+        most = max((over for over, _ in violated), default=0.0)
+        tied = [candidate for over, candidate in violated if over > most - TIE_SHARE]
+        if len(tied) < 2:
+            return tied
+        kept: dict[bytes, Candidate] = {}
+        for candidate in tied:
+            kept.setdefault(_parts(self._search.system, candidate), candidate)
+        return list(kept.values())
 
     def _evaluate(self, values: FloatArray, mass: FloatArray) -> None:
         changed = (values != self._values).any(axis=1)
@@ -68,6 +85,14 @@ class Violated:
         for number, family in self._families:
             if changed[family.profiles].any():
                 self._over[number] = _excess(self._search.whole, number, family, mass)
+
+
+def _parts(system: System, candidate: Candidate) -> bytes:
+    """Return how a candidate parts its node's profiles, whatever its branches are called."""
+    family = system.rows[candidate.family]
+    assert isinstance(family, SplitFamily)
+    _, first, side = np.unique(sides(family, candidate), return_index=True, return_inverse=True)
+    return first[side].tobytes()
 
 
 def outside_intervals(whole: WholeRecords, system: System, mass: FloatArray) -> float:

@@ -97,6 +97,7 @@ class Solver(Part):
     blocks: int
     blocks_stalled: int
     blocks_flat: int
+    blocks_several: int
     blocks_symmetric_broken: int
     blocks_saddle: int
     split_rows: Text

@@ -47,6 +47,7 @@ def solver(audit: Audit) -> Solver:
         ("Independent blocks", f"{report.blocks:,}"),
         ("Blocks that were not solved", f"{report.blocks_stalled:,}"),
         ("Blocks where other estimates are as good", f"{report.blocks_flat:,}"),
+        ("Blocks where the search ended at several, as good", f"{report.blocks_several:,}"),
         ("Blocks where classes alike had to differ", f"{report.blocks_symmetric_broken:,}"),
         (
             "Split choices stated over",
@@ -72,6 +73,7 @@ def solver(audit: Audit) -> Solver:
         blocks=report.blocks,
         blocks_stalled=report.blocks_stalled,
         blocks_flat=report.blocks_flat,
+        blocks_several=report.blocks_several,
         blocks_symmetric_broken=report.blocks_symmetric_broken,
         blocks_saddle=report.blocks_saddle,
         split_rows=report.split_rows,

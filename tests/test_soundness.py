@@ -1,8 +1,11 @@
 """A small share of the soundness harness: random cases, judged by code and methods that are not the product's."""
 
+import numpy as np
 import pytest
 
-from benchmarks.soundness import trial
+from benchmarks.disguise import cut, renamed
+from benchmarks.soundness import Trial, answered, same, trial
+from benchmarks.soundness_cases import sample
 
 SEEDS = (
     *range(40),
@@ -30,3 +33,33 @@ def test_a_random_case_is_answered_soundly(seed):
     found = trial(seed)
     assert found.misses == []
     assert found.stalled == []
+
+
+@pytest.mark.parametrize(
+    ("seed", "disguise"),
+    [
+        (80529, renamed),
+        (100940, cut),
+        (100945, renamed),
+        (200847, renamed),
+        (200914, renamed),
+        (202100, cut),
+        (202104, cut),
+        (202104, renamed),
+    ],
+)
+def test_each_form_of_a_problem_with_several_estimates_contains_what_the_other_says(seed, disguise):
+    answer, found = answered(sample(seed)), Trial(seed)
+    same(found, answer, disguise(answer.sample, np.random.default_rng(seed)), "in another form")
+    assert found.misses == []
+    assert found.stalled == []
+
+
+@pytest.mark.parametrize("seed", [80529, 100945, 200847, 200914, 202104])
+def test_readings_span_the_mirror_images_of_an_estimate_in_which_classes_alike_differ(seed):
+    answer = answered(sample(seed))
+    posterior = answer.posterior
+    assert answer.report.blocks_several
+    assert (posterior.low <= posterior.values).all()
+    assert (posterior.values <= posterior.high).all()
+    assert (posterior.high - posterior.low).max() > 1e-2

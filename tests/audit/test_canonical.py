@@ -87,6 +87,16 @@ def test_the_last_digits_of_a_start_do_not_change_the_order(seed):
 
 
 @pytest.mark.parametrize("seed", range(4))
+def test_numbers_that_differ_by_rounding_alone_are_the_same_in_canonical_form(seed):
+    program = block(seed).program
+    numbers = ("scale", "start", "low", "high", "upper", "term_scale", "split_constant")
+    up = {name: np.nextafter(getattr(program, name), np.inf) for name in numbers}
+    one, two = canonical(program).program, canonical(replace(program, **up)).program
+    for name in numbers:
+        assert getattr(one, name).tolist() == getattr(two, name).tolist()
+
+
+@pytest.mark.parametrize("seed", range(4))
 def test_the_order_of_its_parts_does_not_change_an_answer(seed):
     form = block(seed)
     mixed, order, splits = shuffled(form, seed)

@@ -2,13 +2,18 @@
 
 import numpy as np
 
+from audit.constraints.split_choice import branch_of_bins
 from audit.impurity import excess
 from audit.knowledge import Knowledge
 from audit.rows import SplitFamily
 from audit.search import Search, SolveOptions
 from audit.system import build_system
-from audit.violated import VIOLATION_SHARE, Violated
+from audit.violated import TIE_SHARE, VIOLATION_SHARE, Violated
+from benchmarks.soundness_cases import sample
 from tests.cases import multiway_case
+
+TIED = 12
+"""A case in which several candidates of a node are violated alike from the start."""
 
 
 def estimates(seed):
@@ -50,3 +55,22 @@ def test_the_worst_candidate_of_each_node_is_named_and_active_ones_are_not():
         assert isinstance(family, SplitFamily)
         assert excess(family, mass)[candidate.position] == worst[family.node]
     assert not set(first) & set(Violated(search).worst(values, first, {}))
+
+
+def test_candidates_that_are_violated_alike_join_together_once_for_each_way_to_part_the_node():
+    search = Search(build_system(sample(TIED).case), SolveOptions(integer_rows=False))
+    mass = search.closed * search.system.case.population.counts[:, None]
+    ways: dict[int, dict[float, set[frozenset[bytes]]]] = {}
+    for family in search.system.families:
+        for over, code in zip(excess(family, mass), family.admissible.tolist(), strict=True):
+            side = branch_of_bins(family.grouping, code, len(family.bin_names))[family.bins]
+            parts = frozenset((side == branch).tobytes() for branch in np.unique(side))
+            ways.setdefault(family.node, {}).setdefault(float(over), set()).add(parts)
+    wanted = 0
+    for by_over in ways.values():
+        most = max(by_over)
+        near = [parts for over, parts in by_over.items() if over > most - TIE_SHARE]
+        wanted += len(set().union(*near)) if most > VIOLATION_SHARE else 0
+    first = Violated(search).worst(search.closed, (), {})
+    assert len(first) == wanted
+    assert wanted > len({search.system.rows[one.family].node for one in first})
