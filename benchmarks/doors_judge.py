@@ -41,7 +41,7 @@ def judged(case: Case) -> Judged:
     """Return what the learner and the definitions say of every table of a case."""
     tables = _tables(case)
     fit = tables[_obeys_leaves(case, tables) & _has_labels(case, tables, "leaf")]
-    first = fit[_has_labels(case, fit, "first")]
+    first = fit[_has_labels(case, fit, "first") & _has_every_class(case, fit)]
     regrown = np.array([case.grows(table) for table in first], dtype=bool)
     if case.weights is not None:
         return Judged(len(fit), first[regrown], fit[:0], fit[:0])
@@ -66,17 +66,19 @@ def forced(case: Case, tables: np.ndarray) -> np.ndarray:
 
 
 def _tables(case: Case) -> np.ndarray:
-    """Return every table, every class in it."""
-    m = len(case.classes)
-    every = np.array(list(itertools.product(range(m), repeat=len(case.labels))))
+    every = np.array(list(itertools.product(range(len(case.classes)), repeat=len(case.labels))))
     good = np.ones(len(every), dtype=bool)
-    for klass in range(m):
-        good &= (every == klass).any(axis=1)
     if case.weights is None:
         for profile in set(case.profiles):
             inside = [place for place, each in enumerate(case.profiles) if each == profile]
             good &= (np.diff(every[:, inside], axis=1) >= 0).all(axis=1)
     return every[good]
+
+
+def _has_every_class(case: Case, tables: np.ndarray) -> np.ndarray:
+    """Return where each class occurs: the learner names no other, but a file may, so it is no fact of the file's."""
+    found = [(tables == klass).any(axis=1) for klass in range(len(case.classes))]
+    return np.all(found, axis=0)
 
 
 def _sums(case: Case, tables: np.ndarray, inside: np.ndarray) -> np.ndarray:
