@@ -1,7 +1,7 @@
 """Judges of small cases, none of the product's arithmetic in them: the learner run again, every table by definition.
 
 A table is a row of classes, one per record. Only the first of those tables is kept that differ by an exchange between
-records with the same values, as no learner tells them apart; where records weigh differently all are kept.
+records with the same values (and weight), as no learner tells them apart.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.doors_cases import Case, Node
+from benchmarks.doors_learners import Case, Node
 
 LEAST_STEP = np.float32(1e-7)
 """scikit-learn adds this to a 32-bit number, in 32 bits, and takes no number up to there for a larger one."""
@@ -27,8 +27,8 @@ class Judged:
     """What the judges found; tables are (K, n) classes of records.
 
     ``regrown`` are those on which the learner grows the very same tree, ``worlds`` those that obey by definition what
-    the file says (not for weighted trees), ``strict`` those of them where all candidates before the chosen one are
-    truly worse.
+    the file says (where the judges know every candidate), ``strict`` those of them where all candidates before the
+    chosen one are truly worse.
     """
 
     tables: int
@@ -43,7 +43,7 @@ def judged(case: Case) -> Judged:
     fit = tables[_obeys_leaves(case, tables) & _has_labels(case, tables, "leaf")]
     first = fit[_has_labels(case, fit, "first") & _has_every_class(case, fit)]
     regrown = np.array([case.grows(table) for table in first], dtype=bool)
-    if case.weights is not None:
+    if not case.is_defined:
         return Judged(len(fit), first[regrown], fit[:0], fit[:0])
     worlds = fit[_has_labels(case, fit, "all")] if case.says_inner_labels else fit
     good, strict = np.ones(len(worlds), dtype=bool), np.ones(len(worlds), dtype=bool)
@@ -68,10 +68,9 @@ def forced(case: Case, tables: np.ndarray) -> np.ndarray:
 def _tables(case: Case) -> np.ndarray:
     every = np.array(list(itertools.product(range(len(case.classes)), repeat=len(case.labels))))
     good = np.ones(len(every), dtype=bool)
-    if case.weights is None:
-        for profile in set(case.profiles):
-            inside = [place for place, each in enumerate(case.profiles) if each == profile]
-            good &= (np.diff(every[:, inside], axis=1) >= 0).all(axis=1)
+    for profile in set(case.profiles):
+        inside = [place for place, each in enumerate(case.profiles) if each == profile]
+        good &= (np.diff(every[:, inside], axis=1) >= 0).all(axis=1)
     return every[good]
 
 
@@ -84,7 +83,8 @@ def _has_every_class(case: Case, tables: np.ndarray) -> np.ndarray:
 def _sums(case: Case, tables: np.ndarray, inside: np.ndarray) -> np.ndarray:
     """Return the weight of each class among some records, (K, m); everybody weighs 1 where nothing else is said."""
     weight = np.ones(len(case.labels)) if case.weights is None else np.array(case.weights)
-    return np.stack([((tables == k) & inside) @ weight for k in range(len(case.classes))], axis=1)
+    times = case.class_weights or (1.0,) * len(case.classes)
+    return np.stack([((tables == k) & inside) @ weight * times[k] for k in range(len(times))], 1)
 
 
 def _obeys_leaves(case: Case, tables: np.ndarray) -> np.ndarray:

@@ -31,8 +31,9 @@ from audit.reading import Undetermined
 from audit.run import Audit, MeasureCall, run
 from audit.search import SolveOptions
 from audit.worlds import Worlds
-from benchmarks.doors_cases import KINDS, Case, draw_case, has_sampling_weights
+from benchmarks.doors_cases import KINDS, draw_case, has_sampling_weights
 from benchmarks.doors_judge import Judged, forced, judged
+from benchmarks.doors_learners import Case
 from ppdm_models.errors import TreewardenError
 from ppdm_models.table import table_of
 
@@ -100,17 +101,16 @@ def judge(found: Trial, case: Case) -> None:
     every = judged(case)
     found.tried["tables"] += every.tables
     found.tried["regrown"] += len(every.regrown)
-    own = tuple(case.labels)
-    if case.weights is None:
-        own = _sorted_within(case, own)
+    own = _sorted_within(case, case.labels)
+    found.tried["certain to whoever runs the learner"] += int(forced(case, every.regrown).sum())
     found.claim(own in set(map(tuple, every.regrown)), "the harness does not regrow the true table")
     plain = _judged_once(found, case, every, is_strict=False)
     if case.order and not case.says_inner_labels:
         strict = _judged_once(found, case, every, is_strict=True)
-        if plain and strict:
+        if plain is not None and strict is not None:
             kept = (plain.certain < 0) | (strict.certain == plain.certain)
             found.claim(kept.all(), "certain, but no longer with --strict-ties")
-    if plain and case.before is not None:
+    if plain is not None and case.before is not None:
         _does_not_fall(found, case, plain, every)
 
 
@@ -120,7 +120,7 @@ def _judged_once(found: Trial, case: Case, every: Judged, *, is_strict: bool) ->
     if answer is not None:
         _sound(found, case, answer, every)
         _counts(found, case, answer)
-        if case.weights is None:
+        if case.is_defined:
             _complete(found, case, answer, every.strict if is_strict else every.worlds)
     if is_strict:
         found.misses[missed:] = [f"strict ties: {said}" for said in found.misses[missed:]]
@@ -149,15 +149,16 @@ def _answer(found: Trial, case: Case, *, is_strict: bool = False) -> Answer | No
 
 
 def _profiles(people: Population, case: Case) -> np.ndarray | None:
-    """Return each record's profile, by its values."""
+    """Return each record's profile, by its values, and by its weight where profiles have one."""
     known = {}
+    weight = getattr(people, "weight", None)
     for place in range(len(people.counts)):
         line = []
         for name in case.columns:
             column = people.columns[name]
             value = column.text(place) if column.numbers is None else column.numbers[place]
             line.append(None if _is_missing(value) else value)
-        known[tuple(line)] = place
+        known[(*line, *(() if weight is None else (float(weight[place]),)))] = place
     if len(known) < len(people.counts) or not set(case.profiles) <= known.keys():
         return None
     return np.array([known[line] for line in case.profiles])
