@@ -8,15 +8,16 @@ PINS   := pyproject.toml constraints.txt
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check soundness soundness-worlds studies bench bench-worlds bench-formats conformance fuzz \
-	ipopt clean
+.PHONY: help demo test check soundness soundness-worlds soundness-doors studies bench bench-worlds bench-formats \
+	conformance fuzz ipopt clean
 
 help:
 	@echo "make demo    audit, repair and report on a tree grown on real data (installs what it needs into $(VENV))"
 	@echo "make test    run all tests"
 	@echo "make check   formatting, lint, types, generated files up to date"
-	@echo "make soundness  judge the estimate and exact worlds on random small cases (CASES=... SEED=0)"
+	@echo "make soundness  judge the estimate, exact worlds and the doors on random small cases (CASES=... SEED=0)"
 	@echo "make soundness-worlds  exact worlds alone, against a list of every world (CASES=5000 SEED=0)"
+	@echo "make soundness-doors  how files and tables become facts, against the learners (CASES=500 of a kind SEED=0)"
 	@echo "make studies    repeat the papers' tables on their data (DATA=folder that holds adult_train.csv)"
 	@echo "make bench      time and memory of the solver, against other ways to the same answer (DATA=...)"
 	@echo "make bench-worlds  time, memory and proofs of exact worlds; make bench runs it too (DATA=...)"
@@ -51,11 +52,14 @@ DATA  ?= ../shared/data
 MODELS ?= ../shared/models
 SECONDS ?= 60
 
-soundness: soundness-worlds
+soundness: soundness-worlds soundness-doors
 	$(BIN)/python -m benchmarks.soundness --cases $(or $(CASES),10000) --seed $(SEED)
 
 soundness-worlds: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.worlds_soundness --cases $(or $(CASES),5000) --seed $(SEED)
+
+soundness-doors: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.doors_soundness --cases $(or $(CASES),500) --seed $(SEED)
 
 studies: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.studies.zhu_du_2010 --data $(DATA)
