@@ -23,7 +23,18 @@ import numpy as np
 
 from audit.grower import Grower, lacking
 from audit.rows import Grouping, LeftOut, SplitFamily, branch_of_bins
-from audit.split_families import MISSING, Attribute, after_next, allowed, bins_of, family_of
+from audit.split_families import (
+    MISSING,
+    MOST_BINS_FOR_SUBSETS,
+    WEIGHT_SLACK,
+    Attribute,
+    after_next,
+    allowed,
+    bins_of,
+    family_of,
+    grouping_at,
+    takes_one_by_one,
+)
 from ppdm_models.predicate import BoolArray
 from ppdm_models.tree import Tool
 
@@ -33,6 +44,8 @@ FEWEST_BINS = 20
 """Programs that sort numbers into bins make at least so many by default (H2O; Spark 32, LightGBM 255, XGBoost 256)."""
 SPARK_SAMPLE_RECORDS = 10_000
 """Spark takes its bins from a sample where there are more records (``RandomForest.findSplits``)."""
+FEWEST_WITH_SETS = 4
+"""With fewer categories every set is one category against the others, or the others against it."""
 MOST_THREE_WAY = 200
 """The most candidates of one attribute at one node that are formed with a branch of their own for missing values."""
 
@@ -53,6 +66,9 @@ def _known(
     at: Attribute, family: SplitFamily | None, by: Grower
 ) -> Iterator[SplitFamily | LeftOut]:
     """Yield those candidates that the program is known to have compared; the others are left out."""
+    sets = _unlisted_sets(at, by)
+    if sets is not None:
+        yield sets
     if family is None:
         return
     sure, why = _sure(at, family, by)
@@ -63,6 +79,20 @@ def _known(
         yield replace(family, admissible=family.admissible[sure])
     doubtful = replace(family, admissible=family.admissible[~sure])
     yield LeftOut(at.node, at.name, why, possible=(doubtful,))
+
+
+def _unlisted_sets(at: Attribute, by: Grower) -> LeftOut | None:
+    """Return the sets of categories that are no candidates here though the learner may have compared them."""
+    here = len(np.unique(at.values))
+    is_listed = grouping_at(at, here, by) is not Grouping.ONE_AGAINST_REST
+    if at.is_numeric or is_listed or takes_one_by_one(at, by) or here < FEWEST_WITH_SETS:
+        return None
+    if here > MOST_BINS_FOR_SUBSETS:
+        why = f"sets of the values of {at.name!r}, as there are more than {MOST_BINS_FOR_SUBSETS}"
+        return LeftOut(at.node, at.name, why, is_open=True)
+    sets = family_of(replace(at, grouping=Grouping.SUBSET), bins_of(at.values), by)
+    why = f"sets of the values of {at.name!r}, as the tree shows none"
+    return None if sets is None else LeftOut(at.node, at.name, why, possible=(sets,))
 
 
 def _sure(at: Attribute, family: SplitFamily, by: Grower) -> tuple[BoolArray, str]:
@@ -76,6 +106,10 @@ def _sure(at: Attribute, family: SplitFamily, by: Grower) -> tuple[BoolArray, st
     everything = np.ones(len(family.admissible), dtype=bool)
     if by.tool in (Tool.SCIKIT_LEARN, Tool.RPART, Tool.TREEWARDEN):
         return everything, ""
+    if family.grouping is Grouping.MULTIWAY:
+        least = float(np.bincount(family.bins, weights=at.records).min())
+        why = f"splits on {at.name!r} with a branch of fewer than {by.smallest} records, which some learners take"
+        return everything & (least >= by.smallest - WEIGHT_SLACK), why
     if family.grouping is not Grouping.THRESHOLD:
         ordered = by.tool is Tool.SPARK and by.classes > 2 and len(family.bin_names) > 2
         why = f"sets of values of {at.name!r}, which Spark orders where there are many classes"

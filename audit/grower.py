@@ -20,7 +20,8 @@ class Grower:
 
     A branch of a candidate holds ``smallest`` records at least, and a candidate whose branches hold ``surely`` was
     allowed: the smallest leaf that the file names, else that of the tree. ``sends_missing`` says that it tried missing
-    values on either side of each cut, ``max_bins`` how many bins it made.
+    values on either side of each cut, ``max_bins`` how many bins it made,
+    ``sets`` whether it parts categories into any two sets.
     """
 
     tool: Tool
@@ -30,6 +31,7 @@ class Grower:
     table_records: float
     sends_missing: bool
     max_bins: int | None
+    sets: bool | None
 
 
 def grower(case: Case) -> Grower:
@@ -42,10 +44,11 @@ def grower(case: Case) -> Grower:
         # Of the learners whose files tell how they compared splits, one alone compares 32-bit numbers.
         tool = Tool.SCIKIT_LEARN
     smallest = known.min_leaf or tree.learner.min_leaf_records
-    if known.min_leaf is None and case.population.weight is not None:
-        # The file may mean people or their weights. The lower: a candidate too many is dropped if the truth breaks it.
-        smallest = max(1, min(smallest, math.floor(smallest / case.population.weight.max())))
     surely = float(smallest)
+    if known.min_leaf is None and case.population.weight is not None:
+        # The file may mean people or their weights: between the two a candidate may have been allowed.
+        smallest = max(1, min(smallest, math.floor(smallest / case.population.weight.max())))
+        surely = max(surely, math.ceil(surely / case.population.weight.min()))
     if known.min_leaf is None and not is_told:
         here = np.bincount(case.population.leaf, case.population.counts)
         surely = max(surely, float(here[here > 0].min(initial=np.inf)))
@@ -57,6 +60,7 @@ def grower(case: Case) -> Grower:
         case.population.records,
         tool is Tool.SCIKIT_LEARN and tree.missing is Missing.DEFAULT_CHILD,
         tree.learner.max_bins,
+        True if tool in (Tool.RPART, Tool.SPARK) else tree.learner.sets,
     )
 
 
@@ -79,6 +83,27 @@ def incomplete_records(case: Case) -> NDArray[np.bool_]:
         if feature.name in case.population.qi:
             lacks |= case.population.columns[feature.name].missing
     return lacks
+
+
+def classes_before(case: Case, label: int) -> tuple[int, ...]:
+    """Return the classes that the learner would have named instead of a label if they had been as frequent.
+
+    scikit-learn and treewarden's own ID3 name the first of several, in the order of their classes; scikit-learn's are
+    sorted.
+    """
+    classes, tool = case.tree.classes, grower(case).tool
+    if tool is Tool.SCIKIT_LEARN:
+        return tuple(range(label)) if _is_sorted(classes) else ()
+    is_id3 = tool is Tool.TREEWARDEN and case.tree.learner.multiway is True
+    return tuple(range(label)) if is_id3 else ()
+
+
+def _is_sorted(classes: tuple[str, ...]) -> bool:
+    try:
+        keys: list[float] | list[str] = [float(name) for name in classes]
+    except ValueError:
+        keys = list(classes)
+    return keys == sorted(keys)
 
 
 def lacking(records: float, what: str) -> str:

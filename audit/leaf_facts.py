@@ -13,8 +13,9 @@ from audit.knowledge import LeafLevel
 from audit.posterior import FloatArray
 from audit.reading import Undetermined
 from audit.table_counts import half_unit, has_sums, printed_half
+from audit.weights import Weights
 from ppdm_models.errors import KnowledgeError
-from ppdm_models.tree import Band, Node, completed
+from ppdm_models.tree import Band, Node, Quality, completed
 
 ROUNDING_SHARE = 1e-6
 """How far a published share may be from the whole record it stands for: what printing it loses."""
@@ -104,6 +105,8 @@ def _published(case: Case, node: Node, records: float) -> tuple[float | None, ..
     """
     tree = case.tree
     unknown: tuple[float | None, ...] = (None,) * len(tree.classes)
+    if are_unread_weights(case):
+        return unknown
     if node.class_counts is not None:
         own = node.class_counts
         for child in node.children:
@@ -119,6 +122,13 @@ def _published(case: Case, node: Node, records: float) -> tuple[float | None, ..
             return tuple(share * records for share in node.class_shares)
         return tuple(_whole(share * records, records) for share in node.class_shares)
     return unknown
+
+
+def are_unread_weights(case: Case) -> bool:
+    """Whether the file's class numbers are sums of weights that nobody named, and no truth could show it."""
+    people = case.population
+    is_unnamed = case.tree.quality is Quality.WEIGHTED and people.weights is Weights.NONE
+    return is_unnamed and isinstance(people.truth, Undetermined)
 
 
 def published_below(case: Case, node: Node, records: float) -> tuple[float | None, ...]:

@@ -49,12 +49,17 @@ class LeafMass:
 
 @dataclass(frozen=True, slots=True)
 class Plurality:
-    """At a node, the label's mass exceeds every other class's by at least ``margin`` records."""
+    """At a node, the label's mass exceeds every other class's by at least ``margin`` records.
+
+    Of whole records it leads the classes of ``before`` by one more, as the learner names the first of several; the
+    estimate goes without that.
+    """
 
     node: int
     label: int
     margin: float
     origin: Origin
+    before: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +139,13 @@ class LeftOut:
     possible: tuple[SplitFamily, ...] = ()
     implying: tuple[SplitFamily, ...] = ()
     is_open: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class WholeRecords:
+    """What is known of whole records beyond the other rows: what they prove obeys it, and the estimate goes without."""
+
+    row: Linear
 
 
 Row = ProfileTotals | LeafMass | Plurality | Linear | SplitFamily

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from audit.grower import Grower
 from audit.posterior import FloatArray
 from audit.rows import Grouping, Origin, SplitFamily, branch_of_bins
+from ppdm_models.learn.attributes import ANY, MOST_SET_VALUES
 from ppdm_models.predicate import number_text
 from ppdm_models.tree import Criterion, Tool
 
@@ -71,14 +72,15 @@ def family_of(
         profiles, chosen, records = profiles[inside], chosen[inside], records[inside]
     if len(bins.found) < 2:
         return None
-    grouping = Grouping.THRESHOLD if at.is_numeric else at.grouping
-    if grouping is Grouping.SUBSET and len(bins.found) > MOST_BINS_FOR_SUBSETS:
-        grouping = Grouping.ONE_AGAINST_REST
+    grouping = grouping_at(at, len(bins.found), by)
     sizes = np.bincount(bins.of, weights=records).astype(np.float64)
     admissible = allowed(grouping, sizes, by.smallest)
     if grouping is Grouping.THRESHOLD and by.tool is Tool.SCIKIT_LEARN:
         cut = bins.found[1:] > after_next(bins.found[:-1])
         admissible = admissible[cut[admissible]]
+    names = tuple(_bin_name(at, value) for value in bins.found)
+    if by.tool is Tool.TREEWARDEN:
+        admissible = _own(grouping, admissible, names, sizes, by.smallest)
     if inside is None:
         admissible = _others(grouping, bins.of, chosen, admissible)
     if not len(admissible):
@@ -92,9 +94,41 @@ def family_of(
         chosen=chosen,
         bins=bins.of,
         admissible=admissible,
-        bin_names=tuple(_bin_name(at, value) for value in bins.found),
+        bin_names=names,
         origin=at.origin,
     )
+
+
+def grouping_at(at: Attribute, bins: int, by: Grower) -> Grouping:
+    """Return how candidates are formed of so many bins: sets of many categories are too many to list."""
+    if at.is_numeric:
+        return Grouping.THRESHOLD
+    if at.grouping is Grouping.SUBSET and takes_one_by_one(at, by):
+        return Grouping.ONE_AGAINST_REST
+    if at.grouping is Grouping.SUBSET and bins > MOST_BINS_FOR_SUBSETS:
+        return Grouping.ONE_AGAINST_REST
+    return at.grouping
+
+
+def takes_one_by_one(at: Attribute, by: Grower) -> bool:
+    """Whether a learner is known to part one category of an attribute from the others, and never sets of them."""
+    many = ANY in at.names or at.distinct > MOST_SET_VALUES
+    return by.sets is False or (by.tool is Tool.TREEWARDEN and many)
+
+
+def _own(
+    grouping: Grouping,
+    admissible: NDArray[np.int64],
+    names: tuple[str, ...],
+    sizes: FloatArray,
+    smallest: float,
+) -> NDArray[np.int64]:
+    """Return what treewarden's own learners compare: every branch is large enough, and ``*`` is never singled out."""
+    if grouping is Grouping.MULTIWAY and (sizes < smallest - WEIGHT_SLACK).any():
+        return admissible[:0]
+    if grouping is Grouping.ONE_AGAINST_REST and ANY in names:
+        return np.asarray(admissible[admissible != names.index(ANY)])
+    return admissible
 
 
 def after_next(values: FloatArray) -> FloatArray:

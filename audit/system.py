@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,7 +13,16 @@ from audit.constraints import Case, Constraint
 from audit.impurity import excess
 from audit.posterior import FloatArray
 from audit.reading import Undetermined
-from audit.rows import LeafMass, LeftOut, Linear, Plurality, ProfileTotals, Row, SplitFamily
+from audit.rows import (
+    LeafMass,
+    LeftOut,
+    Linear,
+    Plurality,
+    ProfileTotals,
+    Row,
+    SplitFamily,
+    WholeRecords,
+)
 from ppdm_models.plugins import discover
 
 TRUTH_TOLERANCE_SHARE = 1e-9
@@ -37,13 +47,15 @@ class Dropped:
 class System:
     """Rows that hold in the true table (where there is one), and those that do not. ``case`` is what they speak of.
 
-    ``left_out`` may hold too, which is not known: no row says it.
+    ``left_out`` may hold too, which is not known: no row says it. ``whole`` holds of whole records, and is no part of
+    the estimate.
     """
 
     case: Case
     rows: tuple[Row, ...]
     dropped: tuple[Dropped, ...]
     left_out: tuple[LeftOut, ...] = ()
+    whole: tuple[Linear, ...] = ()
 
     @property
     def families(self) -> tuple[SplitFamily, ...]:
@@ -69,17 +81,32 @@ def build_system(case: Case) -> System:
     found = discover(constraints, "CONSTRAINT", Constraint)
     facts = [fact for constraint in found.values() for fact in constraint.rows(case)]
     left_out = tuple(fact for fact in facts if isinstance(fact, LeftOut))
-    rows = [fact for fact in facts if not isinstance(fact, LeftOut)]
+    whole = [fact.row for fact in facts if isinstance(fact, WholeRecords)]
+    rows = [fact for fact in facts if not isinstance(fact, LeftOut | WholeRecords)]
     truth = case.population.truth
     if isinstance(truth, Undetermined):
-        return System(case, tuple(rows), (), left_out)
+        return System(case, tuple(rows), (), left_out, tuple(whole))
     kept: list[Row] = []
     dropped: list[Dropped] = []
     for row in rows:
         held, broken = _checked(case, row, truth)
         kept.extend(held)
         dropped.extend(broken)
-    return System(case, tuple(kept), tuple(dropped), left_out)
+    true = tuple(
+        row for row in whole if violations(case, row, truth).max() <= TRUTH_TOLERANCE_SHARE
+    )
+    return System(case, tuple(_unled(case, kept, truth)), tuple(dropped), left_out, true)
+
+
+def _unled(case: Case, rows: list[Row], truth: FloatArray) -> Iterator[Row]:
+    """Yield the rows, a label's lead over classes before it without those that the true table has as often."""
+    for row in rows:
+        if isinstance(row, Plurality) and row.before:
+            totals = truth[case.members.stops(row.node)].sum(axis=0)
+            led = tuple(k for k in row.before if totals[row.label] - totals[k] >= row.margin + 1)
+            yield replace(row, before=led)
+        else:
+            yield row
 
 
 def doubled(system: System) -> tuple[System, tuple[int, ...]]:

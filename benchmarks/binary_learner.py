@@ -53,7 +53,9 @@ def grow_binary(
         return number
 
     grow(np.arange(len(masses)), None, Always())
-    learner = Learner(criterion, min_leaf_records=min_leaf, multiway=False, tool=Tool.TREEWARDEN)
+    learner = Learner(
+        criterion, min_leaf_records=min_leaf, multiway=False, tool=Tool.TREEWARDEN, sets=False
+    )
     tree = Tree(tuple(nodes), features, "class", classes, learner=learner, source="cart")
     return rebuilt(tree, tree.nodes)
 

@@ -14,6 +14,7 @@ from ppdm_models.consistency import is_whole
 from ppdm_models.errors import TreeFormatError
 from ppdm_models.predicate import Always, MissingTest, NumericTest, Predicate, number_text
 from ppdm_models.tree import (
+    CLASS_WEIGHT,
     Criterion,
     Feature,
     Learner,
@@ -31,6 +32,9 @@ CRITERIA = {
     "entropy": Criterion.ENTROPY,
     "log_loss": Criterion.ENTROPY,
 }
+
+UNMODELLED = (CLASS_WEIGHT, "monotonic_cst")
+"""Settings that decide which split is taken, beside the criterion and the smallest leaf."""
 
 Floats = NDArray[np.float64]
 Wholes = NDArray[np.int64]
@@ -157,7 +161,15 @@ def learner_of(settings: Mapping[str, object], records: float, features: int) ->
         and settings.get("max_features_") in (None, features),
         multiway=False,
         tool=Tool.SCIKIT_LEARN,
+        unmodelled=tuple(name for name in UNMODELLED if _is_set(settings.get(name))),
     )
+
+
+def _is_set(setting: object) -> bool:
+    """Return whether a setting is given and says something: constraints of 0 on every feature say nothing."""
+    if setting is None or isinstance(setting, str | Mapping):
+        return setting is not None
+    return bool(np.any(np.asarray(setting, dtype=object) != 0))
 
 
 def _counts(value: Floats, weighted: Floats) -> Floats:

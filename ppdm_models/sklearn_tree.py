@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ppdm_models.errors import TreeFormatError
-from ppdm_models.sklearn_arrays import TreeArrays, class_label, tree_from_arrays
+from ppdm_models.sklearn_arrays import UNMODELLED, TreeArrays, class_label, tree_from_arrays
 from ppdm_models.tree import Tree
 
 SETTINGS = (
@@ -17,6 +17,7 @@ SETTINGS = (
     "min_weight_fraction_leaf",
     "splitter",
     "max_features_",
+    *UNMODELLED,
 )
 
 

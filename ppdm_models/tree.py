@@ -70,6 +70,10 @@ class Feature:
     treatments: tuple[Treatment, ...] = field(default=(), compare=False)
 
 
+CLASS_WEIGHT = "class_weight"
+"""The setting by which scikit-learn weighs classes."""
+
+
 class Tool(StrEnum):
     """The program that grew a tree, as far as it decides which splits were candidates."""
 
@@ -86,8 +90,10 @@ class Learner:
     """What the file tells about how the tree was grown: needed to know which splits were candidates.
 
     ``all_features`` is false where the learner looked at a random part of the features; ``multiway`` says whether a
-    split on categories makes one branch per category (None: not said, so judged by the tree's shape); ``max_bins`` is
-    into how many bins a tool that bins numbers sorts them at most (None: not said).
+    split on categories makes one branch per category, ``sets`` whether it parts them into any two sets, else one from
+    the others (None: not said, so judged by the tree's shape); ``max_bins`` is
+    into how many bins a tool that bins numbers sorts them at most (None: not said); ``unmodelled`` are settings that
+    decided which splits were taken too, and of which no constraint speaks.
     """
 
     criterion: Criterion | None = None
@@ -96,6 +102,13 @@ class Learner:
     multiway: bool | None = None
     tool: Tool = Tool.UNKNOWN
     max_bins: int | None = None
+    sets: bool | None = None
+    unmodelled: tuple[str, ...] = ()
+
+    @property
+    def weighs_classes(self) -> bool:
+        """Whether the learner weighed its classes, so that a label need not be a node's most frequent class."""
+        return CLASS_WEIGHT in self.unmodelled
 
 
 @dataclass(frozen=True, slots=True)

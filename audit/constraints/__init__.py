@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from audit.knowledge import Knowledge
 from audit.members import Members
 from audit.population import Population
-from audit.rows import LeftOut, Row
+from audit.rows import LeftOut, Row, WholeRecords
 from ppdm_models.tree import Tree
 
 
@@ -27,7 +27,7 @@ class Constraint(ABC):
     """Owns one kind of fact."""
 
     @abstractmethod
-    def rows(self, case: Case) -> Iterator[Row | LeftOut]:
+    def rows(self, case: Case) -> Iterator[Row | LeftOut | WholeRecords]:
         """Yield what this kind of fact says in this case; nothing where the adversary does not have it.
 
         What may hold, but is not known to, is yielded as left out, never in silence.

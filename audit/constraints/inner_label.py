@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.constraints import Case, Constraint
-from audit.grower import incomplete_records
+from audit.grower import classes_before, incomplete_records
 from audit.inner_facts import InnerFacts, Masses, inner_facts
 from audit.knowledge import LeafLevel
 from audit.leaf_facts import leaf_facts
 from audit.posterior import FloatArray
 from audit.reading import Undetermined
-from audit.rows import Linear, Origin, Row
+from audit.rows import Linear, Origin, Row, WholeRecords
 from audit.weighed_rows import rounding
 
 
@@ -30,8 +30,9 @@ class InnerLabel(Constraint):
     learner may have left out, as they lack values, may all have another class; sampling weights count as weights.
     """
 
-    def rows(self, case: Case) -> Iterator[Row]:
-        if case.knowledge.leaf is not LeafLevel.AS_PUBLISHED:
+    def rows(self, case: Case) -> Iterator[Row | WholeRecords]:
+        learner = case.tree.learner
+        if case.knowledge.leaf is not LeafLevel.AS_PUBLISHED or learner.weighs_classes:
             return
         weight = np.ones(1) if case.population.weight is None else case.population.weight
         passed_over = incomplete_records(case) * case.population.counts
@@ -54,6 +55,11 @@ class InnerLabel(Constraint):
             if not _is_implied(below, label, margin):
                 fewer = float((passed_over * weight)[facts.inside].sum())
                 yield from _rows(case, facts, label, margin - fewer)
+            if case.population.weight is None and not margin:
+                fewer = float(passed_over[facts.inside].sum())
+                led = classes_before(case, label)
+                for row in _rows(case, facts, label, 1.0 - fewer, led):
+                    yield WholeRecords(row)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +96,16 @@ def _is_implied(parts: Sequence[_Part], label: int, margin: float) -> bool:
     return bool(np.all(np.asarray(lead) >= margin))
 
 
-def _rows(case: Case, facts: InnerFacts, label: int, margin: float) -> Iterator[Linear]:
+def _rows(
+    case: Case, facts: InnerFacts, label: int, margin: float, over: Sequence[int] | None = None
+) -> Iterator[Linear]:
+    """Yield that a label leads other classes (None: all of them) by a margin."""
     node, inside = facts.node, facts.inside
     said = f"{case.tree.where(node)}: the label is {case.tree.classes[label]!r}"
     weight, slack = np.ones(len(inside)), None
     if case.population.weight is not None:
         weight, slack = case.population.weight[inside], rounding(case, inside)
-    for klass in range(len(case.tree.classes)):
+    for klass in range(len(case.tree.classes)) if over is None else over:
         if klass != label:
             yield Linear(
                 np.concatenate([inside, inside]),

@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from audit.constraints import Case, Constraint
-from audit.leaf_facts import LeafFacts, leaf_facts
-from audit.rows import Origin, Row
+from audit.knowledge import LeafLevel
+from audit.leaf_facts import LeafFacts, are_unread_weights, leaf_facts
+from audit.rows import LeftOut, Origin, Row
 from audit.weighed_rows import leaf_row, unit
 
 
 class LeafDistribution(Constraint):
     """Yields one equality per leaf and known class, where more than the label's mass is known."""
 
-    def rows(self, case: Case) -> Iterator[Row]:
+    def rows(self, case: Case) -> Iterator[Row | LeftOut]:
+        if are_unread_weights(case) and case.knowledge.leaf is LeafLevel.AS_PUBLISHED:
+            why = "class numbers of leaves, which are sums of weights"
+            yield LeftOut(0, "", why, is_open=True)
         for facts in leaf_facts(case):
             if any(
                 mass is not None for klass, mass in enumerate(facts.masses) if klass != facts.label

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from audit.constraints import Case, Constraint
-from audit.grower import incomplete_records
+from audit.grower import classes_before, incomplete_records
 from audit.leaf_facts import leaf_facts
-from audit.rows import Origin, Plurality, Row
+from audit.rows import LeftOut, Origin, Plurality, Row
 from audit.weighed_rows import common_weight, lead_rows
 
 
@@ -19,10 +19,13 @@ class LeafLabel(Constraint):
     that differ it leads by weight, and strictly only where they are whole numbers.
     """
 
-    def rows(self, case: Case) -> Iterator[Row]:
+    def rows(self, case: Case) -> Iterator[Row | LeftOut]:
         margin = 1.0 if case.knowledge.strict_labels else 0.0
         weight = case.population.weight
         passed_over = incomplete_records(case) * case.population.counts
+        if case.tree.learner.weighs_classes:
+            yield LeftOut(0, "", "labels, as classes were weighed", is_open=True)
+            return
         for facts in leaf_facts(case):
             if facts.label is None or all(mass is not None for mass in facts.masses):
                 continue
@@ -35,7 +38,8 @@ class LeafLabel(Constraint):
                 yield from lead_rows(case, facts.node.index, facts.label, lead, origin)
             else:
                 lead = margin - float(passed_over[here].sum())
-                yield Plurality(facts.node.index, facts.label, lead, origin)
+                before = () if margin else classes_before(case, facts.label)
+                yield Plurality(facts.node.index, facts.label, lead, origin, before)
 
 
 CONSTRAINT = LeafLabel()

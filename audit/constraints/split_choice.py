@@ -38,6 +38,12 @@ class SplitChoice(Constraint):
             why = "how splits were chosen, as Weka may have raised subtrees when it pruned"
             yield LeftOut(0, "", why, is_open=True)
             return
+        if case.tree.learner.unmodelled:
+            some = " and ".join(case.tree.learner.unmodelled)
+            yield LeftOut(
+                0, "", f"how splits were chosen, as {some} had a part in it", is_open=True
+            )
+            return
         passed_over = float(case.population.counts[incomplete_records(case)].sum())
         if passed_over:
             why = (
@@ -94,6 +100,9 @@ def _grouping_of_categories(case: Case) -> Grouping:
         is_multiway = any(len(node.children) > 2 for node in inner)
     if is_multiway:
         return Grouping.MULTIWAY
+    if tree.learner.sets is not None or tree.learner.tool in (Tool.RPART, Tool.SPARK):
+        one_by_one = tree.learner.sets is False
+        return Grouping.ONE_AGAINST_REST if one_by_one else Grouping.SUBSET
     for node in inner:
         tests = [tree.nodes[child].test for child in node.children]
         sets = [test for test in tests if isinstance(test, CategoryTest) and len(test.values) > 1]

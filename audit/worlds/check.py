@@ -86,7 +86,12 @@ def without_what_breaks(facts: Facts, truth: IntArray) -> Facts:
             continue
         size = facts.classes
         places[node] = replace(
-            place, low=(0,) * size, high=(place.records,) * size, label=None, margin=0
+            place,
+            low=(0,) * size,
+            high=(place.records,) * size,
+            label=None,
+            margin=0,
+            before=frozenset(),
         )
         notes.append(f"the classes of {facts.tree.where(facts.tree.nodes[node])} are not as told")
         told = {above: _unaware(found, place) for above, found in told.items()}

@@ -31,6 +31,7 @@ def reason_in_doubt(
     system: System, *, budget_seconds: float = 20.0, strict_ties: bool = False
 ) -> Worlds | Undetermined:
     """Return what a tree's rows prove, and what is possible whatever holds of that which was left out."""
+    system = replace(system, rows=(*system.rows, *system.whole))
     if not system.left_out:
         return reason(system, budget_seconds=budget_seconds, strict_ties=strict_ties)
     share = PROOFS_SHARE * budget_seconds

@@ -151,7 +151,9 @@ def with_class_counts(facts: Facts, table: IntArray) -> Facts:
     places = {}
     for node, place in facts.places.items():
         totals = tuple(table[place.start : place.end].sum(axis=0).tolist())
-        places[node] = replace(place, low=totals, high=totals, label=None, margin=0)
+        places[node] = replace(
+            place, low=totals, high=totals, label=None, margin=0, before=frozenset()
+        )
     return replace(facts, places=places)
 
 
@@ -166,16 +168,17 @@ def _places(system: System, counts: IntArray) -> tuple[dict[int, Place], list[st
         start, end = int(case.members.start[node]), int(case.members.own_end[node])
         records = int(counts[start:end].sum())
         low, high = [0] * m, [records] * m
-        label, margin = None, 0
+        label, margin, before = None, 0, frozenset[int]()
         for row in rows.get(node, []):
             if isinstance(row, Plurality):
                 label, margin = row.label, math.ceil(row.margin - COUNT_TOLERANCE_RECORDS)
+                before = frozenset(row.before)
             elif isinstance(row, LeafMass):
                 ends, note = _whole_ends(row)
                 low[row.klass] = max(low[row.klass], ends[0])
                 high[row.klass] = min(high[row.klass], ends[1])
                 notes += [note] if note else []
-        found[node] = tightened(Place(node, start, end, records, low, high, label, margin))
+        found[node] = tightened(Place(node, start, end, records, low, high, label, margin, before))
     return found, notes
 
 

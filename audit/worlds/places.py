@@ -15,7 +15,7 @@ IntArray = NDArray[np.int64]
 class Place:
     """A node where records stop, its positions [start, end), its records, and what is known of its class counts.
 
-    ``label`` leads every other class by ``margin`` records, where it is known.
+    ``label`` leads every other class by ``margin`` records, where it is known, and those of ``before`` by one more.
     """
 
     node: int
@@ -26,6 +26,11 @@ class Place:
     high: Sequence[int]
     label: int | None = None
     margin: int = 0
+    before: frozenset[int] = frozenset()
+
+    def lead(self, klass: int) -> int:
+        """Return by how many records the label leads another class at least."""
+        return self.margin + (klass in self.before)
 
     @property
     def is_fixed(self) -> bool:
@@ -43,7 +48,8 @@ class Place:
         """Return whether class totals, shape (..., m), are among those that the place allows."""
         inside = (totals >= np.array(self.low)) & (totals <= np.array(self.high))
         if self.label is not None and not self.is_fixed:
-            lead = totals[..., [self.label]] - totals - self.margin
+            leads = np.array([self.lead(klass) for klass in range(len(self.low))])
+            lead = totals[..., [self.label]] - totals - leads
             lead[..., self.label] = 0
             inside &= lead >= 0
         return np.asarray(inside.all(axis=-1))
@@ -56,11 +62,12 @@ def tightened(place: Place) -> Place:
     while True:
         before = (*low, *high)
         if place.label is not None:
-            label, margin = place.label, place.margin
-            least = -(-(place.records + (size - 1) * margin) // size)
-            low[label] = max(low[label], least)
+            label = place.label
+            leads = sum(place.lead(klass) for klass in range(size) if klass != label)
+            low[label] = max(low[label], -(-(place.records + leads) // size))
             for klass in range(size):
                 if klass != label:
+                    margin = place.lead(klass)
                     half = (place.records - margin) // 2
                     high[klass] = min(high[klass], high[label] - margin, half)
                     low[label] = max(low[label], low[klass] + margin)

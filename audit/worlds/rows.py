@@ -52,7 +52,7 @@ def fact_rows(facts: Facts, node: int) -> Iterator[CellRow]:
         if place.label is not None and not place.is_fixed:
             for klass in set(range(m)) - {place.label}:
                 cells = np.concatenate([rows * m + place.label, rows * m + klass])
-                yield CellRow(cells, np.concatenate([ones, -ones]), place.margin, None)
+                yield CellRow(cells, np.concatenate([ones, -ones]), place.lead(klass), None)
     below = {step.index for step in facts.tree.below(node)}
     for above, lines in facts.lines.items():
         for line in lines if above in below else ():

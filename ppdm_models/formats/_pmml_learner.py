@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from ppdm_models.formats._pmml_values import number
 from ppdm_models.formats._xml import Element
+from ppdm_models.sklearn_arrays import UNMODELLED
 from ppdm_models.tree import Criterion, Learner, Tool
 
 PREFIX = "treewarden:"
@@ -16,7 +17,16 @@ ESTIMATOR = re.compile(
 )
 SETTINGS_LENGTH = 100_000
 SETTING = re.compile(r"\b(\w+)\s*=\s*('[^']*'|[^,\s]+)")
-OWN = {"criterion", "min-leaf-records", "all-features", "multiway", "tool", "max-bins"}
+OWN = {
+    "criterion",
+    "min-leaf-records",
+    "all-features",
+    "multiway",
+    "tool",
+    "max-bins",
+    "sets",
+    "unmodelled",
+}
 CRITERIA = {"gini": Criterion.GINI, "entropy": Criterion.ENTROPY, "log_loss": Criterion.ENTROPY}
 
 
@@ -43,6 +53,8 @@ def read_learner(root: Element, model: Element, records: Callable[[], float | No
             multiway=_yes_or_no(own["multiway"]) if "multiway" in own else None,
             tool=Tool(own.get("tool", Tool.UNKNOWN)),
             max_bins=_at_least_one(own["max-bins"]) if "max-bins" in own else None,
+            sets=_yes_or_no(own["sets"]) if "sets" in own else None,
+            unmodelled=tuple(own.get("unmodelled", "").split()),
         )
     task = root.first("MiningBuildTask")
     pieces = [] if task is None else [_text(item) for item in task.all("Extension")]
@@ -83,6 +95,7 @@ def _from_settings(found: re.Match[str], records: Callable[[], float | None]) ->
         all_features=splitter == "best" and looked_at == "None",
         multiway=False,
         tool=Tool.SCIKIT_LEARN,
+        unmodelled=tuple(name for name in UNMODELLED if settings.get(name, "None") != "None"),
     )
 
 

@@ -154,6 +154,10 @@ def _model(root: etree._Element, tree: Tree) -> etree._Element:
         own["tool"] = str(tree.learner.tool)
     if tree.learner.max_bins is not None:
         own["max-bins"] = str(tree.learner.max_bins)
+    if tree.learner.sets is not None:
+        own["sets"] = "true" if tree.learner.sets else "false"
+    if tree.learner.unmodelled:
+        own["unmodelled"] = " ".join(tree.learner.unmodelled)
     for name, value in own.items():
         _add(model, "Extension", name=f"treewarden:{name}", value=value)
     schema = _add(model, "MiningSchema")

@@ -14,7 +14,7 @@ from ppdm_models.formats._skops_fitted import BOOSTED, FORESTS, TREES, Fitted, f
 from ppdm_models.formats._skops_npy import Array
 from ppdm_models.formats._skops_scalers import unscaled
 from ppdm_models.formats._skops_schema import Part
-from ppdm_models.sklearn_arrays import TreeArrays, tree_from_arrays
+from ppdm_models.sklearn_arrays import UNMODELLED, TreeArrays, tree_from_arrays
 from ppdm_models.tree import Feature, Missing, Task, Tree
 
 SMALLEST_SHARE = float(np.finfo(np.float64).eps)
@@ -75,6 +75,8 @@ def _tree(fitted: Fitted, part: Part, classes: tuple[str, ...], boosted: bool = 
     settings = {name: item.plain() for name, item in known.items() if item.loader == "JsonNode"}
     if "max_features_" in known:
         settings["max_features_"] = known["max_features_"].plain()
+    # What is not plain, an array or a dictionary of numbers, is set.
+    settings |= {name: "set" for name in UNMODELLED if name in known and name not in settings}
     source = fitted.part.archive.source
     tree = tree_from_arrays(
         arrays, fitted.names, classes, settings=settings, target="y", source=source

@@ -134,6 +134,8 @@ class LearnerEntry(_Part):
     multiway: bool | None = None
     tool: Tool = Tool.UNKNOWN
     max_bins: Whole | None = None
+    sets: bool | None = None
+    unmodelled: tuple[str, ...] = ()
 
 
 class ImpurityEntry(_Part):

@@ -54,6 +54,8 @@ def _entry(tree: Tree) -> TreeDocument:
                 "multiway": tree.learner.multiway,
                 "tool": tree.learner.tool,
                 "max_bins": tree.learner.max_bins,
+                "sets": tree.learner.sets,
+                "unmodelled": tree.learner.unmodelled,
             },
             "quality": tree.quality,
             "missing": tree.missing,

@@ -14,6 +14,8 @@ from ppdm_models.tree import Feature
 
 ANY = "*"
 """The category that stands for several: a split never singles it out."""
+MOST_SET_VALUES = 16
+"""Categories beyond which an attribute is parted one against the rest: there are 32,767 ways to part so many in two."""
 
 
 @dataclass(frozen=True, slots=True)

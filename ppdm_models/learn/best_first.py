@@ -14,15 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppdm_models.errors import LearnerError
-from ppdm_models.learn.attributes import ANY, Attribute, attributes_of
+from ppdm_models.learn.attributes import ANY, MOST_SET_VALUES, Attribute, attributes_of
 from ppdm_models.learn.response import Response
 from ppdm_models.learn.splits import Rule, Split, best_split
 from ppdm_models.learn.worth import CRITERIA, worth_of
 from ppdm_models.predicate import Always, Columns, Predicate
 from ppdm_models.tree import Criterion, Learner, Node, Task, Tool, Tree, rebuilt
 
-MOST_SET_VALUES = 16
-"""Categories beyond which an attribute is parted one against the rest: there are 32,767 ways to part so many in two."""
 MOST_SET_COUNTS = 2_000_000
 """The same for what is counted of a node: ways to part an attribute times classes."""
 
@@ -175,6 +173,7 @@ class _Growing:
             self.learner.min_leaf,
             multiway=self.learner.multiway,
             tool=Tool.TREEWARDEN,
+            sets=bool(self.rule.sets),
         )
         return Tree(
             (replace(self.nodes[0], children=()),),

@@ -109,7 +109,8 @@ def _best(
         cells = (codes[inside][:, None] * width + np.arange(width)).ravel()
         split = np.bincount(cells, weights=here.ravel()).astype(np.float64).reshape(-1, width)
         after = _impurity(criterion, split)
-        if after < least:
+        # Splits that are equally good but for rounding are a tie, and the first of them stands.
+        if after < (least if best is None else least - SMALLEST_GAIN * total.sum()):
             best, least = name, after
     return best
 

@@ -2,10 +2,9 @@
 
 import numpy as np
 
-from audit.constraints.split_choice import branch_of_bins
 from audit.impurity import excess
 from audit.knowledge import Knowledge
-from audit.rows import SplitFamily
+from audit.rows import SplitFamily, branch_of_bins
 from audit.search import Search, SolveOptions
 from audit.system import build_system
 from audit.violated import TIE_SHARE, VIOLATION_SHARE, Violated

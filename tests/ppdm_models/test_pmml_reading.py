@@ -2,6 +2,7 @@
 
 import math
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -17,7 +18,7 @@ from ppdm_models.predicate import (
     OneOf,
     Surrogate,
 )
-from ppdm_models.tree import Criterion, Feature, Learner, Missing, NoTrueChild, Task
+from ppdm_models.tree import Criterion, Feature, Learner, Missing, NoTrueChild, Task, Tool
 
 FIELDS = """
 <DataField name="age" optype="continuous" dataType="double"/>
@@ -327,12 +328,17 @@ def built(text):
         ),
         ("ExtraTreeClassifier()", Learner(Criterion.GINI, 1, False, multiway=False)),
         ("DecisionTreeRegressor()", Learner(None, multiway=False)),
+        (
+            "DecisionTreeClassifier(class_weight={0: 2, 1: 1}, monotonic_cst=None)",
+            Learner(Criterion.GINI, multiway=False, unmodelled=("class_weight",)),
+        ),
         ("RandomForestClassifier(n_estimators=10)", Learner()),
         ("DecisionTreeClassifier(" * 50_000, Learner()),
     ],
 )
 def test_how_the_tree_was_grown_is_read_from_the_settings(text, learner):
-    assert built(text) == learner
+    tool = Tool.UNKNOWN if learner == Learner() else Tool.SCIKIT_LEARN
+    assert built(text) == replace(learner, tool=tool)
 
 
 def test_our_own_extensions_say_how_the_tree_was_grown():

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from ppdm_models.load import formats, load_tree
 from ppdm_models.predicate import Column
 from ppdm_models.routing import route
 from ppdm_models.single import on_32_bits
-from ppdm_models.tree import Criterion, Learner, Quality, Task
+from ppdm_models.tree import Criterion, Learner, Quality, Task, Tool
 
 sklearn_tree = pytest.importorskip("sklearn.tree", reason="scikit-learn is not installed")
 
@@ -127,10 +128,14 @@ def test_one_tree_of_a_forest_counts_bootstrap_records():
         ({"max_features": 2}, Learner(Criterion.GINI, 1, False, multiway=False)),
         ({"max_features": 4}, Learner(Criterion.GINI, multiway=False)),
         ({"splitter": "random"}, Learner(Criterion.GINI, 1, False, multiway=False)),
+        (
+            {"class_weight": "balanced"},
+            Learner(Criterion.GINI, multiway=False, unmodelled=("class_weight",)),
+        ),
     ],
 )
 def test_how_the_tree_was_grown_is_kept(settings, learner):
-    assert from_sklearn(fitted(**settings)).learner == learner
+    assert from_sklearn(fitted(**settings)).learner == replace(learner, tool=Tool.SCIKIT_LEARN)
 
 
 @pytest.mark.parametrize(
@@ -193,3 +198,11 @@ def test_the_formats_do_not_import_scikit_learn():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
     )
     assert run.stdout.strip() == "False"
+
+
+@pytest.mark.parametrize(
+    ("signs", "unmodelled"), [([1, 0, 0, -1], ("monotonic_cst",)), ([0] * 4, ()), (None, ())]
+)
+def test_constraints_that_decide_splits_too_are_named(signs, unmodelled):
+    model = fitted(y=Y > 0, max_depth=3, monotonic_cst=signs)
+    assert from_sklearn(model).learner.unmodelled == unmodelled

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ppdm_models.learn.best_first import MOST_SET_VALUES, BestFirst
+from ppdm_models.learn.attributes import MOST_SET_VALUES
+from ppdm_models.learn.best_first import BestFirst
 from ppdm_models.learn.response import of_classes, of_numbers
 from ppdm_models.predicate import CategoryTest, Column
 from ppdm_models.table import read_table

@@ -8,7 +8,7 @@ import click
 
 from policies.pack import load_pack
 from ppdm_models.errors import OutputError
-from ppdm_models.learn.best_first import MOST_SET_VALUES
+from ppdm_models.learn.attributes import MOST_SET_VALUES
 from ppdm_models.learn.worth import CRITERIA
 from ppdm_models.load import formats
 from ppdm_models.tpp import Candidate, Step
