@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from audit.constraints import Case
 from audit.knowledge import LeafLevel
-from audit.node_impurities import node_impurities, uses_impurities
+from audit.node_impurities import uses_impurities
 
 
-def unused(case: Case) -> tuple[str, ...]:
-    """Return the kinds of published numbers that no row uses, or uses only in part, in words; empty: none is left.
+def unused_kinds(case: Case) -> tuple[str, ...]:
+    """Return the kinds of published numbers that no row uses, in words; empty: none is left.
 
     They can exclude tables that the rows allow. What a level of knowledge leaves out is said by ``understated``.
     """
@@ -17,18 +17,13 @@ def unused(case: Case) -> tuple[str, ...]:
         printed = sum(node.impurity is not None for node in case.tree.nodes)
         if printed and not uses_impurities(case):
             found.append("the impurities of its nodes, which are of weights")
-        partly = sum(not each.is_exhausted for each in node_impurities(case))
-        if partly:
-            found.append(
-                f"the impurities of {partly} of its nodes, of which only the ends are used"
-            )
     return tuple(found)
 
 
 def unused_warnings(case: Case) -> tuple[str, ...]:
-    """Return what to say about them; nothing where none is left."""
-    found = unused(case)
-    if not found:
+    """Return what to say of them at levels below as published; there they are left out of what is proved, and said."""
+    found = unused_kinds(case)
+    if not found or case.knowledge.leaf is LeafLevel.AS_PUBLISHED:
         return ()
     source = case.tree.source
     return (

@@ -16,8 +16,8 @@ from audit.posterior import certain
 from audit.reading import Undetermined
 from audit.run import run
 from audit.system import build_system
-from audit.unused import unused
-from audit.worlds import reason
+from audit.unused import unused_kinds
+from audit.worlds import reason_in_doubt
 from ppdm_models.impurity import Impurity, fits, impurity_of, printed
 from ppdm_models.tree import Criterion, Quality
 from tests.numbers_at_nodes import all_tables, mixed, random_case
@@ -37,7 +37,7 @@ def test_what_is_proved_holds_in_every_table_that_obeys_the_nodes(kind, seed):
     case = case_of(kind, seed)
     system, tables = build_system(case), all_tables(case)
     assert system.dropped == ()
-    worlds = reason(system)
+    worlds = reason_in_doubt(system)
     assert (worlds.low <= tables.min(axis=0)).all()
     assert (worlds.high >= tables.max(axis=0)).all()
 
@@ -52,19 +52,18 @@ def test_with_two_classes_and_labels_everybody_who_is_forced_is_counted(seed):
 
 
 @pytest.mark.parametrize("seed", range(120))
-def test_with_two_classes_whoever_an_impurity_forces_is_counted_unless_it_is_said_not_to_be_used(
-    seed,
-):
+def test_with_two_classes_whoever_an_impurity_forces_is_counted(seed):
     case = case_of("impurities", seed)
     tables, counts = all_tables(case), case.population.counts
     forced = (tables.min(axis=0) == counts[:, None]).any(axis=1)
-    assert unused(case) or certain_disclosure(case).high >= counts[forced].sum()
+    reading = certain_disclosure(case)
+    assert reading.low <= counts[forced].sum() <= reading.high
 
 
 def certain_disclosure(case):
     truth = case.population.truth
     guess = certain(truth / truth.sum(axis=1, keepdims=True))
-    worlds = reason(build_system(case))
+    worlds = reason_in_doubt(build_system(case))
     evidence = Evidence(case.tree, case.population, case.knowledge, guess, guess, worlds)
     return measures()["certain_disclosure"].read(evidence, {}).reading
 
@@ -174,14 +173,25 @@ def test_impurities_of_weights_are_not_read_and_that_is_said(quality):
     case = random_case(5, impurities=0.9)
     weighed = replace(case, tree=replace(case.tree, quality=quality))
     assert list(node_impurities(weighed)) == []
-    assert unused(weighed) == ("the impurities of its nodes, which are of weights",)
+    assert unused_kinds(weighed) == ("the impurities of its nodes, which are of weights",)
 
 
 def test_kinds_of_numbers_that_no_row_uses_are_a_warning():
     tree = flat_tree([[7, 3], [1, 4]])
     told = replace(tree, unused=("the test statistics of its splits",))
-    warnings = run(told, people_of(tree), Knowledge(split="none"), ()).warnings
-    assert any("the test statistics of its splits" in warning for warning in warnings)
+    for level in ("as-published", "labels"):
+        known = Knowledge(leaf=level, split="none")
+        warnings = run(told, people_of(tree), known, ()).warnings
+        assert any("the test statistics of its splits" in warning for warning in warnings)
+
+
+def test_numbers_that_no_row_uses_leave_open_who_is_certain():
+    case = case_of("labels", 3)
+    plain = certain_disclosure(case)
+    told = replace(case, tree=replace(case.tree, unused=("the test statistics of its splits",)))
+    reading = certain_disclosure(told)
+    assert plain.high < reading.high
+    assert reading.low == plain.low
 
 
 def test_without_a_label_an_impurity_is_used_only_in_part():
@@ -190,4 +200,4 @@ def test_without_a_label_an_impurity_is_used_only_in_part():
     nodes[1] = replace(nodes[1], impurity=printed(Criterion.GINI, 0.42, 3))
     bare = replace(tree, nodes=tuple(nodes))
     warnings = run(bare, people_of(tree), Knowledge(split="none"), ()).warnings
-    assert any("the impurities of 1 of its nodes" in warning for warning in warnings)
+    assert any("more than the ends of what an impurity" in warning for warning in warnings)

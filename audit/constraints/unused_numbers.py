@@ -1,0 +1,28 @@
+"""Published numbers that no row uses, or uses only in part: whoever uses them may prove more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from audit.constraints import Case, Constraint
+from audit.knowledge import LeafLevel
+from audit.node_impurities import node_impurities
+from audit.rows import LeftOut
+from audit.unused import unused_kinds
+
+
+class UnusedNumbers(Constraint):
+    """Leaves them out, so that nobody is called possible otherwise who may not be; nothing at other levels."""
+
+    def rows(self, case: Case) -> Iterator[LeftOut]:
+        if case.knowledge.leaf is not LeafLevel.AS_PUBLISHED:
+            return
+        for kind in unused_kinds(case):
+            yield LeftOut(0, "", f"{kind}, which {case.tree.source} publishes", is_open=True)
+        for found in node_impurities(case):
+            if not found.is_exhausted:
+                why = f"more than the ends of what an impurity in {case.tree.source} allows"
+                yield LeftOut(found.node.index, "", why, is_open=True)
+
+
+CONSTRAINT = UnusedNumbers()
