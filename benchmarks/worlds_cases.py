@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -83,9 +84,26 @@ def told(sample: Sample, *, sees_truth: bool, strict: bool = False) -> Told:
     """Return what the product is told of a case."""
     system = build_system(sample.case)
     truth = sample.population.truth
-    rows = definitions.rows(sample)
+    rows = [*definitions.rows(sample), *_first_named(sample)]
     before = _before(sample) if strict else frozenset()
     return Told(system if sees_truth else _hidden(system), rows, truth, sees_truth, strict, before)
+
+
+def _first_named(sample: Sample) -> Iterator[LinearRow]:
+    """Yield that a label leads the classes before it, as ID3 and scikit-learn name the first of the most frequent."""
+    known = sample.knowledge
+    if known.leaf == "counts" or known.strict_labels or sample.learner == "mixed":
+        return
+    truth, counts = sample.population.truth, sample.population.counts
+    for node in sample.tree.leaves:
+        here = sample.population.leaf == node.index
+        label = sample.tree.classes.index(str(node.score))
+        for klass in range(label):
+            weights = np.zeros(truth.shape)
+            weights[here, label], weights[here, klass] = 1.0, -1.0
+            row = LinearRow(weights, 1.0, np.inf, counts[here].sum(), f"first {node.name} {klass}")
+            if row.broken(truth) == 0:
+                yield row
 
 
 def _before(sample: Sample) -> frozenset[str]:

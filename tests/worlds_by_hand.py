@@ -122,7 +122,7 @@ def obeys(system, table, *, splits=True, strict=False):
         elif isinstance(row, Plurality):
             total = table[system.case.members.stops(row.node)].sum(axis=0)
             if any(
-                total[c] + row.margin > total[row.label]
+                total[c] + row.margin + (c in row.before) > total[row.label]
                 for c in range(len(total))
                 if c != row.label
             ):
