@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from audit.grower import Grower, lacking
 from audit.rows import Grouping, LeftOut, SplitFamily, branch_of_bins
@@ -38,6 +39,8 @@ from audit.split_families import (
 from ppdm_models.predicate import BoolArray
 from ppdm_models.tree import Tool
 
+Codes = NDArray[np.int64]
+
 CLEAR_GAP_SHARE = 1e-5
 """Numbers that differ by more, relative to them (or to 1), are different to every program that is known here."""
 FEWEST_BINS = 20
@@ -54,8 +57,10 @@ def compared(at: Attribute, by: Grower) -> Iterator[SplitFamily | LeftOut]:
     """Yield the candidates on one attribute at one node, and what is left out of them."""
     lacks = np.isnan(at.values)
     if not lacks.any():
-        family = family_of(at, bins_of(at.values), by)
-        yield from _known(at, family, by)
+        sets = _unlisted_sets(at, by)
+        if sets is not None:
+            yield sets
+        yield from _known(at, family_of(at, bins_of(at.values), by), by)
     elif by.sends_missing and at.is_numeric:
         yield from _either_side(at, lacks, by)
     else:
@@ -66,19 +71,18 @@ def _known(
     at: Attribute, family: SplitFamily | None, by: Grower
 ) -> Iterator[SplitFamily | LeftOut]:
     """Yield those candidates that the program is known to have compared; the others are left out."""
-    sets = _unlisted_sets(at, by)
-    if sets is not None:
-        yield sets
-    if family is None:
-        return
-    sure, why = _sure(at, family, by)
-    if sure.all():
+    for why, sure in (_large(at, family, by), _sure(at, family, by)) if family else ():
+        assert family is not None
+        kept = np.isin(family.admissible, sure)
+        if not kept.all():
+            yield LeftOut(at.node, at.name, why, possible=(_only(family, ~kept),))
+            family = _only(family, kept)
+    if family is not None and len(family.admissible):
         yield family
-        return
-    if sure.any():
-        yield replace(family, admissible=family.admissible[sure])
-    doubtful = replace(family, admissible=family.admissible[~sure])
-    yield LeftOut(at.node, at.name, why, possible=(doubtful,))
+
+
+def _only(family: SplitFamily, kept: BoolArray) -> SplitFamily:
+    return replace(family, admissible=family.admissible[kept])
 
 
 def _unlisted_sets(at: Attribute, by: Grower) -> LeftOut | None:
@@ -88,52 +92,48 @@ def _unlisted_sets(at: Attribute, by: Grower) -> LeftOut | None:
     if at.is_numeric or is_listed or takes_one_by_one(at, by) or here < FEWEST_WITH_SETS:
         return None
     if here > MOST_BINS_FOR_SUBSETS:
-        why = f"sets of the values of {at.name!r}, as there are more than {MOST_BINS_FOR_SUBSETS}"
+        why = f"sets of the values of {{}}, as there are more than {MOST_BINS_FOR_SUBSETS}"
         return LeftOut(at.node, at.name, why, is_open=True)
     sets = family_of(replace(at, grouping=Grouping.SUBSET), bins_of(at.values), by)
-    why = f"sets of the values of {at.name!r}, as the tree shows none"
+    why = "sets of the values of {}, as the tree shows none"
     return None if sets is None else LeftOut(at.node, at.name, why, possible=(sets,))
 
 
-def _sure(at: Attribute, family: SplitFamily, by: Grower) -> tuple[BoolArray, str]:
-    """Return which candidates are known to have been compared, shape (A,), and why the others are not."""
-    if by.surely > by.smallest:
-        sizes = np.bincount(family.bins, weights=at.records).astype(np.float64)
-        large = np.isin(family.admissible, allowed(family.grouping, sizes, by.surely))
-        if not large.all():
-            smaller = f"with fewer than {by.surely:g} records, as the file does not say how small a leaf could be"
-            return large, f"splits on {at.name!r} {smaller}"
-    everything = np.ones(len(family.admissible), dtype=bool)
+def _large(at: Attribute, family: SplitFamily, by: Grower) -> tuple[str, Codes]:
+    """Return the candidates with branches as large as the learner surely allowed, and why the others are left out."""
+    sizes = np.bincount(family.bins, weights=at.records).astype(np.float64)
+    why = f"splits on {{}} with fewer than {by.surely:g} records, as it is not told how small a leaf could be"
+    return why, allowed(family.grouping, sizes, by.surely)
+
+
+def _sure(at: Attribute, family: SplitFamily, by: Grower) -> tuple[str, Codes]:
+    """Return the candidates that are known to have been compared if they were allowed, and why the others are not."""
+    everything, nothing = family.admissible, family.admissible[:0]
     if by.tool in (Tool.SCIKIT_LEARN, Tool.RPART, Tool.TREEWARDEN):
-        return everything, ""
+        return "", everything
     if family.grouping is Grouping.MULTIWAY:
         least = float(np.bincount(family.bins, weights=at.records).min())
-        why = f"splits on {at.name!r} with a branch of fewer than {by.smallest} records, which some learners take"
-        return everything & (least >= by.smallest - WEIGHT_SLACK), why
+        why = f"splits on {{}} with a branch of fewer than {by.smallest} records, which some learners take"
+        return why, everything if least >= by.smallest - WEIGHT_SLACK else nothing
     if family.grouping is not Grouping.THRESHOLD:
         ordered = by.tool is Tool.SPARK and by.classes > 2 and len(family.bin_names) > 2
-        why = f"sets of values of {at.name!r}, which Spark orders where there are many classes"
-        return everything & (not ordered), why
+        why = "sets of values of {}, which Spark orders where there are many classes"
+        return why, nothing if ordered else everything
     values = np.unique(at.values)
-    below, above = values[family.admissible], values[family.admissible + 1]
+    below, above = values[:-1], values[1:]
     pairs = zip(below, above, strict=True)
     shown = np.array([((at.cuts >= a) & (at.cuts < b)).any() for a, b in pairs], dtype=bool)
     if by.tool is Tool.SPARK:
         most = by.max_bins or FEWEST_BINS
         if at.distinct <= most and by.table_records <= max(SPARK_SAMPLE_RECORDS, most**2):
-            return everything, ""
-        return (
-            shown,
-            f"cuts of {at.name!r} that the tree does not show, as Spark sorts numbers into bins",
-        )
+            return "", everything
+        why = "cuts of {} that the tree does not show, as Spark sorts numbers into bins"
+        return why, np.flatnonzero(shown)
     if at.distinct > FEWEST_BINS:
-        return (
-            ~everything,
-            f"splits on {at.name!r}, as its learner may have sorted numbers into bins",
-        )
+        return "splits on {}, as its learner may have sorted numbers into bins", nothing
     size = np.maximum(1.0, np.maximum(np.abs(below), np.abs(above)))
-    why = f"cuts between values of {at.name!r} that are too near to each other for some learners"
-    return np.asarray(shown | (above - below > CLEAR_GAP_SHARE * size)), why
+    why = "cuts between values of {} that are too near to each other for some learners"
+    return why, np.flatnonzero(shown | (above - below > CLEAR_GAP_SHARE * size))
 
 
 def _either_side(at: Attribute, lacks: BoolArray, by: Grower) -> Iterator[SplitFamily | LeftOut]:
@@ -146,15 +146,14 @@ def _either_side(at: Attribute, lacks: BoolArray, by: Grower) -> Iterator[SplitF
     if not high > after_next(low):
         # Newer versions part the missing values from a constant; older ones pass the attribute over.
         if right is not None:
-            why = f"missing values of {at.name!r} against a single value, which only some versions try"
+            why = "missing values of {} against a single value, which only some versions try"
             yield LeftOut(at.node, at.name, why, possible=(right,))
         return
-    if right is not None:
-        yield right
+    yield from _known(at, right, by)
     left = family_of(at, bins_of(np.where(lacks, -np.inf, at.values)), by)
-    if left is not None and (left.admissible > 0).any():
+    if left is not None:
         # The first cut parts the missing values from all others, as the last one to the right does.
-        yield replace(left, admissible=left.admissible[left.admissible > 0])
+        yield from _known(at, _only(left, left.admissible > 0), by)
 
 
 def _without_values(at: Attribute, lacks: BoolArray, by: Grower) -> LeftOut:
@@ -165,9 +164,9 @@ def _without_values(at: Attribute, lacks: BoolArray, by: Grower) -> LeftOut:
     the gain with a branch of their own, as impurity is concave; so that one implies it.
     """
     who = lacking(at.lacking, "a value")
-    why = f"splits on {at.name!r}, as {who} there and it is not known what the learner did then"
+    why = f"splits on {{}}, as {who} there and it is not known what the learner did then"
     if by.tool is Tool.RPART:
-        why = f"splits on {at.name!r}, as {who} there and rpart counts the others alone"
+        why = f"splits on {{}}, as {who} there and rpart counts the others alone"
     possible: list[SplitFamily] = []
     anything = replace(by, smallest=1)
     if by.tool is not Tool.RPART:

@@ -132,13 +132,16 @@ def doubled(system: System) -> tuple[System, tuple[int, ...]]:
 
 
 def left_out_in_words(system: System) -> tuple[str, ...]:
-    """Return what was left out, each kind once, with how many nodes it concerns."""
-    nodes: dict[str, set[int]] = {}
+    """Return what was left out, each kind once, with the attributes and how many nodes it concerns."""
+    kinds: dict[str, tuple[dict[str, None], set[int]]] = {}
     for one in system.left_out:
-        nodes.setdefault(one.why, set()).add(one.node)
+        names, nodes = kinds.setdefault(one.why, ({}, set()))
+        names[repr(one.attribute)] = None
+        nodes.add(one.node)
     return tuple(
-        f"not used, though it may prove more: {why}{f' (at {len(at)} nodes)' if len(at) > 1 else ''}"
-        for why, at in nodes.items()
+        f"not used, though it may prove more: {why.replace('{}', ', '.join(names))}"
+        f"{f' (at {len(nodes)} nodes)' if len(nodes) > 1 else ''}"
+        for why, (names, nodes) in kinds.items()
     )
 
 

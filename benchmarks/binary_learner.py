@@ -54,7 +54,7 @@ def grow_binary(
 
     grow(np.arange(len(masses)), None, Always())
     learner = Learner(
-        criterion, min_leaf_records=min_leaf, multiway=False, tool=Tool.TREEWARDEN, sets=False
+        criterion, min_leaf_records=min_leaf, multiway=False, tool=Tool.TREEWARDEN, sets=True
     )
     tree = Tree(tuple(nodes), features, "class", classes, learner=learner, source="cart")
     return rebuilt(tree, tree.nodes)

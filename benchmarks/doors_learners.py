@@ -97,7 +97,8 @@ def sklearn_case(
     classes = tuple(f"c{k}" for k in range(len(set(labels))))
 
     def fit(given: Sequence[int]) -> DecisionTreeClassifier:
-        return DecisionTreeClassifier(**settings).fit(table, given, sample_weight=weights)
+        with np.errstate(over="ignore", invalid="ignore"):  # sums of the largest 32-bit numbers
+            return DecisionTreeClassifier(**settings).fit(table, given, sample_weight=weights)
 
     model = fit(labels)
     if model.tree_.node_count == 1:

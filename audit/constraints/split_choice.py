@@ -66,7 +66,7 @@ class SplitChoice(Constraint):
                 yield LeftOut(node.index, "", why, is_open=True)
                 continue
             if not by.sends_missing and (name := _lacked(case, node, inside)):
-                why = f"splits beside those on {name!r}, which some records there lack"
+                why = "splits beside those on {}, which some records there lack"
                 yield LeftOut(node.index, name, why, is_open=True)
                 continue
             chosen = _chosen(case, node, inside)

@@ -214,8 +214,22 @@ def test_a_file_that_does_not_say_how_small_a_leaf_could_be_shows_it_by_its_leav
     facts = list(CONSTRAINT.rows(replace(case, tree=untold)))
     assert sides(case, column, facts) == {frozenset({0, 1, 2})}
     assert [fact.why for fact in facts if isinstance(fact, LeftOut)] == [
-        "splits on 'other' with fewer than 3 records, as the file does not say how small a leaf could be"
+        "splits on {} with fewer than 3 records, as it is not told how small a leaf could be"
     ]
+
+
+def test_every_reason_for_doubt_counts_where_there_are_several():
+    column = [float(number) for number in range(30)]
+    case = stump(column, tool=Tool.UNKNOWN)
+    untold = replace(case.tree, learner=Learner(multiway=False))
+    facts = list(CONSTRAINT.rows(replace(case, tree=untold)))
+    assert sides(case, column, facts) == set()
+    doubts = [fact for fact in facts if isinstance(fact, LeftOut)]
+    assert [fact.why.split(" as ")[1] for fact in doubts] == [
+        "it is not told how small a leaf could be",
+        "its learner may have sorted numbers into bins",
+    ]
+    assert sum(len(family.admissible) for fact in doubts for family in fact.possible) == 29
 
 
 def test_an_unknown_learner_may_have_done_anything_with_missing_values():
