@@ -9,8 +9,8 @@ said. Where the facts come from, all read in the programs' own code or documenta
   (``rpart/src/bsplit.c``).
 - Spark cuts where bins end: at every midpoint of the table's values only where these are fewer than ``maxBins`` and
   no more records than it samples; with more than two classes it may order categories instead of trying all sets.
-- Weka's J48 raises subtrees when it prunes, so that a split may have been chosen among other records; numbers nearer
-  than 1e-5 are one, and a cut needs a tenth of the mean class size on either side (Quinlan 1993, section 2.4).
+- Weka's J48 raises subtrees when it prunes, so that a split may have been chosen among other records; it takes numbers
+  nearer than 1e-5 for one, and asks of a cut a tenth of the mean class size on either side (``C45Split``).
 - treewarden's own learners try every cut and every category.
 """
 

@@ -38,6 +38,8 @@ from ppdm_models.tree import (
 )
 
 FORMULA = re.compile(r"formula = ([^~()]{1,200}?) ~")
+COST = re.compile(r"\bcosts? *=")
+"""Improvements are divided by what an attribute costs (``rpart/src/bsplit.c``)."""
 CRITERIA = {1: Criterion.GINI, 2: Criterion.ENTROPY}
 MAJORITY = 2
 """The value of usesurrogate with which a record goes with the larger child where all else is missing."""
@@ -262,6 +264,7 @@ class _Reader:
             min_leaf_records=1 if bucket is None else max(1, bucket.whole(high=10**12)),
             multiway=False,
             tool=Tool.RPART,
+            unmodelled=("cost",) if COST.search(self._call()) else (),
         )
 
     def _is_plain(self, parms: Part) -> bool:
@@ -285,11 +288,14 @@ class _Reader:
             )
         )
 
-    def _target(self) -> str:
+    def _call(self) -> str:
+        """Return how rpart was called, as far as that is worth reading."""
         call = self.root.get("call")
         pieces = [] if call is None else list(call) if call.is_list else [call]
-        text = "".join(piece.text() for piece in pieces)[:2000]
-        found = FORMULA.search(text)
+        return "".join(piece.text() for piece in pieces)[:2000]
+
+    def _target(self) -> str:
+        found = FORMULA.search(self._call())
         return found[1].strip() if found else "y"
 
 

@@ -187,3 +187,17 @@ def test_levels_that_ranger_lists_are_categories():
     assert kinds == {"age": True, "pay": True, "job": False}
     assert {tree.quality for tree in model.trees} == {Quality.NORMALISED}
     assert model.resampled
+
+
+@pytest.mark.parametrize(
+    ("call", "unmodelled"),
+    [
+        ("rpart(formula = ill ~ age, data = d)", ()),
+        ("rpart(formula = ill ~ cost, data = d)", ()),
+        ("rpart(formula = ill ~ age, data = d, cost = c(1, 2))", ("cost",)),
+    ],
+)
+def test_costs_of_attributes_had_a_part_in_the_choice_of_splits(call, unmodelled):
+    said = json.loads((GOOD / "rpart_json/good/plain.json").read_bytes())
+    tree = OBJECT.read(json.dumps({**said, "call": [call]}).encode(), "x")
+    assert tree.learner.unmodelled == unmodelled
