@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from audit.population import build_population
 from benchmarks.doors_learners import Case, best_first_case, id3_case, sklearn_case
 from ppdm_models.learn.best_first import BestFirst
 from ppdm_models.tree import Quality
@@ -39,11 +37,6 @@ HOSTILE = (
 )
 """Values that 32-bit numbers, or a step of 1e-7, run together or tell apart only just."""
 MOST_TRIES = 200
-
-
-def has_sampling_weights() -> bool:
-    """Return whether the product takes sampling weights yet."""
-    return "sampling_weights" in inspect.signature(build_population).parameters
 
 
 def draw_case(kind: str, seed: int) -> Case:

@@ -31,7 +31,7 @@ from audit.reading import Undetermined
 from audit.run import Audit, MeasureCall, run
 from audit.search import SolveOptions
 from audit.worlds import Worlds
-from benchmarks.doors_cases import KINDS, draw_case, has_sampling_weights
+from benchmarks.doors_cases import KINDS, draw_case
 from benchmarks.doors_judge import Judged, forced, judged
 from benchmarks.doors_learners import Case
 from ppdm_models.errors import KnowledgeError, TreewardenError
@@ -85,9 +85,6 @@ class Answer:
 def trial(kind: str, seed: int) -> Trial:
     """Judge the case of a kind and seed."""
     found = Trial(kind, seed)
-    if kind == "weights" and not has_sampling_weights():
-        found.tried["skipped"] += 1
-        return found
     try:
         judge(found, draw_case(kind, seed))
     except Exception as error:  # a traceback is a miss too, and the other cases must go on

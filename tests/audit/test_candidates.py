@@ -61,7 +61,8 @@ def stump(column: list[float], *, tool: Tool, missing: Missing = Missing.DEFAULT
     size = len(column)
     half = [float(number % 2) for number in range(size)]
     here = [sum(value == side for value in half) for side in (0.0, 1.0)]
-    nodes = (nodes[0], *(replace(node, records=float(n)) for node, n in zip(nodes[1:], here)))  # noqa: B905  # two each
+    leaves = (replace(node, records=float(n)) for node, n in zip(nodes[1:], here, strict=True))
+    nodes = (nodes[0], *leaves)
     features = (
         Feature("chosen", numeric=True),
         Feature("other", numeric=True, single=tool is Tool.SCIKIT_LEARN),
