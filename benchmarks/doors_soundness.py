@@ -267,9 +267,6 @@ def summary(tried: dict[str, Counter[str]], missed: Counter[str]) -> str:
     """Return the last line: cases, tables and misses per kind."""
     said = []
     for kind, counts in tried.items():
-        if counts["skipped"]:
-            said.append(f"{kind}: skipped, build_population takes no sampling_weights yet")
-            continue
         said.append(
             f"{kind}: {counts['cases']} cases, {counts['tables']} tables, {counts['regrown']} regrown, "
             f"{missed[kind]} misses"
