@@ -212,15 +212,20 @@ class Search:
                 if shift is not None:
                     beside = shifted(one.reduced, shift, values)
                     forms[block] = self.reduced(block, beside, pooled=False)
-        answers = self.ask([*tasks, *(self._beside_task(form.program) for form in forms.values())])
+        programs = [(block, form.program) for block, form in forms.items()]
+        answers = self.ask([*tasks, *(self._beside_task(*each) for each in programs)])
         for (block, form), answer in zip(forms.items(), answers[len(tasks) :], strict=True):
             self._beside[block] = _Beside(solved[block].answer, form, answer)
         return answers[: len(tasks)]
 
-    def _beside_task(self, program: Program) -> Task:
-        """Return the task of solving a program from beside a saddle."""
+    def _beside_task(self, block: Block, program: Program) -> Task:
+        """Return the task of solving a program from beside a saddle; a small one from around the closed form too.
+
+        What lies beside a saddle need not lead to the best of the optima in which classes differ.
+        """
         if program.size <= SMALL_PROGRAM:
-            return self._many(program, BESIDE_TRIES)
+            plain = self.reduced(block, pooled=False).program
+            return self._many(plain, BESIDE_TRIES, (program.start,))
         return Task(program, (program.start,), BESIDE_TRIES, self.door, self.deadline)
 
     def placed(self, solved: Mapping[Block, Solved]) -> FloatArray:
