@@ -92,7 +92,8 @@ class Leak:
 
     ``where`` is a place in the file, a line (``line 12``) or a JSON pointer (``/learner/attributes``); ``what`` says it
     in words, without repeating the secret in full; ``records`` is how many people it speaks for at least, where known.
-    ``removable`` says that the format can be written without it.
+    ``removable`` says that the format can be written without it; ``is_possible`` that it may be there or not, as its
+    reader passes over what it does not need.
     """
 
     kind: LeakKind
@@ -100,6 +101,7 @@ class Leak:
     what: str
     records: int | None = None
     removable: bool = False
+    is_possible: bool = False
 
 
 def kinds_of(leaks: Iterable[Leak]) -> tuple[str, ...]:

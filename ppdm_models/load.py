@@ -17,7 +17,7 @@ from ppdm_models.errors import TreeFormatError
 from ppdm_models.formats import Format
 from ppdm_models.formats._json import DEPTH, nesting
 from ppdm_models.leaks import Leak, LeakKind
-from ppdm_models.named import people_named
+from ppdm_models.named import odd_names, people_named
 from ppdm_models.plugins import discover
 from ppdm_models.tree import Tree
 
@@ -119,9 +119,20 @@ def load_model(data: bytes, source: str) -> Model:
 
 def leaks_of(data: bytes, model: Model) -> tuple[Leak, ...]:
     """Return what else the bytes give away that a model was loaded from, in the file's order, then whom it names."""
-    found = formats()[model.format].leaks(data, model.source)
+    plugin = formats()[model.format]
+    found = plugin.leaks(data, model.source)
     is_told = any(leak.kind is LeakKind.PERSON for leak in found)
-    return found if is_told else (*found, *people_named(model))
+    named = () if is_told else people_named(model)
+    rest = () if plugin.accounts_for_all else (_rest(model.format),)
+    return (*found, *named, *odd_names(model), *rest)
+
+
+def _rest(form: str) -> Leak:
+    """Return that a file may hold more than what its reader looks at."""
+    what = (
+        f"whatever else such a file may hold: the reader of {form} looks at no more than it needs"
+    )
+    return Leak(LeakKind.UNKNOWN, "", what, None, False, is_possible=True)
 
 
 @contextmanager

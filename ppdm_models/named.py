@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from ppdm_models.ensemble import Model, trees_of
 from ppdm_models.leaks import Leak, LeakKind
 
+NUMBER = re.compile(r"[A-Za-z]{0,12}[ _#:-]{0,2}[\d_.:/+-]{0,60}[A-Za-z]?")
+"""What the number of a node looks like."""
 MAIL = re.compile(r"[\w.+-]+@[\w-]+\.[\w.]+")
 
 
@@ -27,3 +29,13 @@ def _texts(model: Model) -> Iterator[tuple[str, str]]:
             for feature in part.features:
                 yield "the name of a feature", feature.name
                 yield from ((f"a value of {feature.name!r}", value) for value in feature.values)
+
+
+def odd_names(model: Model) -> tuple[Leak, ...]:
+    """Return that nodes are called by more than numbers: what a name says, nobody could judge."""
+    odd = sum(
+        NUMBER.fullmatch(node.name) is None for tree in trees_of(model) for node in tree.nodes
+    )
+    if not odd:
+        return ()
+    return (Leak(LeakKind.UNKNOWN, "", f"the names of {odd} nodes, which are more than numbers"),)

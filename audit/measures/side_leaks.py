@@ -13,7 +13,7 @@ import math
 
 from audit.evidence import Evidence
 from audit.measures import Measure, Parameter, Parameters
-from audit.reading import Measurement, Spot, Undetermined, exactly
+from audit.reading import Interval, Measurement, Spot, Undetermined
 from audit.spots import MOST_SPOTS
 from ppdm_models.leaks import Leak, LeakGroup, LeakKind
 
@@ -49,9 +49,11 @@ class SideLeaks(Measure):
         ]
         riskiest = sorted(found, key=lambda entry: -(entry[1].records or 0))
         spots = tuple(
-            Spot("file", position, 1.0, 1.0, leak.what) for position, leak in riskiest[:MOST_SPOTS]
+            Spot("file", position, 0.0 if leak.is_possible else 1.0, 1.0, leak.what)
+            for position, leak in riskiest[:MOST_SPOTS]
         )
-        return Measurement(exactly(len(found)), spots)
+        sure = sum(not leak.is_possible for _, leak in found)
+        return Measurement(Interval(float(sure), float(len(found))), spots)
 
 
 def _names(leak: Leak) -> tuple[str, ...]:

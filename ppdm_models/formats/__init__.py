@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import ClassVar
 
 from ppdm_models.ensemble import Model
 from ppdm_models.leaks import Leak, LeakKind
@@ -13,7 +14,13 @@ __all__ = ["Format", "from_sklearn"]
 
 
 class Format(ABC):
-    """Reads, and where it can also writes, one format of published trees."""
+    """Reads, and where it can also writes, one format of published trees.
+
+    ``accounts_for_all`` says that whatever a file holds is in the model, named by ``leaks``, or refused: nothing else
+    can stand in a file that is read.
+    """
+
+    accounts_for_all: ClassVar[bool] = False
 
     @abstractmethod
     def sniff(self, data: bytes) -> bool:

@@ -15,6 +15,7 @@ from ppdm_models.formats._pmml_statistics import (
     of_targets,
     relations,
 )
+from ppdm_models.formats._pmml_unread import unread
 from ppdm_models.formats._xml_edit import Document, Edit, Span
 from ppdm_models.leaks import Leak, LeakKind
 
@@ -39,6 +40,7 @@ USERS = ("user", "author", "creator", "username")
 def find(document: Document) -> list[Found]:
     """Return what a file gives away, in the file's order."""
     found = [(item.start, leak) for item, leak in _each(document)]
+    found += unread(document)
     return [leak for _, leak in sorted(found, key=lambda pair: pair[0])]
 
 

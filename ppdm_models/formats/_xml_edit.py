@@ -80,6 +80,11 @@ class Document:
         self.root = finder.top.children[0]
         self.comments = finder.comments
 
+    @property
+    def is_recoded(self) -> bool:
+        """Whether ``data`` is UTF-8 though the file is not."""
+        return self._wide is not None
+
     def edited(self, edits: Sequence[Edit]) -> bytes:
         """Return the file with some edits made; of two that overlap the outer one is."""
         pieces: list[bytes] = []

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import cast
 
 from ppdm_models import limits
-from ppdm_models.ensemble import Model, Other
+from ppdm_models.ensemble import Model, Other, with_trees
 from ppdm_models.errors import OutputError, TreeFormatError
 from ppdm_models.formats import Format
 from ppdm_models.formats._pmml_fields import Dictionary
@@ -18,7 +20,7 @@ from ppdm_models.formats._pmml_write import written
 from ppdm_models.formats._xml import Element, parse
 from ppdm_models.formats._xml_edit import Document
 from ppdm_models.leaks import Leak, LeakKind
-from ppdm_models.tree import Tree
+from ppdm_models.tree import Learner, Quality, Tree
 
 ROOTS = ("PMML", "TreeModel", "MiningModel", "Segment", "Segmentation")
 TREES = (b"<TreeModel", b"<DecisionTree")
@@ -28,6 +30,8 @@ KEPT = ("Output", "ResultField", "RegressionTable")
 
 class Pmml(Format):
     """TreeModels and MiningModels, as deep as they nest."""
+
+    accounts_for_all = True
 
     def sniff(self, data: bytes) -> bool:
         looks_like_xml = data[:64].lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n\0").startswith(b"<")
@@ -50,10 +54,14 @@ class Pmml(Format):
 
     def without(self, data: bytes, source: str, kinds: frozenset[LeakKind]) -> bytes:
         document = Document(data, source, whole=False)
-        edits = [
-            edit for found in find(document) if found.leak.kind in kinds for edit in found.edits
-        ]
-        return document.edited(edits)
+        wanted = [found for found in find(document) if found.leak.kind in kinds]
+        original = _model_alone(self.read(data, source))
+        for found in (wanted, [one for one in wanted if one.leak.kind is not LeakKind.UNKNOWN]):
+            changed = document.edited([edit for one in found for edit in one.edits])
+            # What nobody could judge may turn out to be a part of the model: then it stays, and is still named.
+            if _is_model(changed, source, original):
+                return changed
+        raise OutputError(source, "what is to be removed is a part of the model")
 
     def rewrite(self, data: bytes, source: str, changed: Model) -> bytes:
         original = self.read(data, source)
@@ -68,6 +76,22 @@ class Pmml(Format):
 
     def write(self, tree: Tree) -> bytes:
         return written(tree)
+
+
+def _is_model(data: bytes, source: str, model: Model) -> bool:
+    """Return whether a file holds a model, whatever else it tells."""
+    try:
+        return _model_alone(FORMAT.read(data, source)) == model
+    except TreeFormatError:
+        return False
+
+
+def _model_alone(model: Model) -> Model:
+    """Return a model without what its file tells of how it was grown."""
+    if isinstance(model, Tree):
+        return replace(model, learner=Learner(), unused=(), quality=Quality.EXACT)
+    model = replace(model, resampled=None, shrinkage=None)
+    return with_trees(model, (cast(Tree, _model_alone(tree)) for tree in model.trees))
 
 
 class _Reader:

@@ -37,6 +37,8 @@ class Leaf:
 class SklearnText(Format):
     """One printed tree; its thresholds are rounded to the decimals that were asked for."""
 
+    accounts_for_all = True
+
     def sniff(self, data: bytes) -> bool:
         return START.match(data.removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n")) is not None
 

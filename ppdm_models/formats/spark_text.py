@@ -39,6 +39,8 @@ class Printed:
 class SparkText(Format):
     """Reads a decision tree, random forest or boosted trees of ``spark.ml`` or ``spark.mllib``."""
 
+    accounts_for_all = True
+
     def sniff(self, data: bytes) -> bool:
         first = data[:600].lstrip(b"\xef\xbb\xbf\r\n ").split(b"\n")[0]
         return HEAD.match(first.decode("ascii", "replace")) is not None

@@ -17,6 +17,8 @@ from ppdm_models.tree import NoTrueChild, Tree
 class TreewardenJson(Format):
     """One object per file; children that overlap or leave gaps are an error."""
 
+    accounts_for_all = True
+
     def sniff(self, data: bytes) -> bool:
         return data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"{" and b'"treewarden-tree"' in data
 

@@ -33,6 +33,8 @@ Raw = dict[str, object]
 class XgboostText(Format):
     """Reads dumps; they say neither the objective nor the base score, so that nothing is predicted."""
 
+    accounts_for_all = True
+
     def sniff(self, data: bytes) -> bool:
         return data.startswith(b"booster[0]:")
 
