@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from audit.constraints import Case
 from audit.evidence import Evidence
 from audit.knowledge import Knowledge, LeafLevel, SplitLevel
 from audit.members import members
 from audit.node_impurities import uses_impurities
+from audit.population import Population
 from audit.reading import Undetermined
 from audit.system import Dropped, build_system
 from ppdm_models.impurity import fits, impurity_of
+from ppdm_models.tree import Tree, count_of
 
 PARTLY_USED = (LeafLevel.LABELS, LeafLevel.RATES)
 """The levels under which an audit's own rows leave out numbers that the file may publish."""
@@ -22,14 +26,29 @@ def disagreements(evidence: Evidence) -> tuple[Dropped, ...]:
     tree, population = evidence.tree, evidence.population
     leaves_out = evidence.knowledge.leaf in PARTLY_USED
     prints_impurities = any(node.impurity is not None for node in tree.nodes)
-    if evidence.forest is not None or not (leaves_out or prints_impurities):
+    if evidence.forest is not None:
         return ()
+    empty = tuple(_empty_leaves(tree, population))
+    if empty or not (leaves_out or prints_impurities):
+        return empty
     known = Knowledge(split=SplitLevel.NONE)
     case = Case(tree, population, members(tree, population.leaf), known)
     found = list(_impurities(case))
     if leaves_out:
         found += [each for each in build_system(case).dropped if each.is_published]
     return tuple(found)
+
+
+def _empty_leaves(tree: Tree, population: Population) -> Iterator[Dropped]:
+    """Yield the leaves in which nobody of the table falls though the file does not say so: it grew on other records."""
+    stops = set(np.unique(population.leaf).tolist())
+    for leaf in tree.leaves:
+        counted = count_of(leaf) if tree.has_people else None
+        if leaf.index not in stops and counted is None:
+            problem = (
+                "nobody of the table falls there, as values are missing or the table is another"
+            )
+            yield Dropped("leaves", tree.where(leaf), problem, True)
 
 
 def _impurities(case: Case) -> Iterator[Dropped]:

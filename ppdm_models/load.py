@@ -17,7 +17,7 @@ from ppdm_models.errors import TreeFormatError
 from ppdm_models.formats import Format
 from ppdm_models.formats._json import DEPTH, nesting
 from ppdm_models.leaks import Leak, LeakKind
-from ppdm_models.named import odd_names, people_named
+from ppdm_models.named import people_named
 from ppdm_models.plugins import discover
 from ppdm_models.tree import Tree
 
@@ -124,7 +124,7 @@ def leaks_of(data: bytes, model: Model) -> tuple[Leak, ...]:
     is_told = any(leak.kind is LeakKind.PERSON for leak in found)
     named = () if is_told else people_named(model)
     rest = () if plugin.accounts_for_all else (_rest(model.format),)
-    return (*found, *named, *odd_names(model), *rest)
+    return (*found, *named, *rest)
 
 
 def _rest(form: str) -> Leak:
@@ -132,7 +132,7 @@ def _rest(form: str) -> Leak:
     what = (
         f"whatever else such a file may hold: the reader of {form} looks at no more than it needs"
     )
-    return Leak(LeakKind.UNKNOWN, "", what, None, False, is_possible=True)
+    return Leak(LeakKind.UNKNOWN, "anywhere in it", what, None, False, is_possible=True)
 
 
 @contextmanager

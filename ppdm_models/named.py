@@ -38,4 +38,6 @@ def odd_names(model: Model) -> tuple[Leak, ...]:
     )
     if not odd:
         return ()
-    return (Leak(LeakKind.UNKNOWN, "", f"the names of {odd} nodes, which are more than numbers"),)
+    return (
+        Leak(LeakKind.UNKNOWN, "/nodes", f"the names of {odd} nodes, which are more than numbers"),
+    )

@@ -141,9 +141,9 @@ class _Finder:
         if not self.hidden and self.opened is not None:
             what, start, line = self.opened
             self.opened = None
-            at = self.parser.CurrentByteIndex
-            closes = self.data[at : at + 2] == b"</"
-            end = self.data.index(b">", at) + 1 if closes else self._end_of_tag(start)
+            end = self._end_of_tag(start)
+            if self.data[end - 2 : end] != b"/>":
+                end = self.data.index(b">", self.parser.CurrentByteIndex) + 1
             self.note(what, start, line, Edit(start, end) if self.is_aside else None)
 
     def _end_of_tag(self, start: int) -> int:

@@ -9,6 +9,8 @@ from ppdm_models.formats import Format
 from ppdm_models.formats._treewarden_bytes import read_document
 from ppdm_models.formats._treewarden_read import tree_of
 from ppdm_models.formats._treewarden_write import written
+from ppdm_models.leaks import Leak
+from ppdm_models.named import odd_names
 from ppdm_models.partition import Problem, problems
 from ppdm_models.support import checked
 from ppdm_models.tree import NoTrueChild, Tree
@@ -21,6 +23,9 @@ class TreewardenJson(Format):
 
     def sniff(self, data: bytes) -> bool:
         return data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"{" and b'"treewarden-tree"' in data
+
+    def leaks(self, data: bytes, source: str) -> tuple[Leak, ...]:
+        return odd_names(self.read(data, source))
 
     def read(self, data: bytes, source: str) -> Tree:
         tree = checked(tree_of(read_document(data, source), source))

@@ -64,7 +64,8 @@ def test_the_learning_rate_stands_in_the_details():
 
 def test_what_else_the_archive_gives_away_is_found():
     data = read_bytes(GOOD / "details.zip")
-    kinds = [leak.kind for leak in leaks_of(data, read_model(GOOD / "details.zip"))]
+    found = leaks_of(data, read_model(GOOD / "details.zip"))
+    kinds = [leak.kind for leak in found if not leak.is_possible]
     assert kinds == [
         LeakKind.TIMESTAMP,
         LeakKind.IDENTIFIER,
@@ -79,7 +80,10 @@ def test_a_table_in_the_archive_is_found():
     with zipfile.ZipFile(data, "a") as archive:
         archive.writestr("people.csv", "age,flu\n30,yes\n")
     found = leaks_of(data.getvalue(), read_model(GOOD / "details.zip"))
-    assert [leak.where for leak in found if leak.kind is LeakKind.UNKNOWN] == ["people.csv"]
+    assert [leak.where for leak in found if leak.kind is LeakKind.UNKNOWN] == [
+        "people.csv",
+        "anywhere in it",
+    ]
 
 
 def drawn(model, size=5000):

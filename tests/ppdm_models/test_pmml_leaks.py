@@ -188,11 +188,16 @@ def ids(case):
     return f"{case[0]}: {case[3]}"
 
 
+def judged(data):
+    """Return what a file gives away, but for what is named only as it is no part of the model."""
+    return [leak for leak in PMML.leaks(data, "x") if "no part of the model" not in leak.what]
+
+
 @pytest.mark.parametrize("case", CASES, ids=ids)
 def test_a_leak_is_found_with_its_line(case):
     kind, place, instead, said, records = case
     text = GOLF.replace(place, instead, 1)
-    (leak,) = [leak for leak in PMML.leaks(text.encode(), "x") if leak.removable]
+    (leak,) = [leak for leak in judged(text.encode()) if leak.removable]
     line = text[: text.index(instead)].count("\n") + 1
     assert (leak.kind, leak.where, leak.records) == (kind, f"line {line}", records)
     assert any(part in leak.what for part in said.split("|"))
@@ -205,7 +210,7 @@ def test_without_it_the_model_is_the_same_and_nothing_is_left(case, encoding):
     text = GOLF.replace(place, instead, 1).replace("UTF-8", encoding, 1)
     data = text.encode(encoding)
     clean = PMML.without(data, "x", frozenset({kind}))
-    assert not any(leak.removable for leak in PMML.leaks(clean, "x"))
+    assert not any(leak.removable for leak in judged(clean))
     assert load_model(clean, "x") == load_model(data, "x")
 
 
@@ -269,12 +274,12 @@ def test_a_table_that_the_model_looks_up_is_none_of_records(above):
     text = GOLF.replace(
         HEADER, f"{HEADER}<TransformationDictionary>{table}</TransformationDictionary>"
     )
-    assert PMML.leaks(text.encode(), "x") == ()
+    assert judged(text.encode()) == []
 
 
 def test_the_instances_of_another_kind_of_model_are_records_that_stay():
     table = "<TrainingInstances><InlineTable><row><x>1</x></row></InlineTable></TrainingInstances>"
-    (leak,) = PMML.leaks(GOLF.replace(HEADER, HEADER + table).encode(), "x")
+    (leak,) = judged(GOLF.replace(HEADER, HEADER + table).encode())
     assert (leak.kind, leak.records, leak.removable) == (LeakKind.RAW_RECORDS, 1, False)
 
 
