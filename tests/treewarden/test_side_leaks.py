@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from audit.measures import measures
+from audit.reading import Interval
 from policies.pack import shipped_packs
 from ppdm_models.convert import converted
-from ppdm_models.leaks import LeakKind
-from ppdm_models.load import load_model, read_tree
+from ppdm_models.leaks import Leak, LeakKind
+from ppdm_models.load import formats, load_model, read_tree
 from tests.forests import by_sex, forest, stump
+from tests.small_audits import evidence_of, flat_tree
 from treewarden.cli import cli
 
 PUBLISH = "Publish exactly this file"
@@ -214,3 +219,51 @@ def test_no_form_of_the_report_says_publish_of_a_file_that_leaks(case, form):
 def test_every_kind_is_one_that_redact_can_be_asked_for():
     told = CliRunner().invoke(cli, ["redact", "--help"]).output
     assert [kind for kind in LeakKind if str(kind) not in " ".join(told.split())] == []
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        '<Extension name="note" value="30,m,Jo Doe,1961-03-04"/>',
+        '<x:rows xmlns:x="http://example.org/x">30,m,Jo Doe,1961-03-04</x:rows>',
+        "30,m,Jo Doe,1961-03-04",
+    ],
+)
+def test_a_record_hidden_where_no_model_reads_fails_and_the_repaired_file_is_without_it(
+    case, hidden
+):
+    case.file(("</TreeModel>", f"{hidden}</TreeModel>"))
+    failed = case.run("audit", "flu.pmml", "baseline")
+    assert failed.exit_code == 1
+    assert PUBLISH not in said(failed)
+    repaired = case.run("repair", "flu.pmml", "baseline", "-o", "fixed.pmml")
+    assert repaired.exit_code == 0, repaired.output
+    assert b"Jo Doe" not in Path("fixed.pmml").read_bytes()
+
+
+def test_our_own_json_passes_unless_the_names_of_its_nodes_say_more(case):
+    tree = load_model(TREE.encode(), "flu.pmml")
+    data = converted(tree, "treewarden_json")
+    Path("flu.json").write_bytes(data)
+    assert case.run("audit", "flu.json", "strict").exit_code == 0
+    named = json.loads(data)
+    named["nodes"][1]["id"] = named["nodes"][1]["id"] + ", Jo Doe, 1961-03-04"
+    Path("named.json").write_text(json.dumps(named), encoding="utf-8")
+    assert case.run("audit", "named.json", "strict").exit_code == 1
+
+
+def test_a_file_whose_reader_passes_over_what_it_does_not_need_is_undetermined():
+    read = next(name for name, plugin in formats().items() if not plugin.accounts_for_all)
+    leak = Leak(LeakKind.UNKNOWN, "anywhere in it", read, is_possible=True)
+    evidence = replace(evidence_of(flat_tree([[26, 24]])), leaks=(leak,))
+    reading = measures()["side_leaks"].read(evidence, {"kind": "people"}).reading
+    assert reading == Interval(0.0, 1.0)
+
+
+def test_a_leaf_in_which_nobody_of_the_table_falls_is_undetermined(case):
+    without = "\n".join(line for line in TREE.splitlines() if "ScoreDistribution" not in line)
+    Path("flu.pmml").write_text(re.sub(r' recordCount="\d+"', "", without), encoding="utf-8")
+    Path("people.csv").write_text("age,flu\n" + "30,no\n30,yes\n" * 20, encoding="utf-8")
+    outcome = case.run("audit", "flu.pmml", "baseline")
+    assert outcome.exit_code == 3
+    assert "nobody of the table falls there" in said(outcome)
