@@ -2,9 +2,8 @@
 
 A record is disclosed for certain where all records of its profile have one class in every integer table that is
 consistent with the leaves and with the choice of every split. What was proved counts at the low end; what was neither
-proved nor refuted by another table counts at the high end too. Records
-are people, whatever sampling weights they carry; in a table that fits, the weights of whole people sum to what the file
-publishes.
+proved nor refuted by another table counts at the high end too. Records are people, whatever sampling weights they
+carry; in a table that fits, the weights of whole people sum to what the file publishes.
 """
 
 from __future__ import annotations

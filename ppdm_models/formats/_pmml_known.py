@@ -90,8 +90,33 @@ FOUND_ELSEWHERE = frozenset(
 """What is named whole, wherever it stands: nothing inside is named again."""
 WITH_TEXT = frozenset(("Array", "Constant", "Timestamp", "Annotation"))
 """What holds text that belongs to the model, or is named whole."""
-SENTENCES = frozenset(("description", "displayValue", "businessProblem", "modelVersion"))
+SENTENCES = frozenset(
+    ("description", "displayName", "displayValue", "businessProblem", "modelVersion")
+)
 """Attributes that a person fills with words."""
+WRITTEN = frozenset(
+    (
+        *(
+            "name",
+            "field",
+            "textField",
+            "inField",
+            "outField",
+            "regexField",
+            "column",
+            "outputColumn",
+        ),
+        *("targetField", "targetFieldName", "targetCategory", "value", "score", "id", "function"),
+        *("binValue", "rawDataValue", "mapMissingTo", "defaultValue", "missingValueReplacement"),
+        *("invalidValueReplacement", "wordRE", "x-wordRE", "wordSeparatorCharacterRE", "copyright"),
+    )
+)
+"""Attributes that name fields, values, nodes and functions of the model, in whatever words, or that are looked
+at elsewhere (``copyright``); the others take a setting."""
+PLAIN = re.compile(
+    r"[A-Za-z][A-Za-z_-]{0,29}(?:\d{1,3}|\[\d{1,4}\])?|[-+\d.eE]{0,40}|[-+]?(?:INF|NaN)"
+)
+"""What a setting looks like: one word, or a number."""
 NAMES = frozenset(("modelName", "algorithmName"))
 NAME = re.compile(r"[A-Za-z][\w./() -]{0,59}")
 """What a program's or a model's name looks like."""
@@ -103,9 +128,20 @@ VERSION = re.compile(r"[\w.+-]{0,30}")
 NAMESPACE = re.compile(r"https?://www\.dmg\.org/PMML-[\w.]+")
 SCHEMA = re.compile(r"(?:https?://(?:www\.)?dmg\.org/\S*\s*)*")
 LOCATION = "http://www.w3.org/2001/XMLSchema-instance schemaLocation"
-OWN = "treewarden:"
-OWN_VALUE = re.compile(r"[-+\d.eE,;:| ]{0,10000}|inf|-inf|[a-z_ -]{0,60}")
-"""What our own extensions say: numbers, or the words of a setting."""
+_MODELS = ("TreeModel", "DecisionTree")
+_SETTINGS = (
+    *("quality", "criterion", "min-leaf-records", "all-features", "multiway", "tool", "max-bins"),
+    *("sets", "unmodelled"),
+)
+OWN = {
+    **{
+        f"treewarden:{name}": (_MODELS, re.compile(r"\d{1,12}|[a-z_ -]{0,60}"))
+        for name in _SETTINGS
+    },
+    "treewarden:band": (("Node",), re.compile(r"\S{1,30} \S{1,30} .*", re.DOTALL)),
+    "treewarden:impurity": (("Node",), re.compile(r"[a-z_-]{1,30} \S{1,30} \S{1,30}")),
+}
+"""Our own extensions: where they are read, and what they say. A band names a class, which its reader holds it to."""
 READ = frozenset(("BigML-Field_ID", "cellRef", "defaultChild", "storageType"))
 """Extensions of other programs that say what the model needs."""
 WORD = re.compile(r"[\w$:.-]{0,40}")

@@ -23,13 +23,14 @@ from ppdm_models.formats._pmml_known import (
     NAMESPACE,
     OUTPUT,
     OWN,
-    OWN_VALUE,
+    PLAIN,
     READ,
     SCHEMA,
     SENTENCES,
     VERSION,
     WITH_TEXT,
     WORD,
+    WRITTEN,
 )
 from ppdm_models.formats._xml import run
 from ppdm_models.formats._xml_edit import Document, Edit, Span
@@ -95,7 +96,7 @@ class _Finder:
             self.hidden += 1
             return
         if (space and not NAMESPACE.fullmatch(space)) or (
-            local == "Extension" and not _is_read(attributes)
+            local == "Extension" and not _is_read(attributes, self.around[:-1])
         ):
             self.hide(f"an element {local[:40]!r}", at, line)
             self.is_aside = True
@@ -197,12 +198,13 @@ class _Finder:
             one.edits.append(edit)
 
 
-def _is_read(attributes: dict[str, str]) -> bool:
+def _is_read(attributes: dict[str, str], around: list[str]) -> bool:
     """Return whether an extension says something of the model: our own, or what readers of other programs' need."""
-    name = attributes.get("name", "")
-    if name.startswith(OWN):
-        return OWN_VALUE.fullmatch(attributes.get("value", "")) is not None
-    return name in READ and WORD.fullmatch(attributes.get("value", "")) is not None
+    name, value = attributes.get("name", ""), attributes.get("value", "")
+    if name in OWN:
+        parents, said = OWN[name]
+        return around[-1] in parents and said.fullmatch(value) is not None
+    return name in READ and WORD.fullmatch(value) is not None
 
 
 def _is_known(local: str, name: str, value: str) -> bool:
@@ -218,4 +220,4 @@ def _is_known(local: str, name: str, value: str) -> bool:
         return OUTPUT.fullmatch(value) is not None
     if local in ("Application", "PMML") and name == "version":
         return VERSION.fullmatch(value) is not None
-    return True
+    return name in WRITTEN or PLAIN.fullmatch(value) is not None
