@@ -81,6 +81,15 @@ def test_a_file_that_is_all_model_gives_nothing_away():
     assert people_leaks(PLAIN) == []
 
 
+def test_a_band_of_our_own_is_part_of_the_model_whatever_its_class_is_called():
+    band = '<Extension name="treewarden:band" value="0 10 &gt;50K a year"/>'
+    text = PLAIN.replace('"yes"', '"&gt;50K a year"')
+    node = '<SimplePredicate field="age" operator="greaterThan" value="30"/>'
+    text = text.replace(node, f"{band}{node}")
+    assert load_model(text.encode(), "model.pmml").nodes[2].bands == (None, (0.0, 10.0))
+    assert people_leaks(text) == []
+
+
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("element", ELEMENTS)
 def test_a_record_is_named_wherever_it_hides_and_goes_with_redaction(element, place):
