@@ -42,8 +42,8 @@ check: $(VENV)/.dev
 	$(BIN)/mypy
 	$(BIN)/python -c "$(schema_is_current)"
 
-schema_is_current := import sys; from reports.schema import SCHEMA_FILE, json_schema; \
-	sys.exit(SCHEMA_FILE.read_bytes() != json_schema() and f'{SCHEMA_FILE} is out of date: python -m reports.schema')
+schema_is_current := import sys; from reports.document.schema import SCHEMA_FILE, json_schema; \
+	sys.exit(SCHEMA_FILE.read_bytes() != json_schema() and f'{SCHEMA_FILE} is out of date: python -m reports.document.schema')
 
 # What is measured, and against what. The data sets are public (see benchmarks/adult.py) and not part of this project.
 

@@ -6,16 +6,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from audit.adversary.knowledge import Knowledge, LeafLevel, SplitLevel
 from audit.constraints import Case
 from audit.evidence import Evidence
-from audit.knowledge import Knowledge, LeafLevel, SplitLevel
-from audit.members import members
-from audit.node_impurities import uses_impurities
-from audit.population import Population
+from audit.facts.node_impurities import uses_impurities
+from audit.people.members import members
+from audit.people.population import Population
 from audit.reading import Undetermined
-from audit.system import Dropped, build_system
-from ppdm_models.impurity import fits, impurity_of
-from ppdm_models.tree import Tree, count_of
+from audit.system.system import Dropped, build_system
+from ppdm_models.tree.impurity import fits, impurity_of
+from ppdm_models.tree.tree import Tree, count_of
 
 PARTLY_USED = (LeafLevel.LABELS, LeafLevel.RATES)
 """The levels under which an audit's own rows leave out numbers that the file may publish."""

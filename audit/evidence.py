@@ -6,15 +6,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from audit.forest import Forest
-from audit.knowledge import Knowledge
-from audit.leaves import IndexArray, Leaves, leaves_of
-from audit.population import Population
-from audit.posterior import Posterior
+from audit.adversary.knowledge import Knowledge
+from audit.estimate.posterior import Posterior
+from audit.people.forest import Forest
+from audit.people.leaves import IndexArray, Leaves, leaves_of
+from audit.people.population import Population
 from audit.reading import Spot, Undetermined
 from audit.worlds.result import Worlds
-from ppdm_models.leaks import Leak
-from ppdm_models.tree import Task, Tree
+from ppdm_models.tree.leaks import Leak
+from ppdm_models.tree.tree import Task, Tree
 
 NOT_RUN = Undetermined("exact worlds were not run")
 NOT_READ = Undetermined(

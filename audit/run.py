@@ -8,28 +8,28 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from audit import measures
-from audit.conflict import conflict
+from audit.adversary.knowledge import Knowledge, LeafLevel, SplitLevel, resolved
 from audit.constraints import Case
-from audit.estimate import SolverReport, estimate
+from audit.estimate.estimate import SolverReport, estimate
+from audit.estimate.posterior import Posterior, certain
+from audit.estimate.search import DEFAULT, SolveOptions
 from audit.evidence import NOT_READ, NOT_RUN, Evidence
-from audit.forest import forest_of
-from audit.grower import said_of_missing
-from audit.knowledge import Knowledge, LeafLevel, SplitLevel, resolved
+from audit.facts.grower import said_of_missing
+from audit.facts.unused import unused_warnings
 from audit.measures import Measure
-from audit.members import members
-from audit.parallel import default_jobs, start_ahead
-from audit.population import Population
-from audit.posterior import Posterior, certain
+from audit.people.forest import forest_of
+from audit.people.members import members
+from audit.people.population import Population
 from audit.reading import Measurement, Reading, Undetermined
-from audit.search import DEFAULT, SolveOptions
-from audit.system import Dropped, System, build_system, left_out_in_words
-from audit.unused import unused_warnings
+from audit.solver.parallel import default_jobs, start_ahead
+from audit.system.conflict import conflict
+from audit.system.system import Dropped, System, build_system, left_out_in_words
 from audit.worlds import Consistency, Worlds, graded, reason_in_doubt
-from ppdm_models.ensemble import Ensemble, Model
 from ppdm_models.errors import KnowledgeError, TableError
-from ppdm_models.leaks import Leak
 from ppdm_models.plugins import discover
-from ppdm_models.tree import Task, Tree
+from ppdm_models.tree.ensemble import Ensemble, Model
+from ppdm_models.tree.leaks import Leak
+from ppdm_models.tree.tree import Task, Tree
 
 MANY_CELLS = 20_000
 """Profiles times classes from which on there is likely work for more than one process."""

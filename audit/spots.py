@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.posterior import FloatArray
+from audit.estimate.posterior import FloatArray
 from audit.reading import Spot
 
 MOST_SPOTS = 1000

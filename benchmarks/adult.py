@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 from sklearn.tree import DecisionTreeClassifier
 
-from audit.population import Population, build_population
+from audit.people.population import Population, build_population
+from ppdm_models.codecs.sklearn.fitted import from_sklearn
 from ppdm_models.learn.id3 import grow_id3
-from ppdm_models.sklearn_tree import from_sklearn
-from ppdm_models.table import Table, read_table, table_of
-from ppdm_models.tree import Criterion, Feature, Tree
+from ppdm_models.records.table import Table, read_table, table_of
+from ppdm_models.tree.tree import Criterion, Feature, Tree
 
 SENSITIVE = "education"
 QUASI_IDENTIFIERS = (

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ppdm_models.predicate import Always, CategoryTest, Column, Columns, NumericTest, Predicate
-from ppdm_models.tree import Criterion, Feature, Learner, Node, Tool, Tree, rebuilt
+from ppdm_models.tree.predicate import Always, CategoryTest, Column, Columns, NumericTest, Predicate
+from ppdm_models.tree.tree import Criterion, Feature, Learner, Node, Tool, Tree, rebuilt
 
 
 def grow_binary(

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.soundness_cases import Sample, matching
-from ppdm_models.predicate import CategoryTest, NumericTest
-from ppdm_models.tree import Node
+from ppdm_models.tree.predicate import CategoryTest, NumericTest
+from ppdm_models.tree.tree import Node
 
 SURE = 1e-10
 """A row that the truth misses by less than this is kept by every implementation."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from benchmarks.soundness_cases import Fact, Sample
-from ppdm_models.predicate import CategoryTest, Column, NumericTest, Predicate
+from ppdm_models.tree.predicate import CategoryTest, Column, NumericTest, Predicate
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmarks.doors_learners import Case, best_first_case, id3_case, sklearn_case
 from ppdm_models.learn.best_first import BestFirst
-from ppdm_models.tree import Quality
+from ppdm_models.tree.tree import Quality
 
 KINDS = {
     "missing": "missing cells",

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 import numpy as np
 from sklearn.tree import DecisionTreeClassifier
 
-from audit.knowledge import Knowledge
+from audit.adversary.knowledge import Knowledge
+from ppdm_models.codecs.sklearn.fitted import from_sklearn
 from ppdm_models.learn.best_first import BestFirst
 from ppdm_models.learn.id3 import grow_id3
 from ppdm_models.learn.response import of_classes
-from ppdm_models.predicate import CategoryTest, Column, NumericTest, Predicate
-from ppdm_models.sklearn_tree import from_sklearn
-from ppdm_models.tree import Criterion, Tree
+from ppdm_models.tree.predicate import CategoryTest, Column, NumericTest, Predicate
+from ppdm_models.tree.tree import Criterion, Tree
 
 
 @dataclass(frozen=True)

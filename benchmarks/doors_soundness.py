@@ -26,16 +26,16 @@ from multiprocessing import get_context
 
 import numpy as np
 
-from audit.population import Population, build_population
+from audit.estimate.search import SolveOptions
+from audit.people.population import Population, build_population
 from audit.reading import Undetermined
 from audit.run import Audit, MeasureCall, run
-from audit.search import SolveOptions
 from audit.worlds import Worlds
 from benchmarks.doors_cases import KINDS, draw_case
 from benchmarks.doors_judge import Judged, forced, judged
 from benchmarks.doors_learners import Case
 from ppdm_models.errors import KnowledgeError, TreewardenError
-from ppdm_models.table import table_of
+from ppdm_models.records.table import table_of
 
 BUDGET_SECONDS = 20.0
 CERTAIN, SMALLEST = MeasureCall("certain_disclosure"), MeasureCall("k_anonymity")

@@ -24,9 +24,9 @@ from pathlib import Path
 from types import FrameType
 
 from ppdm_models.errors import OutputError, TreeFormatError
+from ppdm_models.files.load import formats
 from ppdm_models.formats import Format
-from ppdm_models.leaks import LeakKind
-from ppdm_models.load import formats
+from ppdm_models.tree.leaks import LeakKind
 
 FIXTURES = Path("tests/data/formats")
 KEPT = Path("tests/data/fuzz")

@@ -21,11 +21,11 @@ from typing import Any
 
 import numpy as np
 
+from audit.adversary.knowledge import Knowledge
 from audit.constraints import Case
-from audit.knowledge import Knowledge
-from audit.members import members
-from audit.parallel import default_jobs, start_ahead
-from audit.system import build_system
+from audit.people.members import members
+from audit.solver.parallel import default_jobs, start_ahead
+from audit.system.system import build_system
 from benchmarks.adult import NUMBERS, QUASI_IDENTIFIERS, adult, binary, multiway
 from benchmarks.maxent import opti
 from benchmarks.maxent.stages import Stages

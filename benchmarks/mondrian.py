@@ -6,8 +6,8 @@ import numpy as np
 
 from ppdm_models.learn.best_first import BestFirst
 from ppdm_models.learn.response import Response
-from ppdm_models.predicate import Column, Columns
-from ppdm_models.tpp_splits import rows_of
+from ppdm_models.tpp.splits import rows_of
+from ppdm_models.tree.predicate import Column, Columns
 
 
 def mondrian(columns: Columns, response: Response, k: int, groups: int) -> dict[str, Column]:

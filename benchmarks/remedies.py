@@ -15,17 +15,17 @@ from pathlib import Path
 
 import numpy as np
 
-from audit.population import Population
+from audit.people.population import Population
 from benchmarks.machine import machine
 from benchmarks.tables import number, table
 from policies.pack import read_pack
 from policies.remedies import remedies
 from policies.remedies._pruning import prospect
-from ppdm_models.apt import prune
 from ppdm_models.formats.treewarden_json import FORMAT
-from ppdm_models.optimal_pruning import prune_optimally
-from ppdm_models.predicate import Always, NumericTest
-from ppdm_models.tree import Feature, Node, Tree
+from ppdm_models.pruning.apt import prune
+from ppdm_models.pruning.optimal import prune_optimally
+from ppdm_models.tree.predicate import Always, NumericTest
+from ppdm_models.tree.tree import Feature, Node, Tree
 
 SIZES = (1_000, 10_000, 100_000)
 MOST_REPEATS = 3

@@ -20,11 +20,11 @@ from multiprocessing import get_context
 
 import numpy as np
 
-from audit.estimate import SolverReport
-from audit.posterior import Posterior
-from audit.rows import Grouping, LeafMass, Linear, Plurality, ProfileTotals, SplitFamily
-from audit.rows import Row as SystemRow
-from audit.system import System, build_system
+from audit.estimate.estimate import SolverReport
+from audit.estimate.posterior import Posterior
+from audit.facts.rows import Grouping, LeafMass, Linear, Plurality, ProfileTotals, SplitFamily
+from audit.facts.rows import Row as SystemRow
+from audit.system.system import System, build_system
 from benchmarks import definitions
 from benchmarks.definitions import LinearRow, Row, SplitRow, is_convex
 from benchmarks.disguise import Disguise, cut, renamed

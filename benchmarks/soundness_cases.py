@@ -8,16 +8,16 @@ import numpy as np
 import pyarrow as pa
 from sklearn.tree import DecisionTreeClassifier
 
+from audit.adversary.knowledge import Knowledge, KnownRecord, Statement
 from audit.constraints import Case
-from audit.knowledge import Knowledge, KnownRecord, Statement
-from audit.members import members
-from audit.population import Population, build_population
+from audit.people.members import members
+from audit.people.population import Population, build_population
 from benchmarks.binary_learner import grow_binary
+from ppdm_models.codecs.sklearn.fitted import from_sklearn
 from ppdm_models.learn.id3 import grow_id3
-from ppdm_models.predicate import number_text
-from ppdm_models.sklearn_tree import from_sklearn
-from ppdm_models.table import Table, table_of
-from ppdm_models.tree import Criterion, Feature, Quality, Tree
+from ppdm_models.records.table import Table, table_of
+from ppdm_models.tree.predicate import number_text
+from ppdm_models.tree.tree import Criterion, Feature, Quality, Tree
 
 SPLITS = ("gini", "entropy", "gain-ratio")
 LEARNERS = ("id3", "id3", "scikit-learn", "mixed")

@@ -21,13 +21,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from audit.adversary.knowledge import Knowledge
 from audit.constraints import Case
-from audit.knowledge import Knowledge
-from audit.members import members
-from audit.population import build_population
+from audit.people.members import members
+from audit.people.population import build_population
 from audit.reading import Undetermined
-from audit.system import build_system
-from audit.worlds import Tiers, cpsat, reason
+from audit.system.system import build_system
+from audit.worlds import Tiers, reason
+from audit.worlds.proofs import cpsat
 from benchmarks.adult import adult, multiway
 from benchmarks.machine import machine
 from benchmarks.tables import number, table

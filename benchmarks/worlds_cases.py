@@ -7,20 +7,20 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from audit.adversary.knowledge import Knowledge
 from audit.constraints import Case
-from audit.knowledge import Knowledge
-from audit.members import members
-from audit.population import build_population
+from audit.facts.rows import LeafMass
+from audit.people.members import members
+from audit.people.population import build_population
 from audit.reading import Undetermined
-from audit.rows import LeafMass
-from audit.system import System, build_system
+from audit.system.system import System, build_system
 from benchmarks import definitions
 from benchmarks.definitions import LinearRow, Row
 from benchmarks.soundness_cases import LEARNERS, SPLITS, Sample, grown, true_facts
 from benchmarks.studies.zhu_du_example import RECORDS as EXAMPLE
 from ppdm_models.learn.id3 import grow_id3
-from ppdm_models.table import Table, table_of
-from ppdm_models.tree import Criterion, Feature
+from ppdm_models.records.table import Table, table_of
+from ppdm_models.tree.tree import Criterion, Feature
 
 LEVELS = ("counts", "rates", "labels")
 MOST_RECORDS = {2: 13, 3: 9}

@@ -25,7 +25,7 @@ from scipy.stats import binom
 
 from audit.reading import Undetermined
 from audit.worlds import Consistency, Tiers, Worlds, reason
-from audit.worlds.posterior import ERROR
+from audit.worlds.found.posterior import ERROR
 from benchmarks.worlds_brute_force import Every, every_world
 from benchmarks.worlds_cases import Told, altered, at_levels, example_system, small_sample, told
 

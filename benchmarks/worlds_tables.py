@@ -12,9 +12,9 @@ import numpy as np
 from sklearn.tree import DecisionTreeClassifier
 
 from benchmarks.adult import SENSITIVE, adult
-from ppdm_models.sklearn_tree import from_sklearn
-from ppdm_models.table import Table, read_table, table_of
-from ppdm_models.tree import Tree
+from ppdm_models.codecs.sklearn.fitted import from_sklearn
+from ppdm_models.records.table import Table, read_table, table_of
+from ppdm_models.tree.tree import Tree
 
 ADULT_NAMES = ("workclass", "occupation", "relationship", "race", "sex", "income")
 MISSING = {"", "?", "NA"}

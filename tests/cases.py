@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from audit.block_solver import solve_task
+from audit.adversary.knowledge import Knowledge
 from audit.constraints import Case
-from audit.estimate import estimate
-from audit.knowledge import Knowledge
-from audit.members import members
-from audit.population import Population, build_population
-from audit.search import Search, SolveOptions
-from audit.system import build_system
-from audit.task import Task
+from audit.estimate.estimate import estimate
+from audit.estimate.search import Search, SolveOptions
+from audit.people.members import members
+from audit.people.population import Population, build_population
+from audit.solver.block_solver import solve_task
+from audit.solver.task import Task
+from audit.system.system import build_system
 from ppdm_models.learn.id3 import grow_id3
-from ppdm_models.table import Table, table_of
-from ppdm_models.tree import Criterion, Feature, Tree
+from ppdm_models.records.table import Table, table_of
+from ppdm_models.tree.tree import Criterion, Feature, Tree
 
 NAMES = ("north", "south", "east", "west")
 
@@ -83,7 +83,7 @@ class _Recorder(Search):
 
 def curved_tasks(monkeypatch, split, seeds=range(8), **table):
     """The blocks of some small audits whose rows are not convex, as tasks."""
-    monkeypatch.setattr("audit.estimate.Search", _Recorder)
+    monkeypatch.setattr("audit.estimate.estimate.Search", _Recorder)
     monkeypatch.setattr(_Recorder, "seen", [])
     options = SolveOptions(jobs=1, integer_rows=False)
     for seed in seeds:

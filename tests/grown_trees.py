@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import csv
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+from audit.adversary.knowledge import Knowledge
 from audit.constraints import Case
-from audit.knowledge import Knowledge
-from audit.members import members
-from audit.population import build_population
-from ppdm_models.predicate import Always, NumericTest
-from ppdm_models.table import table_of
-from ppdm_models.tree import Criterion, Feature, Learner, Node, Tree
+from audit.people.members import members
+from audit.people.population import build_population
+from ppdm_models.records.table import table_of
+from ppdm_models.tree.predicate import Always, NumericTest
+from ppdm_models.tree.tree import Criterion, Feature, Learner, Node, Tree
+from tests import places
 
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+DATA = places.SHARED / "data"
 
 
 def heart():

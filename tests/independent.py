@@ -13,7 +13,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from audit.constraints import Case
-from ppdm_models.predicate import CategoryTest
+from ppdm_models.tree.predicate import CategoryTest
 
 FEASIBLE = 1e-7
 SMALLEST = 1e-7

@@ -10,13 +10,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from audit.adversary.knowledge import Knowledge
 from audit.constraints import Case
-from audit.knowledge import Knowledge
-from audit.members import members
-from audit.population import Population
-from ppdm_models.impurity import BITS, printed
-from ppdm_models.predicate import Column
-from ppdm_models.tree import Criterion
+from audit.people.members import members
+from audit.people.population import Population
+from ppdm_models.tree.impurity import BITS, printed
+from ppdm_models.tree.predicate import Column
+from ppdm_models.tree.tree import Criterion
 from tests.worlds_by_hand import tree_of
 
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
-from ppdm_models.ensemble import trees_of
 from ppdm_models.errors import TreewardenError
+from ppdm_models.files.load import formats, load_model, load_tree
 from ppdm_models.formats import Format
-from ppdm_models.impurity import Impurity
-from ppdm_models.load import formats, load_model, load_tree
-from ppdm_models.tree import Criterion, Quality, Task
+from ppdm_models.tree.ensemble import trees_of
+from ppdm_models.tree.impurity import Impurity
+from ppdm_models.tree.tree import Criterion, Quality, Task
+from tests import places
 from tests.small_audits import flat_tree
 
-SAMPLES = Path(__file__).parent / "data" / "formats"
-CORPUS = Path(__file__).parents[2] / "shared" / "models"
+SAMPLES = places.DATA / "formats"
+CORPUS = places.SHARED / "models"
 LARGEST_BYTES = 300_000
 MIXED = Impurity(Criterion.GINI, 0.2, 0.4)
 FIELDS = {

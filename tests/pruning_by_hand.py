@@ -8,12 +8,12 @@ from itertools import product
 
 import numpy as np
 
-from ppdm_models.cut import Prunable
-from ppdm_models.merged import merged_leaves, summed
-from ppdm_models.predicate import NumericTest
-from ppdm_models.siblings import candidates
-from ppdm_models.taxonomy import Categories, Intervals
-from ppdm_models.tree import Feature, Tree
+from ppdm_models.pruning.cut import Prunable
+from ppdm_models.pruning.merged import merged_leaves, summed
+from ppdm_models.pruning.siblings import candidates
+from ppdm_models.records.taxonomy import Categories, Intervals
+from ppdm_models.tree.predicate import NumericTest
+from ppdm_models.tree.tree import Feature, Tree
 
 Requirement = Callable[[np.ndarray], bool]
 

@@ -6,20 +6,20 @@ from dataclasses import replace
 
 import numpy as np
 
+from audit.adversary.knowledge import Knowledge
+from audit.estimate.posterior import Posterior, certain
 from audit.evidence import NOT_RUN, Evidence
-from audit.knowledge import Knowledge
 from audit.measures import measures
-from audit.population import Population
-from audit.posterior import Posterior, certain
+from audit.people.population import Population
 from audit.reading import Undetermined, exactly
 from audit.run import Audit, SolverReport
-from audit.worlds.posterior import Counted, ExactPosterior
+from audit.worlds.found.posterior import Counted, ExactPosterior
 from audit.worlds.result import Consistency, Worlds
-from policies.judge import calls
+from policies.judging.judge import calls
 from policies.pack import read_pack
-from ppdm_models.predicate import Always, CategoryTest, Column
-from ppdm_models.routing import route
-from ppdm_models.tree import Feature, Node, Tree, completed
+from ppdm_models.records.routing import route
+from ppdm_models.tree.predicate import Always, CategoryTest, Column
+from ppdm_models.tree.tree import Feature, Node, Tree, completed
 
 NO_TRUTH = Undetermined("the table has no column 'illness'")
 

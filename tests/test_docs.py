@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
 from policies.pack import shipped_packs
-from reports.document import Document
+from reports.document.document import Document
+from tests import places
 from treewarden.cli import COMMANDS
-from treewarden.exits import MEANINGS
+from treewarden.terminal.exits import MEANINGS
 
-TOP = Path(__file__).parent.parent
+TOP = places.ROOT
 README = (TOP / "README.md").read_text(encoding="utf-8")
 WORLDS_DOC = (TOP / "docs" / "worlds.md").read_text(encoding="utf-8")
 JSON_DOC = (TOP / "docs" / "json.md").read_text(encoding="utf-8")

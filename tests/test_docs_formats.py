@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from policies.pack import read_pack
+from tests import places
 from treewarden.cli import cli
 
-TOP = Path(__file__).parent.parent
+TOP = places.ROOT
 PAGE = (TOP / "docs" / "formats.md").read_text(encoding="utf-8")
 SHOWN = re.findall(r"```console\n\$ treewarden inspect (\S+)\n(.*?)```", PAGE, re.DOTALL)
 CORPUS = TOP.parent / "shared" / "models"

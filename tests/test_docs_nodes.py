@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from audit import constraints
+from audit.adversary.knowledge import Knowledge
 from audit.constraints import Case, Constraint
-from audit.knowledge import Knowledge
-from audit.members import members
-from audit.population import Population
+from audit.people.members import members
+from audit.people.population import Population
 from audit.reading import Undetermined
-from ppdm_models.load import formats
+from ppdm_models.files.load import formats
 from ppdm_models.plugins import discover
-from ppdm_models.predicate import Column
+from ppdm_models.tree.predicate import Column
+from tests import places
 from tests.printed_at_nodes import CORPUS, corpus_trees, made_trees, printed, sample_trees
 
-PAGE = (Path(__file__).parent.parent / "docs" / "formats.md").read_text(encoding="utf-8")
+PAGE = (places.ROOT / "docs" / "formats.md").read_text(encoding="utf-8")
 SECTION = PAGE.split("## What stands at nodes")[1].split("\n## ")[0]
 ROWS = {
     cells[0]: cells[1:]

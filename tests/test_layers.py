@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import ast
-from pathlib import Path
 
 import pytest
 
-TOP = Path(__file__).parent.parent
+from tests import places
+
+TOP = places.ROOT
 ORDER = ("ppdm_models", "audit", "policies", "reports", "treewarden")
 SOLVERS = {"casadi", "cyipopt"}
 TOUCHES_SOLVERS = (
-    "audit/casadi_door.py",
-    "audit/cyipopt_door.py",
-    "audit/derivatives.py",
-    "audit/loaded.py",
+    "audit/ipopt/casadi_door.py",
+    "audit/ipopt/cyipopt_door.py",
+    "audit/ipopt/derivatives.py",
+    "audit/ipopt/loaded.py",
 )
 PLUGIN_FOLDERS = (
     "ppdm_models/formats",

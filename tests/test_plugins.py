@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 import audit.constraints
@@ -23,6 +21,7 @@ from ppdm_models.errors import TreeFormatError
 from ppdm_models.formats import Format
 from ppdm_models.plugins import discover, summary
 from reports.renderers import Renderer
+from tests import places
 
 FORMATS = discover(ppdm_models.formats, "FORMAT", Format)
 MEASURES = discover(audit.measures, "MEASURE", Measure)
@@ -90,5 +89,5 @@ def test_a_pack_that_ships_is_understood_and_gives_its_sources(name):
 @pytest.mark.parametrize("name", PLUGINS)
 def test_the_id_is_the_file_name(name):
     folder, _, identity = name.partition("/")
-    root = Path(__file__).parent.parent
+    root = places.ROOT
     assert list(root.glob(f"*/{folder}/{identity}.py"))

@@ -11,16 +11,24 @@ from fractions import Fraction
 
 import numpy as np
 
+from audit.adversary.knowledge import Knowledge
 from audit.constraints import Case
-from audit.knowledge import Knowledge
-from audit.members import members
-from audit.population import Population
+from audit.facts.rows import (
+    Grouping,
+    LeafMass,
+    Linear,
+    Origin,
+    Plurality,
+    ProfileTotals,
+    SplitFamily,
+)
+from audit.people.members import members
+from audit.people.population import Population
 from audit.reading import Undetermined
-from audit.rows import Grouping, LeafMass, Linear, Origin, Plurality, ProfileTotals, SplitFamily
-from audit.system import System
+from audit.system.system import System
 from audit.worlds import Tiers, reason
-from ppdm_models.predicate import Column
-from ppdm_models.tree import Criterion, Node, Tree
+from ppdm_models.tree.predicate import Column
+from ppdm_models.tree.tree import Criterion, Node, Tree
 
 
 def tree_of(shape, classes):

@@ -12,7 +12,7 @@ from io import TextIOWrapper
 import click
 
 import treewarden
-from treewarden.exits import INTERRUPTED, MEANINGS, PIPE_CLOSED, boundary
+from treewarden.terminal.exits import INTERRUPTED, MEANINGS, PIPE_CLOSED, boundary
 
 COMMANDS = {
     "audit": "Judge what a published tree gives away, and report it.",

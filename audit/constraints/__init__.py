@@ -6,11 +6,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from audit.knowledge import Knowledge
-from audit.members import Members
-from audit.population import Population
-from audit.rows import LeftOut, Row, WholeRecords
-from ppdm_models.tree import Tree
+from audit.adversary.knowledge import Knowledge
+from audit.facts.rows import LeftOut, Row, WholeRecords
+from audit.people.members import Members
+from audit.people.population import Population
+from ppdm_models.tree.tree import Tree
 
 
 @dataclass(frozen=True, slots=True)

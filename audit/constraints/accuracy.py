@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from audit.constraints import Case, Constraint
-from audit.leaf_facts import leaf_facts
+from audit.facts.leaf_facts import leaf_facts
+from audit.facts.rows import Linear, Origin, Row
+from audit.facts.weighed_rows import rounding
 from audit.reading import Undetermined
-from audit.rows import Linear, Origin, Row
-from audit.weighed_rows import rounding
 from ppdm_models.errors import KnowledgeError
 
 

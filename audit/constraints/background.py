@@ -7,13 +7,13 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from audit.adversary.knowledge import KnownRecord, Statement
+from audit.adversary.statement import Condition, predicate, read_claim
 from audit.constraints import Case, Constraint
-from audit.knowledge import KnownRecord, Statement
-from audit.rows import Linear, Origin, Row
-from audit.statement import Condition, predicate, read_claim
+from audit.facts.rows import Linear, Origin, Row
 from ppdm_models.errors import KnowledgeError
-from ppdm_models.predicate import answer, number_text
-from ppdm_models.tree import Feature
+from ppdm_models.tree.predicate import answer, number_text
+from ppdm_models.tree.tree import Feature
 
 
 class Background(Constraint):

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from audit.adversary.knowledge import SplitLevel
 from audit.constraints import Case, Constraint
-from audit.grower import grower
-from audit.knowledge import SplitLevel
-from audit.leaf_facts import leaf_facts
-from audit.rows import Linear, Origin, WholeRecords
-from ppdm_models.tree import Tool
+from audit.facts.grower import grower
+from audit.facts.leaf_facts import leaf_facts
+from audit.facts.rows import Linear, Origin, WholeRecords
+from ppdm_models.tree.tree import Tool
 
 
 class ClassesOccur(Constraint):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from audit.adversary.knowledge import LeafLevel
 from audit.constraints import Case, Constraint
-from audit.inner_facts import InnerFacts, inner_facts
-from audit.knowledge import LeafLevel
-from audit.rows import Linear, Origin, Row
-from audit.weighed_rows import class_row, unit
+from audit.facts.inner_facts import InnerFacts, inner_facts
+from audit.facts.rows import Linear, Origin, Row
+from audit.facts.weighed_rows import class_row, unit
 
 
 class InnerCounts(Constraint):

@@ -12,15 +12,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from audit.adversary.knowledge import LeafLevel
 from audit.constraints import Case, Constraint
-from audit.grower import classes_before, incomplete_records
-from audit.inner_facts import InnerFacts, Masses, inner_facts
-from audit.knowledge import LeafLevel
-from audit.leaf_facts import leaf_facts
-from audit.posterior import FloatArray
+from audit.estimate.posterior import FloatArray
+from audit.facts.grower import classes_before, incomplete_records
+from audit.facts.inner_facts import InnerFacts, Masses, inner_facts
+from audit.facts.leaf_facts import leaf_facts
+from audit.facts.rows import Linear, Origin, Row, WholeRecords
+from audit.facts.weighed_rows import rounding
 from audit.reading import Undetermined
-from audit.rows import Linear, Origin, Row, WholeRecords
-from audit.weighed_rows import rounding
 
 
 class InnerLabel(Constraint):

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from audit.adversary.knowledge import SplitLevel
 from audit.constraints import Case, Constraint
-from audit.inner_facts import inner_facts
-from audit.knowledge import SplitLevel
-from audit.rows import Linear, Origin, WholeRecords
+from audit.facts.inner_facts import inner_facts
+from audit.facts.rows import Linear, Origin, WholeRecords
 
 
 class InnerMixed(Constraint):

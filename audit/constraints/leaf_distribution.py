@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from audit.adversary.knowledge import LeafLevel
 from audit.constraints import Case, Constraint
-from audit.knowledge import LeafLevel
-from audit.leaf_facts import LeafFacts, are_unread_weights, leaf_facts
-from audit.rows import LeftOut, Origin, Row
-from audit.weighed_rows import leaf_row, unit
+from audit.facts.leaf_facts import LeafFacts, are_unread_weights, leaf_facts
+from audit.facts.rows import LeftOut, Origin, Row
+from audit.facts.weighed_rows import leaf_row, unit
 
 
 class LeafDistribution(Constraint):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from audit.constraints import Case, Constraint
-from audit.grower import classes_before, incomplete_records
-from audit.leaf_facts import leaf_facts
-from audit.rows import LeftOut, Origin, Plurality, Row
-from audit.weighed_rows import common_weight, lead_rows
+from audit.facts.grower import classes_before, incomplete_records
+from audit.facts.leaf_facts import leaf_facts
+from audit.facts.rows import LeftOut, Origin, Plurality, Row
+from audit.facts.weighed_rows import common_weight, lead_rows
 
 
 class LeafLabel(Constraint):

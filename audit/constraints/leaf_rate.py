@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from audit.constraints import Case, Constraint
-from audit.leaf_facts import leaf_facts
-from audit.rows import Origin, Row
-from audit.weighed_rows import leaf_row
+from audit.facts.leaf_facts import leaf_facts
+from audit.facts.rows import Origin, Row
+from audit.facts.weighed_rows import leaf_row
 
 
 class LeafRate(Constraint):

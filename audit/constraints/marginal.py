@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from audit.constraints import Case, Constraint
+from audit.facts.rows import Linear, Origin, Row
+from audit.facts.weighed_rows import class_row, unit
+from audit.people.table_counts import has_sums
 from audit.reading import Undetermined
-from audit.rows import Linear, Origin, Row
-from audit.table_counts import has_sums
-from audit.weighed_rows import class_row, unit
 from ppdm_models.errors import KnowledgeError
 
 

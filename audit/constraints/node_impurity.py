@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.constraints import Case, Constraint
-from audit.node_impurities import NodeImpurity, node_impurities
-from audit.rows import LeafMass, Linear, Origin, Row
+from audit.facts.node_impurities import NodeImpurity, node_impurities
+from audit.facts.rows import LeafMass, Linear, Origin, Row
 
 
 class NodeImpurityRows(Constraint):

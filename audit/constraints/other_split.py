@@ -11,13 +11,13 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from audit.adversary.knowledge import LeafLevel
 from audit.constraints import Case, Constraint
-from audit.inner_facts import InnerFacts, inner_facts
-from audit.knowledge import LeafLevel
-from audit.posterior import FloatArray
-from audit.rows import Linear, Origin, Row
-from ppdm_models.other_split import OtherSplit
-from ppdm_models.predicate import answer, features_of
+from audit.estimate.posterior import FloatArray
+from audit.facts.inner_facts import InnerFacts, inner_facts
+from audit.facts.rows import Linear, Origin, Row
+from ppdm_models.tree.other_split import OtherSplit
+from ppdm_models.tree.predicate import answer, features_of
 
 
 class OtherSplitRows(Constraint):

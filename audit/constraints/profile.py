@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from audit.constraints import Case, Constraint
-from audit.rows import Origin, ProfileTotals, Row
+from audit.facts.rows import Origin, ProfileTotals, Row
 
 
 class Profile(Constraint):

@@ -8,15 +8,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.candidates import compared
+from audit.adversary.knowledge import SplitLevel
 from audit.constraints import Case, Constraint
-from audit.grower import grower, incomplete_records, lacking
-from audit.knowledge import SplitLevel
-from audit.rows import Grouping, LeftOut, Origin, Row, SplitFamily
-from audit.split_families import Attribute
-from audit.weighed_rows import common_weight, whole_units
-from ppdm_models.predicate import CategoryTest, Column, NumericTest, Predicate, features_of
-from ppdm_models.tree import Criterion, Feature, Node, Tool
+from audit.facts.candidates import compared
+from audit.facts.grower import grower, incomplete_records, lacking
+from audit.facts.rows import Grouping, LeftOut, Origin, Row, SplitFamily
+from audit.facts.split_families import Attribute
+from audit.facts.weighed_rows import common_weight, whole_units
+from ppdm_models.tree.predicate import CategoryTest, Column, NumericTest, Predicate, features_of
+from ppdm_models.tree.tree import Criterion, Feature, Node, Tool
 
 WEIGHED = "how splits were chosen where sampling weights differ, as sums of weights were compared"
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from audit.adversary.knowledge import LeafLevel
 from audit.constraints import Case, Constraint
-from audit.knowledge import LeafLevel
-from audit.node_impurities import node_impurities
-from audit.rows import LeftOut
-from audit.unused import unused_kinds
+from audit.facts.node_impurities import node_impurities
+from audit.facts.rows import LeftOut
+from audit.facts.unused import unused_kinds
 
 
 class UnusedNumbers(Constraint):

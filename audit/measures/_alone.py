@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from audit.estimate.posterior import FloatArray
 from audit.evidence import Evidence
-from audit.leaves import IndexArray, label_of
-from audit.posterior import FloatArray
+from audit.people.leaves import IndexArray, label_of
 from audit.reading import Undetermined
-from ppdm_models.ensemble import Combination, Ensemble, Link, Member, Shrinkage
-from ppdm_models.predicate import BoolArray
-from ppdm_models.tree import Node, Task, Tree
+from ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member, Shrinkage
+from ppdm_models.tree.predicate import BoolArray
+from ppdm_models.tree.tree import Node, Task, Tree
 
 SUMS = (Combination.SUM, Combination.WEIGHTED_SUM)
 SINGLE_PRECISION = 2e-6

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from audit.estimate.posterior import FloatArray, Posterior
 from audit.evidence import Evidence
-from audit.posterior import FloatArray, Posterior
 from audit.reading import Interval, Undetermined
 
 

@@ -11,9 +11,9 @@ import math
 
 import numpy as np
 
-from audit.leaves import Leaves
+from audit.estimate.posterior import FloatArray
 from audit.measures import LeafMeasure, Parameters
-from audit.posterior import FloatArray
+from audit.people.leaves import Leaves
 from audit.reading import Undetermined
 
 

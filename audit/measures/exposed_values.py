@@ -22,8 +22,8 @@ from audit.measures import Measure, Parameters
 from audit.measures._alone import Alone, alone
 from audit.reading import Interval, Measurement, Spot, Undetermined
 from audit.spots import MOST_SPOTS
-from ppdm_models.leaks import LeakKind
-from ppdm_models.tree import Task
+from ppdm_models.tree.leaks import LeakKind
+from ppdm_models.tree.tree import Task
 
 TOLD = "one record, and the leaf says its value"
 OPEN = "one record; reading its value off needs what the file does not say"

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from audit.estimate.posterior import FloatArray, Posterior
 from audit.evidence import Evidence
 from audit.measures import Measure, Parameter, Parameters
 from audit.measures._estimate import known_truth, whole
-from audit.posterior import FloatArray, Posterior
 from audit.reading import Interval, Measurement, Undetermined
 
 # Two probabilities closer than this are a tie: the estimate is checked to 1e-6.

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 
-from audit.leaves import Leaves
+from audit.estimate.posterior import FloatArray
 from audit.measures import LeafMeasure, Parameters
-from audit.posterior import FloatArray
+from audit.people.leaves import Leaves
 
 
 class SmallestLeaf(LeafMeasure):

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from audit.leaves import Leaves
+from audit.estimate.posterior import FloatArray
 from audit.measures import LeafMeasure, Parameters
-from audit.posterior import FloatArray
+from audit.people.leaves import Leaves
 from audit.reading import Undetermined
 
 

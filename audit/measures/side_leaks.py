@@ -15,7 +15,7 @@ from audit.evidence import Evidence
 from audit.measures import Measure, Parameter, Parameters
 from audit.reading import Interval, Measurement, Spot, Undetermined
 from audit.spots import MOST_SPOTS
-from ppdm_models.leaks import Leak, LeakGroup, LeakKind
+from ppdm_models.tree.leaks import Leak, LeakGroup, LeakKind
 
 ANY = "any"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from audit.worlds.doubts import reason_in_doubt
 from audit.worlds.engine import reason
-from audit.worlds.fixed import FixedCells, fixed_cells
+from audit.worlds.proofs.fixed import FixedCells, fixed_cells
 from audit.worlds.result import Consistency, Worlds
 from audit.worlds.retrain import graded
 from audit.worlds.state import Tiers

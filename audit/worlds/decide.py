@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from audit.worlds import cpsat
-from audit.worlds.cells import ContradictionError
-from audit.worlds.check import first_broken
+from audit.worlds.found.check import first_broken
+from audit.worlds.proofs import cpsat
+from audit.worlds.proofs.bounds import ContradictionError
 from audit.worlds.queries import Asker, Effort, Question
 
 MOST_FIRST_BRANCHES = 10_000

@@ -1,7 +1,7 @@
 """What whole records prove where something may hold that is not known to: proofs do without it, witnesses obey it.
 
 A cell is certain only by what is known. That it can be otherwise is shown only by a table that obeys whatever may hold
-too (``audit.rows.LeftOut``), so that it would be possible either way. What is neither is not decided.
+too (``audit.facts.rows.LeftOut``), so that it would be possible either way. What is neither is not decided.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from audit.facts.rows import Linear, Origin
 from audit.reading import Undetermined
-from audit.rows import Linear, Origin
-from audit.system import System, doubled
+from audit.system.system import System, doubled
 from audit.worlds.engine import reason
 from audit.worlds.outcome import with_what_is_open
 from audit.worlds.result import Consistency, Worlds

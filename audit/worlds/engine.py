@@ -9,24 +9,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.reading import Undetermined
-from audit.system import System
-from audit.worlds.cells import ContradictionError, closed_form, spread
-from audit.worlds.check import without_what_breaks
+from audit.system.system import System
 from audit.worlds.clock import clock
 from audit.worlds.decide import decide
-from audit.worlds.drawing import draw_worlds, estimate
-from audit.worlds.facts import Facts, facts_of
-from audit.worlds.intervals import with_intervals
+from audit.worlds.facts.facts import Facts, facts_of
+from audit.worlds.facts.intervals import with_intervals
+from audit.worlds.found.check import without_what_breaks
+from audit.worlds.found.mend import mend_stuck
+from audit.worlds.found.pool import Pool
+from audit.worlds.found.swaps import swap_stuck, swap_worst
 from audit.worlds.listing import list_worlds
-from audit.worlds.mend import mend_stuck
 from audit.worlds.outcome import inconsistent, outcome
-from audit.worlds.pool import Pool
-from audit.worlds.propagate import propagate
+from audit.worlds.proofs.bounds import ContradictionError, closed_form, spread
+from audit.worlds.proofs.propagate import propagate
 from audit.worlds.queries import Asker
 from audit.worlds.result import Worlds
+from audit.worlds.sampling import draw_worlds, estimate
 from audit.worlds.sharpen import sharpen
 from audit.worlds.state import ALL_TIERS, Run, Tiers
-from audit.worlds.swaps import swap_stuck, swap_worst
 from audit.worlds.witness import MOST_WITNESSES
 
 log = logging.getLogger(__name__)

@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.reading import Undetermined, exactly
-from audit.worlds.cells import ContradictionError
-from audit.worlds.enumerate import Limits, data_sets, enumerated, place_tables
-from audit.worlds.posterior import Counted, counted_posterior
+from audit.worlds.found.enumerate import Limits, data_sets, enumerated, place_tables
+from audit.worlds.found.posterior import Counted, counted_posterior
+from audit.worlds.found.why import Reasons
+from audit.worlds.proofs.bounds import ContradictionError
 from audit.worlds.state import Run
-from audit.worlds.why import Reasons
 
 IntArray = NDArray[np.int64]
 

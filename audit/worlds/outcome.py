@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.reading import Undetermined
-from audit.worlds import cpsat
-from audit.worlds.facts import Facts
-from audit.worlds.posterior import Counted, ExactPosterior
+from audit.worlds.facts.facts import Facts
+from audit.worlds.found.posterior import Counted, ExactPosterior
+from audit.worlds.proofs import cpsat
 from audit.worlds.result import Consistency, Worlds
 from audit.worlds.state import Run
 from audit.worlds.witness import MOST_WITNESSES, witnesses

@@ -9,17 +9,17 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.worlds import cpsat
-from audit.worlds.cells import Bounds, ContradictionError
-from audit.worlds.check import path_holds, scope_holds
 from audit.worlds.clock import Clock
-from audit.worlds.explain import joined
-from audit.worlds.facts import Facts
-from audit.worlds.needed import needed
-from audit.worlds.pool import Pool
-from audit.worlds.relax import NOTHING, Answer, Scope
-from audit.worlds.search import branch_and_bound
-from audit.worlds.swaps import swap_stuck
+from audit.worlds.facts.explain import joined
+from audit.worlds.facts.facts import Facts
+from audit.worlds.found.check import path_holds, scope_holds
+from audit.worlds.found.pool import Pool
+from audit.worlds.found.swaps import swap_stuck
+from audit.worlds.proofs import cpsat
+from audit.worlds.proofs.bounds import Bounds, ContradictionError
+from audit.worlds.proofs.branch_and_bound import branch_and_bound
+from audit.worlds.proofs.needed import needed
+from audit.worlds.proofs.relax import NOTHING, Answer, Scope
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.reading import Reading, Undetermined
-from audit.worlds.posterior import Counted, ExactPosterior
+from audit.worlds.found.posterior import Counted, ExactPosterior
 
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]

@@ -13,8 +13,8 @@ from audit.constraints import Case
 from audit.worlds.clock import clock
 from audit.worlds.result import Worlds
 from ppdm_models.learn.id3 import grow_id3
-from ppdm_models.predicate import NumericTest
-from ppdm_models.tree import Criterion, Node, Tree
+from ppdm_models.tree.predicate import NumericTest
+from ppdm_models.tree.tree import Criterion, Node, Tree
 
 IntArray = NDArray[np.int64]
 SAME = "same tree"

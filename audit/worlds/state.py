@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.reading import Reading, Undetermined
-from audit.worlds.cells import Bounds
 from audit.worlds.clock import Clock
-from audit.worlds.enumerate import Limits
-from audit.worlds.facts import Facts
-from audit.worlds.pool import Pool
-from audit.worlds.posterior import Counted, ExactPosterior
+from audit.worlds.facts.facts import Facts
+from audit.worlds.found.enumerate import Limits
+from audit.worlds.found.pool import Pool
+from audit.worlds.found.posterior import Counted, ExactPosterior
+from audit.worlds.proofs.bounds import Bounds
 
 IntArray = NDArray[np.int64]
 NOT_DRAWN = Undetermined("the sampler was not run")

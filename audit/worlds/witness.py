@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.worlds.check import path_holds
-from audit.worlds.facts import Facts
-from audit.worlds.pool import Pool
+from audit.worlds.facts.facts import Facts
+from audit.worlds.found.check import path_holds
+from audit.worlds.found.pool import Pool
 from audit.worlds.result import Witness
 
 IntArray = NDArray[np.int64]

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdm_models.ensemble import Ensemble, Model, Other, trees_of
-from ppdm_models.predicate import AllOf, CategoryTest, Column, NumericTest, Predicate, atoms
-from ppdm_models.tree import Feature, Tree
+from ppdm_models.tree.ensemble import Ensemble, Model, Other, trees_of
+from ppdm_models.tree.predicate import AllOf, CategoryTest, Column, NumericTest, Predicate, atoms
+from ppdm_models.tree.tree import Feature, Tree
 
 CLEAN, WITH_GAPS, WITH_UNKNOWN = 12_000, 3_000, 3_000
 UNKNOWN = "never seen"

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.conformance.outcome import NoToolError
-from ppdm_models.predicate import Column
-from ppdm_models.tree import Feature
+from ppdm_models.tree.predicate import Column
+from ppdm_models.tree.tree import Feature
 
 UNKNOWN_CODE = 500
 

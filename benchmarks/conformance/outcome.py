@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdm_models.ensemble import Model, trees_of
-from ppdm_models.predicate import Column
-from ppdm_models.predict import labels, predict
-from ppdm_models.routing import route
+from ppdm_models.records.predict import labels, predict
+from ppdm_models.records.routing import route
+from ppdm_models.tree.ensemble import Model, trees_of
+from ppdm_models.tree.predicate import Column
 
 TIE = 1e-9
 

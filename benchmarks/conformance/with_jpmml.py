@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from benchmarks.conformance.library import library
 from benchmarks.conformance.outcome import NoToolError, Said
-from ppdm_models.ensemble import Model, trees_of
-from ppdm_models.predicate import Column
+from ppdm_models.tree.ensemble import Model, trees_of
+from ppdm_models.tree.predicate import Column
 
 PACKAGE = "jpmml_evaluator"
 FORMATS = ("pmml",)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from lxml import etree
 
-from ppdm_models.load import read_model
+from ppdm_models.files.load import read_model
 
 DEPTH = 11
 FIELDS = 40

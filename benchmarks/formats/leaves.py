@@ -8,16 +8,16 @@ from pathlib import Path
 
 import numpy as np
 
-from audit.knowledge import Knowledge
-from audit.population import build_population
+from audit.adversary.knowledge import Knowledge
+from audit.people.population import build_population
 from audit.run import MeasureCall, run
 from benchmarks.formats.forest import CLASSES, FIELDS
 from benchmarks.formats.reading import processor_seconds, say
-from ppdm_models.ensemble import Ensemble, Model
-from ppdm_models.load import read_model
-from ppdm_models.node_table import NodeTable
-from ppdm_models.table import table_of
-from ppdm_models.tree import Quality, Tree
+from ppdm_models.files.load import read_model
+from ppdm_models.records.table import table_of
+from ppdm_models.tree.ensemble import Ensemble, Model
+from ppdm_models.tree.node_table import NodeTable
+from ppdm_models.tree.tree import Quality, Tree
 
 PEOPLE, QUICK_PEOPLE = 1_000, 100
 MEASURES = ("k_anonymity", "distinct_diversity", "label_disclosure")

@@ -7,10 +7,10 @@ from typing import Any
 import casadi
 import numpy as np
 
-from audit.leaf_knowledge import closed_form, leaf_knowledge
-from audit.posterior import Posterior, certain, entropy
-from audit.rows import LeafMass, Linear, Plurality, ProfileTotals, SplitFamily
-from audit.system import System, max_violation
+from audit.estimate.posterior import Posterior, certain, entropy
+from audit.facts.rows import LeafMass, Linear, Plurality, ProfileTotals, SplitFamily
+from audit.system.leaf_knowledge import closed_form, leaf_knowledge
+from audit.system.system import System, max_violation
 from benchmarks.soundness import split_rows
 
 SMALLEST = 1e-12

@@ -9,11 +9,11 @@ from types import TracebackType
 from typing import Any
 
 STAGES: dict[str, tuple[tuple[str, str], ...]] = {
-    "reduce": (("audit.search", "reduce_block"),),
-    "model": (("audit.loaded", "build_model"),),
-    ".nl": (("audit.loaded", "_through_nl"),),
-    "load": (("audit.loaded", "Loaded"),),
-    "IPOPT": (("audit.casadi_door", "CasadiDoor.run"),),
+    "reduce": (("audit.estimate.search", "reduce_block"),),
+    "model": (("audit.ipopt.loaded", "build_model"),),
+    ".nl": (("audit.ipopt.loaded", "_through_nl"),),
+    "load": (("audit.ipopt.loaded", "Loaded"),),
+    "IPOPT": (("audit.ipopt.casadi_door", "CasadiDoor.run"),),
 }
 """Each stage's functions by where they are looked up; "load" holds ".nl" too, which is taken off."""
 

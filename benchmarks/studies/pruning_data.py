@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 
 from ppdm_models.learn.id3 import grow_id3
-from ppdm_models.predicate import CategoryTest, Column, NumericTest
-from ppdm_models.table import read_table
-from ppdm_models.taxonomy import Categories, Taxonomy
-from ppdm_models.tree import Feature, NoTrueChild, Tree
+from ppdm_models.records.table import read_table
+from ppdm_models.records.taxonomy import Categories, Taxonomy
+from ppdm_models.tree.predicate import CategoryTest, Column, NumericTest
+from ppdm_models.tree.tree import Feature, NoTrueChild, Tree
 
 INTERVALS = 8
 

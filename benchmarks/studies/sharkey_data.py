@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.studies.pruning_data import Part, Records, hierarchies
-from ppdm_models.full_domain_levels import Ladder, equal_width, ladder
-from ppdm_models.predicate import Column
-from ppdm_models.regions import Domain, Range
-from ppdm_models.table import read_table
-from ppdm_models.taxonomy import Taxonomy
-from ppdm_models.tree import Feature
+from ppdm_models.full_domain.levels import Ladder, equal_width, ladder
+from ppdm_models.records.table import read_table
+from ppdm_models.records.taxonomy import Taxonomy
+from ppdm_models.synthesis.regions import Domain, Range
+from ppdm_models.tree.predicate import Column
+from ppdm_models.tree.tree import Feature
 
 SEED = 2008
 

@@ -11,8 +11,8 @@ from sklearn.naive_bayes import CategoricalNB, GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 from benchmarks.studies.pruning_data import Records
-from ppdm_models.full_domain_groups import grouped
-from ppdm_models.predicate import Columns
+from ppdm_models.full_domain.groups import grouped
+from ppdm_models.tree.predicate import Columns
 
 MIN_LEAF = 5
 FOREST = 10

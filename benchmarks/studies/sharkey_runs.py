@@ -8,21 +8,21 @@ from functools import cache
 
 import numpy as np
 
-from audit.population import Population
+from audit.people.population import Population
 from benchmarks.studies.pruning_data import Records
 from benchmarks.studies.sharkey_data import SEED, domains, folds, ladders, sources, taxonomies
 from benchmarks.studies.sharkey_models import MODELS, DecisionTree, Model
 from policies.pack import Pack, read_pack
 from policies.remedies._pruning import Merging, held_to, merging
-from ppdm_models.apt import prune
-from ppdm_models.full_domain import Lattice, generalise
-from ppdm_models.full_domain_groups import Requirement
+from ppdm_models.full_domain.groups import Requirement
+from ppdm_models.full_domain.lattice import Lattice, generalise
 from ppdm_models.learn.best_first import BestFirst
 from ppdm_models.learn.response import of_classes
-from ppdm_models.pgen import Plan, basegen, pgen
-from ppdm_models.predicate import Column, Columns
-from ppdm_models.routing import route
-from ppdm_models.tree import NoTrueChild, Tree
+from ppdm_models.pruning.apt import prune
+from ppdm_models.records.routing import route
+from ppdm_models.synthesis.pgen import Plan, basegen, pgen
+from ppdm_models.tree.predicate import Column, Columns
+from ppdm_models.tree.tree import NoTrueChild, Tree
 
 LEARNER = BestFirst("entropy", multiway=True, min_records=5)
 MOST_SPLITS = 100_000

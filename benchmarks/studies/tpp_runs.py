@@ -12,16 +12,16 @@ import numpy as np
 from benchmarks.mondrian import mondrian
 from ppdm_models.learn.best_first import BestFirst
 from ppdm_models.learn.response import Response, of_classes, of_numbers
-from ppdm_models.learn.scikit import Scikit
-from ppdm_models.predicate import CategoryTest, Column, Columns
-from ppdm_models.routing import route
-from ppdm_models.table import read_table
-from ppdm_models.tpp import Job, Sanitised, sanitise
-from ppdm_models.tpp_checks import differences
-from ppdm_models.tpp_groups import grouped
-from ppdm_models.tpp_splits import asked
-from ppdm_models.tpp_values import generalise
-from ppdm_models.tree import Tree
+from ppdm_models.records.routing import route
+from ppdm_models.records.table import read_table
+from ppdm_models.tpp.checks import differences
+from ppdm_models.tpp.groups import grouped
+from ppdm_models.tpp.sanitise import Job, Sanitised, sanitise
+from ppdm_models.tpp.scikit import Scikit
+from ppdm_models.tpp.splits import asked
+from ppdm_models.tpp.values import generalise
+from ppdm_models.tree.predicate import CategoryTest, Column, Columns
+from ppdm_models.tree.tree import Tree
 
 ATTRIBUTES = (
     "age", "capital-gain", "capital-loss", "hours-per-week", "workclass", "education",

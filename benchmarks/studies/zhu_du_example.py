@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import brentq
 
+from audit.adversary.knowledge import Knowledge
 from audit.constraints import Case
-from audit.knowledge import Knowledge
-from audit.members import members
-from audit.population import build_population
-from audit.system import build_system
+from audit.people.members import members
+from audit.people.population import build_population
+from audit.system.system import build_system
 from benchmarks.definitions import after
 from benchmarks.product import answer
 from ppdm_models.learn.id3 import grow_id3
-from ppdm_models.table import table_of
-from ppdm_models.tree import Criterion, Feature
+from ppdm_models.records.table import table_of
+from ppdm_models.tree.tree import Criterion, Feature
 
 RECORDS = {
     "Age": ["a", "a", "b", "b", "c", "c"],

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from audit.population import Population
+from audit.people.population import Population
 from policies.pack import Pack
-from ppdm_models.ensemble import Model
 from ppdm_models.plugins import discover
-from ppdm_models.taxonomy import Taxonomies
-from ppdm_models.tree import Tree
+from ppdm_models.records.taxonomy import Taxonomies
+from ppdm_models.tree.ensemble import Model
+from ppdm_models.tree.tree import Tree
 
 
 @dataclass(frozen=True, slots=True)

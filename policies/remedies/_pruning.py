@@ -12,21 +12,21 @@ from typing import ClassVar
 
 import numpy as np
 
-from audit.leaves import IndexArray, Leaves, described, label_of
+from audit.estimate.posterior import FloatArray
 from audit.measures import LeafMeasure, measures
-from audit.population import Population
-from audit.posterior import FloatArray
+from audit.people.leaves import IndexArray, Leaves, described, label_of
+from audit.people.population import Population
 from audit.reading import Interval, Undetermined
-from policies.judge import call
+from policies.judging.judge import call
 from policies.pack import Clause, Pack
 from policies.remedies import NoProposal, Proposal, Remedy
 from policies.rules import rules
 from policies.verdict import Verdict
-from ppdm_models.cut import BoolArray, Prunable, Pruned
-from ppdm_models.merged import merged_leaves, summed
-from ppdm_models.siblings import Candidates, candidates
-from ppdm_models.taxonomy import Taxonomies
-from ppdm_models.tree import Node, Task, Tree
+from ppdm_models.pruning.cut import BoolArray, Prunable, Pruned
+from ppdm_models.pruning.merged import merged_leaves, summed
+from ppdm_models.pruning.siblings import Candidates, candidates
+from ppdm_models.records.taxonomy import Taxonomies
+from ppdm_models.tree.tree import Node, Task, Tree
 
 
 @dataclass(frozen=True, slots=True)

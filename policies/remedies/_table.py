@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 from policies.remedies import Proposal, Remedy
-from ppdm_models.table import Table
-from ppdm_models.tpp import Candidate
+from ppdm_models.records.table import Table
+from ppdm_models.tpp.sanitise import Candidate
 
 
 @runtime_checkable

@@ -12,20 +12,20 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from audit.adversary.knowledge import Knowledge
+from audit.estimate.posterior import certain
 from audit.evidence import Evidence
-from audit.knowledge import Knowledge
-from audit.leaf_knowledge import LeafKnowledge, closed_form, complete
-from audit.leaves import IndexArray, label_of
 from audit.measures import Measure, measures
-from audit.population import Population
-from audit.posterior import certain
+from audit.people.leaves import IndexArray, label_of
+from audit.people.population import Population
 from audit.reading import Undetermined
-from policies.judge import call
+from audit.system.leaf_knowledge import LeafKnowledge, closed_form, complete
+from policies.judging.judge import call
 from policies.pack import Pack
 from policies.rules import Rule, rules
 from policies.verdict import Verdict
-from ppdm_models.consistency import is_whole, records_may_stay
-from ppdm_models.tree import Band, Node, Tree, completed, count_of
+from ppdm_models.meaning.consistency import is_whole, records_may_stay
+from ppdm_models.tree.tree import Band, Node, Tree, completed, count_of
 
 CLASS_COUNTS = "class counts"
 ERROR_RATES = "error rates"

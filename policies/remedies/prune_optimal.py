@@ -10,14 +10,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from audit.population import Population
+from audit.people.population import Population
 from policies.pack import Pack
 from policies.remedies import NoProposal, Proposal
 from policies.remedies._pruning import Prospect, Pruning, proposal, prospect
-from ppdm_models.apt import prune
-from ppdm_models.cut import Pruned
-from ppdm_models.optimal_pruning import prune_optimally
-from ppdm_models.tree import Tree
+from ppdm_models.pruning.apt import prune
+from ppdm_models.pruning.cut import Pruned
+from ppdm_models.pruning.optimal import prune_optimally
+from ppdm_models.tree.tree import Tree
 
 NAME = "prune_optimal"
 

@@ -22,7 +22,7 @@ from itertools import chain
 import numpy as np
 
 from audit.measures import measures
-from audit.population import Population
+from audit.people.population import Population
 from policies.pack import Pack
 from policies.remedies import NoProposal, Proposal, Remedy
 from policies.remedies._withholding import (
@@ -39,8 +39,8 @@ from policies.remedies._withholding import (
     steps,
     without_counts,
 )
-from ppdm_models.taxonomy import Taxonomies
-from ppdm_models.tree import Node, Tree, completed, count_of
+from ppdm_models.records.taxonomy import Taxonomies
+from ppdm_models.tree.tree import Node, Tree, completed, count_of
 
 COUNTED_ANYWAY = "record counts are audited as known, for whoever knows all quasi-identifiers counts them himself"
 

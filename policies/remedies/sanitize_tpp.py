@@ -9,19 +9,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from audit.population import Population
-from audit.weights import Weights
-from policies.groups import Clauses
+from audit.people.population import Population
+from audit.people.weights import Weights
+from policies.judging.groups import Clauses
 from policies.pack import Pack
 from policies.remedies import NoProposal, Proposal, Remedy
 from policies.remedies._table import TableProposal
 from ppdm_models.errors import LearnerError
 from ppdm_models.learn.best_first import BestFirst, Growth
 from ppdm_models.learn.response import of_classes
-from ppdm_models.predicate import Column
-from ppdm_models.table import Table
-from ppdm_models.tpp import Candidate, Job, sanitise
-from ppdm_models.tree import Feature, Task, Tree, rebuilt
+from ppdm_models.records.table import Table
+from ppdm_models.tpp.sanitise import Candidate, Job, sanitise
+from ppdm_models.tree.predicate import Column
+from ppdm_models.tree.tree import Feature, Task, Tree, rebuilt
 
 NAME = ("sanitize_tpp",)
 

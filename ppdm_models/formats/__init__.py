@@ -5,10 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
-from ppdm_models.ensemble import Model
-from ppdm_models.leaks import Leak, LeakKind
-from ppdm_models.sklearn_tree import from_sklearn
-from ppdm_models.tree import Tree
+from ppdm_models.codecs.sklearn.fitted import from_sklearn
+from ppdm_models.tree.ensemble import Model
+from ppdm_models.tree.leaks import Leak, LeakKind
+from ppdm_models.tree.tree import Tree
 
 __all__ = ["Format", "from_sklearn"]
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ppdm_models import limits
+from ppdm_models.codecs.bigml.leaks import leaks_of
+from ppdm_models.codecs.bigml.nodes import Field, Fields, nodes_of
+from ppdm_models.codecs.common.grow import unique
+from ppdm_models.codecs.common.json import opens_json
+from ppdm_models.codecs.common.part import Part, read_part
 from ppdm_models.formats import Format
-from ppdm_models.formats._bigml_leaks import leaks_of
-from ppdm_models.formats._bigml_nodes import Field, Fields, nodes_of
-from ppdm_models.formats._grow import unique
-from ppdm_models.formats._json import opens_json
-from ppdm_models.formats._part import Part, read_part
-from ppdm_models.leaks import Leak
-from ppdm_models.support import with_support
-from ppdm_models.tree import Feature, Missing, Task, Tree
+from ppdm_models.meaning.support import with_support
+from ppdm_models.tree.leaks import Leak
+from ppdm_models.tree.tree import Feature, Missing, Task, Tree
 
 
 class BigmlJson(Format):

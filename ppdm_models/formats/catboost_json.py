@@ -6,17 +6,25 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ppdm_models import limits
-from ppdm_models.ensemble import Combination, Ensemble, Link, Member, Model, Shrinkage, shrinkage_of
+from ppdm_models.codecs.catboost.leaks import leaks_of
+from ppdm_models.codecs.catboost.splits import Splits, read_splits
+from ppdm_models.codecs.catboost.trees import nested, symmetric
+from ppdm_models.codecs.common.grow import bounded, simplest, unique
+from ppdm_models.codecs.common.json import opens_json
+from ppdm_models.codecs.common.part import Part, read_part
 from ppdm_models.formats import Format
-from ppdm_models.formats._catboost_leaks import leaks_of
-from ppdm_models.formats._catboost_splits import Splits, read_splits
-from ppdm_models.formats._catboost_trees import nested, symmetric
-from ppdm_models.formats._grow import bounded, simplest, unique
-from ppdm_models.formats._json import opens_json
-from ppdm_models.formats._part import Part, read_part
-from ppdm_models.leaks import Leak
-from ppdm_models.support import with_support
-from ppdm_models.tree import Missing, Node, Quality, Task, Tree
+from ppdm_models.meaning.support import with_support
+from ppdm_models.tree.ensemble import (
+    Combination,
+    Ensemble,
+    Link,
+    Member,
+    Model,
+    Shrinkage,
+    shrinkage_of,
+)
+from ppdm_models.tree.leaks import Leak
+from ppdm_models.tree.tree import Missing, Node, Quality, Task, Tree
 
 LINKS = {
     "Logloss": Link.LOGISTIC,

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ppdm_models import limits
-from ppdm_models.ensemble import Combination, Ensemble, Link, Member, Model
+from ppdm_models.codecs.common.grow import Branch, Draft, compared, grown, unique
+from ppdm_models.codecs.common.json import opens_json
+from ppdm_models.codecs.common.part import Part, read_part
 from ppdm_models.formats import Format
-from ppdm_models.formats._grow import Branch, Draft, compared, grown, unique
-from ppdm_models.formats._json import opens_json
-from ppdm_models.formats._part import Part, read_part
-from ppdm_models.support import with_support
-from ppdm_models.tree import Feature, Missing, Node, Quality, Task, Tree
+from ppdm_models.meaning.support import with_support
+from ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member, Model
+from ppdm_models.tree.tree import Feature, Missing, Node, Quality, Task, Tree
 
 OPERATORS = {"lt": "<", "lte": "<=", "gt": ">", "gte": ">=", "eq": "=="}
 NO_RECORD = -1e6

@@ -6,20 +6,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ppdm_models import limits
-from ppdm_models.consistency import is_whole
+from ppdm_models.codecs.common.class_names import named_classes
+from ppdm_models.codecs.common.grow import Branch, Draft, features_named, grown, unique
+from ppdm_models.codecs.common.text_tree import as_float, decimals_of, lines_of
+from ppdm_models.codecs.dot.sklearn_labels import Box, read_box
+from ppdm_models.codecs.dot.statements import Graph, children_of, read_graph
+from ppdm_models.codecs.dot.weka_drawing import drawn_j48
 from ppdm_models.errors import TreeFormatError
 from ppdm_models.formats import Format
-from ppdm_models.formats._class_names import named_classes
-from ppdm_models.formats._dot_sklearn import Box, read_box
-from ppdm_models.formats._dot_statements import Graph, children_of, read_graph
-from ppdm_models.formats._dot_weka import drawn_j48
-from ppdm_models.formats._grow import Branch, Draft, features_named, grown, unique
-from ppdm_models.formats._text_tree import as_float, decimals_of, lines_of
-from ppdm_models.impurity import BITS, printed
-from ppdm_models.leaks import Leak, LeakKind
-from ppdm_models.predicate import MissingTest, NumericTest, Predicate, features_of
-from ppdm_models.support import checked
-from ppdm_models.tree import Criterion, Learner, Node, Quality, Task, Tool, Tree
+from ppdm_models.meaning.consistency import is_whole
+from ppdm_models.meaning.support import checked
+from ppdm_models.tree.impurity import BITS, printed
+from ppdm_models.tree.leaks import Leak, LeakKind
+from ppdm_models.tree.predicate import MissingTest, NumericTest, Predicate, features_of
+from ppdm_models.tree.tree import Criterion, Learner, Node, Quality, Task, Tool, Tree
 
 UNITS = {
     "gini": (Criterion.GINI, 1.0),

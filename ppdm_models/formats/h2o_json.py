@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ppdm_models import limits
-from ppdm_models.ensemble import Ensemble, Model
+from ppdm_models.codecs.common.grow import bounded, features_named, simplest, unique
+from ppdm_models.codecs.common.json import opens_json
+from ppdm_models.codecs.common.part import Part, read_part
+from ppdm_models.codecs.h2o.model import bare_tree, ensemble_of
+from ppdm_models.codecs.h2o.nodes import Column, nodes_of_arrays, nodes_of_mojo
 from ppdm_models.errors import TreeFormatError
 from ppdm_models.formats import Format
-from ppdm_models.formats._grow import bounded, features_named, simplest, unique
-from ppdm_models.formats._h2o_model import bare_tree, ensemble_of
-from ppdm_models.formats._h2o_nodes import Column, nodes_of_arrays, nodes_of_mojo
-from ppdm_models.formats._json import opens_json
-from ppdm_models.formats._part import Part, read_part
-from ppdm_models.leaks import Leak, LeakKind
-from ppdm_models.support import with_support
-from ppdm_models.tree import Quality, Tree
+from ppdm_models.meaning.support import with_support
+from ppdm_models.tree.ensemble import Ensemble, Model
+from ppdm_models.tree.leaks import Leak, LeakKind
+from ppdm_models.tree.tree import Quality, Tree
 
 
 class H2oJson(Format):

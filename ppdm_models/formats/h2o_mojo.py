@@ -7,20 +7,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ppdm_models import limits
-from ppdm_models.archive import entries, is_archive
-from ppdm_models.ensemble import Ensemble, Model, Shrinkage, shrinkage_of
+from ppdm_models.codecs.common.archive import entries, is_archive
+from ppdm_models.codecs.common.grow import bounded, features_named, simplest
+from ppdm_models.codecs.common.json import read_json
+from ppdm_models.codecs.common.part import Part
+from ppdm_models.codecs.common.stray_files import stray_files
+from ppdm_models.codecs.h2o.binary import nodes_of
+from ppdm_models.codecs.h2o.ini import Ini, read_ini
+from ppdm_models.codecs.h2o.model import bare_tree, ensemble_of
+from ppdm_models.codecs.h2o.nodes import Column
 from ppdm_models.formats import Format
-from ppdm_models.formats._grow import bounded, features_named, simplest
-from ppdm_models.formats._h2o_binary import nodes_of
-from ppdm_models.formats._h2o_ini import Ini, read_ini
-from ppdm_models.formats._h2o_model import bare_tree, ensemble_of
-from ppdm_models.formats._h2o_nodes import Column
-from ppdm_models.formats._json import read_json
-from ppdm_models.formats._part import Part
-from ppdm_models.formats._stray_files import stray_files
-from ppdm_models.leaks import Leak, LeakKind
-from ppdm_models.support import with_support
-from ppdm_models.tree import Node
+from ppdm_models.meaning.support import with_support
+from ppdm_models.tree.ensemble import Ensemble, Model, Shrinkage, shrinkage_of
+from ppdm_models.tree.leaks import Leak, LeakKind
+from ppdm_models.tree.tree import Node
 
 ORDERS = {"LITTLE_ENDIAN": "<", "BIG_ENDIAN": ">"}
 TREES = re.compile(r"trees/t(\d{2,4})_(\d{3,6})\.bin")

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ppdm_models import limits
-from ppdm_models.ensemble import Ensemble, Model
-from ppdm_models.formats import Format
-from ppdm_models.formats._boosted_trees import paired
-from ppdm_models.formats._json import (
+from ppdm_models.codecs.boosted.trees import paired
+from ppdm_models.codecs.common.json import (
     Steps,
     as_list,
     as_number,
@@ -21,11 +19,13 @@ from ppdm_models.formats._json import (
     refused,
     written_json,
 )
-from ppdm_models.formats._lightgbm_model import Header, category_names, ensemble_of
-from ppdm_models.formats._lightgbm_nested import Flat, Reading, changed_in, flat_of
-from ppdm_models.formats._lightgbm_splits import Tests
-from ppdm_models.formats._telling_text import telling
-from ppdm_models.leaks import Leak, LeakKind
+from ppdm_models.codecs.common.telling_text import telling
+from ppdm_models.codecs.lightgbm.model import Header, category_names, ensemble_of
+from ppdm_models.codecs.lightgbm.nested import Flat, Reading, changed_in, flat_of
+from ppdm_models.codecs.lightgbm.splits import Tests
+from ppdm_models.formats import Format
+from ppdm_models.tree.ensemble import Ensemble, Model
+from ppdm_models.tree.leaks import Leak, LeakKind
 
 
 class LightgbmDump(Format):

@@ -5,21 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ppdm_models.ensemble import Ensemble, Model, Shrinkage, shrinkage_of
+from ppdm_models.codecs.boosted.trees import paired
+from ppdm_models.codecs.common.json import as_list, read_json
+from ppdm_models.codecs.common.telling_text import telling
+from ppdm_models.codecs.lightgbm.arrays import arrays_of, changed_in, forest_of, shape_and_splits
+from ppdm_models.codecs.lightgbm.lines import Document, lines_of
+from ppdm_models.codecs.lightgbm.model import Header, category_names, ensemble_of
+from ppdm_models.codecs.lightgbm.splits import Tests
 from ppdm_models.formats import Format
-from ppdm_models.formats._boosted_trees import paired
-from ppdm_models.formats._json import as_list, read_json
-from ppdm_models.formats._lightgbm_arrays import (
-    arrays_of,
-    changed_in,
-    forest_of,
-    shape_and_splits,
-)
-from ppdm_models.formats._lightgbm_lines import Document, lines_of
-from ppdm_models.formats._lightgbm_model import Header, category_names, ensemble_of
-from ppdm_models.formats._lightgbm_splits import Tests
-from ppdm_models.formats._telling_text import telling
-from ppdm_models.leaks import Leak, LeakKind
+from ppdm_models.tree.ensemble import Ensemble, Model, Shrinkage, shrinkage_of
+from ppdm_models.tree.leaks import Leak, LeakKind
 
 INTERVAL = re.compile(r"\[[^:\]]*:[^:\]]*\]")
 PANDAS = "pandas_categorical:"

@@ -7,9 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from ppdm_models import limits
-from ppdm_models.ensemble import Combination, Ensemble, Link, Member, Model
-from ppdm_models.formats import Format
-from ppdm_models.formats._grow import (
+from ppdm_models.codecs.common.grow import (
     Branch,
     Draft,
     among,
@@ -20,11 +18,13 @@ from ppdm_models.formats._grow import (
     simplest,
     unique,
 )
-from ppdm_models.formats._json import opens_json
-from ppdm_models.formats._onnx_file import Operator, read_operator
-from ppdm_models.formats._onnx_meaning import Meaning, read_meaning
-from ppdm_models.formats._onnx_table import Handle, Table, read_table
-from ppdm_models.tree import Feature, Missing, Node, Quality, Task, Tree
+from ppdm_models.codecs.common.json import opens_json
+from ppdm_models.codecs.onnx.file import Operator, read_operator
+from ppdm_models.codecs.onnx.meaning import Meaning, read_meaning
+from ppdm_models.codecs.onnx.table import Handle, Table, read_table
+from ppdm_models.formats import Format
+from ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member, Model
+from ppdm_models.tree.tree import Feature, Missing, Node, Quality, Task, Tree
 
 SHARE_TOLERANCE = 1e-5
 """How far 32-bit shares of a leaf may sum from the whole."""

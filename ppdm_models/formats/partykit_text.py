@@ -7,14 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ppdm_models import limits
-from ppdm_models.consistency import is_whole
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.formats import Format
-from ppdm_models.formats._grow import Branch, Draft, features_named, grown, summed, unique
-from ppdm_models.formats._json import is_json
-from ppdm_models.formats._printed_sets import printed_set
-from ppdm_models.formats._text_tests import Said, agreed, readings, tests, with_rest
-from ppdm_models.formats._text_tree import (
+from ppdm_models.codecs.common.grow import Branch, Draft, features_named, grown, summed, unique
+from ppdm_models.codecs.common.json import is_json
+from ppdm_models.codecs.common.text_tests import Said, agreed, readings, tests, with_rest
+from ppdm_models.codecs.common.text_tree import (
     Row,
     amount,
     as_float,
@@ -22,9 +18,13 @@ from ppdm_models.formats._text_tree import (
     lines_of,
     nested,
 )
-from ppdm_models.predicate import Predicate, features_of
-from ppdm_models.support import checked
-from ppdm_models.tree import Learner, Node, Quality, Task, Tree
+from ppdm_models.codecs.r.printed_sets import printed_set
+from ppdm_models.errors import TreeFormatError
+from ppdm_models.formats import Format
+from ppdm_models.meaning.consistency import is_whole
+from ppdm_models.meaning.support import checked
+from ppdm_models.tree.predicate import Predicate, features_of
+from ppdm_models.tree.tree import Learner, Node, Quality, Task, Tree
 
 OPERATORS = (" <= ", " > ", " < ", " >= ", " in ", " == ")
 NODE = re.compile(r"((?:\|   )*)\[(\d{1,9})\] (.*)")

@@ -7,20 +7,20 @@ from dataclasses import replace
 from typing import cast
 
 from ppdm_models import limits
-from ppdm_models.ensemble import Model, Other, with_trees
+from ppdm_models.codecs.common.xml import Element, parse
+from ppdm_models.codecs.common.xml_edit import Document
+from ppdm_models.codecs.pmml.fields import Dictionary
+from ppdm_models.codecs.pmml.leaks.leaks import find
+from ppdm_models.codecs.pmml.mining import read_mining_model, several
+from ppdm_models.codecs.pmml.rewrite import rewritten
+from ppdm_models.codecs.pmml.tree import read_tree_model
+from ppdm_models.codecs.pmml.values import Failure
+from ppdm_models.codecs.pmml.write import written
 from ppdm_models.errors import OutputError, TreeFormatError
 from ppdm_models.formats import Format
-from ppdm_models.formats._pmml_fields import Dictionary
-from ppdm_models.formats._pmml_leaks import find
-from ppdm_models.formats._pmml_mining import read_mining_model, several
-from ppdm_models.formats._pmml_rewrite import rewritten
-from ppdm_models.formats._pmml_tree import read_tree_model
-from ppdm_models.formats._pmml_values import Failure
-from ppdm_models.formats._pmml_write import written
-from ppdm_models.formats._xml import Element, parse
-from ppdm_models.formats._xml_edit import Document
-from ppdm_models.leaks import Leak, LeakKind
-from ppdm_models.tree import Learner, Quality, Tree
+from ppdm_models.tree.ensemble import Model, Other, with_trees
+from ppdm_models.tree.leaks import Leak, LeakKind
+from ppdm_models.tree.tree import Learner, Quality, Tree
 
 ROOTS = ("PMML", "TreeModel", "MiningModel", "Segment", "Segmentation")
 TREES = (b"<TreeModel", b"<DecisionTree")

@@ -7,9 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ppdm_models import limits
-from ppdm_models.ensemble import Combination, Ensemble, Member
-from ppdm_models.formats import Format
-from ppdm_models.formats._grow import (
+from ppdm_models.codecs.common.grow import (
     Branch,
     Draft,
     belongs,
@@ -18,11 +16,13 @@ from ppdm_models.formats._grow import (
     grown,
     unique,
 )
-from ppdm_models.formats._json import opens_json
-from ppdm_models.formats._part import Part, read_part
-from ppdm_models.formats._text_tree import as_float
-from ppdm_models.predicate import Predicate, features_of
-from ppdm_models.tree import Feature, Learner, Node, Quality, Task, Tree
+from ppdm_models.codecs.common.json import opens_json
+from ppdm_models.codecs.common.part import Part, read_part
+from ppdm_models.codecs.common.text_tree import as_float
+from ppdm_models.formats import Format
+from ppdm_models.tree.ensemble import Combination, Ensemble, Member
+from ppdm_models.tree.predicate import Predicate, features_of
+from ppdm_models.tree.tree import Feature, Learner, Node, Quality, Task, Tree
 
 LEVELS = re.compile(r"\d{1,6}(?:,\d{1,6})*")
 SHARE = "pred."

@@ -8,24 +8,24 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ppdm_models import limits
-from ppdm_models.consistency import is_whole
-from ppdm_models.formats import Format
-from ppdm_models.formats._grow import Branch, Draft, features_named, grown, unique
-from ppdm_models.formats._json import opens_json
-from ppdm_models.formats._part import Part, read_part
-from ppdm_models.formats._rpart_splits import (
+from ppdm_models.codecs.common.grow import Branch, Draft, features_named, grown, unique
+from ppdm_models.codecs.common.json import opens_json
+from ppdm_models.codecs.common.part import Part, read_part
+from ppdm_models.codecs.common.text_tree import decimals_of
+from ppdm_models.codecs.r.rpart_splits import (
     OTHER_SPLITS,
     FrameRow,
     frame_rows,
     other_splits,
     ways_of,
 )
-from ppdm_models.formats._text_tree import decimals_of
-from ppdm_models.leaks import Leak, LeakKind
-from ppdm_models.other_split import OtherSplit
-from ppdm_models.predicate import Never, Surrogate
-from ppdm_models.support import checked
-from ppdm_models.tree import (
+from ppdm_models.formats import Format
+from ppdm_models.meaning.consistency import is_whole
+from ppdm_models.meaning.support import checked
+from ppdm_models.tree.leaks import Leak, LeakKind
+from ppdm_models.tree.other_split import OtherSplit
+from ppdm_models.tree.predicate import Never, Surrogate
+from ppdm_models.tree.tree import (
     Criterion,
     Learner,
     Missing,

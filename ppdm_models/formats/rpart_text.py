@@ -6,19 +6,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ppdm_models import limits
-from ppdm_models.consistency import is_whole
+from ppdm_models.codecs.common.class_names import named_classes
+from ppdm_models.codecs.common.grow import Branch, Draft, features_named, grown, unique
+from ppdm_models.codecs.common.json import is_json
+from ppdm_models.codecs.common.text_tests import Said, agreed, readings, tests
+from ppdm_models.codecs.common.text_tree import as_float, lines_of
+from ppdm_models.codecs.r.printed_sets import printed_set
+from ppdm_models.codecs.r.rpart_rows import RpartRow, Way, rows_of
 from ppdm_models.errors import TreeFormatError
 from ppdm_models.formats import Format
-from ppdm_models.formats._class_names import named_classes
-from ppdm_models.formats._grow import Branch, Draft, features_named, grown, unique
-from ppdm_models.formats._json import is_json
-from ppdm_models.formats._printed_sets import printed_set
-from ppdm_models.formats._rpart_rows import RpartRow, Way, rows_of
-from ppdm_models.formats._text_tests import Said, agreed, readings, tests
-from ppdm_models.formats._text_tree import as_float, lines_of
-from ppdm_models.predicate import Always, Predicate, features_of
-from ppdm_models.support import checked
-from ppdm_models.tree import Learner, Missing, Node, Quality, Task, Tool, Tree
+from ppdm_models.meaning.consistency import is_whole
+from ppdm_models.meaning.support import checked
+from ppdm_models.tree.predicate import Always, Predicate, features_of
+from ppdm_models.tree.tree import Learner, Missing, Node, Quality, Task, Tool, Tree
 
 OPERATORS = ("<", ">=", "=")
 

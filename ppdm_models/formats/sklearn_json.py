@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ppdm_models import limits
-from ppdm_models.formats import Format
-from ppdm_models.formats._json import (
+from ppdm_models.codecs.common.json import (
     as_list,
     as_object,
     as_text,
@@ -18,11 +17,12 @@ from ppdm_models.formats._json import (
     read_json,
     refused,
 )
-from ppdm_models.formats._sklearn_leaks import seed_leak, size_leak, spread_leak
-from ppdm_models.formats._sklearn_state import FIELDS, Columns, arrays_of
-from ppdm_models.leaks import Leak
-from ppdm_models.sklearn_arrays import TreeArrays, class_label, tree_from_arrays
-from ppdm_models.tree import Tree
+from ppdm_models.codecs.sklearn.arrays import TreeArrays, class_label, tree_from_arrays
+from ppdm_models.codecs.sklearn.leaks import seed_leak, size_leak, spread_leak
+from ppdm_models.codecs.sklearn.state import FIELDS, Columns, arrays_of
+from ppdm_models.formats import Format
+from ppdm_models.tree.leaks import Leak
+from ppdm_models.tree.tree import Tree
 
 PACKAGE = ("decision-tree", "decision-tree-regression")
 

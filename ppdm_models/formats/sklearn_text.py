@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ppdm_models import limits
+from ppdm_models.codecs.common.class_names import named_classes
+from ppdm_models.codecs.common.grow import Branch, Draft, features_named, grown, unique
+from ppdm_models.codecs.common.text_tree import Row, as_float, lines_of, nested
 from ppdm_models.errors import TreeFormatError
 from ppdm_models.formats import Format
-from ppdm_models.formats._class_names import named_classes
-from ppdm_models.formats._grow import Branch, Draft, features_named, grown, unique
-from ppdm_models.formats._text_tree import Row, as_float, lines_of, nested
-from ppdm_models.predicate import MissingTest, NumericTest, Predicate, features_of
-from ppdm_models.support import with_support
-from ppdm_models.tree import Learner, Node, Quality, Task, Tool, Tree
+from ppdm_models.meaning.support import with_support
+from ppdm_models.tree.predicate import MissingTest, NumericTest, Predicate, features_of
+from ppdm_models.tree.tree import Learner, Node, Quality, Task, Tool, Tree
 
 START = re.compile(rb"\|-+ [^\r\n]*(?: <= | class: |value: \[|weights: \[)")
 LINE = re.compile(r"((?:\| *)*)\|(-+) (.*)")

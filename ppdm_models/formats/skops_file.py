@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ppdm_models.archive import is_archive
-from ppdm_models.ensemble import Model
+from ppdm_models.codecs.common.archive import is_archive
+from ppdm_models.codecs.common.stray_files import stray_files
+from ppdm_models.codecs.sklearn.leaks import seed_leak, size_leak, spread_leak
+from ppdm_models.codecs.skops.fitted import Fitted, fitted_of
+from ppdm_models.codecs.skops.leaks import of_records, of_steps, place_of
+from ppdm_models.codecs.skops.models import arrays_in, model_of
+from ppdm_models.codecs.skops.schema import SCHEMA, open_archive
 from ppdm_models.formats import Format
-from ppdm_models.formats._sklearn_leaks import seed_leak, size_leak, spread_leak
-from ppdm_models.formats._skops_fitted import Fitted, fitted_of
-from ppdm_models.formats._skops_leaks import of_records, of_steps, place_of
-from ppdm_models.formats._skops_models import arrays_in, model_of
-from ppdm_models.formats._skops_schema import SCHEMA, open_archive
-from ppdm_models.formats._stray_files import stray_files
-from ppdm_models.leaks import Leak, LeakKind
+from ppdm_models.tree.ensemble import Model
+from ppdm_models.tree.leaks import Leak, LeakKind
 
 
 class Skops(Format):

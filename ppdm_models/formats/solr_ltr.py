@@ -7,12 +7,12 @@ import math
 import numpy as np
 
 from ppdm_models import limits
-from ppdm_models.ensemble import Combination, Ensemble, Member, Model
+from ppdm_models.codecs.common.grow import Branch, Draft, compared, grown, simplest, unique
+from ppdm_models.codecs.common.json import opens_json
+from ppdm_models.codecs.common.part import Part, read_part
 from ppdm_models.formats import Format
-from ppdm_models.formats._grow import Branch, Draft, compared, grown, simplest, unique
-from ppdm_models.formats._json import opens_json
-from ppdm_models.formats._part import Part, read_part
-from ppdm_models.tree import Feature, Missing, Quality, Task, Tree
+from ppdm_models.tree.ensemble import Combination, Ensemble, Member, Model
+from ppdm_models.tree.tree import Feature, Missing, Quality, Task, Tree
 
 CLASS = "org.apache.solr.ltr.model.MultipleAdditiveTreesModel"
 SLACK = np.float32(1e-6)

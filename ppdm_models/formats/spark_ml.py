@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ppdm_models.archive import is_archive
-from ppdm_models.ensemble import Combination, Ensemble, Link, Member, Model
+from ppdm_models.codecs.common.archive import is_archive
+from ppdm_models.codecs.common.grow import bounded, features_named
+from ppdm_models.codecs.spark.files import Saved, Stage, read_saved
+from ppdm_models.codecs.spark.leaks import leaks_of
+from ppdm_models.codecs.spark.names import Names, read_names
+from ppdm_models.codecs.spark.nodes import nodes_of
+from ppdm_models.codecs.spark.trees import groups_of, tree_of, used_features
 from ppdm_models.errors import TreeFormatError
 from ppdm_models.formats import Format
-from ppdm_models.formats._grow import bounded, features_named
-from ppdm_models.formats._spark_files import Saved, Stage, read_saved
-from ppdm_models.formats._spark_leaks import leaks_of
-from ppdm_models.formats._spark_names import Names, read_names
-from ppdm_models.formats._spark_nodes import nodes_of
-from ppdm_models.formats._spark_trees import groups_of, tree_of, used_features
-from ppdm_models.leaks import Leak
-from ppdm_models.tree import Criterion, Feature, Learner, Task, Tool, Tree
+from ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member, Model
+from ppdm_models.tree.leaks import Leak
+from ppdm_models.tree.tree import Criterion, Feature, Learner, Task, Tool, Tree
 
 CRITERIA = {"gini": Criterion.GINI, "entropy": Criterion.ENTROPY}
 

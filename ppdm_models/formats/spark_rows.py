@@ -6,16 +6,16 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from ppdm_models.ensemble import Combination, Ensemble, Link, Member, Model
+from ppdm_models.codecs.common.grow import bounded, features_named
+from ppdm_models.codecs.common.json import opens_json, read_json
+from ppdm_models.codecs.common.part import Part
+from ppdm_models.codecs.spark.nodes import nodes_of
+from ppdm_models.codecs.spark.trees import groups_of, tree_of, used_features
 from ppdm_models.errors import TreeFormatError
 from ppdm_models.formats import Format
-from ppdm_models.formats._grow import bounded, features_named
-from ppdm_models.formats._json import opens_json, read_json
-from ppdm_models.formats._part import Part
-from ppdm_models.formats._spark_nodes import nodes_of
-from ppdm_models.formats._spark_trees import groups_of, tree_of, used_features
-from ppdm_models.leaks import Leak, LeakKind
-from ppdm_models.tree import Criterion, Learner, Task, Tool, Tree
+from ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member, Model
+from ppdm_models.tree.leaks import Leak, LeakKind
+from ppdm_models.tree.tree import Criterion, Learner, Task, Tool, Tree
 
 ROWS = 300_000
 """The most rows of one file."""

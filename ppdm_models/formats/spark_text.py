@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ppdm_models import limits
-from ppdm_models.ensemble import Combination, Ensemble, Link, Member, Model
+from ppdm_models.codecs.common.grow import bounded, features_named
+from ppdm_models.codecs.spark.printed import Line, nodes_of
 from ppdm_models.errors import TreeFormatError
 from ppdm_models.formats import Format
-from ppdm_models.formats._grow import bounded, features_named
-from ppdm_models.formats._spark_printed import Line, nodes_of
-from ppdm_models.support import with_support
-from ppdm_models.tree import Feature, Learner, Missing, Node, Task, Tool, Tree
+from ppdm_models.meaning.support import with_support
+from ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member, Model
+from ppdm_models.tree.tree import Feature, Learner, Missing, Node, Task, Tool, Tree
 
 HEAD = re.compile(
     r"(?P<kind>(?:DecisionTree|RandomForest|GBT)(?:Classification|Regression)Model|DecisionTreeModel|TreeEnsembleModel)"

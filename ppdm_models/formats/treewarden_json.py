@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ppdm_models.codecs.treewarden.bytes import read_document
+from ppdm_models.codecs.treewarden.read import tree_of
+from ppdm_models.codecs.treewarden.write import written
 from ppdm_models.errors import OutputError, TreeFormatError
 from ppdm_models.formats import Format
-from ppdm_models.formats._treewarden_bytes import read_document
-from ppdm_models.formats._treewarden_read import tree_of
-from ppdm_models.formats._treewarden_write import written
-from ppdm_models.leaks import Leak
-from ppdm_models.named import odd_names
-from ppdm_models.partition import Problem, problems
-from ppdm_models.support import checked
-from ppdm_models.tree import NoTrueChild, Tree
+from ppdm_models.meaning.partition import Problem, problems
+from ppdm_models.meaning.support import checked
+from ppdm_models.tree.leaks import Leak
+from ppdm_models.tree.named import odd_names
+from ppdm_models.tree.tree import NoTrueChild, Tree
 
 
 class TreewardenJson(Format):

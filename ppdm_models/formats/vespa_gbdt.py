@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from ppdm_models.ensemble import Model
+from ppdm_models.codecs.common.grow import (
+    Branch,
+    Draft,
+    belongs,
+    bounded,
+    compared,
+    grown,
+    simplest,
+)
+from ppdm_models.codecs.common.xml import Element, parse
+from ppdm_models.codecs.pmml.values import number
+from ppdm_models.codecs.ranking.ranking import summed
 from ppdm_models.errors import TreeFormatError
 from ppdm_models.formats import Format
-from ppdm_models.formats._grow import Branch, Draft, belongs, bounded, compared, grown, simplest
-from ppdm_models.formats._pmml_values import number
-from ppdm_models.formats._ranking import summed
-from ppdm_models.formats._xml import Element, parse
-from ppdm_models.predicate import Predicate
-from ppdm_models.tree import Node
+from ppdm_models.tree.ensemble import Model
+from ppdm_models.tree.predicate import Predicate
+from ppdm_models.tree.tree import Node
 
 ROOT = ":MlrFunction"
 CATEGORY = "$"

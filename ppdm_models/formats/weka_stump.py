@@ -6,15 +6,15 @@ import math
 from collections.abc import Sequence
 
 from ppdm_models import limits
+from ppdm_models.codecs.common.grow import Branch, Draft, compared, features_named, grown, unique
+from ppdm_models.codecs.common.text_tree import as_float, lines_of
+from ppdm_models.codecs.weka.header import header_leaks
 from ppdm_models.errors import TreeFormatError
 from ppdm_models.formats import Format
-from ppdm_models.formats._grow import Branch, Draft, compared, features_named, grown, unique
-from ppdm_models.formats._text_tree import as_float, lines_of
-from ppdm_models.formats._weka_header import header_leaks
-from ppdm_models.leaks import Leak
-from ppdm_models.predicate import CategoryTest, MissingTest, Predicate
-from ppdm_models.support import with_support
-from ppdm_models.tree import Missing, Task, Tree
+from ppdm_models.meaning.support import with_support
+from ppdm_models.tree.leaks import Leak
+from ppdm_models.tree.predicate import CategoryTest, MissingTest, Predicate
+from ppdm_models.tree.tree import Missing, Task, Tree
 
 TITLE, LABELS, SHARES = "Decision Stump", "Classifications", "Class distributions"
 MISSING = " is missing : "

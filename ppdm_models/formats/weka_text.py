@@ -6,18 +6,18 @@ import re
 from collections.abc import Mapping, Sequence
 
 from ppdm_models import limits
-from ppdm_models.consistency import is_whole
+from ppdm_models.codecs.common.grow import Branch, Draft, features_named, grown, summed, unique
+from ppdm_models.codecs.common.json import is_json
+from ppdm_models.codecs.common.text_tests import Said, agreed, readings, tests, with_rest
+from ppdm_models.codecs.common.text_tree import Row, as_float, check_class_numbers, lines_of, nested
+from ppdm_models.codecs.weka.header import OTHERS, TREES, header_leaks, is_regression, matrix_of
+from ppdm_models.codecs.weka.leaf import WekaLeaf, class_counts, read_leaf
 from ppdm_models.errors import TreeFormatError
 from ppdm_models.formats import Format
-from ppdm_models.formats._grow import Branch, Draft, features_named, grown, summed, unique
-from ppdm_models.formats._json import is_json
-from ppdm_models.formats._text_tests import Said, agreed, readings, tests, with_rest
-from ppdm_models.formats._text_tree import Row, as_float, check_class_numbers, lines_of, nested
-from ppdm_models.formats._weka_header import OTHERS, TREES, header_leaks, is_regression, matrix_of
-from ppdm_models.formats._weka_leaf import WekaLeaf, class_counts, read_leaf
-from ppdm_models.leaks import Leak
-from ppdm_models.support import checked
-from ppdm_models.tree import Learner, Missing, Node, Quality, Task, Tool, Tree
+from ppdm_models.meaning.consistency import is_whole
+from ppdm_models.meaning.support import checked
+from ppdm_models.tree.leaks import Leak
+from ppdm_models.tree.tree import Learner, Missing, Node, Quality, Task, Tool, Tree
 
 OPERATORS = (" <= ", " > ", " < ", " >= ", " = ", " != ")
 RULE = re.compile(r"[-=]{3,}")

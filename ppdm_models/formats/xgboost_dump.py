@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from ppdm_models.ensemble import Ensemble, Model
+from ppdm_models.codecs.boosted.trees import leaf_score, paired
+from ppdm_models.codecs.common.json import as_list, opens_json, read_json, written_json
+from ppdm_models.codecs.xgboost.dumped import ensemble_of, telling_names
+from ppdm_models.codecs.xgboost.nested import pruned
 from ppdm_models.formats import Format
-from ppdm_models.formats._boosted_trees import leaf_score, paired
-from ppdm_models.formats._json import as_list, opens_json, read_json, written_json
-from ppdm_models.formats._xgboost_dumped import ensemble_of, telling_names
-from ppdm_models.formats._xgboost_nested import pruned
-from ppdm_models.leaks import Leak
+from ppdm_models.tree.ensemble import Ensemble, Model
+from ppdm_models.tree.leaks import Leak
 
 
 class XgboostDump(Format):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from ppdm_models.ensemble import Ensemble, Model
+from ppdm_models.codecs.common.json import opens_json, read_json, written_json
+from ppdm_models.codecs.xgboost.leaks import leaks_of, without_leaks
+from ppdm_models.codecs.xgboost.learner import ensemble_of
+from ppdm_models.codecs.xgboost.rewrite import rewritten
+from ppdm_models.codecs.xgboost.ubjson import opens_ubjson, read_ubjson, written_ubjson
 from ppdm_models.formats import Format
-from ppdm_models.formats._json import opens_json, read_json, written_json
-from ppdm_models.formats._xgboost_leaks import leaks_of, without_leaks
-from ppdm_models.formats._xgboost_learner import ensemble_of
-from ppdm_models.formats._xgboost_rewrite import rewritten
-from ppdm_models.formats._xgboost_ubjson import opens_ubjson, read_ubjson, written_ubjson
-from ppdm_models.leaks import Leak, LeakKind
+from ppdm_models.tree.ensemble import Ensemble, Model
+from ppdm_models.tree.leaks import Leak, LeakKind
 
 
 class XgboostModel(Format):

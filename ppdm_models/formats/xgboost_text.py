@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator
 
 from ppdm_models import limits
-from ppdm_models.ensemble import Ensemble
+from ppdm_models.codecs.xgboost.dumped import ensemble_of, telling_names
 from ppdm_models.errors import TreeFormatError
 from ppdm_models.formats import Format
-from ppdm_models.formats._xgboost_dumped import ensemble_of, telling_names
-from ppdm_models.leaks import Leak
+from ppdm_models.tree.ensemble import Ensemble
+from ppdm_models.tree.leaks import Leak
 
 TREE = re.compile(r"booster\[(\d{1,7})\]:")
 NODE = re.compile(r"(\t*)(\d{1,9}):(.*)", re.DOTALL)

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from ppdm_models.errors import LearnerError
 from ppdm_models.learn.response import FloatArray
-from ppdm_models.predicate import Columns
-from ppdm_models.tree import Feature
+from ppdm_models.tree.predicate import Columns
+from ppdm_models.tree.tree import Feature
 
 ANY = "*"
 """The category that stands for several: a split never singles it out."""

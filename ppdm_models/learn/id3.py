@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdm_models.predicate import Always, CategoryTest, Columns
-from ppdm_models.tree import Criterion, Feature, Learner, Node, Tool, Tree
+from ppdm_models.tree.predicate import Always, CategoryTest, Columns
+from ppdm_models.tree.tree import Criterion, Feature, Learner, Node, Tool, Tree
 
 SMALLEST_GAIN = 1e-9
 """A split that lowers the mean impurity by no more than this is not made."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppdm_models.errors import LearnerError
-from ppdm_models.tree import Task
+from ppdm_models.tree.tree import Task
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

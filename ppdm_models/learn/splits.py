@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ppdm_models.learn.attributes import ANY, Attribute, threshold
 from ppdm_models.learn.response import FloatArray, Response
 from ppdm_models.learn.worth import Worth, informative
-from ppdm_models.predicate import CategoryTest, NumericTest, Predicate
+from ppdm_models.tree.predicate import CategoryTest, NumericTest, Predicate
 
 CLOSE = 1e-9
 """Candidates whose worth differs by no more than this share count as a tie in reports; no choice depends on it."""

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from typing import ClassVar
 
 from ppdm_models.errors import OutputError
-from reports.document import Document
+from reports.document.document import Document
 
 
 class Renderer(ABC):

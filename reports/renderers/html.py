@@ -7,11 +7,11 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from reports.document import Document
-from reports.drawing import Drawing, draw
-from reports.plots import certainty, divergence, levels, tradeoff
+from reports.document.document import Document
+from reports.document.words import printable
+from reports.figures.drawing import Drawing, draw
+from reports.figures.plots import certainty, divergence, levels, tradeoff
 from reports.renderers import Renderer
-from reports.words import printable
 
 MOST_PLACES = 5
 LEVELS_SUMMARY = (

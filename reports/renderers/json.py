@@ -1,10 +1,10 @@
-"""JSON for other programs, as ``reports/audit.schema.json`` describes it; ASCII only."""
+"""JSON for other programs, as ``reports/document/audit.schema.json`` describes it; ASCII only."""
 
 from __future__ import annotations
 
 import json
 
-from reports.document import Document
+from reports.document.document import Document
 from reports.renderers import Renderer
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reports.attempts import attempt_lines
-from reports.document import Document
-from reports.parts import Finding
+from reports.document.document import Document
+from reports.document.parts import Finding
+from reports.document.words import printable, wrapped
+from reports.figures.attempts import attempt_lines
 from reports.renderers import Renderer
-from reports.words import printable, wrapped
 
 MOST_PLACES = 3
 

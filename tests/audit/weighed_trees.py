@@ -7,11 +7,11 @@ import itertools
 import numpy as np
 import pytest
 
-from audit.population import build_population
-from ppdm_models.predicate import Column
-from ppdm_models.routing import route
-from ppdm_models.sklearn_tree import from_sklearn
-from ppdm_models.table import table_of
+from audit.people.population import build_population
+from ppdm_models.codecs.sklearn.fitted import from_sklearn
+from ppdm_models.records.routing import route
+from ppdm_models.records.table import table_of
+from ppdm_models.tree.predicate import Column
 
 
 def weighed_tree(ages, classes, weights, **settings):

@@ -1,15 +1,14 @@
 """Reading policy packs: what is not understood is refused, with the choices named."""
 
-from pathlib import Path
-
 import pytest
 
-from policies.judge import call, calls
+from policies.judging.judge import call, calls
 from policies.pack import load_pack, read_pack, shipped_packs
 from ppdm_models.errors import PolicyError
+from tests import places
 from tests.small_audits import pack_of
 
-BAD = Path(__file__).parent.parent / "data" / "policies" / "bad"
+BAD = places.DATA / "policies" / "bad"
 GOOD = b"""
 name = "mine"
 version = "2"

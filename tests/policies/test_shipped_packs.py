@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audit.evidence import NOT_READ, NOT_RUN
-from policies.judge import judge
+from policies.judging.judge import judge
 from policies.pack import load_pack, shipped_packs
 from policies.verdict import Verdict
-from ppdm_models.leaks import Leak, LeakKind
+from ppdm_models.tree.leaks import Leak, LeakKind
 from tests.small_audits import audit_of, evidence_of, flat_tree, only_world, people_of
 
 PACKS = {name: load_pack(name) for name in shipped_packs()}

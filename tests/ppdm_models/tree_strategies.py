@@ -5,15 +5,9 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from ppdm_models.impurity import Impurity
-from ppdm_models.predicate import (
-    AllOf,
-    AnyOf,
-    CategoryTest,
-    MissingTest,
-    NumericTest,
-)
-from ppdm_models.tree import (
+from ppdm_models.tree.impurity import Impurity
+from ppdm_models.tree.predicate import AllOf, AnyOf, CategoryTest, MissingTest, NumericTest
+from ppdm_models.tree.tree import (
     Criterion,
     Feature,
     Learner,

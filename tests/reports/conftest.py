@@ -7,23 +7,23 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from audit.adversary.knowledge import Knowledge
 from audit.evidence import Evidence
-from audit.knowledge import Knowledge
 from audit.measures import measures
-from audit.population import build_population
+from audit.people.population import build_population
 from audit.reading import Undetermined, exactly
 from audit.run import Audit, Level, SolverReport, run
-from audit.system import Dropped
+from audit.system.system import Dropped
 from audit.worlds.result import Witness
-from policies.judge import calls, judge
-from policies.repair import repair
-from ppdm_models.leaks import Leak, LeakKind
-from ppdm_models.predicate import Column, NumericTest
-from ppdm_models.table import table_of
-from ppdm_models.tree import Feature, Node, Task, Tree
-from reports.build import audit_document, repair_document
-from reports.document import Document, Provenance
-from reports.parts import File
+from policies.judging.judge import calls, judge
+from policies.repairing.repair import repair
+from ppdm_models.records.table import table_of
+from ppdm_models.tree.leaks import Leak, LeakKind
+from ppdm_models.tree.predicate import Column, NumericTest
+from ppdm_models.tree.tree import Feature, Node, Task, Tree
+from reports.building.build import audit_document, repair_document
+from reports.document.document import Document, Provenance
+from reports.document.parts import File
 from tests.forests import forest, stump
 from tests.small_audits import (
     audit_of,

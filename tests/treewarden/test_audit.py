@@ -11,7 +11,7 @@ import pyarrow.parquet
 import pytest
 from click.testing import CliRunner
 
-from audit.doors import doors
+from audit.ipopt.doors import doors
 from treewarden.cli import cli
 
 TAKES_NO_FILES = Path("/proc/self")

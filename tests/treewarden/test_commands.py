@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 import treewarden
 from treewarden.cli import COMMANDS, cli
-from treewarden.exits import MEANINGS
+from treewarden.terminal.exits import MEANINGS
 
 HEAVY = ("casadi", "pyomo", "matplotlib", "scipy", "pyarrow", "sklearn", "statsmodels")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from click.testing import CliRunner
 
-from ppdm_models.load import load_tree, read_tree
+from ppdm_models.files.load import load_tree, read_tree
 from treewarden.cli import cli
 
 

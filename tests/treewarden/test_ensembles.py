@@ -7,10 +7,10 @@ import json
 import pytest
 
 from policies.pack import load_pack
-from ppdm_models.convert import converted
+from ppdm_models.files.convert import converted
 from tests.forests import by_sex, forest, stump
-from treewarden.provenance import Clock
-from treewarden.subject import Request
+from treewarden.jobs.provenance import Clock
+from treewarden.jobs.subject import Request
 
 POLICY = """name = "beside"
 version = "1"

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from ppdm_models.errors import TableError
-from treewarden.exits import INTERRUPTED, MEANINGS, NO_AUDIT, PIPE_CLOSED, boundary
+from treewarden.terminal.exits import INTERRUPTED, MEANINGS, NO_AUDIT, PIPE_CLOSED, boundary
 
 
 def outcome_of(error):

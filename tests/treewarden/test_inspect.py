@@ -7,11 +7,11 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from ppdm_models.describe import describe, leaf_entries
-from ppdm_models.leaks import Leak, LeakKind
+from ppdm_models.meaning.describe import describe, leaf_entries
+from ppdm_models.tree.leaks import Leak, LeakKind
 from tests.forests import forest, stump
 from treewarden.cli import cli
-from treewarden.inspecting import leaf_lines, lines
+from treewarden.jobs.inspecting import leaf_lines, lines
 
 COUNTED = stump(40.0, "no", "yes", counts=(3.0, 7.0))
 

@@ -13,16 +13,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ppdm_models.files.load import formats
 from ppdm_models.learn.best_first import BestFirst
 from ppdm_models.learn.response import of_classes
-from ppdm_models.load import formats
-from ppdm_models.predicate import Column
-from treewarden.exits import INTERRUPTED
+from ppdm_models.tree.predicate import Column
+from tests import places
+from treewarden.terminal.exits import INTERRUPTED
 
 pytestmark = pytest.mark.skipif(
     not Path("/proc/self/stat").exists(), reason="processes are found in /proc"
 )
-TOP = Path(__file__).parents[2]
+TOP = places.ROOT
 CASES = {
     "audit": (4000, 12, 120, ["--no-worlds", "--out", "{folder}/out"]),
     "repair": (1500, 6, 40, ["--worlds-budget", "3", "-o", "{folder}/fixed.json"]),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ppdm_models.errors import OutputError
-from treewarden.outputs import check_file, check_folder, write_files
+from treewarden.terminal.outputs import check_file, check_folder, write_files
 
 READ_ONLY_EVEN_FOR_ROOT = Path("/proc/self")
 

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from treewarden.progress import PATIENCE_SECONDS, Progress
+from treewarden.terminal.progress import PATIENCE_SECONDS, Progress
 
 
 def test_a_quick_step_is_not_mentioned(capsys):

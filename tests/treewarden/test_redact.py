@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from click.testing import CliRunner
 
-from ppdm_models.load import load_model, load_tree, read_tree
+from ppdm_models.files.load import load_model, load_tree, read_tree
+from tests import places
 from treewarden.cli import cli
 
 SPOKEN = '<Header copyright="Copyright (c) 2020 ann"><Extension name="user" value="ann"/></Header>'
@@ -66,7 +65,7 @@ def test_an_output_that_is_there_stays_unless_forced(telling):
 
 
 def test_what_could_not_be_removed_is_listed_and_is_no_success(tmp_path):
-    source = Path(__file__).parent.parent / "data/formats/bigml_json/good"
+    source = places.DATA / "formats/bigml_json/good"
     model = next(iter(sorted(source.glob("*.json"))), None)
     if model is None:
         pytest.skip("no BigML model among the test data")

@@ -11,16 +11,16 @@ import pytest
 
 from policies.pack import load_pack
 from policies.remedies import Proposal
+from ppdm_models.files.load import formats, read_tree
 from ppdm_models.learn.best_first import BestFirst
 from ppdm_models.learn.response import of_classes
-from ppdm_models.load import formats, read_tree
-from ppdm_models.table import read_table, table_of
-from ppdm_models.tree import Feature
+from ppdm_models.records.table import read_table, table_of
+from ppdm_models.tree.tree import Feature
 from tests.treewarden.conftest import CLAUSE, PMML
-from treewarden.progress import Progress
-from treewarden.provenance import Clock
-from treewarden.repairing import auditing
-from treewarden.subject import Request, read_subject
+from treewarden.jobs.provenance import Clock
+from treewarden.jobs.repairing import auditing
+from treewarden.jobs.subject import Request, read_subject
+from treewarden.terminal.progress import Progress
 
 
 def test_what_it_writes_passes_the_audit_that_the_original_fails(files):

@@ -5,25 +5,25 @@ from __future__ import annotations
 import csv
 import json
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from ppdm_models.convert import converted
-from ppdm_models.ensemble import Combination
-from ppdm_models.formats._xgboost_ubjson import read_ubjson
-from ppdm_models.load import read_model
-from ppdm_models.predicate import Column
-from ppdm_models.predict import predict
+from ppdm_models.codecs.xgboost.ubjson import read_ubjson
+from ppdm_models.files.convert import converted
+from ppdm_models.files.load import read_model
+from ppdm_models.records.predict import predict
+from ppdm_models.tree.ensemble import Combination
+from ppdm_models.tree.predicate import Column
+from tests import places
 from tests.forests import by_sex, forest, stump
 from tests.treewarden.conftest import CLAUSE
 from treewarden.cli import cli
 
 NAMES = ["age", "hours", "town"]
 LEAST = 12
-SHRUNK = Path(__file__).parents[1] / "data" / "shrunk"
+SHRUNK = places.DATA / "shrunk"
 XGBOOST = {
     "binary": {"objective": "binary:logistic"},
     "squared": {"objective": "reg:squarederror"},

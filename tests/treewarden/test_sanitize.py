@@ -7,11 +7,11 @@ import json
 import pytest
 from click.testing import CliRunner
 
+from ppdm_models.files.load import read_tree
 from ppdm_models.learn.best_first import BestFirst
 from ppdm_models.learn.response import of_classes
-from ppdm_models.load import read_tree
-from ppdm_models.table import read_table
-from ppdm_models.tree import Feature
+from ppdm_models.records.table import read_table
+from ppdm_models.tree.tree import Feature
 from treewarden.cli import cli
 
 TREE = ["--target", "flu", "--sensitive", "job"]

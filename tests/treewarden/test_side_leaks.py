@@ -14,9 +14,9 @@ from click.testing import CliRunner
 from audit.measures import measures
 from audit.reading import Interval
 from policies.pack import shipped_packs
-from ppdm_models.convert import converted
-from ppdm_models.leaks import Leak, LeakKind
-from ppdm_models.load import formats, load_model, read_tree
+from ppdm_models.files.convert import converted
+from ppdm_models.files.load import formats, load_model, read_tree
+from ppdm_models.tree.leaks import Leak, LeakKind
 from tests.forests import by_sex, forest, stump
 from tests.small_audits import evidence_of, flat_tree
 from treewarden.cli import cli

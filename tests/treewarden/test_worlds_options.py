@@ -10,8 +10,8 @@ from click.testing import CliRunner
 
 from treewarden.cli import cli
 from treewarden.commands import doctor
-from treewarden.progress import Progress
-from treewarden.subject import Request, read_subject
+from treewarden.jobs.subject import Request, read_subject
+from treewarden.terminal.progress import Progress
 
 CERTAIN = """name = "certain"
 version = "1"

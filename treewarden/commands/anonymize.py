@@ -7,13 +7,13 @@ from pathlib import Path
 import click
 
 from ppdm_models.errors import OutputError
-from ppdm_models.full_domain import Generalised, generalise
-from ppdm_models.full_domain_groups import Figures, Requirement
-from treewarden.anonymizing import Subject, Wanted, level_words, read_subject, table_bytes
-from treewarden.exits import FAIL, PASS
-from treewarden.options import FILE, names_of
-from treewarden.outputs import check_file, check_no_input, write_files
-from treewarden.progress import Progress
+from ppdm_models.full_domain.groups import Figures, Requirement
+from ppdm_models.full_domain.lattice import Generalised, generalise
+from treewarden.commands._options import FILE, names_of
+from treewarden.jobs.anonymizing import Subject, Wanted, level_words, read_subject, table_bytes
+from treewarden.terminal.exits import FAIL, PASS
+from treewarden.terminal.outputs import check_file, check_no_input, write_files
+from treewarden.terminal.progress import Progress
 
 
 @click.command("anonymize")

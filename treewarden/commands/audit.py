@@ -9,16 +9,16 @@ import click
 
 from audit.reading import Undetermined
 from audit.run import Audit, ablation
-from policies.judge import judge
-from reports.build import audit_document
-from treewarden.exits import EXITS
-from treewarden.options import FILE, request_of, request_options
-from treewarden.outputs import check_file, check_no_input, write_files
-from treewarden.posterior_file import check_suffix, posterior_file
-from treewarden.progress import Progress
-from treewarden.provenance import Clock
-from treewarden.reporting import report_options, reporting
-from treewarden.subject import read_subject
+from policies.judging.judge import judge
+from reports.building.build import audit_document
+from treewarden.commands._options import FILE, request_of, request_options
+from treewarden.commands._reporting import report_options, reporting
+from treewarden.jobs.posterior_file import check_suffix, posterior_file
+from treewarden.jobs.provenance import Clock
+from treewarden.jobs.subject import read_subject
+from treewarden.terminal.exits import EXITS
+from treewarden.terminal.outputs import check_file, check_no_input, write_files
+from treewarden.terminal.progress import Progress
 
 
 @click.command("audit")

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from ppdm_models.convert import TARGETS, converted, target_of
-from ppdm_models.load import read_model
-from treewarden.exits import PASS
-from treewarden.options import FILE
-from treewarden.outputs import check_file, check_new, check_no_input, write_files
+from ppdm_models.files.convert import TARGETS, converted, target_of
+from ppdm_models.files.load import read_model
+from treewarden.commands._options import FILE
+from treewarden.terminal.exits import PASS
+from treewarden.terminal.outputs import check_file, check_new, check_no_input, write_files
 
 
 @click.command("convert")

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from treewarden.demo import Stage, story
-from treewarden.exits import PASS
-from treewarden.outputs import check_folder
-from treewarden.progress import Progress
+from treewarden.jobs.demo import Stage, story
+from treewarden.terminal.exits import PASS
+from treewarden.terminal.outputs import check_folder
+from treewarden.terminal.progress import Progress
 
 
 @click.command("demo")

@@ -8,10 +8,10 @@ from importlib import metadata
 import click
 
 import treewarden
-from audit.doors import doors
-from audit.worlds.cpsat import is_there
-from reports.words import printable
-from treewarden.exits import NO_AUDIT, PASS
+from audit.ipopt.doors import doors
+from audit.worlds.proofs.cpsat import is_there
+from reports.document.words import printable
+from treewarden.terminal.exits import NO_AUDIT, PASS
 
 PACKAGES = (
     *("casadi", "click", "cyipopt", "jinja2", "lxml", "matplotlib", "numpy", "pyarrow", "pydantic"),

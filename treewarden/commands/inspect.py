@@ -8,13 +8,13 @@ from pathlib import Path
 
 import click
 
-from ppdm_models.describe import MOST_LEAVES, describe, leaf_entries
 from ppdm_models.errors import TreewardenError
-from ppdm_models.load import leaks_of, load_model, read_bytes
-from ppdm_models.producer import producer
-from reports.words import printable
-from treewarden.exits import NO_AUDIT, PASS
-from treewarden.inspecting import leaf_lines, lines
+from ppdm_models.files.load import leaks_of, load_model, read_bytes
+from ppdm_models.meaning.describe import MOST_LEAVES, describe, leaf_entries
+from ppdm_models.meaning.producer import producer
+from reports.document.words import printable
+from treewarden.jobs.inspecting import leaf_lines, lines
+from treewarden.terminal.exits import NO_AUDIT, PASS
 
 
 @click.command("inspect")

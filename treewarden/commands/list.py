@@ -12,7 +12,7 @@ from audit.measures import measures
 from policies.pack import load_pack, shipped_packs
 from policies.remedies import remedies
 from policies.rules import rules
-from ppdm_models.load import formats
+from ppdm_models.files.load import formats
 from ppdm_models.plugins import discover, summary
 from reports.renderers import names, renderer
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import click
 
-from ppdm_models.leaks import Leak, LeakKind
-from reports.words import counted, printable
-from treewarden.exits import FAIL, PASS
-from treewarden.options import FILE
-from treewarden.outputs import check_file, check_new, check_no_input, write_files
-from treewarden.redacting import redact_file
+from ppdm_models.tree.leaks import Leak, LeakKind
+from reports.document.words import counted, printable
+from treewarden.commands._options import FILE
+from treewarden.jobs.redacting import redact_file
+from treewarden.terminal.exits import FAIL, PASS
+from treewarden.terminal.outputs import check_file, check_new, check_no_input, write_files
 
 
 @click.command("redact")

@@ -10,29 +10,29 @@ from typing import Any
 import click
 
 from audit.run import Level, ablation
-from policies.holdout import holdout_of
 from policies.remedies._table import TableProposal
-from policies.repair import Given
+from policies.repairing.holdout import holdout_of
+from policies.repairing.repair import Given
 from policies.verdict import Verdict
-from ppdm_models.convert import MODELS
-from ppdm_models.ensemble import Ensemble, Model
 from ppdm_models.errors import OutputError, RemedyError
-from ppdm_models.table import read_table
-from ppdm_models.taxonomy_files import load_taxonomies
-from ppdm_models.tree import Tree
-from reports.attempts import attempt_lines
-from reports.build import repair_document
-from reports.document import Document
-from reports.words import wrapped
-from treewarden.beside import table_beside
-from treewarden.exits import EXITS, PASS
-from treewarden.options import FILE, request_of, request_options
-from treewarden.outputs import check_file, check_new, check_no_input, write_files
-from treewarden.progress import Progress
-from treewarden.provenance import Clock
-from treewarden.repairing import Repaired, repair_file
-from treewarden.reporting import report_options, reporting
-from treewarden.subject import Request, Subject, read_subject
+from ppdm_models.files.convert import MODELS
+from ppdm_models.records.table import read_table
+from ppdm_models.records.taxonomy_files import load_taxonomies
+from ppdm_models.tree.ensemble import Ensemble, Model
+from ppdm_models.tree.tree import Tree
+from reports.building.build import repair_document
+from reports.document.document import Document
+from reports.document.words import wrapped
+from reports.figures.attempts import attempt_lines
+from treewarden.commands._options import FILE, request_of, request_options
+from treewarden.commands._reporting import report_options, reporting
+from treewarden.jobs.beside import table_beside
+from treewarden.jobs.provenance import Clock
+from treewarden.jobs.repairing import Repaired, repair_file
+from treewarden.jobs.subject import Request, Subject, read_subject
+from treewarden.terminal.exits import EXITS, PASS
+from treewarden.terminal.outputs import check_file, check_new, check_no_input, write_files
+from treewarden.terminal.progress import Progress
 
 
 @click.command("repair")

@@ -8,16 +8,13 @@ import click
 
 from policies.pack import load_pack
 from ppdm_models.errors import OutputError
+from ppdm_models.files.load import formats
 from ppdm_models.learn.attributes import MOST_SET_VALUES
 from ppdm_models.learn.worth import CRITERIA
-from ppdm_models.load import formats
-from ppdm_models.tpp import Candidate, Step
-from treewarden.exits import FAIL, PASS
-from treewarden.manifest import manifest
-from treewarden.options import FILE, names_of
-from treewarden.outputs import check_folder, check_no_input, write_files
-from treewarden.progress import Progress
-from treewarden.sanitizing import (
+from ppdm_models.tpp.sanitise import Candidate, Step
+from treewarden.commands._options import FILE, names_of
+from treewarden.jobs.manifest import manifest
+from treewarden.jobs.sanitizing import (
     Subject,
     Wanted,
     grown_from,
@@ -25,6 +22,9 @@ from treewarden.sanitizing import (
     sanitised,
     table_bytes,
 )
+from treewarden.terminal.exits import FAIL, PASS
+from treewarden.terminal.outputs import check_folder, check_no_input, write_files
+from treewarden.terminal.progress import Progress
 
 SUFFIXES = {"treewarden_json": "json", "pmml": "pmml"}
 

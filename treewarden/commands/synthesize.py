@@ -7,19 +7,19 @@ from pathlib import Path
 
 import click
 
-from audit.population import build_population
+from audit.people.population import build_population
 from policies.pack import load_pack
 from policies.remedies import NoProposal, remedies
 from ppdm_models.errors import OutputError
-from ppdm_models.load import read_tree
-from ppdm_models.pgen import Classes, Numbers, Plan, basegen, pgen
-from ppdm_models.table import read_table
-from ppdm_models.tree import Tree
-from treewarden.exits import FAIL, PASS
-from treewarden.options import FILE
-from treewarden.outputs import check_file, check_no_input
-from treewarden.progress import Progress
-from treewarden.synthesizing import check_suffix, domains_from, shares_from, write_chunks
+from ppdm_models.files.load import read_tree
+from ppdm_models.records.table import read_table
+from ppdm_models.synthesis.pgen import Classes, Numbers, Plan, basegen, pgen
+from ppdm_models.tree.tree import Tree
+from treewarden.commands._options import FILE
+from treewarden.jobs.synthesizing import check_suffix, domains_from, shares_from, write_chunks
+from treewarden.terminal.exits import FAIL, PASS
+from treewarden.terminal.outputs import check_file, check_no_input
+from treewarden.terminal.progress import Progress
 
 
 @click.command("synthesize")

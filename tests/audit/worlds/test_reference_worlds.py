@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from audit.worlds import Consistency
-from ppdm_models.predicate import CategoryTest
-from ppdm_models.tree import Feature, Learner
+from ppdm_models.tree.predicate import CategoryTest
+from ppdm_models.tree.tree import Feature, Learner
 from tests.worlds_by_hand import ONLY_PROOFS, brute_force, posterior_of, system_of, worlds_of
 
 BOTH = ("gini", "entropy")

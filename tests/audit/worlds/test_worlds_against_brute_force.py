@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audit.knowledge import Knowledge
+from audit.adversary.knowledge import Knowledge
 from audit.reading import Undetermined
-from audit.system import build_system
+from audit.system.system import build_system
 from audit.worlds import Consistency, Tiers, reason
-from audit.worlds.check import first_broken
-from audit.worlds.facts import facts_of
+from audit.worlds.facts.facts import facts_of
+from audit.worlds.found.check import first_broken
 from tests.cases import multiway_case
 from tests.grown_trees import grown
 from tests.worlds_by_hand import ONLY_PROOFS, brute_force, posterior_of, tables

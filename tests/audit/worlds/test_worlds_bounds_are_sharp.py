@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from audit.adversary.knowledge import Knowledge
 from audit.evidence import Evidence
-from audit.knowledge import Knowledge
 from audit.reading import Undetermined
 from audit.worlds import Tiers
-from audit.worlds.curves import limits, sides_of
-from audit.worlds.facts import facts_of
+from audit.worlds.facts.curves import limits, sides_of
+from audit.worlds.facts.facts import facts_of
 from tests.small_audits import read
 from tests.worlds_by_hand import brute_force, system_of, worlds_of
 

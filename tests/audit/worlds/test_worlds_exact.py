@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from audit.rows import Grouping, Origin, SplitFamily
-from audit.worlds.exact import is_beaten, is_one
-from audit.worlds.intervals import _ends
-from audit.worlds.places import Place, tightened
-from audit.worlds.splits import split_of
-from ppdm_models.tree import Criterion
+from audit.facts.rows import Grouping, Origin, SplitFamily
+from audit.worlds.facts.exact import is_beaten, is_one
+from audit.worlds.facts.intervals import _ends
+from audit.worlds.facts.places import Place, tightened
+from audit.worlds.facts.splits import split_of
+from ppdm_models.tree.tree import Criterion
 from tests.worlds_by_hand import _compare
 
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audit.knowledge import Knowledge
-from audit.system import build_system
+from audit.adversary.knowledge import Knowledge
+from audit.system.system import build_system
 from audit.worlds import Tiers, fixed_cells, graded, reason
 from audit.worlds.result import Witness
 from audit.worlds.retrain import growers

@@ -7,17 +7,17 @@ import itertools
 import numpy as np
 import pytest
 
-from audit.system import build_system
-from audit.worlds.cells import closed_form
-from audit.worlds.check import first_broken, without_what_breaks
+from audit.system.system import build_system
 from audit.worlds.clock import clock
-from audit.worlds.enumerate import _row_number, _rows
-from audit.worlds.facts import facts_of
-from audit.worlds.intervals import with_intervals
-from audit.worlds.mend import mend_stuck
-from audit.worlds.pool import Pool
-from audit.worlds.splits import groups
-from audit.worlds.swaps import swap_stuck
+from audit.worlds.facts.facts import facts_of
+from audit.worlds.facts.intervals import with_intervals
+from audit.worlds.facts.splits import groups
+from audit.worlds.found.check import first_broken, without_what_breaks
+from audit.worlds.found.enumerate import _row_number, _rows
+from audit.worlds.found.mend import mend_stuck
+from audit.worlds.found.pool import Pool
+from audit.worlds.found.swaps import swap_stuck
+from audit.worlds.proofs.bounds import closed_form
 from tests.grown_trees import grown, heart
 from tests.worlds_by_hand import system_of
 

@@ -7,18 +7,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from audit.adversary.knowledge import Knowledge
 from audit.evidence import Evidence
-from audit.knowledge import Knowledge
 from audit.measures import measures
-from audit.members import members
+from audit.people.members import members
 from audit.reading import Interval, Undetermined
 from audit.run import MeasureCall, SolveOptions, run
-from audit.system import build_system
+from audit.system.system import build_system
 from audit.worlds import reason
 from ppdm_models.errors import TableError
 from ppdm_models.learn.id3 import grow_id3
-from ppdm_models.predicate import Column
-from ppdm_models.tree import Criterion
+from ppdm_models.tree.predicate import Column
+from ppdm_models.tree.tree import Criterion
 from tests.cases import multiway_case
 from tests.small_audits import evidence_of, read
 from tests.worlds_by_hand import system_of, worlds_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from audit.system import build_system
+from audit.system.system import build_system
 from audit.worlds import Consistency, reason
 from tests.grown_trees import german, grown, heart
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from audit.system import build_system
+from audit.system.system import build_system
 from audit.worlds import Tiers, reason
-from audit.worlds.explain import joined
-from audit.worlds.facts import facts_of
+from audit.worlds.facts.explain import joined
+from audit.worlds.facts.facts import facts_of
 from tests.grown_trees import grown, heart
 from tests.worlds_by_hand import ONLY_PROOFS, system_of, worlds_of
 

@@ -8,10 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audit.members import members
-from audit.rows import LeafMass, Origin
-from audit.system import build_system
-from audit.worlds import Consistency, Tiers, cpsat, reason
+from audit.facts.rows import LeafMass, Origin
+from audit.people.members import members
+from audit.system.system import build_system
+from audit.worlds import Consistency, Tiers, reason
+from audit.worlds.proofs import cpsat
 from tests.grown_trees import german, grown, heart
 from tests.worlds_by_hand import brute_force, system_of, worlds_of
 

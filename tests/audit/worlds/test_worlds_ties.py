@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
+from audit.adversary.knowledge import Knowledge
 from audit.constraints import Case
-from audit.knowledge import Knowledge
-from audit.members import members
-from audit.population import build_population
-from audit.system import build_system
+from audit.people.members import members
+from audit.people.population import build_population
+from audit.system.system import build_system
 from audit.worlds import Worlds, reason
-from ppdm_models.tree import Criterion
+from ppdm_models.tree.tree import Criterion
 from tests.cases import multiway_tree, random_table
 
 

@@ -1,0 +1,1 @@
+"""What the adversary is assumed to know."""

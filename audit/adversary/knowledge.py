@@ -1,0 +1,152 @@
+"""What the adversary is assumed to know beside the quasi-identifiers: a level, or a TOML file that says it all."""
+
+from __future__ import annotations
+
+import tomllib
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from ppdm_models.errors import KnowledgeError
+from ppdm_models.tree.tree import Node, Task, Tool, Tree
+
+
+class LeafLevel(StrEnum):
+    """What the adversary knows of each leaf."""
+
+    LABELS = "labels"
+    RATES = "rates"
+    COUNTS = "counts"
+    AS_PUBLISHED = "as-published"
+
+
+class SplitLevel(StrEnum):
+    """Which criterion the adversary knows the splits were chosen by."""
+
+    NONE = "none"
+    GINI = "gini"
+    ENTROPY = "entropy"
+    GAIN_RATIO = "gain-ratio"
+    AS_PUBLISHED = "as-published"
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Statement(_Section):
+    """A share among some records: ``P(flu | sex = F, age < 30) = 0.2`` (with =, <= or >=)."""
+
+    says: str
+
+
+class KnownRecord(_Section):
+    """One record with these quasi-identifier values is known to have this class."""
+
+    record: dict[str, str | int | float]
+    value: Annotated[str, Field(alias="class")]
+
+
+class Knowledge(_Section):
+    """Everything the adversary is assumed to know.
+
+    ``min_leaf`` is the learner's smallest allowed leaf (records); ``learner`` the program that grew the tree, where the
+    file does not say it.
+    """
+
+    leaf: LeafLevel = LeafLevel.AS_PUBLISHED
+    split: SplitLevel = SplitLevel.AS_PUBLISHED
+    marginal: bool = False
+    accuracy: bool = False
+    strict_labels: bool = False
+    min_leaf: Annotated[int, Field(ge=1)] | None = None
+    learner: Tool | None = None
+    facts: tuple[Statement | KnownRecord, ...] = ()
+
+
+def read_knowledge(data: bytes, where: str) -> Knowledge:
+    """Read a TOML file that says what the adversary knows.
+
+    Raises:
+        KnowledgeError: the bytes are not TOML, or say something that is not understood.
+    """
+    try:
+        said = tomllib.loads(data.decode("utf-8"))
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise KnowledgeError(where, f"not TOML ({error}); see the README for an example") from error
+    try:
+        facts = tuple(said.pop("fact", ()))
+        return Knowledge.model_validate({**said, "facts": facts})
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise KnowledgeError(
+            where, f"{place}: {first['msg'].lower()}; have {', '.join(_keys())}"
+        ) from error
+
+
+def _keys() -> list[str]:
+    return ["fact" if name == "facts" else name for name in Knowledge.model_fields]
+
+
+def resolved(knowledge: Knowledge, tree: Tree) -> tuple[Knowledge, tuple[str, ...]]:
+    """Return the knowledge with the split criterion as the file gives it, and warnings about what that leaves out.
+
+    The leaf level "as published" stays: files publish more of one leaf and less of another.
+    """
+    split, warnings = knowledge.split, []
+    more = understated(knowledge, tree)
+    if more:
+        warnings.append(
+            f"{tree.source} publishes {more}, but the adversary is assumed not to use that: "
+            "a pass would hold only for a file without it"
+        )
+    if split is SplitLevel.AS_PUBLISHED:
+        split, said = _published_split(tree)
+        warnings += [said] if said else []
+    return knowledge.model_copy(update={"split": split}), tuple(warnings)
+
+
+def understated(knowledge: Knowledge, tree: Tree) -> str:
+    """Return what a file publishes beyond what the adversary is said to know, in words; "" where nothing."""
+    more = []
+    numbers = [leaf.class_counts or leaf.class_shares or leaf.bands or () for leaf in tree.leaves]
+    known = [sum(number is not None for number in each) for each in numbers]
+    if knowledge.leaf is LeafLevel.LABELS and any(known):
+        more.append("class numbers of its leaves")
+    elif knowledge.leaf is LeafLevel.RATES and max(known) > 1 and len(tree.classes) > 2:
+        more.append("more of its leaves than error rates")
+    left_out = knowledge.leaf is LeafLevel.LABELS or (
+        knowledge.leaf is LeafLevel.RATES and len(tree.classes) > 2
+    )
+    if left_out and not more and any(map(_is_counted, tree.nodes)):
+        more.append("class numbers of its inner nodes")
+    if left_out and any(not node.is_leaf and node.score in tree.classes for node in tree.nodes):
+        more.append("labels of its inner nodes")
+    if left_out and any(node.impurity is not None for node in tree.nodes):
+        more.append("impurities of its nodes")
+    by = tree.learner.criterion
+    if knowledge.split is SplitLevel.NONE and by is not None and tree.learner.all_features:
+        more.append(f"that its splits were chosen by {by.value}")
+    return " and ".join(more)
+
+
+def _is_counted(node: Node) -> bool:
+    return not node.is_leaf and bool(node.class_counts or node.class_shares)
+
+
+def _published_split(tree: Tree) -> tuple[SplitLevel, str]:
+    """Return the criterion of a file's splits, or none and why it is not used."""
+    criterion = tree.learner.criterion
+    if tree.task is Task.REGRESSION:
+        return SplitLevel.NONE, ""
+    if criterion is None:
+        return SplitLevel.NONE, (
+            f"{tree.source} does not say how its splits were chosen, so their choice is not used; "
+            "if an adversary can guess it, audit with --split gini or --split entropy too"
+        )
+    if not tree.learner.all_features:
+        said = f"{tree.source} was grown on random parts of its features, so the choice of its splits proves nothing"
+        return SplitLevel.NONE, said
+    return SplitLevel(criterion.value), ""

@@ -1,0 +1,1 @@
+"""The maximum-entropy estimate: blocks, search, certificate."""

@@ -1,0 +1,79 @@
+"""Parts the problem into blocks that do not touch each other, so that each can be solved alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from audit.facts.rows import Linear, SplitFamily
+from audit.ipopt.program import IntArray
+from audit.system.system import System
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One candidate split that the estimate violated: a family and the position of its code among the admissible."""
+
+    family: int
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Leaves whose estimates hang together: through active split rows, or through rows across leaves."""
+
+    leaves: tuple[int, ...]
+    candidates: tuple[Candidate, ...]
+    linear: tuple[int, ...]
+
+
+def blocks(system: System, leaves: Sequence[int], active: Sequence[Candidate]) -> tuple[Block, ...]:
+    """Return the blocks that need a solver: leaves joined by active split rows and by rows across leaves.
+
+    Leaves in no such row are solved in closed form and are not in any block. Blocks stand in the order of their leaves.
+    """
+    case = system.case
+    linear = [i for i, row in enumerate(system.rows) if isinstance(row, Linear)]
+    parent = {leaf: leaf for leaf in leaves}
+    touched: list[tuple[list[int], Candidate | int]] = []
+    for candidate in active:
+        row = system.rows[candidate.family]
+        assert isinstance(row, SplitFamily)
+        touched.append((_stops(case.population.leaf, row.profiles), candidate))
+    for index in linear:
+        across = system.rows[index]
+        assert isinstance(across, Linear)
+        touched.append((_stops(case.population.leaf, across.profiles), index))
+    for joined, _ in touched:
+        for leaf in joined[1:]:
+            parent[_root(parent, leaf)] = _root(parent, joined[0])
+    groups: dict[int, list[int]] = {}
+    needed = {_root(parent, joined[0]) for joined, _ in touched if joined}
+    for leaf in leaves:
+        if _root(parent, leaf) in needed:
+            groups.setdefault(_root(parent, leaf), []).append(leaf)
+    found = []
+    for root, members in groups.items():
+        rows = [what for joined, what in touched if joined and _root(parent, joined[0]) == root]
+        candidates = tuple(
+            sorted(
+                (r for r in rows if isinstance(r, Candidate)), key=lambda c: (c.family, c.position)
+            )
+        )
+        found.append(
+            Block(tuple(members), candidates, tuple(r for r in rows if isinstance(r, int)))
+        )
+    return tuple(sorted(found, key=lambda block: block.leaves))
+
+
+def _stops(leaf: IntArray, profiles: IntArray) -> list[int]:
+    return [int(node) for node in np.unique(leaf[profiles])]
+
+
+def _root(parent: dict[int, int], leaf: int) -> int:
+    while parent[leaf] != leaf:
+        parent[leaf] = parent[parent[leaf]]
+        leaf = parent[leaf]
+    return leaf

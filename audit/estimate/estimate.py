@@ -1,0 +1,218 @@
+"""Finds the maximum-entropy estimate: closed form per leaf, then the split rows that it violates, round by round."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import time
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from audit.estimate.blocks import Block, Candidate, blocks
+from audit.estimate.certify import certificate
+from audit.estimate.direct import direct_model
+from audit.estimate.optima import span
+from audit.estimate.posterior import FloatArray, Posterior, entropy
+from audit.estimate.search import DEFAULT, Search, SolveOptions
+from audit.estimate.solved import Solved
+from audit.estimate.violated import VIOLATION_SHARE, Violated, outside_intervals
+from audit.ipopt.doors import doors
+from audit.ipopt.loaded import Loaded
+from audit.ipopt.status import Status
+from audit.solver.task import CONVEX_TRIES, TRIES
+from audit.system.system import System, max_violation
+
+log = logging.getLogger(__name__)
+
+ROUNDS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class SolverReport:
+    """How the estimate was found, and how good it is. Entropies in nats per record.
+
+    ``status`` is "closed form", "optimal", "stalled" or "not run"; ``entropy_bound`` is the best proved upper bound on
+    the entropy and ``bound_argument`` what proves it: "closed form", "convex", "elastic" or "relaxation";
+    ``entropy_relaxed`` is the entropy without the split rows; ``max_violation`` the largest relative violation over all
+    rows, re-checked outside the solver. ``is_unique`` is true where the optimum is proved to be the only one;
+    ``blocks_flat`` counts the blocks where other estimates beside it are as good, ``blocks_several`` those where others
+    apart from it are, ``blocks_symmetric_broken`` those where classes that no row tells apart had to differ,
+    ``blocks_saddle`` those where letting them differ would raise the entropy.
+    ``split_rows`` is "integer" where split rows are statements about whole records, "real" otherwise;
+    ``profiles_fixed`` counts the profiles of which whole records prove everything.
+    """
+
+    status: str
+    entropy: float | None = None
+    entropy_bound: float | None = None
+    entropy_relaxed: float | None = None
+    bound_argument: str = ""
+    max_violation: float | None = None
+    kkt_error: float | None = None
+    iterations: int = 0
+    seconds: float = field(default=0.0, compare=False)
+    rows: int = 0
+    rows_active: int = 0
+    blocks: int = 0
+    blocks_stalled: int = 0
+    blocks_flat: int = 0
+    blocks_several: int = 0
+    blocks_symmetric_broken: int = 0
+    blocks_saddle: int = 0
+    profiles_fixed: int = 0
+    split_rows: str = "real"
+    is_convex: bool = True
+    is_unique: bool = False
+    door: str = "none"
+    reason: str = ""
+
+
+def estimate(system: System, options: SolveOptions = DEFAULT) -> tuple[Posterior, SolverReport]:
+    """Return the maximum-entropy posterior under a system of rows, and how it was found.
+
+    Raises:
+        SolverError: the wanted solver is not there.
+    """
+    gc.freeze()  # what stands now is no garbage: looking through it again takes longer than a small audit
+    try:
+        began, search = time.perf_counter(), Search(system, options)
+        return _directly(search, began) if options.direct else _reduced(search, began)
+    finally:
+        gc.unfreeze()
+
+
+def _reduced(search: Search, began: float) -> tuple[Posterior, SolverReport]:
+    """Solve block by block, adding split rows until none is violated."""
+    system = search.system
+    relaxed, violated = search.closed, Violated(search)
+    solved: dict[Block, Solved] = {}
+    active: tuple[Candidate, ...] = ()
+    # The last estimate that violated nothing, before a better one was looked for.
+    settled: FloatArray | None = None
+    for number in range(ROUNDS):
+        parts = blocks(system, tuple(search.knowledge), active)
+        solved = search.solve(parts, solved)
+        values = search.placed(solved)
+        relaxed = values if number == 0 else relaxed
+        new = violated.worst(values, active, solved)
+        if not new:
+            solved, settled = search.searched(solved, settled), values
+            values = search.placed(solved)
+            new = violated.worst(values, active, solved)
+        if not new:
+            solved = search.improved(solved)
+            values = search.placed(solved)
+            new = violated.worst(values, active, solved)
+        log.info(
+            "round %d: %d parts, %d split rows, %d more violated",
+            number,
+            len(parts),
+            len(active),
+            len(new),
+        )
+        if not new or search.is_out_of_time:
+            break
+        active = tuple(sorted((*active, *new), key=lambda c: (c.family, c.position)))
+    good = span(system, solved.values(), values)
+    proved = certificate(search, solved, relaxed)
+    figures = SolverReport(
+        status="",
+        entropy=entropy(values, system.case.population.counts),
+        entropy_bound=proved.bound,
+        entropy_relaxed=entropy(
+            relaxed if search.whole is None else search.plain, system.case.population.counts
+        ),
+        bound_argument=proved.argument,
+        seconds=time.perf_counter() - began,
+        rows=system.size,
+        rows_active=len(active),
+        blocks_flat=good.flat,
+        blocks_several=good.several,
+        profiles_fixed=0 if search.whole is None else search.whole.profiles_fixed,
+        split_rows="real" if search.whole is None else "integer",
+        door=search.door if solved else "none",
+    )
+    return _concluded(search, (values, good.low, good.high), solved, figures)
+
+
+def _concluded(
+    search: Search,
+    found: tuple[FloatArray, FloatArray, FloatArray],
+    solved: dict[Block, Solved],
+    figures: SolverReport,
+) -> tuple[Posterior, SolverReport]:
+    """Re-check every row outside the solver and say how good the estimate is."""
+    system = search.system
+    values, low, high = found
+    counts = system.case.population.counts
+    decided = np.ones(len(counts), dtype=bool)
+    stalled = [one for one in solved.values() if not one.answer.is_accepted]
+    for one in stalled:
+        decided[one.reduced.profiles] = False
+    worst = max_violation(system, values * counts[:, None])
+    if search.whole is not None:
+        worst = max(worst, outside_intervals(search.whole, system, values * counts[:, None]))
+    reason = ""
+    if stalled:
+        why = ", ".join(sorted({one.answer.outcome.value for one in stalled}))
+        reason = f"{len(stalled)} of {len(solved)} parts of the problem were not solved ({why})"
+    elif worst > VIOLATION_SHARE:
+        cause = "out of time: " if search.is_out_of_time else ""
+        reason = f"{cause}the estimate misses a row by {worst:.2g} of its records"
+        decided[:] = False
+    is_convex = all(one.reduced.program.is_convex for one in solved.values())
+    report = replace(
+        figures,
+        status="stalled" if reason else ("optimal" if solved else "closed form"),
+        max_violation=worst,
+        kkt_error=max((one.answer.kkt_error for one in solved.values()), default=0.0),
+        iterations=sum(one.answer.iterations for one in solved.values()),
+        blocks=len(solved),
+        blocks_stalled=len(stalled),
+        blocks_symmetric_broken=sum(not one.is_symmetric for one in solved.values()),
+        blocks_saddle=sum(one.is_saddle for one in solved.values()),
+        is_convex=is_convex,
+        is_unique=is_convex and not reason,
+        reason=reason,
+    )
+    return Posterior(values, decided, low, high), report
+
+
+def _directly(search: Search, began: float) -> tuple[Posterior, SolverReport]:
+    """Solve the whole problem as it is written down."""
+    system, start = search.system, search.closed
+    counts = system.case.population.counts
+    loaded, way = Loaded(direct_model(system, start)), doors()[search.door]
+    z, iterations, said = (start * counts[:, None]).ravel(), 0, Status.FAILED
+    for (eps, mu), *_ in TRIES if system.families else CONVEX_TRIES:
+        left = search.deadline - time.monotonic()
+        options: dict[str, Any] = {} if np.isinf(left) else {"max_cpu_time": max(left, 0.01)}
+        solution = way.solve(loaded, (start * counts[:, None]).ravel(), eps, mu_init=mu, **options)
+        iterations, said = iterations + solution.iterations, solution.status
+        if said is Status.SOLVED:
+            z = solution.z
+            break
+    values = z.reshape(start.shape) / counts[:, None]
+    worst = max_violation(system, values * counts[:, None])
+    accepted = said is Status.SOLVED and worst <= VIOLATION_SHARE
+    report = SolverReport(
+        status="optimal" if accepted else "stalled",
+        entropy=entropy(values, counts),
+        entropy_bound=entropy(start, counts),
+        entropy_relaxed=entropy(start, counts),
+        bound_argument="relaxation",
+        max_violation=worst,
+        iterations=iterations,
+        seconds=time.perf_counter() - began,
+        rows=system.size,
+        rows_active=system.size,
+        blocks=1,
+        blocks_stalled=0 if accepted else 1,
+        is_convex=False,
+        is_unique=False,
+        door=search.door,
+        reason="" if accepted else f"the unreduced problem was not solved: {said}",
+    )
+    return Posterior(values, np.full(len(counts), accepted), values, values), report

@@ -1,0 +1,269 @@
+"""Makes a block small without changing it: lumped profiles, pooled classes, fixed cells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from audit.estimate.blocks import Block, Candidate
+from audit.estimate.masses import Cells, Lumping, add_leaf_rows, make_cells
+from audit.estimate.posterior import FloatArray
+from audit.estimate.whole_records import WholeRecords
+from audit.facts.impurity import ratio_at
+from audit.facts.rows import Linear, SplitFamily, branch_of_bins
+from audit.ipopt.program import TAU, IntArray, Program
+from audit.solver.curvature import chains
+from audit.system.leaf_knowledge import LeafKnowledge
+from audit.system.system import System
+from ppdm_models.tree.tree import Criterion
+
+
+@dataclass(frozen=True, slots=True)
+class Reduced:
+    """A block's program, and how its masses map back: ``cell`` (K, m) is the mass variable of each profile and class.
+
+    ``chains`` (terms, masses) is what `audit.solver.curvature` says of the program; ``members`` (variables, masses)
+    which masses each variable sums; ``kappa`` (masses,) and ``kappa_of_class`` (m,) how many classes share a pool.
+
+    ``alike`` are the classes that no row of the block tells apart.
+    ``cell`` is -1 where the mass is fixed at ``fixed`` (K, m); ``share`` (K, m) is the profile's part of the variable.
+    """
+
+    program: Program
+    chains: sparse.csr_matrix
+    members: sparse.csr_matrix
+    kappa: FloatArray
+    kappa_of_class: IntArray
+    alike: IntArray
+    profiles: IntArray
+    cell: IntArray
+    share: FloatArray
+    fixed: FloatArray
+
+    def masses(self, z: FloatArray) -> FloatArray:
+        """Return the masses of the block's profiles, shape (K, m), from the program's variables."""
+        if not len(z):
+            return self.fixed
+        return np.asarray(np.where(self.cell >= 0, z[self.cell] * self.share, self.fixed))
+
+
+def reduce_block(
+    system: System,
+    block: Block,
+    knowledge: dict[int, LeafKnowledge],
+    values: FloatArray,
+    whole: WholeRecords | None = None,
+    *,
+    pooled: bool = True,
+) -> Reduced:
+    """Return the program of a block, started at ``values`` (P, m).
+
+    With ``pooled``, classes that no row of the block tells apart share one variable: the symmetric solution.
+    """
+    case = system.case
+    profiles = np.sort(np.concatenate([case.members.stops(leaf) for leaf in block.leaves]))
+    counts = case.population.counts[profiles]
+    pools = _pools(system, block, knowledge)
+    alike = np.flatnonzero(np.bincount(pools)[pools] >= 2)
+    pools = pools if pooled else np.arange(len(pools))
+    proved = (
+        np.full((len(profiles), len(pools)), np.nan) if whole is None else whole.shares[profiles]
+    )
+    lumps = _lumps(system, block, profiles, proved)
+    weight = np.bincount(lumps, weights=counts).astype(np.float64)
+    leaf = np.zeros(len(weight), dtype=np.intp)
+    leaf[lumps] = case.population.leaf[profiles]
+    start = np.zeros((len(weight), pools.max() + 1))
+    np.add.at(start, (lumps[:, None], pools[None, :]), counts[:, None] * values[profiles])
+    masses = np.full(start.shape, np.nan)
+    known = np.flatnonzero(~np.isnan(proved).any(axis=1))
+    masses[lumps[known]] = 0.0
+    np.add.at(masses, (lumps[known, None], pools[None, :]), counts[known, None] * proved[known])
+    lumping = Lumping(profiles, lumps, weight, leaf, pools, np.bincount(pools), masses)
+    cells = make_cells(knowledge, lumping, start)
+    add_leaf_rows(cells)
+    for index in block.linear:
+        _across(system, index, cells)
+    for candidate in block.candidates:
+        if whole is not None and candidate.family in whole.intervals:
+            _interval_row(system, candidate, cells, whole)
+        else:
+            _split_row(system, candidate, cells)
+    family = system.rows[block.candidates[0].family] if block.candidates else None
+    criterion = family.criterion if isinstance(family, SplitFamily) else Criterion.GINI
+    program, members = cells.build.program(criterion), cells.build.members()
+    kappa = cells.lumping.kappa[pools][None, :]
+    return Reduced(
+        program=program,
+        chains=chains(program, members),
+        members=members,
+        kappa=_kappa(cells),
+        kappa_of_class=cells.lumping.kappa[pools],
+        alike=alike,
+        profiles=profiles,
+        cell=cells.cell[lumps][:, pools],
+        share=counts[:, None] / weight[lumps][:, None] / kappa,
+        fixed=(cells.fixed[lumps] * (counts / weight[lumps])[:, None])[:, pools] / kappa,
+    )
+
+
+def _kappa(cells: Cells) -> FloatArray:
+    kappa = np.ones(len(cells.build.scale))
+    for pool, size in enumerate(cells.lumping.kappa):
+        numbers = cells.cell[:, pool]
+        kappa[numbers[numbers >= 0]] = size
+    return kappa
+
+
+def _pools(system: System, block: Block, knowledge: dict[int, LeafKnowledge]) -> IntArray:
+    """Return each class's pool: classes that no leaf and no row of the block names share the last one."""
+    named = np.zeros(len(system.case.tree.classes), dtype=bool)
+    for leaf in block.leaves:
+        named |= knowledge[leaf].named
+    for index in block.linear:
+        row = system.rows[index]
+        assert isinstance(row, Linear)
+        named[row.classes] = True
+    pools = np.full(len(named), named.sum(), dtype=np.intp)
+    pools[named] = np.arange(named.sum())
+    return pools
+
+
+def _lumps(system: System, block: Block, profiles: IntArray, proved: FloatArray) -> IntArray:
+    """Return the lump of each profile: profiles alike in leaf, branch and weight in every row of the block."""
+    signature = [system.case.population.leaf[profiles]]
+    # NaN differs from itself, so that every profile would be a lump of its own.
+    marked = np.nan_to_num(proved, nan=-1.0)
+    signature.append(np.unique(marked, axis=0, return_inverse=True)[1].reshape(-1))
+    for candidate in block.candidates:
+        family = system.rows[candidate.family]
+        assert isinstance(family, SplitFamily)
+        side = np.full(len(profiles), -1, dtype=np.intp)
+        side[np.searchsorted(profiles, family.profiles)] = sides(family, candidate)
+        signature.append(side)
+    for index in block.linear:
+        signature.append(
+            np.unique(_weights(system, index, profiles), axis=0, return_inverse=True)[1].reshape(-1)
+        )
+    return np.asarray(
+        np.unique(np.stack(signature, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
+    )
+
+
+def sides(family: SplitFamily, candidate: Candidate) -> IntArray:
+    """Return the branch of each of the family's profiles under the candidate."""
+    code = int(family.admissible[candidate.position])
+    return branch_of_bins(family.grouping, code, len(family.bin_names))[family.bins]
+
+
+def _weights(system: System, index: int, profiles: IntArray) -> FloatArray:
+    """Return a row's weight of each profile and class, shape (K, m)."""
+    row = system.rows[index]
+    assert isinstance(row, Linear)
+    weights = np.zeros((len(profiles), len(system.case.tree.classes)))
+    np.add.at(weights, (np.searchsorted(profiles, row.profiles), row.classes), row.weights)
+    return weights
+
+
+def _across(system: System, index: int, cells: Cells) -> None:
+    """Add a row across leaves in terms of the lumps' masses."""
+    row, lumping = system.rows[index], cells.lumping
+    assert isinstance(row, Linear)
+    by_lump = np.zeros((len(lumping.weight), len(lumping.pools)))
+    by_lump[lumping.of_profile] = _weights(system, index, lumping.profiles)
+    variables: list[int] = []
+    weights: list[float] = []
+    constant = 0.0
+    for lump, klass in np.argwhere(by_lump):
+        number = int(cells.cell[lump, lumping.pools[klass]])
+        if number >= 0:
+            variables.append(number)
+            weights.append(float(by_lump[lump, klass]))
+        else:
+            constant += by_lump[lump, klass] * cells.fixed[lump, lumping.pools[klass]]
+    if variables:
+        unit = 1.0 if row.slack is None else max(abs(weight) for weight in weights)
+        low, high = (row.low - constant) / unit, (row.high - constant) / unit
+        cells.build.row(variables, [weight / unit for weight in weights], low, high)
+
+
+def _split_row(system: System, candidate: Candidate, cells: Cells) -> None:
+    """Add one split row: the chosen split's impurity, less the candidate's, at most tau of the node's records."""
+    family, lumping = system.rows[candidate.family], cells.lumping
+    assert isinstance(family, SplitFamily)
+    inside = lumping.of_profile[np.searchsorted(lumping.profiles, family.profiles)]
+    side = np.full(len(lumping.weight), -1, dtype=np.intp)
+    child = side.copy()
+    side[inside], child[inside] = sides(family, candidate), family.chosen
+    ratio = ratio_at(family, candidate.position, system.case.population.counts)
+    parts: list[tuple[float, IntArray, bool]] = []
+    parts += [(ratio, np.flatnonzero(child == b), True) for b in np.unique(family.chosen)]
+    parts += [(-1.0, np.flatnonzero(side == b), False) for b in np.unique(side[inside])]
+    if ratio != 1.0:
+        parts.append((1.0 - ratio, np.flatnonzero(child >= 0), True))
+    constant, number = 0.0, len(cells.build.splits)
+    for coefficient, lumps, by_leaf in parts:
+        records = float(lumping.weight[lumps].sum())
+        for pool, kappa in enumerate(lumping.kappa):
+            variable, mass, most = _branch_total(cells, lumps, pool, by_leaf)
+            scale = records * float(kappa)
+            if variable is None:
+                constant += coefficient * _phi(family.criterion, mass, scale)
+            else:
+                known = mass if by_leaf else 0.0
+                cells.build.terms.append((number, variable, coefficient, scale, known, most))
+    records = float(system.case.population.counts[family.profiles].sum())
+    if any(row == number for row, *_ in cells.build.terms):
+        cells.build.splits.append((constant, TAU * records, records))
+        cells.build.split_candidates.append(candidate)
+    elif constant > TAU * records:
+        cells.build.is_impossible = True
+
+
+def _interval_row(system: System, candidate: Candidate, cells: Cells, whole: WholeRecords) -> None:
+    """Add one split row as whole records say it: the first class's count on the first branch lies in an interval."""
+    family, lumping = system.rows[candidate.family], cells.lumping
+    assert isinstance(family, SplitFamily)
+    low, high = (float(ends[candidate.position]) for ends in whole.intervals[candidate.family])
+    first = family.profiles[sides(family, candidate) == 0]
+    lumps = np.unique(lumping.of_profile[np.searchsorted(lumping.profiles, first)])
+    pool = int(lumping.pools[0])
+    variables = [int(i) for i in cells.cell[lumps, pool] if i >= 0]
+    constant = float(cells.fixed[lumps, pool].sum())
+    if variables:
+        cells.build.row(variables, [1.0] * len(variables), low - constant, high - constant)
+    elif not low - 1e-6 <= constant <= high + 1e-6:
+        cells.build.is_impossible = True
+
+
+def _branch_total(
+    cells: Cells, lumps: IntArray, pool: int, by_leaf: bool
+) -> tuple[int | None, float, float]:
+    """Return the variable that holds a pool's mass in some lumps, or None; what is fixed of it; ``by_leaf``, its most.
+
+    The most is what it would be if one class of the pool had as much as it can, and so had the others.
+    """
+    most = 0.0
+    if by_leaf:
+        nodes = np.unique(cells.lumping.leaf[lumps]).tolist()
+        totals = [cells.leaf_total[node, pool] for node in nodes]
+        variables = [number for number, _ in totals if number is not None]
+        constant = float(sum(mass for _, mass in totals))
+        free = [
+            cells.most[node][pool] for node in nodes if cells.leaf_total[node, pool][0] is not None
+        ]
+        most = constant + float(sum(free))
+    else:
+        variables = [int(i) for i in cells.cell[lumps, pool] if i >= 0]
+        constant = float(cells.fixed[lumps, pool].sum())
+    return cells.build.total(variables, constant), constant, most
+
+
+def _phi(criterion: Criterion, mass: float, scale: float) -> float:
+    if mass <= 0:
+        return 0.0
+    return (
+        -(mass**2) / scale if criterion is Criterion.GINI else -mass * float(np.log(mass / scale))
+    )

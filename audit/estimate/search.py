@@ -1,0 +1,303 @@
+"""Solves the blocks of one system, many at a time: pooled first, with all classes where symmetry must break."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from audit.estimate.blocks import Block
+from audit.estimate.posterior import FloatArray
+from audit.estimate.reduce import Reduced, reduce_block
+from audit.estimate.saddle import saddle, shifted
+from audit.estimate.solved import Solved, proved_bound
+from audit.estimate.whole_records import whole_records
+from audit.ipopt.doors import door
+from audit.ipopt.program import Program
+from audit.solver.parallel import default_jobs, solve_all
+from audit.solver.task import (
+    BESIDE_TRIES,
+    CONVEX_TRIES,
+    SMALL_PROGRAM,
+    TRIES,
+    WARM_TRIES,
+    Answer,
+    Outcome,
+    Steps,
+    Task,
+)
+from audit.system.leaf_knowledge import closed_form, leaf_knowledge
+from audit.system.system import System
+
+PERTURBED_STARTS = 4
+"""Starts, with seeds 0, 1, ..., where the symmetric solution of pooled classes cannot satisfy the rows."""
+MANY_STARTS = 16
+"""Starts of a small block that may have several optima, as where its symmetry must break."""
+
+
+@dataclass(frozen=True, slots=True)
+class SolveOptions:
+    """How to solve.
+
+    ``door`` is auto, casadi or cyipopt; ``jobs`` processes (None: all cores), with the same answer for any number;
+    ``direct`` reduces nothing; ``time_limit`` in seconds (None: none). ``worlds`` says whether to reason over whole
+    records too, for at most ``worlds_budget`` seconds; ``strict_ties`` that the learner is known to break ties against
+    every candidate it did not take. ``integer_rows``: where exact, split rows are statements about whole records.
+    """
+
+    door: str = "auto"
+    jobs: int | None = None
+    direct: bool = False
+    time_limit: float | None = None
+    integer_rows: bool = True
+    worlds: bool = True
+    worlds_budget: float = 20.0
+    strict_ties: bool = False
+
+
+DEFAULT = SolveOptions()
+
+
+@dataclass(frozen=True, slots=True)
+class _Beside:
+    """What was found from beside a block's answer ``of`` with all classes; nothing where that is no saddle."""
+
+    of: Answer
+    form: Reduced | None = None
+    answer: Answer | None = None
+
+
+class Search:
+    """What stays the same while one system is solved: its closed form, the door, the processes, the deadline.
+
+    Raises:
+        SolverError: the wanted solver is not there.
+    """
+
+    def __init__(self, system: System, options: SolveOptions) -> None:
+        self.system = system
+        self.door, _ = door(options.door)
+        self.jobs = default_jobs() if options.jobs is None else options.jobs
+        self.deadline = (
+            np.inf if options.time_limit is None else time.monotonic() + options.time_limit
+        )
+        case = system.case
+        self.knowledge = leaf_knowledge(system)
+        self.whole = whole_records(system) if options.integer_rows and not options.direct else None
+        self._found: dict[Block, Answer] = {}
+        self._beside: dict[Block, _Beside] = {}
+        self.plain = np.zeros((len(case.population.counts), len(case.tree.classes)))
+        for node, leaf in self.knowledge.items():
+            self.plain[case.members.stops(node)] = closed_form(leaf)
+        self.closed = self.plain if self.whole is None else self._around(self.whole.shares)
+
+    @property
+    def is_out_of_time(self) -> bool:
+        """Whether the time limit has passed."""
+        return time.monotonic() >= self.deadline
+
+    def _around(self, proved: FloatArray) -> FloatArray:
+        """Return the closed form (P, m) where some profiles' shares are proved: a leaf's others share what is left."""
+        values, counts = proved.copy(), self.system.case.population.counts
+        for node, leaf in self.knowledge.items():
+            inside = self.system.case.members.stops(node)
+            rest = inside[np.isnan(proved[inside]).any(axis=1)]
+            taken = np.setdiff1d(inside, rest)
+            if len(rest):
+                left = leaf.known - (proved[taken] * counts[taken, None]).sum(axis=0)
+                values[rest] = np.maximum(left, 0.0) / counts[rest].sum()
+        return values
+
+    def reduced(
+        self, block: Block, values: FloatArray | None = None, *, pooled: bool = True
+    ) -> Reduced:
+        """Return a block's program, started at an estimate (P, m), or at the closed form."""
+        start = self.closed if values is None else values
+        return reduce_block(self.system, block, self.knowledge, start, self.whole, pooled=pooled)
+
+    def ask(self, tasks: Iterable[Task]) -> list[Answer]:
+        """Return the answer to each task, in their order."""
+        return solve_all(tasks, self.jobs)
+
+    def solve(self, blocks: Sequence[Block], before: Mapping[Block, Solved]) -> dict[Block, Solved]:
+        """Return every block's answer: the ones known already, and those of the blocks that are new.
+
+        Blocks that `searched` will try from many starts unless their rows change are tried beside the new ones.
+        """
+        new = [block for block in blocks if block not in before]
+        open_ones = [block for block in blocks if block in before and before[block].is_open]
+        ahead = [block for block in open_ones if block not in self._found]
+        solved = self._pooled(new, self.placed(before), ahead)
+        failed = {
+            block: one
+            for block, one in solved.items()
+            if one.answer.outcome in (Outcome.INFEASIBLE, Outcome.NOT_CONVERGED)
+        }
+        solved.update(self._with_all_classes(failed))
+        return {block: solved.get(block) or before[block] for block in blocks}
+
+    def searched(
+        self, solved: Mapping[Block, Solved], settled: FloatArray | None
+    ) -> dict[Block, Solved]:
+        """Return the blocks again, small ones that may have a better optimum tried from many starts, each once.
+
+        Among the starts is the estimate (P, m) that was ``settled`` on before more rows joined. What `improved` asks
+        for if nothing changes is done in the meantime.
+        """
+        again = {block: one for block, one in solved.items() if one.is_open}
+        forms = {block: self.reduced(block) for block in again}
+        found = dict(self._found) if settled is None else {}
+        asked = [block for block in again if block not in found]
+        tasks = []
+        for block in asked:
+            held = () if settled is None else (self.reduced(block, settled).program.start,)
+            tasks.append(self._many(forms[block].program, TRIES[:1], held))
+        answers = self._with_those_beside(tasks, solved, self.placed(solved))
+        found.update(zip(asked, answers, strict=True))
+        bounded = {}
+        for block, one in again.items():
+            if one.is_beaten_by(answer := found[block]):
+                chains, starts = forms[block].chains, (answer.z,)
+                program = forms[block].program
+                bounded[block] = Task(program, starts, WARM_TRIES, self.door, self.deadline, chains)
+        answers = self.ask(bounded.values())
+        better = self._solved(list(bounded), [forms[block] for block in bounded], answers)
+        for block, one in again.items():
+            new = better.get(block)
+            if new is not None:
+                if new.is_beaten_by(found[block]):  # solved once more for its bound, it went back
+                    kept = replace(found[block], floor=new.answer.floor)
+                    new = replace(new, answer=kept)
+                one = one.followed_by(replace(new, bound=min(new.bound, one.bound)))
+            again[block] = replace(one.beside(forms[block], found[block]), is_searched=True)
+        return {**solved, **again}
+
+    def _many(
+        self, program: Program, tries: tuple[Steps, ...], held: tuple[FloatArray, ...] = ()
+    ) -> Task:
+        """Return the task of solving a program from what is held, from its start and from many around that."""
+        starts = (*held, program.start, program.start)
+        return Task(program, starts, tries, self.door, self.deadline, perturbed=MANY_STARTS)
+
+    def improved(self, solved: Mapping[Block, Solved]) -> dict[Block, Solved]:
+        """Return the blocks again; those at a saddle with all classes, from a point beside it, where that is better."""
+        counts = self.system.case.population.counts
+        self._with_those_beside([], solved, self.placed(solved))
+        better = dict(solved)
+        for block, one in solved.items():
+            beside = self._beside[block]
+            if beside.form is None or beside.answer is None:
+                continue
+            other = Solved(beside.form, beside.answer, is_symmetric=False, bound=one.bound)
+            if other.answer.is_accepted and other.entropy(counts) > one.entropy(counts):
+                better[block] = one.followed_by(other)
+            else:
+                better[block] = replace(one.beside(beside.form, beside.answer), is_saddle=True)
+        return better
+
+    def _with_those_beside(
+        self, tasks: Sequence[Task], solved: Mapping[Block, Solved], values: FloatArray
+    ) -> list[Answer]:
+        """Return the answers to tasks; also solve each block that is at a saddle from beside it, unless that is done.
+
+        ``values`` (P, m) are the estimate.
+        """
+        forms: dict[Block, Reduced] = {}
+        for block, one in solved.items():
+            if block not in self._beside or self._beside[block].of is not one.answer:
+                self._beside[block] = _Beside(one.answer)
+                shift = saddle(one) if one.answer.is_accepted else None
+                if shift is not None:
+                    beside = shifted(one.reduced, shift, values)
+                    forms[block] = self.reduced(block, beside, pooled=False)
+        programs = [(block, form.program) for block, form in forms.items()]
+        answers = self.ask([*tasks, *(self._beside_task(*each) for each in programs)])
+        for (block, form), answer in zip(forms.items(), answers[len(tasks) :], strict=True):
+            self._beside[block] = _Beside(solved[block].answer, form, answer)
+        return answers[: len(tasks)]
+
+    def _beside_task(self, block: Block, program: Program) -> Task:
+        """Return the task of solving a program from beside a saddle; a small one from around the closed form too.
+
+        What lies beside a saddle need not lead to the best of the optima in which classes differ.
+        """
+        if program.size <= SMALL_PROGRAM:
+            plain = self.reduced(block, pooled=False).program
+            return self._many(plain, BESIDE_TRIES, (program.start,))
+        return Task(program, (program.start,), BESIDE_TRIES, self.door, self.deadline)
+
+    def placed(self, solved: Mapping[Block, Solved]) -> FloatArray:
+        """Return the estimate of every profile: the closed form with the blocks' answers put in, shape (P, m)."""
+        values = self.closed.copy()
+        for one in solved.values():
+            values[one.reduced.profiles] = one.values()
+        return values
+
+    def _pooled(
+        self, blocks: Sequence[Block], values: FloatArray, ahead: Sequence[Block]
+    ) -> dict[Block, Solved]:
+        """Solve blocks in their pooled form, from the estimate so far where it is not the closed form.
+
+        Those ``ahead`` are tried from many starts in the meantime; what is found is kept for `searched`.
+        """
+        stops = self.system.case.members.stops
+        sizes = {block: sum(len(stops(leaf)) for leaf in block.leaves) for block in blocks}
+        largest_first = sorted(blocks, key=lambda block: -sizes[block])
+        forms: list[Reduced] = []
+
+        def tasks() -> Iterator[Task]:
+            for block in largest_first:
+                form, task = self._pooled_task(block, values)
+                forms.append(form)
+                yield replace(task, share=sizes[block] / sum(sizes.values()))
+            for block in ahead:
+                yield self._many(self.reduced(block).program, TRIES[:1])
+
+        answers = self.ask(tasks())
+        self._found.update(zip(ahead, answers[len(forms) :], strict=True))
+        return self._solved(largest_first, forms, answers[: len(forms)])
+
+    def _pooled_task(self, block: Block, values: FloatArray) -> tuple[Reduced, Task]:
+        form = self.reduced(block, values)
+        is_warm = (values[form.profiles] != self.closed[form.profiles]).any()
+        tries = WARM_TRIES if is_warm else TRIES
+        if form.program.is_convex:
+            tries = CONVEX_TRIES
+        around = form.program.start
+        starts: tuple[FloatArray, ...] = (around,)
+        if is_warm and form.program.size <= SMALL_PROGRAM:
+            around = self.reduced(block).program.start
+            starts += (around,)
+        more = 0 if form.program.is_convex else PERTURBED_STARTS
+        starts += (around,) if more else ()
+        task = Task(form.program, starts, tries, self.door, self.deadline, form.chains, more)
+        return form, task
+
+    def _with_all_classes(self, before: Mapping[Block, Solved]) -> dict[Block, Solved]:
+        """Solve blocks without pooling, from perturbed starts; return those that this solves."""
+        forms = [self.reduced(block, pooled=False) for block in before]
+        tasks = []
+        for form, pooled in zip(forms, before.values(), strict=True):
+            tries = CONVEX_TRIES if form.program.is_convex else TRIES
+            # The pooled form's bound holds for all classes; a form that rows rule out has none.
+            chains = form.chains if pooled.reduced.program.is_impossible else None
+            more = MANY_STARTS if form.program.size <= SMALL_PROGRAM else PERTURBED_STARTS
+            starts = (form.program.start,)
+            tasks.append(Task(form.program, starts, tries, self.door, self.deadline, chains, more))
+        found = self._solved(list(before), forms, self.ask(tasks))
+        return {
+            block: replace(one, is_symmetric=False, bound=min(one.bound, before[block].bound))
+            for block, one in found.items()
+            if one.answer.is_accepted
+        }
+
+    def _solved(
+        self, blocks: Sequence[Block], forms: Sequence[Reduced], answers: Sequence[Answer]
+    ) -> dict[Block, Solved]:
+        counts = self.system.case.population.counts
+        return {
+            block: Solved(form, answer, is_symmetric=True, bound=proved_bound(form, answer, counts))
+            for block, form, answer in zip(blocks, forms, answers, strict=True)
+        }

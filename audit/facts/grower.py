@@ -1,0 +1,127 @@
+"""The program that grew a tree: what it did with missing values, and which limits its splits had to keep."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audit.adversary.knowledge import SplitLevel
+from audit.constraints import Case
+from audit.people.table_counts import has_sums
+from ppdm_models.tree.tree import Missing, Tool, count_of
+
+
+@dataclass(frozen=True, slots=True)
+class Grower:
+    """The program that grew the tree: how many classes and records it saw, and its limits.
+
+    A branch of a candidate holds ``smallest`` records at least, and a candidate whose branches hold ``surely`` was
+    allowed: the smallest leaf that the file names, else that of the tree. ``sends_missing`` says that it tried missing
+    values on either side of each cut, ``max_bins`` how many bins it made,
+    ``sets`` whether it parts categories into any two sets.
+    """
+
+    tool: Tool
+    smallest: int
+    surely: float
+    classes: int
+    table_records: float
+    sends_missing: bool
+    max_bins: int | None
+    sets: bool | None
+
+
+def grower(case: Case) -> Grower:
+    """Return what is known of the program that grew the audited tree."""
+    tree, known = case.tree, case.knowledge
+    tool = known.learner or tree.learner.tool
+    is_told = tree.learner.criterion is not None
+    is_single = bool(tree.features) and all(feature.single for feature in tree.features)
+    if tool is Tool.UNKNOWN and is_told and is_single:
+        # Of the learners whose files tell how they compared splits, one alone compares 32-bit numbers.
+        tool = Tool.SCIKIT_LEARN
+    smallest = known.min_leaf or tree.learner.min_leaf_records
+    surely = float(smallest)
+    if known.min_leaf is None and case.population.weight is not None:
+        # The file may mean people or their weights: between the two a candidate may have been allowed.
+        smallest = max(1, min(smallest, math.floor(smallest / case.population.weight.max())))
+        surely = max(surely, math.ceil(surely / case.population.weight.min()))
+    if known.min_leaf is None and not is_told:
+        here = np.bincount(case.population.leaf, case.population.counts)
+        surely = max(surely, float(here[here > 0].min(initial=np.inf)))
+    return Grower(
+        tool,
+        smallest,
+        surely,
+        len(tree.classes),
+        case.population.records,
+        tool is Tool.SCIKIT_LEARN and tree.missing is Missing.DEFAULT_CHILD,
+        tree.learner.max_bins,
+        True if tool in (Tool.RPART, Tool.SPARK) else tree.learner.sets,
+    )
+
+
+def is_counted(case: Case) -> bool:
+    """Whether the file counts the records of every leaf, so that none of them was left out when the tree was grown."""
+    tree, is_weighed = case.tree, case.population.weight is not None
+    counts = has_sums(tree) if is_weighed else tree.has_people
+    return counts and all(count_of(leaf) is not None for leaf in tree.leaves)
+
+
+def incomplete_records(case: Case) -> NDArray[np.bool_]:
+    """Return which profiles (P,) lack a value that the tree was grown on, so that the learner may have left them out.
+
+    It has not where the file counts the records of every leaf, or where it is known to take missing values.
+    """
+    if grower(case).sends_missing or is_counted(case):
+        return np.zeros(len(case.population.counts), dtype=bool)
+    lacks = np.zeros(len(case.population.counts), dtype=bool)
+    for feature in case.tree.features:
+        if feature.name in case.population.qi:
+            lacks |= case.population.columns[feature.name].missing
+    return lacks
+
+
+def classes_before(case: Case, label: int) -> tuple[int, ...]:
+    """Return the classes that the learner would have named instead of a label if they had been as frequent.
+
+    scikit-learn and treewarden's own ID3 name the first of several, in the order of their classes; scikit-learn's are
+    sorted.
+    """
+    classes, tool = case.tree.classes, grower(case).tool
+    if tool is Tool.SCIKIT_LEARN:
+        return tuple(range(label)) if _is_sorted(classes) else ()
+    is_id3 = tool is Tool.TREEWARDEN and case.tree.learner.multiway is True
+    return tuple(range(label)) if is_id3 else ()
+
+
+def _is_sorted(classes: tuple[str, ...]) -> bool:
+    try:
+        keys: list[float] | list[str] = [float(name) for name in classes]
+    except ValueError:
+        keys = list(classes)
+    return keys == sorted(keys)
+
+
+def lacking(records: float, what: str) -> str:
+    """Return in words how many records lack something."""
+    return f"1 record lacks {what}" if records == 1 else f"{records:g} records lack {what}"
+
+
+def said_of_missing(case: Case) -> tuple[str, ...]:
+    """Return, in words, which columns lack values that the learner is known to have tried on either side of a cut."""
+    if case.knowledge.split is SplitLevel.NONE or not grower(case).sends_missing:
+        return ()
+    found = []
+    for name in (feature.name for feature in case.tree.features):
+        lacks = case.population.columns[name].missing if name in case.population.qi else False
+        if np.any(lacks):
+            who = lacking(float(case.population.counts[lacks].sum()), repr(name))
+            found.append(
+                f"{who}: each cut of it is two candidates, with the missing values on either side, "
+                "as scikit-learn compares them"
+            )
+    return tuple(found)

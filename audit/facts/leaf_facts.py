@@ -1,0 +1,200 @@
+"""What each place where records stop says about their classes, at the level the adversary is assumed to have."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from audit.adversary.knowledge import LeafLevel
+from audit.constraints import Case
+from audit.estimate.posterior import FloatArray
+from audit.people.table_counts import half_unit, has_sums, printed_half
+from audit.people.weights import Weights
+from audit.reading import Undetermined
+from ppdm_models.errors import KnowledgeError
+from ppdm_models.tree.tree import Band, Node, Quality, completed
+
+ROUNDING_SHARE = 1e-6
+"""How far a published share may be from the whole record it stands for: what printing it loses."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeafFacts:
+    """A node where records stop: how many, its label's class (None: no label), and each class's known mass or None.
+
+    Numbers are what the file counts: records, or the sums of their sampling weights, of which printing may have taken
+    ``half`` a unit of the last decimal. ``bands`` are what each class's mass lies between where the file says only
+    that, empty where it says nothing of it.
+    ``is_published`` is false where the masses were taken from the table because the file does not give them.
+    """
+
+    node: Node
+    records: float
+    label: int | None
+    masses: tuple[float | None, ...]
+    is_published: bool
+    bands: tuple[Band | None, ...] = ()
+    half: float = 0.0
+
+
+def leaf_facts(case: Case) -> Iterator[LeafFacts]:
+    """Yield the facts of every node where records stop, in document order.
+
+    Raises:
+        KnowledgeError: the level asks for numbers that neither the file publishes nor the table can give.
+    """
+    population = case.population
+    size = np.bincount(
+        population.leaf, weights=population.weighed_counts, minlength=len(case.tree.nodes)
+    )
+    truth, printing = _true_masses(case), Printing.of(case)
+    for index in np.unique(population.leaf):
+        node = case.tree.nodes[index]
+        records = float(size[index])
+        label = case.tree.classes.index(node.score) if node.score in case.tree.classes else None
+        published = _published(case, node, records)
+        masses, from_file = _at_level(
+            case, node, label, published, None if truth is None else truth[index]
+        )
+        as_published = case.knowledge.leaf is LeafLevel.AS_PUBLISHED
+        bands = node.bands if as_published and node.bands is not None else ()
+        half = printing.of_node(node, records)
+        yield LeafFacts(node, records, label, masses, from_file, bands, half)
+
+
+def _true_masses(case: Case) -> FloatArray | None:
+    truth = case.population.weighed_truth
+    if isinstance(truth, Undetermined):
+        return None
+    sums = np.zeros((len(case.tree.nodes), truth.shape[1]))
+    np.add.at(sums, case.population.leaf, truth)
+    return sums
+
+
+@dataclass(frozen=True, slots=True)
+class Printing:
+    """Half a unit of the last decimal that a file prints of weighed counts, and of shares; 0 where people count once.
+
+    Counts of people are whole, so that no digit of theirs is lost.
+    """
+
+    count: float = 0.0
+    share: float = 0.0
+
+    @classmethod
+    def of(cls, case: Case) -> Printing:
+        """Return how precisely the file of a case prints."""
+        if case.population.weight is None:
+            return cls()
+        shares = [share for node in case.tree.nodes for share in node.class_shares or ()]
+        return cls(printed_half(case.tree), half_unit(shares))
+
+    def of_node(self, node: Node, records: float) -> float:
+        """Return how far printing may have moved the masses of a node with so many weighed records."""
+        return self.count if node.class_counts is not None else self.share * records
+
+
+def _published(case: Case, node: Node, records: float) -> tuple[float | None, ...]:
+    """Return what the file says of the records that stop at a node.
+
+    Shares become masses because the adversary can count the node's records himself. For an inner node where records
+    stop, its children's numbers are taken off where all are given.
+    """
+    tree = case.tree
+    unknown: tuple[float | None, ...] = (None,) * len(tree.classes)
+    if are_unread_weights(case):
+        return unknown
+    if node.class_counts is not None:
+        own = node.class_counts
+        for child in node.children:
+            counts = tree.nodes[child].class_counts
+            own = (
+                unknown
+                if counts is None
+                else tuple(_minus(a, b) for a, b in zip(own, counts, strict=True))
+            )
+        return _completed(case, own, records)
+    if node.class_shares is not None and node.is_leaf:
+        if case.population.weight is not None:
+            return tuple(share * records for share in node.class_shares)
+        return tuple(_whole(share * records, records) for share in node.class_shares)
+    return unknown
+
+
+def are_unread_weights(case: Case) -> bool:
+    """Whether the file's class numbers are sums of weights that nobody named, and no truth could show it."""
+    people = case.population
+    is_unnamed = case.tree.quality is Quality.WEIGHTED and people.weights is Weights.NONE
+    return is_unnamed and isinstance(people.truth, Undetermined)
+
+
+def published_below(case: Case, node: Node, records: float) -> tuple[float | None, ...]:
+    """Return what the file says of all ``records`` that pass an inner node, by class; None where it does not say."""
+    tree, is_weighed = case.tree, case.population.weight is not None
+    if node.class_counts is not None and (has_sums(tree) if is_weighed else tree.has_people):
+        return _completed(case, node.class_counts, records)
+    if node.class_shares is not None:
+        if is_weighed:
+            return tuple(share * records for share in node.class_shares)
+        masses = [_whole(share * records, records) for share in node.class_shares]
+        # Shares of rounded digits that stand for no whole record say less than they seem to.
+        return tuple(mass if mass == round(mass) else None for mass in masses)
+    return (None,) * len(tree.classes)
+
+
+def _completed(
+    case: Case, counts: tuple[float | None, ...], records: float
+) -> tuple[float | None, ...]:
+    """Return class numbers with what subtraction reveals; sums of weights agree only but for rounding."""
+    known = math.fsum(count for count in counts if count is not None)
+    if case.population.weight is not None and abs(records - known) <= ROUNDING_SHARE * records:
+        return completed(counts, known)
+    return completed(counts, records)
+
+
+def _whole(mass: float, records: float) -> float:
+    """Return the whole number that a rounded share stands for, where it is one."""
+    return (
+        float(round(mass))
+        if abs(mass - round(mass)) <= ROUNDING_SHARE * max(records, 1.0)
+        else mass
+    )
+
+
+def _minus(total: float | None, part: float | None) -> float | None:
+    return None if total is None or part is None else total - part
+
+
+def _at_level(
+    case: Case,
+    node: Node,
+    label: int | None,
+    published: tuple[float | None, ...],
+    truth: FloatArray | None,
+) -> tuple[tuple[float | None, ...], bool]:
+    """Return the masses the adversary has at this level, and whether the file gives them."""
+    level = case.knowledge.leaf
+    nothing: tuple[float | None, ...] = (None,) * len(published)
+    if level is LeafLevel.LABELS:
+        return nothing, True
+    if level is LeafLevel.AS_PUBLISHED:
+        return published, True
+    wanted = [label] if level is LeafLevel.RATES else list(range(len(published)))
+    if label is None and level is LeafLevel.RATES:
+        return nothing, True
+    if all(published[klass] is not None for klass in wanted if klass is not None):
+        source, from_file = published, True
+    elif truth is not None:
+        source, from_file = tuple(float(count) for count in truth), False
+    else:
+        raise KnowledgeError(
+            case.tree.where(node),
+            f"leaf = {level.value!r} needs numbers that the file does not publish and the table cannot give; "
+            "choose leaf = 'as-published' or name the sensitive column",
+        )
+    return tuple(
+        source[klass] if klass in wanted else None for klass in range(len(source))
+    ), from_file

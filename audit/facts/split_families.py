@@ -1,0 +1,184 @@
+"""The candidates on one attribute at one node as a family: bins of its values, and which of the cuts were allowed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audit.estimate.posterior import FloatArray
+from audit.facts.grower import Grower
+from audit.facts.rows import Grouping, Origin, SplitFamily, branch_of_bins
+from ppdm_models.learn.attributes import ANY, MOST_SET_VALUES
+from ppdm_models.tree.predicate import number_text
+from ppdm_models.tree.tree import Criterion, Tool
+
+SKLEARN_GAP = np.float32(1e-7)
+"""scikit-learn does not cut between 32-bit numbers that differ by this or less."""
+WEIGHT_SLACK = 1e-9
+"""How far a sum of weights may fall short of the whole number that it is."""
+MOST_BINS_FOR_SUBSETS = 10
+"""With more categories at a node only one-against-rest candidates are formed: all subsets would be 2^(B-1)."""
+MISSING = "(missing)"
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """One attribute at one node, as the learner saw it.
+
+    ``values`` (K,) are those of the node's profiles, NaN where missing (codes where it is no number); ``records`` (K,)
+    are how many records each has; ``chosen`` (K,) the child that each goes to. ``names`` are what its categories are
+    called, ``distinct`` how many values the whole table has, ``lacking`` how many records of it have none, ``cuts``
+    where the published tree cuts it.
+    """
+
+    node: int
+    name: str
+    is_numeric: bool
+    grouping: Grouping
+    criterion: Criterion
+    profiles: NDArray[np.intp]
+    chosen: NDArray[np.intp]
+    values: FloatArray
+    records: FloatArray
+    names: tuple[str, ...]
+    distinct: int
+    lacking: float
+    cuts: FloatArray
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
+class Bins:
+    """The distinct values at a node in order, and the bin of each profile, shape (K,)."""
+
+    found: FloatArray
+    of: NDArray[np.intp]
+
+
+def bins_of(values: FloatArray) -> Bins:
+    """Return the bins of values (K,), one for each that is different."""
+    found, of = np.unique(values, return_inverse=True)
+    return Bins(found, of.reshape(-1).astype(np.intp))
+
+
+def family_of(
+    at: Attribute, bins: Bins, by: Grower, inside: NDArray[np.intp] | None = None
+) -> SplitFamily | None:
+    """Return the candidates on an attribute over these bins, or None where it offers none."""
+    profiles, chosen, records = at.profiles, at.chosen, at.records
+    if inside is not None:
+        profiles, chosen, records = profiles[inside], chosen[inside], records[inside]
+    if len(bins.found) < 2:
+        return None
+    grouping = grouping_at(at, len(bins.found), by)
+    sizes = np.bincount(bins.of, weights=records).astype(np.float64)
+    admissible = allowed(grouping, sizes, by.smallest)
+    if grouping is Grouping.THRESHOLD and by.tool is Tool.SCIKIT_LEARN:
+        cut = bins.found[1:] > after_next(bins.found[:-1])
+        admissible = admissible[cut[admissible]]
+    names = tuple(_bin_name(at, value) for value in bins.found)
+    if by.tool is Tool.TREEWARDEN:
+        admissible = _own(grouping, admissible, names, sizes, by.smallest)
+    if inside is None:
+        admissible = _others(grouping, bins.of, chosen, admissible)
+    if not len(admissible):
+        return None
+    return SplitFamily(
+        node=at.node,
+        attribute=at.name,
+        criterion=at.criterion,
+        grouping=grouping,
+        profiles=profiles,
+        chosen=chosen,
+        bins=bins.of,
+        admissible=admissible,
+        bin_names=names,
+        origin=at.origin,
+    )
+
+
+def grouping_at(at: Attribute, bins: int, by: Grower) -> Grouping:
+    """Return how candidates are formed of so many bins: sets of many categories are too many to list."""
+    if at.is_numeric:
+        return Grouping.THRESHOLD
+    if at.grouping is Grouping.SUBSET and takes_one_by_one(at, by):
+        return Grouping.ONE_AGAINST_REST
+    if at.grouping is Grouping.SUBSET and bins > MOST_BINS_FOR_SUBSETS:
+        return Grouping.ONE_AGAINST_REST
+    return at.grouping
+
+
+def takes_one_by_one(at: Attribute, by: Grower) -> bool:
+    """Whether a learner is known to part one category of an attribute from the others, and never sets of them."""
+    many = ANY in at.names or at.distinct > MOST_SET_VALUES
+    return by.sets is False or (by.tool is Tool.TREEWARDEN and many)
+
+
+def _own(
+    grouping: Grouping,
+    admissible: NDArray[np.int64],
+    names: tuple[str, ...],
+    sizes: FloatArray,
+    smallest: float,
+) -> NDArray[np.int64]:
+    """Return what treewarden's own learners compare: every branch is large enough, and ``*`` is never singled out."""
+    if grouping is Grouping.MULTIWAY and (sizes < smallest - WEIGHT_SLACK).any():
+        return admissible[:0]
+    if grouping is Grouping.ONE_AGAINST_REST and ANY in names:
+        return np.asarray(admissible[admissible != names.index(ANY)])
+    return admissible
+
+
+def after_next(values: FloatArray) -> FloatArray:
+    """Return up to where scikit-learn takes a number for the same as each of these, in its own 32-bit arithmetic."""
+    with np.errstate(over="ignore"):
+        return np.asarray((np.asarray(values).astype(np.float32) + SKLEARN_GAP), dtype=np.float64)
+
+
+def _bin_name(at: Attribute, value: float) -> str:
+    if at.is_numeric:
+        return number_text(float(value)) if np.isfinite(value) else MISSING
+    return at.names[int(value)] if value < len(at.names) else MISSING
+
+
+def allowed(grouping: Grouping, records: FloatArray, smallest: float) -> NDArray[np.int64]:
+    """Return the candidates whose branches all hold enough records."""
+    total, count, enough = records.sum(), len(records), smallest - WEIGHT_SLACK
+    if grouping is Grouping.MULTIWAY:
+        return np.arange(1 if (records >= enough).sum() >= 2 else 0)
+    if grouping is Grouping.THRESHOLD:
+        left = np.cumsum(records)[:-1]
+        return np.flatnonzero((left >= enough) & (total - left >= enough))
+    if grouping is Grouping.ONE_AGAINST_REST:
+        codes = np.arange(count if count > 2 else 1)
+        return np.asarray(codes[(records[codes] >= enough) & (total - records[codes] >= enough)])
+    codes = np.arange(1, 2 ** (count - 1))
+    left = ((codes[:, None] >> np.arange(count)) & 1) @ records
+    return np.asarray(codes[(left >= enough) & (total - left >= enough)])
+
+
+def _others(
+    grouping: Grouping,
+    bins: NDArray[np.intp],
+    chosen: NDArray[np.intp],
+    admissible: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """Leave out the candidate that parts the node as the chosen split does."""
+    low = np.full(bins.max() + 1, chosen.max() + 1)
+    high = np.full(bins.max() + 1, -1)
+    np.minimum.at(low, bins, chosen)
+    np.maximum.at(high, bins, chosen)
+    if (low != high).any():
+        return admissible
+    if grouping is Grouping.THRESHOLD:
+        steps = np.flatnonzero(np.diff(low))
+        return admissible[admissible != steps[0]] if len(steps) == 1 else admissible
+    kept = []
+    for code in admissible:
+        side = branch_of_bins(grouping, int(code), len(low))
+        pairs = set(zip(side.tolist(), low.tolist(), strict=True))
+        if len(pairs) != len({a for a, _ in pairs}) or len(pairs) != len({b for _, b in pairs}):
+            kept.append(code)
+    return np.array(kept, dtype=np.int64)

@@ -1,0 +1,152 @@
+"""Rows about what a file counts: people, or, where a survey weighs them, the sums of their weights.
+
+Masses are people in any case. A weighed sum is a linear row over them; where everybody in it has one weight, it says
+how many they are.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audit.constraints import Case
+from audit.estimate.posterior import FloatArray
+from audit.facts.rows import LeafMass, Linear, Origin
+from audit.reading import Undetermined
+
+PRINTING_SHARE = 1e-6
+"""How far a printed sum may be from the true one, as a share of the people it is about: six digits."""
+MOST_UNITS = 10**6
+"""The most units that a weight may be: squares of their sums must stay exact."""
+ENDS = 1e-9
+"""How far an end in people may be beyond the whole number that it is, by rounding."""
+
+
+def unit(case: Case) -> str:
+    """Return what the file's numbers count, in words."""
+    return "records" if case.population.weight is None else "weighed records"
+
+
+def rounding(case: Case, profiles: NDArray[np.intp]) -> float:
+    """Return how far two sums of these people's weights can be apart by floating point alone, whatever their order."""
+    people = case.population
+    terms = float(people.counts[profiles].sum()) + 16.0
+    return terms * 2.0**-52 * float(people.weighed_counts[profiles].sum())
+
+
+def class_row(
+    case: Case,
+    profiles: NDArray[np.intp],
+    klass: int,
+    ends: tuple[float, float],
+    origin: Origin,
+    half: float = 0.0,
+) -> Linear:
+    """Return that what the file counts of one class among some profiles lies between two ends.
+
+    ``half`` is how far printing may have moved it. It, and six digits, are allowed for only where the true table is
+    known to need them: the adversary sees how precise a number is.
+    """
+    classes = np.full(len(profiles), klass, dtype=np.intp)
+    weight = case.population.weight
+    if weight is None:
+        return Linear(profiles, classes, np.ones(len(profiles)), *ends, origin)
+    slack = rounding(case, profiles)
+    low, high = _widened(case, profiles, klass, ends, (slack, half))
+    return Linear(profiles, classes, weight[profiles], low, high, origin, slack)
+
+
+def leaf_row(
+    case: Case,
+    node: int,
+    klass: int,
+    ends: tuple[float, float],
+    origin: Origin,
+    half: float = 0.0,
+) -> LeafMass | Linear:
+    """Return the same of those who stop at a node, as a number of people where that is what it comes to."""
+    here = case.members.stops(node)
+    common = common_weight(case, here)
+    if case.population.weight is None:
+        return LeafMass(node, klass, *ends, origin)
+    row = class_row(case, here, klass, ends, origin, half)
+    if common is None:
+        return row
+    slack = rounding(case, here) + ENDS * common
+    low = math.ceil((row.low - slack) / common)
+    high = math.floor((row.high + slack) / common)
+    if (
+        low > high
+    ):  # no number of people: the file does not speak of these, which the true table will show
+        return LeafMass(node, klass, ends[0] / common, ends[1] / common, origin)
+    return LeafMass(node, klass, float(low), float(high), origin)
+
+
+def common_weight(case: Case, profiles: NDArray[np.intp]) -> float | None:
+    """Return the one weight that all these profiles have, 1 where there are none; None where theirs differ."""
+    weight = case.population.weight
+    if weight is None or not len(profiles):
+        return 1.0
+    here = weight[profiles]
+    return float(here[0]) if (here == here[0]).all() else None
+
+
+def whole_units(weight: FloatArray | None, profiles: NDArray[np.intp]) -> NDArray[np.int64] | None:
+    """Return the weights of some profiles as whole numbers of one unit; None where that would be too fine a unit.
+
+    A weight is read as the shortest decimal that stands for it, as a survey's file prints it.
+    """
+    assert weight is not None
+    exact = [Fraction(repr(value)) for value in weight[profiles].tolist()]
+    scale = math.lcm(*(value.denominator for value in exact))
+    if scale > MOST_UNITS or max(exact) * scale > MOST_UNITS:
+        return None
+    return np.array([int(value * scale) for value in exact], dtype=np.int64)
+
+
+def lead_rows(
+    case: Case, node: int, label: int, margin: float, origin: Origin
+) -> tuple[Linear, ...]:
+    """Return that a label leads every other class by weight among those who stop at a node."""
+    here, weight = case.members.stops(node), case.population.weight
+    assert weight is not None
+    is_whole = bool((weight[here] == np.rint(weight[here])).all())
+    # A lead of fractions may be as small as one likes.
+    least = margin if is_whole or margin < 0 else 0.0
+    size, slack = float(case.population.weighed_counts[here].sum()), rounding(case, here)
+    return tuple(
+        Linear(
+            np.concatenate([here, here]),
+            np.repeat(np.array([label, klass], dtype=np.intp), len(here)),
+            np.concatenate([weight[here], -weight[here]]),
+            least,
+            size,
+            origin,
+            slack,
+        )
+        for klass in range(len(case.tree.classes))
+        if klass != label
+    )
+
+
+def _widened(
+    case: Case,
+    profiles: NDArray[np.intp],
+    klass: int,
+    ends: tuple[float, float],
+    misses: tuple[float, float],
+) -> tuple[float, float]:
+    """Return the ends as they are where floating point alone (the first miss) explains the truth, else wider."""
+    truth: FloatArray | Undetermined = case.population.weighed_truth
+    slack, half = misses
+    if isinstance(truth, Undetermined):
+        return ends[0] - half, ends[1] + half
+    value = float(truth[profiles, klass].sum())
+    if ends[0] - slack <= value <= ends[1] + slack:
+        return ends
+    size = float(case.population.weighed_counts[profiles].sum())
+    wider = max(half, PRINTING_SHARE * size)
+    return ends[0] - wider, ends[1] + wider

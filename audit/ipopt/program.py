@@ -1,0 +1,118 @@
+"""One block of the reduced problem as arrays: separable, in records, with a diagonal Hessian.
+
+Minimise ``sum y log(y / scale) - eps * sum scale log y`` over the masses ``y`` (the first variables) and aggregates
+``u`` (the rest), subject to linear rows and to split rows, each a sum of ``coefficient * phi(u)`` with
+``phi(u) = -u^2 / s`` (gini) or ``-u log(u / s)`` (entropy). The minimum without the ``eps`` term is the maximum of the
+entropy; the term, with its small documented weight, singles out one point where the optimum is flat.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from audit.estimate.posterior import FloatArray
+from ppdm_models.tree.tree import Criterion
+
+IntArray = NDArray[np.intp]
+SMALLEST_MASS = 1e-12
+TAU = 1e-7
+"""Slack of a split row, as a share of its node's records: some rows hold only with equality and have no interior."""
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """The arrays of one block: ``scale`` (n_y,) is w * kappa per mass, ``rows`` a CSR matrix with its ends.
+
+    Split rows: term t of row ``term_row[t]`` is ``term_coefficient[t] * phi(z[term_variable[t]], term_scale[t])``;
+    a row's terms plus ``split_constant`` must not exceed ``split_limit`` (tau * records of the node). In terms of the
+    chosen split, the variable is at least ``term_known`` and at most ``term_most``, see `audit.estimate.masses.Cells`.
+    ``cost`` is added to the objective and ``split_linear`` to the split rows: both are zero but in the form of
+    `audit.solver.elastic`.
+    ``is_impossible``: a row is broken whatever the variables are.
+    """
+
+    criterion: Criterion
+    scale: FloatArray
+    start: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    rows: sparse.csr_matrix
+    low: FloatArray
+    high: FloatArray
+    term_row: IntArray
+    term_variable: IntArray
+    term_coefficient: FloatArray
+    term_scale: FloatArray
+    term_known: FloatArray
+    term_most: FloatArray
+    split_constant: FloatArray
+    split_limit: FloatArray
+    split_records: FloatArray
+    cost: FloatArray
+    split_linear: sparse.csr_matrix
+    is_impossible: bool = False
+
+    @property
+    def size(self) -> int:
+        """The number of variables."""
+        return len(self.start)
+
+    @property
+    def is_convex(self) -> bool:
+        """Whether every split row is a convex function below a bound, so that a local optimum is the optimum."""
+        return bool((self.term_coefficient <= 0).all())
+
+    def objective(self, z: FloatArray) -> float:
+        """Return the negative entropy of the masses, in nats times records, without the eps term."""
+        y = z[: len(self.scale)]
+        return float((y * np.log(np.maximum(y, SMALLEST_MASS) / self.scale)).sum() + self.cost @ z)
+
+    def split_values(self, z: FloatArray) -> FloatArray:
+        """Return the left side of each split row less its constant limit, in records: 0 or less where it holds."""
+        u = np.maximum(z[self.term_variable], SMALLEST_MASS)
+        is_gini = self.criterion is Criterion.GINI
+        phi = -(u**2) / self.term_scale if is_gini else -u * np.log(u / self.term_scale)
+        sums = np.bincount(
+            self.term_row, weights=self.term_coefficient * phi, minlength=len(self.split_constant)
+        )
+        return np.asarray(sums + self.split_linear @ z + self.split_constant - self.split_limit)
+
+    def split_jacobian(self, z: FloatArray) -> sparse.csr_matrix:
+        """Return the derivatives of the split rows, shape (split rows, variables)."""
+        u = np.maximum(z[self.term_variable], SMALLEST_MASS)
+        is_gini = self.criterion is Criterion.GINI
+        slope = -2 * u / self.term_scale if is_gini else -(np.log(u / self.term_scale) + 1)
+        shape = (len(self.split_constant), self.size)
+        weights = self.term_coefficient * slope
+        curved = sparse.csr_matrix((weights, (self.term_row, self.term_variable)), shape=shape)
+        return curved + self.split_linear
+
+    def linear_error(self, z: FloatArray) -> float:
+        """Return the largest miss of a linear row or bound, in records."""
+        value = self.rows @ z
+        misses = [self.low - value, value - self.high, self.lower - z, z - self.upper]
+        return max(float(np.max(miss, initial=0.0)) for miss in misses)
+
+    def split_error(self, z: FloatArray) -> float:
+        """Return the largest excess of a split row over its limit, as a share of its node's records."""
+        return float(np.max(self.split_values(z) / self.split_records, initial=0.0))
+
+    def gradient(self, z: FloatArray, eps: float) -> FloatArray:
+        """Return the derivative of the objective with its eps term, shape (variables,)."""
+        y = np.maximum(z[: len(self.scale)], SMALLEST_MASS)
+        slope = self.cost.copy()
+        slope[: len(self.scale)] += np.log(y / self.scale) + 1 - eps * self.scale / y
+        return slope
+
+    def kkt_error(
+        self, z: FloatArray, linear: FloatArray, split: FloatArray, bounds: FloatArray, eps: float
+    ) -> float:
+        """Return the largest stationarity residual given multipliers of the linear rows, split rows and bounds."""
+        residual = (
+            self.gradient(z, eps) + self.rows.T @ linear + self.split_jacobian(z).T @ split + bounds
+        )
+        return float(np.max(np.abs(residual) / (1 + np.abs(self.gradient(z, eps))), initial=0.0))

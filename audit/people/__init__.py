@@ -1,0 +1,1 @@
+"""Who: equivalence classes, where they stop in the trees, and how much each record counts."""

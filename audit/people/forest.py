@@ -1,0 +1,282 @@
+"""The trees of an ensemble and the people in them: where everybody stops in each tree, and the leaves of all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import TypeVar
+
+import numpy as np
+
+from audit.estimate.posterior import FloatArray
+from audit.people.leaves import IndexArray, Leaves, leaves_of
+from audit.people.population import Population, stopping
+from audit.people.table_counts import check_counts, count_gaps, has_sums
+from audit.reading import Reading, Undetermined, exactly
+from ppdm_models.errors import TableError
+from ppdm_models.records.predict import labels, predict
+from ppdm_models.records.routing import NOWHERE, SEVERAL, prepared, route
+from ppdm_models.tree.ensemble import Ensemble
+from ppdm_models.tree.predicate import Always, BoolArray, Columns, answer
+from ppdm_models.tree.tree import Quality, Task, Tree, count_of
+
+DRAWS = (
+    "the counts in the file are of a random sample: they count draws, and who was drawn twice counts twice, so no "
+    "count is a number of people"
+)
+
+MOST_STOPS = 200_000_000
+"""The most places, trees times profiles, that are kept in memory: 1.6 GB."""
+Array = TypeVar("Array", IndexArray, FloatArray)
+
+
+@dataclass(frozen=True, slots=True)
+class Forest:
+    """An ensemble over a table. ``stops`` has shape (T, P): the node where each profile stops in each tree.
+
+    It is negative where a tree has nothing to say of a profile. ``shown`` is the tree with the smallest leaf, the first
+    of several. ``accuracy`` is the share of the table's records that the ensemble predicts right. ``draws`` says that
+    its counts may be draws of a sample.
+    """
+
+    ensemble: Ensemble
+    trees: tuple[Tree, ...]
+    stops: IndexArray
+    leaves: Leaves | Undetermined
+    shown: int
+    accuracy: Reading
+    warnings: tuple[str, ...]
+    draws: bool = False
+
+
+def forest_of(ensemble: Ensemble, population: Population, source: str) -> Forest:
+    """Send the people through every tree; ``source`` names their table.
+
+    Raises:
+        TableError: a record falls in no leaf of any tree, or a tree counts people and the table holds others.
+    """
+    trees = tuple(ensemble.trees)
+    if not trees:
+        raise TableError(ensemble.source, "the model holds no tree")
+    stops = _stops(ensemble, len(trees), population)
+    lost = np.flatnonzero((stops == NOWHERE).all(axis=0) & (population.counts > 0))
+    if len(lost):
+        who = population.describe(int(lost[0]))
+        raise TableError(source, f"the record {who} falls in no leaf of any tree")
+    draws, warnings = _draws(ensemble, trees, stops, population, source)
+    leaves = _leaves(ensemble, trees, stops, population, draws)
+    shown = 0
+    if isinstance(leaves, Leaves):
+        shown = int(leaves.trees[leaves.records.argmin()])
+    return Forest(
+        ensemble,
+        trees,
+        stops,
+        leaves,
+        shown,
+        accuracy_of(ensemble, population, said_by(ensemble, population.columns)),
+        tuple(warnings),
+        draws,
+    )
+
+
+def _stops(ensemble: Ensemble, size: int, population: Population) -> IndexArray:
+    """Return where each profile stops in each of ``size`` trees.
+
+    Raises:
+        TableError: trees times profiles are more than memory is likely to hold.
+    """
+    profiles = len(population.counts)
+    if size * profiles > MOST_STOPS:
+        raise TableError(
+            ensemble.source,
+            f"{size:,} trees times {profiles:,} profiles are more than the {MOST_STOPS:,} places that are looked at; "
+            "name fewer quasi-identifiers with --qi, or audit a part of the trees",
+        )
+    stops = np.empty((size, profiles), dtype=np.intp)
+    for index, stopped in enumerate(_routed(ensemble, population)):
+        stops[index] = stopped
+    return stops
+
+
+def _routed(ensemble: Ensemble, population: Population) -> Iterator[IndexArray]:
+    """Yield where each profile stops in each tree, in the file's order; nowhere where the tree does not speak."""
+    size = len(population.counts)
+    everyone = np.ones(size, dtype=bool)
+    columns, _ = prepared(ensemble.features, population.columns)
+    stack: list[tuple[Tree | Ensemble, BoolArray]] = [(ensemble, everyone)]
+    while stack:
+        part, speaks = stack.pop()
+        if isinstance(part, Tree):
+            stopped = route(part, population.columns)
+            yield np.where(speaks, stopped, NOWHERE)
+            continue
+        for member in reversed(part.members):
+            if isinstance(member.model, Tree | Ensemble):
+                heard = (
+                    speaks
+                    if isinstance(member.test, Always)
+                    else speaks & answer(member.test, columns, size).true
+                )
+                stack.append((member.model, heard))
+
+
+def _draws(
+    ensemble: Ensemble,
+    trees: tuple[Tree, ...],
+    stops: IndexArray,
+    population: Population,
+    source: str,
+) -> tuple[bool, list[str]]:
+    """Return whether the published counts may be draws, and what to say about it.
+
+    Raises:
+        TableError: the file says that they are people, and the table holds others; or a leaf that the file says was
+            reached holds nobody, which no sample of the table explains.
+    """
+    _check_reached(trees, stops, population, source)
+    weighed = population.weight is not None
+    counting = [
+        index
+        for index, tree in enumerate(trees)
+        if (has_sums(tree) if weighed else tree.has_people)
+    ]
+    if not counting:
+        return False, []
+    if ensemble.resampled:
+        return True, [f"{ensemble.source}: {DRAWS}; leaves are measured on the table"]
+    here = {
+        index: stopping(trees[index], replace(population, leaf=stops[index])) for index in counting
+    }
+    if ensemble.resampled is False:
+        for index, sums in here.items():
+            check_counts(trees[index], *sums, population.weights, source)
+        return False, []
+    other = [
+        index + 1
+        for index, (people, sums) in here.items()
+        if count_gaps(trees[index], people if sums is None else sums, weighed=weighed)
+    ]
+    if not other:
+        return False, []
+    some = ", ".join(str(number) for number in islice(other, 5)) + (", ..." if other[5:] else "")
+    said = (
+        f"{ensemble.source}: the counts of {len(other)} of {len(trees)} trees ({some}) are not those of the table, as "
+        "if they were of a random sample; leaves are measured on the table"
+    )
+    return True, [said]
+
+
+def _check_reached(
+    trees: tuple[Tree, ...], stops: IndexArray, population: Population, source: str
+) -> None:
+    """Check that somebody of the table is in each leaf that a record reached in training, drawn or not.
+
+    Raises:
+        TableError: a leaf holds nobody, so the table is not the one that the trees were trained on.
+    """
+    held = population.counts > 0
+    for index, tree in enumerate(trees):
+        if not (tree.has_people or tree.quality is Quality.HESSIAN):
+            continue
+        here = set(stops[index][held].tolist())
+        if SEVERAL in here:
+            continue
+        for leaf in tree.leaves:
+            if (count_of(leaf) or 0) > 0 and leaf.index not in here:
+                raise TableError(
+                    source,
+                    f"{tree.where(leaf)} (tree {index + 1}) was reached in training, but nobody of this table falls "
+                    "there; give the table that the trees were trained on, in the same units",
+                )
+
+
+def _leaves(
+    ensemble: Ensemble,
+    trees: tuple[Tree, ...],
+    stops: IndexArray,
+    population: Population,
+    draws: bool,
+) -> Leaves | Undetermined:
+    """Return the leaves of all trees, in the file's order."""
+    found: list[tuple[int, Leaves]] = []
+    for index, tree in enumerate(trees):
+        spread = float(population.counts[stops[index] == SEVERAL].sum())
+        if spread:
+            return Undetermined(
+                f"tree {index + 1} spreads {spread:g} records with missing values over several leaves"
+            )
+        leaves = leaves_of(tree, replace(population, leaf=stops[index]))
+        if isinstance(leaves, Leaves):
+            found.append((index, leaves))
+    if not found:
+        return Undetermined("no record stops in any leaf")
+    each = [leaves for _, leaves in found]
+    return Leaves(
+        nodes=np.concatenate([leaves.nodes for leaves in each]),
+        records=np.concatenate([leaves.records for leaves in each]),
+        classes=_joined([leaves.classes for leaves in each]),
+        labels=_joined([_in_order(ensemble, trees[index], leaves) for index, leaves in found]),
+        published=Undetermined(DRAWS) if draws else _joined([leaves.published for leaves in each]),
+        trees=np.repeat(
+            np.array([index for index, _ in found], dtype=np.intp),
+            [len(leaves.nodes) for leaves in each],
+        ),
+        weighed=_joined_sums([leaves.weighed for leaves in each]),
+    )
+
+
+def _joined(parts: list[Array | Undetermined]) -> Array | Undetermined:
+    known: list[Array] = []
+    for part in parts:
+        if isinstance(part, Undetermined):
+            return part
+        known.append(part)
+    return np.concatenate(known)
+
+
+def _joined_sums(parts: list[FloatArray | None]) -> FloatArray | None:
+    known = [part for part in parts if part is not None]
+    return np.concatenate(known) if len(known) == len(parts) else None
+
+
+def _in_order(ensemble: Ensemble, tree: Tree, leaves: Leaves) -> IndexArray | Undetermined:
+    """Return the labels as codes into the ensemble's classes, which a tree may have in another order."""
+    if isinstance(leaves.labels, Undetermined) or tree.classes == ensemble.classes:
+        return leaves.labels
+    if not set(tree.classes) <= set(ensemble.classes):
+        return Undetermined(f"{tree.source}: a tree has classes that the whole model has not")
+    codes = np.array([ensemble.classes.index(name) for name in tree.classes], dtype=np.intp)
+    return codes[leaves.labels]
+
+
+def said_by(ensemble: Ensemble, columns: Columns) -> list[str | float | None] | Undetermined:
+    """Return what the whole model predicts for each record, a class or a number (None: nothing), or why not."""
+    try:
+        scores = predict(ensemble, columns)
+    except (KeyError, ValueError) as error:
+        return Undetermined(f"the whole model was not evaluated ({error})")
+    if ensemble.task is not Task.CLASSIFICATION:
+        if scores.shape[1] != 1:
+            return Undetermined("the whole model predicts several numbers")
+        return [None if np.isnan(score) else float(score) for score in scores[:, 0]]
+    if scores.shape[1] != len(ensemble.classes):
+        return Undetermined("the whole model gives another number of scores than it has classes")
+    return list(labels(ensemble, scores))
+
+
+def accuracy_of(
+    ensemble: Ensemble, population: Population, said: Sequence[str | float | None] | Undetermined
+) -> Reading:
+    """Return the share of the records whose class the whole model predicts; ``said`` is what ``said_by`` returns."""
+    truth = population.truth
+    if ensemble.task is not Task.CLASSIFICATION:
+        return Undetermined("the model predicts a number, not a class")
+    if isinstance(truth, Undetermined):
+        return truth
+    if isinstance(said, Undetermined):
+        return said
+    codes: dict[str | float | None, int] = {name: k for k, name in enumerate(ensemble.classes)}
+    right = sum(truth[row, codes[name]] for row, name in enumerate(said) if name is not None)
+    return exactly(float(right) / float(truth.sum()))

@@ -1,0 +1,127 @@
+"""The leaves as the owner sees them: how many real records stop at each, of which classes, under which label."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audit.estimate.posterior import FloatArray
+from audit.people.population import Population
+from audit.reading import Undetermined
+from ppdm_models.records.routing import SEVERAL
+from ppdm_models.tree.tree import Node, Task, Tree, completed, count_of
+
+IndexArray = NDArray[np.intp]
+SUMS_OF_WEIGHTS = Undetermined(
+    "the numbers in the file are sums of sampling weights, not of people"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Leaves:
+    """Some nodes with the records that stop there: one entry per node, L in all, each with at least one record.
+
+    ``trees`` says which tree of an ensemble each is in, from 0. ``records`` has shape (L,), ``classes`` (L, m); both
+    are the owner's real counts. ``labels`` are codes into the tree's classes. ``published`` has shape (L, 2): records
+    with the label (hits) and without it (misses), as the file gives them. Whatever is not known for every one of the
+    nodes is undetermined. ``weighed`` (L, m) are the sums of the people's sampling weights, None where each counts
+    once or the classes are not known.
+    """
+
+    nodes: IndexArray
+    records: FloatArray
+    classes: FloatArray | Undetermined
+    labels: IndexArray | Undetermined
+    published: FloatArray | Undetermined
+    trees: IndexArray
+    weighed: FloatArray | None = None
+
+
+def leaves_of(tree: Tree, population: Population) -> Leaves | Undetermined:
+    """Return the nodes where records stop, in document order; nodes where none stops are left out."""
+    spread = float(population.counts[population.leaf == SEVERAL].sum())
+    if spread:
+        return Undetermined(
+            f"{spread:g} records with missing values are spread over several leaves"
+        )
+    kept = (population.leaf >= 0) & (population.counts > 0)
+    if not kept.any():
+        return Undetermined("no record stops in any leaf")
+    indices, place = np.unique(population.leaf[kept], return_inverse=True)
+    size = len(indices)
+    records = _sums(place, population.counts[kept], size)
+    truth, weighed = population.truth, population.weighed_truth
+    sums = None
+    if not isinstance(truth, Undetermined):
+        truth = _by_class(place, truth[kept], size)
+    if population.weight is not None and not isinstance(weighed, Undetermined):
+        sums = _by_class(place, weighed[kept], size)
+    nodes = [tree.nodes[index] for index in indices]
+    leaves = described(tree, nodes, records, truth, sums)
+    return leaves if population.weight is None else replace(leaves, published=SUMS_OF_WEIGHTS)
+
+
+def described(
+    tree: Tree,
+    nodes: Sequence[Node],
+    records: FloatArray,
+    classes: FloatArray | Undetermined,
+    weighed: FloatArray | None = None,
+) -> Leaves:
+    """Return the leaves that these nodes are, or would be, with these real counts and sums of sampling weights."""
+    return Leaves(
+        np.array([node.index for node in nodes], dtype=np.intp),
+        records,
+        classes,
+        _labels(tree, nodes),
+        _published(tree, nodes) if weighed is None else SUMS_OF_WEIGHTS,
+        np.zeros(len(nodes), dtype=np.intp),
+        weighed,
+    )
+
+
+def label_of(tree: Tree, node: Node) -> int | None:
+    """Return the code of the class a node predicts: its score, else the largest of its published class numbers."""
+    if isinstance(node.score, str) and node.score in tree.classes:
+        return tree.classes.index(node.score)
+    numbers = node.class_counts if node.class_counts is not None else node.class_shares
+    if numbers is None or any(number is None for number in numbers):
+        return None
+    return int(np.argmax(np.array(numbers, dtype=float)))
+
+
+def _by_class(groups: IndexArray, classes: FloatArray, size: int) -> FloatArray:
+    return np.stack([_sums(groups, column, size) for column in classes.T], axis=1)
+
+
+def _sums(groups: IndexArray, weights: FloatArray, size: int) -> FloatArray:
+    return np.bincount(groups, weights=weights, minlength=size).astype(np.float64)
+
+
+def _labels(tree: Tree, nodes: Sequence[Node]) -> IndexArray | Undetermined:
+    if tree.task is not Task.CLASSIFICATION:
+        return Undetermined("the tree predicts a number, not a class")
+    codes = [label_of(tree, node) for node in nodes]
+    for node, code in zip(nodes, codes, strict=True):
+        if code is None:
+            return Undetermined(f"{tree.where(node)} publishes no label")
+    return np.array(codes, dtype=np.intp)
+
+
+def _published(tree: Tree, nodes: Sequence[Node]) -> FloatArray | Undetermined:
+    if not tree.has_people:
+        return Undetermined(f"the numbers in the file do not count people ({tree.quality.value})")
+    rows = []
+    for node in nodes:
+        total, code = count_of(node), label_of(tree, node)
+        counts = completed(node.class_counts or (), total)
+        hits = counts[code] if counts and code is not None else None
+        if total is None or hits is None:
+            return Undetermined(
+                f"{tree.where(node)} does not publish how many of its records have its label"
+            )
+        rows.append((hits, total - hits))
+    return np.array(rows, dtype=float).reshape(-1, 2)

@@ -1,0 +1,325 @@
+"""The people behind the tree: distinct quasi-identifier profiles, how many records each has, and the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audit.estimate.posterior import FloatArray
+from audit.people.table_counts import check_counts, count_gaps, fitting_column, has_sums
+from audit.people.weights import Weights, weighing
+from audit.reading import Undetermined
+from ppdm_models.errors import TableError
+from ppdm_models.records.routing import NOWHERE, SEVERAL, route
+from ppdm_models.records.table import Table
+from ppdm_models.tree.ensemble import Model, trees_of
+from ppdm_models.tree.predicate import Column, number_text
+from ppdm_models.tree.tree import Feature, Task, Tree
+
+NEARLY_UNIQUE_SHARE = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class Population:
+    """Distinct profiles of quasi-identifier (QI) values.
+
+    ``columns`` hold one value per profile; ``counts`` are records per profile, shape (P,); ``leaf`` is the index of the
+    node where each profile stops, shape (P,); ``truth`` holds records per profile and class, shape (P, m), or why it is
+    not known; ``values`` is the mean of a numeric target per profile, shape (P,). ``warnings`` are for the reader of
+    the report.
+
+    ``counts`` and ``truth`` are people. ``weight`` (P,) is the sampling weight of one person of the profile, None where
+    each counts once; the adversary is taken to know it, as he knows the QI values. ``weights`` says what the rows of
+    the table carried.
+    """
+
+    qi: tuple[str, ...]
+    columns: Mapping[str, Column]
+    counts: FloatArray
+    leaf: NDArray[np.intp]
+    truth: FloatArray | Undetermined
+    warnings: tuple[str, ...] = ()
+    values: FloatArray | Undetermined = Undetermined("the target is no number")
+    weight: FloatArray | None = None
+    weights: Weights = Weights.NONE
+
+    @property
+    def records(self) -> float:
+        """The number of people (the sum of frequencies, where rows carry them)."""
+        return float(self.counts.sum())
+
+    @property
+    def weighed_counts(self) -> FloatArray:
+        """What a file counts of each profile: its people, or the sum of their sampling weights, shape (P,)."""
+        return self.counts if self.weight is None else self.counts * self.weight
+
+    @property
+    def weighed_truth(self) -> FloatArray | Undetermined:
+        """The same per profile and class, shape (P, m)."""
+        if isinstance(self.truth, Undetermined) or self.weight is None:
+            return self.truth
+        return self.truth * self.weight[:, None]
+
+    def describe(self, profile: int) -> str:
+        """Return one profile as people write it: ``age = 30, sex = F``."""
+        said = [(name, self.columns[name].text(profile)) for name in self.qi]
+        if self.weight is not None:
+            said.append(("sampling weight", number_text(float(self.weight[profile]))))
+        return ", ".join(
+            f"{name} = {'(missing)' if value is None else value}" for name, value in said
+        )
+
+
+def build_population(
+    tree: Model,
+    table: Table,
+    *,
+    sensitive: str | None,
+    qi: Sequence[str] | None = None,
+    weights: str | None = None,
+    sampling_weights: str | None = None,
+) -> Population:
+    """Return the people of a table as the tree sees them, after checking that the table is the tree's.
+
+    ``qi`` defaults to the tree's features. Columns that are neither QI nor sensitive are not read. ``weights`` names
+    the column of how many people each row stands for; ``sampling_weights`` that of a survey's weights, under which a
+    row is one person and records of unequal weight are of unequal profiles. For an ensemble ``leaf`` says nowhere;
+    ``forest_of`` sends its people through the trees.
+
+    Raises:
+        TableError: a column is missing or of the wrong type, the sensitive column is not the tree's target or has one
+            value or a class the tree does not know, a record falls in no leaf, or a leaf holds another number of
+            records than the file publishes.
+    """
+    features = _quasi_identifiers(tree, table, sensitive, qi)
+    columns = {feature.name: table.column(feature) for feature in features}
+    rows = weighing(table, weights, sampling_weights)
+    weight = rows.people
+    kept = np.flatnonzero(weight > 0)
+    told_apart = [columns[feature.name].take(kept) for feature in features]
+    if rows.sampling is not None:
+        told_apart.append(Column(numbers=rows.sampling[kept]))
+    first, profile_of = _distinct(told_apart)
+    classes, truth_reason = _classes(tree, table, sensitive)
+    profiles = {name: column.take(kept[first]) for name, column in columns.items()}
+    counts = _sums(profile_of, weight[kept], len(first))
+    truth: FloatArray | Undetermined = Undetermined(truth_reason)
+    if classes is not None:
+        cells = profile_of * len(tree.classes) + classes[kept]
+        flat = _sums(cells, weight[kept], len(first) * len(tree.classes))
+        truth = flat.reshape(len(first), len(tree.classes))
+    leaf = np.full(len(first), NOWHERE, dtype=np.intp)
+    if isinstance(tree, Tree):
+        leaf = _stops(tree, table, profiles, kept[first])
+    population = Population(
+        qi=tuple(feature.name for feature in features),
+        columns=profiles,
+        counts=counts,
+        leaf=leaf,
+        truth=truth,
+        warnings=(*rows.warnings, *_warnings(tree, table, features, columns)),
+        values=_values(tree, table, sensitive, kept, weight, profile_of),
+        weight=None if rows.sampling is None else rows.sampling[kept[first]],
+        weights=rows.kind,
+    )
+    if not isinstance(tree, Tree):
+        return population
+    return _checked(tree, population, table, population.leaf[profile_of], sensitive)
+
+
+def rerouted(tree: Tree, population: Population) -> Population:
+    """Return the same people in the leaves of another tree over the same features."""
+    stops = route(tree, population.columns)
+    if (stops < 0).any():
+        profile = population.describe(int(np.flatnonzero(stops < 0)[0]))
+        raise TableError(tree.source, f"the record {profile} falls in no leaf")
+    return replace(population, leaf=stops)
+
+
+def _quasi_identifiers(
+    tree: Model, table: Table, sensitive: str | None, qi: Sequence[str] | None
+) -> tuple[Feature, ...]:
+    known = {feature.name: feature for feature in tree.features}
+    names = list(dict.fromkeys(known if qi is None else qi))
+    if not names:
+        raise TableError(table.source, "there are no quasi-identifiers; name the columns with --qi")
+    wanted = set(names)
+    for part in trees_of(tree):
+        for feature in part.used_features():
+            if feature.name not in wanted:
+                raise TableError(
+                    table.source,
+                    f"the tree tests {feature.name!r}, which is not among the quasi-identifiers; add it to --qi",
+                )
+    if sensitive is not None and sensitive in names:
+        raise TableError(
+            table.source, f"column {sensitive!r} cannot be sensitive and a quasi-identifier at once"
+        )
+    return tuple(known[name] if name in known else table.guessed(name) for name in names)
+
+
+def _distinct(columns: Sequence[Column]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the first record of each distinct profile, and each record's profile; a missing value is a value."""
+    codes = []
+    for column in columns:
+        values = column.numbers if column.numbers is not None else column.codes
+        assert values is not None
+        codes.append(np.unique(values, return_inverse=True)[1])
+    _, first, profile_of = np.unique(
+        np.stack(codes, axis=1), axis=0, return_index=True, return_inverse=True
+    )
+    return first, profile_of.reshape(-1)
+
+
+def _sums(groups: NDArray[np.intp], weight: FloatArray, size: int) -> FloatArray:
+    return np.bincount(groups, weights=weight, minlength=size).astype(np.float64)
+
+
+def _classes(
+    tree: Model, table: Table, sensitive: str | None
+) -> tuple[NDArray[np.intp] | None, str]:
+    """Return each record's class, or None and the reason why the truth is not known."""
+    if tree.task is Task.REGRESSION:
+        return None, "the tree predicts a number, not a class; only its leaves can be measured"
+    if sensitive is None:
+        return None, "no sensitive column was named (--sensitive COLUMN)"
+    _check_target(tree, table, sensitive)
+    if sensitive not in table.columns:
+        return None, f"the table has no column {sensitive!r}"
+    column = table.column(Feature(sensitive, numeric=False, values=tree.classes))
+    assert column.codes is not None
+    if column.missing.any():
+        row = int(np.flatnonzero(column.missing)[0]) + 1
+        raise TableError(
+            table.source,
+            f"column {sensitive!r}, record {row}: no value; leave out the records that the tree was not trained on",
+        )
+    if len(column.categories) < 2:
+        raise TableError(
+            table.source,
+            f"the sensitive column {sensitive!r} holds one value, {column.categories[0]!r}, so everything "
+            "about it is known already; check the column",
+        )
+    unknown = [value for value in column.categories if value not in tree.classes]
+    if unknown:
+        raise TableError(
+            table.source,
+            f"column {sensitive!r} holds {unknown[0]!r}, which the tree does not know; "
+            f"its classes are {', '.join(repr(name) for name in tree.classes[:12])}",
+        )
+    return np.array([tree.classes.index(value) for value in column.categories])[column.codes], ""
+
+
+def _check_target(tree: Model, table: Table, sensitive: str) -> None:
+    if tree.target and sensitive != tree.target:
+        raise TableError(
+            table.source,
+            f"the sensitive column {sensitive!r} is not the tree's target {tree.target!r}; "
+            "other sensitive columns are not supported yet",
+        )
+
+
+def _values(
+    tree: Model,
+    table: Table,
+    sensitive: str | None,
+    kept: NDArray[np.intp],
+    weight: FloatArray,
+    profile_of: NDArray[np.intp],
+) -> FloatArray | Undetermined:
+    """Return the mean of a numeric target per profile, or why it is not known."""
+    if tree.task is not Task.REGRESSION:
+        return Undetermined("the target is no number")
+    if sensitive is None:
+        return Undetermined("no sensitive column was named (--sensitive COLUMN)")
+    _check_target(tree, table, sensitive)
+    if sensitive not in table.columns:
+        return Undetermined(f"the table has no column {sensitive!r}")
+    try:
+        numbers = table.column(Feature(sensitive, numeric=True)).numbers
+    except TableError as error:
+        return Undetermined(error.problem)
+    assert numbers is not None
+    if np.isnan(numbers[kept]).any():
+        return Undetermined(f"column {sensitive!r} lacks values")
+    size = int(profile_of.max(initial=-1)) + 1
+    total = _sums(profile_of, weight[kept] * numbers[kept], size)
+    return np.asarray(total / _sums(profile_of, weight[kept], size))
+
+
+def _stops(
+    tree: Tree, table: Table, profiles: Mapping[str, Column], records: NDArray[np.intp]
+) -> NDArray[np.intp]:
+    stops = route(tree, {name: profiles[name] for name in profiles})
+    lost = np.flatnonzero(stops < 0)
+    if len(lost):
+        record = int(records[lost[0]]) + 1
+        if stops[lost[0]] == SEVERAL:
+            problem = f"record {record} is spread over several leaves ({tree.missing}); leave such records out"
+        else:
+            problem = (
+                f"record {record} falls in no leaf of {tree.source}; the tree has a gap, calls a value invalid, or the "
+                "table is another"
+            )
+        raise TableError(table.source, problem)
+    return stops
+
+
+def _checked(
+    tree: Tree,
+    population: Population,
+    table: Table,
+    leaf: NDArray[np.intp],
+    sensitive: str | None,
+) -> Population:
+    """Return the people, held against the counts of the file; ``leaf`` is where each record stops."""
+    hint = ""
+    if population.weights is Weights.NONE:
+        besides = tuple(feature.name for feature in tree.used_features()) + (sensitive or "",)
+        people, _ = stopping(tree, population)
+        if not tree.has_people or count_gaps(tree, people):
+            hint = fitting_column(tree, table, leaf, besides)
+    check_counts(tree, *stopping(tree, population), population.weights, table.source, hint)
+    said: tuple[str, ...] = ()
+    if hint:
+        said = (f"{tree.source}: the numbers are sums of weights; {hint}",)
+    elif population.weight is not None and not has_sums(tree):
+        said = (f"{tree.source} publishes no counts to hold the sampling weights against",)
+    return replace(population, warnings=(*population.warnings, *said))
+
+
+def stopping(tree: Tree, population: Population) -> tuple[FloatArray, FloatArray | None]:
+    """Return how many people stop at each node, shape (N,), and the sums of their sampling weights, if any."""
+    inside = population.leaf >= 0
+    leaf, size = population.leaf[inside], len(tree.nodes)
+    people = np.bincount(leaf, population.counts[inside], size).astype(np.float64)
+    if population.weight is None:
+        return people, None
+    return people, np.bincount(leaf, population.weighed_counts[inside], size).astype(np.float64)
+
+
+def _warnings(
+    tree: Model, table: Table, features: Sequence[Feature], columns: Mapping[str, Column]
+) -> list[str]:
+    said = []
+    for feature in features:
+        column = columns[feature.name]
+        values = column.numbers if column.numbers is not None else column.codes
+        assert values is not None
+        distinct = len(np.unique(values))
+        if table.rows >= 20 and distinct > NEARLY_UNIQUE_SHARE * table.rows:
+            said.append(
+                f"quasi-identifier {feature.name!r} is nearly unique per record ({distinct} values in {table.rows} "
+                "records); if it is a name or an id, leave it out with --qi"
+            )
+        strange = [
+            value for value in column.categories if feature.values and value not in feature.values
+        ]
+        if strange:
+            said.append(
+                f"column {feature.name!r} holds {strange[0]!r}, which {tree.source} does not declare"
+            )
+    return said

@@ -1,0 +1,158 @@
+"""Whether the leaves of a file hold as many as the table sends there: people, or their sampling weights."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audit.estimate.posterior import FloatArray
+from audit.people.weights import Weights
+from ppdm_models.errors import TableError
+from ppdm_models.records.table import Table
+from ppdm_models.tree.tree import Feature, Node, Quality, Tree, count_of
+
+COUNT_TOLERANCE_SHARE = 1e-6
+OPTIONS = (
+    "say --weights COLUMN if each row stands for so many people of the table, --sampling-weights COLUMN if a survey "
+    "weighs its people"
+)
+Gaps = dict[int, tuple[float, float]]
+"""The leaves that disagree, by node index: what the file says, and what the table holds."""
+
+
+def has_sums(tree: Tree) -> bool:
+    """Whether the published numbers are sums over people: one each, or the weight of each."""
+    return tree.has_people or tree.quality is Quality.WEIGHTED
+
+
+def count_gaps(tree: Tree, here: FloatArray, *, weighed: bool = False) -> Gaps:
+    """Return the leaves that publish another number than stops there; ``here`` (N,) is what stops at each node.
+
+    It counts people, or with ``weighed`` their sampling weights.
+    """
+    if not (has_sums(tree) if weighed else tree.has_people):
+        return {}
+    rounding = printed_half(tree) * max(len(tree.classes), 1) if weighed else 0.0
+    said = ((leaf.index, _sum_of(leaf) if weighed else count_of(leaf)) for leaf in tree.leaves)
+    return {
+        index: (count, float(here[index]))
+        for index, count in said
+        if count is not None
+        and abs(count - here[index]) > max(COUNT_TOLERANCE_SHARE * max(1.0, count), rounding)
+    }
+
+
+def printed_half(tree: Tree) -> float:
+    """Return half a unit of the last decimal that the file prints of its counts; 0 where they are whole.
+
+    A file that prints two decimals says of 12.346 only 12.35; a whole number is taken as it is. Only the leaves' own
+    numbers are looked at, as readers may have added up the others.
+    """
+    numbers = [
+        number
+        for node in tree.leaves
+        for number in node.class_counts or (node.records,)
+        if number is not None and number != round(number)
+    ]
+    return half_unit(numbers)
+
+
+def half_unit(numbers: list[float]) -> float:
+    """Return half a unit of the last decimal among numbers, 0 where there is none."""
+    exponents = [Decimal(repr(float(number))).as_tuple().exponent for number in numbers]
+    last = min((exponent for exponent in exponents if isinstance(exponent, int)), default=0)
+    return 0.5 * 10.0**last if last < 0 else 0.0
+
+
+def check_counts(
+    tree: Tree,
+    people: FloatArray,
+    weighed: FloatArray | None,
+    kind: Weights,
+    source: str,
+    hint: str = "",
+) -> None:
+    """Check that each leaf holds as much as the file says, given what stops at each node, shape (N,).
+
+    ``weighed`` are the sums of sampling weights, where there are any. ``hint`` says what would match.
+
+    Raises:
+        TableError: a leaf disagrees; names the worst one, both numbers, and the likely cause.
+    """
+    gaps = count_gaps(tree, people if weighed is None else weighed, weighed=weighed is not None)
+    if not gaps:
+        return
+    worst = max(gaps, key=lambda index: (abs(gaps[index][0] - gaps[index][1]), -index))
+    published, here = gaps[worst]
+    what = (
+        f"publishes {published:g} records, but {here:g} of this table fall there"
+        if weighed is None
+        else f"publishes {published:g}, but the sampling weights of the records that fall there sum to {here:g}"
+    )
+    if weighed is not None and not count_gaps(tree, people, weighed=True):
+        cause = "the records themselves match, so the tree was grown without weights; leave out --sampling-weights"
+    else:
+        total = math.fsum(_sum_of(leaf) or 0.0 for leaf in tree.leaves)
+        cause = _cause(total, float((people if weighed is None else weighed).sum()), kind, hint)
+    raise TableError(
+        source,
+        f"{tree.where(tree.nodes[worst])} {what} ({len(gaps)} of {len(tree.leaves)} leaves disagree); {cause}",
+    )
+
+
+def fitting_column(
+    tree: Tree, table: Table, leaf: NDArray[np.intp], besides: tuple[str, ...]
+) -> str:
+    """Return, in words, the first numeric column whose sums match every leaf as weights of the rows; "" where none.
+
+    ``leaf`` (rows,) is where each row stops; ``besides`` are columns that are something else.
+    """
+    if not has_sums(tree) or not any(_sum_of(node) for node in tree.leaves):
+        return ""
+    for name in table.columns:
+        if name in besides:
+            continue
+        try:
+            numbers = table.column(Feature(name, numeric=True)).numbers
+        except TableError:
+            continue
+        if numbers is None or not (numbers >= 0).all() or (numbers == 1).all():
+            continue
+        here = np.bincount(leaf, numbers, len(tree.nodes)).astype(np.float64)
+        if not count_gaps(tree, here, weighed=True):
+            return (
+                f"column {name!r} as weights would match: --weights {name} if each row stands for so many people, "
+                f"--sampling-weights {name} if they are the weights of a survey"
+            )
+    return ""
+
+
+def _sum_of(node: Node) -> float | None:
+    """Return the sum of a leaf's class numbers, which are weighed wherever any are; else its record count."""
+    counts = node.class_counts
+    if counts is None or any(count is None for count in counts):
+        return node.records
+    return math.fsum(count for count in counts if count is not None)
+
+
+def _cause(published: float, found: float, kind: Weights, hint: str) -> str:
+    if kind is Weights.SAMPLING:
+        return "these are not the weights that the tree was grown with, or it was grown on another table"
+    if hint:
+        return hint
+    if abs(published - found) <= COUNT_TOLERANCE_SHARE * max(published, 1.0):
+        return (
+            "the totals agree, so the tree was probably grown on a bootstrap sample or on another table, "
+            "or its thresholds were rounded; give the table it was grown on, and where its rows carry weights "
+            f"{OPTIONS}"
+        )
+    speaks = f"the file speaks of {published:g} records and the table holds {found:g}"
+    if found < published:
+        return f"{speaks}: rows were dropped, or rows carry weights; {OPTIONS}"
+    return (
+        f"{speaks}: the tree was trained on a part of it, or on another table; give the training table, and where its "
+        f"rows carry weights {OPTIONS}"
+    )

@@ -1,0 +1,1 @@
+"""One program solved well and proved, in this process or another."""

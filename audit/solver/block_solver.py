@@ -1,0 +1,305 @@
+"""Solves one program: the tries in order, each judged by its own feasibility and stationarity, never by a status alone.
+
+A function of its task alone, so that it gives the same answer in any process. With the answer comes what its elastic
+form proves: a bound that no point of the program passes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from scipy import sparse
+
+from audit.estimate.posterior import FloatArray
+from audit.ipopt.door import Solution
+from audit.ipopt.doors import doors
+from audit.ipopt.loaded import Loaded, load
+from audit.ipopt.program import TAU, Program
+from audit.ipopt.status import Status
+from audit.solver.canonical import canonical, restored
+from audit.solver.elastic import elastic, floor, is_flat, is_overloaded
+from audit.solver.interior import interior, is_inside
+from audit.solver.task import (
+    AS_GOOD_NATS,
+    BOLD,
+    ELASTIC_TRIES,
+    ENOUGH,
+    SAME_SHARE,
+    SMALL_PROGRAM,
+    SPREAD_TRIES,
+    WORTH_A_RESTART,
+    Answer,
+    Outcome,
+    Part,
+    Task,
+    no_answer,
+)
+from ppdm_models.tree.tree import Criterion
+
+KKT_ERROR = 1e-6
+LINEAR_ERROR_RECORDS = 1e-6
+SIGMAS = (0.3, 1.0)
+"""Standard deviations of the logarithms of the factors that move a start, in turn."""
+INSIDE_FIRST = 1000
+"""Variables up to which finding what is forced costs next to nothing."""
+
+
+def joined(task: Task, answers: Sequence[Answer]) -> Answer:
+    """Return the answer to a task from those to its parts; where one failed, solve the task as a whole."""
+    if len(answers) == 1:
+        return answers[0]
+    point, bound = answers
+    failed = (Outcome.INFEASIBLE, Outcome.NOT_CONVERGED)
+    if point.outcome in failed or bound.outcome in failed or np.isinf(bound.floor):
+        return solve_task(task)
+    iterations = point.iterations + bound.iterations
+    return replace(point, floor=bound.floor, iterations=iterations)
+
+
+def solve_task(task: Task) -> Answer:
+    """Solve a task from each of its starts and return the best answer, the same whatever order its parts stand in."""
+    if task.program.is_impossible:
+        return no_answer(task, Outcome.INFEASIBLE)
+    form = canonical(task.program)
+    starts = [form.begin(start) for start in task.starts]
+    if task.perturbed:
+        around = starts.pop()
+        starts.extend(_moved(around, seed) for seed in range(task.perturbed))
+    chains = None if task.chains is None else form.chains(task.chains)
+    answer = _solved(replace(task, program=form.program, starts=tuple(starts), chains=chains))
+    return replace(
+        answer,
+        z=restored(answer.z, form.variables),
+        split=restored(answer.split, form.splits),
+        other=None if answer.other is None else restored(answer.other, form.variables),
+        rivals=tuple(restored(z, form.variables) for z in answer.rivals),
+    )
+
+
+def _moved(start: FloatArray, seed: int) -> FloatArray:
+    draw = np.random.default_rng(seed).normal(size=len(start))
+    return np.asarray(start * np.exp(SIGMAS[seed % len(SIGMAS)] * draw))
+
+
+def _solved(task: Task) -> Answer:
+    """Solve a task as it stands and from inside, one after the other until one settles it.
+
+    Where linear rows leave no interior, IPOPT may not converge, stop a little beside the optimum, or end in any local
+    one: a small program is solved from inside first.
+    """
+    ways = [_from_inside, _as_it_stands] if _is_cramped(task) else [_as_it_stands, _from_inside]
+    if task.part is not Part.WHOLE:
+        ways = [_as_it_stands]
+    answer = no_answer(task, Outcome.INFEASIBLE)
+    try:
+        for way in ways:
+            if not _is_settled(task, answer):
+                answer = way(task, answer)
+    except MemoryError:
+        return no_answer(task, Outcome.OUT_OF_MEMORY)
+    return answer
+
+
+def _is_cramped(task: Task) -> bool:
+    """Return whether linear rows may leave a small program no interior: no start lies strictly inside all of them."""
+    if not 0 < task.program.size <= INSIDE_FIRST:
+        return False
+    return not any(is_inside(task.program, start) for start in task.starts)
+
+
+def _is_settled(task: Task, answer: Answer) -> bool:
+    """Return whether looking again has no point: all went well, or time ran out."""
+    if answer.is_accepted:
+        is_unbounded = task.chains is not None and np.isinf(answer.floor)
+        return task.program.is_convex or not is_unbounded
+    return answer.outcome not in (Outcome.INFEASIBLE, Outcome.NOT_CONVERGED)
+
+
+def _has_rows_to_spare(program: Program) -> bool:
+    """Return whether there are more equalities than variables: some must follow from others, or contradict them."""
+    return bool(program.size) and int((program.low == program.high).sum()) > program.size
+
+
+def _as_it_stands(task: Task, before: Answer) -> Answer:
+    """Solve the program as it is, unless it cannot be; return the better of that and the answer before."""
+    if _has_rows_to_spare(task.program):
+        return before
+    found = _best(task)
+    best, floor = _ahead(task.program, [found, before]), max(found.floor, before.floor)
+    return replace(best, floor=floor, iterations=before.iterations + found.iterations)
+
+
+def _from_inside(task: Task, before: Answer) -> Answer:
+    """Fix what the linear rows force and solve the rest; the answer must satisfy every row of the whole program."""
+    inner = interior(task.program) if task.program.size else None
+    if inner is None:
+        return before
+    starts = tuple(np.maximum(start[inner.free], 1e-3) for start in task.starts)
+    chains = None if task.chains is None else inner.chains(task.program, task.chains)
+    found = _best(replace(task, program=inner.program, starts=starts, chains=chains))
+    z, iterations = inner.restored(found.z), before.iterations + found.iterations
+    objective = task.program.objective(z)
+    known = before.floor
+    if inner.is_bounding:
+        known = max(known, found.floor + objective - inner.program.objective(found.z))
+    if not found.is_accepted or not _holds(task.program, z):
+        return replace(before, iterations=iterations, floor=known)
+    here = replace(
+        found,
+        z=z,
+        split=inner.multipliers(found.split, len(task.program.split_limit)),
+        objective=objective,
+        other=None if found.other is None else inner.restored(found.other),
+        rivals=tuple(inner.restored(z) for z in found.rivals),
+    )
+    best = _ahead(task.program, [before, here])
+    return replace(best, iterations=iterations, floor=known)
+
+
+def _best(task: Task) -> Answer:
+    if not task.program.size:
+        return Answer(Outcome.SOLVED, task.starts[0], np.zeros(0), 0.0, 0.0)
+    if task.chains is not None and not task.program.is_convex:
+        return _with_bound(task, task.chains)
+    return _of_starts(task, load(task.program), task.starts)
+
+
+def _of_starts(
+    task: Task, loaded: Loaded, starts: tuple[FloatArray, ...], before: Answer | None = None
+) -> Answer:
+    """Return the best answer from the starts, as many as are worth it, or from before."""
+    answers = [] if before is None else [before]
+    same = WORTH_A_RESTART * float(task.program.scale.sum())
+    for start in starts:
+        answers.append(_from_start(task, loaded, start))
+        if _is_enough([one.objective for one in answers if one.is_accepted], same):
+            break
+    best = _ahead(task.program, answers)
+    return replace(best, iterations=sum(one.iterations for one in answers))
+
+
+def _ahead(program: Program, answers: Sequence[Answer]) -> Answer:
+    """Return the best answer; the points of the others that are apart from it and as good are its rivals."""
+    best = min(answers, key=_rank)
+    if program.is_convex or len(answers) < 2:
+        return best
+    limit = best.objective + AS_GOOD_NATS * float(program.scale.sum())
+    met: list[FloatArray] = []
+    for z in (z for one in answers if one.is_accepted for z in (one.z, *one.rivals)):
+        is_new = all(_are_apart(program, z, known) for known in (best.z, *met))
+        if is_new and program.objective(z) <= limit:
+            met.append(z)
+    return replace(best, rivals=tuple(met))
+
+
+def _are_apart(program: Program, one: FloatArray, other: FloatArray) -> bool:
+    masses = len(program.scale)
+    share = np.abs(one[:masses] - other[:masses]) / program.scale
+    return bool(share.max(initial=0.0) > SAME_SHARE)
+
+
+def _is_enough(objectives: list[float], same: float) -> bool:
+    """Return whether the best optimum was met often enough: the more there are, the more often it has to be."""
+    ordered = np.sort(objectives)
+    optima = 1 + int((np.diff(ordered) > same).sum())
+    return int((ordered <= ordered[:1] + same).sum()) >= ENOUGH * optima
+
+
+def _rank(answer: Answer) -> tuple[bool, float]:
+    """Return what the better of two answers has less of."""
+    return not answer.is_accepted, answer.objective
+
+
+def _with_bound(task: Task, chains: sparse.csr_matrix) -> Answer:
+    """Solve a program and its elastic form: one model, whose last variables, one per chain, the program holds at 0."""
+    program = task.program
+    relaxed = elastic(program, chains, program.start)
+    loaded = load(relaxed)
+    bound, known = no_answer(task, Outcome.NOT_CONVERGED), -np.inf
+    if task.part is not Part.POINT:
+        bound, known = _bound(task, chains, relaxed, loaded)
+    if task.part is Part.BOUND:
+        return replace(no_answer(task, bound.outcome, bound.iterations), floor=known)
+    best = _of_starts(task, loaded, task.starts[:1])
+    if not best.is_accepted:
+        more = task.starts[1:] if program.size <= SMALL_PROGRAM else ()
+        if bound.is_accepted:
+            more += (bound.z[: program.size],)
+        best = _of_starts(task, loaded, more, best)
+    iterations = bound.iterations + best.iterations
+    if best.is_accepted and is_flat(program, chains, best.split):
+        beside = _from_start(replace(task, tries=SPREAD_TRIES), loaded, best.z)
+        iterations += beside.iterations
+        best = replace(best, other=beside.z if beside.is_accepted else None)
+    return replace(best, floor=known, iterations=iterations)
+
+
+def _bound(
+    task: Task, chains: sparse.csr_matrix, relaxed: Program, loaded: Loaded
+) -> tuple[Answer, float]:
+    """Solve an elastic form; return the answer and the floor it proves.
+
+    Where chains are heavier at its optimum than they were taken to be, it is solved again with what they are there, and
+    at last with what they are at most.
+    """
+    program, iterations = task.program, 0
+    bounding = replace(task, program=relaxed, tries=ELASTIC_TRIES)
+    bound = _from_start(bounding, loaded, relaxed.start)
+    for is_last in (False, True):
+        z = bound.z[: program.size]
+        if not bound.is_accepted or not is_overloaded(program, chains, z, bound.split):
+            break
+        iterations += bound.iterations
+        relaxed = elastic(program, chains, None if is_last else z)
+        bounding = replace(bounding, program=relaxed)
+        bound = _from_start(bounding, load(relaxed), relaxed.start)
+    bound = replace(bound, iterations=iterations + bound.iterations)
+    if not bound.is_accepted:
+        return bound, -np.inf
+    return bound, floor(program, chains, bound.z[: program.size], bound.linear, bound.split)
+
+
+def _from_start(task: Task, loaded: Loaded, start: FloatArray) -> Answer:
+    way, held = doors()[task.door], len(loaded.low) - task.program.size
+    best, iterations, infeasible = no_answer(task, Outcome.INFEASIBLE), 0, 0
+    for number, steps in enumerate(task.tries):
+        manner = BOLD if number == 0 and task.program.criterion is not Criterion.GINI else {}
+        z, answer = start, best
+        for eps, mu in steps:
+            left = task.deadline - time.monotonic()
+            if left <= 0:
+                return no_answer(task, Outcome.OUT_OF_TIME, iterations)
+            limit = {} if np.isinf(left) else {"max_cpu_time": max(left, 0.01)}
+            whole = np.concatenate([z, np.zeros(held)])
+            said = way.solve(loaded, whole, eps, held=held, mu_init=mu, **manner, **limit)
+            iterations += said.iterations
+            infeasible += said.status is Status.INFEASIBLE
+            answer = _judged(task.program, said, eps)
+            z = answer.z if np.isfinite(answer.z).all() else start
+        if answer.outcome is not Outcome.INFEASIBLE and answer.kkt_error < best.kkt_error:
+            best = answer
+        if best.is_accepted or (infeasible >= 2 and best.outcome is Outcome.INFEASIBLE):
+            break
+    return replace(best, iterations=iterations)
+
+
+def _judged(program: Program, said: Solution, eps: float) -> Answer:
+    """Re-check a solver's answer against every row and for stationarity; held variables are no part of it."""
+    z, bounds = said.z[: program.size], said.bounds[: program.size]
+    if not _holds(program, z):
+        return Answer(Outcome.INFEASIBLE, z, said.split, linear=said.linear)
+    kkt = program.kkt_error(z, said.linear, said.split, bounds, eps)
+    outcome = Outcome.SOLVED if kkt <= KKT_ERROR else Outcome.NOT_CONVERGED
+    return Answer(outcome, z, said.split, program.objective(z), kkt, linear=said.linear)
+
+
+def _holds(program: Program, z: FloatArray) -> bool:
+    most = max(LINEAR_ERROR_RECORDS, 1e-10 * float(program.scale.sum()))
+    return (
+        bool(np.isfinite(z).all())
+        and program.linear_error(z) <= most
+        and program.split_error(z) <= TAU
+    )

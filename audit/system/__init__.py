@@ -1,0 +1,1 @@
+"""All rows together, checked on the truth."""

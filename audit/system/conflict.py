@@ -1,0 +1,163 @@
+"""Finds facts that contradict the tree or each other: a smallest set of linear rows that no estimate can satisfy.
+
+Only needed where the truth is not known: rows that the true table satisfies cannot contradict each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+from scipy.optimize import linprog
+
+from audit.estimate.posterior import FloatArray
+from audit.facts.rows import LeafMass, Linear, Origin, Plurality, Row
+from audit.ipopt.program import IntArray
+from audit.system.system import System
+
+SLACK_RECORDS = 1e-6
+"""How far, in records, rows may be apart and still count as agreeing."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """One row as matrix rows over the lumps' masses: ``low <= matrix @ mass <= high``."""
+
+    origin: Origin
+    matrix: sparse.csr_matrix
+    low: FloatArray
+    high: FloatArray
+
+
+def conflict(system: System) -> tuple[Origin, ...]:
+    """Return a smallest set of rows that cannot hold together beside the profiles' own totals; empty where all can.
+
+    No row can be taken out of the set without the rest being satisfiable; another such set may exist.
+    """
+    linear = [row for row in system.rows if isinstance(row, Linear)]
+    if not linear:
+        return ()
+    lumps, weight = _lumps(system, linear)
+    parts = [
+        _part(system, row, lumps, len(weight))
+        for row in system.rows
+        if isinstance(row, LeafMass | Plurality | Linear)
+    ]
+    if _can_hold(parts, weight, system):
+        return ()
+    kept = _suspects(parts, weight, system)
+    for part in list(kept):
+        without = [one for one in kept if one is not part]
+        if not _can_hold(without, weight, system):
+            kept = without
+    return tuple(part.origin for part in kept)
+
+
+def _lumps(system: System, linear: Sequence[Linear]) -> tuple[IntArray, FloatArray]:
+    """Return each profile's lump, profiles alike in leaf and in every row, and the lumps' records."""
+    counts, m = system.case.population.counts, len(system.case.tree.classes)
+    signature = [system.case.population.leaf]
+    for row in linear:
+        weights = np.zeros((len(counts), m))
+        np.add.at(weights, (row.profiles, row.classes), row.weights)
+        signature.append(np.unique(weights, axis=0, return_inverse=True)[1].reshape(-1))
+    lumps = np.unique(np.stack(signature, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
+    return lumps, np.bincount(lumps, weights=counts).astype(np.float64)
+
+
+def _part(system: System, row: Row, lumps: IntArray, count: int) -> _Part:
+    m = len(system.case.tree.classes)
+    if isinstance(row, Linear):
+        # A lump's profiles share their weights, so each counts with its part of the lump.
+        share = (
+            system.case.population.counts[row.profiles]
+            / np.bincount(lumps, system.case.population.counts)[lumps[row.profiles]]
+        )
+        columns = lumps[row.profiles] * m + row.classes
+        unit = 1.0 if row.slack is None else float(np.abs(row.weights).max(initial=1.0))
+        matrix = sparse.csr_matrix(
+            (row.weights * share / unit, (np.zeros_like(columns), columns)), shape=(1, count * m)
+        )
+        return _Part(row.origin, matrix, np.array([row.low / unit]), np.array([row.high / unit]))
+    assert isinstance(row, LeafMass | Plurality)
+    here = np.unique(lumps[system.case.members.stops(row.node)])
+    if isinstance(row, LeafMass):
+        columns = here * m + row.klass
+        matrix = sparse.csr_matrix(
+            (np.ones(len(here)), (np.zeros_like(columns), columns)), shape=(1, count * m)
+        )
+        return _Part(row.origin, matrix, np.array([row.low]), np.array([row.high]))
+    others = [klass for klass in range(m) if klass != row.label]
+    dense = sparse.lil_matrix((len(others), count * m))
+    for number, klass in enumerate(others):
+        dense[number, here * m + row.label] = 1.0
+        dense[number, here * m + klass] = -1.0
+    margin = np.full(len(others), row.margin)
+    return _Part(row.origin, sparse.csr_matrix(dense), margin, np.full(len(others), np.inf))
+
+
+def _can_hold(parts: Sequence[_Part], weight: FloatArray, system: System) -> bool:
+    return bool(_broken(parts, weight, system).max(initial=0.0) <= SLACK_RECORDS)
+
+
+def _suspects(parts: Sequence[_Part], weight: FloatArray, system: System) -> list[_Part]:
+    """Return rows that cannot hold together: those that break when the rest hold, forced to hold one after another."""
+    forced: list[_Part] = []
+    while _can_hold(forced, weight, system):
+        broken = _broken(parts, weight, system, forced)
+        worst = [
+            part
+            for part, miss in zip(parts, broken, strict=True)
+            if miss > SLACK_RECORDS and part not in forced
+        ]
+        if not worst:
+            return list(parts)
+        forced += worst
+    return forced
+
+
+def _broken(
+    parts: Sequence[_Part], weight: FloatArray, system: System, forced: Sequence[_Part] = ()
+) -> FloatArray:
+    """Return by how many records each row is missed at the point that misses least in all; forced ones do not give.
+
+    Where the forced ones alone cannot hold, every row counts as missed.
+    """
+    if not parts:
+        return np.zeros(0)
+    m = len(system.case.tree.classes)
+    size = len(weight) * m
+    blocks, ends, slacks = [], [], 0
+    owner: list[int] = []
+    for number, part in enumerate(parts):
+        is_forced = any(part is one for one in forced)
+        for sign, limit in ((1.0, part.high), (-1.0, -part.low)):
+            finite = np.flatnonzero(np.isfinite(limit))
+            for k in finite:
+                blocks.append((sign * part.matrix[[k]], None if is_forced else slacks))
+                ends.append(float(limit[k]))
+                if not is_forced:
+                    owner.append(number)
+                    slacks += 1
+    matrix = sparse.vstack([block for block, _ in blocks])
+    rows = [k for k, (_, slack) in enumerate(blocks) if slack is not None]
+    give = sparse.csr_matrix((-np.ones(slacks), (rows, range(slacks))), shape=(len(blocks), slacks))
+    totals = sparse.csr_matrix(
+        (np.ones(size), (np.repeat(np.arange(len(weight)), m), np.arange(size))),
+        shape=(len(weight), size + slacks),
+    )
+    found = linprog(
+        np.concatenate([np.zeros(size), np.ones(slacks)]),
+        A_ub=sparse.hstack([matrix, give], format="csr"),
+        b_ub=np.array(ends),
+        A_eq=totals,
+        b_eq=weight,
+        method="highs",
+    )
+    missed = np.full(len(parts), np.inf)
+    if found.status == 0:
+        missed[:] = 0.0
+        np.maximum.at(missed, np.array(owner, dtype=np.intp), found.x[size:])
+    return missed

@@ -1,0 +1,121 @@
+"""What the leaf rows say together about each node where records stop, and the estimate they give on their own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audit.estimate.posterior import FloatArray
+from audit.facts.rows import LeafMass, Plurality
+from audit.system.system import System
+
+
+@dataclass(frozen=True, slots=True)
+class LeafKnowledge:
+    """All that is known of the records that stop at one node.
+
+    Their number, each class's mass in [low, high], and which class leads by ``margin``; ``named`` (m,) says which
+    classes the rows tell apart.
+    """
+
+    node: int
+    records: float
+    low: FloatArray
+    high: FloatArray
+    label: int | None
+    margin: float
+    named: NDArray[np.bool_]
+
+    @property
+    def known(self) -> FloatArray:
+        """The mass of each class, NaN where it is not known exactly."""
+        return np.where(self.low == self.high, self.low, np.nan)
+
+
+def leaf_knowledge(system: System) -> dict[int, LeafKnowledge]:
+    """Return what the leaf rows say together, per node where records stop."""
+    population, m = system.case.population, len(system.case.tree.classes)
+    sizes = np.bincount(population.leaf, weights=population.counts)
+    low = {int(node): np.zeros(m) for node in np.unique(population.leaf)}
+    high = {node: np.full(m, sizes[node]) for node in low}
+    labels: dict[int, Plurality] = {}
+    named = {node: np.zeros(m, dtype=bool) for node in low}
+    for row in system.rows:
+        if isinstance(row, LeafMass):
+            low[row.node][row.klass] = max(low[row.node][row.klass], row.low)
+            high[row.node][row.klass] = min(high[row.node][row.klass], row.high)
+            named[row.node][row.klass] = True
+        elif isinstance(row, Plurality):
+            labels[row.node] = row
+            named[row.node][row.label] = True
+    found = {}
+    for node in low:
+        complete(low[node], high[node], float(sizes[node]))
+        label = labels.get(node)
+        found[node] = LeafKnowledge(
+            node,
+            float(sizes[node]),
+            low[node],
+            high[node],
+            None if label is None else label.label,
+            0.0 if label is None else label.margin,
+            named[node],
+        )
+    return found
+
+
+def complete(low: FloatArray, high: FloatArray, records: float) -> None:
+    """Tighten each class's ends by what the others leave of the node's records; exact masses stay exact."""
+    rest_high = records - (low.sum() - low)
+    rest_low = records - (high.sum() - high)
+    open_ends = low < high
+    tiny = 1e-9 * max(records, 1.0)
+    np.copyto(high, np.maximum(np.minimum(high, rest_high), low), where=open_ends)
+    np.copyto(low, np.minimum(np.maximum(low, rest_low), high), where=open_ends)
+    np.copyto(low, high, where=open_ends & (high - low <= tiny))
+
+
+def closed_form(leaf: LeafKnowledge) -> FloatArray:
+    """Return the maximum-entropy shares of one leaf from its own rows alone, shape (m,) (Zhu & Du 2010, section 5).
+
+    Known masses stand; what is left is spread evenly over the other classes, within their ends; a strict label leads.
+    """
+    known = leaf.known
+    free = np.isnan(known)
+    masses = np.where(free, 0.0, known)
+    rest = leaf.records - masses.sum()
+    if free.any():
+        masses[free] = _even(rest, leaf.low[free], leaf.high[free])
+    if leaf.label is not None and free[leaf.label] and leaf.margin > 0:
+        masses = _led(leaf, masses, free)
+    return np.maximum(masses, 0.0) / leaf.records
+
+
+def _even(rest: float, low: FloatArray, high: FloatArray) -> FloatArray:
+    """Spread a mass evenly within ends: the water level at which the clipped values sum to it."""
+    level = rest / len(low)
+    if (low <= level).all() and (level <= high).all():
+        return np.full(len(low), level)
+    bottom, top = float(low.min()), float(high.max())
+    for _ in range(200):
+        level = (bottom + top) / 2
+        bottom, top = (level, top) if np.clip(level, low, high).sum() < rest else (bottom, level)
+    spread = np.clip((bottom + top) / 2, low, high)
+    inside = (spread > low) & (spread < high)
+    if inside.any():
+        spread[inside] += (rest - spread.sum()) / inside.sum()
+    return np.asarray(spread)
+
+
+def _led(leaf: LeafKnowledge, masses: FloatArray, free: FloatArray) -> FloatArray:
+    """Give the label its lead over the highest other class, the rest even."""
+    assert leaf.label is not None
+    others = free.astype(bool).copy()
+    others[leaf.label] = False
+    pool = masses[others].sum() + masses[leaf.label]
+    level = (pool - leaf.margin) / (others.sum() + 1)
+    led = masses.copy()
+    led[others], led[leaf.label] = level, level + leaf.margin
+    return led

@@ -1,0 +1,1 @@
+"""Facts that hold for whole records only, in whole numbers."""

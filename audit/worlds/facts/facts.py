@@ -1,0 +1,235 @@
+"""The facts of an audit in whole records: what every world, an integer table of profiles by classes, must obey.
+
+Profiles stand in the order of the leaves (``Members.order``), so that the profiles below a node are one slice.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audit.constraints import Case
+from audit.facts.rows import LeafMass, Linear, Origin, Plurality, Row, SplitFamily
+from audit.reading import Undetermined
+from audit.system.system import COUNT_TOLERANCE_RECORDS, TRUTH_TOLERANCE_SHARE, System
+from audit.worlds.facts.places import Place, tightened
+from audit.worlds.facts.splits import Split, split_of
+from audit.worlds.facts.ties import parted
+from ppdm_models.tree.tree import Tree
+
+IntArray = NDArray[np.int64]
+MOST_RECORDS = 2**52
+"""Above this a count read as a float may not be whole."""
+MOST_WEIGHT = 2**10
+"""Up to this weight the sum over ``MOST_RECORDS`` records fits in 64 bits."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Line:
+    """``low <= sum(weights * table[positions, classes]) <= high`` in whole numbers; ``node`` is the lowest above."""
+
+    node: int
+    positions: NDArray[np.intp]
+    classes: NDArray[np.intp]
+    weights: tuple[int, ...]
+    low: int
+    high: int
+    origin: Origin
+    _short: IntArray | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        # Most weights are 1 and -1, and their sums are asked for very often.
+        if max(map(abs, self.weights), default=0) <= MOST_WEIGHT:
+            object.__setattr__(self, "_short", np.array(self.weights, dtype=np.int64))
+
+    def value(self, table: IntArray, start: int = 0) -> int:
+        """Return the sum for a table whose first row is the profile at position ``start``."""
+        cells = table[self.positions - start, self.classes]
+        if self._short is not None:
+            return int(self._short @ cells)
+        return sum(w * x for w, x in zip(self.weights, cells.tolist(), strict=True))
+
+    def holds(self, table: IntArray, start: int = 0) -> bool:
+        """Return whether a table obeys the row."""
+        return self.low <= self.value(table, start) <= self.high
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Facts:
+    """Everything that a world must obey. ``counts`` (P,) and tables are in position order; ``order`` maps to profiles.
+
+    ``splits`` and ``lines`` are by node, ``places`` by the node where records stop. ``strict`` says that the learner
+    takes the first of equally good splits.
+    """
+
+    case: Case
+    strict: bool
+    order: NDArray[np.intp]
+    counts: IntArray
+    classes: int
+    places: dict[int, Place]
+    splits: dict[int, tuple[Split, ...]]
+    lines: dict[int, tuple[Line, ...]]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def tree(self) -> Tree:
+        """The tree."""
+        return self.case.tree
+
+    def span(self, node: int) -> slice:
+        """Return the positions of the profiles that pass a node."""
+        members = self.case.members
+        return slice(int(members.start[node]), int(members.end[node]))
+
+    def path(self, node: int) -> tuple[int, ...]:
+        """Return the nodes from one up to the root."""
+        return tuple(step.index for step in reversed(self.tree.path(node)))
+
+    def place_of(self) -> NDArray[np.intp]:
+        """Return the node where each position's records stop."""
+        return self.case.population.leaf[self.order]
+
+    def arranged(self, table: NDArray[np.float64]) -> IntArray:
+        """Return a table by profiles as one by positions."""
+        return np.rint(table[self.order]).astype(np.int64)
+
+    def profiles(self, table: NDArray[np.generic]) -> NDArray[np.generic]:
+        """Return what stands by positions by profiles."""
+        back = np.empty_like(table)
+        back[self.order] = table
+        return back
+
+
+def facts_of(system: System, strict: bool = False) -> Facts | Undetermined:
+    """Return the facts of a system, or why there are no whole records to reason over."""
+    case = system.case
+    counts = case.population.counts
+    if len(counts) == 0 or not counts.sum():
+        return Undetermined("the table has no records")
+    if (counts != np.rint(counts)).any() or counts.sum() > MOST_RECORDS:
+        return Undetermined("weighted records: the table's counts are not whole numbers of people")
+    if (case.population.leaf < 0).any():
+        return Undetermined("some records stop in no leaf, or are spread over several")
+    order = case.members.order
+    position = np.empty_like(order)
+    position[order] = np.arange(len(order))
+    whole = np.rint(counts[order]).astype(np.int64)
+    places, notes = _places(system, whole)
+    lines: dict[int, list[Line]] = {}
+    splits: dict[int, list[Split]] = {}
+    for row in system.rows:
+        if isinstance(row, Linear):
+            line = _line(case, row, position)
+            lines.setdefault(line.node, []).append(line)
+        elif isinstance(row, SplitFamily):
+            start, end = int(case.members.start[row.node]), int(case.members.end[row.node])
+            below = [place for place in places.values() if start <= place.start < end]
+            for family, is_strict in parted(case, row, strict):
+                split = split_of(family, position, whole, below, is_strict)
+                splits.setdefault(row.node, []).append(split)
+    return Facts(
+        case,
+        strict,
+        order,
+        whole,
+        len(case.tree.classes),
+        places,
+        {node: tuple(found) for node, found in splits.items()},
+        {node: tuple(found) for node, found in lines.items()},
+        tuple(notes),
+    )
+
+
+def with_class_counts(facts: Facts, table: IntArray) -> Facts:
+    """Return the facts with every place's class counts known to be those of a table (P, m)."""
+    places = {}
+    for node, place in facts.places.items():
+        totals = tuple(table[place.start : place.end].sum(axis=0).tolist())
+        places[node] = replace(
+            place, low=totals, high=totals, label=None, margin=0, before=frozenset()
+        )
+    return replace(facts, places=places)
+
+
+def _places(system: System, counts: IntArray) -> tuple[dict[int, Place], list[str]]:
+    case, m = system.case, len(system.case.tree.classes)
+    rows: dict[int, list[Row]] = {}
+    for row in system.rows:
+        if isinstance(row, LeafMass | Plurality):
+            rows.setdefault(row.node, []).append(row)
+    found, notes = {}, []
+    for node in np.unique(case.population.leaf).tolist():
+        start, end = int(case.members.start[node]), int(case.members.own_end[node])
+        records = int(counts[start:end].sum())
+        low, high = [0] * m, [records] * m
+        label, margin, before = None, 0, frozenset[int]()
+        for row in rows.get(node, []):
+            if isinstance(row, Plurality):
+                label, margin = row.label, math.ceil(row.margin - COUNT_TOLERANCE_RECORDS)
+                before = frozenset(row.before)
+            elif isinstance(row, LeafMass):
+                ends, note = _whole_ends(row)
+                low[row.klass] = max(low[row.klass], ends[0])
+                high[row.klass] = min(high[row.klass], ends[1])
+                notes += [note] if note else []
+        found[node] = tightened(Place(node, start, end, records, low, high, label, margin, before))
+    return found, notes
+
+
+def _whole_ends(row: LeafMass) -> tuple[tuple[int, int], str]:
+    """Return the whole numbers a published mass allows; a rounded share that meets none is read as its neighbours."""
+    low = math.ceil(row.low - COUNT_TOLERANCE_RECORDS)
+    high = math.floor(row.high + COUNT_TOLERANCE_RECORDS)
+    if low <= high:
+        return (low, high), ""
+    return (math.floor(row.low), math.ceil(row.high)), f"{row.origin.where} is no whole number"
+
+
+def _line(case: Case, row: Linear, position: NDArray[np.intp]) -> Line:
+    positions = position[row.profiles]
+    # As they are written: a survey prints 1.37, and sums of such numbers are exact in hundredths.
+    weights = [Fraction(repr(float(weight))) for weight in row.weights]
+    scale = math.lcm(*(weight.denominator for weight in weights)) if weights else 1
+    people = float(case.population.counts[np.unique(row.profiles)].sum())
+    miss = Fraction(
+        max(COUNT_TOLERANCE_RECORDS, 2 * TRUTH_TOLERANCE_SHARE * people)
+        if row.slack is None
+        else row.slack
+    )
+    low, high = _end(row.low, -miss, scale), _end(row.high, miss, scale)
+    most = scale * int(people + 1) * (1 + int(max((abs(w) for w in weights), default=0)))
+    return Line(
+        _lowest_above(case, positions),
+        positions,
+        row.classes.astype(np.intp),
+        tuple(int(weight * scale) for weight in weights),
+        -most if low is None else math.ceil(low),
+        most if high is None else math.floor(high),
+        row.origin,
+    )
+
+
+def _end(end: float, miss: Fraction, scale: int) -> Fraction | None:
+    return (Fraction(end) + miss) * scale if math.isfinite(end) else None
+
+
+def _lowest_above(case: Case, positions: Sequence[int] | NDArray[np.intp]) -> int:
+    """Return the lowest node whose subtree holds all these positions."""
+    first, last = int(np.min(positions)), int(np.max(positions))
+    start, end = case.members.start, case.members.end
+    node = 0
+    while True:
+        inside = [
+            child
+            for child in case.tree.nodes[node].children
+            if start[child] <= first and last < end[child]
+        ]
+        if not inside:
+            return node
+        node = inside[0]

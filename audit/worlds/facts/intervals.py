@@ -1,0 +1,167 @@
+"""Split rows as whole-number intervals: with two classes and known leaf counts a row bounds one count.
+
+The impurity after a split in two is concave in the first class's count on the left, so the counts that a row allows are
+an interval; its ends are found by bisection and proved exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audit.facts.impurity import branch_impurity
+from audit.worlds.facts.exact import is_beaten
+from audit.worlds.facts.facts import Facts
+from audit.worlds.facts.splits import Split
+from ppdm_models.tree.tree import Criterion
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+
+
+def with_intervals(facts: Facts) -> Facts:
+    """Return the facts with each row that is an interval written as one."""
+    every = [split for found in facts.splits.values() for split in found if _is_interval(split)]
+    ends: dict[int, tuple[IntArray, IntArray]] = {}
+    for criterion in Criterion:
+        some = [split for split in every if split.criterion is criterion]
+        ends |= zip(map(id, some), _ends(criterion, some), strict=True) if some else ()
+    splits = {
+        node: tuple(
+            replace(split, low=ends[id(split)][0], high=ends[id(split)][1])
+            if id(split) in ends
+            else split
+            for split in found
+        )
+        for node, found in facts.splits.items()
+    }
+    return replace(facts, splits=splits)
+
+
+def _is_interval(split: Split) -> bool:
+    return (
+        split.chosen_table is not None
+        and split.left is not None
+        and split.chosen_table.shape[1] == 2
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Candidates:
+    """All candidates of some splits as arrays, shape (A,): records on the left and in all, of the first class in all.
+
+    ``chosen`` and ``whole`` are the impurities of the chosen split and of the node, in records.
+    """
+
+    criterion: Criterion
+    left: IntArray
+    records: IntArray
+    first: IntArray
+    ratio: FloatArray
+    chosen: FloatArray
+    whole: FloatArray
+    limit: FloatArray
+    doubt: FloatArray
+
+    def over(self, count: IntArray) -> FloatArray:
+        """Return the excess beyond the limit of each candidate where the first class has this count on the left."""
+        right, rest = self.records - self.left, self.first - count
+        table = np.stack(
+            [
+                np.stack([count, self.left - count], axis=-1),
+                np.stack([rest, right - rest], axis=-1),
+            ],
+            axis=-2,
+        ).astype(np.float64)
+        after = branch_impurity(self.criterion, table).sum(axis=-1)
+        return np.asarray(
+            self.ratio * self.chosen - after + (1 - self.ratio) * self.whole - self.limit
+        )
+
+
+def _candidates(criterion: Criterion, splits: list[Split]) -> _Candidates:
+    tables = [split.chosen_table for split in splits if split.chosen_table is not None]
+    totals = np.array([table.sum(axis=0) for table in tables])
+    chosen = [branch_impurity(criterion, table.astype(np.float64)).sum() for table in tables]
+    whole = branch_impurity(criterion, totals.astype(np.float64))
+    of = np.repeat(np.arange(len(splits)), [split.size for split in splits])
+    return _Candidates(
+        criterion,
+        np.concatenate([split.left_records for split in splits]),
+        np.array([split.records for split in splits])[of],
+        totals[of, 0],
+        np.concatenate([split.ratio for split in splits]),
+        np.array(chosen)[of],
+        whole[of],
+        np.array([split.limit for split in splits])[of],
+        np.concatenate([split.doubt for split in splits]),
+    )
+
+
+def _ends(criterion: Criterion, splits: list[Split]) -> Iterator[tuple[IntArray, IntArray]]:
+    """Yield, per split, the least and greatest count that each candidate allows; low > high where it allows none."""
+    every = _candidates(criterion, splits)
+    bottom = np.maximum(0, every.first - (every.records - every.left))
+    top = np.minimum(every.left, every.first)
+    peak = np.rint(every.left * (every.first / every.records)).astype(np.int64)
+    peak = np.clip(peak, bottom, top)
+    low, high = _bisect(every, bottom, peak), _bisect(every, top, peak)
+    sure = _is_sure(every, low, bottom, -1) & _is_sure(every, high, top, 1)
+    begin = 0
+    for split in splits:
+        here = slice(begin, begin + split.size)
+        begin += split.size
+        ends = low[here].copy(), high[here].copy()
+        for candidate in np.flatnonzero(~sure[here]).tolist():
+            first = int(every.first[here][candidate])
+            ends[0][candidate], ends[1][candidate] = _exact_ends(split, first, candidate)
+        yield ends
+
+
+def _is_sure(every: _Candidates, end: IntArray, last: IntArray, step: int) -> BoolArray:
+    """Return where floats prove that an end is allowed and that the next count beyond it is not, or cannot be."""
+    here = -every.over(end) > every.doubt
+    further = every.over(np.where(end == last, end, end + step))
+    return np.asarray(here & ((end == last) | (further > every.doubt)))
+
+
+def _bisect(every: _Candidates, outside: IntArray, inside: IntArray) -> IntArray:
+    """Return, in floats, the count nearest to ``outside`` that is allowed, towards ``inside``."""
+    good_outside = every.over(outside) <= 0
+    bad, good = outside.copy(), inside.copy()
+    while (np.abs(good - bad) > 1).any():
+        middle = bad + (good - bad) // 2
+        allowed = every.over(middle) <= 0
+        good, bad = np.where(allowed, middle, good), np.where(allowed, bad, middle)
+    return np.asarray(np.where(good_outside, outside, good))
+
+
+def _exact_ends(split: Split, first: int, candidate: int) -> tuple[int, int]:
+    """Return the ends by exact bisection from the count where the impurity is greatest."""
+    left = int(split.left_records[candidate])
+    bottom, top = max(0, first - (split.records - left)), min(left, first)
+    peak = first * left // split.records
+    inside = [k for k in (peak, peak + 1) if bottom <= k <= top]
+    inside = [k for k in inside if not _beaten(split, first, candidate, k)]
+    if not inside:
+        return 1, 0
+    ends = []
+    for good, bad in ((inside[0], bottom - 1), (inside[-1], top + 1)):
+        while abs(good - bad) > 1:
+            middle = (good + bad) // 2
+            beaten = _beaten(split, first, candidate, middle)
+            good, bad = (good, middle) if beaten else (middle, bad)
+        ends.append(good)
+    return ends[0], ends[1]
+
+
+def _beaten(split: Split, first: int, candidate: int, count: int) -> bool:
+    assert split.chosen_table is not None
+    left = int(split.left_records[candidate])
+    right = split.records - left
+    branches = [[count, left - count], [first - count, right - first + count]]
+    return is_beaten(split.criterion, split.chosen_table.tolist(), branches, split.strict)

@@ -1,0 +1,1 @@
+"""Worlds that were found, re-checked row by row."""

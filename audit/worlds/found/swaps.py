@@ -1,0 +1,266 @@
+"""One-swap neighbours of a world: two records of a leaf trade classes, and only the rows above them can break."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audit.worlds.clock import Clock
+from audit.worlds.facts.facts import Facts
+from audit.worlds.facts.splits import Split
+from audit.worlds.found.check import node_holds
+from audit.worlds.found.pool import Pool, Swap
+from audit.worlds.proofs.bounds import Bounds
+from ppdm_models.tree.tree import Criterion
+
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+FloatArray = NDArray[np.float64]
+Known = dict[int, tuple[FloatArray, FloatArray]]
+MOST_PARTNERS = 3000
+FIRST_PARTNERS = 64
+FEWEST_TOGETHER = 3
+PARTNERS_TOGETHER = 4
+BASES = 6
+
+
+def swap_stuck(
+    facts: Facts, pool: Pool, bounds: Bounds, clock: Clock, only: slice | None = None
+) -> None:
+    """Try to move every cell that no world of the pool moves by one swap, from a few worlds in turn.
+
+    With ``only`` the newest world is tried, and the cells of those positions: elsewhere it is as the first.
+    """
+    draw = np.random.default_rng(0)
+    of_place = facts.place_of()
+    newest = len(pool.tables) - 1
+    for base in range(min(BASES, newest + 1)) if only is None else (newest,):
+        before: Known = {}
+        is_stuck = pool.stuck(bounds.low, bounds.high)
+        if only is not None:
+            is_stuck[: only.start] = is_stuck[only.stop :] = False
+        cells = np.argwhere(is_stuck)
+        for node, some in groupby(cells.tolist(), key=lambda cell: int(of_place[cell[0]])):
+            mine = list(some)
+            _move_together(facts, pool, base, (node, mine), (draw, before))
+            for position, klass in mine:
+                if clock.is_over:
+                    return
+                if pool.low[position, klass] == pool.high[position, klass]:
+                    _move(facts, pool, base, (node, position, klass), (draw, before))
+
+
+def swap_worst(facts: Facts, pool: Pool, positions: Sequence[int], clock: Clock) -> None:
+    """Look for a swap that takes each of these profiles away from the pool's first world, where none is known."""
+    draw, before = np.random.default_rng(0), Known()
+    of_place = facts.place_of()
+    for position in positions:
+        if clock.is_over:
+            return
+        if position in pool.swaps and pool.swaps[position][0] == 0:
+            continue
+        node, klass = int(of_place[position]), int(pool.tables[0][position].argmax())
+        pool.swaps.pop(position, None)
+        _move(facts, pool, 0, (node, position, klass), (draw, before))
+
+
+def _move_together(
+    facts: Facts,
+    pool: Pool,
+    base: int,
+    cells: tuple[int, Sequence[Sequence[int]]],
+    kept_between: tuple[np.random.Generator, Known],
+) -> None:
+    """Try a few partners for each of many cells of a leaf at once: where rows are loose that moves nearly all."""
+    node, mine = cells
+    draw, before = kept_between
+    if len(mine) < FEWEST_TOGETHER:
+        return
+    trades = []
+    for position, klass in mine:
+        found = trades_of(facts, pool.tables[base], (node, position, klass))
+        if found.size:
+            trades.append(found[:, draw.integers(found.shape[1], size=PARTNERS_TOGETHER)])
+    if not trades:
+        return
+    together = np.concatenate(trades, axis=1)
+    for swap in swaps_of(facts, pool.tables[base], node, together, before):
+        if pool.is_moved_by(swap):
+            pool.add_swap(base, swap)
+
+
+def _move(
+    facts: Facts,
+    pool: Pool,
+    base: int,
+    cell: tuple[int, int, int],
+    kept_between: tuple[np.random.Generator, Known],
+) -> bool:
+    """Note the first swap that takes a record of the class away from the profile, or gives it one."""
+    draw, before = kept_between
+    node, table = cell[0], pool.tables[base]
+    if not facts.places[node].is_fixed and _flip(facts, pool, base, cell):
+        return True
+    trades = trades_of(facts, table, cell)
+    number = trades.shape[1]
+    if number > MOST_PARTNERS:
+        trades = trades[:, draw.choice(number, MOST_PARTNERS, replace=False)]
+    for some in (trades[:, :FIRST_PARTNERS], trades[:, FIRST_PARTNERS:]):
+        for swap in swaps_of(facts, table, node, some, before):
+            pool.add_swap(base, swap)
+            return True
+    return False
+
+
+def trades_of(facts: Facts, table: IntArray, cell: tuple[int, int, int]) -> IntArray:
+    """Return the swaps inside a leaf that change a cell as columns: position, its class, partner, the partner's."""
+    node, position, klass = cell
+    place = facts.places[node]
+    here = table[place.start : place.end]
+    others = np.arange(facts.classes) != klass
+    found = [np.zeros((4, 0), dtype=np.int64)]
+    if table[position, klass]:
+        seconds, classes = np.nonzero(here * others)
+        found.append(_columns(position, klass, seconds + place.start, classes))
+    seconds = np.flatnonzero(here[:, klass]) + place.start
+    for held in np.flatnonzero(table[position] * others).tolist():
+        found.append(_columns(position, held, seconds, klass))
+    trades = np.concatenate(found, axis=1)
+    return trades[:, trades[2] != position]
+
+
+def _columns(position: int, own: int, second: IntArray, other: IntArray | int) -> IntArray:
+    return np.stack(np.broadcast_arrays(position, own, second, other)).astype(np.int64)
+
+
+def swaps_of(
+    facts: Facts, table: IntArray, node: int, trades: IntArray, before: Known
+) -> Iterator[Swap]:
+    """Yield those swaps inside a leaf that lead to a world."""
+    for above in facts.path(node):
+        for split in facts.splits.get(above, ()):
+            if not trades.shape[1]:
+                return
+            trades = trades[:, _allowed(split, table, trades, before)]
+    for position, own, second, other in trades.T.tolist():
+        swap = Swap(position, own, second, other)
+        if _lines_hold(facts, node, swap.applied(table)):
+            yield swap
+
+
+def _lines_hold(facts: Facts, node: int, table: IntArray) -> bool:
+    return all(
+        line.holds(table) for above in facts.path(node) for line in facts.lines.get(above, ())
+    )
+
+
+def _flip(facts: Facts, pool: Pool, base: int, cell: tuple[int, int, int]) -> bool:
+    """Change one record's class alone, where the leaf's counts are not known."""
+    node, position, klass = cell
+    table = pool.tables[base]
+    place = facts.places[node]
+    pairs = [(klass, c) for c in range(facts.classes) if c != klass and table[position, klass]]
+    pairs += [(c, klass) for c in range(facts.classes) if c != klass and table[position, c]]
+    for own, other in pairs:
+        swap = Swap(position, own, None, other)
+        changed = swap.applied(table)
+        if not place.holds(changed[place.start : place.end].sum(axis=0)):
+            continue
+        if all(node_holds(facts, n, changed[None, facts.span(n)])[0] for n in facts.path(node)):
+            pool.add_swap(base, swap)
+            return True
+    return False
+
+
+def _allowed(
+    split: Split,
+    table: IntArray,
+    trades: IntArray,
+    before: Known,
+) -> BoolArray:
+    """Return which trades (position, own class, second position, its class; shape (4, K)) obey the rows; exact.
+
+    A trade inside one leaf changes no branch of the chosen split. ``before`` remembers what the table has per split.
+    """
+    position, own, second, other = trades
+    bin_first = split.bins.of[position - split.start]
+    bin_second = split.bins.of[second - split.start]
+    here = table[split.start : split.end]
+    if split.low is not None:
+        if id(split) not in before:
+            count = split.lefts(split.bins.sums(here[None, :, 0]))[0].astype(np.float64)
+            before[id(split)] = (count, count)
+        return _in_intervals(split, before[id(split)][0], (bin_first, bin_second), own)
+    if id(split) not in before:
+        mass = split.branches(split.bins.sums(split.weighed(here[None])))[0].astype(np.float64)
+        before[id(split)] = (split.excess(here[None])[0][:, None], mass)
+    steps = np.ones(len(own), dtype=np.int64)
+    if split.weights is not None:
+        steps = split.weights[position - split.start]
+    over = _over_after(split, before[id(split)], (bin_first, bin_second), (own, other), steps)
+    over = over - split.limit
+    near = np.abs(over) <= 2 * split.doubt[:, None]
+    bad: BoolArray = np.asarray(((over > 0) & ~near).any(axis=0))
+    for number in np.flatnonzero(near.any(axis=0) & ~bad).tolist():
+        after = Swap(*trades[:, number].tolist()).applied(table)[split.start : split.end]
+        bad[number] = any(split.is_beaten(after, int(a)) for a in np.flatnonzero(near[:, number]))
+    if split.weights is not None:
+        # Records of other weights would change the branches of the chosen split too.
+        bad |= split.weights[second - split.start] != steps
+    return np.asarray(~bad)
+
+
+def _in_intervals(
+    split: Split, count: FloatArray, bins: tuple[IntArray, IntArray], own: IntArray
+) -> BoolArray:
+    assert split.left is not None
+    assert split.low is not None
+    first, second = split.left[:, bins[0]], split.left[:, bins[1]]
+    gain = np.where(own == 0, -1, 1)
+    after = count[:, None] + gain * (first.astype(np.int64) - second.astype(np.int64))
+    inside = (after >= split.low[:, None]) & (after <= np.asarray(split.high)[:, None])
+    return np.asarray(inside.all(axis=0))
+
+
+def _over_after(
+    split: Split,
+    known: tuple[FloatArray, FloatArray],
+    bins: tuple[IntArray, IntArray],
+    classes: tuple[IntArray, IntArray],
+    weight: IntArray,
+) -> NDArray[np.float64]:
+    """Return the excess of each candidate after each trade, shape (A, K), by the four counts that change.
+
+    ``weight`` (K,) is that of both records of a trade.
+    """
+    before, mass = known
+    number = np.arange(split.size)[:, None]
+    if split.left is None:
+        first, second = bins[0][None], bins[1][None]
+    else:
+        first, second = 1 - split.left[:, bins[0]], 1 - split.left[:, bins[1]]
+    first, second = first.astype(np.intp), second.astype(np.intp)
+    sizes = mass.sum(axis=-1)
+    own, other = classes
+    change = np.zeros((split.size, len(own)))
+    for branch, klass, step in (
+        (first, own, -1),
+        (first, other, 1),
+        (second, other, -1),
+        (second, own, 1),
+    ):
+        held = mass[number, branch, klass[None, :]]
+        size = sizes[number, branch]
+        change += _phi(split, held + step * weight, size) - _phi(split, held, size)
+    return np.asarray(np.where(first == second, before, before + change))
+
+
+def _phi(
+    split: Split, count: NDArray[np.float64], size: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    if split.criterion is Criterion.GINI:
+        return np.asarray(count * count / size)
+    return np.asarray(count * np.log(np.maximum(count, 1.0)))

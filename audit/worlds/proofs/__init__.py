@@ -1,0 +1,1 @@
+"""What no world can exceed."""

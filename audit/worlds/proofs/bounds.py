@@ -1,0 +1,128 @@
+"""What is proved of each cell of a world: the least and the greatest count, and which fact proves it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audit.worlds.facts.facts import Facts
+from audit.worlds.facts.places import Place
+
+IntArray = NDArray[np.int64]
+LEAF_TOO = ", and the counts of the leaf leave no other way"
+
+
+class ContradictionError(Exception):
+    """No world obeys the facts; ``says`` names those that conflict."""
+
+    def __init__(self, *says: str) -> None:
+        super().__init__("; ".join(says))
+        self.says = says
+
+
+@dataclass(eq=False)
+class Bounds:
+    """Proved ends of every cell, shape (P, m) each; ``why`` is the fact that proved one, by position, class and side.
+
+    The only records that change while the engine works: an end moves inwards only, each time with its proof.
+    """
+
+    low: IntArray
+    high: IntArray
+    why: dict[tuple[int, int, str], str] = field(default_factory=dict)
+    last: dict[int, str] = field(default_factory=dict)
+
+    def raise_low(self, position: int, klass: int, value: int, why: str) -> bool:
+        """Note that a cell holds at least so many."""
+        if value <= self.low[position, klass]:
+            return False
+        self.low[position, klass] = value
+        self.why[position, klass, "low"] = self.last[position] = why
+        return self._checked(position, klass, why)
+
+    def cut_high(self, position: int, klass: int, value: int, why: str) -> bool:
+        """Note that a cell holds at most so many."""
+        if value >= self.high[position, klass]:
+            return False
+        self.high[position, klass] = value
+        self.why[position, klass, "high"] = self.last[position] = why
+        return self._checked(position, klass, why)
+
+    def _checked(self, position: int, klass: int, why: str) -> bool:
+        if self.low[position, klass] > self.high[position, klass]:
+            sides = (self.why.get((position, klass, side)) for side in ("low", "high"))
+            raise ContradictionError(*dict.fromkeys([*(s for s in sides if s), why]))
+        return True
+
+    @property
+    def is_fixed(self) -> NDArray[np.bool_]:
+        """Whether each cell is known, shape (P, m)."""
+        return np.asarray(self.low == self.high)
+
+
+def closed_form(facts: Facts) -> Bounds:
+    """Return what each place's own numbers prove: with known class counts the sharp ends without split rows.
+
+    Raises:
+        ContradictionError: a place's numbers cannot be.
+    """
+    size = facts.counts[:, None]
+    low = np.zeros((len(facts.counts), facts.classes), dtype=np.int64)
+    high = low.copy()
+    for place in facts.places.values():
+        here = slice(place.start, place.end)
+        if not place.is_possible:
+            where = facts.tree.where(facts.tree.nodes[place.node])
+            raise ContradictionError(
+                f"{where}: no class counts of {place.records} records fit what it says"
+            )
+        high[here] = np.minimum(size[here], np.array(place.high, dtype=np.int64))
+        low[here] = np.array(place.low, dtype=np.int64) - (place.records - size[here])
+    rest = size - (high.sum(axis=1, keepdims=True) - high)
+    return Bounds(np.maximum(np.maximum(low, rest), 0), high)
+
+
+def spread(facts: Facts, bounds: Bounds) -> bool:
+    """Draw in each cell's ends by the others' of its profile and of its place; return whether anything moved.
+
+    Raises:
+        ContradictionError: nothing is left for some cell.
+    """
+    low, high = bounds.low, bounds.high
+    size = facts.counts[:, None]
+    new_low = size - (high.sum(axis=1, keepdims=True) - high)
+    new_high = size - (low.sum(axis=1, keepdims=True) - low)
+    for place in facts.places.values():
+        here = slice(place.start, place.end)
+        least, most = np.array(place.low), np.array(place.high)
+        np.maximum(new_low[here], least - (high[here].sum(axis=0) - high[here]), out=new_low[here])
+        np.minimum(new_high[here], most - (low[here].sum(axis=0) - low[here]), out=new_high[here])
+    moved = False
+    for position, klass in np.argwhere(new_low > low).tolist():
+        why = _source(bounds, position, _place(facts, position))
+        moved |= bounds.raise_low(position, klass, int(new_low[position, klass]), why)
+    for position, klass in np.argwhere(new_high < high).tolist():
+        why = _source(bounds, position, _place(facts, position))
+        moved |= bounds.cut_high(position, klass, int(new_high[position, klass]), why)
+    return moved
+
+
+def _place(facts: Facts, position: int) -> Place | None:
+    for place in facts.places.values():
+        if place.start <= position < place.end:
+            return place
+    return None
+
+
+def _source(bounds: Bounds, position: int, place: Place | None) -> str:
+    """Return the fact that proved another cell of the same profile, or of its leaf."""
+    if position in bounds.last:
+        return bounds.last[position]
+    if place is not None:
+        for other in range(place.start, place.end):
+            if other in bounds.last:
+                said = bounds.last[other]
+                return said if said.endswith(LEAF_TOO) else f"{said}{LEAF_TOO}"
+    return "the counts of the leaf and the values of the others there"

@@ -1,0 +1,63 @@
+"""What whole records give the maximum-entropy model: cells that are fixed, and split rows as whole-number intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audit.reading import Undetermined
+from audit.system.system import System
+from audit.worlds.clock import clock
+from audit.worlds.facts.facts import facts_of
+from audit.worlds.facts.intervals import with_intervals
+from audit.worlds.proofs.bounds import closed_form, spread
+from audit.worlds.proofs.propagate import propagate
+
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class FixedCells:
+    """Proved ends of each cell, shape (P, m), by profile; a cell is fixed where they agree.
+
+    ``intervals`` holds, per index of a split family in ``System.rows``, the least and the greatest count (A,) of the
+    first class on the left of each admissible candidate (the first branch of ``branch_of_bins``): with two classes and
+    known leaf counts that is all the row says. Families it cannot be said of are left out.
+    """
+
+    low: IntArray
+    high: IntArray
+    intervals: Mapping[int, tuple[IntArray, IntArray]]
+
+    @property
+    def is_fixed(self) -> NDArray[np.bool_]:
+        """Whether each cell is known, shape (P, m)."""
+        return np.asarray(self.low == self.high)
+
+
+def fixed_cells(system: System, *, seconds: float = 5.0) -> FixedCells | Undetermined:
+    """Return what propagation over whole records proves, without any solver.
+
+    Raises:
+        ContradictionError: no world obeys the rows.
+    """
+    facts = facts_of(system)
+    if isinstance(facts, Undetermined):
+        return facts
+    facts = with_intervals(facts)
+    bounds = closed_form(facts)
+    spread(facts, bounds)
+    propagate(facts, bounds, clock(seconds))
+    index = {id(row): number for number, row in enumerate(system.rows)}
+    intervals = {
+        index[id(split.family)]: (split.low, split.high)
+        for found in facts.splits.values()
+        for split in found
+        if split.low is not None and split.high is not None
+    }
+    return FixedCells(
+        np.asarray(facts.profiles(bounds.low)), np.asarray(facts.profiles(bounds.high)), intervals
+    )

@@ -1,0 +1,1 @@
+"""Readings and a pack to a decision."""

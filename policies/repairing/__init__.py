@@ -1,0 +1,1 @@
+"""The search for a change that passes, and what it costs."""

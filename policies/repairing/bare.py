@@ -1,0 +1,47 @@
+"""Taking out of a file what it gives away beside its trees: proposed before any change of the trees, which keeps it."""
+
+from __future__ import annotations
+
+from audit.evidence import Evidence
+from audit.measures import measures
+from audit.reading import Undetermined
+from policies.judging.decision import Decision
+from policies.remedies import NoProposal, Proposal
+from policies.verdict import Verdict
+from ppdm_models.tree.ensemble import Model
+from ppdm_models.tree.leaks import kinds_of
+from ppdm_models.tree.tree import Tree
+
+REDACT_FILE = "redact_file"
+"""The name that a repair calls it by; ``treewarden redact`` does the same alone."""
+OTHERWISE = "export the model again without them, or have the trees alone in another format (repair --to, convert)"
+
+
+def file_fails(decision: Decision) -> bool:
+    """Return whether a clause about what stands beside the trees keeps the verdict from being a pass."""
+    known = measures()
+    return any(
+        finding.measure and known[finding.measure].about_file and finding.verdict is Verdict.FAIL
+        for finding in decision.failing
+    )
+
+
+def without_leaks(model: Model, evidence: Evidence, *, trees_alone: bool) -> Proposal | NoProposal:
+    """Propose the same model in a file that gives nothing else away, as far as its format can be written so.
+
+    ``trees_alone`` says that it is written in another format, which takes over nothing but the trees. All that can go
+    goes, whatever the clauses: none of it is needed to predict.
+    """
+    if isinstance(evidence.leaks, Undetermined):
+        return NoProposal((REDACT_FILE,), evidence.leaks.reason)
+    goes = [leak for leak in evidence.leaks if leak.removable or trees_alone]
+    if not goes:
+        kinds = ", ".join(kinds_of(evidence.leaks))
+        reason = f"what {evidence.source} gives away beside its trees ({kinds}) cannot be taken out of its format: "
+        return NoProposal((REDACT_FILE,), reason + OTHERWISE)
+    stays = [leak for leak in evidence.leaks if leak not in goes]
+    title = f"write the trees without what the file gives away beside them ({', '.join(kinds_of(goes))})"
+    if stays:
+        title += f"; its format keeps {', '.join(kinds_of(stays))}: {OTHERWISE}"
+    node_map = tuple(range(len(model.nodes))) if isinstance(model, Tree) else ()
+    return Proposal((REDACT_FILE,), title, model, (), node_map, is_bare=True)

@@ -1,0 +1,105 @@
+"""Records that a model was not grown on, and what its predictions for them are expected to lose."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from audit.estimate.posterior import FloatArray
+from audit.people.forest import said_by
+from audit.people.leaves import label_of
+from audit.reading import Reading, Undetermined, exactly
+from ppdm_models.errors import TableError
+from ppdm_models.records.routing import route
+from ppdm_models.records.table import Table
+from ppdm_models.tree.ensemble import Ensemble, Model
+from ppdm_models.tree.predicate import Column
+from ppdm_models.tree.tree import Feature, Node, Task, Tree
+
+
+@dataclass(frozen=True, slots=True)
+class Holdout:
+    """N records: their attributes, and what a model should have said of each.
+
+    ``truth`` has shape (N,): codes into the model's classes, -1 for a value that is none; for regression the number.
+    """
+
+    columns: Mapping[str, Column]
+    truth: FloatArray
+
+    def loss(self, model: Model) -> Reading:
+        """Return the expected loss of a model over the same attributes.
+
+        That is the share of records predicted wrong (0-1 loss); for regression the mean squared error.
+        """
+        said = self._told(model)
+        if isinstance(said, Undetermined):
+            return said
+        if model.task is Task.CLASSIFICATION:
+            return exactly(float(np.mean((said != self.truth) | (said < 0))))
+        if np.isnan(said).any():
+            return Undetermined("some leaf predicts nothing")
+        return exactly(float(np.mean((said - self.truth) ** 2)))
+
+    def _told(self, model: Model) -> FloatArray | Undetermined:
+        """Return what each record is told, shape (N,), as ``truth`` has it."""
+        if isinstance(model, Ensemble):
+            said = said_by(model, self.columns)
+            if isinstance(said, Undetermined):
+                return said
+            codes = {name: float(code) for code, name in enumerate(model.classes)}
+            nothing = -1.0 if model.task is Task.CLASSIFICATION else np.nan
+            return np.array(
+                [nothing if s is None else codes[s] if isinstance(s, str) else s for s in said]
+            )
+        stops = route(model, self.columns)
+        if (stops < 0).any():
+            return Undetermined(f"{int((stops < 0).sum())} records of the holdout fall in no leaf")
+        return np.array([_said(model, node) for node in model.nodes])[stops]
+
+
+def holdout_of(tree: Model, table: Table, target: str = "") -> Holdout:
+    """Return the records of a table as the model sees them; ``target`` is the column it predicts, if it names none.
+
+    Raises:
+        TableError: the table is empty, lacks a column, or does not say what the model predicts.
+    """
+    target = tree.target or target
+    if not target:
+        raise TableError(table.source, "the model does not name what it predicts; say --sensitive")
+    if not table.rows:
+        raise TableError(table.source, "there are no records in it; give some that were held out")
+    columns = {feature.name: table.column(feature) for feature in _used(tree)}
+    numeric = tree.task is Task.REGRESSION
+    truth = table.column(Feature(target, numeric, () if numeric else tree.classes))
+    if truth.missing.any():
+        row = int(np.flatnonzero(truth.missing)[0]) + 1
+        raise TableError(
+            table.source, f"column {target!r}, record {row}: no value; leave such records out"
+        )
+    if not columns:  # a tree of one node asks nothing
+        columns = {target: truth}
+    if truth.numbers is not None:
+        return Holdout(columns, truth.numbers)
+    if not set(truth.categories) & set(tree.classes):
+        have = ", ".join(map(repr, tree.classes[:12]))
+        problem = f"column {target!r} holds no class of the tree, as {have}"
+        raise TableError(table.source, f"{problem}; give records that say what it predicts")
+    code = {name: number for number, name in enumerate(tree.classes)}
+    codes = np.array([code.get(name, -1) for name in truth.categories], dtype=np.float64)
+    return Holdout(columns, codes[truth.codes])
+
+
+def _used(model: Model) -> tuple[Feature, ...]:
+    """Return the features that are tested; of an ensemble all, as whether a part speaks is a test too."""
+    return model.used_features() if isinstance(model, Tree) else model.features
+
+
+def _said(tree: Tree, node: Node) -> float:
+    """Return what a node predicts: the code of a class (-1: none), or a number (NaN: none)."""
+    if tree.task is Task.CLASSIFICATION:
+        label = label_of(tree, node)
+        return -1.0 if label is None else float(label)
+    return float("nan") if node.score is None else float(node.score)

@@ -1,0 +1,52 @@
+"""Privacy against utility: how far a decision meets its policy, and which of several trees no other one beats."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audit.reading import Undetermined
+from policies.judging.decision import Decision, Finding
+from policies.rules import rules
+
+MOST = 2.0
+"""Met twice over: more is not told apart."""
+
+
+def privacy(decision: Decision) -> float | None:
+    """Return how far the worst error clause is shown to be met: 1 at its limit, 0.5 half way, None if it is not told.
+
+    A minimum of 5 of which 4 is shown is met to 0.8; a maximum of 0.6 of which 0.8 is not excluded, to 0.75. At most
+    ``MOST``.
+    """
+    met = [
+        _met(finding)
+        for finding in decision.findings
+        if finding.severity == "error" and finding.limit is not None
+    ]
+    told = [each for each in met if each is not None]
+    return min(told) if told and len(told) == len(met) else None
+
+
+def _met(finding: Finding) -> float | None:
+    reading, limit = finding.reading, finding.limit
+    if isinstance(reading, Undetermined) or limit is None:
+        return None
+    guards_low = rules()[finding.rule].risk == "low"
+    have, wanted = (reading.low, limit) if guards_low else (limit, reading.high)
+    if wanted <= 0:
+        return MOST if have >= wanted else 0.0
+    return float(min(max(have / wanted, 0.0), MOST))
+
+
+def unbeaten(points: Sequence[Sequence[float]]) -> list[bool]:
+    """Return for each point whether it is on the Pareto front: none is as good in every number and better in one."""
+    if not points:
+        return []
+    each = np.array(points, dtype=np.float64)
+    as_good = (each[:, None] >= each[None, :]).all(axis=2)
+    better = (each[:, None] > each[None, :]).any(axis=2)
+    beats: NDArray[np.bool_] = np.logical_and(as_good, better)
+    return [not bool(beats[:, point].any()) for point in range(len(points))]

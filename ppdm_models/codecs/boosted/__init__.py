@@ -1,0 +1,1 @@
+"""What XGBoost and LightGBM share."""

@@ -1,0 +1,1 @@
+"""Graphviz drawings of trees."""

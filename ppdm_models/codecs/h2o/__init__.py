@@ -1,0 +1,1 @@
+"""H2O: MOJO archives and tree JSON."""

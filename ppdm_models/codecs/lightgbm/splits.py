@@ -1,0 +1,174 @@
+"""What the splits of a LightGBM file ask: numbers up to a threshold (0 may count as missing), or sets of categories."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from ppdm_models.codecs.boosted.forest import Splits
+from ppdm_models.codecs.lightgbm.model import Header
+from ppdm_models.errors import TreeFormatError
+from ppdm_models.tree.cuts import Flags, Numbers, Wholes
+from ppdm_models.tree.predicate import (
+    AnyOf,
+    CategoryTest,
+    MissingTest,
+    Never,
+    NumericTest,
+    Predicate,
+)
+from ppdm_models.tree.tree import Feature
+
+ZERO = float(np.float32(1e-35))
+"""Numbers up to this far from 0 are 0 to LightGBM (kZeroThreshold)."""
+
+MISSING = ("None", "Zero", "NaN")
+"""How missing values are known."""
+
+Branches = tuple[Predicate, Predicate, bool]
+"""What leads left, what leads right, and whether a missing value goes left."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The splits of all trees as the file has them, one entry each; ``rows`` are those of the nodes they stand in.
+
+    ``missing`` are places in ``MISSING``. ``codes`` are the categories that go left, by the place of the split; the
+    thresholds of the others are compared.
+    """
+
+    rows: Wholes
+    features: Wholes
+    thresholds: Numbers
+    default_left: Flags
+    missing: Wholes
+    codes: Mapping[int, tuple[int, ...]]
+
+    @property
+    def listed(self) -> Flags:
+        """Whether each split looks its feature up in a set of categories."""
+        found = np.zeros(len(self.rows), dtype=np.bool_)
+        found[list(self.codes)] = True
+        return found
+
+
+class Tests:
+    """Turns the splits of one file into tests."""
+
+    def __init__(self, header: Header, asked: Asked) -> None:
+        self.header = header
+        self.asked = asked
+        self.zeros: dict[tuple[int, float, bool], Branches] = {}
+        listed = asked.listed
+        used = set(np.unique(asked.features[listed]).tolist())
+        compared = set(np.unique(asked.features[~listed]).tolist())
+        out_of_range = [f for f in used | compared if not 0 <= f < len(header.names)]
+        if out_of_range:
+            raise TreeFormatError(
+                header.source, f"tests feature {out_of_range[0]}, which is not there"
+            )
+        if used & compared:
+            name = header.names[min(used & compared)]
+            raise TreeFormatError(header.source, f"{name!r} is compared and looked up in sets")
+        categorical = sorted((used | header.domains.keys()) - compared)
+        self.values = _named(header, categorical, asked)
+        self.features = tuple(
+            Feature(name, index not in categorical, self.values.get(index, ()))
+            for index, name in enumerate(header.names)
+        )
+
+    def splits(self, size: int) -> Splits:
+        """Return what the nodes ask, for as many rows as the file has."""
+        asked = self.asked
+        ends = asked.thresholds
+        without_missing = asked.missing == MISSING.index("None")
+        to_first = np.where(without_missing, ends >= 0.0, asked.default_left)  # it is taken as 0
+        closed = (ends < -ZERO) | (ends >= 0.0)
+        of_zero = asked.missing == MISSING.index("Zero")
+        others = {}
+        for place in np.flatnonzero(asked.listed | of_zero | np.isinf(ends)).tolist():
+            left, right, to_first[place] = self._branches(place, bool(to_first[place]))
+            others[int(asked.rows[place])] = left, right
+        ends = np.where(closed, np.where(ends >= 0.0, np.maximum(ends, ZERO), ends), -ZERO)
+        found = Splits(
+            np.zeros(size, dtype=np.int64),
+            np.zeros(size),
+            np.zeros(size, dtype=np.bool_),
+            np.zeros(size, dtype=np.bool_),
+            others,
+        )
+        found.features[asked.rows] = asked.features
+        found.ends[asked.rows] = ends
+        found.closed[asked.rows] = closed
+        found.first_if_missing[asked.rows] = to_first
+        return found
+
+    def _branches(self, place: int, to_first: bool) -> Branches:
+        """Return the tests of a split that is no plain comparison, and whether a missing value goes left."""
+        feature, threshold = int(self.asked.features[place]), float(self.asked.thresholds[place])
+        name = self.header.names[feature]
+        if place in self.asked.codes:
+            return _sets(name, self.asked.codes[place], self.values.get(feature, ()))
+        if MISSING[self.asked.missing[place]] != "Zero":
+            return *_present(name, to_first), to_first
+        key = (feature, threshold, to_first)
+        if key not in self.zeros:
+            self.zeros[key] = zero_is_missing(name, threshold, to_first)
+        return self.zeros[key]
+
+
+def _present(name: str, missing_left: bool) -> tuple[Predicate, Predicate]:
+    """Return the tests of a split at infinity, where every number goes left."""
+    if missing_left:
+        return NumericTest(name), Never()
+    return MissingTest(name, negated=True), MissingTest(name)
+
+
+def zero_is_missing(name: str, threshold: float, default_left: bool) -> Branches:
+    """Return the tests where a number that is 0 (``ZERO`` or nearer) goes the default way, as a missing one does."""
+    near = NumericTest(name, -ZERO, ZERO, low_closed=True, high_closed=True)
+    if default_left:
+        if threshold >= -ZERO:
+            end = max(threshold, ZERO)
+            return _up_to(name, end), _above(name, end), True
+        between = NumericTest(name, threshold, -ZERO)
+        left = AnyOf((_up_to(name, threshold), near))
+        return left, AnyOf((between, _above(name, ZERO))), True
+    if threshold < -ZERO:
+        return _up_to(name, threshold), _above(name, threshold), False
+    below = NumericTest(name, high=-ZERO)
+    if threshold <= ZERO:
+        return below, NumericTest(name, low=-ZERO, low_closed=True), False
+    between = NumericTest(name, ZERO, threshold, high_closed=threshold < math.inf)
+    return AnyOf((below, between)), AnyOf((near, _above(name, threshold))), False
+
+
+def _up_to(name: str, end: float) -> Predicate:
+    return NumericTest(name, high=end, high_closed=end < math.inf)
+
+
+def _above(name: str, end: float) -> Predicate:
+    return NumericTest(name, low=end) if end < math.inf else Never()
+
+
+def _named(header: Header, categorical: list[int], asked: Asked) -> dict[int, tuple[str, ...]]:
+    """Return the names of categories by code, where it is sure which list belongs to which feature."""
+    highest = {index: max(codes, default=0) for index, codes in header.domains.items()}
+    for place, codes in asked.codes.items():
+        feature = int(asked.features[place])
+        highest[feature] = max(highest.get(feature, 0), *codes)
+    named = dict(zip(categorical, header.categories, strict=False))
+    sure = len(categorical) == len(header.categories) and all(
+        highest.get(index, 0) < len(names) and len(set(names)) == len(names)
+        for index, names in named.items()
+    )
+    return named if sure else {}
+
+
+def _sets(name: str, codes: tuple[int, ...], values: tuple[str, ...]) -> Branches:
+    """Listed categories go left; any other, a new one, and a missing one go right."""
+    listed = tuple(values[code] if code < len(values) else str(code) for code in codes)
+    return CategoryTest(name, listed), CategoryTest(name, listed, negated=True), False

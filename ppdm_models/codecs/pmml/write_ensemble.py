@@ -1,0 +1,117 @@
+"""Writes an ensemble as a PMML 4.4 MiningModel: each tree as its own writer has it, in a segment."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from lxml import etree
+
+from ppdm_models.errors import OutputError
+from ppdm_models.files.load import formats
+from ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member
+from ppdm_models.tree.predicate import Always, number_text
+from ppdm_models.tree.tree import Node, Quality, Task, Tree
+
+NAMESPACE = "http://www.dmg.org/PMML-4_4"
+METHODS = {
+    Combination.SUM: "sum",
+    Combination.AVERAGE: "average",
+    Combination.WEIGHTED_AVERAGE: "weightedAverage",
+    Combination.WEIGHTED_SUM: "weightedSum",
+    Combination.MEDIAN: "median",
+    Combination.WEIGHTED_MEDIAN: "x-weightedMedian",
+    Combination.MAJORITY_VOTE: "majorityVote",
+    Combination.WEIGHTED_MAJORITY_VOTE: "weightedMajorityVote",
+    Combination.MAX: "max",
+    Combination.SELECT_FIRST: "selectFirst",
+    Combination.SELECT_ALL: "selectAll",
+}
+
+
+def written_ensemble(ensemble: Ensemble) -> bytes:
+    """Return the ensemble as PMML.
+
+    Raises:
+        OutputError: it holds what a plain MiningModel of trees cannot say; names it.
+    """
+    problem = _unsayable(ensemble)
+    if problem:
+        raise OutputError(ensemble.source, f"{problem} cannot be said in PMML here")
+    root, schema = _frame(ensemble)
+    model = _add(root, "MiningModel", functionName=str(ensemble.task))
+    model.append(schema)
+    if ensemble.base:
+        targets = _add(_add(model, "Targets"), "Target", rescaleConstant=repr(ensemble.base[0]))
+        if ensemble.target:
+            targets.set("field", ensemble.target)
+    method = METHODS[ensemble.combination]
+    segmentation = _add(model, "Segmentation", multipleModelMethod=method)
+    for number, member in enumerate(ensemble.members, 1):
+        assert isinstance(member.model, Tree)
+        weight = number_text(member.weight)
+        segment = _add(segmentation, "Segment", id=str(number), weight=weight)
+        _add(segment, "True")
+        tree = replace(member.model, target=member.model.target or ensemble.target)
+        segment.append(_parts(tree)[1])
+    return bytes(etree.tostring(root, xml_declaration=True, encoding="UTF-8", pretty_print=True))
+
+
+def _unsayable(ensemble: Ensemble) -> str:
+    """Return what about the ensemble has no place in a plain MiningModel, in words; "" where nothing."""
+    if ensemble.combination not in METHODS:
+        return f"a combination by {ensemble.combination}"
+    if ensemble.link is not Link.IDENTITY:
+        return f"a link of the kind {ensemble.link}"
+    if ensemble.base and (ensemble.task is Task.CLASSIFICATION or len(ensemble.base) > 1):
+        return "a starting score of each class"
+    for number, member in enumerate(ensemble.members, 1):
+        found = _unsayable_member(member)
+        if found:
+            return f"{found} (part {number})"
+    return ""
+
+
+def _unsayable_member(member: Member) -> str:
+    if not isinstance(member.model, Tree):
+        return "a part that is no tree"
+    if not isinstance(member.test, Always):
+        return "a tree that speaks for some records only"
+    if member.output is not None:
+        return "a tree that speaks for one class"
+    if any(node.outputs is not None for node in member.model.nodes):
+        return "several numbers per leaf"
+    return ""
+
+
+def _frame(ensemble: Ensemble) -> tuple[etree._Element, etree._Element]:
+    """Return a document with the header and all fields but no model, and the mining schema of all fields."""
+    leaf = Node(0, "0", None, score=ensemble.classes[0] if ensemble.classes else 0.0)
+    bare = Tree(
+        (leaf,),
+        ensemble.features,
+        ensemble.target,
+        ensemble.classes,
+        ensemble.task,
+        quality=Quality.ABSENT,
+        source=ensemble.source,
+    )
+    root, model = _parts(bare)
+    root.remove(model)
+    schema = model.find(f"{{{NAMESPACE}}}MiningSchema")
+    assert schema is not None
+    return root, schema
+
+
+def _parts(tree: Tree) -> tuple[etree._Element, etree._Element]:
+    """Return the document that a tree makes on its own, and the model in it."""
+    data = formats()["pmml"].write(tree)
+    assert data is not None
+    blank = etree.XMLParser(remove_blank_text=True, resolve_entities=False, huge_tree=True)
+    root = etree.fromstring(data, blank)
+    model = root.find(f"{{{NAMESPACE}}}TreeModel")
+    assert model is not None
+    return root, model
+
+
+def _add(parent: etree._Element, name: str, **attributes: str) -> etree._Element:
+    return etree.SubElement(parent, f"{{{NAMESPACE}}}{name}", attributes)

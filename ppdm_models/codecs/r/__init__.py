@@ -1,0 +1,1 @@
+"""R: what rpart and party print."""

@@ -1,0 +1,1 @@
+"""Learning to rank: what RankLib, Solr and Elasticsearch share."""

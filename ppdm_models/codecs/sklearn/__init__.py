@@ -1,0 +1,1 @@
+"""scikit-learn: fitted trees and their arrays."""

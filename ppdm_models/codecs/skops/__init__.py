@@ -1,0 +1,1 @@
+"""skops: scikit-learn models without pickle."""

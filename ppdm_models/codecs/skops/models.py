@@ -1,0 +1,177 @@
+"""The trees of a skops file's estimator: one, those of a forest, or boosted ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from ppdm_models import limits
+from ppdm_models.codecs.sklearn.arrays import UNMODELLED, TreeArrays, tree_from_arrays
+from ppdm_models.codecs.sklearn.state import arrays_of
+from ppdm_models.codecs.skops.fitted import BOOSTED, FORESTS, TREES, Fitted, fitted_of
+from ppdm_models.codecs.skops.npy import Array
+from ppdm_models.codecs.skops.scalers import unscaled
+from ppdm_models.codecs.skops.schema import Part
+from ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member, Model
+from ppdm_models.tree.tree import Feature, Missing, Task, Tree
+
+SMALLEST_SHARE = float(np.finfo(np.float64).eps)
+
+
+def model_of(root: Part) -> Model:
+    """Return the tree or ensemble that was saved.
+
+    Raises:
+        TreeFormatError: it is another estimator, not fitted, or damaged.
+    """
+    fitted = fitted_of(root)
+    kind = fitted.part.kind
+    if kind.startswith(FORESTS):
+        return _forest(fitted)
+    if kind.startswith(BOOSTED):
+        return _boosted(fitted)
+    tree = _tree(fitted, fitted.part, fitted.classes)
+    return replace(tree, notes=(*fitted.notes, *tree.notes))
+
+
+def arrays_in(part: Part, features: int) -> TreeArrays:
+    """Return the checked arrays of one fitted tree."""
+    known = part.attributes()
+    if "tree_" not in known:
+        raise part.refused(f"this {part.kind} is not fitted")
+    state = known["tree_"].attributes()
+    if "nodes" not in state or "values" not in state:
+        raise known["tree_"].refused("no nodes and values")
+    nodes, values = state["nodes"].array(), state["values"].array()
+    if nodes.dtype.names is None or nodes.ndim != 1:
+        raise state["nodes"].refused("its nodes have no named fields")
+    columns: dict[str, Array] = {
+        name: nodes[name]  # type: ignore[call-overload]  # it has named fields
+        for name in nodes.dtype.names
+    }
+    return arrays_of(columns, values, str(known["tree_"].refused("").where), features)
+
+
+def parts_of(fitted: Fitted) -> list[Part]:
+    """Return the fitted trees of a forest or of a boosted model, by round and then by output."""
+    if "estimators_" not in fitted.known:
+        raise fitted.part.refused(f"this {fitted.part.kind} is not fitted")
+    parts = fitted.known["estimators_"].items()
+    if not 0 < len(parts) <= limits.TREES:
+        raise fitted.part.refused(f"{len(parts):,} trees; 1 to {limits.TREES:,} are read")
+    if any(not part.kind.startswith(TREES) for part in parts):
+        raise fitted.known["estimators_"].refused("holds something that is no tree")
+    return parts
+
+
+def _tree(fitted: Fitted, part: Part, classes: tuple[str, ...], boosted: bool = False) -> Tree:
+    arrays = arrays_in(part, len(fitted.names))
+    width = arrays.value.shape[1]
+    if width != (len(classes) or 1):
+        raise part.refused(f"{width} numbers per node for {len(classes)} classes")
+    known = part.attributes()
+    settings = {name: item.plain() for name, item in known.items() if item.loader == "JsonNode"}
+    if "max_features_" in known:
+        settings["max_features_"] = known["max_features_"].plain()
+    # What is not plain, an array or a dictionary of numbers, is set.
+    settings |= {name: "set" for name in UNMODELLED if name in known and name not in settings}
+    source = fitted.part.archive.source
+    tree = tree_from_arrays(
+        arrays, fitted.names, classes, settings=settings, target="y", source=source
+    )
+    if boosted:  # gradient boosting refuses missing values
+        bare = tuple(replace(node, default_child=None) for node in tree.nodes)
+        tree = replace(tree, nodes=bare, missing=Missing.NULL_PREDICTION)
+    return tree if fitted.scaler is None else unscaled(tree, fitted.scaler)
+
+
+def _trees(fitted: Fitted, classes: tuple[str, ...], boosted: bool = False) -> list[Tree]:
+    """Return the trees; many may name one and the same file, so their nodes are counted as they come."""
+    trees: list[Tree] = []
+    total = 0
+    for part in parts_of(fitted):
+        trees.append(_tree(fitted, part, classes, boosted))
+        total += len(trees[-1].nodes)
+        if total > limits.FILE_NODES:
+            raise part.refused(f"more than {limits.FILE_NODES:,} nodes in all trees")
+    return trees
+
+
+def _forest(fitted: Fitted) -> Ensemble:
+    trees = _trees(fitted, fitted.classes)
+    default = fitted.part.kind.startswith("RandomForest")
+    return _ensemble(
+        fitted,
+        tuple(Member(tree) for tree in trees),
+        Combination.AVERAGE,
+        resampled=fitted.plain("bootstrap", default) is not False,
+    )
+
+
+def _boosted(fitted: Fitted) -> Ensemble:
+    rate = fitted.plain("learning_rate")
+    rate = float(rate) if isinstance(rate, int | float) else float("nan")
+    outputs = len(fitted.classes) if len(fitted.classes) > 2 else 1
+    trees = _trees(fitted, (), boosted=True)
+    if not 0 < rate < float("inf") or len(trees) % outputs:
+        raise fitted.part.refused("its learning rate or number of trees cannot be")
+    factor = 2.0 if fitted.plain("loss") == "exponential" else 1.0
+    members = tuple(
+        Member(tree, weight=factor * rate, output=place % outputs)
+        for place, tree in enumerate(trees)
+    )
+    link = {0: Link.IDENTITY, 2: Link.LOGISTIC}.get(len(fitted.classes), Link.SOFTMAX)
+    base = _base(fitted, outputs)
+    subsample = fitted.plain("subsample", 1.0)
+    ensemble = _ensemble(fitted, members, Combination.WEIGHTED_SUM, resampled=subsample != 1.0)
+    return replace(ensemble, base=base, link=link)
+
+
+def _base(fitted: Fitted, outputs: int) -> tuple[float, ...]:
+    """Return what is predicted before the first tree, on the scale of the scores."""
+    if "init_" not in fitted.known:
+        raise fitted.part.refused(f"this {fitted.part.kind} is not fitted")
+    init = fitted.known["init_"]
+    if init.plain() == "zero":
+        return (0.0,) * outputs
+    known = init.attributes() if init.kind.startswith("Dummy") else {}
+    name = "class_prior_" if fitted.classes else "constant_"
+    if name not in known or (fitted.classes and _strategy(known) != "prior"):
+        raise init.refused(f"starts from a {init.kind[:60]}, which is no constant")
+    numbers = known[name].array()
+    if numbers.size != (len(fitted.classes) or 1) or numbers.dtype.kind not in "iuf":
+        raise known[name].refused("not one number for each output")
+    start = numbers.astype(np.float64).reshape(-1)
+    if not np.isfinite(start).all() or (fitted.classes and ((start < 0) | (start > 1)).any()):
+        raise known[name].refused("not a share of each class")
+    if not fitted.classes:
+        return (float(start[0]),)
+    logs = np.log(np.clip(start, SMALLEST_SHARE, 1 - SMALLEST_SHARE))
+    if outputs == 1:
+        share = float(np.clip(start[1], SMALLEST_SHARE, 1 - SMALLEST_SHARE))
+        return (float(np.log(share / (1 - share))),)
+    return tuple((logs - logs.mean()).tolist())
+
+
+def _strategy(known: Mapping[str, Part]) -> object:
+    return known["strategy"].plain() if "strategy" in known else "prior"
+
+
+def _ensemble(
+    fitted: Fitted, members: tuple[Member, ...], combination: Combination, *, resampled: bool
+) -> Ensemble:
+    return Ensemble(
+        members=members,
+        combination=combination,
+        features=tuple(
+            Feature(name, numeric=True, single=fitted.scaler is None) for name in fitted.names
+        ),
+        target="y",
+        classes=fitted.classes,
+        task=Task.CLASSIFICATION if fitted.classes else Task.REGRESSION,
+        resampled=resampled,
+        source=fitted.part.archive.source,
+        notes=fitted.notes,
+    )

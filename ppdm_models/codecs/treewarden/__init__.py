@@ -1,0 +1,1 @@
+"""treewarden's own JSON."""

@@ -1,0 +1,204 @@
+"""Turns our own document into a tree."""
+
+from __future__ import annotations
+
+import math
+
+from ppdm_models import limits
+from ppdm_models.codecs.treewarden.document import NodeEntry, TreeDocument
+from ppdm_models.codecs.treewarden.tests import test_of
+from ppdm_models.codecs.treewarden.treatments import treatment_of
+from ppdm_models.errors import TreeFormatError
+from ppdm_models.tree.impurity import Impurity
+from ppdm_models.tree.predicate import Always, MissingTest, Never, NumericTest, Predicate, atoms
+from ppdm_models.tree.tree import Band, Criterion, Feature, Learner, Node, Task, Tree
+
+
+def tree_of(document: TreeDocument, source: str) -> Tree:
+    """Return the tree that a document describes; whether children split their node is not looked at.
+
+    Raises:
+        TreeFormatError: the nodes are no tree, or name classes, features or nodes that are not there.
+    """
+    for what, names in (
+        ("classes", document.classes),
+        ("features", tuple(feature.name for feature in document.features)),
+        ("nodes", tuple(node.id for node in document.nodes)),
+        *((f"values of {feature.name!r}", feature.values) for feature in document.features),
+    ):
+        if len(set(names)) < len(names):
+            seen: set[str] = set()
+            twice = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]  # add gives None
+            raise TreeFormatError(source, f"two {what} are called {twice!r}")
+    if (document.task is Task.CLASSIFICATION) != bool(document.classes):
+        raise TreeFormatError(
+            source, f"a {document.task} tree with {len(document.classes)} classes"
+        )
+    features = tuple(
+        Feature(
+            entry.name,
+            entry.type == "numeric",
+            entry.values,
+            entry.single,
+            tuple(treatment_of(item, entry, source) for item in entry.treatments or ()),
+        )
+        for entry in document.features
+    )
+    return Tree(
+        nodes=_nodes(document, {feature.name: feature for feature in features}, source),
+        features=features,
+        target=document.target,
+        classes=document.classes,
+        task=document.task,
+        learner=Learner(**document.learner.model_dump()),
+        quality=document.quality,
+        missing=document.missing,
+        no_true_child=document.no_true_child,
+        source=source,
+        format="treewarden_json",
+    )
+
+
+def _nodes(document: TreeDocument, features: dict[str, Feature], source: str) -> tuple[Node, ...]:
+    position = {entry.id: index for index, entry in enumerate(document.nodes)}
+    below: list[list[int]] = [[] for _ in document.nodes]
+    depths = [0] * len(document.nodes)
+    for index, entry in enumerate(document.nodes):
+        where = f"{source}: node {entry.id!r}"
+        if (entry.parent is None) != (index == 0):
+            raise TreeFormatError(
+                where,
+                "has no parent" if index else "stands first, so it can have no parent",
+            )
+        if entry.parent is None:
+            continue
+        parent = position.get(entry.parent)
+        if parent is None or parent >= index:
+            problem = (
+                "is no node"
+                if parent is None
+                else "stands below it; a parent comes before its children"
+            )
+            raise TreeFormatError(where, f"its parent {entry.parent!r} {problem}")
+        below[parent].append(index)
+        depths[index] = depths[parent] + 1
+        if depths[index] > limits.DEPTH:
+            raise TreeFormatError(where, f"nodes nest more than {limits.DEPTH} deep")
+    classes = frozenset(document.classes)
+    with_numbers = sum(
+        bool(entry.class_counts or entry.class_shares or entry.bands) for entry in document.nodes
+    )
+    if with_numbers * len(classes) > limits.CLASS_NUMBERS:
+        raise TreeFormatError(
+            source, f"{len(classes):,} classes at {with_numbers:,} nodes are too many"
+        )
+    return tuple(
+        _node(
+            entry,
+            index,
+            position,
+            tuple(below[index]),
+            document,
+            features,
+            classes,
+            f"{source}: node {entry.id!r}",
+        )
+        for index, entry in enumerate(document.nodes)
+    )
+
+
+def _node(
+    entry: NodeEntry,
+    index: int,
+    position: dict[str, int],
+    children: tuple[int, ...],
+    document: TreeDocument,
+    features: dict[str, Feature],
+    known: frozenset[str],
+    where: str,
+) -> Node:
+    default = None if entry.default_child is None else position.get(entry.default_child, -1)
+    if default is not None and default not in children:
+        raise TreeFormatError(
+            where, f"its default_child {entry.default_child!r} is none of its children"
+        )
+    if document.task is Task.REGRESSION and isinstance(entry.score, str):
+        raise TreeFormatError(
+            where, f"the score {entry.score!r} is not a number, but the tree predicts numbers"
+        )
+    if document.classes and entry.score is not None and entry.score not in known:
+        raise TreeFormatError(where, f"the score {entry.score!r} is none of the classes")
+    counts, shares = entry.class_counts, entry.class_shares
+    for numbers in (counts, shares, entry.bands):
+        unknown = [label for label in numbers or {} if label not in known]
+        if unknown:
+            raise TreeFormatError(
+                where,
+                f"the unknown class {unknown[0]!r}; the classes are {', '.join(map(repr, document.classes[:12]))}",
+            )
+    if counts is not None and shares is not None:
+        raise TreeFormatError(
+            where, "gives both class_counts and class_shares; leave the shares out"
+        )
+    if shares is not None and (
+        len(shares) < len(document.classes) or abs(math.fsum(shares.values()) - 1) > 1e-3
+    ):
+        raise TreeFormatError(where, "class_shares must give every class a share, and sum to 1")
+    bands = _bands(entry, document.classes, children, where)
+    return Node(
+        index=index,
+        name=entry.id,
+        parent=None if entry.parent is None else position[entry.parent],
+        children=children,
+        test=_test(entry, features, where),
+        score=entry.score,
+        records=entry.records,
+        class_counts=None
+        if counts is None
+        else tuple(counts.get(label) for label in document.classes),
+        class_shares=None if shares is None else tuple(shares[label] for label in document.classes),
+        bands=bands,
+        default_child=default,
+        impurity=_impurity(entry, where),
+    )
+
+
+def _impurity(entry: NodeEntry, where: str) -> Impurity | None:
+    said = entry.impurity
+    if said is None:
+        return None
+    if said.low > said.high:
+        raise TreeFormatError(where, f"its impurity is empty: {said.low} to {said.high}")
+    return Impurity(Criterion(said.criterion), said.low, said.high)
+
+
+def _bands(
+    entry: NodeEntry, classes: tuple[str, ...], children: tuple[int, ...], where: str
+) -> tuple[Band | None, ...] | None:
+    if entry.bands is None:
+        return None
+    if children or entry.class_counts is not None or entry.class_shares is not None:
+        raise TreeFormatError(where, "bands stand only in a leaf, in place of its class numbers")
+    for label, band in entry.bands.items():
+        if band is not None and band[0] > band[1]:
+            raise TreeFormatError(where, f"the band of {label!r} is empty: {band[0]} to {band[1]}")
+    return tuple(entry.bands.get(label) for label in classes)
+
+
+def _test(entry: NodeEntry, features: dict[str, Feature], where: str) -> Predicate:
+    try:
+        test = test_of(entry.test)
+    except ValueError as error:
+        raise TreeFormatError(where, str(error)) from error
+    for atom in atoms(test):
+        if isinstance(atom, Always | Never):
+            continue
+        feature = features.get(atom.feature)
+        if feature is None:
+            raise TreeFormatError(where, f"tests the unknown feature {atom.feature!r}")
+        if not isinstance(atom, MissingTest) and feature.numeric != isinstance(atom, NumericTest):
+            kind = "numeric" if feature.numeric else "categorical"
+            raise TreeFormatError(
+                where, f"the test does not fit the {kind} feature {atom.feature!r}"
+            )
+    return test

@@ -1,0 +1,119 @@
+"""Puts changed trees back into an XGBoost model file: withheld sums become 0, pruned nodes go."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ppdm_models.codecs.boosted.forest import LEAF
+from ppdm_models.codecs.boosted.trees import leaf_score, paired
+from ppdm_models.codecs.common.json import as_list, as_object
+from ppdm_models.codecs.xgboost.learner import booster_of, learner_of
+from ppdm_models.errors import OutputError
+from ppdm_models.tree.ensemble import Ensemble, Model
+from ppdm_models.tree.tree import Tree
+
+PER_NODE = (
+    "base_weights",
+    "default_left",
+    "left_children",
+    "loss_changes",
+    "parents",
+    "right_children",
+    "split_conditions",
+    "split_indices",
+    "split_type",
+    "sum_hessian",
+)
+
+
+def rewritten(document: object, before: Ensemble, changed: Model, source: str) -> object:
+    """Return the document with the changed trees; the document is used up.
+
+    Raises:
+        OutputError: a tree was added or taken away, a leaf has no number, or a tree of vectors was pruned.
+    """
+    learner, steps = learner_of(document, source)
+    booster = booster_of(learner, source, steps)
+    at = [*booster.steps, "trees"]
+    raw = as_list(booster.model.get("trees"), source, at)
+    for index, (old, new) in enumerate(paired(before, changed)):
+        if old.nodes != new.nodes:
+            tree = as_object(raw[index], source, [*at, index])
+            _withhold(tree, old, new)
+            _prune(tree, old, new)
+    return document
+
+
+def _column(tree: dict[str, object], name: str) -> list[object]:
+    column = tree[name]
+    assert isinstance(column, list)
+    return column
+
+
+def _withhold(tree: dict[str, object], old: Tree, new: Tree) -> None:
+    published = {node.name for node in old.nodes if node.records is not None}
+    for node in new.nodes:
+        if node.records is None and node.name in published:
+            _column(tree, "sum_hessian")[int(node.name)] = 0.0
+
+
+def _prune(tree: dict[str, object], old: Tree, new: Tree) -> None:
+    """Make leaves of the nodes that lost their children, give each leaf its number, and drop what nothing reaches."""
+    before = {node.name: node for node in old.nodes}
+    lefts, rights = _column(tree, "left_children"), _column(tree, "right_children")
+    for leaf in new.leaves:
+        was = before[leaf.name]
+        if was.is_leaf and leaf.score == was.score and leaf.outputs == was.outputs:
+            continue
+        if leaf.outputs is not None or was.outputs is not None:
+            raise OutputError(old.source, "a tree whose leaves hold vectors cannot be pruned")
+        index, score = int(leaf.name), float(np.float32(leaf_score(new, leaf)))
+        lefts[index] = rights[index] = LEAF
+        for name, value in (
+            ("split_conditions", score),
+            ("base_weights", score),
+            ("loss_changes", 0.0),
+            ("split_indices", 0),
+            ("default_left", 0),
+            ("split_type", 0),
+        ):
+            if name in tree:
+                _column(tree, name)[index] = value
+    if len(new.nodes) < len(old.nodes):
+        _keep(tree, sorted(int(node.name) for node in new.nodes))
+
+
+def _keep(tree: dict[str, object], kept: list[int]) -> None:
+    """Keep some nodes, under new numbers in the old order."""
+    number = {old: new for new, old in enumerate(kept)}
+    _keep_categories(tree, number)
+    for name in PER_NODE:
+        if name in tree:
+            column = _column(tree, name)
+            column[:] = [column[index] for index in kept]
+    for name in ("left_children", "right_children", "parents"):
+        column = _column(tree, name)
+        column[:] = [number.get(node, node) if isinstance(node, int) else node for node in column]
+    parameters = tree.get("tree_param")
+    if isinstance(parameters, dict):
+        parameters.update(num_nodes=str(len(kept)), num_deleted="0")
+
+
+def _keep_categories(tree: dict[str, object], number: dict[int, int]) -> None:
+    if not tree.get("categories_nodes"):
+        return
+    nodes, starts, sizes, codes = (
+        _column(tree, name)
+        for name in ("categories_nodes", "categories_segments", "categories_sizes", "categories")
+    )
+    types, old_codes = _column(tree, "split_type"), list(codes)
+    entries = [
+        (node, old_codes[start : start + size])
+        for node, start, size in zip(nodes, starts, sizes, strict=True)
+        if isinstance(node, int) and isinstance(start, int) and isinstance(size, int)
+        if node in number and types[node]
+    ]
+    codes[:] = [code for _, listed in entries for code in listed]
+    nodes[:] = [number[node] for node, _ in entries]
+    sizes[:] = [len(listed) for _, listed in entries]
+    starts[:] = np.cumsum([0, *(len(listed) for _, listed in entries)])[:-1].tolist()

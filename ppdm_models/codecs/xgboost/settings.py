@@ -1,0 +1,57 @@
+"""The settings of the training that some XGBoost files hold: how the numbers of leaves were shrunk."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+
+from ppdm_models.tree.ensemble import Shrinkage, shrinkage_of
+
+SQUARED = ("reg:squarederror", "reg:linear")
+SNAPSHOT = ("Config", "learner", "gradient_booster", "tree_train_param")
+RATE, RIDGE = ("eta", "learning_rate"), ("lambda", "reg_lambda")
+OTHERWISE = (("alpha", "reg_alpha"), ("max_delta_step",))
+"""What, unless 0, makes the number of a leaf in a way that cannot be undone: an L1 penalty, a limit to the step."""
+
+WRAPPER = ("attributes", "scikit_learn")
+"""Where older versions of its scikit-learn wrapper keep the settings, as JSON inside a text."""
+
+
+def shrinkage_in(document: object, learner: Mapping[str, object]) -> Shrinkage | None:
+    """Return the shrinkage of a model for the squared error; None where the file does not say all that matters."""
+    for settings in _settings(document, learner):
+        rate, ridge = _number(settings, *RATE), _number(settings, *RIDGE)
+        others = [_number(settings, *names) for names in OTHERWISE]
+        if rate is not None and ridge is not None and others == [0.0, 0.0]:
+            return shrinkage_of(rate, ridge)
+    return None
+
+
+def _settings(document: object, learner: Mapping[str, object]) -> Iterator[dict[str, object]]:
+    for top, path in ((document, SNAPSHOT), (learner, WRAPPER)):
+        found: object = top
+        for key in path:
+            found = found.get(key) if isinstance(found, dict) else None
+        if isinstance(found, str):
+            found = _parsed(found)
+        if isinstance(found, dict):
+            yield found
+
+
+def _parsed(text: str) -> object:
+    try:
+        return json.loads(text) if len(text) < 100_000 else None
+    except (ValueError, RecursionError):
+        return None
+
+
+def _number(settings: Mapping[str, object], *names: str) -> float | None:
+    said = next((settings[name] for name in names if name in settings), None)
+    if isinstance(said, bool) or not isinstance(said, str | int | float):
+        return None
+    try:
+        value = float(said)
+    except (ValueError, OverflowError):
+        return None
+    return value if math.isfinite(value) else None

@@ -1,0 +1,1 @@
+"""Bytes to models and back: load, convert, draw."""

@@ -1,0 +1,120 @@
+"""From one format of published trees to another: whole, or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from ppdm_models.codecs.pmml.write_ensemble import written_ensemble
+from ppdm_models.errors import OutputError, TreeFormatError
+from ppdm_models.files.drawings import dot, mermaid
+from ppdm_models.files.load import formats, load_model
+from ppdm_models.tree.ensemble import Ensemble, Model, trees_of
+from ppdm_models.tree.predicate import Predicate
+from ppdm_models.tree.tree import Node, Tree
+
+MODELS = ("pmml", "treewarden_json")
+DRAWINGS: Mapping[str, Callable[[Model], bytes]] = {"dot": dot, "mermaid": mermaid}
+TARGETS = (*MODELS, *DRAWINGS)
+SUFFIXES = {
+    ".pmml": "pmml",
+    ".xml": "pmml",
+    ".json": "treewarden_json",
+    ".dot": "dot",
+    ".gv": "dot",
+    ".mmd": "mermaid",
+    ".mermaid": "mermaid",
+}
+
+
+def target_of(suffix: str) -> str:
+    """Return the format that a file's suffix stands for.
+
+    Raises:
+        OutputError: it stands for none.
+    """
+    if suffix.lower() not in SUFFIXES:
+        known = ", ".join(SUFFIXES)
+        raise OutputError(suffix or "the output", f"stands for no format; have {known}")
+    return SUFFIXES[suffix.lower()]
+
+
+def converted(model: Model, target: str) -> bytes:
+    """Return the model in another format; what is no drawing is read again to see that it says the same.
+
+    Raises:
+        OutputError: the format cannot say something that the model holds; names it.
+    """
+    if target in DRAWINGS:
+        return DRAWINGS[target](model)
+    data = _written(model, target)
+    try:
+        again = load_model(data, model.source)
+    except TreeFormatError as error:
+        raise OutputError(model.source, f"{target} cannot hold it ({error.problem})") from error
+    _check_same(model, again, target)
+    return data
+
+
+def _written(model: Model, target: str) -> bytes:
+    if isinstance(model, Ensemble):
+        if target == "pmml":
+            return written_ensemble(model)
+        raise OutputError(model.source, f"{target} holds one tree, and this is an ensemble")
+    if any(node.outputs is not None for node in model.nodes):
+        raise OutputError(model.source, f"several numbers per leaf cannot be said in {target}")
+    data = formats()[target].write(model)
+    if data is None:
+        raise OutputError(model.source, f"{target} is only read here; have {', '.join(TARGETS)}")
+    return data
+
+
+def _check_same(model: Model, again: Model, target: str) -> None:
+    """Check that the trees that were written are the ones that are read back: tests, predictions, missing values.
+
+    Raises:
+        OutputError: they are not; names the first node that differs.
+    """
+    was, now = list(trees_of(model)), list(trees_of(again))
+    if len(was) != len(now) or isinstance(model, Tree) != isinstance(again, Tree):
+        raise OutputError(model.source, f"{target} cannot say how its trees belong together")
+    if isinstance(model, Ensemble) and isinstance(again, Ensemble):
+        _check_same_sum(model, again, target)
+    for tree, other in zip(was, now, strict=True):
+        if (tree.missing, tree.no_true_child) != (other.missing, other.no_true_child):
+            raise OutputError(tree.source, f"{target} cannot say what it does with missing values")
+        if set(_compared(tree)) != set(_compared(other)):
+            problem = f"{target} cannot say how it compares its features (numbers, 32 bits)"
+            raise OutputError(tree.source, problem)
+        pairs = zip(tree.nodes, other.nodes, strict=False)
+        wrong = next((node for node, twin in pairs if _core(node) != _core(twin)), None)
+        if wrong is not None or len(tree.nodes) != len(other.nodes):
+            where = tree.source if wrong is None else tree.where(wrong)
+            raise OutputError(where, f"{target} cannot say all that this node does")
+
+
+def _compared(tree: Tree) -> list[tuple[str, bool, bool]]:
+    return [(each.name, each.numeric, each.single) for each in tree.used_features()]
+
+
+def _check_same_sum(model: Ensemble, again: Ensemble, target: str) -> None:
+    """Check that the scores are combined as before.
+
+    Raises:
+        OutputError: they are not.
+    """
+    was, now = (
+        (
+            part.combination,
+            part.link,
+            part.base,
+            [(m.weight, m.output, m.test) for m in part.members],
+        )
+        for part in (model, again)
+    )
+    if was != now:
+        raise OutputError(model.source, f"{target} cannot say how its scores are combined")
+
+
+def _core(node: Node) -> tuple[int | None, Predicate, str | float | None, int | None]:
+    """Return what decides where records go and what is predicted."""
+    return (node.parent, node.test, node.score, node.default_child)

@@ -1,0 +1,166 @@
+"""Reads a published tree from a file or from bytes, in whichever format it turns out to be."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cache
+from pathlib import Path, PurePath
+
+from ppdm_models import formats as formats_package
+from ppdm_models import limits
+from ppdm_models.codecs.common.archive import archived
+from ppdm_models.codecs.common.json import DEPTH, nesting
+from ppdm_models.errors import TreeFormatError
+from ppdm_models.formats import Format
+from ppdm_models.plugins import discover
+from ppdm_models.tree.ensemble import Model
+from ppdm_models.tree.leaks import Leak, LeakKind
+from ppdm_models.tree.named import people_named
+from ppdm_models.tree.tree import Tree
+
+
+def formats() -> dict[str, Format]:
+    """Return the formats by name, in name order."""
+    return dict(_discovered())
+
+
+@cache
+def _discovered() -> dict[str, Format]:
+    return discover(formats_package, "FORMAT", Format)
+
+
+def read_model(path: Path) -> Model:
+    """Read a tree or an ensemble from a file, or from a folder as Spark writes it; ``source`` is its name alone.
+
+    Raises:
+        TreeFormatError: the file is not there, cannot be read, is too large, or holds no tree that is understood.
+    """
+    return load_model(read_bytes(path), path.name)
+
+
+def read_tree(path: Path) -> Tree:
+    """Read a model that is a single tree.
+
+    Raises:
+        TreeFormatError: as for ``read_model``, or the file holds several trees.
+    """
+    return load_tree(read_bytes(path), path.name)
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return the bytes of a model file; a folder becomes a zip archive of its files.
+
+    Raises:
+        TreeFormatError: it is not there, cannot be read, or is too large.
+    """
+    try:
+        if path.is_dir():
+            return archived(path)
+        if path.exists() and not path.is_file():
+            raise TreeFormatError(path.name, "not a file; give the file that holds the tree")
+        size = path.stat().st_size
+        data = path.read_bytes() if size <= limits.BYTES else b""
+    except (OSError, ValueError) as error:
+        problem = error.strerror if isinstance(error, OSError) else str(error)
+        raise TreeFormatError(
+            path.name, f"{problem or error}; give the file that holds the tree"
+        ) from error
+    if size > limits.BYTES:
+        raise TreeFormatError(path.name, _too_large(size))
+    return data
+
+
+def load_tree(data: bytes, source: str) -> Tree:
+    """Return the single tree in the bytes.
+
+    Raises:
+        TreeFormatError: as for ``load_model``, or the bytes hold several trees.
+    """
+    model = load_model(data, source)
+    if isinstance(model, Tree):
+        return model
+    raise TreeFormatError(
+        model.source,
+        f"an ensemble of {sum(1 for _ in model.trees)} trees; give a single tree",
+    )
+
+
+def load_model(data: bytes, source: str) -> Model:
+    """Return the model in the bytes, recognised by content; ``source`` names the file in messages.
+
+    Raises:
+        TreeFormatError: the bytes are no tree of any known format, or one that cannot be understood in full.
+    """
+    limits.check_settings()
+    source = PurePath(source).name or source
+    if len(data) > limits.BYTES:
+        raise TreeFormatError(source, _too_large(len(data)))
+    known = formats()
+    candidates = {name: plugin for name, plugin in known.items() if plugin.sniff(data)}
+    if not candidates:
+        raise TreeFormatError(source, f"{_likeness(data)}; tried {', '.join(known)}")
+    refused: list[TreeFormatError] = []
+    for name, plugin in candidates.items():
+        try:
+            with _no_collection():
+                return replace(plugin.read(data, source), source=source, format=name)
+        except TreeFormatError as error:
+            refused.append(error)
+    if len(refused) == 1:
+        raise refused[0]
+    reasons = "; ".join(
+        f"as {name}: {error}" for name, error in zip(candidates, refused, strict=True)
+    )
+    raise TreeFormatError(source, f"no format fits ({reasons})") from refused[0]
+
+
+def leaks_of(data: bytes, model: Model) -> tuple[Leak, ...]:
+    """Return what else the bytes give away that a model was loaded from, in the file's order, then whom it names."""
+    plugin = formats()[model.format]
+    found = plugin.leaks(data, model.source)
+    is_told = any(leak.kind is LeakKind.PERSON for leak in found)
+    named = () if is_told else people_named(model)
+    rest = () if plugin.accounts_for_all else (_rest(model.format),)
+    return (*found, *named, *rest)
+
+
+def _rest(form: str) -> Leak:
+    """Return that a file may hold more than what its reader looks at."""
+    what = (
+        f"whatever else such a file may hold: the reader of {form} looks at no more than it needs"
+    )
+    return Leak(LeakKind.UNKNOWN, "anywhere in it", what, None, False, is_possible=True)
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Keep the collector from walking over millions of new records again and again: they hold no cycles."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def _too_large(size: int) -> str:
+    return f"{size:,} bytes is more than the {limits.BYTES:,} that are read; give the tree alone"
+
+
+def _likeness(data: bytes) -> str:
+    """Say what bytes that no format recognises look like."""
+    start = data[:64].lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n\0")
+    if not start:
+        return "the file is empty"
+    if start.startswith(b"<"):
+        return "XML, but no PMML in it"
+    if start.startswith((b"{", b"[")):
+        deepest, *_ = nesting(data)
+        if deepest > DEPTH:
+            return f"hostile: JSON that nests {deepest:,} deep, as no tree does"
+        return "JSON, but of no tree format that is known"
+    return "not XML, and no other format of a tree that is known"

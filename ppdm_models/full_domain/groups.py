@@ -1,0 +1,111 @@
+"""What is demanded of the groups of a generalised table, and the few whole numbers that decide whether it is met."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppdm_models.full_domain.levels import IntArray
+
+FEW_CELLS = 8
+"""Groups are counted in place where there are no more possible ones than so many times the records; else sorted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What groups come to. ``worst`` holds for l = 1, 2, ..., m the group where d_1 is largest beside d_l + ... + d_m.
+
+    d_1 >= d_2 >= ... are a group's records per sensitive value; an entry of ``worst`` is (d_1, that sum).
+    """
+
+    groups: int
+    smallest: int
+    discernibility: int
+    worst: tuple[tuple[int, int], ...]
+
+    @property
+    def largest_share(self) -> float:
+        """The share of the most frequent sensitive value, in the group where it is largest."""
+        top, size = self.worst[0]
+        return top / size
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """Every group holds ``k`` records or more, and is diverse where ``l`` is given.
+
+    With ``c``: recursively (c, l)-diverse, d_1 < c (d_l + ... + d_m). Without: the most frequent sensitive value has
+    less than 1/l of the records. (Machanavajjhala, Kifer, Gehrke & Venkitasubramaniam 2007, section 3.) Both stay true
+    when groups are merged: d_1 of the union is at most the sum of the d_1, and its d_l + ... + d_m at least their sum.
+    """
+
+    k: int = 1
+    l: float | None = None  # noqa: E741  # the name the notion has
+    c: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.c is not None and (self.l is None or self.l != int(self.l) or self.l < 1):
+            raise ValueError(f"(c, l)-diversity needs a whole l of 1 or more, not {self.l}")
+
+    def meets(self, found: Figures) -> bool:
+        """Return whether groups with these figures are as demanded."""
+        if found.smallest < self.k:
+            return False
+        if self.l is None:
+            return True
+        if self.c is None:
+            top, size = found.worst[0]
+            return top * self.l < size
+        if self.l > len(found.worst):
+            return False
+        top, tail = found.worst[int(self.l) - 1]
+        return top < self.c * tail
+
+
+def figures(codes: Sequence[IntArray], sensitive: IntArray, classes: int) -> Figures:
+    """Return what the groups of N records come to that no attribute tells apart; every array has shape (N,)."""
+    group = grouped(codes, len(sensitive))
+    count = int(group.max()) + 1
+    cells = np.bincount(group * classes + sensitive, minlength=count * classes)
+    by_class = cells.reshape(count, classes)
+    falling = -np.sort(-by_class, axis=1)
+    tails = falling[:, ::-1].cumsum(axis=1)[:, ::-1]
+    sizes = tails[:, 0]
+    return Figures(
+        len(sizes),
+        int(sizes.min()),
+        int((sizes.astype(np.int64) ** 2).sum()),
+        tuple(_worst(falling[:, 0], tails[:, rank]) for rank in range(classes)),
+    )
+
+
+def grouped(codes: Sequence[IntArray], size: int) -> IntArray:
+    """Return each record's group, numbered from 0."""
+    group = np.zeros(size, dtype=np.int64)
+    reach = 1
+    for own in codes:
+        width = int(own.max()) + 1
+        if reach * width > FEW_CELLS * size:
+            group = _renumbered(group, reach)
+            reach = int(group.max()) + 1
+        group = group * width + own
+        reach *= width
+    return _renumbered(group, reach)
+
+
+def _renumbered(group: IntArray, reach: int) -> IntArray:
+    """Return the numbers of groups below ``reach`` without gaps, in the same order."""
+    if reach > FEW_CELLS * len(group):
+        return np.unique(group, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    there = np.bincount(group, minlength=reach) > 0
+    return np.asarray((np.cumsum(there) - 1)[group])
+
+
+def _worst(top: NDArray[np.int64], tail: NDArray[np.int64]) -> tuple[int, int]:
+    """Return the pair with the largest top / tail, infinite where the tail is empty."""
+    ratio = np.divide(top, tail, out=np.full(len(top), np.inf), where=tail > 0)
+    place = int(np.argmax(ratio))
+    return int(top[place]), int(tail[place])

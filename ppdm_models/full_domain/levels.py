@@ -1,0 +1,91 @@
+"""One attribute of a table on every level of its hierarchy: which values can still be told apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppdm_models.records.taxonomy import EVERYTHING, Categories, Intervals, Taxonomy
+from ppdm_models.tree.predicate import Column, number_text
+
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Ladder:
+    """An attribute on levels 0, its own values, to ``height``.
+
+    ``codes`` hold for each level where each record falls, shape (N,); ``labels`` what each code is called.
+    """
+
+    name: str
+    codes: tuple[IntArray, ...]
+    labels: tuple[tuple[str, ...], ...]
+
+    @property
+    def height(self) -> int:
+        """The highest level."""
+        return len(self.labels) - 1
+
+    def column(self, level: int) -> Column:
+        """Return the attribute generalised to a level."""
+        return Column(codes=self.codes[level], categories=self.labels[level])
+
+    def take(self, rows: NDArray[np.intp]) -> Ladder:
+        """Return the attribute of some of the records."""
+        return Ladder(self.name, tuple(codes[rows] for codes in self.codes), self.labels)
+
+
+def ladder(name: str, column: Column, taxonomy: Taxonomy | None = None) -> Ladder:
+    """Return an attribute on the levels of its hierarchy; without one it is kept (level 0) or all made one (level 1).
+
+    The column must lack no value, and the hierarchy be of its kind.
+
+    Raises:
+        TaxonomyError: the hierarchy lacks a value.
+    """
+    if column.missing.any():
+        raise ValueError(f"column {name!r} lacks a value")
+    places, levels = (
+        _numbers(column, taxonomy) if column.codes is None else _names(column, taxonomy)
+    )
+    codes, labels = [], []
+    for said in levels:
+        known = {label: code for code, label in enumerate(dict.fromkeys(said))}
+        codes.append(np.array([known[label] for label in said], dtype=np.int64)[places])
+        labels.append(tuple(known))
+    return Ladder(name, tuple(codes), tuple(labels))
+
+
+def equal_width(name: str, low: float, high: float, halvings: int = 3) -> Intervals:
+    """Return a hierarchy of equally wide intervals: 2 ** ``halvings`` of them, then half as many, at last one."""
+    parts = 2**halvings
+    cuts = tuple(low + (high - low) * part / parts for part in range(1, parts))
+    steps = (2**level for level in range(halvings))
+    return Intervals(name, (*(cuts[step - 1 :: step] for step in steps), ()), "equal widths")
+
+
+def _numbers(column: Column, taxonomy: Taxonomy | None) -> tuple[NDArray[np.intp], list[list[str]]]:
+    assert column.numbers is not None
+    distinct, places = np.unique(column.numbers, return_inverse=True)
+    values = [float(value) for value in distinct]
+    if isinstance(taxonomy, Intervals):
+        heights = range(taxonomy.height + 1)
+        return places, [[taxonomy.label(value, level) for value in values] for level in heights]
+    if taxonomy is not None:
+        raise ValueError(f"{taxonomy.attribute!r} holds numbers, its hierarchy categories")
+    return places, [[number_text(value) for value in values], [EVERYTHING] * len(values)]
+
+
+def _names(column: Column, taxonomy: Taxonomy | None) -> tuple[NDArray[np.intp], list[list[str]]]:
+    assert column.codes is not None
+    used, places = np.unique(column.codes, return_inverse=True)
+    values = [column.categories[code] for code in used]
+    if isinstance(taxonomy, Categories):
+        heights = range(taxonomy.height + 1)
+        return places, [[taxonomy.label(value, level) for value in values] for level in heights]
+    if taxonomy is not None:
+        raise ValueError(f"{taxonomy.attribute!r} holds categories, its hierarchy intervals")
+    return places, [values, [EVERYTHING] * len(values)]

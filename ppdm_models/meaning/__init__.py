@@ -1,0 +1,1 @@
+"""What the numbers and tests of a tree mean, and whether they add up."""

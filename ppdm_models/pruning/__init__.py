@@ -1,0 +1,1 @@
+"""Anonymity-based pruning (APT) and optimal pruning."""

@@ -1,0 +1,1 @@
+"""Tables, value hierarchies, and where records go in a tree."""

@@ -1,0 +1,170 @@
+"""Sends records down a tree under the format's own rules: child order, missing values, no true child."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppdm_models.records.branching import branching
+from ppdm_models.tree.predicate import BoolArray, Column, Columns, Predicate, answer, features_of
+from ppdm_models.tree.treatment import treated
+from ppdm_models.tree.tree import Feature, Missing, Node, NoTrueChild, Tree
+
+NOWHERE = -1
+SEVERAL = -2
+
+Invalid = Mapping[str, BoolArray]
+"""By feature, the records that the model refuses where it looks at that value."""
+
+
+def route(tree: Tree, columns: Columns) -> NDArray[np.intp]:
+    """Return, for each record, the index of the node where it stops.
+
+    That is a leaf, or an inner node where a missing-value or no-true-child rule ends the path there; ``NOWHERE`` where
+    the tree makes no prediction, ``SEVERAL`` where a record is spread over several leaves by weights.
+
+    Raises:
+        KeyError: an attribute that the tree tests is not among the columns.
+    """
+    return routed(tree, columns)[0]
+
+
+def routed(tree: Tree, columns: Columns) -> tuple[NDArray[np.intp], BoolArray]:
+    """Return where each record stops, and which ones the model refuses for a value that it calls invalid.
+
+    A value is looked at where a test on the way asks for it, as JPMML-Evaluator does; these records stop nowhere.
+
+    Raises:
+        KeyError: an attribute that the tree tests is not among the columns.
+    """
+    size = len(next(iter(columns.values()))) if columns else 0
+    columns, invalid = prepared(_looked_at(tree), columns)
+    stop = np.full(size, NOWHERE, dtype=np.intp)
+    refused = np.zeros(size, dtype=bool)
+    start = _branched(tree, columns, invalid, stop)
+    start = _accepted(tree.root.test, invalid, start, refused)
+    entered = answer(tree.root.test, columns, size).true
+    pending = [(0, start[entered[start]])]
+    while pending:
+        index, rows = pending.pop()
+        node = tree.nodes[index]
+        if not len(rows):
+            continue
+        if node.is_leaf:
+            stop[rows] = index
+            continue
+        rest, sent = _descend(tree, node, columns, invalid, rows, stop, refused)
+        pending.extend(sent)
+        if tree.no_true_child is NoTrueChild.LAST_PREDICTION:
+            stop[rest] = index
+    return stop, refused
+
+
+def _looked_at(tree: Tree) -> tuple[Feature, ...]:
+    """Return the features without those whose treatment would be for nothing, as no test asks for them."""
+    if not any(feature.treatments for feature in tree.features):
+        return tree.features
+    return tree.used_features()
+
+
+def prepared(
+    features: Sequence[Feature], columns: Columns
+) -> tuple[dict[str, Column], dict[str, BoolArray]]:
+    """Return the columns as a model's tests see them, and which records each makes it refuse (those of some only)."""
+    known = {feature.name: feature for feature in features}
+    seen: dict[str, Column] = {}
+    invalid: dict[str, BoolArray] = {}
+    for name, column in columns.items():
+        feature = known.get(name)
+        seen[name] = column if feature is None else _as_compared(feature, column)
+        if feature is not None and feature.treatments:
+            seen[name], bad = treated(seen[name], feature.treatments)
+            if bad.any():
+                invalid[name] = bad
+    return seen, invalid
+
+
+def _accepted(
+    test: Predicate, invalid: Invalid, rows: NDArray[np.intp], refused: BoolArray
+) -> NDArray[np.intp]:
+    """Return the records whose values a test may look at, and note the others."""
+    asked = set(features_of(test)) & invalid.keys() if invalid else ()
+    for name in asked:
+        bad = invalid[name][rows]
+        refused[rows[bad]] = True
+        rows = rows[~bad]
+    return rows
+
+
+def _branched(
+    tree: Tree, columns: Columns, invalid: Invalid, stop: NDArray[np.intp]
+) -> NDArray[np.intp]:
+    """Route the records that a tree of plain splits has a value for, and return the others."""
+    rows = np.arange(len(stop), dtype=np.intp)
+    plain = branching(tree) if len(rows) else None
+    if plain is None:
+        return rows
+    numbers = [columns[name].numbers for name in plain.features]
+    known = [values for values in numbers if values is not None]
+    if len(known) < len(numbers):
+        return rows
+    lacks = np.any([np.isnan(values) for values in known], axis=0)
+    for name in set(plain.features) & invalid.keys():
+        lacks |= invalid[name]
+    stop[~lacks] = plain.stops([values[~lacks] for values in known])
+    return rows[lacks]
+
+
+def _descend(
+    tree: Tree,
+    node: Node,
+    columns: Columns,
+    invalid: Invalid,
+    rows: NDArray[np.intp],
+    stop: NDArray[np.intp],
+    refused: BoolArray,
+) -> tuple[NDArray[np.intp], list[tuple[int, NDArray[np.intp]]]]:
+    """Give each record to the first child that takes it; return those that none takes, and those sent on."""
+    sent: list[tuple[int, NDArray[np.intp]]] = []
+    for child in node.children:
+        test = tree.nodes[child].test
+        rows = _accepted(test, invalid, rows, refused)
+        if not len(rows):
+            break
+        said = answer(
+            test, {name: columns[name].take(rows) for name in set(features_of(test))}, len(rows)
+        )
+        open_rows = ~said.true
+        if tree.missing is not Missing.NONE:
+            _without_value(tree, node, rows[said.unknown], stop, sent)
+            open_rows &= ~said.unknown
+        sent.append((child, rows[said.true]))
+        rows = rows[open_rows]
+    return rows, sent
+
+
+def _without_value(
+    tree: Tree,
+    node: Node,
+    rows: NDArray[np.intp],
+    stop: NDArray[np.intp],
+    sent: list[tuple[int, NDArray[np.intp]]],
+) -> None:
+    """Apply the tree's missing-value strategy to records whose tested value is unknown."""
+    if tree.missing is Missing.LAST_PREDICTION:
+        stop[rows] = node.index
+    elif tree.missing is Missing.DEFAULT_CHILD:
+        if node.default_child is not None:
+            sent.append((node.default_child, rows))
+    elif tree.missing is not Missing.NULL_PREDICTION:
+        stop[rows] = SEVERAL
+
+
+def _as_compared(feature: Feature, column: Column) -> Column:
+    """Return the column as the learner saw it: 32-bit where it compared 32-bit numbers."""
+    if column.numbers is None or not feature.single:
+        return column
+    with np.errstate(over="ignore"):
+        return Column(numbers=column.numbers.astype(np.float32).astype(np.float64))

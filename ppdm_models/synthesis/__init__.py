@@ -1,0 +1,1 @@
+"""Pseudo data drawn from a tree: PGEN and BASEGEN."""

@@ -1,0 +1,1 @@
+"""Tree-pattern-preserving sanitisation of a table."""

@@ -1,0 +1,1 @@
+"""The records a published model is made of: trees, ensembles, nodes, tests, columns, and what a file gives away."""

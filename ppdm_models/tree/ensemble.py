@@ -1,0 +1,172 @@
+"""Several trees published as one model: how their scores are combined, and what cannot be."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from ppdm_models.tree.predicate import Always, Predicate
+from ppdm_models.tree.tree import Feature, Task, Tree
+
+
+class Combination(StrEnum):
+    """How the scores of the members become one (PMML 4.4, multipleModelMethod, and what the boosting tools do)."""
+
+    SUM = "sum"
+    AVERAGE = "average"
+    WEIGHTED_AVERAGE = "weighted-average"
+    WEIGHTED_SUM = "weighted-sum"
+    MEDIAN = "median"
+    WEIGHTED_MEDIAN = "weighted-median"
+    MAJORITY_VOTE = "majority-vote"
+    WEIGHTED_MAJORITY_VOTE = "weighted-majority-vote"
+    MAX = "max"
+    SELECT_FIRST = "select-first"
+    SELECT_ALL = "select-all"
+    MODEL_CHAIN = "model-chain"
+
+
+class Link(StrEnum):
+    """What turns the combined score into what the model predicts."""
+
+    IDENTITY = "identity"
+    LOGISTIC = "logistic"
+    SOFTMAX = "softmax"
+    EXP = "exp"
+    UNKNOWN = "unknown"
+
+
+class Silence(StrEnum):
+    """What becomes of the whole where a member predicts nothing (PMML 4.4, missingPredictionTreatment).
+
+    To continue leaves it to the combination: nothing is a vote as any other, and spoils everything but a vote.
+    """
+
+    CONTINUE = "continue"
+    SKIP_SEGMENT = "skip-segment"
+    RETURN_MISSING = "return-missing"
+
+
+@dataclass(frozen=True, slots=True)
+class Shrinkage:
+    """How a leaf of a boosted model for the squared error is made: rate * sum of residuals / (records + ridge).
+
+    (Chen & Guestrin 2016, equation 5, and a rate as in section 2.3.) Residuals are what the trees before left over.
+    ``starts_inside`` says that the number which the model starts from is added to the leaves of the first tree.
+    """
+
+    rate: float
+    ridge: float
+    starts_inside: bool = False
+
+    def __post_init__(self) -> None:
+        if not (0 < self.rate < math.inf and 0 <= self.ridge < math.inf):
+            raise ValueError(f"no shrinkage: rate {self.rate}, ridge {self.ridge}")
+
+
+def shrinkage_of(rate: float, ridge: float, starts_inside: bool = False) -> Shrinkage | None:
+    """Return a shrinkage; None where the numbers of a file are those of none."""
+    try:
+        return Shrinkage(rate, ridge, starts_inside)
+    except ValueError:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Other:
+    """A part of a model that is no tree (a regression, a scorecard): named, never evaluated."""
+
+    kind: str
+    name: str = ""
+    line: int | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One part of an ensemble: when it speaks (``test``), how much (``weight``), and for which output.
+
+    ``output`` is the class (or target) that a tree's number is added to; None where its score speaks for all of them.
+    """
+
+    model: Tree | Ensemble | Other
+    weight: float = 1.0
+    output: int | None = None
+    test: Predicate = field(default_factory=Always)
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Ensemble:
+    """A published model of several trees.
+
+    ``base`` is added to the combined score: one number per output, or one for all. ``features`` are those of all
+    members, in the file's order. ``resampled`` says that the counts of a tree are of a bootstrap or subsample: they
+    count draws, not people (None: the file does not say). ``source``, ``format`` and ``notes`` are no part of its
+    value. Where silent members are skipped, the whole is silent if these are more than a share ``most_silent`` of the
+    weights of the members that are asked. ``shrinkage`` is given where the file says it, and all trees have it.
+    """
+
+    members: tuple[Member, ...]
+    combination: Combination
+    features: tuple[Feature, ...]
+    target: str
+    classes: tuple[str, ...] = ()
+    task: Task = Task.CLASSIFICATION
+    base: tuple[float, ...] = ()
+    link: Link = Link.IDENTITY
+    resampled: bool | None = None
+    silence: Silence = Silence.CONTINUE
+    most_silent: float = 1.0
+    shrinkage: Shrinkage | None = None
+    source: str = field(default="ensemble", compare=False)
+    format: str = field(default="", compare=False)
+    notes: tuple[str, ...] = field(default=(), compare=False)
+
+    def __post_init__(self) -> None:
+        if not self.members:
+            raise ValueError("an ensemble needs a member")
+
+    @property
+    def trees(self) -> Iterator[Tree]:
+        """The trees, those of nested ensembles too, in the file's order."""
+        return (part for part in self._parts() if isinstance(part, Tree))
+
+    @property
+    def others(self) -> Iterator[Other]:
+        """The parts that are no trees, in the file's order."""
+        return (part for part in self._parts() if isinstance(part, Other))
+
+    def _parts(self) -> Iterator[Tree | Other]:
+        stack: list[Tree | Ensemble | Other] = [self]
+        while stack:
+            part = stack.pop()
+            if isinstance(part, Ensemble):
+                stack.extend(member.model for member in reversed(part.members))
+            else:
+                yield part
+
+
+Model = Tree | Ensemble
+
+
+def with_trees(ensemble: Ensemble, trees: Iterator[Tree]) -> Ensemble:
+    """Return the ensemble with other trees, given in the order of its own; all else stays."""
+    members: list[Member] = []
+    for member in ensemble.members:
+        model = member.model
+        if isinstance(model, Tree):
+            model = next(trees)
+        elif isinstance(model, Ensemble):
+            model = with_trees(model, trees)
+        members.append(replace(member, model=model))
+    return replace(ensemble, members=tuple(members))
+
+
+def trees_of(model: Model) -> Iterator[Tree]:
+    """Yield the trees of a model: itself where it is one."""
+    if isinstance(model, Tree):
+        yield model
+    else:
+        yield from model.trees

@@ -1,0 +1,95 @@
+"""Paths through a tree in words: all that must hold for a record to come to a node, as few conditions as possible."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from ppdm_models.tree.predicate import AllOf, Always, CategoryTest, NumericTest, Predicate, text
+from ppdm_models.tree.tree import Tree
+
+EVERYTHING = "all records"
+
+
+def path_text(tree: Tree, index: int) -> str:
+    """Return what leads to a node: ``30 < age ≤ 40 and sex = F``; intervals and sets of one feature are merged.
+
+    Children are tried in order, so what an earlier sibling takes is excluded where the node's own test allows it.
+    """
+    merged: dict[tuple[type, str], NumericTest | CategoryTest] = {}
+    others: list[str] = []
+    for part in _conditions(tree, index):
+        if isinstance(part, str):
+            others.append(part)
+        elif isinstance(part, NumericTest | CategoryTest):
+            key = (type(part), part.feature)
+            joint = both(merged[key], part) if key in merged else part
+            if joint is None:
+                others.append(text(part))
+            else:
+                merged[key] = joint
+        elif not isinstance(part, Always):
+            others.append(f"({text(part)})" if " or " in text(part) else text(part))
+    said = [text(part) for part in merged.values()] + list(dict.fromkeys(others))
+    return " and ".join(said) or EVERYTHING
+
+
+def _conditions(tree: Tree, index: int) -> Iterator[Predicate | str]:
+    for node in tree.path(index):
+        if node.parent is not None:
+            for sibling in tree.nodes[node.parent].children:
+                if sibling == node.index:
+                    break
+                if not apart(tree.nodes[sibling].test, node.test):
+                    yield f"not ({text(tree.nodes[sibling].test)})"
+        parts = [node.test]
+        while parts:
+            part = parts.pop(0)
+            if isinstance(part, AllOf):
+                parts[:0] = part.parts
+            else:
+                yield part
+
+
+def apart(one: Predicate, other: Predicate) -> bool:
+    """Return whether two tests plainly exclude each other."""
+    if isinstance(one, NumericTest) and isinstance(other, NumericTest):
+        return one.feature == other.feature and both(one, other) is None
+    if isinstance(one, CategoryTest) and isinstance(other, CategoryTest):
+        if one.feature != other.feature:
+            return False
+        if one.negated != other.negated:
+            kept, left_out = (other, one) if one.negated else (one, other)
+            return set(kept.values) <= set(left_out.values)
+        return not one.negated and not set(one.values) & set(other.values)
+    return False
+
+
+def both(
+    one: NumericTest | CategoryTest, other: NumericTest | CategoryTest
+) -> NumericTest | CategoryTest | None:
+    """Return the one test that says both of two about one attribute, or None where nothing passes both."""
+    if isinstance(one, NumericTest) and isinstance(other, NumericTest):
+        return _interval(one, other)
+    if isinstance(one, CategoryTest) and isinstance(other, CategoryTest):
+        return _category(one, other)
+    return None
+
+
+def _interval(one: NumericTest, other: NumericTest) -> NumericTest | None:
+    low = max(one.low, other.low)
+    high = min(one.high, other.high)
+    low_closed = low > -math.inf and all(t.low_closed for t in (one, other) if t.low == low)
+    high_closed = high < math.inf and all(t.high_closed for t in (one, other) if t.high == high)
+    if low > high or (low == high and not (low_closed and high_closed)):
+        return None
+    return NumericTest(one.feature, low, high, low_closed, high_closed)
+
+
+def _category(one: CategoryTest, other: CategoryTest) -> CategoryTest | None:
+    if one.negated and other.negated:
+        return CategoryTest(one.feature, one.values + other.values, negated=True)
+    if one.negated:
+        one, other = other, one
+    values = tuple(v for v in one.values if (v in other.values) != other.negated)
+    return CategoryTest(one.feature, values) if values else None

@@ -1,0 +1,54 @@
+"""Tests on 32-bit numbers, with ends that are 32-bit numbers themselves: the same records pass."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from ppdm_models.tree.predicate import AllOf, AnyOf, Never, NumericTest, OneOf, Predicate, Surrogate
+from ppdm_models.tree.tree import Tree
+
+DOWN = np.float32(-np.inf)
+
+
+def on_32_bits(tree: Tree) -> Tree:
+    """Return the tree with the ends of tests on 32-bit features moved to 32-bit numbers.
+
+    Formats that declare such a field round what it is compared with, so that an end between two of its numbers must not
+    be left to them.
+    """
+    names = {feature.name for feature in tree.features if feature.single}
+    if not names:
+        return tree
+    nodes = tuple(replace(node, test=_moved(node.test, names)) for node in tree.nodes)
+    return replace(tree, nodes=nodes)
+
+
+def _moved(test: Predicate, names: set[str]) -> Predicate:
+    if isinstance(test, NumericTest) and test.feature in names:
+        return _on_grid(test)
+    if isinstance(test, AllOf | AnyOf | OneOf | Surrogate):
+        return type(test)(tuple(_moved(part, names) for part in test.parts))
+    return test
+
+
+def _on_grid(test: NumericTest) -> Predicate:
+    low = _above(test.low) if test.low_closed else _below(test.low)
+    high = _below(test.high) if test.high_closed else _above(test.high)
+    is_point = low == high and test.low_closed and test.high_closed
+    if low > high or (low == high and not is_point) or low == math.inf or high == -math.inf:
+        return Never()
+    return NumericTest(test.feature, low, high, test.low_closed, test.high_closed)
+
+
+def _below(value: float) -> float:
+    """Return the largest 32-bit number that is not above a number."""
+    with np.errstate(over="ignore"):
+        near = np.float32(value)
+    return float(np.nextafter(near, DOWN) if float(near) > value else near)
+
+
+def _above(value: float) -> float:
+    return -_below(-value)

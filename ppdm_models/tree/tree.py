@@ -1,0 +1,280 @@
+"""The one tree that the rest of the code sees: immutable, n-ary, with whatever was published at each node."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from ppdm_models.tree.impurity import Criterion as Criterion
+from ppdm_models.tree.node import Band as Band
+from ppdm_models.tree.node import Node as Node
+from ppdm_models.tree.node_table import NodeTable
+from ppdm_models.tree.predicate import features_of
+from ppdm_models.tree.treatment import Treatment
+
+
+class Task(StrEnum):
+    """What the leaves of the tree publish: a class, or a number."""
+
+    CLASSIFICATION = "classification"
+    REGRESSION = "regression"
+
+
+class Missing(StrEnum):
+    """What a node does with a record whose tested value is missing (PMML 4.4, missingValueStrategy)."""
+
+    NONE = "none"
+    LAST_PREDICTION = "last-prediction"
+    NULL_PREDICTION = "null-prediction"
+    DEFAULT_CHILD = "default-child"
+    WEIGHTED_CONFIDENCE = "weighted-confidence"
+    AGGREGATE_NODES = "aggregate-nodes"
+
+
+class NoTrueChild(StrEnum):
+    """What a node does with a record that none of its children takes (PMML 4.4, noTrueChildStrategy)."""
+
+    NULL_PREDICTION = "null-prediction"
+    LAST_PREDICTION = "last-prediction"
+
+
+class Quality(StrEnum):
+    """For how many people the published numbers speak, and whether they can be trusted.
+
+    Only ``EXACT`` and ``DERIVED`` numbers may be read as people.
+    """
+
+    EXACT = "exact"
+    DERIVED = "derived"
+    WEIGHTED = "weighted"
+    NORMALISED = "normalised"
+    HESSIAN = "hessian"
+    ABSENT = "absent"
+    INCONSISTENT = "inconsistent"
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """An attribute that the tree was learnt on, used in a split or not.
+
+    ``values`` are the declared categories (none: any); ``single`` says that the learner compared 32-bit numbers.
+    ``treatments`` are what the model does to a value before its tests see it; they are no part of the feature's value.
+    """
+
+    name: str
+    numeric: bool
+    values: tuple[str, ...] = ()
+    single: bool = False
+    treatments: tuple[Treatment, ...] = field(default=(), compare=False)
+
+
+CLASS_WEIGHT = "class_weight"
+"""The setting by which scikit-learn weighs classes."""
+
+
+class Tool(StrEnum):
+    """The program that grew a tree, as far as it decides which splits were candidates."""
+
+    UNKNOWN = "unknown"
+    RPART = "rpart"
+    SCIKIT_LEARN = "scikit-learn"
+    SPARK = "spark"
+    TREEWARDEN = "treewarden"
+    WEKA = "weka"
+
+
+@dataclass(frozen=True, slots=True)
+class Learner:
+    """What the file tells about how the tree was grown: needed to know which splits were candidates.
+
+    ``all_features`` is false where the learner looked at a random part of the features; ``multiway`` says whether a
+    split on categories makes one branch per category, ``sets`` whether it parts them into any two sets, else one from
+    the others (None: not said, so judged by the tree's shape); ``max_bins`` is
+    into how many bins a tool that bins numbers sorts them at most (None: not said); ``unmodelled`` are settings that
+    decided which splits were taken too, and of which no constraint speaks.
+    """
+
+    criterion: Criterion | None = None
+    min_leaf_records: int = 1
+    all_features: bool = True
+    multiway: bool | None = None
+    tool: Tool = Tool.UNKNOWN
+    max_bins: int | None = None
+    sets: bool | None = None
+    unmodelled: tuple[str, ...] = ()
+
+    @property
+    def weighs_classes(self) -> bool:
+        """Whether the learner weighed its classes, so that a label need not be a node's most frequent class."""
+        return CLASS_WEIGHT in self.unmodelled
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """A published tree. ``nodes`` stand in document order: each parent before its children, the root first.
+
+    They are a tuple, or a ``NodeTable``, which makes them when they are asked for and equals the tuple of the same.
+
+    ``classes`` is empty for a regression tree. ``source`` (the file's name), ``format`` and ``notes`` (what a reader
+    found remarkable) are no part of the tree's value. Nor is ``unused``: the kinds of numbers, in words, that the file
+    prints at its nodes, that tell of the classes more than the nodes here do, and that no audit uses.
+    """
+
+    nodes: Sequence[Node]
+    features: tuple[Feature, ...]
+    target: str
+    classes: tuple[str, ...] = ()
+    task: Task = Task.CLASSIFICATION
+    learner: Learner = Learner()
+    quality: Quality = Quality.EXACT
+    missing: Missing = Missing.NONE
+    no_true_child: NoTrueChild = NoTrueChild.NULL_PREDICTION
+    source: str = field(default="tree", compare=False)
+    format: str = field(default="", compare=False)
+    notes: tuple[str, ...] = field(default=(), compare=False)
+    unused: tuple[str, ...] = field(default=(), compare=False)
+
+    def __post_init__(self) -> None:
+        if not self.nodes:
+            raise ValueError("a tree needs a root")
+        if isinstance(self.nodes, NodeTable):
+            widths = self.nodes.class_widths()
+        else:
+            _check_order(self.nodes)
+            widths = _class_widths(self.nodes)
+        for name, width in widths:
+            if width != len(self.classes):
+                raise ValueError(f"node {name!r} has {width} class numbers")
+
+    @property
+    def root(self) -> Node:
+        """The node that every record enters."""
+        return self.nodes[0]
+
+    @property
+    def leaves(self) -> tuple[Node, ...]:
+        """The nodes without children, in document order."""
+        return tuple(node for node in self.nodes if node.is_leaf)
+
+    @property
+    def depth(self) -> int:
+        """The number of tests on the longest path."""
+        depths = [0] * len(self.nodes)
+        for node in self.nodes[1:]:
+            assert node.parent is not None
+            depths[node.index] = depths[node.parent] + 1
+        return max(depths)
+
+    @property
+    def has_people(self) -> bool:
+        """Whether the published numbers count training records, one each."""
+        return self.quality in (Quality.EXACT, Quality.DERIVED)
+
+    def feature(self, name: str) -> Feature:
+        """Return a feature by name.
+
+        Raises:
+            KeyError: the tree has no such feature.
+        """
+        for feature in self.features:
+            if feature.name == name:
+                return feature
+        raise KeyError(name)
+
+    def path(self, index: int) -> tuple[Node, ...]:
+        """Return the nodes from the root down to a node, both included."""
+        upwards = [self.nodes[index]]
+        while upwards[-1].parent is not None:
+            upwards.append(self.nodes[upwards[-1].parent])
+        return tuple(reversed(upwards))
+
+    def below(self, index: int) -> Iterator[Node]:
+        """Yield a node and all its descendants, in document order."""
+        stack = [index]
+        while stack:
+            node = self.nodes[stack.pop()]
+            yield node
+            stack.extend(reversed(node.children))
+
+    def used_features(self) -> tuple[Feature, ...]:
+        """Return the features that some split tests."""
+        from_tests = {name for node in self.nodes for name in features_of(node.test)}
+        return tuple(feature for feature in self.features if feature.name in from_tests)
+
+    def where(self, node: Node) -> str:
+        """Return where a node stands, for messages: ``loan.pmml:48: node '7'``."""
+        line = f":{node.line}" if node.line else ""
+        return f"{self.source}{line}: node {node.name!r}"
+
+
+def _check_order(nodes: Sequence[Node]) -> None:
+    for position, node in enumerate(nodes):
+        if node.index != position or (node.parent is None) != (position == 0):
+            raise ValueError(f"node {node.name!r} is out of order")
+        for child in node.children:
+            if child <= position or nodes[child].parent != position:
+                raise ValueError(f"node {node.name!r} has a child that is not its own")
+
+
+def _class_widths(nodes: Sequence[Node]) -> Iterator[tuple[str, int]]:
+    """Yield how many class numbers each node has, by its name."""
+    for node in nodes:
+        for numbers in (node.class_counts, node.class_shares, node.bands):
+            if numbers is not None:
+                yield node.name, len(numbers)
+
+
+def count_of(node: Node) -> float | None:
+    """Return how many records the file says a node holds: the record count, or the sum of its class counts."""
+    if node.records is not None:
+        return node.records
+    counts = node.class_counts
+    if counts is None or any(count is None for count in counts):
+        return None
+    return math.fsum(count for count in counts if count is not None)
+
+
+def completed(counts: Sequence[float | None], records: float | None) -> tuple[float | None, ...]:
+    """Return class counts with the entries filled in that simple subtraction reveals.
+
+    Where the known ones sum to the record count the others are 0; where one is missing it is the rest.
+    """
+    known = math.fsum(count for count in counts if count is not None)
+    unknown = [position for position, count in enumerate(counts) if count is None]
+    if records is None or not unknown:
+        return tuple(counts)
+    rest = records - known
+    if rest == 0:
+        return tuple(0.0 if count is None else count for count in counts)
+    if len(unknown) == 1 and rest > 0:
+        return tuple(rest if count is None else count for count in counts)
+    return tuple(counts)
+
+
+def rebuilt(tree: Tree, nodes: Sequence[Node]) -> Tree:
+    """Return the tree with other nodes: numbered anew in document order from their old indices, unreachable ones gone.
+
+    ``nodes`` are addressed by their old ``index``; the first is the root.
+    """
+    by_index = {node.index: node for node in nodes}
+    order: list[int] = []
+    stack = [nodes[0].index]
+    while stack:
+        index = stack.pop()
+        order.append(index)
+        stack.extend(reversed(by_index[index].children))
+    number = {old: new for new, old in enumerate(order)}
+    parent = {child: old for old in order for child in by_index[old].children}
+    renumbered = tuple(
+        replace(
+            by_index[old],
+            index=number[old],
+            parent=number[parent[old]] if old in parent else None,
+            children=tuple(number[child] for child in by_index[old].children),
+            default_child=number.get(by_index[old].default_child),  # type: ignore[arg-type]  # None is no key
+        )
+        for old in order
+    )
+    return replace(tree, nodes=renumbered)

@@ -1,0 +1,1 @@
+"""Audit and decision to a document."""

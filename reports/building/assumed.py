@@ -1,0 +1,90 @@
+"""What the adversary is assumed to know, in plain sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from audit.adversary.knowledge import Knowledge as Known
+from audit.adversary.knowledge import KnownRecord, LeafLevel, SplitLevel, Statement
+from audit.evidence import Evidence
+from ppdm_models.tree.tree import Tree
+from reports.document.document import Knowledge
+from reports.document.words import counted, listed
+
+_CRITERIA = {
+    SplitLevel.GINI: "the Gini index",
+    SplitLevel.ENTROPY: "the entropy (information gain)",
+    SplitLevel.GAIN_RATIO: "the gain ratio",
+}
+
+
+def knowledge(evidence: Evidence) -> Knowledge:
+    """Return the knowledge of an audit, as values and in sentences."""
+    known = evidence.knowledge
+    return Knowledge(
+        leaf=known.leaf.value,
+        split=known.split.value,
+        marginal=known.marginal,
+        accuracy=known.accuracy,
+        strict_labels=known.strict_labels,
+        min_leaf=known.min_leaf,
+        facts=tuple(_fact(fact) for fact in known.facts),
+        sentences=tuple(_sentences(evidence)),
+    )
+
+
+def _sentences(evidence: Evidence) -> Iterator[str]:
+    known, qi = evidence.knowledge, evidence.population.qi
+    yield f"Everyone in the table, by {counted(len(qi), 'quasi-identifier', 'quasi-identifiers')}: {', '.join(qi)}."
+    if evidence.population.weight is not None:
+        yield "The sampling weight of everyone in the table, as it follows from the survey’s design."
+    what = "The tree" if evidence.forest is None else "Each tree"
+    yield f"{what} as published: its tests, its labels and how it sends records to leaves."
+    yield f"Of each leaf: {_leaf(known, evidence.tree)}."
+    if known.split in _CRITERIA:
+        yield (
+            f"That each split was chosen by {_CRITERIA[known.split]}, so that no other split would have been better."
+        )
+    else:
+        yield "Not how the splits were chosen."
+    if known.strict_labels:
+        yield "That each leaf’s label is strictly its commonest value, never a tie."
+    if known.marginal:
+        yield f"How common each value of “{evidence.target}” is overall."
+    if known.accuracy:
+        yield "How accurate the tree is on the table overall."
+    if known.min_leaf is not None:
+        yield f"That the learner allowed no leaf under {counted(known.min_leaf, 'record', 'records')}."
+    if known.learner is not None:
+        yield f"That {known.learner.value} grew the tree, and so which splits it compared."
+    for fact in known.facts:
+        yield f"Besides: {_fact(fact)}."
+
+
+def _leaf(known: Known, tree: Tree) -> str:
+    if known.leaf is LeafLevel.LABELS:
+        return "its label and no numbers"
+    if known.leaf is LeafLevel.RATES:
+        return "its label and its error rate"
+    if known.leaf is LeafLevel.COUNTS:
+        return "how many records of each value it holds"
+    return f"whatever the file publishes there ({listed(_published(tree))})"
+
+
+def _published(tree: Tree) -> list[str]:
+    leaves = tree.leaves
+    parts = {
+        "labels": any(leaf.score is not None for leaf in leaves),
+        "record counts": any(leaf.records is not None for leaf in leaves),
+        "class counts": any(leaf.class_counts is not None for leaf in leaves),
+        "class counts in bands": any(leaf.bands is not None for leaf in leaves),
+        "class shares": any(leaf.class_shares is not None for leaf in leaves),
+    }
+    return [name for name, is_there in parts.items() if is_there] or ["nothing"]
+
+
+def _fact(fact: Statement | KnownRecord) -> str:
+    if isinstance(fact, Statement):
+        return fact.says
+    record = ", ".join(f"{name} = {said}" for name, said in fact.record.items())
+    return f"the record with {record} has the value “{fact.value}”"

@@ -1,0 +1,153 @@
+"""From an audit and its decision, or a repair, to the document that renderers print."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from audit.evidence import Evidence
+from audit.reading import Interval
+from audit.run import Audit, Level, MeasureCall
+from policies.judging import decision as decisions
+from policies.judging.decision import Decision
+from policies.judging.figures import figure
+from policies.repairing.repair import Repair
+from policies.rules import rules
+from ppdm_models.tree.tree import Task
+from reports.building.assumed import knowledge
+from reports.building.certain import worlds_part
+from reports.building.compare import repair_part
+from reports.building.facts import model, population, solver
+from reports.building.lessons import lessons
+from reports.building.nodes import tree_nodes
+from reports.building.series import plots
+from reports.building.story import Story, audit_story, repair_story
+from reports.building.values import parameters, plain, readings, value, word
+from reports.document.document import Document, Dropped, Policy, Provenance
+from reports.document.parts import Finding, Place, number
+
+ABOUT_THE_EVIDENCE = "whether the file and the table can be believed"
+
+
+def audit_document(
+    audit: Audit, decision: Decision, provenance: Provenance, levels: Sequence[Level] = ()
+) -> Document:
+    """Return the report of an audit; ``levels`` is what each kind of published information adds."""
+    source = audit.evidence.source
+    return _document(
+        audit,
+        decision,
+        provenance,
+        tuple(levels),
+        "audit",
+        f"Privacy audit of {source}",
+        audit_story(audit.evidence, decision),
+    )
+
+
+def repair_document(
+    repair: Repair, provenance: Provenance, levels: Sequence[Level] = ()
+) -> Document:
+    """Return the report of a repair: on the tree that is written, else on the tree as it was given.
+
+    ``levels`` belong to that tree.
+    """
+    audit, decision = repair.audit, repair.decision
+    best = repair.applied
+    if best is not None and best.audit is not None and best.decision is not None:
+        audit, decision = best.audit, best.decision
+    source = repair.audit.evidence.source
+    title, story = f"Repair of {source}", repair_story(repair)
+    document = _document(audit, decision, provenance, tuple(levels), "repair", title, story)
+    return document.model_copy(update={"repair": repair_part(repair)})
+
+
+def _document(
+    audit: Audit,
+    decision: Decision,
+    provenance: Provenance,
+    levels: tuple[Level, ...],
+    kind: str,
+    title: str,
+    story: Story,
+) -> Document:
+    evidence, pack = audit.evidence, decision.pack
+    return Document(
+        kind="repair" if kind == "repair" else "audit",
+        title=title,
+        verdict=word(decision.verdict),
+        headline=story.headline,
+        meaning=story.meaning,
+        next_steps=story.next_steps,
+        lessons=lessons(evidence),
+        findings=tuple(_finding(finding) for finding in decision.findings),
+        readings=readings(audit),
+        solver=solver(audit),
+        population=population(evidence),
+        model=model(evidence),
+        knowledge=knowledge(evidence),
+        policy=Policy(
+            name=pack.name,
+            version=pack.version,
+            title=pack.title,
+            description=pack.description,
+            sha256=pack.digest,
+        ),
+        dropped=tuple(
+            Dropped(
+                constraint=each.constraint,
+                where=each.where,
+                problem=each.problem,
+                is_published=each.is_published,
+            )
+            for each in audit.dropped
+        ),
+        warnings=audit.warnings,
+        tree=tree_nodes(evidence, decision),
+        plots=plots(evidence, decision, levels),
+        worlds=worlds_part(evidence) if asks_worlds(evidence) else None,
+        provenance=provenance,
+    )
+
+
+def asks_worlds(evidence: Evidence) -> bool:
+    """Return whether whole records can be reasoned over at all: for a single tree that tells classes."""
+    return evidence.forest is None and evidence.tree.task is not Task.REGRESSION
+
+
+def _finding(found: decisions.Finding) -> Finding:
+    is_clause = found.limit is not None
+    limit = found.limit
+    return Finding(
+        clause=found.clause,
+        measure=found.measure,
+        parameters=parameters(found.parameters),
+        plain=plain(MeasureCall(found.measure, found.parameters))
+        if found.measure
+        else ABOUT_THE_EVIDENCE,
+        rule=found.rule,
+        limit=None if limit is None else number(limit),
+        limit_text=f"{rules()[found.rule].words} {figure(limit, found.unit)}"
+        if limit is not None
+        else "–",
+        unit=found.unit,
+        value=value(found.reading, found.unit, limit if is_clause else None),
+        verdict=word(found.verdict),
+        severity=found.severity,
+        message=found.message,
+        why=found.why,
+        source=found.source,
+        where=tuple(
+            Place(
+                kind=place.kind,
+                path=place.path,
+                node=place.name,
+                index=place.index,
+                line=place.line,
+                profile=place.profile,
+                value=value(Interval(place.low, place.high), found.unit, limit),
+                note=place.note,
+                tree=place.tree,
+            )
+            for place in found.places
+        ),
+    )

@@ -1,0 +1,192 @@
+"""What whole records prove, for the report: who is certain and why, who could say something else, what stays open."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from audit.evidence import Evidence
+from audit.reading import Undetermined
+from audit.worlds import Consistency, Worlds
+from audit.worlds.result import BoolArray
+from policies.judging.figures import span
+from ppdm_models.tree.paths import path_text
+from reports.building.values import value
+from reports.document.parts import Certain, Found, Grade, Otherwise, Row, Value, number
+from reports.document.parts import Worlds as WorldsPart
+from reports.document.words import count, counted, percent, sentence
+
+MOST_CERTAIN = 20
+FITS = {
+    Consistency.CONSISTENT: "yes",
+    Consistency.INCONSISTENT: "no",
+    Consistency.NOT_DECIDED: "not decided",
+}
+BY_COUNTS = "the counts of its leaf"
+GRADES: Mapping[str, tuple[Grade, str]] = {
+    "same tree": ("same tree", "the same tree grows on that other table"),
+    "a tie": ("a tie", "a tie: the learner, run again, takes another split that is just as good"),
+    "another tree": (
+        "another tree",
+        "the learner, run again, grows another tree there: it breaks a tie, or stops elsewhere",
+    ),
+    "consistent": (
+        "consistent",
+        "that other table fits all that the file says; the learner was not run again on it",
+    ),
+}
+
+
+def worlds_part(evidence: Evidence) -> WorldsPart:
+    """Return what was proved, or why nothing was asked."""
+    worlds = evidence.worlds
+    if isinstance(worlds, Undetermined):
+        return _unknown(worlds.reason)
+    forced, open_ = worlds.forced, worlds.open_profiles
+    held = worlds.counts > 0
+    kind, said = _posterior(worlds)
+    return WorldsPart(
+        reason="",
+        consistency=worlds.consistency.value,
+        profiles=int(held.sum()),
+        profiles_certain=int((forced & held).sum()),
+        profiles_not_decided=int((open_ & held).sum()),
+        records_certain=number(float(worlds.counts[forced].sum())),
+        records_not_decided=number(float(worlds.counts[open_].sum())),
+        records_with_excluded_value=number(float(worlds.counts[worlds.excluded.any(axis=1)].sum())),
+        summary=_summary(worlds),
+        split_bits=value(worlds.split_bits, "bits"),
+        posterior=kind,
+        posterior_text=said,
+        rows_text=_rows(worlds, said),
+        not_decided=tuple(sentence(each) for each in worlds.not_decided),
+        notes=tuple(sentence(each) for each in worlds.notes),
+        certain=_certain(evidence, worlds),
+        otherwise=_otherwise(evidence, worlds),
+    )
+
+
+def _rows(worlds: Worlds, told: str) -> tuple[Row, ...]:
+    """Return the counts as lines of a table."""
+    ruled_out = float(worlds.counts[worlds.excluded.any(axis=1)].sum())
+    bits = worlds.split_bits
+    said = (
+        ("Groups of people who look alike", count(float((worlds.counts > 0).sum()))),
+        ("Certain", _groups(worlds, worlds.forced)),
+        ("Some value ruled out", counted(ruled_out, "person", "people")),
+        ("Not decided", _groups(worlds, worlds.open_profiles)),
+        ("Whether some table fits", FITS[worlds.consistency]),
+        (
+            "Given away by the choice of splits",
+            sentence(bits.reason) if isinstance(bits, Undetermined) else span(bits, "bits"),
+        ),
+        ("Probabilities among the tables", told),
+    )
+    return tuple(Row(name=name, text=text) for name, text in said)
+
+
+def _groups(worlds: Worlds, these: BoolArray) -> str:
+    held = these & (worlds.counts > 0)
+    people = counted(float(worlds.counts[held].sum()), "person", "people")
+    return f"{counted(float(held.sum()), 'group', 'groups')}, {people}"
+
+
+def _unknown(reason: str) -> WorldsPart:
+    return WorldsPart(
+        reason=reason,
+        consistency="not decided",
+        summary=f"What is certain could not be told: {reason.rstrip('.')}.",
+        split_bits=Value(low=None, high=None, text="could not tell", reason=reason),
+        posterior="not run",
+        posterior_text=sentence(reason),
+    )
+
+
+def _summary(worlds: Worlds) -> str:
+    records = float(worlds.counts.sum())
+    sure, open_ = (
+        float(worlds.counts[these].sum()) for these in (worlds.forced, worlds.open_profiles)
+    )
+    if sure:
+        of = f"{count(sure)} of {counted(records, 'person', 'people')} ({percent(sure / records)})"
+        said = f"The tree proves the value of {of}: it is the same in every table that fits."
+    elif open_:
+        said = "Of nobody the value was proved."
+    else:
+        said = "Nobody’s value is proved: everyone could just as well say something else."
+    if open_:
+        said += f" For {count(open_)} more it was not decided."
+    return said
+
+
+def _posterior(worlds: Worlds) -> tuple[Found, str]:
+    posterior = worlds.posterior
+    if isinstance(posterior, Undetermined):
+        gave_up = "gave up" in posterior.reason
+        return "gave up" if gave_up else "not run", sentence(posterior.reason)
+    if posterior.draws:
+        tables = counted(posterior.draws, "table", "tables")
+        return (
+            "sampled",
+            f"Estimated from {tables} drawn at random among all that fit (99 % intervals).",
+        )
+    if worlds.counted is None:
+        return "enumerated", "Every table that fits was counted."
+    tables = _large(worlds.counted.worlds)
+    return "enumerated", f"Every table that fits was counted: {tables}."
+
+
+def _large(number_: int) -> str:
+    """Return a number of tables, which may have hundreds of digits."""
+    if number_ < 10**9:
+        return f"{number_:,}"
+    return f"about 10^{len(str(number_)) - 1}"
+
+
+def _certain(evidence: Evidence, worlds: Worlds) -> tuple[Certain, ...]:
+    """Return the largest profiles that are certain first by a split choice, then by the counts of their leaf."""
+    order = sorted(worlds.reasons, key=lambda q: (_rank(worlds.reasons[q]), -worlds.counts[q], q))
+    found = []
+    for profile in [q for q in order if worlds.counts[q] > 0][:MOST_CERTAIN]:
+        node = evidence.tree.nodes[int(evidence.population.leaf[profile])]
+        found.append(
+            Certain(
+                profile=evidence.population.describe(profile),
+                records=number(float(worlds.counts[profile])),
+                value=evidence.tree.classes[int(worlds.forced_class[profile])],
+                reason=_because(worlds.reasons[profile]),
+                path=path_text(evidence.tree, node.index),
+                node=node.name,
+                line=node.line,
+            )
+        )
+    return tuple(found)
+
+
+def _rank(reason: str) -> int:
+    """Order reasons: those that name a split tell a reader most, those that only name a leaf's counts least."""
+    return 2 if reason == BY_COUNTS else 0 if "would have split" in reason else 1
+
+
+def _because(reason: str) -> str:
+    """Say of a split that would have been better that it would have been so otherwise."""
+    return f"otherwise {reason}" if "would have split" in reason else reason
+
+
+def _otherwise(evidence: Evidence, worlds: Worlds) -> tuple[Otherwise, ...]:
+    found = []
+    for witness in worlds.witnesses:
+        grade, said = GRADES[witness.grade]
+        node = evidence.tree.nodes[int(evidence.population.leaf[witness.profile])]
+        found.append(
+            Otherwise(
+                profile=evidence.population.describe(witness.profile),
+                records=number(float(worlds.counts[witness.profile])),
+                says=sentence(witness.says),
+                grade=grade,
+                grade_text=said,
+                path=path_text(evidence.tree, node.index),
+                node=node.name,
+                line=node.line,
+            )
+        )
+    return tuple(found)

@@ -1,0 +1,144 @@
+"""The facts of an audit that need no telling: the solver's, the table's and the model's."""
+
+from __future__ import annotations
+
+from audit.evidence import Evidence
+from audit.people.forest import Forest
+from audit.people.weights import Weights
+from audit.reading import Undetermined
+from audit.run import Audit
+from ppdm_models.meaning.describe import WORST_LAST
+from reports.document.document import Model, Population, Solver
+from reports.document.parts import Row, number
+from reports.document.words import count, percent
+
+WEIGHTS = {
+    Weights.FREQUENCIES: "frequencies: how many people each row stands for",
+    Weights.SAMPLING: "of a survey: each row is one person, and the model’s numbers are weighed",
+}
+
+
+def solver(audit: Audit) -> Solver:
+    """Return how the estimate was found."""
+    report = audit.solver
+    entropy, bound, relaxed, violation, kkt = (
+        None if each is None else number(each)
+        for each in (
+            report.entropy,
+            report.entropy_bound,
+            report.entropy_relaxed,
+            report.max_violation,
+            report.kkt_error,
+        )
+    )
+    said = (
+        ("Status", report.status),
+        ("Solver", report.door),
+        ("Entropy of the estimate", _nats(report.entropy)),
+        ("No estimate has more than (proved)", _nats(report.entropy_bound)),
+        ("Proved by", report.bound_argument or "nothing"),
+        ("Entropy without the split choices", _nats(report.entropy_relaxed)),
+        ("The only such estimate", "yes, proved" if report.is_unique else "not proved"),
+        ("Largest relative violation, re-checked outside the solver", _small(report.max_violation)),
+        ("Iterations", f"{report.iterations:,}"),
+        ("Statements used (rows)", f"{report.rows:,}"),
+        ("Split choices that had to join", f"{report.rows_active:,}"),
+        ("Distance from stationary", _small(report.kkt_error)),
+        ("Independent blocks", f"{report.blocks:,}"),
+        ("Blocks that were not solved", f"{report.blocks_stalled:,}"),
+        ("Blocks where other estimates are as good", f"{report.blocks_flat:,}"),
+        ("Blocks where the search ended at several, as good", f"{report.blocks_several:,}"),
+        ("Blocks where classes alike had to differ", f"{report.blocks_symmetric_broken:,}"),
+        (
+            "Split choices stated over",
+            "whole records" if report.split_rows == "integer" else "shares",
+        ),
+        ("Profiles that whole records prove", f"{report.profiles_fixed:,}"),
+        ("Blocks where letting them differ would raise the entropy", f"{report.blocks_saddle:,}"),
+    )
+    return Solver(
+        status=report.status,
+        reason=report.reason,
+        entropy=entropy,
+        entropy_bound=bound,
+        entropy_relaxed=relaxed,
+        bound_argument=report.bound_argument,
+        max_violation=violation,
+        kkt_error=kkt,
+        iterations=report.iterations,
+        seconds=number(report.seconds),
+        rows=report.rows,
+        rows_active=report.rows_active,
+        dropped=len(audit.dropped),
+        blocks=report.blocks,
+        blocks_stalled=report.blocks_stalled,
+        blocks_flat=report.blocks_flat,
+        blocks_several=report.blocks_several,
+        blocks_symmetric_broken=report.blocks_symmetric_broken,
+        blocks_saddle=report.blocks_saddle,
+        split_rows=report.split_rows,
+        profiles_fixed=report.profiles_fixed,
+        is_unique=report.is_unique,
+        door=report.door,
+        rows_text=tuple(Row(name=name, text=text) for name, text in said),
+    )
+
+
+def population(evidence: Evidence) -> Population:
+    """Return who the table holds."""
+    people, classes = evidence.population, evidence.classes
+    truth = people.truth
+    shares = [("Records", count(people.records)), ("Distinct profiles", count(len(people.counts)))]
+    if people.weights is not Weights.NONE:
+        shares.append(("Weights of the rows", WEIGHTS[people.weights]))
+    if people.weight is not None:
+        shares.append(("Sum of the sampling weights", count(float(people.weighed_counts.sum()))))
+    if not isinstance(truth, Undetermined):
+        for name, records in zip(classes, truth.sum(axis=0), strict=True):
+            shares.append((f"“{name}”", f"{count(records)} ({percent(records / people.records)})"))
+    if evidence.forest is not None:
+        shares.append(("Predicted right by all trees together", _accuracy(evidence.forest)))
+    return Population(
+        records=number(people.records),
+        profiles=len(people.counts),
+        classes=len(classes),
+        quasi_identifiers=people.qi,
+        weights=people.weights.value,
+        shares=tuple(Row(name=name, text=text) for name, text in shares),
+    )
+
+
+def model(evidence: Evidence) -> Model:
+    """Return what was read from the model file."""
+    forest, trees = evidence.forest, evidence.trees
+    whole = evidence.tree if forest is None else forest.ensemble
+    said = f"Drawn is tree {evidence.shown + 1} of {len(trees):,}, the one with the smallest leaf."
+    return Model(
+        file=whole.source,
+        format=whole.format,
+        task=whole.task.value,
+        target=whole.target,
+        classes=whole.classes,
+        nodes=sum(len(tree.nodes) for tree in trees),
+        leaves=sum(len(tree.leaves) for tree in trees),
+        depth=max(tree.depth for tree in trees),
+        quality=max((tree.quality for tree in trees), key=WORST_LAST.index).value,
+        notes=whole.notes,
+        trees=len(trees),
+        combination="" if forest is None else forest.ensemble.combination.value,
+        drawn="" if forest is None else said,
+    )
+
+
+def _accuracy(forest: Forest) -> str:
+    if isinstance(forest.accuracy, Undetermined):
+        return f"could not tell: {forest.accuracy.reason}"
+    return percent(forest.accuracy.low)
+
+
+def _nats(entropy: float | None) -> str:
+    return "none" if entropy is None else f"{entropy:.6f} nats per record"
+
+
+def _small(violation: float | None) -> str:
+    return "none" if violation is None else f"{violation:.1e}"

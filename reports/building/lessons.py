@@ -1,0 +1,129 @@
+"""What an adversary could learn, in sentences with figures: for readers who do not know the measures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from audit.evidence import Evidence
+from audit.measures import measures
+from audit.measures._estimate import whole
+from audit.reading import Interval, Measurement, Undetermined
+from policies.judging.figures import span
+from ppdm_models.tree.paths import path_text
+from ppdm_models.tree.tree import Task
+from reports.building.nodes import node_label
+from reports.building.series import SURE, sure_records
+from reports.building.values import default_call
+from reports.document.parts import Lesson
+from reports.document.words import count, counted, percent
+
+UNKNOWN = "Not known"
+
+
+def lessons(evidence: Evidence) -> tuple[Lesson, ...]:
+    """Return the lessons of an audit, those on the estimate first."""
+    if evidence.tree.task is Task.REGRESSION:
+        return (_sureness(evidence), _smallest_leaf(evidence))
+    if evidence.forest is not None:
+        return (_sureness(evidence), *_worst_leaf(evidence), _smallest_leaf(evidence))
+    return (
+        _sureness(evidence),
+        _guesses(evidence),
+        *_worst_leaf(evidence),
+        _smallest_leaf(evidence),
+    )
+
+
+def _read(evidence: Evidence, name: str, **changed: str) -> Measurement:
+    return measures()[name].read(evidence, dict(default_call(name).parameters) | changed)
+
+
+def _sureness(evidence: Evidence) -> Lesson:
+    estimate = whole(evidence.posterior, evidence)
+    what = f"people can be guessed with at least {SURE:.0%} certainty".replace("%", " %")
+    if isinstance(estimate, Undetermined):
+        return _unknown(f"How many {what}.", estimate)
+    everyone = evidence.population.records
+    sure, right = sure_records(evidence, estimate, SURE)
+    known = "" if right is None or not sure else f"The guess is right for {count(right)} of them."
+    return Lesson(
+        figure=f"{count(sure)} of {count(everyone)}",
+        text=f"{what} ({percent(sure / everyone)}).",
+        detail=known,
+    )
+
+
+def _guesses(evidence: Evidence) -> Lesson:
+    reading = _read(evidence, "guess_accuracy").reading
+    gain = _read(evidence, "guess_accuracy", over="marginal").reading
+    if isinstance(reading, Undetermined) or isinstance(gain, Undetermined):
+        problem = reading if isinstance(reading, Undetermined) else gain
+        assert isinstance(problem, Undetermined)
+        return _unknown("How many people’s value he guesses right.", problem)
+    without = percent(max(reading.low - gain.low, 0.0))
+    detail = f"Always guessing the commonest value is right for {without}: the tree adds {_points(gain)}."
+    if not reading.is_exact:
+        detail += " Where several values are equally likely he may pick any, the label among them."
+    return Lesson(
+        figure=_shares(reading),
+        text="of the people have their value guessed right.",
+        detail=detail,
+    )
+
+
+def _worst_leaf(evidence: Evidence) -> Iterator[Lesson]:
+    measured = _read(evidence, "label_disclosure")
+    if isinstance(measured.reading, Undetermined):
+        yield _unknown(
+            "What share of a leaf’s people its label is true of, at worst.", measured.reading
+        )
+    elif measured.spots:
+        worst = [spot for spot in measured.spots if spot.high == measured.spots[0].high]
+        spot = max(worst, key=evidence.records_at)
+        tree, size = evidence.tree_of(spot), evidence.records_at(spot)
+        node = tree.nodes[spot.index]
+        others = len(worst) - 1
+        more = f" {counted(others, 'other leaf is', 'other leaves are')} as bad." if others else ""
+        figure, who = (
+            f"{count(round(size * spot.high, 6))} of {count(size)}",
+            "people in the worst leaf",
+        )
+        if spot.low != spot.high:  # a share of people and another of their sampling weights
+            figure = f"{percent(spot.low)} to {percent(spot.high)}"
+            who = "of the people in the worst leaf, or of their weights,"
+        yield Lesson(
+            figure=figure,
+            text=f"{who} really are “{node_label(tree, node)}”, as its label says.",
+            detail=f"Path: {path_text(tree, node.index)}.{more}",
+        )
+
+
+def _smallest_leaf(evidence: Evidence) -> Lesson:
+    measured = _read(evidence, "k_anonymity")
+    if isinstance(measured.reading, Undetermined):
+        return _unknown("How few people a path can single out.", measured.reading)
+    spot = measured.spots[0] if measured.spots else None
+    detail = f"Path: {path_text(evidence.tree_of(spot), spot.index)}." if spot else ""
+    return Lesson(
+        figure=span(measured.reading, "records"),
+        text="in the smallest leaf: so few people share that path.",
+        detail=detail,
+    )
+
+
+def _unknown(question: str, reading: Undetermined) -> Lesson:
+    reason = reading.reason.rstrip(".")
+    return Lesson(
+        figure=UNKNOWN, text=question, detail=f"Could not tell: {reason}.", is_known=False
+    )
+
+
+def _shares(reading: Interval) -> str:
+    if reading.is_exact:
+        return span(reading, "share")
+    return f"{100 * reading.low:.1f} to {100 * reading.high:.1f} %"
+
+
+def _points(gain: Interval) -> str:
+    low, high = (f"{100 * end:.1f}" for end in (gain.low, gain.high))
+    return f"{low if low == high else f'between {low} and {high}'} percentage points"

@@ -1,0 +1,101 @@
+"""The tree as a report draws it: real records at each node, its label, and the clauses that break there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from audit.estimate.posterior import FloatArray
+from audit.evidence import Evidence
+from audit.people.leaves import label_of
+from audit.reading import Undetermined
+from policies.judging.decision import Decision, Finding
+from policies.verdict import Verdict
+from ppdm_models.tree.paths import path_text
+from ppdm_models.tree.predicate import number_text, text
+from ppdm_models.tree.tree import Node, Tree
+from reports.document.parts import Risk, TreeNode, number
+from reports.document.words import count, percent
+
+_ORDER: Sequence[Risk] = ("fail", "undetermined", "warning")
+
+
+def tree_nodes(evidence: Evidence, decision: Decision) -> tuple[TreeNode, ...]:
+    """Return every node in document order; those at risk ranked, the worst 0."""
+    tree, people = evidence.tree, evidence.population
+    truth = people.truth
+    records = _upwards(tree, people.leaf, people.counts[:, None])[:, 0]
+    classes = None if isinstance(truth, Undetermined) else _upwards(tree, people.leaf, truth)
+    marks = _marks(decision, evidence.shown)
+    ranks = {index: rank for rank, index in enumerate(marks)}
+    return tuple(
+        TreeNode(
+            index=node.index,
+            name=node.name,
+            parent=node.parent,
+            test=text(node.test),
+            path=path_text(tree, node.index),
+            line=node.line,
+            label=node_label(tree, node),
+            records=number(float(records[node.index])),
+            records_text=count(float(records[node.index])),
+            label_share_text=_share(evidence, node, classes),
+            risk=marks[node.index][0] if node.index in marks else "none",
+            rank=ranks.get(node.index),
+            clauses=tuple(marks[node.index][1]) if node.index in marks else (),
+        )
+        for node in tree.nodes
+    )
+
+
+def _upwards(tree: Tree, leaf: np.ndarray, amounts: FloatArray) -> FloatArray:
+    """Return the amounts of the records that pass each node, shape (N, K), from those per profile, shape (P, K)."""
+    sums = np.zeros((len(tree.nodes), amounts.shape[1]))
+    routed = leaf >= 0
+    np.add.at(sums, leaf[routed], amounts[routed])
+    for node in reversed(tree.nodes):
+        if node.parent is not None:
+            sums[node.parent] += sums[node.index]
+    return sums
+
+
+def _marks(decision: Decision, shown: int) -> dict[int, tuple[Risk, list[str]]]:
+    """Return the nodes at risk, the worst first, each with its worst risk and the clauses that do not pass there.
+
+    Of an ensemble only those of the tree that is drawn.
+    """
+    found: dict[int, tuple[Risk, list[str]]] = {}
+    broken = [finding for finding in decision.findings if finding.verdict is not Verdict.PASS]
+    for finding in sorted(broken, key=lambda finding: _ORDER.index(_risk(finding))):
+        for place in finding.places:
+            if place.kind == "file" or place.tree != shown:
+                continue
+            _, clauses = found.setdefault(place.node, (_risk(finding), []))
+            if finding.clause not in clauses:
+                clauses.append(finding.clause)
+    return found
+
+
+def _risk(finding: Finding) -> Risk:
+    if finding.severity == "warning":
+        return "warning"
+    return "fail" if finding.verdict is Verdict.FAIL else "undetermined"
+
+
+def node_label(tree: Tree, node: Node) -> str:
+    """Return what a node predicts, in words."""
+    if isinstance(node.score, float):
+        return number_text(node.score)
+    code = label_of(tree, node) if tree.classes else None
+    return "(none)" if code is None else tree.classes[code]
+
+
+def _share(evidence: Evidence, node: Node, classes: FloatArray | None) -> str:
+    tree = evidence.tree
+    code = label_of(tree, node) if tree.classes else None
+    if classes is None or code is None or tree.classes[code] not in evidence.classes:
+        return "not known"
+    code = evidence.classes.index(tree.classes[code])
+    total = float(classes[node.index].sum())
+    return percent(float(classes[node.index, code]) / total) if total else "no records"

@@ -1,0 +1,191 @@
+"""The verdict in words a manager understands: what it says, what it means, what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from audit.adversary.knowledge import understated
+from audit.evidence import Evidence
+from audit.measures import measures
+from audit.reading import Undetermined
+from policies.judging.decision import Decision
+from policies.repairing.repair import Repair
+from policies.verdict import Verdict
+from reports.building.beside import publish_step, removal
+from reports.document.words import counted, listed, percent, sentence
+
+MOST_REASONS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """The opening of a report."""
+
+    headline: str
+    meaning: str
+    next_steps: tuple[str, ...]
+
+
+def headline(evidence: Evidence, decision: Decision) -> str:
+    """Return a verdict in one sentence."""
+    whole = _whole(evidence)
+    return {
+        Verdict.PASS: f"The {whole} meets the policy.",
+        Verdict.UNDETERMINED: "Not cleared: the audit could not decide.",
+        Verdict.FAIL: f"Do not publish this {whole} as it is.",
+    }[decision.verdict]
+
+
+def _whole(evidence: Evidence) -> str:
+    return "tree" if evidence.forest is None else "model"
+
+
+def audit_story(evidence: Evidence, decision: Decision) -> Story:
+    """Return the opening of an audit's report."""
+    steps = {
+        Verdict.PASS: _after_pass,
+        Verdict.UNDETERMINED: _after_doubt,
+        Verdict.FAIL: _after_fail,
+    }
+    return Story(
+        headline(evidence, decision),
+        _meaning(evidence, decision),
+        tuple(steps[decision.verdict](evidence, decision)),
+    )
+
+
+def repair_story(repair: Repair) -> Story:
+    """Return the opening of a repair's report."""
+    evidence, best = repair.audit.evidence, repair.applied
+    whole = _whole(evidence)
+    if not repair.is_needed:
+        story = audit_story(evidence, repair.decision)
+        return Story(f"The {whole} passes as it is.", story.meaning, story.next_steps)
+    if best is not None and best.audit and best.decision:
+        cost = best.cost
+        kept = f"It keeps {cost.leaves_after} of {cost.leaves_before} leaves"
+        told = cost.predictions_changed
+        unknown = "how many predictions change could not be told"
+        changed = (
+            unknown
+            if isinstance(told, Undetermined)
+            else f"{percent(told)} of the predictions change"
+        )
+        return Story(
+            f"A repaired {whole} meets the policy.",
+            f"The change: {best.proposal.title}. {kept}; {changed}. {_meaning(best.audit.evidence, best.decision)}",
+            (
+                _of_repaired(best.audit.evidence),
+                "Look at the cost in the table of attempts: is it still useful to those it is for?",
+                "Check that nobody outside knows more than is listed under “Knowledge assumed”.",
+            ),
+        )
+    return Story(
+        f"No repair was found: do not publish this {whole}.",
+        _meaning(evidence, repair.decision),
+        (
+            "Read below what each attempt still lacks.",
+            "Consider training a new tree: larger leaves, fewer tests, or without the columns on the marked paths.",
+            "If a demand is stricter than your case needs, change the policy openly, and audit again.",
+        ),
+    )
+
+
+def _of_repaired(evidence: Evidence) -> str:
+    if evidence.leaks == ():
+        return "Publish exactly the repaired file, never the original."
+    return f"Never publish the original. {publish_step(evidence)}"
+
+
+def _meaning(evidence: Evidence, decision: Decision) -> str:
+    asked = [
+        finding for finding in decision.findings if finding.severity == "error" and finding.measure
+    ]
+    failed = sum(finding.verdict is Verdict.FAIL for finding in asked)
+    open_ = sum(finding.verdict is Verdict.UNDETERMINED for finding in asked)
+    policy = f"the policy “{decision.pack.title}”"
+    doubts = [finding.message for finding in decision.findings if not finding.measure]
+    if decision.verdict is Verdict.PASS:
+        weak = sum(f.verdict is not Verdict.PASS for f in decision.findings)
+        warned = (
+            f" {counted(weak, 'warning is', 'warnings are')} not met; see the findings."
+            if weak
+            else ""
+        )
+        held = "the demand holds" if len(asked) == 1 else f"all {len(asked)} demands hold"
+        return (
+            f"Of {policy}, {held}, even in the worst case that the audit could not exclude, against an adversary "
+            f"who knows what is listed below and no more.{warned}"
+        )
+    if decision.verdict is Verdict.UNDETERMINED:
+        if not asked:
+            return " ".join([f"There are only warnings in {policy}: it demands nothing.", *doubts])
+        said = f"Nothing was shown to fail, but {_part(open_, len(asked))} of {policy} "
+        said += "could not be decided. That is not a pass."
+        return " ".join(doubts) if doubts and not open_ else " ".join([said, *doubts])
+    undecided = f"; {open_} more could not be decided" if open_ else ""
+    whose = f" people’s “{evidence.target}”" if evidence.target else " people"
+    return (
+        f"{sentence(_part(failed, len(asked)))[:-1]} of {policy} {'is' if failed == 1 else 'are'} not met{undecided}. "
+        f"Whoever reads the tree could learn more about{whose} than the policy allows."
+    )
+
+
+def _part(some: int, all_: int) -> str:
+    return "the one demand" if all_ == 1 else f"{some} of {all_} demands"
+
+
+def _after_pass(evidence: Evidence, decision: Decision) -> Iterator[str]:
+    source, more = evidence.source, understated(evidence.knowledge, evidence.tree)
+    if more:
+        yield (
+            f"Do not publish {source} yet: it publishes {more}, which this audit assumed nobody uses. "
+            "Audit it as published."
+        )
+    else:
+        yield publish_step(evidence)
+    yield "Check that nobody outside knows more than is listed under “Knowledge assumed”."
+    yield "Keep this report inside: it describes the table."
+
+
+def _after_doubt(evidence: Evidence, decision: Decision) -> Iterator[str]:
+    yield from _reasons(decision)
+    yield "Do not publish before an audit has passed; “could not decide” is never a pass."
+
+
+def _after_fail(evidence: Evidence, decision: Decision) -> Iterator[str]:
+    yield f"Do not publish {evidence.source}."
+    failed = [f for f in decision.failing if f.verdict is Verdict.FAIL and f.measure]
+    about_leaves = [f.clause for f in failed if measures()[f.measure].about_leaves]
+    about_file = [f.clause for f in failed if measures()[f.measure].about_file]
+    others = [f.clause for f in failed if f.clause not in (*about_leaves, *about_file)]
+    if about_file:
+        yield f"{listed(about_file)}: no change of the tree mends what stands beside it. {removal(evidence)}"
+    if about_leaves:
+        yield (
+            f"{listed(about_leaves)}: only other leaves mend this, for instance fewer and larger ones. "
+            "Withholding numbers does not."
+        )
+    if others:
+        yield (
+            f"{listed(others)}: merging leaves or publishing fewer numbers may mend this. "
+            "Publishing less lowers what an adversary can be sure of, never what he guesses right."
+        )
+    yield from _reasons(decision)
+    yield "Run “treewarden repair” with the same files: it tries such changes, audits each and says what it costs."
+    if evidence.forest is not None:
+        yield (
+            "Where that costs too much, train the trees anew with larger leaves (min_samples_leaf, min_data_in_leaf, "
+            "min_child_weight)."
+        )
+
+
+def _reasons(decision: Decision) -> Iterator[str]:
+    """Yield what to mend so that the audit can decide, each reason once."""
+    if any(not finding.measure for finding in decision.failing):
+        yield "Find out first whether the file or the table is wrong, and audit the two that belong together."
+    readings = [finding.reading for finding in decision.failing if finding.measure]
+    reasons = [reading.reason for reading in readings if isinstance(reading, Undetermined)]
+    for reason in list(dict.fromkeys(reasons))[:MOST_REASONS]:
+        yield f"Remove what kept the audit from deciding: {reason.rstrip('. ')}."

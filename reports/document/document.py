@@ -1,0 +1,246 @@
+"""The one versioned document behind every report: all that renderers say, as plain values and finished words."""
+
+from __future__ import annotations
+
+import json
+from typing import Literal
+
+from pydantic import Field
+
+from reports.document.parts import (
+    File,
+    Finding,
+    Lesson,
+    Number,
+    Part,
+    Plots,
+    Reading,
+    Row,
+    Text,
+    TreeNode,
+    Value,
+    Worlds,
+)
+from reports.document.words import Word
+
+SCHEMA: Literal["treewarden-report/1"] = "treewarden-report/1"
+
+
+class Model(Part):
+    """The published tree, as read from its file; of an ensemble all its trees.
+
+    ``drawn`` says which of them ``tree`` of the document is, in words; "" where there is one.
+    """
+
+    file: Text
+    format: Text
+    task: Text
+    target: Text
+    classes: tuple[Text, ...]
+    nodes: int
+    leaves: int
+    depth: int
+    quality: Text
+    notes: tuple[Text, ...]
+    trees: int = 1
+    combination: Text = ""
+    drawn: Text = ""
+
+
+class Population(Part):
+    """The people of the table; ``weights`` says what weights its rows carry.
+
+    It is "none", "frequencies" (``records`` is their sum) or "sampling" (each row is one of the ``records``).
+    """
+
+    records: Number
+    profiles: int
+    classes: int
+    quasi_identifiers: tuple[Text, ...]
+    shares: tuple[Row, ...]
+    weights: Text = "none"
+
+
+class Knowledge(Part):
+    """What the adversary is assumed to know; ``sentences`` say the same in words."""
+
+    leaf: Text
+    split: Text
+    marginal: bool
+    accuracy: bool
+    strict_labels: bool
+    min_leaf: int | None
+    facts: tuple[Text, ...]
+    sentences: tuple[Text, ...]
+
+
+class Solver(Part):
+    """How the estimate was found; entropies in nats per record, null where there is none.
+
+    ``dropped`` counts the entries of the document's ``dropped``. ``seconds`` is the only value outside ``provenance``
+    that differs from run to run. ``rows_text`` are the same facts, ready to print.
+    """
+
+    status: Text
+    reason: Text
+    entropy: Number | None
+    entropy_bound: Number | None
+    entropy_relaxed: Number | None
+    bound_argument: Text
+    max_violation: Number | None
+    kkt_error: Number | None
+    iterations: int
+    seconds: Number
+    rows: int
+    rows_active: int
+    dropped: int
+    blocks: int
+    blocks_stalled: int
+    blocks_flat: int
+    blocks_several: int
+    blocks_symmetric_broken: int
+    blocks_saddle: int
+    split_rows: Text
+    profiles_fixed: int
+    is_unique: bool
+    door: Text
+    rows_text: tuple[Row, ...]
+
+
+class Dropped(Part):
+    """A constraint that the true table breaks, so that it was not used."""
+
+    constraint: Text
+    where: Text
+    problem: Text
+    is_published: bool
+
+
+class Policy(Part):
+    """The pack that was held against the audit."""
+
+    name: Text
+    version: Text
+    title: Text
+    description: Text
+    sha256: Text
+
+
+class Provenance(Part):
+    """Where it all comes from. Time, and durations other than ``solver.seconds``, stand here and nowhere else."""
+
+    version: Text
+    model: File
+    table: File
+    pack: File
+    created: Text | None = None
+    seconds: Number | None = None
+
+
+class Side(Part):
+    """One of the two models that a repair compares; of an ensemble the same tree is drawn in both."""
+
+    title: Text
+    verdict: Word
+    headline: Text
+    leaves: int
+    failing: tuple[Text, ...]
+    tree: tuple[TreeNode, ...]
+
+
+class Compared(Part):
+    """One reading before and after."""
+
+    plain: Text
+    before: Value
+    after: Value
+
+
+class Attempt(Part):
+    """One change that was tried, by its name, its verdict and its cost. ``privacy`` is how far the worst clause is met.
+
+    ``is_unbeaten``: no other attempt is as good in privacy and every cost, and better in one. ``is_applied``: this is
+    the one that is written. The losses are null without records held out,
+    ``predictions_changed`` where the model cannot be evaluated.
+    """
+
+    name: Text
+    title: Text
+    remedies: tuple[Text, ...]
+    verdict: Word
+    is_recommended: bool
+    is_applied: bool
+    is_unbeaten: bool
+    privacy: Value
+    leaves: int
+    leaves_lost: int
+    leaves_text: Text
+    predictions_changed: Number | None
+    predictions_changed_text: Text
+    accuracy_before: Value
+    accuracy_after: Value
+    loss_before: Value | None
+    loss_after: Value | None
+    numbers_withheld: Number
+    numbers_withheld_text: Text
+    withheld: tuple[Text, ...]
+    failing: tuple[Text, ...]
+    problem: Text
+
+
+class Repair(Part):
+    """What was tried to make the model pass, best first; ``after`` is the model written, else the nearest, else null.
+
+    ``privacy`` is that of the model as it was given; ``summary`` says what the picture of all attempts shows.
+    """
+
+    message: Text
+    is_found: bool
+    privacy: Value
+    before: Side
+    after: Side | None
+    compared: tuple[Compared, ...]
+    attempts: tuple[Attempt, ...]
+    refusals: tuple[Text, ...]
+    summary: Text
+
+
+class Document(Part):
+    """An audit in full; with ``repair``, the audit of the tree the repair recommends (of the original if of none).
+
+    Numbers are JSON numbers, infinite ones the strings "inf" and "-inf"; null means "could not tell", with a reason
+    beside it. ``readings`` holds each measure with its default parameters by name, others as ``measure[name=value]``.
+    """
+
+    schema_version: Literal["treewarden-report/1"] = Field(default=SCHEMA, alias="schema")
+    kind: Literal["audit", "repair"]
+    title: Text
+    verdict: Word
+    headline: Text
+    meaning: Text
+    next_steps: tuple[Text, ...]
+    lessons: tuple[Lesson, ...]
+    findings: tuple[Finding, ...]
+    readings: dict[Text, Reading]
+    solver: Solver
+    population: Population
+    model: Model
+    knowledge: Knowledge
+    policy: Policy
+    dropped: tuple[Dropped, ...]
+    warnings: tuple[Text, ...]
+    tree: tuple[TreeNode, ...]
+    plots: Plots
+    worlds: Worlds | None = None
+    provenance: Provenance
+    repair: Repair | None = None
+
+
+def json_schema() -> bytes:
+    """Return the JSON Schema of documents, as it is kept in ``audit.schema.json``."""
+    said = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": f"urn:{SCHEMA.replace('/', ':')}",
+        **Document.model_json_schema(mode="serialization", by_alias=True),
+    }
+    return (json.dumps(said, indent=1, sort_keys=True) + "\n").encode()

@@ -1,0 +1,266 @@
+"""The pieces a document is made of: plain values, each beside the words that say it."""
+
+from __future__ import annotations
+
+import math
+from pathlib import PurePath
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+
+from reports.document.words import Word
+
+Finite = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+Number = Annotated[int, Field(strict=True)] | Finite | Literal["inf", "-inf"]
+"""JSON has no infinity: an infinite end is the string "inf" or "-inf"; null means that it could not be told."""
+Risk = Literal["none", "warning", "undetermined", "fail"]
+Grade = Literal["same tree", "a tie", "another tree", "consistent"]
+Found = Literal["enumerated", "sampled", "gave up", "not run"]
+
+
+def number(value: float) -> Number:
+    """Return a number as documents hold it: whole ones without a fraction, infinite ones as text.
+
+    Raises:
+        ValueError: it is not a number.
+    """
+    if math.isnan(value):
+        raise ValueError("not a number; say that it could not be told")
+    if math.isinf(value):
+        return "inf" if value > 0 else "-inf"
+    return int(value) if value == int(value) and abs(value) < 2**53 else float(value)
+
+
+def _encodable(value: object) -> object:
+    r"""Half a surrogate pair, which JSON files can smuggle in, becomes ``\udc80``: UTF-8 cannot say it."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode("utf-8")
+    return value
+
+
+Text = Annotated[str, BeforeValidator(_encodable)]
+
+
+class Part(BaseModel):
+    """A frozen piece of a document; unknown keys are refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+
+class Value(Part):
+    """A quantity in [low, high], or, with both null, "could not tell" and the reason. ``text`` says it in words."""
+
+    low: Number | None
+    high: Number | None
+    text: Text
+    reason: Text = ""
+
+    @model_validator(mode="after")
+    def _known_or_not(self) -> Self:
+        if (self.low is None) != (self.high is None) or (self.low is None) != bool(self.reason):
+            raise ValueError("a value has both ends, or none and a reason")
+        return self
+
+
+class Reading(Value):
+    """What a measure read. ``danger`` says which readings mean little privacy."""
+
+    measure: Text
+    parameters: dict[Text, Number | Text]
+    plain: Text
+    unit: Text
+    danger: Literal["small", "large"]
+
+
+class Place(Part):
+    """A leaf, or a profile in it: its path, the node where its records stop, and that node's line in the file.
+
+    Of what the file gives away beside its trees, ``node`` is the kind of leak, ``path`` its place in the file and
+    ``note`` what it is. ``tree`` counts the trees of an ensemble, from 0.
+    """
+
+    kind: Literal["leaf", "profile", "file"]
+    path: Text
+    node: Text
+    index: int
+    line: int | None
+    profile: Text
+    value: Value
+    note: Text
+    tree: int = 0
+
+
+class Finding(Part):
+    """What came of one clause; ``where`` holds the places that break it, worst first.
+
+    A finding about the evidence itself has no measure, no rule and no limit.
+    """
+
+    clause: Text
+    measure: Text
+    parameters: dict[Text, Number | Text]
+    plain: Text
+    rule: Text
+    limit: Number | None
+    limit_text: Text
+    unit: Text
+    value: Value
+    verdict: Word
+    severity: Literal["error", "warning"]
+    message: Text
+    why: Text
+    source: Text
+    where: tuple[Place, ...]
+
+
+class Lesson(Part):
+    """One thing an adversary could learn: a figure, and the sentence it begins."""
+
+    figure: Text
+    text: Text
+    detail: Text = ""
+    is_known: bool = True
+
+
+class TreeNode(Part):
+    """A node as it is drawn. ``rank`` orders the nodes at risk, 0 first; ``clauses`` are those that break there."""
+
+    index: int
+    name: Text
+    parent: int | None
+    test: Text
+    path: Text
+    line: int | None
+    label: Text
+    records: Number
+    records_text: Text
+    label_share_text: Text
+    risk: Risk = "none"
+    rank: int | None = None
+    clauses: tuple[Text, ...] = ()
+
+
+class Row(Part):
+    """One line of a comparison or list: a name, and words for it."""
+
+    name: Text
+    text: Text
+
+
+class Certain(Part):
+    """A profile whose records provably all have one value, and what proves it."""
+
+    profile: Text
+    records: Number
+    value: Text
+    reason: Text
+    path: Text
+    node: Text
+    line: int | None
+
+
+class Otherwise(Part):
+    """A profile that could just as well say something else, with the swap; ``grade`` says if the same tree grows then.
+
+    ``grade`` is "same tree", "a tie", "another tree" or "consistent" (the learner was not run again);
+    ``grade_text`` is a sentence.
+    """
+
+    profile: Text
+    records: Number
+    says: Text
+    grade: Grade
+    grade_text: Text
+    path: Text
+    node: Text
+    line: int | None
+
+
+class Worlds(Part):
+    """What reasoning over whole records proves. With a ``reason`` nothing was worked out, and the counts are 0.
+
+    ``certain`` and ``otherwise`` hold the worst profiles only. ``posterior`` says how probabilities over all tables
+    that fit were found. ``rows_text`` are the same facts, ready to print.
+    """
+
+    reason: Text
+    consistency: Literal["consistent", "inconsistent", "not decided"]
+    profiles: int = 0
+    profiles_certain: int = 0
+    profiles_not_decided: int = 0
+    records_certain: Number = 0
+    records_not_decided: Number = 0
+    records_with_excluded_value: Number = 0
+    summary: Text
+    split_bits: Value
+    posterior: Found
+    posterior_text: Text
+    rows_text: tuple[Row, ...] = ()
+    not_decided: tuple[Text, ...] = ()
+    notes: tuple[Text, ...] = ()
+    certain: tuple[Certain, ...] = ()
+    otherwise: tuple[Otherwise, ...] = ()
+
+
+class Certainty(Part):
+    """Share of records whose guess, or whose true value, is given at least each probability.
+
+    ``worlds`` is the same of the best guess among all tables that fit; where ``worlds_are_proved_only``, no more is
+    known than the probability that every such table gives at least. ``certain`` is the share whose value is proved.
+    Null: nothing is known of whole records.
+    """
+
+    probability: tuple[Finite, ...]
+    guess: tuple[Finite, ...]
+    truth: tuple[Finite, ...] | None
+    worlds: tuple[Finite, ...] | None = None
+    worlds_are_proved_only: bool = False
+    certain: Finite | None = None
+    limit: Finite | None
+    summary: Text
+
+
+class Divergence(Part):
+    """Share of records per interval of divergence (nats): bin i lies between edges i and i + 1.
+
+    ``infinite`` is the share of records whose true value the estimate rules out.
+    """
+
+    edges: tuple[Finite, ...]
+    shares: tuple[Finite, ...]
+    infinite: Finite
+    limit: Finite | None
+    summary: Text
+
+
+class Level(Part):
+    """What the adversary reaches when that much is published: each level adds to the one before it."""
+
+    name: Text
+    guess_accuracy: Value
+    disclosure: Value
+    kl_overall: Value
+
+
+class Plots(Part):
+    """The series behind the pictures; a series that is null has its reason."""
+
+    certainty: Certainty | None = None
+    certainty_reason: Text = ""
+    divergence: Divergence | None = None
+    divergence_reason: Text = ""
+    levels: tuple[Level, ...] = ()
+
+
+class File(Part):
+    """A file by its name, without folders, and the SHA-256 of its bytes."""
+
+    name: Text
+    sha256: Text
+
+    @field_validator("name")
+    @classmethod
+    def _has_no_folder(cls, name: str) -> str:
+        if PurePath(name).name != name:
+            raise ValueError("give the file's name without its folders")
+        return name

@@ -1,0 +1,61 @@
+"""The table of everything a repair tried, as lines of text: the best first, what each costs, what it still lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reports.document.document import Attempt, Repair
+from reports.document.words import printable, wrapped
+
+HEADINGS = ("name", "verdict", "weakest demand", "accuracy", "changed", "leaves", "withheld")
+LOSS = "loss"
+
+
+def attempt_lines(repair: Repair) -> Iterator[str]:
+    """Yield the lines: figures in columns, and under each row what the change is; the recommended one has a star."""
+    if not repair.attempts:
+        return
+    first = repair.attempts[0]
+    given = ("as given", repair.before.verdict, repair.privacy.text, first.accuracy_before.text)
+    said = [
+        (*HEADINGS, *([LOSS] if first.loss_before else [])),
+        (*given, "-", str(repair.before.leaves), "-")
+        + ((first.loss_before.text,) if first.loss_before else ()),
+        *(_row(each) for each in repair.attempts),
+    ]
+    rows = [tuple(printable(cell) for cell in row) for row in said]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    yield ""
+    yield "  Tried, best first (* recommended, + chosen)"
+    for number, row in enumerate(rows):
+        each = repair.attempts[number - 2] if number > 1 else None
+        yield f"  {_mark(each)} {_aligned(row, widths)}".rstrip()
+        if each is not None:
+            yield from wrapped(each.title, "      ")
+            lacks = "; ".join([part for part in (", ".join(each.failing), each.problem) if part])
+            yield from wrapped(f"not met: {lacks}", "      ") if lacks else ()
+
+
+def _row(each: Attempt) -> tuple[str, ...]:
+    figures = (
+        each.name,
+        each.verdict,
+        each.privacy.text,
+        each.accuracy_after.text,
+        each.predictions_changed_text,
+        str(each.leaves),
+        each.numbers_withheld_text,
+    )
+    return (*figures, each.loss_after.text) if each.loss_after else figures
+
+
+def _mark(each: Attempt | None) -> str:
+    if each is None or not (each.is_recommended or each.is_applied):
+        return " "
+    return "*" if each.is_recommended else "+"
+
+
+def _aligned(row: tuple[str, ...], widths: list[int]) -> str:
+    words = [said.ljust(width) for said, width in zip(row[:2], widths[:2], strict=True)]
+    figures = [said.rjust(width) for said, width in zip(row[2:], widths[2:], strict=True)]
+    return "  ".join([*words, *figures])

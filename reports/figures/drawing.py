@@ -1,0 +1,200 @@
+"""Where everything in the picture of a tree goes: root on the left, one line per leaf, its numbers in columns.
+
+Each branch is a horizontal line under the words of its test. Where a tree is too deep for that, the deep style leaves
+these words out and gives each leaf its last test only; so does the compact style, which fits beside another picture.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from reports.document.parts import Risk, TreeNode
+from reports.figures.fitting import mid_cut, short, width
+from reports.figures.selection import Selection, select
+
+Style = Literal["full", "deep", "compact"]
+
+ROW = 26.0
+TOP = 34.0
+MARGIN = 12.0
+MARK = 26.0
+GAP = 16.0
+LEVEL = 18.0
+TEST_SIGNS = (26, 23, 20, 17, 14)
+"""How far tests are cut: the first that lets the picture fit into ``ROOM``, else the last."""
+ROOM = 1072.0
+CELL_SIGNS = 30
+AT_RISK = ("fail", "undetermined")
+HEADINGS: Mapping[Style, tuple[str, ...]] = {
+    "full": ("Leaf", "Label", "Records", "Label true of", "Breaks"),
+    "deep": ("Leaf", "Last test", "Label", "Records", "Label true of", "Breaks"),
+    "compact": ("Leaf", "Last test", "Label", "Records"),
+}
+TOO_DEEP = "The tree is too deep to write every test: each leaf has its last one."
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A branch, an upright that joins branches, or the dots from a branch's end to the columns."""
+
+    x1: float
+    y1: float
+    x2: float
+    y2: float
+    kind: Literal["plain", "risky", "leader"]
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """Words at a place, cut to the room there; ``full`` is all of them."""
+
+    x: float
+    y: float
+    text: str
+    full: str
+    kind: Literal["test", "cell", "heading"]
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """The sign of a node: its shape says the risk, whatever the colour."""
+
+    x: float
+    y: float
+    risk: Risk
+    full: str
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """All coordinates in px; ``bands`` are the upper edges of the rows at risk, ``row`` their height."""
+
+    width: float
+    height: float
+    lines: tuple[Line, ...]
+    words: tuple[Words, ...]
+    marks: tuple[Mark, ...]
+    bands: tuple[float, ...]
+    note: str
+    row: float = ROW
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """The skeleton: height of each node, place of each level and column, words of each row."""
+
+    node: Mapping[int, TreeNode]
+    kept: Selection
+    style: Style
+    signs: int
+    y: Mapping[int, float]
+    x: Sequence[float]
+    cells: Mapping[int, tuple[str, ...]]
+    columns: Sequence[float]
+    width: float
+
+
+def draw(nodes: Sequence[TreeNode], style: Style = "full") -> Drawing:
+    """Return the picture of a tree with at least one node; ``compact`` fits beside another, ``full`` may turn deep."""
+    kept = select(nodes)
+    for signs in TEST_SIGNS:
+        frame = _frame(nodes, kept, style, signs)
+        if frame.width <= ROOM:
+            break
+    if style == "full" and frame.width > ROOM:
+        frame = _frame(nodes, kept, "deep", signs)
+    notes = [kept.note, TOO_DEEP if frame.style == "deep" else ""]
+    return Drawing(
+        width=frame.width,
+        height=TOP + ROW * len(kept.ends) + MARGIN,
+        lines=tuple(sorted(_lines(frame), key=lambda line: line.kind == "risky")),
+        words=tuple(_words(frame)),
+        marks=tuple(_marks(frame)),
+        bands=tuple(frame.y[i] - ROW / 2 for i in kept.ends if frame.node[i].risk in AT_RISK),
+        note=" ".join(note for note in notes if note),
+    )
+
+
+def _frame(nodes: Sequence[TreeNode], kept: Selection, style: Style, signs: int) -> _Frame:
+    node = {each.index: each for each in nodes}
+    y = {index: TOP + ROW * (line + 0.5) for line, index in enumerate(kept.ends)}
+    for index in reversed(kept.order):
+        if below := kept.children[index]:
+            y[index] = (y[below[0]] + y[below[-1]]) / 2
+    x = [MARGIN]
+    for level in range(1, max(kept.depth.values()) + 1):
+        tests = [node[index].test for index, depth in kept.depth.items() if depth == level]
+        room = max(width(mid_cut(test, signs)) for test in tests) + GAP
+        x.append(x[-1] + (room if style == "full" else LEVEL))
+    cells = {index: _cells(node[index], kept.stubs.get(index), style) for index in kept.ends}
+    columns = [x[-1] + MARK]
+    for position in range(len(HEADINGS[style]) - 1):
+        column = [row[position] for row in cells.values()]
+        columns.append(columns[-1] + _widest(column, style, position) + GAP)
+    last = _widest([row[-1] for row in cells.values()], style, -1)
+    return _Frame(node, kept, style, signs, y, x, cells, columns, columns[-1] + last + MARGIN)
+
+
+def _lines(frame: _Frame) -> Iterator[Line]:
+    kept, risky = frame.kept, _on_the_way_to_risk(frame)
+    for index in kept.order:
+        x, y = frame.x[kept.depth[index]], frame.y[index]
+        kind: Literal["plain", "risky"] = "risky" if index in risky else "plain"
+        parent = frame.node[index].parent
+        if parent is not None:
+            left = frame.x[kept.depth[index] - 1]
+            yield Line(left, y, x, y, kind)
+            yield Line(left, frame.y[parent], left, y, kind)
+        if not kept.children[index] and x < frame.x[-1]:
+            yield Line(x, y, frame.x[-1], y, "leader")
+
+
+def _words(frame: _Frame) -> Iterator[Words]:
+    for left, text in zip(frame.columns, HEADINGS[frame.style], strict=True):
+        yield Words(left, 18.0, text, text, "heading")
+    for index in frame.kept.order:
+        depth, y = frame.kept.depth[index], frame.y[index]
+        if depth and frame.style == "full":
+            text = frame.node[index].test
+            cut = mid_cut(text, frame.signs)
+            yield Words(frame.x[depth - 1] + 7, y - 5, cut, text, "test")
+        for left, text in zip(frame.columns, frame.cells.get(index, ()), strict=False):
+            if text:
+                yield Words(left, y + 4, short(text, CELL_SIGNS), text, "cell")
+
+
+def _marks(frame: _Frame) -> Iterator[Mark]:
+    for index in frame.kept.order:
+        node, is_end = frame.node[index], not frame.kept.children[index]
+        if index in frame.kept.stubs or (not is_end and node.risk == "none"):
+            continue
+        x = frame.x[-1] + MARK / 2 - 3 if is_end else frame.x[frame.kept.depth[index]]
+        breaks = f"; breaks {', '.join(node.clauses)}" if node.clauses else ""
+        line = f", line {node.line}" if node.line else ""
+        full = f"node {node.name}{line}: {node.path}; {node.records_text} records, label {node.label}{breaks}"
+        yield Mark(x, frame.y[index], node.risk, full)
+
+
+def _on_the_way_to_risk(frame: _Frame) -> set[int]:
+    risky: set[int] = set()
+    for index in reversed(frame.kept.order):
+        if frame.node[index].risk in AT_RISK or risky.intersection(frame.kept.children[index]):
+            risky.add(index)
+    return risky
+
+
+def _cells(node: TreeNode, stub: str | None, style: Style) -> tuple[str, ...]:
+    last_test = () if style == "full" else (node.test,)
+    if stub is not None:
+        said = (stub, *last_test, "", node.records_text, "", "")
+    else:
+        more = (node.label_share_text, ", ".join(node.clauses))
+        said = (node.name, *last_test, node.label, node.records_text, *more)
+    return said[: len(HEADINGS[style])]
+
+
+def _widest(texts: Sequence[str], style: Style, position: int) -> float:
+    said = [short(text, CELL_SIGNS) for text in texts]
+    return max(width(text) for text in [*said, HEADINGS[style][position]])

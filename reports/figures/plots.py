@@ -1,0 +1,297 @@
+"""The plots of a report as inline SVG: deterministic, without links, readable without colour."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import matplotlib as mpl
+from markupsafe import Markup, escape
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator, PercentFormatter
+
+from reports.document.document import Attempt, Repair
+from reports.document.parts import Certainty, Divergence, Level, Number
+from reports.document.words import Word, printable
+
+INK = "#1f2933"
+FAINT = "#9aa5b1"
+BLUE = "#0b5c94"
+ORANGE = "#c2410c"
+MOST_SIGNS = 24
+MOST_NUMBERS = 6
+VERDICT_MARKS: dict[Word, tuple[str, str]] = {
+    "PASS": (BLUE, "o"),
+    "UNDETERMINED": (FAINT, "D"),
+    "FAIL": (ORANGE, "X"),
+}
+VERDICT_WORDS: dict[Word, str] = {
+    "PASS": "passes",
+    "UNDETERMINED": "could not tell",
+    "FAIL": "fails",
+}
+SIZE_INCHES = (5.4, 3.3)
+STYLE = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "treewarden",
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],
+    "font.size": 10.5,
+    "text.color": INK,
+    "text.parse_math": False,
+    "axes.edgecolor": FAINT,
+    "axes.labelcolor": INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "grid.color": "#e4e7eb",
+    "hatch.linewidth": 0.8,
+    "legend.frameon": False,
+    "legend.fontsize": 9.5,
+}
+
+
+def certainty(series: Certainty) -> Markup:
+    """Draw how many records the adversary is how sure about."""
+    with _figure() as figure:
+        axes = figure.add_subplot()
+        x = [100 * p for p in series.probability]
+        axes.step(x, _percents(series.guess), where="pre", color=BLUE, lw=2, label="his best guess")
+        if series.truth is not None:
+            axes.step(
+                x,
+                _percents(series.truth),
+                where="pre",
+                color=ORANGE,
+                lw=2,
+                ls=(0, (5, 2)),
+                label="what is true",
+            )
+        if series.worlds is not None:
+            proved = "whole records: proved, at least"
+            name = proved if series.worlds_are_proved_only else "whole records: best guess"
+            reached = _percents(series.worlds)
+            axes.step(x, reached, where="pre", color=INK, lw=1.4, ls=(0, (6, 2, 1, 2)), label=name)
+        if series.certain is not None:
+            axes.plot(
+                [100], [100 * series.certain], "o", color=INK, ms=5, clip_on=False, label="certain"
+            )
+        axes.set(xlim=(0, 100), ylim=(0, 104))
+        axes.set_xlabel("probability the adversary gives it, at least")
+        axes.set_ylabel("share of records")
+        axes.xaxis.set_major_formatter(PercentFormatter(decimals=0, symbol=" %"))
+        axes.yaxis.set_major_formatter(PercentFormatter(decimals=0, symbol=" %"))
+        axes.grid(visible=True)
+        if series.limit is not None:
+            _limit(axes, 100 * series.limit)
+        axes.legend(loc="lower left")
+        return _svg(figure, "certainty", "How sure the adversary can be", series.summary)
+
+
+def divergence(series: Divergence) -> Markup:
+    """Draw how far from the truth the adversary's picture of each record is."""
+    with _figure() as figure:
+        axes = figure.add_subplot()
+        left, right = series.edges[:-1], series.edges[1:]
+        widths = [b - a for a, b in zip(left, right, strict=True)]
+        shares = _percents(series.shares)
+        axes.bar(left, shares, widths, align="edge", color=BLUE, edgecolor="white", lw=0.8)
+        if series.infinite > 0:
+            at = series.edges[-1] + 1.5 * widths[-1]
+            axes.bar(
+                [at],
+                [100 * series.infinite],
+                [widths[-1]],
+                color="white",
+                edgecolor=BLUE,
+                hatch="///",
+            )
+            axes.text(at, 100 * series.infinite, "infinite", ha="center", va="bottom", fontsize=9)
+        axes.set_xlabel("distance from the truth (nats); small: much is disclosed")
+        axes.set_ylabel("share of records")
+        axes.yaxis.set_major_formatter(PercentFormatter(decimals=0, symbol=" %"))
+        axes.grid(visible=True, axis="y")
+        axes.margins(y=0.12)
+        if series.limit is not None:
+            _limit(axes, series.limit)
+        return _svg(figure, "divergence", "Distance from the truth per record", series.summary)
+
+
+def levels(series: tuple[Level, ...], summary: str) -> Markup:
+    """Draw what each kind of published information adds; a range is hatched, what could not be told is said."""
+    with _figure() as figure:
+        axes = figure.add_subplot()
+        for place, level in enumerate(reversed(series)):
+            _bar(axes, place + 0.19, level.guess_accuracy.low, level.guess_accuracy.high, BLUE)
+            _bar(axes, place - 0.19, level.disclosure.low, level.disclosure.high, ORANGE)
+        axes.barh([0], [0], color=BLUE, label="guessed right")
+        axes.barh(
+            [0], [0], color="white", edgecolor=ORANGE, hatch="....", label="surest true guess"
+        )
+        axes.set_yticks(range(len(series)), [_plain(level.name) for level in reversed(series)])
+        axes.set(xlim=(0, 118), xticks=range(0, 101, 25), ylim=(-0.6, len(series) - 0.4))
+        axes.xaxis.set_major_formatter(PercentFormatter(decimals=0, symbol=" %"))
+        axes.grid(visible=True, axis="x")
+        axes.tick_params(axis="y", length=0)
+        figure.legend(loc="outside lower center", ncols=2)
+        return _svg(figure, "levels", "What each kind of published information adds", summary)
+
+
+def tradeoff(repair: Repair) -> Markup | None:
+    """Draw privacy against utility of all attempts, numbered as in their table; None where there is nothing to draw."""
+    shown = [(number, each) for number, each in enumerate(repair.attempts, start=1)]
+    shown = [(number, each) for number, each in shown if each.privacy.low is not None]
+    if not shown:
+        return None
+    with _figure() as figure:
+        axes = figure.add_subplot()
+        places: dict[tuple[float, float], list[str]] = {}
+        for number, each in shown:
+            at = _utility(each), _percent(each.privacy.low)
+            colour, marker = VERDICT_MARKS[each.verdict]
+            face = colour if each.is_unbeaten else "white"
+            layer = 4 if each.is_unbeaten else 3
+            axes.plot(*at, marker, ms=8, mfc=face, mec=colour, mew=1.6, clip_on=False, zorder=layer)
+            if each.is_recommended:
+                axes.plot(*at, "o", ms=16, mfc="none", mec=INK, mew=1.2, clip_on=False)
+            places.setdefault((round(at[0], 1), round(at[1], 1)), []).append(str(number))
+        _original(axes, repair, places)
+        _numbers(axes, places)
+        axes.axhline(100, color=INK, lw=1.2, ls=":")
+        axes.set_xlabel(_utility_words(repair))
+        axes.set_ylabel("privacy: weakest demand met to")
+        axes.xaxis.set_major_locator(MaxNLocator(5))
+        axes.xaxis.set_major_formatter(PercentFormatter(symbol=" %"))
+        axes.yaxis.set_major_formatter(PercentFormatter(decimals=0, symbol=" %"))
+        axes.set_ylim(0, max(115.0, *(1.1 * y for _, y in places)))
+        axes.margins(x=0.12)
+        axes.grid(visible=True)
+        for verdict, words in VERDICT_WORDS.items():
+            colour, marker = VERDICT_MARKS[verdict]
+            axes.plot([], [], marker, ms=8, color=colour, label=words)
+        axes.plot([], [], "o", ms=8, mfc="none", mec=FAINT, label="beaten by another")
+        figure.legend(loc="outside lower center", ncols=4, handletextpad=0.1, columnspacing=1)
+        return _svg(figure, "tradeoff", "Privacy against utility", repair.summary)
+
+
+def _original(axes: Axes, repair: Repair, places: dict[tuple[float, float], list[str]]) -> None:
+    if repair.privacy.low is None:
+        return
+    at = _utility(repair.attempts[0], before=True), _percent(repair.privacy.low)
+    axes.plot(*at, "s", ms=7, color=INK, clip_on=False)
+    places.setdefault((round(at[0], 1), round(at[1], 1)), []).insert(0, "as given")
+
+
+def _numbers(axes: Axes, places: dict[tuple[float, float], list[str]]) -> None:
+    """Write the numbers of the attempts beside their marks, those of one place together."""
+    for at, numbers in places.items():
+        said = [*numbers[:MOST_NUMBERS], *(["..."] if len(numbers) > MOST_NUMBERS else [])]
+        axes.annotate(
+            ", ".join(said), at, xytext=(-10, 6), textcoords="offset points", ha="right", fontsize=9
+        )
+
+
+def _utility(each: Attempt, *, before: bool = False) -> float:
+    """Return the training accuracy in per cent; where it is not known, the predictions, or else the leaves, kept."""
+    said = each.accuracy_before if before else each.accuracy_after
+    if said.low is not None:
+        return _percent(said.low)
+    if before:
+        return 100.0
+    if each.predictions_changed is not None:
+        return 100 - _percent(each.predictions_changed)
+    return 100 * each.leaves / (each.leaves + each.leaves_lost)
+
+
+def _utility_words(repair: Repair) -> str:
+    first = repair.attempts[0]
+    if first.accuracy_before.low is not None:
+        return "utility: training accuracy"
+    is_told = first.predictions_changed is not None
+    return "utility: predictions kept" if is_told else "utility: leaves kept"
+
+
+def _percent(share: Number | None) -> float:
+    return 100 * float(share or 0)
+
+
+def _bar(axes: Axes, place: float, low: Number | None, high: Number | None, colour: str) -> None:
+    if isinstance(low, str) or isinstance(high, str) or low is None or high is None:
+        axes.text(1, place, "could not tell", va="center", fontsize=9, color=INK)
+        return
+    face, hatch = (colour, None) if colour == BLUE else ("white", "....")
+    axes.barh([place], [100 * low], 0.34, facecolor=face, edgecolor=colour, lw=1, hatch=hatch)
+    if high > low:
+        axes.barh(
+            [place],
+            [100 * (high - low)],
+            0.34,
+            [100 * low],
+            facecolor="white",
+            edgecolor=colour,
+            lw=1,
+            ls="--",
+        )
+    ends = list(dict.fromkeys(f"{100 * end:.0f}" for end in (low, high)))
+    axes.text(100 * high + 1.5, place, f"{' to '.join(ends)} %", va="center", fontsize=9)
+
+
+def _plain(name: str) -> str:
+    """Return a name in signs that the plot's font surely has, and no longer than fits."""
+    said = name.encode("ascii", "backslashreplace").decode()
+    return printable(said if len(said) <= MOST_SIGNS else f"{said[: MOST_SIGNS - 3]}...")
+
+
+def _limit(axes: Axes, at: float) -> None:
+    axes.axvline(at, color=INK, lw=1.2, ls=":")
+    axes.annotate(
+        "limit",
+        (at, 1),
+        xycoords=("data", "axes fraction"),
+        xytext=(-3, -2),
+        textcoords="offset points",
+        ha="right",
+        va="top",
+        fontsize=9,
+        rotation=90,
+    )
+
+
+def _percents(shares: tuple[float, ...]) -> list[float]:
+    return [100 * share for share in shares]
+
+
+@contextmanager
+def _figure() -> Iterator[Figure]:
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.rcParams.update(STYLE)
+        figure = Figure(figsize=SIZE_INCHES, layout="constrained")
+        FigureCanvasSVG(figure)
+        yield figure
+
+
+def _svg(figure: Figure, name: str, title: str, summary: str) -> Markup:
+    """Return the figure as an element of a page: no prologue, no style that leaks, names that no other plot has."""
+    file = io.StringIO()
+    nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+    figure.savefig(file, format="svg", metadata=nothing)
+    drawn = file.getvalue()
+    drawn = drawn[drawn.index("<svg") :]
+    drawn = re.sub(r"<style.*?</style>|<metadata>.*?</metadata>", "", drawn, flags=re.DOTALL)
+    drawn = re.sub(r' xmlns(:\w+)?="[^"]*"| version="[^"]*"', "", drawn)
+    drawn = re.sub(r' (width|height)="[\d.]+pt"', "", drawn, count=2)
+    drawn = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", drawn)
+    said = escape(printable(summary))
+    named = (
+        f'<svg role="img" aria-labelledby="{name}-title {name}-summary"',
+        f'<title id="{name}-title">{escape(title)}</title><desc id="{name}-summary">{said}</desc>',
+    )
+    opening, rest = drawn.split(">", 1)
+    return Markup(f"{named[0]}{opening.removeprefix('<svg')}>{named[1]}{rest.strip()}")

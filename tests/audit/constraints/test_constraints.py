@@ -1,0 +1,195 @@
+"""Rows: which candidates a family holds, what is dropped, and that every plug-in is one."""
+
+import numpy as np
+import pytest
+
+from audit import constraints
+from audit.adversary.knowledge import Knowledge
+from audit.constraints import Case, Constraint
+from audit.facts.impurity import excess
+from audit.facts.rows import Grouping, LeftOut, Plurality, branch_of_bins
+from audit.people.members import members
+from audit.people.population import build_population
+from audit.system.system import build_system, violations
+from ppdm_models.plugins import discover, summary
+from ppdm_models.records.table import table_of
+from ppdm_models.tree.predicate import CategoryTest, NumericTest
+from ppdm_models.tree.tree import Criterion, Feature, Learner, Node, Tree
+from tests.cases import multiway_case
+
+CONSTRAINTS = discover(constraints, "CONSTRAINT", Constraint)
+
+
+@pytest.mark.parametrize("name", CONSTRAINTS)
+def test_a_constraint_says_nothing_that_the_true_table_breaks_without_it_being_dropped(name):
+    known = Knowledge(leaf="counts", split="entropy", marginal=True, accuracy=True)
+    case = multiway_case(1, known)
+    truth = case.population.truth
+    kept = [row for row in build_system(case).rows if row.origin.constraint == name]
+    assert summary(CONSTRAINTS[name])
+    assert all(violations(case, row, truth).max() <= 1e-9 for row in kept)
+
+
+def stump(test: object, other: object, features: tuple[Feature, ...], **learner: object) -> Tree:
+    nodes = (
+        Node(0, "root", None, (1, 2)),
+        Node(1, "a", 0, (), test, "no"),
+        Node(2, "b", 0, (), other, "yes"),
+    )
+    return Tree(nodes, features, "y", ("no", "yes"), learner=Learner(Criterion.GINI, **learner))
+
+
+def families(tree: Tree, columns: dict[str, list[object]]) -> dict[str, object]:
+    population = build_population(tree, table_of(columns), sensitive="y")
+    case = Case(tree, population, members(tree, population.leaf), Knowledge(split="gini"))
+    rows = CONSTRAINTS["split_choice"].rows(case)
+    return {row.attribute: row for row in rows}
+
+
+def test_thresholds_lie_between_neighbouring_values_and_leave_the_chosen_one_out():
+    features = (Feature("age", numeric=True), Feature("pay", numeric=True))
+    tree = stump(
+        NumericTest("age", high=2.5), NumericTest("age", low=2.5, low_closed=True), features
+    )
+    found = families(
+        tree, {"age": [1, 2, 3, 4], "pay": [5, 7, 5, 9], "y": ["no", "no", "yes", "yes"]}
+    )
+    assert found["age"].admissible.tolist() == [0, 2]
+    assert found["pay"].admissible.tolist() == [0, 1]
+    assert found["pay"].grouping is Grouping.THRESHOLD
+
+
+def test_candidates_respect_the_smallest_leaf():
+    features = (Feature("age", numeric=True), Feature("pay", numeric=True))
+    tree = stump(
+        NumericTest("age", high=2.5),
+        NumericTest("age", low=2.5, low_closed=True),
+        features,
+        min_leaf_records=2,
+    )
+    found = families(
+        tree, {"age": [1, 2, 3, 4], "pay": [5, 9, 6, 7], "y": ["no", "no", "yes", "yes"]}
+    )
+    assert found["pay"].admissible.tolist() == [1]
+    assert "age" not in found
+
+
+def test_sets_against_sets_make_every_subset_a_candidate():
+    features = (Feature("town", numeric=False, values=("a", "b", "c", "d")),)
+    tree = stump(CategoryTest("town", ("a", "b")), CategoryTest("town", ("c", "d")), features)
+    found = families(tree, {"town": ["a", "b", "c", "d"], "y": ["no", "no", "yes", "yes"]})
+    assert found["town"].grouping is Grouping.SUBSET
+    assert len(found["town"].admissible) == 2**3 - 1 - 1
+
+
+def test_one_value_against_the_rest_makes_one_candidate_per_value():
+    features = (Feature("town", numeric=False, values=("a", "b", "c")),)
+    tree = stump(CategoryTest("town", ("a",)), CategoryTest("town", ("a",), negated=True), features)
+    found = families(tree, {"town": ["a", "b", "c", "c"], "y": ["no", "no", "yes", "yes"]})
+    assert found["town"].grouping is Grouping.ONE_AGAINST_REST
+    assert found["town"].admissible.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "grouping", [Grouping.THRESHOLD, Grouping.ONE_AGAINST_REST, Grouping.SUBSET]
+)
+@pytest.mark.parametrize("criterion", list(Criterion))
+def test_the_sweep_over_a_family_equals_one_candidate_at_a_time(grouping, criterion):
+    draw = np.random.default_rng(3)
+    features = (Feature("age", numeric=True), Feature("town", numeric=False, values=tuple("abcd")))
+    first, second = NumericTest("age", high=4.5), NumericTest("age", low=4.5, low_closed=True)
+    if grouping is Grouping.SUBSET:
+        first, second = CategoryTest("town", ("a", "b")), CategoryTest("town", ("c", "d"))
+    if grouping is Grouping.ONE_AGAINST_REST:
+        first, second = CategoryTest("town", ("a",)), CategoryTest("town", ("a",), negated=True)
+    columns = {
+        "age": draw.integers(10, size=40).tolist(),
+        "town": [*"abcd", *draw.choice(list("abcd"), size=36)],
+        "y": ["no", "yes"] * 20,
+    }
+    tree = stump(first, second, features)
+    population = build_population(tree, table_of(columns), sensitive="y")
+    knowledge = Knowledge(split=criterion.value)
+    case = Case(tree, population, members(tree, population.leaf), knowledge)
+    mass = draw.random(population.truth.shape) * population.counts[:, None]
+    mass *= (population.counts / mass.sum(axis=1))[:, None]
+    seen = 0
+    for family in CONSTRAINTS["split_choice"].rows(case):
+        if isinstance(family, LeftOut):
+            continue
+        for code, value in zip(family.admissible, excess(family, mass), strict=True):
+            side = branch_of_bins(family.grouping, int(code), len(family.bin_names))[family.bins]
+            assert value == pytest.approx(
+                by_hand(criterion, mass[family.profiles], family.chosen, side), abs=1e-12
+            )
+            seen += family.grouping is grouping
+    assert seen > 0
+
+
+def by_hand(criterion: Criterion, mass: np.ndarray, chosen: np.ndarray, side: np.ndarray) -> float:
+    def after(branch: np.ndarray) -> tuple[float, float]:
+        impurity, information = 0.0, 0.0
+        for b in set(branch.tolist()):
+            part = mass[branch == b].sum(axis=0)
+            share, p = part.sum() / mass.sum(), part / part.sum()
+            impurity += share * (
+                1 - (p**2).sum() if criterion is Criterion.GINI else -(p * np.log(p)).sum()
+            )
+            information -= share * np.log(share)
+        return impurity, information
+
+    (e_chosen, i_chosen), (e_side, i_side) = after(chosen), after(side)
+    if criterion is not Criterion.GAIN_RATIO:
+        return e_chosen - e_side
+    before, _ = after(np.zeros_like(chosen))
+    return i_side * ((before - e_side) / i_side - (before - e_chosen) / i_chosen)
+
+
+def test_a_split_that_the_true_table_contradicts_is_dropped_with_the_likely_cause():
+    features = (Feature("age", numeric=True), Feature("pay", numeric=True))
+    tree = stump(
+        NumericTest("age", high=2.5), NumericTest("age", low=2.5, low_closed=True), features
+    )
+    columns = {"age": [1, 2, 3, 4], "pay": [1, 9, 1, 9], "y": ["no", "yes", "no", "yes"]}
+    population = build_population(tree, table_of(columns), sensitive="y")
+    system = build_system(
+        Case(tree, population, members(tree, population.leaf), Knowledge(split="gini"))
+    )
+    said = [drop for drop in system.dropped if drop.constraint == "split_choice"]
+    assert said
+    assert "broke a tie at random" in said[0].problem
+    assert not any(drop.is_published for drop in said)
+
+
+def test_published_counts_that_the_table_contradicts_are_dropped_as_published():
+    case = multiway_case(1, Knowledge(split="none"))
+    swapped = tuple(
+        Node(
+            n.index,
+            n.name,
+            n.parent,
+            n.children,
+            n.test,
+            n.score,
+            n.records,
+            n.class_counts and n.class_counts[::-1],
+        )
+        for n in case.tree.nodes
+    )
+    tree = Tree(swapped, case.tree.features, case.tree.target, case.tree.classes)
+    system = build_system(Case(tree, case.population, case.members, Knowledge(split="none")))
+    assert any(drop.is_published for drop in system.dropped)
+
+
+def test_a_label_that_is_not_the_plurality_is_dropped():
+    features = (Feature("age", numeric=True),)
+    tree = stump(
+        NumericTest("age", high=2.5), NumericTest("age", low=2.5, low_closed=True), features
+    )
+    columns = {"age": [1, 2, 3, 4], "y": ["yes", "yes", "yes", "no"]}
+    population = build_population(tree, table_of(columns), sensitive="y")
+    system = build_system(
+        Case(tree, population, members(tree, population.leaf), Knowledge(split="none"))
+    )
+    assert [row.node for row in system.rows if isinstance(row, Plurality)] == [2]
+    assert "weighed classes by cost or prior" in system.dropped[0].problem

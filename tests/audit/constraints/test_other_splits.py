@@ -1,0 +1,108 @@
+"""What rpart prints of splits that it did not take: true of the table, and of every table that has that improvement."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from audit.adversary.knowledge import Knowledge
+from audit.constraints import Case
+from audit.people.members import members
+from audit.people.population import Population
+from audit.system.system import build_system
+from audit.worlds import reason
+from ppdm_models.files.load import load_tree
+from ppdm_models.tree.other_split import OtherSplit
+from ppdm_models.tree.predicate import CategoryTest, Column
+from ppdm_models.tree.tree import Feature, Node, Tree
+from tests import places
+
+RPART = places.DATA / "formats" / "rpart_json" / "good"
+SIDES = ("l", "r")
+
+
+def improvement(totals, left):
+    rest = totals - left
+    return impure(totals) - impure(left) - impure(rest)
+
+
+def impure(counts):
+    return counts.sum() - (counts**2).sum() / counts.sum()
+
+
+def random_case(seed):
+    """Return a split of four groups by x, its counts told at the root, and a split by z that was not taken."""
+    draw = np.random.default_rng(seed)
+    counts = draw.integers(1, 4, size=4)
+    first = np.array([draw.integers(0, n + 1) for n in counts])
+    truth = np.stack([first, counts - first], axis=1).astype(float)
+    x, z = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
+    root = truth.sum(axis=0)
+    value = improvement(root, truth[z == 0].sum(axis=0))
+    tests = [[CategoryTest(name, (side,)) for side in SIDES] for name in ("x", "z")]
+    other = OtherSplit(*tests[1], value - 1e-6, value + 1e-6)
+    nodes = (
+        Node(0, "0", None, (1, 2), class_counts=tuple(root), other_splits=(other,)),
+        Node(1, "1", 0, test=tests[0][0]),
+        Node(2, "2", 0, test=tests[0][1]),
+    )
+    features = (Feature("x", False, SIDES), Feature("z", False, SIDES))
+    tree = Tree(nodes, features, "class", ("a", "b"))
+    columns = {"x": Column(codes=x, categories=SIDES), "z": Column(codes=z, categories=SIDES)}
+    people = Population(("x", "z"), columns, counts.astype(float), x + 1, truth)
+    return Case(tree, people, members(tree, people.leaf), Knowledge(split="none"))
+
+
+def all_tables(case):
+    """Return the tables whose root has its counts, and whose split by z improves it as printed."""
+    counts = case.population.counts.astype(int)
+    root, (other,) = np.array(case.tree.root.class_counts), case.tree.root.other_splits
+    found = []
+    for first in itertools.product(*(range(n + 1) for n in counts)):
+        table = np.stack([first, counts - np.array(first)], axis=1)
+        left = table[case.population.columns["z"].codes == 0].sum(axis=0)
+        if (table.sum(axis=0) == root).all():
+            found += [table] if other.low <= improvement(root, left) <= other.high else []
+    return np.array(found)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_what_is_proved_holds_in_every_table_that_has_the_improvement(seed):
+    case = random_case(seed)
+    system, tables = build_system(case), all_tables(case)
+    assert system.dropped == ()
+    worlds = reason(system)
+    assert (worlds.low <= tables.min(axis=0)).all()
+    assert (worlds.high >= tables.max(axis=0)).all()
+
+
+def test_an_improvement_that_one_count_alone_gives_tells_it():
+    rows = [
+        row
+        for seed in range(60)
+        for row in build_system(random_case(seed)).rows
+        if row.origin.constraint == "other_split"
+    ]
+    assert any(row.low == row.high for row in rows)
+
+
+def test_a_split_on_what_the_adversary_does_not_know_says_nothing():
+    case = random_case(1)
+    blind = replace(case, population=replace(case.population, qi=("x",)))
+    assert [r for r in build_system(blind).rows if r.origin.constraint == "other_split"] == []
+
+
+def test_improvements_are_read_in_the_unit_that_is_used_here():
+    tree = load_tree((RPART / "plain.json").read_bytes(), "plain.json")
+    left, right = (np.array(tree.nodes[child].class_counts) for child in tree.root.children)
+    assert improvement(left + right, left) == pytest.approx(58.6104492753623)
+    assert len(tree.root.other_splits) == 3
+
+
+@pytest.mark.parametrize("name", ["prior.json", "weighted.json", "costs.json"])
+def test_improvements_of_weights_and_of_numbers_are_left_alone(name):
+    tree = load_tree((RPART / name).read_bytes(), name)
+    assert [node for node in tree.nodes if node.other_splits] == []

@@ -1,0 +1,112 @@
+"""Small blocks with a gap to their bound: tried from more starts, once."""
+
+import pytest
+
+from audit.adversary.knowledge import Knowledge
+from audit.estimate.blocks import blocks
+from audit.estimate.estimate import estimate
+from audit.estimate.search import Search, SolveOptions
+from audit.estimate.violated import Violated
+from audit.ipopt.door import Door
+from audit.people.population import build_population
+from audit.solver.block_solver import _is_enough
+from audit.solver.task import ELASTIC_TRIES, TRIES
+from audit.system.system import build_system
+from benchmarks.product import answer
+from benchmarks.soundness_cases import sample
+from ppdm_models.tree.tree import Criterion
+from tests.cases import case_of, multiway_case, multiway_tree, random_table
+
+OPTIONS = SolveOptions(integer_rows=False, jobs=1)
+
+
+def searched(seed):
+    """Return the blocks of a case's first round, each as it was solved and as it was searched, and the counts."""
+    system = build_system(multiway_case(seed, Knowledge(leaf="rates", split="gini"), records=60))
+    search = Search(system, OPTIONS)
+    active = tuple(Violated(search).worst(search.closed, (), {}))
+    before = search.solve(blocks(system, tuple(search.knowledge), active), {})
+    after = search.searched(before, None)
+    return [(before[block], after[block]) for block in before], system.case.population.counts
+
+
+@pytest.mark.parametrize("seed", [12, 19, 43])
+def test_a_block_below_its_bound_is_searched_once_and_loses_nothing(seed):
+    pairs, counts = searched(seed)
+    for before, after in pairs:
+        assert before.is_open
+        assert not after.is_open
+        assert after.entropy(counts) >= before.entropy(counts)
+        assert after.bound <= before.bound
+
+
+@pytest.mark.parametrize(("seed", "first"), [(3360, 0.48288925), (4366, 1.25546390)])
+def test_more_starts_find_estimates_of_more_entropy(seed, first):
+    """``first`` is the entropy of the optimum that is found from the closed form alone."""
+    _, report = answer(build_system(sample(seed).case))
+    assert report.entropy > first + 1e-3
+
+
+@pytest.mark.parametrize(
+    ("objectives", "is_enough"),
+    [([], False), ([1.0] * 2, False), ([1.0] * 3, True), ([2.0, 1.0, 1.0, 1.0], False)]
+    + [([2.0] + [1.0] * 6, True), ([2.0, 3.0] + [1.0] * 8, False)],
+)
+def test_the_more_optima_are_seen_the_more_starts_are_tried(objectives, is_enough):
+    assert _is_enough(objectives, 1e-6) is is_enough
+
+
+def test_what_is_searched_ahead_changes_no_answer(monkeypatch):
+    table = random_table(1, features=5, records=300)
+    tree = multiway_tree(table, Criterion.GINI)
+    people = build_population(tree, table, sensitive="class")
+    system = build_system(case_of(tree, people, Knowledge(leaf="rates", split="gini")))
+    values = estimate(system, OPTIONS)[0].values
+    ahead, pooled = [], Search._pooled
+
+    def none_ahead(search, blocks, start, others):
+        ahead.extend(others)
+        return pooled(search, blocks, start, ())
+
+    monkeypatch.setattr(Search, "_pooled", none_ahead)
+    assert estimate(system, OPTIONS)[0].values.tobytes() == values.tobytes()
+    assert ahead
+
+
+def test_what_is_done_beside_the_search_changes_no_answer(monkeypatch):
+    system = build_system(multiway_case(19, Knowledge(leaf="rates", split="gini"), records=60))
+    values, report = estimate(system, OPTIONS)
+    beside, both = [], Search._with_those_beside
+
+    def one_after_the_other(search, tasks, solved, estimated):
+        beside.extend(solved if tasks else ())
+        return both(search, tasks, {} if tasks else solved, estimated)
+
+    monkeypatch.setattr(Search, "_with_those_beside", one_after_the_other)
+    again, report_again = estimate(system, OPTIONS)
+    assert beside
+    assert again.values.tobytes() == values.values.tobytes()
+    assert report_again == report
+
+
+@pytest.mark.parametrize(("split", "first"), [("gini", None), ("entropy", 1)])
+def test_only_the_first_try_with_entropies_takes_steps_that_the_filter_would_shorten(
+    split, first, monkeypatch
+):
+    asked, solve = [], Door.solve
+
+    def noted(door, loaded, start, eps, **options):
+        asked.append((eps, options["mu_init"], options.get("accept_after_max_steps")))
+        return solve(door, loaded, start, eps, **options)
+
+    monkeypatch.setattr(Door, "solve", noted)
+    monkeypatch.setattr(
+        "audit.solver.block_solver.KKT_ERROR", -1.0
+    )  # so that no try is good enough
+    system = build_system(multiway_case(12, Knowledge(leaf="rates", split=split), records=60))
+    estimate(system, OPTIONS)
+    firsts = {(tries[0][0][0], tries[0][0][1], first) for tries in (TRIES, ELASTIC_TRIES)}
+    others = {(*step, None) for tries in (TRIES, ELASTIC_TRIES) for s in tries[1:] for step in s}
+    assert firsts <= set(asked)
+    assert others <= set(asked)
+    assert {number for *_, number in asked} == {None, first}

@@ -1,0 +1,108 @@
+"""Both doors to IPOPT, and what each of its answers means."""
+
+import os
+
+import numpy as np
+import pyomo.environ as pyo
+import pytest
+
+from audit.adversary.knowledge import Knowledge
+from audit.estimate.estimate import estimate
+from audit.estimate.search import SolveOptions
+from audit.ipopt.door import Door
+from audit.ipopt.doors import door, doors
+from audit.ipopt.loaded import Loaded
+from audit.ipopt.status import STATUS, STATUS_NAMES, Status
+from audit.system.system import build_system
+from ppdm_models.errors import SolverError
+from tests.cases import multiway_case
+
+MUST_HAVE_CYIPOPT = os.environ.get("TREEWARDEN_REQUIRE_CYIPOPT") == "1"
+HAS_CYIPOPT = doors()["cyipopt"].probe().works
+
+needs_cyipopt = pytest.mark.skipif(
+    not HAS_CYIPOPT and not MUST_HAVE_CYIPOPT,
+    reason="cyipopt is not installed: the second door is left out",
+)
+
+
+def test_the_first_door_solves_a_small_problem():
+    probe = doors()["casadi"].probe()
+    assert probe.works, probe.reason
+    assert "IPOPT" in probe.version
+
+
+@needs_cyipopt
+def test_the_second_door_solves_a_small_problem():
+    probe = doors()["cyipopt"].probe()
+    assert probe.works, probe.reason
+    assert "IPOPT" in probe.version
+
+
+@needs_cyipopt
+@pytest.mark.parametrize("split", ["gini", "entropy", "gain-ratio"])
+@pytest.mark.parametrize(("seed", "leaf"), [(4, "rates"), (2, "counts"), (6, "rates")])
+def test_both_doors_agree_to_a_millionth(seed, leaf, split):
+    system = build_system(multiway_case(seed, Knowledge(leaf=leaf, split=split), records=30))
+    first, said = estimate(system, SolveOptions(door="casadi"))
+    second, also = estimate(system, SolveOptions(door="cyipopt"))
+    np.testing.assert_allclose(first.values, second.values, atol=1e-6)
+    assert said.entropy == pytest.approx(also.entropy, abs=1e-6)
+
+
+def test_an_unknown_door_is_refused_with_the_ones_there_are():
+    with pytest.raises(SolverError, match="have auto, casadi, cyipopt"):
+        door("knitro")
+
+
+def test_every_name_that_ipopt_gives_has_a_status():
+    assert {STATUS[code] for code in STATUS_NAMES.values()} <= set(Status)
+    assert len(set(STATUS_NAMES.values())) == len(STATUS_NAMES) == len(STATUS)
+
+
+class _Broken(Door):
+    """A door whose answers are useless."""
+
+    def version(self):
+        return "broken"
+
+    def run(self, loaded: Loaded, start, eps, options):
+        answer = doors()["casadi"].run(loaded, start, eps, {**options, "max_iter": 0})
+        return type(answer)(start, answer.row_multipliers, answer.bound_multipliers, self.code, 0)
+
+
+@pytest.mark.parametrize("code", sorted(set(STATUS)))
+def test_no_status_makes_a_point_that_breaks_its_rows_optimal(code, monkeypatch):
+    broken = _Broken()
+    broken.code = code
+    monkeypatch.setattr("audit.solver.block_solver.doors", lambda: {"casadi": broken})
+    system = build_system(multiway_case(4, Knowledge(leaf="rates", split="gini"), records=30))
+    posterior, report = estimate(system)
+    assert report.status == "stalled"
+    assert not posterior.is_complete
+
+
+def test_an_unknown_return_code_is_an_error(monkeypatch):
+    broken = _Broken()
+    broken.code = 42
+    monkeypatch.setattr("audit.solver.block_solver.doors", lambda: {"casadi": broken})
+    system = build_system(multiway_case(4, Knowledge(leaf="rates", split="gini"), records=30))
+    with pytest.raises(SolverError, match="return code 42 is not known"):
+        estimate(system)
+
+
+@pytest.mark.parametrize("name", ["casadi", "cyipopt"])
+def test_more_equalities_than_variables_are_refused_in_silence(name, capfd):
+    if name == "cyipopt" and not HAS_CYIPOPT:
+        pytest.skip("cyipopt is not installed: the second door is left out")
+    model = pyo.ConcreteModel()
+    model.z = pyo.Var(range(1), bounds=(0.0, 1.0))
+    model.eps = pyo.Var(initialize=0.0)
+    model.negative_entropy = pyo.Objective(expr=model.z[0] ** 2 + 0 * model.eps)
+    model.linear = pyo.ConstraintList()
+    model.linear.add(2 * model.z[0] == 1)
+    model.linear.add(3 * model.z[0] == 1)
+    model.split = pyo.ConstraintList()
+    solution = doors()[name].solve(Loaded(model), np.array([0.5]), 0.0)
+    assert solution.status is Status.FAILED
+    assert capfd.readouterr() == ("", "")

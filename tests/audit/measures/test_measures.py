@@ -1,0 +1,112 @@
+"""Every measure keeps its contract: an answer or a reason, never a guess."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from audit.estimate.posterior import certain
+from audit.measures import LeafMeasure, measures
+from audit.reading import Interval, Undetermined
+from ppdm_models.plugins import summary
+from ppdm_models.tree.tree import Task
+from tests.small_audits import NO_TRUTH, bounds, evidence_of, flat_tree, people_of, read
+
+MEASURES = measures()
+TREE = flat_tree([[14, 6, 0], [3, 3, 4]])
+PLAIN = [name for name, measure in MEASURES.items() if not measure.about_worlds]
+COUNTS = ("exposed_values", "side_leaks")
+"""What is counted in the leaves or in the file, whether or not an estimate or the truth is there."""
+ESTIMATE = [name for name in PLAIN if not MEASURES[name].about_leaves and name not in COUNTS]
+NO_TRUTH_NEEDED = ("k_anonymity", "confidence", *COUNTS)
+NEEDS_TRUTH = [name for name in PLAIN if name not in NO_TRUTH_NEEDED]
+OF_PEOPLE = [name for name in MEASURES if name != "side_leaks"]
+
+
+def nobody(tree):
+    full = people_of(tree)
+    columns = {name: column.take(np.array([], dtype=int)) for name, column in full.columns.items()}
+    none = np.zeros(0)
+    return replace(
+        full, columns=columns, counts=none, leaf=none.astype(int), truth=np.zeros((0, 3))
+    )
+
+
+@pytest.mark.parametrize("name", OF_PEOPLE)
+def test_an_empty_table_is_undetermined(name):
+    people = nobody(TREE)
+    empty = certain(np.zeros((0, 3)))
+    evidence = evidence_of(TREE, people, empty, empty)
+    assert isinstance(read(name, evidence).reading, Undetermined)
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_a_measure_reads_an_interval_where_all_is_known(name):
+    assert isinstance(read(name, evidence_of(TREE)).reading, Interval)
+
+
+@pytest.mark.parametrize("name", NEEDS_TRUTH)
+def test_without_the_sensitive_column_a_measure_of_the_truth_says_why_not(name):
+    people = replace(people_of(TREE), truth=NO_TRUTH)
+    assert read(name, evidence_of(TREE, people)).reading == NO_TRUTH
+
+
+@pytest.mark.parametrize("name", NO_TRUTH_NEEDED)
+def test_measures_that_need_no_truth_work_without_it(name):
+    people = replace(people_of(TREE), truth=NO_TRUTH)
+    assert isinstance(read(name, evidence_of(TREE, people)).reading, Interval)
+
+
+@pytest.mark.parametrize("name", MEASURES)
+def test_of_a_regression_tree_only_the_leaf_sizes_can_be_read(name):
+    nodes = tuple(replace(node, score=1.5, class_counts=None) for node in TREE.nodes)
+    tree = replace(TREE, nodes=nodes, classes=(), task=Task.REGRESSION)
+    people = replace(people_of(TREE), truth=NO_TRUTH)
+    no_estimate = Undetermined("the tree predicts a number")
+    reading = read(name, evidence_of(tree, people, no_estimate, no_estimate)).reading
+    known = name in ("k_anonymity", *COUNTS)
+    assert isinstance(reading, Interval if known else Undetermined)
+
+
+@pytest.mark.parametrize("name", ESTIMATE)
+def test_a_profile_without_an_estimate_makes_the_reading_undetermined_and_is_counted(name):
+    half = bounds([[0.5, 0.3, 0.2]] * 2, [[0.5, 0.3, 0.2]] * 2, decided=[True, False])
+    reading = read(name, evidence_of(TREE, posterior=half)).reading
+    assert isinstance(reading, Undetermined)
+    assert "1 of 2 profiles (10 of 30 records)" in reading.reason
+
+
+@pytest.mark.parametrize("name", ESTIMATE)
+def test_without_an_estimate_its_reason_is_passed_on(name):
+    lost = Undetermined("the solver stalled")
+    assert read(name, evidence_of(TREE, posterior=lost)).reading == lost
+
+
+@pytest.mark.parametrize("name", MEASURES)
+def test_spots_stand_riskiest_first_and_the_first_has_the_reading(name):
+    taken = read(name, evidence_of(TREE))
+    worst = [spot.low if MEASURES[name].risk == "low" else -spot.high for spot in taken.spots]
+    assert worst == sorted(worst)
+    assert not worst or worst[0] in (taken.reading.low, -taken.reading.high)
+
+
+@pytest.mark.parametrize("name", MEASURES)
+def test_a_measure_says_what_it_is(name):
+    measure = MEASURES[name]
+    assert summary(measure).endswith(".")
+    assert measure.plain
+    assert measure.limits[0] < measure.limits[1]
+    assert measure.about_leaves == isinstance(measure, LeafMeasure)
+
+
+def test_leaves_without_records_are_left_out():
+    tree = flat_tree([[14, 6], [0, 0], [7, 8]])
+    assert read("k_anonymity", evidence_of(tree)).reading == Interval(15, 15)
+    assert [spot.index for spot in read("distinct_diversity", evidence_of(tree)).spots] == [1, 3]
+
+
+def test_records_spread_over_several_leaves_are_not_counted_anywhere():
+    people = replace(people_of(TREE), leaf=np.array([1, -2]))
+    assert isinstance(
+        read("k_anonymity", evidence_of(TREE, people, certain(np.eye(3)[:2]))).reading, Undetermined
+    )

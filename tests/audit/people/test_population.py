@@ -1,0 +1,190 @@
+"""From a table to profiles, and every way in which a table is not the tree's."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from audit.people.population import build_population
+from audit.reading import Undetermined
+from ppdm_models.errors import TableError
+from ppdm_models.records.table import table_of
+from ppdm_models.tree.predicate import CategoryTest, NumericTest
+from ppdm_models.tree.tree import Feature, Node, Quality, Task, Tree
+
+AGE = Feature("age", numeric=True)
+SEX = Feature("sex", numeric=False, values=("F", "M"))
+
+
+def small_tree(**changes: object) -> Tree:
+    nodes = (
+        Node(0, "root", None, (1, 2)),
+        Node(1, "young", 0, (), NumericTest("age", high=30, high_closed=True), "no", 3),
+        Node(2, "old", 0, (), NumericTest("age", low=30), "yes", 2),
+    )
+    return Tree(
+        **{
+            "nodes": nodes,
+            "features": (AGE, SEX),
+            "target": "ill",
+            "classes": ("no", "yes"),
+            **changes,
+        }
+    )
+
+
+def rows(**changes: object) -> dict[str, list[object]]:
+    return {
+        "age": ["20", "20", "30", "40", "50"],
+        "sex": ["F", "F", "M", "M", "F"],
+        "ill": ["no", "yes", "no", "yes", "yes"],
+        **changes,
+    }
+
+
+def test_equal_records_become_one_profile_with_a_count():
+    population = build_population(small_tree(), table_of(rows()), sensitive="ill")
+    assert population.counts.tolist() == [2, 1, 1, 1]
+    assert population.truth.tolist() == [[1, 1], [1, 0], [0, 1], [0, 1]]
+    assert population.describe(0) == "age = 20, sex = F"
+    assert population.leaf.tolist() == [1, 1, 2, 2]
+
+
+def test_the_order_of_the_records_does_not_matter():
+    backwards = {name: values[::-1] for name, values in rows().items()}
+    one = build_population(small_tree(), table_of(rows()), sensitive="ill")
+    other = build_population(small_tree(), table_of(backwards), sensitive="ill")
+    assert one.truth.tobytes() == other.truth.tobytes()
+    assert [one.describe(q) for q in range(4)] == [other.describe(q) for q in range(4)]
+
+
+def test_weights_count_and_a_weight_of_nothing_is_nobody():
+    table = table_of(rows(w=["3", "0", "0", "1", "1"]))
+    population = build_population(small_tree(), table, sensitive="ill", weights="w")
+    assert population.records == 5
+    assert population.counts.tolist() == [3, 1, 1]
+
+
+def test_a_missing_value_is_a_value_of_its_own():
+    table = table_of(rows(sex=["F", "", "M", "?", "F"]))
+    population = build_population(small_tree(), table, sensitive="ill")
+    assert len(population.counts) == 5
+    assert "sex = (missing)" in population.describe(
+        int(np.flatnonzero(population.columns["sex"].missing)[0])
+    )
+
+
+def test_without_the_sensitive_column_the_truth_is_not_known_and_says_why():
+    table = table_of({name: values for name, values in rows().items() if name != "ill"})
+    population = build_population(small_tree(), table, sensitive="ill")
+    assert population.truth == Undetermined("the table has no column 'ill'")
+
+
+def test_a_regression_tree_has_no_truth_to_compare():
+    tree = small_tree(task=Task.REGRESSION, classes=())
+    population = build_population(tree, table_of(rows()), sensitive="ill")
+    assert isinstance(population.truth, Undetermined)
+
+
+@pytest.mark.parametrize(
+    ("change", "sensitive", "message"),
+    [
+        (
+            {"age": ["20", "20", "x", "40", "50"]},
+            "ill",
+            "column 'age', record 3: 'x' is not a number",
+        ),
+        (
+            {"age": ["20", "20", "inf", "40", "50"]},
+            "ill",
+            "column 'age', record 3: the number is infinite",
+        ),
+        ({"ill": ["no"] * 5}, "ill", "holds one value, 'no'"),
+        (
+            {"ill": ["no", "yes", "no", "maybe", "yes"]},
+            "ill",
+            "holds 'maybe', which the tree does not know",
+        ),
+        ({"ill": ["no", "yes", "no", "", "yes"]}, "ill", "record 4: no value"),
+        ({}, "sex", "cannot be sensitive and a quasi-identifier at once"),
+        (
+            {"other": ["a", "b", "a", "b", "a"]},
+            "other",
+            "is not the tree's target 'ill'; other",
+        ),
+        ({"age": ["", "20", "30", "40", "50"]}, "ill", "record 1 falls in no leaf"),
+        (
+            {"age": ["20", "31", "30", "40", "50"]},
+            "ill",
+            "publishes 3 records, but 2 of this table fall there",
+        ),
+    ],
+)
+def test_a_table_that_does_not_fit_is_refused(change, sensitive, message):
+    with pytest.raises(TableError, match=message):
+        build_population(small_tree(), table_of(rows(**change)), sensitive=sensitive)
+
+
+def test_a_column_that_the_tree_tests_cannot_be_left_out_of_the_quasi_identifiers():
+    with pytest.raises(
+        TableError, match="the tree tests 'age', which is not among the quasi-identifiers"
+    ):
+        build_population(small_tree(), table_of(rows()), sensitive="ill", qi=["sex"])
+
+
+def test_a_missing_feature_names_the_columns_there_are():
+    with pytest.raises(TableError, match="no column 'age'; the table has 'sex', 'ill'"):
+        build_population(
+            small_tree(), table_of({k: v for k, v in rows().items() if k != "age"}), sensitive="ill"
+        )
+
+
+@pytest.mark.parametrize(
+    ("published", "cause"),
+    [((3, 3), "rows were dropped"), ((1, 1), "trained on a part of it"), ((2, 3), "bootstrap")],
+)
+def test_a_disagreement_names_the_leaf_both_counts_and_the_likely_cause(published, cause):
+    tree = small_tree()
+    young, old = (
+        replace(node, records=count) for node, count in zip(tree.nodes[1:], published, strict=True)
+    )
+    nodes = (tree.nodes[0], young, old)
+    with pytest.raises(TableError, match=cause) as caught:
+        build_population(small_tree(nodes=nodes), table_of(rows()), sensitive="ill")
+    assert "leaves disagree" in str(caught.value)
+
+
+def test_counts_that_are_not_people_are_not_compared():
+    nodes = tuple(
+        Node(n.index, n.name, n.parent, n.children, n.test, n.score, 1.0)
+        for n in small_tree().nodes
+    )
+    population = build_population(
+        small_tree(nodes=nodes, quality=Quality.WEIGHTED), table_of(rows()), sensitive="ill"
+    )
+    assert population.records == 5
+
+
+def test_a_column_that_is_unique_per_record_is_warned_about():
+    table = table_of(
+        {"age": [str(v) for v in range(40)], "sex": ["F"] * 40, "ill": ["no", "yes"] * 20}
+    )
+    nodes = tuple(
+        Node(n.index, n.name, n.parent, n.children, n.test, n.score) for n in small_tree().nodes
+    )
+    population = build_population(small_tree(nodes=nodes), table, sensitive="ill")
+    assert any("'age' is nearly unique per record" in said for said in population.warnings)
+
+
+def test_categories_match_through_padding_and_numbers_written_otherwise():
+    tree = small_tree(features=(AGE, Feature("sex", numeric=False, values=("0", "1"))))
+    nodes = (
+        tree.nodes[0],
+        Node(1, "a", 0, (), CategoryTest("sex", ("0",)), "no"),
+        Node(2, "b", 0, (), CategoryTest("sex", ("1",)), "yes"),
+    )
+    table = table_of(rows(sex=["0.0", " 0", "1", "1.0", "0"]))
+    population = build_population(
+        small_tree(nodes=nodes, features=tree.features), table, sensitive="ill"
+    )
+    assert population.columns["sex"].categories == ("0", "1")

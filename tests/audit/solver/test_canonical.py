@@ -1,0 +1,120 @@
+"""Programs in an order that depends on their numbers alone: solved alike, however their parts were ordered."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from audit.adversary.knowledge import Knowledge
+from audit.estimate.blocks import blocks
+from audit.estimate.reduce import Reduced
+from audit.estimate.search import Search, SolveOptions
+from audit.estimate.violated import Violated
+from audit.solver.block_solver import solve_task
+from audit.solver.canonical import canonical, restored
+from audit.solver.task import TRIES, Task
+from audit.system.system import build_system
+from tests.cases import multiway_case
+
+
+def block(seed: int) -> Reduced:
+    """Return the program of some block with split rows."""
+    system = build_system(multiway_case(seed, Knowledge(leaf="rates", split="gini"), records=60))
+    search = Search(system, SolveOptions(integer_rows=False))
+    values = np.random.default_rng(seed).dirichlet(np.ones(3), size=len(search.closed))
+    active = tuple(Violated(search).worst(values, (), {}))
+    return search.reduced(blocks(system, tuple(search.knowledge), active)[0])
+
+
+def shuffled(form: Reduced, seed: int) -> tuple[Reduced, np.ndarray, np.ndarray]:
+    """Return the program with its parts in another order, and the orders of its variables and split rows."""
+    draw, program = np.random.default_rng(seed), form.program
+    n_mass = len(program.scale)
+    order = np.concatenate(
+        [draw.permutation(n_mass), n_mass + draw.permutation(program.size - n_mass)]
+    )
+    rows, splits = (
+        draw.permutation(len(program.low)),
+        draw.permutation(len(program.split_limit)),
+    )
+    terms = draw.permutation(len(program.term_row))
+    other = replace(
+        program,
+        scale=program.scale[order[:n_mass]],
+        start=program.start[order],
+        lower=program.lower[order],
+        upper=program.upper[order],
+        rows=sparse.csr_matrix(program.rows[rows][:, order]),
+        low=program.low[rows],
+        high=program.high[rows],
+        term_row=np.argsort(splits)[program.term_row[terms]],
+        term_variable=np.argsort(order)[program.term_variable[terms]],
+        term_coefficient=program.term_coefficient[terms],
+        term_scale=program.term_scale[terms],
+        term_known=program.term_known[terms],
+        term_most=program.term_most[terms],
+        split_constant=program.split_constant[splits],
+        split_limit=program.split_limit[splits],
+        split_records=program.split_records[splits],
+        split_linear=sparse.csr_matrix(program.split_linear[splits][:, order]),
+    )
+    chains = sparse.csr_matrix(form.chains[terms][:, order[:n_mass]])
+    return replace(form, program=other, chains=chains), order, splits
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_program_in_another_order_has_the_same_canonical_form(seed):
+    form = block(seed)
+    assert len(form.program.split_limit)
+    one = canonical(form.program)
+    for again in range(3):
+        mixed, *_ = shuffled(form, again)
+        two = canonical(mixed.program)
+        for name in ("scale", "start", "upper", "low", "high", "term_coefficient", "split_limit"):
+            wanted, got = getattr(one.program, name), getattr(two.program, name)
+            np.testing.assert_allclose(got, wanted, rtol=1e-12)
+        assert (one.program.rows != two.program.rows).nnz == 0
+        assert (one.chains(form.chains) != two.chains(mixed.chains)).nnz == 0
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_last_digits_of_a_start_do_not_change_the_order(seed):
+    program = block(seed).program
+    noise = 1e-8 * np.random.default_rng(seed).normal(size=program.size)
+    moved = replace(program, start=program.start * (1 + noise))
+    assert canonical(moved).variables.tolist() == canonical(program).variables.tolist()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_numbers_that_differ_by_rounding_alone_are_the_same_in_canonical_form(seed):
+    program = block(seed).program
+    numbers = ("scale", "start", "low", "high", "upper", "term_scale", "split_constant")
+    up = {name: np.nextafter(getattr(program, name), np.inf) for name in numbers}
+    one, two = canonical(program).program, canonical(replace(program, **up)).program
+    for name in numbers:
+        assert getattr(one, name).tolist() == getattr(two, name).tolist()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_order_of_its_parts_does_not_change_an_answer(seed):
+    form = block(seed)
+    mixed, order, splits = shuffled(form, seed)
+    one, two = (
+        solve_task(
+            Task(f.program, (f.program.start,), TRIES, "casadi", chains=f.chains, perturbed=4)
+        )
+        for f in (form, mixed)
+    )
+    assert one.is_accepted
+    assert one.iterations == two.iterations
+    assert two.objective == pytest.approx(one.objective, abs=1e-9)
+    np.testing.assert_allclose(restored(two.split, splits), one.split, atol=1e-6)
+    # Variables that nothing tells apart may stand for each other.
+    np.testing.assert_allclose(np.sort(restored(two.z, order)), np.sort(one.z), atol=1e-6)
+
+
+def test_what_is_put_back_stands_where_it_stood():
+    order = np.array([2, 0, 1])
+    values = np.array([10.0, 20.0, 30.0])
+    assert restored(values[order], order).tolist() == values.tolist()

@@ -1,0 +1,105 @@
+"""What the linear rows force, judged by one linear program per variable."""
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from audit.adversary.knowledge import Knowledge
+from audit.estimate.blocks import blocks
+from audit.estimate.search import DEFAULT, Search
+from audit.ipopt.program import SMALLEST_MASS
+from audit.solver.block_solver import _from_inside, solve_task
+from audit.solver.interior import Interior, interior, is_inside
+from audit.solver.task import CONVEX_TRIES, Outcome, Task, no_answer
+from audit.system.system import build_system
+from tests.cases import curved_tasks, multiway_case
+
+CASES = [(leaf, seed) for leaf in ("labels", "rates") for seed in range(8)]
+
+
+def programs(leaf, seed):
+    """Return the programs of a case whose class totals and accuracy are known."""
+    case = multiway_case(seed, Knowledge(leaf=leaf, split="none", marginal=True, accuracy=True))
+    search = Search(build_system(case), DEFAULT)
+    return [
+        search.reduced(block).program
+        for block in blocks(search.system, tuple(search.knowledge), ())
+    ]
+
+
+def largest(program, variable):
+    """Return the most that a variable can be under the linear rows."""
+    cost = np.zeros(program.size)
+    cost[variable] = -1.0
+    rows, low, high = program.rows.toarray(), program.low, program.high
+    equal = low == high
+    sides = [(rows[~equal & np.isfinite(high)], high[~equal & np.isfinite(high)])]
+    sides.append((-rows[~equal & np.isfinite(low)], -low[~equal & np.isfinite(low)]))
+    lower = np.where(program.lower > SMALLEST_MASS, program.lower, 0.0)
+    answer = linprog(
+        cost,
+        A_ub=np.vstack([side for side, _ in sides]),
+        b_ub=np.concatenate([end for _, end in sides]),
+        A_eq=rows[equal],
+        b_eq=low[equal],
+        bounds=list(zip(lower, program.upper, strict=True)),
+    )
+    return -answer.fun
+
+
+@pytest.mark.parametrize(("leaf", "seed"), CASES)
+def test_exactly_the_masses_that_can_only_be_zero_are_fixed_at_zero(leaf, seed):
+    for program in programs(leaf, seed):
+        found = interior(program)
+        masses = range(len(program.scale))
+        fixed = (
+            set()
+            if found is None
+            else {i for i in masses if not found.free[i] and found.values[i] <= SMALLEST_MASS}
+        )
+        assert fixed == {i for i in masses if largest(program, i) <= 1e-7}
+
+
+@pytest.mark.parametrize(("leaf", "seed"), CASES)
+def test_a_point_of_the_smaller_program_is_one_of_the_whole(leaf, seed):
+    for program in programs(leaf, seed):
+        found = interior(program)
+        if found is None:
+            continue
+        inner = found.program
+        equal = inner.low == inner.high
+        rows = inner.rows.toarray()
+        z = found.restored(np.linalg.lstsq(rows[equal], inner.low[equal], rcond=None)[0])
+        is_equal = program.low == program.high
+        np.testing.assert_allclose((program.rows @ z)[is_equal], program.low[is_equal], atol=1e-8)
+        assert np.linalg.matrix_rank(rows[equal]) == equal.sum()
+
+
+@pytest.mark.parametrize(("leaf", "seed"), CASES)
+def test_a_point_lies_strictly_inside_only_where_nothing_is_forced(leaf, seed):
+    for program in programs(leaf, seed):
+        task = Task(program, (program.start,), CONVEX_TRIES, "casadi")
+        assert is_inside(program, solve_task(task).z) == (interior(program) is None)
+
+
+def test_a_point_that_misses_a_row_is_not_inside():
+    for program in programs("rates", 0):
+        point = solve_task(Task(program, (program.start,), CONVEX_TRIES, "casadi")).z
+        assert not is_inside(program, 0.9 * point)
+
+
+def test_a_bound_on_the_rest_is_none_on_the_whole_where_a_pool_may_be_forced(monkeypatch):
+    task = curved_tasks(monkeypatch, "gini", (12,), records=60)[0]
+    free = np.ones(task.program.size, dtype=bool)
+    kept = np.arange(len(task.program.split_limit))
+    floors = []
+    for forced in (0.0, 1.0):
+        values = np.full(task.program.size, SMALLEST_MASS)
+        values[0] += forced
+        inner = Interior(task.program, free, values, kept)
+        assert inner.is_bounding == (forced == 0.0)
+        monkeypatch.setattr("audit.solver.block_solver.interior", lambda _, inner=inner: inner)
+        before = no_answer(task, Outcome.INFEASIBLE)
+        floors.append(_from_inside(task, before).floor)
+    assert np.isfinite(floors[0])
+    assert floors[1] == -np.inf

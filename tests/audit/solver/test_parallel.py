@@ -1,0 +1,250 @@
+"""Many processes: the same answers for any number, one retry for a worker that dies, none left behind."""
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from audit import run
+from audit.adversary.knowledge import Knowledge
+from audit.estimate.blocks import blocks
+from audit.estimate.estimate import estimate
+from audit.estimate.search import Search, SolveOptions
+from audit.solver import parallel
+from audit.solver.block_solver import joined, solve_task
+from audit.solver.parallel import solve_all
+from audit.solver.task import Outcome, Task, no_answer
+from audit.system.system import build_system
+from ppdm_models.errors import SolverError
+from tests.cases import curved_tasks, multiway_case
+
+
+class _Recorder(Search):
+    """Keeps the tasks that a search asks for."""
+
+    def ask(self, asked):
+        seen = list(asked)
+        self.seen = [*getattr(self, "seen", []), *seen]
+        return [solve_task(task) for task in seen]
+
+
+def tasks() -> list[Task]:
+    found = []
+    for seed in (0, 2, 4, 6):
+        system = build_system(
+            multiway_case(seed, Knowledge(leaf="rates", split="none", marginal=True), records=40)
+        )
+        search = _Recorder(system, SolveOptions(jobs=1))
+        search.solve(blocks(system, tuple(search.knowledge), ()), {})
+        found += search.seen
+    return found
+
+
+@pytest.fixture
+def workers(monkeypatch):
+    """Let even small tasks go to workers, and end them afterwards."""
+    monkeypatch.setattr(parallel, "WORTH_A_WORKER", 0)
+    yield
+    parallel.stop()
+
+
+def test_answers_do_not_depend_on_the_number_of_processes(workers):
+    asked = tasks()
+    alone, shared = solve_all(asked, 1), solve_all(asked, 3)
+    assert [one.z.tobytes() for one in alone] == [one.z.tobytes() for one in shared]
+    assert all(one.is_accepted for one in alone)
+
+
+def test_an_estimate_is_the_same_bytes_for_any_number_of_jobs(workers):
+    system = build_system(multiway_case(4, Knowledge(leaf="rates", split="entropy"), records=30))
+    one, _ = estimate(system, SolveOptions(jobs=1))
+    three, _ = estimate(system, SolveOptions(jobs=3))
+    assert one.values.tobytes() == three.values.tobytes()
+
+
+def test_a_task_done_in_parts_has_the_answer_of_the_whole(monkeypatch):
+    monkeypatch.setattr("audit.solver.task.WORTH_HALVES", 0)
+    for whole in [*curved_tasks(monkeypatch, "gini"), *curved_tasks(monkeypatch, "entropy")]:
+        small, large = replace(whole, share=0.5), replace(whole, share=0.51)
+        assert (len(small.parts(2)), len(large.parts(1))) == (1, 1)
+        one, parts = solve_task(large), [solve_task(part) for part in large.parts(2)]
+        found = joined(large, parts)
+        assert found.z.tobytes() == one.z.tobytes()
+        assert (found.floor, found.outcome) == (one.floor, one.outcome)
+        assert np.isinf(parts[0].floor)
+        assert not parts[1].split.any()
+
+
+@pytest.mark.parametrize("failed", [0, 1])
+def test_where_a_part_fails_the_whole_is_solved(monkeypatch, failed):
+    monkeypatch.setattr("audit.solver.task.WORTH_HALVES", 0)
+    whole = replace(curved_tasks(monkeypatch, "gini")[0], share=1.0)
+    parts = [solve_task(part) for part in whole.parts(2)]
+    parts[failed] = no_answer(whole, Outcome.NOT_CONVERGED)
+    assert joined(whole, parts).z.tobytes() == solve_task(whole).z.tobytes()
+
+
+class _Dying:
+    """Stands for a worker: dies the first ``times`` that it is asked."""
+
+    def __init__(self, times):
+        self.times = times
+
+    def __call__(self, worker, task):
+        self.times -= 1
+        return None if self.times >= 0 else solve_task(task)
+
+
+@pytest.mark.parametrize(("deaths", "outcome"), [(1, Outcome.SOLVED), (2, Outcome.LOST)])
+def test_a_worker_that_dies_is_replaced_once_and_then_reported(
+    workers, monkeypatch, deaths, outcome
+):
+    task = tasks()[0]
+    monkeypatch.setattr(parallel, "_asked", _Dying(deaths))
+    monkeypatch.setattr(parallel, "start_worker", object)
+    monkeypatch.setattr(parallel, "_wait_until_ready", lambda worker, line: None)
+    monkeypatch.setattr(parallel, "_idle", [])
+    call = parallel._Call()
+    call.add(task)
+    call.line.close()
+    call.serve()
+    parallel._idle.clear()
+    assert call.answers[0].outcome is outcome
+
+
+def test_once_dismissed_no_worker_is_left_and_none_is_started(workers, monkeypatch):
+    monkeypatch.setattr(parallel, "_idle", [])
+    monkeypatch.setattr(parallel, "start_worker", _never_ready)
+    call = parallel._Call()
+    call.add(tasks()[0])
+    thread = threading.Thread(target=call.serve)
+    thread.start()
+    while not call.workers:
+        time.sleep(0.01)
+    (worker,) = call.workers
+    call.dismiss()
+    thread.join()
+    assert worker.poll() is not None
+    assert call._taken([]) is None
+    for stream in (worker.stdin, worker.stdout):
+        stream.close()
+
+
+def test_nobody_waits_for_a_worker_that_never_gets_ready(workers, monkeypatch):
+    monkeypatch.setattr(parallel, "_idle", [])
+    monkeypatch.setattr(parallel, "start_worker", _never_ready)
+    asked = tasks()
+    assert all(answer.is_accepted for answer in solve_all(asked, 2))
+    parallel.stop()
+
+
+def _never_ready():
+    command = [sys.executable, "-c", "import sys; sys.stdin.read()"]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+
+def test_a_worker_killed_while_it_works_gives_no_answer():
+    worker = parallel.start_worker()
+    threading.Timer(0.2, worker.kill).start()
+    os.kill(worker.pid, signal.SIGSTOP)
+    assert parallel._asked(worker, tasks()[0]) is None
+    assert worker.wait() != 0
+
+
+def test_an_error_in_a_worker_is_raised_in_the_caller():
+    error = SolverError("IPOPT", "return code 42 is not known; report this")
+    copy = pickle.loads(pickle.dumps(error))
+    assert str(copy) == "IPOPT: return code 42 is not known; report this"
+    with pytest.raises(SolverError, match="return code 42"):
+        parallel._or_raised(copy)
+
+
+def test_what_ran_out_of_time_is_undecided_and_says_so():
+    system = build_system(multiway_case(4, Knowledge(leaf="rates", split="gini"), records=30))
+    posterior, report = estimate(system, SolveOptions(time_limit=0.0))
+    assert report.status == "stalled"
+    assert "out of time" in report.reason
+    assert not posterior.is_complete
+
+
+def test_no_answer_is_never_accepted():
+    task = tasks()[0]
+    assert not any(
+        no_answer(task, outcome).is_accepted for outcome in Outcome if outcome is not Outcome.SOLVED
+    )
+
+
+def test_workers_end_with_their_parent():
+    code = (
+        "from audit import parallel\n"
+        "worker = parallel.start_worker()\n"
+        "print(worker.pid, flush=True)\n"
+        "import os; os._exit(0)\n"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    pid = int(said.stdout)
+    for _ in range(200):
+        if not _is_running(pid):
+            break
+        time.sleep(0.05)
+    assert not _is_running(pid)
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().split(")")[-1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_a_task_survives_the_way_to_a_worker():
+    task = tasks()[0]
+    copy = pickle.loads(pickle.dumps(task))
+    np.testing.assert_array_equal(copy.program.rows.toarray(), task.program.rows.toarray())
+
+
+def test_the_largest_task_that_waits_goes_first():
+    line = parallel.Line()
+    for number, size in ((0, 3), (1, 9), (2, 3)):
+        line.put(number, size)
+    line.close()
+    assert [line.take() for _ in range(4)] == [1, 0, 2, None]
+    assert line.is_over
+
+
+def test_a_worker_starts_while_tasks_are_still_being_made(workers, monkeypatch):
+    given, asked = threading.Event(), tasks()[:3]
+
+    def at_once(worker, task):
+        given.set()
+        return solve_task(task)
+
+    def made():
+        yield from asked[:2]
+        assert given.wait(60), "no worker got a task before all were made"
+        yield asked[2]
+
+    monkeypatch.setattr(parallel, "_asked", at_once)
+    monkeypatch.setattr(parallel, "_wait_until_ready", lambda worker, line: None)
+    assert len(solve_all(made(), 2)) == len(asked)
+
+
+@pytest.mark.parametrize(("share", "started"), [(1, [2]), (10**6, [])])
+def test_workers_start_before_the_table_is_read_where_the_tree_is_large(
+    monkeypatch, share, started
+):
+    asked: list[int] = []
+    monkeypatch.setattr(run, "start_ahead", asked.append)
+    monkeypatch.setattr(run, "MANY_SHARES", share)
+    tree = multiway_case(0, Knowledge(split="none")).tree
+    run.start_early(tree, SolveOptions(jobs=2))
+    run.start_early(tree, SolveOptions(jobs=2, direct=True))
+    assert asked == started

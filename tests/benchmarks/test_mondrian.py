@@ -1,0 +1,21 @@
+"""The baseline of the study of sanitisation: Mondrian groups of k."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks.mondrian import mondrian
+from ppdm_models.tpp.groups import grouped
+from ppdm_models.tree.predicate import Column
+from tests.ppdm_models.tpp.tpp_strategies import tables
+
+
+@given(tables(), st.integers(1, 10))
+def test_every_group_holds_k_records(table, k):
+    columns, response = table
+    size = len(response.values)
+    made = mondrian(columns, response, min(k, size), size)
+    everyone = Column(codes=np.zeros(size, dtype=np.int64), categories=("s",))
+    assert grouped(made, everyone).k >= min(k, size)

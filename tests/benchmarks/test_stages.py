@@ -1,0 +1,15 @@
+"""The benchmark's stages are functions that the estimate really calls."""
+
+from audit.adversary.knowledge import Knowledge
+from audit.estimate.estimate import estimate
+from audit.estimate.search import SolveOptions
+from audit.system.system import build_system
+from benchmarks.maxent.stages import Stages
+from tests.cases import multiway_case
+
+
+def test_every_stage_takes_some_of_the_time():
+    system = build_system(multiway_case(4, Knowledge(leaf="rates", split="gini"), records=30))
+    with Stages() as stages:
+        estimate(system, SolveOptions(jobs=1, integer_rows=False))
+    assert min(stages.seconds.values()) > 0

@@ -1,0 +1,180 @@
+"""Decisions: the worst error decides, and what the reader is told about it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from audit.adversary.knowledge import Knowledge
+from audit.estimate.posterior import certain
+from audit.reading import Undetermined
+from audit.run import run
+from audit.system.system import Dropped
+from policies.judging.figures import figure
+from policies.judging.judge import calls, judge
+from policies.pack import read_pack
+from policies.verdict import Verdict
+from ppdm_models.tree.tree import Quality
+from tests.cases import multiway_case
+from tests.small_audits import audit_of, bounds, evidence_of, flat_tree, pack_of
+
+TREE = flat_tree([[14, 6], [4, 0], [2, 1], [9, 9]])
+EVIDENCE = evidence_of(TREE)
+SMALL = pack_of(("k_anonymity", "at_least", 5))
+FINE = pack_of(("k_anonymity", "at_least", 2))
+
+
+def made(pack, evidence=EVIDENCE, dropped=()):
+    return judge(audit_of(evidence, pack, dropped), pack)
+
+
+def test_a_finding_names_leaf_path_line_value_and_limit_worst_first():
+    finding = made(SMALL).findings[0]
+    assert finding.verdict is Verdict.FAIL
+    assert [(p.name, p.path, p.line, p.low) for p in finding.places] == [
+        ("leaf 3", "place = p2", 12, 3),
+        ("leaf 2", "place = p1", 11, 4),
+    ]
+    assert finding.limit == 5
+    assert finding.message == (
+        "Fewest people who share a leaf: 3 records; the policy asks for at least 5 records; 2 leaves break that."
+    )
+
+
+def test_a_clause_that_holds_has_no_places():
+    finding = made(FINE).findings[0]
+    assert (finding.verdict, finding.places) == (Verdict.PASS, ())
+    assert finding.message == (
+        "Fewest people who share a leaf: 3 records; the policy asks for at least 2 records."
+    )
+
+
+def test_a_profile_is_named_with_the_leaf_it_falls_in():
+    finding = made(pack_of(("disclosure", "at_most", 0.9))).findings[0]
+    place = finding.places[0]
+    assert (place.kind, place.name, place.profile) == ("profile", "leaf 2", "place = p1")
+
+
+def test_what_could_not_be_told_is_said_with_its_reason():
+    stalled = evidence_of(TREE, posterior=Undetermined("the solver stalled"))
+    decision = made(pack_of(("confidence", "at_most", 0.9)), stalled)
+    assert decision.verdict is Verdict.UNDETERMINED
+    assert decision.findings[0].message.endswith("could not tell, because the solver stalled.")
+
+
+def test_a_reading_on_both_sides_of_the_limit_is_undetermined_and_says_so():
+    within = bounds([[0.4, 0.4]] * 4, [[0.6, 0.6]] * 4)
+    decision = made(pack_of(("confidence", "at_most", 0.5)), evidence_of(TREE, posterior=within))
+    assert decision.verdict is Verdict.UNDETERMINED
+    assert "between 40 % and 60 %" in decision.findings[0].message
+
+
+def test_a_failed_clause_outweighs_one_that_could_not_be_told():
+    stalled = evidence_of(TREE, posterior=Undetermined("the solver stalled"))
+    pack = pack_of(("confidence", "at_most", 0.9), ("k_anonymity", "at_least", 5))
+    decision = made(pack, stalled)
+    assert decision.verdict is Verdict.FAIL
+    assert [f.verdict for f in decision.failing] == [Verdict.FAIL, Verdict.UNDETERMINED]
+
+
+def test_a_broken_warning_is_found_and_changes_nothing():
+    pack = pack_of(("k_anonymity", "at_least", 2), ("distinct_diversity", "at_least", 2, "warning"))
+    decision = made(pack)
+    assert decision.verdict is Verdict.PASS
+    assert [f.verdict for f in decision.findings] == [Verdict.PASS, Verdict.FAIL]
+    assert decision.failing == ()
+
+
+def test_a_pack_of_warnings_judges_nothing_and_is_no_pass():
+    assert made(pack_of(("k_anonymity", "at_least", 1, "warning"))).verdict is Verdict.UNDETERMINED
+
+
+def test_a_measure_that_the_audit_did_not_take_is_no_pass():
+    audit = replace(audit_of(EVIDENCE, FINE), measurements={})
+    assert judge(audit, FINE).verdict is Verdict.UNDETERMINED
+
+
+def published(problem="says 5, the table has 4"):
+    return Dropped("leaf_rate", "loan.pmml:12: node '2'", problem, is_published=True)
+
+
+def test_a_file_that_the_table_contradicts_is_never_a_pass():
+    decision = made(FINE, dropped=[published(), published()])
+    assert decision.verdict is Verdict.UNDETERMINED
+    assert decision.findings[0].clause == "table-agrees"
+    assert "loan.pmml:12: node '2': says 5, the table has 4" in decision.findings[0].message
+    assert "2 such contradictions" in decision.findings[0].message
+
+
+def test_it_can_still_fail():
+    assert made(SMALL, dropped=[published()]).verdict is Verdict.FAIL
+
+
+def test_an_assumption_that_the_table_contradicts_is_no_reason_for_doubt():
+    dropped = replace(published(), is_published=False)
+    assert made(FINE, dropped=[dropped]).verdict is Verdict.PASS
+
+
+def test_a_file_that_contradicts_itself_is_never_a_pass():
+    odd = replace(TREE, quality=Quality.INCONSISTENT, notes=("node 3 has 5, its children 4",))
+    decision = made(FINE, evidence_of(odd))
+    assert decision.verdict is Verdict.UNDETERMINED
+    assert "node 3 has 5, its children 4" in decision.findings[0].message
+
+
+def test_names_from_the_file_reach_the_finding_as_they_are():
+    name = "<script>\n“,”"
+    tree = flat_tree([[4, 0], [4, 4]], classes=(name, "b"))
+    finding = made(pack_of(("confidence", "at_most", 0.5)), evidence_of(tree)).findings[0]
+    assert finding.places[0].note == f"most likely {name}"
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "beside", "said"),
+    [
+        (12, "records", None, "12 records"),
+        (1, "records", None, "1 record"),
+        (0.935, "share", None, "93.5 %"),
+        (0.90004, "share", 0.9, "90.004 %"),
+        (0.9, "share", 0.9, "90 %"),
+        (12345.6, "records", None, "12346 records"),
+        (float("inf"), "times", 5, "beyond all bounds"),
+        (4.6667, "times", 5, "4.67 times"),
+        (0.0000087, "nats", 0.05, "0.0000087 nats"),
+        (0, "nats", 0.05, "0 nats"),
+    ],
+)
+def test_a_figure_has_enough_digits_to_tell_it_from_its_limit(value, unit, beside, said):
+    assert figure(value, unit, beside) == said
+
+
+def test_guessing_beyond_the_commonest_value_is_named_as_that():
+    pack = pack_of(("guess_accuracy", "at_most", 0.5, {"over": "marginal"}))
+    posterior = certain(np.array([[1.0, 0]] * 4))
+    finding = made(pack, evidence_of(TREE, posterior=posterior)).findings[0]
+    assert "beyond what always naming the commonest value gives: 0 %" in finding.message
+
+
+CONFIDENCE_ONLY = b"""
+name = "sure"
+version = "1"
+title = "t"
+description = "d"
+
+[[clause]]
+id = "sure"
+measure = "confidence"
+rule = "at_most"
+limit = 0.7
+why = "w"
+"""
+
+
+def test_withholding_numbers_never_passes_on_the_uniform_estimate_alone():
+    case = multiway_case(3, Knowledge(leaf="labels", split="none"), classes=2)
+    pack = read_pack(CONFIDENCE_ONLY, "sure.toml")
+    decision = judge(run(case.tree, case.population, case.knowledge, calls(pack)), pack)
+    doubts = [finding for finding in decision.findings if finding.clause == "labels-believed"]
+    assert [finding.verdict for finding in decision.findings if finding.measure] == [Verdict.PASS]
+    assert decision.verdict is Verdict.UNDETERMINED
+    assert "carry its label" in doubts[0].message

@@ -1,0 +1,135 @@
+"""What a file prints at its nodes beyond what a tree carries is told, so that no audit passes over it in silence."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from policies.remedies._withholding import label_only
+from ppdm_models.codecs.pmml.write import IMPURITY
+from ppdm_models.files.load import formats, load_model, load_tree
+from ppdm_models.tree.ensemble import trees_of
+from ppdm_models.tree.impurity import Impurity
+from ppdm_models.tree.tree import Criterion, Quality
+from tests import places
+
+SAMPLES = places.DATA / "formats"
+DOT = """digraph Tree {
+node [shape=box] ;
+0 [label="x <= 0.5\\nCRITERION = 0.5\\nsamples = 100.0%\\nvalue = [0.5, 0.5]\\nclass = a"] ;
+1 [label="CRITERION = 0.245\\nsamples = 50.0%\\nvalue = [0.857, 0.143]\\nclass = a"] ;
+0 -> 1 ;
+2 [label="CRITERION = 0.245\\nsamples = 50.0%\\nvalue = [0.143, 0.857]\\nclass = b"] ;
+0 -> 2 ;
+}
+"""
+GOLF = (SAMPLES / "pmml" / "good" / "golf.pmml").read_bytes()
+
+
+def sample(name):
+    return (SAMPLES / name).read_bytes()
+
+
+def unused(data):
+    return {kind for tree in trees_of(load_model(data, "file")) for kind in tree.unused}
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("partykit_text/good/party_ctree.txt", "the test statistics of its splits"),
+        ("rpart_json/good/plain.json", "how much other splits of its nodes would improve"),
+        ("rpart_summary/good/classes.summary", "how much other splits of its nodes would improve"),
+    ],
+)
+def test_numbers_that_no_audit_reads_are_named(name, kind):
+    assert unused(sample(name)) == {kind}
+
+
+def test_weighted_class_numbers_of_spark_are_named():
+    lines = [json.loads(line) for line in sample("spark_rows/good/classes.jsonl").splitlines()]
+    for line in lines:
+        line["impurityStats"] = [2 * stat for stat in line["impurityStats"]]
+    data = "\n".join(map(json.dumps, lines)).encode()
+    assert unused(data) == {"the weighted class numbers and impurities of its nodes"}
+
+
+def test_weighted_class_numbers_of_bigml_are_named():
+    data = json.loads(sample("bigml_json/good/tree.json"))
+    (data.get("object") or data)["weight_field"] = "000004"
+    assert unused(json.dumps(data).encode()) == {"the weighted class numbers of its nodes"}
+
+
+@pytest.mark.parametrize(("name", "unit"), [("gini", 1.0), ("entropy", 0.6931471805599453)])
+def test_a_drawn_impurity_lies_where_its_rounding_allows(name, unit):
+    said = load_tree(DOT.replace("CRITERION", name).encode(), "dot").nodes[1].impurity
+    assert said.criterion == name
+    assert said.low == pytest.approx(0.2445 * unit)
+    assert said.high == pytest.approx(0.2455 * unit)
+
+
+def test_zeros_at_the_end_of_a_drawn_impurity_are_not_taken_for_less_digits():
+    said = load_tree(DOT.replace("CRITERION", "gini").encode(), "dot").root.impurity
+    assert (said.low, said.high) == pytest.approx((0.4995, 0.5005))
+
+
+def test_an_impurity_without_the_name_of_its_criterion_is_named_as_not_used():
+    tree = load_tree(DOT.replace("CRITERION", "impurity").encode(), "dot")
+    assert (tree.root.impurity, tree.unused) == (None, ("the impurity of its nodes",))
+
+
+def extended(value=b'<Extension name="chiSquare" value="3.5"/>'):
+    """The golf tree with labels only and an extension at its root."""
+    tree = load_tree(GOLF, "golf")
+    bare = tree.__class__(
+        tuple(
+            node.__class__(node.index, node.name, node.parent, node.children, node.test, node.score)
+            for node in tree.nodes
+        ),
+        tree.features,
+        tree.target,
+        tree.classes,
+        quality=Quality.ABSENT,
+    )
+    data = formats()["pmml"].write(bare)
+    head, mark, rest = data.partition(b"<True/>")
+    return head + value + mark + rest
+
+
+def test_numbers_in_extensions_are_named_where_class_counts_do_not_imply_them():
+    assert unused(extended()) == {"the numbers 'chiSquare' at its nodes"}
+    head, mark, rest = GOLF.partition(b"<True/>")
+    assert unused(head + b'<Extension name="chiSquare" value="3.5"/>' + mark + rest) == set()
+
+
+def rewritten(data, **changes):
+    """Return a PMML file with its tree changed in place."""
+    plugin = formats()["pmml"]
+    tree = plugin.read(data, "file")
+    nodes = tuple(replace(node, impurity=None) for node in tree.nodes)
+    return plugin.rewrite(data, "file", replace(tree, nodes=nodes, **changes))
+
+
+def test_what_no_audit_uses_leaves_a_file_whose_numbers_are_withheld():
+    assert b"chiSquare" not in rewritten(extended(), unused=())
+
+
+def test_an_impurity_leaves_a_file_in_place_when_it_is_withheld():
+    part = f'<Extension name="{IMPURITY}" value="gini 0.4 0.5"/>'.encode()
+    assert load_tree(extended(part), "file").root.impurity == Impurity(Criterion.GINI, 0.4, 0.5)
+    assert IMPURITY.encode() not in rewritten(extended(part))
+
+
+@pytest.mark.parametrize("name", ["pmml", "treewarden_json"])
+def test_no_impurity_is_written_where_counts_are_withheld(name):
+    tree = load_tree(DOT.replace("CRITERION", "gini").encode(), "dot")
+    bare = replace(tree, nodes=tuple(label_only(tree, node) for node in tree.nodes))
+    assert b"impurity" in formats()[name].write(tree)
+    assert b"impurity" not in formats()[name].write(bare)
+
+
+@pytest.mark.parametrize("said", ["gini 0.5", "gini-ratio 0 1", "gini 0.6 0.5", "gini x y"])
+def test_a_wrong_impurity_in_pmml_is_refused(said):
+    part = f'<Extension name="{IMPURITY}" value="{said}"/>'.encode()
+    with pytest.raises(Exception, match="an impurity is"):
+        load_tree(extended(part), "file")

@@ -1,0 +1,105 @@
+"""From format to format: the same model, or a message that says what cannot be said."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from ppdm_models.errors import OutputError
+from ppdm_models.files.convert import TARGETS, converted, target_of
+from ppdm_models.files.drawings import dot, mermaid
+from ppdm_models.files.load import load_model, read_tree
+from ppdm_models.tree.ensemble import Combination, Link, Member, Other
+from ppdm_models.tree.predicate import CategoryTest
+from tests import places
+from tests.forests import by_sex, forest, stump
+
+GOLF = read_tree(places.DATA / "formats/pmml/good/golf.pmml")
+TWO = forest(stump(40.0, "no", "yes", counts=(4.0, 6.0)), by_sex("no", "yes"))
+NUMBERS = forest(stump(40.0, 1.5, 2.5), stump(50.0, 0.5, 1.0), base=(0.25,))
+
+
+@pytest.mark.parametrize("target", ["pmml", "treewarden_json"])
+def test_a_tree_is_the_same_tree_in_another_format(target):
+    again = load_model(converted(GOLF, target), "golf")
+    assert again.nodes == GOLF.nodes
+    assert again.format == target
+
+
+@pytest.mark.parametrize("ensemble", [TWO, NUMBERS], ids=["votes", "numbers"])
+def test_an_ensemble_is_the_same_ensemble_in_pmml(ensemble):
+    again = load_model(converted(ensemble, "pmml"), "forest")
+    assert [tree.nodes for tree in again.trees] == [tree.nodes for tree in ensemble.trees]
+    assert (again.combination, again.base) == (ensemble.combination, ensemble.base)
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"link": Link.LOGISTIC}, "a link of the kind logistic"),
+        ({"combination": Combination.MODEL_CHAIN}, "a combination by model-chain"),
+        ({"base": (0.5,)}, "a starting score of each class"),
+        ({"members": (Member(Other("regression")),)}, "a part that is no tree .part 1."),
+        ({"members": (Member(GOLF, output=1),)}, "speaks for one class"),
+        ({"members": (Member(GOLF, test=CategoryTest("sex", ("F",))),)}, "for some records only"),
+    ],
+)
+def test_what_pmml_cannot_say_is_named(changes, problem):
+    with pytest.raises(OutputError, match=problem):
+        converted(replace(TWO, **changes), "pmml")
+
+
+def test_our_own_json_holds_one_tree():
+    with pytest.raises(OutputError, match="holds one tree, and this is an ensemble"):
+        converted(TWO, "treewarden_json")
+
+
+@pytest.mark.parametrize("target", ["pmml", "treewarden_json"])
+def test_several_numbers_per_leaf_are_not_dropped_in_silence(target):
+    nodes = tuple(replace(node, outputs=(1.0, 2.0)) for node in GOLF.nodes)
+    with pytest.raises(OutputError, match="several numbers per leaf"):
+        converted(replace(GOLF, nodes=nodes), target)
+
+
+@pytest.mark.parametrize(
+    ("suffix", "target"), [(".pmml", "pmml"), (".JSON", "treewarden_json"), (".gv", "dot")]
+)
+def test_a_suffix_stands_for_a_format(suffix, target):
+    assert target_of(suffix) == target
+    assert target in TARGETS
+
+
+def test_an_unknown_suffix_is_an_error_that_lists_the_known_ones():
+    with pytest.raises(OutputError, match=r"stands for no format; have \.pmml"):
+        target_of(".txt")
+
+
+def test_dot_has_a_graph_for_each_tree():
+    said = dot(TWO).decode()
+    assert said.count("digraph ") == 2
+    assert 'n0 -> n1 [label="age < 40"];' in said
+    assert '[label="no: 4 records"];' in said
+
+
+def test_mermaid_has_a_subgraph_for_each_tree():
+    said = mermaid(TWO).decode()
+    assert said.startswith("flowchart TD\n")
+    assert said.count("subgraph ") == said.count("  end\n") == 2
+    assert 't1n0 -->|"age #60; 40"| t1n1' in said
+
+
+NASTY = 'a"] ; x -> y \\ \n\x1b[31m #quot; | <b>'
+
+
+def test_no_label_can_leave_its_quotes_in_dot():
+    said = dot(stump(1.0, NASTY, "b", classes=(NASTY, "b")))
+    assert b'[label="a\\"] ; x -> y \\\\ \\\\n\\\\x1b[31m #quot; | <b>"];' in said
+    assert b"\x1b" not in said
+
+
+def test_no_label_can_leave_its_quotes_in_mermaid():
+    said = mermaid(stump(1.0, NASTY, "b", classes=(NASTY, "b"))).decode()
+    line = next(line for line in said.splitlines() if "31m" in line)
+    assert line.count('"') == 2
+    assert not set(line) & set("\\|<>\x1b")

@@ -1,0 +1,80 @@
+"""Limits on the size of a file, and how they are set."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from ppdm_models import limits
+from ppdm_models.codecs.common.xml import parse
+from ppdm_models.errors import TreeFormatError
+
+READ = """
+from ppdm_models.errors import TreewardenError
+from ppdm_models.files.load import load_model
+
+try:
+    load_model(b"<PMML/>", "x")
+except TreewardenError as error:
+    print(error)
+"""
+
+
+def reading(**settings):
+    run = subprocess.run(
+        [sys.executable, "-c", READ],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+        env={**os.environ, **settings},
+    )
+    return run.stdout
+
+
+def test_a_limit_is_set_in_the_environment():
+    assert reading(TREEWARDEN_LIMIT_BYTES="3") == (
+        "x: 7 bytes is more than the 3 that are read; give the tree alone\n"
+    )
+
+
+@pytest.mark.parametrize("said", ["many", "-1", "0", "1.5", ""])
+def test_a_limit_that_is_no_number_is_an_error_that_names_it(said):
+    assert reading(TREEWARDEN_LIMIT_NODES=said) == (
+        f"TREEWARDEN_LIMIT_NODES: is {said!r}; set a whole number of at most 15 digits, more than 0, or unset it\n"
+    )
+
+
+def whole(data):
+    return parse(data, "x", lambda element, around: None)
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"<a>" + b"<b/>" * 20 + b"</a>", "more than 10 XML elements and attributes"),
+        (b"<a " + b" ".join(b'x%d=""' % n for n in range(20)) + b"/>", "more than 10 XML elements"),
+    ],
+)
+def test_no_more_elements_and_attributes_are_held_than_the_limit(data, said, monkeypatch):
+    monkeypatch.setattr(limits, "XML_ELEMENTS", 10)
+    with pytest.raises(TreeFormatError, match=said):
+        whole(data)
+
+
+def test_models_that_were_read_are_no_longer_held(monkeypatch):
+    monkeypatch.setattr(limits, "XML_ELEMENTS", 30)
+
+    def finished(element, around):
+        element.children = []
+
+    data = b"<a>" + (b"<TreeModel>" + b"<b/>" * 20 + b"</TreeModel>") * 3 + b"</a>"
+    assert len(parse(data, "x", finished).children) == 3
+
+
+@pytest.mark.parametrize("data", [b"<a>" + b"x" * 3000 + b"</a>", b"<a>" + b">" * 3000 + b"</a>"])
+def test_a_piece_of_xml_that_is_too_long_is_refused(data, monkeypatch):
+    monkeypatch.setattr(limits, "XML_TOKEN", 1000)
+    with pytest.raises(TreeFormatError, match="1,000"):
+        whole(data)

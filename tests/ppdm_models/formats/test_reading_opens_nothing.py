@@ -1,0 +1,62 @@
+"""Reading bytes opens no file and no socket, starts nothing, and unpickles nothing, whatever the format."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from ppdm_models.files.load import formats
+from tests import places
+
+FIXTURES = places.DATA / "formats"
+
+WATCHED = """
+import json, sys, warnings
+from pathlib import Path
+from ppdm_models.errors import TreeFormatError
+from ppdm_models.files.load import leaks_of, load_model
+
+warnings.simplefilter("ignore")
+FORBIDDEN = ("open", "socket.", "subprocess.", "urllib.", "os.system", "os.exec", "pickle.", "ctypes.dlopen", "shutil.")
+files = [(path, path.read_bytes()) for path in sorted(Path(sys.argv[1]).rglob("*")) if path.is_file()]
+seen = {}
+watching = []
+
+def hook(event, arguments):
+    if watching and event.startswith(FORBIDDEN):
+        seen.setdefault(watching[-1], []).append(event)
+
+def read(path, data):
+    try:
+        leaks_of(data, load_model(data, path.name))
+    except TreeFormatError:
+        return
+
+for path, data in files:
+    read(path, data)  # libraries are imported when they are first needed
+sys.addaudithook(hook)
+for path, data in files:
+    watching.append(str(path))
+    read(path, data)
+    watching.pop()
+watching.append("this test")
+open("/dev/null").close()
+watching.pop()
+print(json.dumps({"files": len(files), "seen": seen}))
+"""
+
+
+@pytest.mark.parametrize("name", sorted(formats()))
+def test_reading_opens_no_file_and_no_socket(name):
+    run = subprocess.run(
+        [sys.executable, "-c", WATCHED, str(FIXTURES / name)],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+        cwd=places.ROOT,
+    )
+    told = json.loads(run.stdout)
+    assert told["files"] > 0
+    assert told["seen"] == {"this test": ["open"]}

@@ -1,0 +1,42 @@
+"""What an ensemble predicts where some of its trees have nothing to say."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ppdm_models.records.predict import labels, predict
+from ppdm_models.tree.ensemble import Combination
+from ppdm_models.tree.predicate import Column
+from tests.forests import by_sex, forest, stump
+
+RECORD = {
+    "age": Column(numbers=np.array([np.nan])),
+    "sex": Column(codes=np.array([0]), categories=("F", "M")),
+}
+SILENT, SPEAKING = stump(40.0, "no", "yes"), by_sex("yes", "no")
+
+
+def said(combination, *trees):
+    model = replace(forest(*trees), combination=combination)
+    return labels(model, predict(model, RECORD))[0]
+
+
+@pytest.mark.parametrize(
+    ("trees", "label"),
+    [
+        ((SILENT, SPEAKING, SPEAKING), said(Combination.MAJORITY_VOTE, SPEAKING)),
+        ((SILENT, SILENT, SPEAKING), None),
+    ],
+)
+def test_nothing_is_a_vote_as_any_other(trees, label):
+    assert said(Combination.MAJORITY_VOTE, *trees) == label
+
+
+def test_an_average_with_nothing_is_nothing():
+    assert said(Combination.AVERAGE, SILENT, SPEAKING) is None
+
+
+def test_the_first_tree_that_is_asked_decides_also_by_saying_nothing():
+    assert said(Combination.SELECT_FIRST, SILENT, SPEAKING) is None
+    assert said(Combination.SELECT_FIRST, SPEAKING, SILENT) is not None

@@ -1,0 +1,91 @@
+"""Tables as files: what is read, and what is refused."""
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from ppdm_models.errors import TableError
+from ppdm_models.records.table import read_table
+from ppdm_models.tree.tree import Feature
+
+AGE, NAME = Feature("age", numeric=True), Feature("name", numeric=False)
+
+
+def written(folder, text, name="table.csv"):
+    path = folder / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_delimiters_are_recognised(tmp_path, delimiter):
+    table = read_table(written(tmp_path, f"age{delimiter}name\n1{delimiter}a\n2{delimiter}b\n"))
+    assert table.column(AGE).numbers.tolist() == [1, 2]
+
+
+def test_names_with_quotes_newlines_and_unicode_come_through(tmp_path):
+    table = read_table(written(tmp_path, 'age,name\n1,"a ""b"", c"\n2,"é\n<script>"\n'))
+    assert table.column(NAME).categories == ('a "b", c', "é\n<script>")
+
+
+def test_numbers_in_text_columns_stay_as_they_are_written(tmp_path):
+    table = read_table(written(tmp_path, "age,name\n1,007\n2,1.50\n"))
+    assert table.column(NAME).categories == ("007", "1.50")
+
+
+def test_missing_values_are_missing_in_both_kinds_of_column(tmp_path):
+    table = read_table(written(tmp_path, "age,name\n,a\n?,NA\n3,\n"))
+    assert table.column(AGE).missing.tolist() == [True, True, False]
+    assert table.column(NAME).missing.tolist() == [False, True, True]
+
+
+def test_a_declared_category_is_never_a_missing_value(tmp_path):
+    table = read_table(written(tmp_path, "name\nNA\nother\n"))
+    assert table.column(Feature("name", numeric=False, values=("NA", "other"))).categories == (
+        "NA",
+        "other",
+    )
+
+
+def test_parquet_reads_the_same_as_csv(tmp_path):
+    pq.write_table(
+        pa.table({"age": [1, None], "name": pa.array(["a", "b"]).dictionary_encode()}),
+        tmp_path / "t.parquet",
+    )
+    table = read_table(tmp_path / "t.parquet")
+    assert table.column(NAME).categories == ("a", "b")
+    assert table.column(AGE).missing.tolist() == [False, True]
+    assert table.column(Feature("age", numeric=False)).categories == ("1",)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "the file is empty"),
+        ("age,name\n", "the table has no records"),
+        ("age,age\n1,2\n", "two columns are called 'age'"),
+        ("age,name\n1\n", "not a table that can be read"),
+        (b"age\n\xff\xfe\n", "not a table that can be read"),
+        (b"PAR1 is no parquet", "not a table that can be read"),
+    ],
+)
+def test_what_is_no_table_is_refused(tmp_path, text, message):
+    with pytest.raises(TableError, match=message) as caught:
+        read_table(written(tmp_path, text))
+    assert str(caught.value).startswith("table.csv: ")
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path):
+    with pytest.raises(TableError, match="nowhere.csv: No such file"):
+        read_table(tmp_path / "nowhere.csv")
+
+
+def test_an_empty_column_name_is_kept_apart(tmp_path):
+    table = read_table(written(tmp_path, ",age\n0,1\n1,2\n"))
+    assert table.column(AGE).numbers.tolist() == [1, 2]
+
+
+def test_true_and_false_are_no_numbers(tmp_path):
+    pq.write_table(pa.table({"age": [True, False]}), tmp_path / "t.parquet")
+    with pytest.raises(TableError, match="holds true/false"):
+        read_table(tmp_path / "t.parquet").column(AGE)

@@ -1,0 +1,110 @@
+"""What whole records prove reaches the reader: reasons, swaps, what is open, and the picture."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from audit.reading import Undetermined
+from policies.judging.judge import judge
+from reports.building.certain import worlds_part
+from reports.building.series import plots
+from reports.renderers import renderer
+from tests.small_audits import audit_of, evidence_of, flat_tree, only_world, pack_of, people_of
+
+TREE = flat_tree([[14, 6], [4, 0], [2, 1], [9, 9]])
+ONLY = only_world(people_of(TREE))
+PACK = pack_of(("certain_disclosure", "at_most", 0))
+
+
+def shown(document, form):
+    return " ".join(renderer(form).render(document).decode().split())
+
+
+def certainty(worlds):
+    evidence = evidence_of(TREE, worlds=worlds)
+    return plots(evidence, judge(audit_of(evidence, PACK), PACK), ()).certainty
+
+
+def test_the_counts_are_of_people_and_of_profiles(proved):
+    part = proved.worlds
+    assert (part.profiles, part.profiles_certain, part.profiles_not_decided) == (4, 1, 1)
+    assert (part.records_certain, part.records_not_decided) == (4, 3)
+    assert part.summary == (
+        "The tree proves the value of 4 of 45 people (8.9 %): it is the same in every table that fits. "
+        "For 3 more it was not decided."
+    )
+
+
+def test_who_is_certain_comes_with_value_reason_and_place(proved):
+    (found,) = proved.worlds.certain
+    assert (found.profile, found.value, found.node, found.line) == (
+        "place = p1",
+        "c0",
+        "leaf 2",
+        11,
+    )
+    assert found.reason == "otherwise node 7 would have split on chol <= 245"
+
+
+def test_a_finding_says_profile_path_line_and_reason(proved):
+    place = proved.findings[0].where[0]
+    assert (place.kind, place.profile, place.path, place.line) == (
+        "profile",
+        "place = p1",
+        "place = p1",
+        11,
+    )
+    assert place.note == "4 records certainly c0: node 7 would have split on chol <= 245"
+
+
+@pytest.mark.parametrize("form", ["html", "text"])
+def test_the_reports_tell_certain_from_likely_and_from_open(proved, form):
+    said = shown(proved, form)
+    assert "What is certain, not only likely" in said
+    assert "proves the value of 4 of 45 people" in said
+    assert "The budget was used up" in said
+
+
+def test_a_witness_is_shown_with_its_swap_and_its_grade(proved):
+    said = shown(proved, "html")
+    assert "One record of (place = p0) trades c0 for c1." in said
+    assert "the same tree grows on that other table" in said
+
+
+def test_worlds_that_were_not_run_say_so(document):
+    assert document.worlds.posterior == "not run"
+    assert "What is certain could not be told: exact worlds were not run." in shown(
+        document, "text"
+    )
+
+
+def test_a_regression_tree_has_no_such_part(regression):
+    assert regression.worlds is None
+    assert "What is certain" not in shown(regression, "html")
+
+
+def test_the_picture_has_the_guess_over_all_tables_and_who_is_certain():
+    series = certainty(ONLY)
+    at_two_thirds = series.worlds[66]
+    assert at_two_thirds == pytest.approx((20 + 4 + 3) / 45)
+    assert series.certain == pytest.approx(4 / 45)
+    assert not series.worlds_are_proved_only
+
+
+def test_where_the_sampler_gave_up_the_picture_has_what_is_proved():
+    unknown = replace(
+        ONLY,
+        low=np.where(ONLY.counts[:, None] == 4, ONLY.low, 0),
+        posterior=Undetermined("the sampler gave up: too few draws fit"),
+    )
+    series = certainty(unknown)
+    assert series.worlds_are_proved_only
+    assert series.worlds[1] == series.worlds[100] == pytest.approx(4 / 45)
+    assert worlds_part(evidence_of(TREE, worlds=unknown)).posterior == "gave up"
+
+
+def test_a_number_of_tables_with_hundreds_of_digits_is_said_shortly():
+    many = replace(ONLY, counted=replace(ONLY.counted, worlds=10**400))
+    told = worlds_part(evidence_of(TREE, worlds=many)).posterior_text
+    assert told == "Every table that fits was counted: about 10^400."

@@ -1,0 +1,65 @@
+"""What holds of every renderer, of those there are and those to come."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from ppdm_models.errors import OutputError
+from reports.renderers import Renderer, names, renderer
+
+RENDER = """
+import hashlib, sys
+from pathlib import Path
+from reports.document.document import Document
+from reports.renderers import renderer
+document = Document.model_validate_json(Path(sys.argv[2]).read_bytes())
+print(hashlib.sha256(renderer(sys.argv[1]).render(document)).hexdigest())
+"""
+
+
+def run(code, *arguments, **environment):
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, **environment},
+    )
+    return done.stdout
+
+
+@pytest.mark.parametrize("name", names())
+def test_a_renderer_says_what_its_bytes_are(name):
+    found = renderer(name)
+    assert isinstance(found, Renderer)
+    assert "/" in found.media_type
+    assert not found.suffix.startswith(".")
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_document_is_rendered_to_the_same_bytes_each_time(name, any_document):
+    first = renderer(name).render(any_document)
+    assert first == renderer(name).render(any_document)
+    assert first.decode("utf-8").endswith("\n")
+
+
+@pytest.mark.parametrize("name", names())
+def test_another_process_renders_the_same_bytes(name, document, tmp_path):
+    file = tmp_path / "document.json"
+    file.write_text(document.model_dump_json(by_alias=True), encoding="utf-8")
+    hashes = [run(RENDER, name, str(file), PYTHONHASHSEED=seed) for seed in ("1", "2")]
+    assert hashes[0] == hashes[1]
+
+
+def test_an_unknown_renderer_is_refused_with_the_choices():
+    with pytest.raises(OutputError, match="no format 'word'; have html, json, text"):
+        renderer("word")
+
+
+def test_text_and_json_do_not_load_the_plotting_library():
+    code = (
+        "import sys; from reports.renderers import renderer; renderer('text'); renderer('json'); "
+    )
+    assert run(code + "print('matplotlib' in sys.modules)") == "False\n"

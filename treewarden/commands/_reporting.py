@@ -1,0 +1,93 @@
+"""Where the reports of a command go: one to stdout, or any number into a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from reports.document.document import Document
+from reports.renderers import names, renderer
+from treewarden.commands._options import Command
+from treewarden.terminal.outputs import check_folder
+
+ON_STDOUT = "text"
+IN_FOLDER = "html"
+
+
+@dataclass(frozen=True, slots=True)
+class Reporting:
+    """The wanted formats by the path each goes to; with no folder there is one format, for stdout."""
+
+    formats: tuple[str, ...]
+    paths: tuple[Path, ...] = ()
+
+    @property
+    def draws(self) -> bool:
+        """Whether some report shows more than the terminal does, such as what each kind of information adds."""
+        return any(form != ON_STDOUT for form in self.formats)
+
+    @property
+    def is_text_on_stdout(self) -> bool:
+        """Whether the report is read in the terminal."""
+        return not self.paths and self.formats == (ON_STDOUT,)
+
+    def files(self, document: Document) -> dict[Path, bytes]:
+        """Return the reports that go into files."""
+        pairs = zip(self.paths, self.formats, strict=False)
+        return {path: renderer(form).render(document) for path, form in pairs}
+
+    def show(self, document: Document) -> None:
+        """Print the report, or, where it went into files, the verdict and their paths."""
+        if not self.paths:
+            click.echo(renderer(self.formats[0]).render(document), nl=False)
+            return
+        click.echo(f"{document.verdict}: {document.headline}")
+        for path in self.paths:
+            click.echo(f"  {path}")
+
+
+def report_options(folder_option: str) -> Callable[[Command], Command]:
+    """Return what adds ``--format`` and the folder's option to a command."""
+
+    def add(command: Command) -> Command:
+        options: tuple[Callable[[Command], Command], ...] = (
+            click.option(
+                folder_option,
+                "folder",
+                type=click.Path(path_type=Path),
+                metavar="FOLDER",
+                help="An existing folder for the reports; without it, one report goes to stdout.",
+            ),
+            click.option(
+                "--format",
+                "formats",
+                type=click.Choice(names()),
+                multiple=True,
+                help=f"The form of the report; may be repeated with {folder_option}. "
+                f"Default: {ON_STDOUT}, and {IN_FOLDER} in a folder.",
+            ),
+        )
+        for option in options:
+            command = option(command)
+        return command
+
+    return add
+
+
+def reporting(name: str, formats: tuple[str, ...], folder: Path | None) -> Reporting:
+    """Return where the reports called ``name`` go, checked before any work.
+
+    Raises:
+        click.UsageError: several formats are to go to stdout.
+        OutputError: the folder cannot take files.
+    """
+    wanted = tuple(dict.fromkeys(formats)) or ((ON_STDOUT,) if folder is None else (IN_FOLDER,))
+    if folder is None:
+        if len(wanted) > 1:
+            raise click.UsageError("several formats need a folder to go into")
+        return Reporting(wanted)
+    check_folder(folder)
+    return Reporting(wanted, tuple(folder / f"{name}.{renderer(form).suffix}" for form in wanted))

@@ -1,0 +1,1 @@
+"""One job a command: files in, one call, bytes out."""

@@ -1,0 +1,43 @@
+"""The sanitised table that a repair publishes beside its tree, as a file from which that tree was seen to grow."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from policies.pack import Pack
+from policies.remedies._table import TableProposal
+from ppdm_models.errors import RemedyError
+from ppdm_models.learn.best_first import BestFirst
+from ppdm_models.learn.response import of_classes
+from ppdm_models.records.table import read_table
+from ppdm_models.tpp.sanitise import Job
+from ppdm_models.tree.tree import Feature, Tree
+from treewarden.jobs.sanitizing import Subject, Wanted, grown_from, table_bytes
+
+
+def table_beside(tree: Tree, data: Path, pack: Pack, proposal: TableProposal) -> bytes:
+    """Return the table that goes with a proposal for a tree grown on ``data``.
+
+    Raises:
+        RemedyError: a value is missing, which no file of this form says, or the tree does not grow from the file.
+    """
+    best = proposal.sanitised
+    for name, column in best.columns.items():
+        if column.missing.any():
+            problem = f"column {name!r} lacks values; use “treewarden sanitize”, which makes them a category"
+            raise RemedyError(data.name, problem)
+    target = read_table(data).column(Feature(tree.target, numeric=False, values=tree.classes))
+    assert target.codes is not None
+    learner = BestFirst(
+        str(tree.learner.criterion),
+        bool(tree.learner.multiway),
+        tree.learner.min_leaf_records,
+        max_depth=tree.depth,
+    )
+    job = Job(learner, of_classes(tree.target, target.codes, target.categories))
+    wanted = Wanted(data, (tree.target,), tree.target, tuple(best.columns), None, None, pack)
+    subject = Subject(wanted, best.columns, (job,), target)
+    written = table_bytes(subject, best)
+    if grown_from(written, subject, best):
+        raise RemedyError(data.name, "the tree does not grow again from the table as written")
+    return written

@@ -1,0 +1,175 @@
+"""The whole way on real data, told line by line: publish, audit, fail, repair, audit again, report."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from audit.ipopt.doors import doors
+from audit.run import ablation
+from policies.judging.judge import judge
+from ppdm_models.files.load import formats
+from reports.building.build import audit_document, repair_document
+from reports.document.document import Document
+from reports.document.parts import Finding
+from reports.document.words import percent, sentence
+from reports.renderers import renderer
+from treewarden.jobs.provenance import Clock
+from treewarden.jobs.repairing import Repaired, repair_file
+from treewarden.jobs.subject import Request, Subject, read_subject
+from treewarden.jobs.survey import SENSITIVE, Survey, survey
+from treewarden.terminal.outputs import write_files
+from treewarden.terminal.progress import Progress
+
+POLICY = "strict"
+WIDTH = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """The files of the demonstration, all in one folder."""
+
+    folder: Path
+
+    @property
+    def table(self) -> Path:
+        """The survey."""
+        return self.folder / "survey.csv"
+
+    @property
+    def model(self) -> Path:
+        """The tree as it would be published."""
+        return self.folder / "tree.pmml"
+
+    @property
+    def repaired(self) -> Path:
+        """The tree that may be published."""
+        return self.folder / "tree-repaired.pmml"
+
+    def report(self, name: str) -> Path:
+        """The report of a command."""
+        return self.folder / f"{name}.html"
+
+
+def story(stage: Stage, progress: Progress) -> Iterator[str]:
+    """Do each step, and yield the lines that tell it."""
+    with progress.step("reading the survey and training a tree"):
+        data = survey()
+        pmml = formats()["pmml"].write(data.tree)
+        write_files({stage.table: data.csv, stage.model: pmml or b""})
+    yield from _opening(data, stage)
+
+    clock = Clock()
+    request = Request(stage.model, stage.table, SENSITIVE, policy=POLICY)
+    subject = read_subject(request, progress)
+    with progress.step(subject.auditing):
+        document = _audited(subject, clock, request)
+        write_files({stage.report("audit"): renderer("html").render(document)})
+    yield from _audit(document)
+
+    with progress.step("repairing"):
+        fixed = repair_file(subject, stage.repaired.name)
+        mended = _repaired(subject, fixed, clock, request)
+        files = {stage.report("repair"): renderer("html").render(mended)}
+        write_files(files | ({stage.repaired: fixed.file} if fixed.file else {}))
+    yield from _repair(mended, stage)
+    yield from _closing(document, mended, stage)
+
+
+def _audited(subject: Subject, clock: Clock, request: Request) -> Document:
+    audit = subject.audit(subject.tree)
+    levels = ablation(subject.tree, subject.population, subject.knowledge, subject.options)
+    provenance = clock.provenance(request, subject.pack)
+    return audit_document(audit, judge(audit, subject.pack), provenance, levels)
+
+
+def _repaired(subject: Subject, fixed: Repaired, clock: Clock, request: Request) -> Document:
+    evidence = fixed.audit.evidence
+    levels = ablation(evidence.tree, evidence.population, subject.knowledge, subject.options)
+    return repair_document(fixed.repair, clock.provenance(request, subject.pack), levels)
+
+
+def _opening(data: Survey, stage: Stage) -> Iterator[str]:
+    known = ", ".join(feature.name.replace("_", " ") for feature in data.tree.features)
+    yield "1. The data"
+    yield f"   {data.records:,} married women answered a magazine's survey (R. Fair, 1978; statsmodels ships it)."
+    yield f"   {percent(data.share_yes)} of them told that they had had an affair. What others may know of them:"
+    yield f"   {known}."
+    yield "2. The tree"
+    yield f"   scikit-learn grows {len(data.tree.leaves)} leaves that tell the one from the other, rightly for"
+    yield f"   {percent(data.accuracy)} of the women. As it would be published: {stage.model}"
+
+
+def _audit(document: Document) -> Iterator[str]:
+    yield f"3. The audit, under the policy “{document.policy.title}”"
+    yield f"   {document.verdict}: {document.headline} Why:"
+    broken = [each for each in document.findings if each.verdict != "PASS"]
+    for finding in broken:
+        if finding.severity == "error":
+            yield from _wrapped(f"- {finding.message}")
+    if broken and broken[0].where:
+        yield from _wrapped(_instance(document, broken[0]))
+    for lesson in document.lessons[:2]:
+        yield from _wrapped(sentence(f"{lesson.figure} {lesson.text}"))
+    yield from _wrapped(_solvers(document))
+
+
+def _instance(document: Document, finding: Finding) -> str:
+    """Tell of one of the worst places; of one where the file says yes, if there is any."""
+    worst = [place for place in finding.where if place.value == finding.where[0].value]
+    place = next((each for each in worst if document.tree[each.index].label == "yes"), worst[0])
+    says = document.tree[place.index].label
+    return f"For instance, line {place.line} of the file, {place.value.text}: {place.path}. It says: {says}."
+
+
+def _repair(document: Document, stage: Stage) -> Iterator[str]:
+    yield "4. The repair"
+    if document.repair is None:
+        return
+    yield from _wrapped(document.repair.message)
+    if document.repair.is_found:
+        yield f"   Audited again, as it would be published: {document.verdict}. {stage.repaired}"
+
+
+def _closing(before: Document, after: Document, stage: Stage) -> Iterator[str]:
+    yield ""
+    yield from _table(before, after)
+    yield ""
+    yield f"Reports: {stage.report('audit')}"
+    yield f"         {stage.report('repair')}"
+
+
+def _table(before: Document, after: Document) -> Iterator[str]:
+    """Yield the lines of before and after: verdict, cost, and each demand of the policy."""
+    rows = [
+        ("", "before", "after", "the policy asks for"),
+        ("verdict", before.verdict, after.verdict, ""),
+        ("leaves", str(before.model.leaves), str(after.model.leaves), ""),
+    ]
+    for tried in after.repair.attempts if after.repair else ():
+        if tried.is_recommended:
+            right = (tried.accuracy_before.text, tried.accuracy_after.text)
+            rows.append(("training accuracy", *right, ""))
+            rows.append(("other class than before", "", tried.predictions_changed_text, ""))
+    for was, now in zip(before.findings, after.findings, strict=False):
+        limit = now.limit_text + (" (warning only)" if now.severity == "warning" else "")
+        rows.append((now.clause, was.value.text, now.value.text, limit))
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    for name, first, second, limit in rows:
+        said = f"{name:{widths[0]}}  {first:>{widths[1]}}  {second:>{widths[2]}}  {limit}"
+        yield said.rstrip()
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(text, WIDTH, initial_indent="   ", subsequent_indent="     ")
+
+
+def _solvers(document: Document) -> str:
+    """Say which solver doors work here and which was left out, and how the estimate was found."""
+    probes = {name: door.probe() for name, door in doors().items()}
+    works = ", ".join(probe.version for probe in probes.values() if probe.works) or "none"
+    absent = ", ".join(name for name, probe in probes.items() if not probe.works)
+    left_out = f"; left out: {absent} (“treewarden doctor” says why)" if absent else ""
+    return f"Solver: {works}{left_out}. The estimate is {document.solver.status}."

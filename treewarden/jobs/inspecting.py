@@ -1,0 +1,175 @@
+"""Lays out for a terminal what ``ppdm_models.meaning.describe`` found: grouped, short, every name made harmless."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from ppdm_models.tree.predicate import number_text
+from reports.document.words import count, counted, listed, printable
+
+WIDTH = 110
+LABEL = 15
+MOST_NAMES = 12
+MOST_SIGNS = 60
+
+Said = Mapping[str, Any]
+"""A description as ``describe`` returns it: plain values, ready for JSON."""
+
+
+def lines(said: Said) -> Iterator[str]:
+    """Yield the lines that say what one file publishes."""
+    for name, text in _facts(said):
+        yield from _wrapped(name, text)
+
+
+def leaf_lines(entries: Iterable[Said]) -> Iterator[str]:
+    """Yield one line per leaf: its region, what it says, its records, and what that number is."""
+    rows = [_leaf(entry) for entry in entries]
+    if not rows:
+        return
+    heads = ("leaf", "says", "records", "region")
+    table = [heads, *rows]
+    widths = [min(max(len(row[i]) for row in table), 32) for i in range(3)]
+    yield ""
+    for row in table:
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
+        yield f"  {'  '.join(cells)}  {row[3]}".rstrip()
+
+
+def _facts(said: Said) -> Iterator[tuple[str, str]]:
+    maker = f", written by {said['producer']}" if said["producer"] else ""
+    yield "what", f"{_kind(said)} ({said['format']}{maker})"
+    yield "predicts", _predicts(said)
+    depth = f"depth {'at most ' if said['trees'] > 1 else ''}{said['depth']}"
+    yield (
+        "size",
+        f"{counted(said['nodes'], 'node', 'nodes')}, {counted(said['leaves'], 'leaf', 'leaves')}, {depth}",
+    )
+    yield "tests", _tests(said["features"])
+    yield "publishes", _publishes(said["publishes"], said["leaves"])
+    if said["publishes"]["unused"]:
+        yield "", f"{', '.join(said['publishes']['unused'])}: no audit uses that"
+    yield "people", _people(said["support"])
+    yield "smallest leaf", _smallest(said["support"])
+    if said["trees"] > 1:
+        qualities = said["support"]["qualities"]
+        yield (
+            "trees",
+            ", ".join(f"{count(number)} {quality}" for quality, number in qualities.items()),
+        )
+    if said["criterion"]:
+        yield "grown by", str(said["criterion"])
+    yield from _leaks(said["leaks"])
+    for position, note in enumerate(said["notes"]):
+        yield ("notes" if not position else ""), str(note)
+
+
+def _kind(said: Said) -> str:
+    if "combination" not in said:
+        return f"one {said['task']} tree"
+    how = str(said["combination"]).replace("-", " ")
+    others = said["others"]
+    more = f", and {counted(len(others), 'part', 'parts')} that are no trees" if others else ""
+    return f"{said['task']} by {counted(said['trees'], 'tree', 'trees')}{more}, combined by {how}"
+
+
+def _predicts(said: Said) -> str:
+    target = f"“{said['target']}”" if said["target"] else "a target without a name"
+    classes = said["classes"]
+    if not classes:
+        return f"{target}, a number" if said["task"] == "regression" else f"{target}, unnamed"
+    return f"{target}, one of {len(classes)} classes: {_some(classes)}"
+
+
+def _tests(features: Sequence[Said]) -> str:
+    tested = [str(feature["name"]) for feature in features if feature["tested"]]
+    if not tested:
+        return f"none of {counted(len(features), 'feature', 'features')}"
+    return f"{len(tested)} of {counted(len(features), 'feature', 'features')}: {_some(tested)}"
+
+
+def _publishes(said: Said, leaves: int) -> str:
+    words = {
+        "labels": "its label or value",
+        "sizes": "its size",
+        "rates": "the shares of its classes",
+        "counts": "the counts of its classes",
+    }
+    if said["counts"] == said["rates"]:
+        del words["rates"]
+    of_all = [text for key, text in words.items() if leaves and said[key] == leaves]
+    of_some = [
+        f"{text} ({said[key]:,} leaves)" for key, text in words.items() if 0 < said[key] < leaves
+    ]
+    parts = [f"of every leaf {listed(of_all)}"] if of_all else []
+    parts += [f"of some {listed(of_some)}"] if of_some else []
+    if said["impurities"]:
+        parts.append(f"of {counted(said['impurities'], 'node', 'nodes')} its impurity")
+    return "; ".join(parts) or "no label and no number of any leaf"
+
+
+def _people(support: Said) -> str:
+    if not support["counts_people"]:
+        return f"not told: {support['reason']} ({support['quality']})"
+    records = support["records"]
+    total = f"{count(records)} records in all; " if records is not None else ""
+    return f"{total}{support['reason']} ({support['quality']})"
+
+
+def _smallest(support: Said) -> str:
+    if support["smallest_leaf"] is not None:
+        empty = support["empty_leaves"]
+        more = f"; {counted(empty, 'leaf holds', 'leaves hold')} none" if empty else ""
+        return counted(support["smallest_leaf"], "record", "records") + more
+    if support["smallest_published"] is not None:
+        return f"not known; the smallest number on a leaf is {count(support['smallest_published'])}"
+    return "not known from the file; audit it with the training table"
+
+
+def _leaks(leaks: Sequence[Said]) -> Iterator[tuple[str, str]]:
+    """Yield one line per kind of leak, with the first of that kind."""
+    if not leaks:
+        yield "also leaks", "nothing else was found"
+        return
+    removable = sum(leak["removable"] for leak in leaks)
+    how = f"{removable} removable by “treewarden redact”" if removable else "none removable here"
+    yield "also leaks", f"{counted(len(leaks), 'thing', 'things')}, {how}"
+    for kind in dict.fromkeys(leak["kind"] for leak in leaks):
+        same = [leak for leak in leaks if leak["kind"] == kind]
+        # The one that speaks for the fewest people stands for its kind.
+        first = min(same, key=lambda leak: leak["records"] or math.inf)
+        people = f" [{counted(first['records'], 'record', 'records')}]" if first["records"] else ""
+        more = f"; and {len(same) - 1} more" if len(same) > 1 else ""
+        yield "", f"- {kind}: {first['what']}{people} ({_cut(first['where'])}){more}"
+
+
+def _cut(where: str) -> str:
+    return where if len(where) <= MOST_SIGNS else f"{where[: MOST_SIGNS - 3]}..."
+
+
+def _leaf(entry: Said) -> tuple[str, str, str, str]:
+    says = entry["says"]
+    value = "–" if says is None else number_text(says) if isinstance(says, float) else str(says)
+    records = "–" if entry["records"] is None else count(entry["records"])
+    name = f"{entry['tree']}/{entry['node']}"
+    quality = str(entry["quality"])
+    return printable(name), printable(value), f"{records} {quality}", printable(entry["region"])
+
+
+def _some(names: Sequence[object]) -> str:
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return ", ".join(str(name) for name in names[:MOST_NAMES]) + more
+
+
+def _wrapped(name: str, text: str) -> list[str]:
+    return textwrap.wrap(
+        printable(text),
+        WIDTH,
+        initial_indent=f"  {name:{LABEL}}",
+        subsequent_indent=" " * (LABEL + 2) + ("  " if text.startswith("- ") else ""),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

@@ -1,0 +1,76 @@
+"""The posterior as a table for further work: one row per profile and class."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from audit.estimate.posterior import Posterior
+from audit.evidence import Evidence
+from audit.people.population import Population
+from ppdm_models.errors import OutputError
+from ppdm_models.tree.predicate import Column
+
+SUFFIXES = (".csv", ".parquet")
+
+
+def check_suffix(path: Path) -> None:
+    """Check that a posterior file's name says its format.
+
+    Raises:
+        OutputError: it ends neither in .csv nor in .parquet.
+    """
+    if path.suffix.lower() not in SUFFIXES:
+        raise OutputError(str(path), f"name a file that ends in {' or '.join(SUFFIXES)}")
+
+
+def posterior_file(evidence: Evidence, posterior: Posterior, path: Path) -> bytes:
+    """Return the posterior in the format of the path's suffix, one row per profile and class.
+
+    Columns: the QI values, ``weight`` (where a survey weighs people), ``records`` (of the profile), ``class``,
+    ``probability`` (P*), ``low`` and ``high`` (what equally good estimates give), ``decided`` (false where the estimate
+    of this profile was not found). A column of ours whose name a QI already has gets a ``_`` behind it.
+    """
+    table = _table(evidence, posterior)
+    sink = pa.BufferOutputStream()
+    write: Mapping[str, Callable[[pa.Table, pa.BufferOutputStream], None]] = {
+        ".csv": pyarrow.csv.write_csv,
+        ".parquet": pyarrow.parquet.write_table,
+    }
+    write[path.suffix.lower()](table, sink)
+    return bytes(sink.getvalue().to_pybytes())
+
+
+def _table(evidence: Evidence, posterior: Posterior) -> pa.Table:
+    population, classes = evidence.population, evidence.tree.classes
+    columns = _profiles(population, len(classes))
+    weight = population.weight
+    for name, values in {
+        **({} if weight is None else {"weight": np.repeat(weight, len(classes))}),
+        "records": np.repeat(population.counts, len(classes)),
+        "class": list(classes) * len(population.counts),
+        "probability": posterior.values.ravel(),
+        "low": posterior.low.ravel(),
+        "high": posterior.high.ravel(),
+        "decided": np.repeat(posterior.decided, len(classes)),
+    }.items():
+        while name in columns:
+            name += "_"
+        columns[name] = pa.array(values)
+    return pa.table(columns)
+
+
+def _profiles(population: Population, times: int) -> dict[str, pa.Array]:
+    rows = np.repeat(np.arange(len(population.counts)), times)
+    return {name: _values(population.columns[name].take(rows)) for name in population.qi}
+
+
+def _values(column: Column) -> pa.Array:
+    if column.numbers is not None:
+        return pa.array(column.numbers, from_pandas=True)
+    return pa.array([column.text(row) for row in range(len(column))], pa.string())

@@ -1,0 +1,274 @@
+"""Sanitises a table as a file: typed columns in, a table whose trees grow again from its bytes out."""
+
+from __future__ import annotations
+
+import csv
+import io
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from policies.judging.groups import Clauses
+from policies.pack import Pack
+from ppdm_models.errors import LearnerError, PolicyError, TableError
+from ppdm_models.learn.best_first import BestFirst
+from ppdm_models.learn.response import Response, of_classes, of_numbers
+from ppdm_models.records.table import Table, read_table
+from ppdm_models.tpp.checks import Problem, differences
+from ppdm_models.tpp.groups import AtLeast, Demand, Diverse
+from ppdm_models.tpp.sanitise import Candidate, Job, Sanitised, Step, TreeLearner, sanitise
+from ppdm_models.tpp.scikit import CRITERIA as SCIKIT_CRITERIA
+from ppdm_models.tpp.scikit import Scikit
+from ppdm_models.tree.predicate import Column, number_text
+from ppdm_models.tree.tree import Feature
+
+MISSING = "(missing)"
+"""The category that stands for no value."""
+
+MOST_NUMBERS_AS_CLASSES = 20
+"""A column of more different numbers than this is a quantity, not a set of classes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is asked for; ``criterion`` None: gini for classes, variance for numbers."""
+
+    table: Path
+    targets: tuple[str, ...]
+    sensitive: str
+    qi: tuple[str, ...]
+    k: int | None
+    l: float | None  # noqa: E741  # the name the notion has
+    pack: Pack | None
+    learner: str = "canonical"
+    criterion: str | None = None
+    multiway: bool = False
+    sets: bool = False
+    min_leaf: int = 1
+    max_splits: int = 50
+    as_published: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """The table as it is sanitised: the attributes, one job per target, the sensitive column."""
+
+    wanted: Wanted
+    columns: Mapping[str, Column]
+    jobs: tuple[Job, ...]
+    sensitive: Column
+
+
+def read_subject(wanted: Wanted) -> Subject:
+    """Read a table and check that what is asked for can be.
+
+    Raises:
+        TableError: the table cannot be read, lacks a column, or is too small for k or too uniform for l.
+        PolicyError: the policy demands nothing of groups.
+        LearnerError: the learner does not fit a target.
+    """
+    table = read_table(wanted.table)
+    others = [name for name in table.columns if name not in (*wanted.targets, wanted.sensitive)]
+    names = wanted.qi or tuple(others)
+    for name in (*wanted.targets, wanted.sensitive):
+        if name in names:
+            raise TableError(
+                table.source,
+                f"column {name!r} is a target or sensitive, so it cannot be a quasi-identifier too; "
+                "leave it out of --qi",
+            )
+    if not names:
+        raise TableError(table.source, "there are no quasi-identifiers; name the columns with --qi")
+    columns = {name: _attribute(table, name) for name in names}
+    jobs = tuple(_job(table, wanted, target) for target in wanted.targets)
+    needed = "" if wanted.l is None and wanted.pack is None else "--l or --policy"
+    sensitive = _classes(table, wanted.sensitive, needed)
+    _check(table, wanted, sensitive)
+    return Subject(wanted, columns, jobs, sensitive)
+
+
+def sanitised(subject: Subject, progress: Callable[[Step], None]) -> Sanitised:
+    """Look for the largest trees whose table meets every demand.
+
+    Raises:
+        LearnerError: the learner grows no tree from this table, or not the same one every time from the start.
+    """
+    wanted = subject.wanted
+    demands: list[Demand] = []
+    if wanted.k is not None:
+        demands.append(AtLeast(wanted.k))
+    if wanted.l is not None:
+        demands.append(Diverse(wanted.l))
+    if wanted.pack is not None:
+        demands.append(Clauses(wanted.pack))
+    found = sanitise(
+        subject.columns,
+        subject.jobs,
+        subject.sensitive,
+        demands,
+        max_splits=wanted.max_splits,
+        as_published=wanted.as_published,
+        progress=progress,
+    )
+    if len(found.steps) == 1 and not (found.steps[0].lack or found.steps[0].problems):
+        _grows_at_all(subject)
+    return found
+
+
+def table_bytes(subject: Subject, best: Candidate) -> bytes:
+    """Return the sanitised table as CSV: attributes, targets, sensitive column.
+
+    The records stand in the order of their values, as their old order would tell who is who.
+    """
+    wanted, own = subject.wanted, best.columns
+    shown = {name: _texts(column) for name, column in own.items()}
+    shown |= {job.response.name: _response_texts(job.response) for job in subject.jobs}
+    shown.setdefault(wanted.sensitive, _texts(subject.sensitive))
+    keys = [
+        np.unique(np.array(texts, dtype=object).astype(str), return_inverse=True)[1]
+        for texts in shown.values()
+    ]
+    order = np.lexsort([*reversed(keys), best.groups.group_of])
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(shown)
+    columns = list(shown.values())
+    writer.writerows([column[row] for column in columns] for row in order)
+    return text.getvalue().encode("utf-8")
+
+
+def grown_from(data: bytes, subject: Subject, best: Candidate) -> list[Problem]:
+    """Return how trees grown from the bytes of the table differ from those that are published with it."""
+    with tempfile.TemporaryDirectory(prefix="treewarden-") as folder:
+        place = Path(folder) / subject.wanted.table.name
+        place.write_bytes(data)
+        table = read_table(place)
+    columns = {
+        name: table.column(Feature(name, column.numbers is not None, column.categories))
+        for name, column in best.columns.items()
+    }
+    found: list[Problem] = []
+    for job, tree in zip(subject.jobs, best.trees, strict=True):
+        response = _again(table, job.response)
+        learner = settled(job, subject)
+        again = learner.growth(columns, response, best.step.splits).tree(best.step.splits)
+        found += differences(tree, again, learner.slack)
+    return found
+
+
+def settled(job: Job, subject: Subject) -> TreeLearner:
+    """Return the learner with what it made of the original attributes: columns, or those that are parted by sets."""
+    return job.learner.growth(subject.columns, job.response, 0).learner
+
+
+def _again(table: Table, response: Response) -> Response:
+    if not response.classes:
+        numbers = table.column(Feature(response.name, numeric=True)).numbers
+        assert numbers is not None
+        return of_numbers(response.name, numbers)
+    column = table.column(Feature(response.name, numeric=False, values=response.classes))
+    assert column.codes is not None
+    return of_classes(response.name, column.codes, response.classes)
+
+
+def _attribute(table: Table, name: str) -> Column:
+    column = table.column(table.guessed(name))
+    if column.codes is None or not column.missing.any():
+        return column
+    categories = tuple(sorted({*column.categories, MISSING}))
+    names = (*column.categories, MISSING)  # the code of a missing value, -1, points to the last
+    recode = np.array([categories.index(name) for name in names], dtype=np.int64)
+    return Column(codes=recode[column.codes], categories=categories)
+
+
+def _job(table: Table, wanted: Wanted, target: str) -> Job:
+    guessed = table.guessed(target)
+    criterion = wanted.criterion or ("variance" if _is_quantity(table, guessed) else "gini")
+    if criterion == "variance" and not guessed.numeric:
+        problem = f"column {target!r} holds categories, and --criterion variance needs numbers"
+        raise TableError(table.source, f"{problem}; choose gini, entropy or gain-ratio")
+    if criterion == "variance":
+        numbers = table.column(Feature(target, numeric=True)).numbers
+        assert numbers is not None
+        response = of_numbers(target, numbers)
+    else:
+        column = _classes(table, target, f"--criterion {criterion}")
+        assert column.codes is not None
+        response = of_classes(target, column.codes, column.categories)
+    return Job(_learner(wanted, criterion), response)
+
+
+def _learner(wanted: Wanted, criterion: str) -> TreeLearner:
+    if wanted.learner == "canonical":
+        return BestFirst(criterion, wanted.multiway, wanted.min_leaf, sets=wanted.sets)
+    if criterion not in SCIKIT_CRITERIA or wanted.multiway or wanted.sets:
+        known = ", ".join(SCIKIT_CRITERIA)
+        problem = f"splits in two, one category against the rest, by {known}"
+        raise LearnerError(
+            "scikit-learn", f"{problem}; choose one of them, or the canonical learner"
+        )
+    return Scikit(criterion, wanted.min_leaf)
+
+
+def _is_quantity(table: Table, guessed: Feature) -> bool:
+    numbers = table.column(guessed).numbers
+    return numbers is not None and len(np.unique(numbers)) > MOST_NUMBERS_AS_CLASSES
+
+
+def _classes(table: Table, name: str, asked_by: str) -> Column:
+    """Return a column of classes, none missing; ``asked_by`` is what needs them to be few (empty: nothing does)."""
+    if asked_by and _is_quantity(table, table.guessed(name)):
+        raise TableError(
+            table.source,
+            f"column {name!r} holds more than {MOST_NUMBERS_AS_CLASSES} different numbers, and {asked_by} "
+            "needs classes; name a column of classes, or bin the numbers",
+        )
+    column = table.column(Feature(name, numeric=False))
+    if column.missing.any():
+        row = int(np.flatnonzero(column.missing)[0]) + 1
+        raise TableError(
+            table.source, f"column {name!r}, record {row}: no value; leave such records out"
+        )
+    return column
+
+
+def _check(table: Table, wanted: Wanted, sensitive: Column) -> None:
+    if wanted.pack is not None and not Clauses(wanted.pack).judged:
+        raise PolicyError(
+            wanted.pack.name, "no error clause is about leaves, so it demands nothing of groups"
+        )
+    if wanted.k is not None and wanted.k > table.rows:
+        raise TableError(
+            table.source, f"no group can hold {wanted.k:,} of {table.rows:,} records; lower --k"
+        )
+    if wanted.l is not None and not wanted.l < len(sensitive.categories):
+        raise TableError(
+            table.source,
+            f"column {wanted.sensitive!r} has {len(sensitive.categories)} values, so the most frequent one of a group "
+            f"cannot have less than 1/{wanted.l:g}; lower --l",
+        )
+
+
+def _grows_at_all(subject: Subject) -> None:
+    """Raise what keeps the learner from its first split, where that is not a lack of splits."""
+    for job in subject.jobs:
+        job.learner.growth(subject.columns, job.response, 1).tree(1)
+
+
+def _texts(column: Column) -> Sequence[str]:
+    """Return a column without missing values as text, each different value written once."""
+    if column.numbers is None:
+        assert column.codes is not None
+        return [column.categories[code] for code in column.codes]
+    distinct, place = np.unique(column.numbers, return_inverse=True)
+    texts = [number_text(float(value)) for value in distinct]
+    return [texts[code] for code in place]
+
+
+def _response_texts(response: Response) -> Sequence[str]:
+    if response.classes:
+        return [response.classes[code] for code in response.values]
+    return _texts(Column(numbers=response.values / response.per_unit))

@@ -1,0 +1,146 @@
+"""Pseudo records on disk: drawn in chunks, streamed to CSV or Parquet, the file there whole or not at all."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Protocol
+
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pa_parquet
+
+from ppdm_models.errors import OutputError, SynthesisError
+from ppdm_models.synthesis.pgen import Chunk
+from ppdm_models.synthesis.regions import Domain, Range
+from ppdm_models.tree.predicate import Column
+
+
+class Writer(Protocol):
+    """What both of pyarrow's writers can do."""
+
+    def write_batch(self, batch: pa.RecordBatch) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def check_suffix(path: Path) -> None:
+    """Check that a file's name says how to write it.
+
+    Raises:
+        OutputError: it ends in neither .csv nor .parquet.
+    """
+    if path.suffix.lower() not in (".csv", ".parquet"):
+        raise OutputError(str(path), "ends in neither .csv nor .parquet; name the file so")
+
+
+def write_chunks(path: Path, chunks: Iterable[Chunk]) -> int:
+    """Write chunks of records as they are drawn, and return how many records there are.
+
+    Raises:
+        OutputError: the file cannot be written; then none is there.
+        SynthesisError: there is nothing to draw.
+    """
+    temporary = path.with_name(f".{secrets.token_hex(8)}.tmp")
+    writer: Writer | None = None
+    rows = 0
+    try:
+        for chunk in chunks:
+            batch = pa.RecordBatch.from_pydict(
+                {name: _array(column) for name, column in chunk.items()}
+            )
+            writer = writer or _writer(path, temporary, batch.schema)
+            writer.write_batch(batch)
+            rows += batch.num_rows
+        if writer is None:
+            raise SynthesisError(path.name, "there is no record to draw")
+        writer.close()
+        temporary.replace(path)
+    except OSError as error:
+        raise OutputError(str(path), f"cannot be written ({error.strerror or error})") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+    return rows
+
+
+def domains_from(said: Iterable[str]) -> Mapping[str, Domain]:
+    """Return the domains that were typed: ``age=17:90``, ``sex=F,M``.
+
+    Raises:
+        SynthesisError: one of them is not understood, or stands twice.
+    """
+    found: dict[str, Domain] = {}
+    for item in said:
+        name, equals, text = item.partition("=")
+        if not (name and equals and text) or name in found:
+            raise SynthesisError(
+                item, "not a domain; say NAME=LOW:HIGH or NAME=VALUE,VALUE once for each"
+            )
+        found[name] = _range(item, text) or tuple(dict.fromkeys(text.split(",")))
+    return found
+
+
+def shares_from(said: Iterable[str]) -> Mapping[str, float]:
+    """Return the weights of classes that were typed: ``flu=2``.
+
+    Raises:
+        SynthesisError: one of them is not understood.
+    """
+    found = {}
+    for item in said:
+        label, _, text = item.rpartition("=")
+        try:
+            weight = float(text)
+        except ValueError:
+            weight = -1.0
+        if not label or not 0.0 <= weight < float("inf"):
+            raise SynthesisError(item, "not a class and its weight; say CLASS=NUMBER, 0 or more")
+        found[label] = weight
+    return found
+
+
+def _range(item: str, text: str) -> Range | None:
+    low, colon, high = text.partition(":")
+    try:
+        return Range(float(low), float(high)) if colon else None
+    except ValueError:
+        if "," in text or not low.replace(".", "").replace("-", "").isdigit():
+            return None  # a category with a colon in it
+        raise SynthesisError(item, "not a range; say NAME=LOW:HIGH, the lower end first") from None
+
+
+def _array(column: Column) -> pa.Array:
+    if column.numbers is not None:
+        return pa.array(column.numbers)
+    return pa.DictionaryArray.from_arrays(
+        pa.array(column.codes, type=pa.int32()), pa.array(column.categories, type=pa.string())
+    )
+
+
+def _writer(path: Path, temporary: Path, schema: pa.Schema) -> Writer:
+    is_csv = path.suffix.lower() == ".csv"
+    return _Csv(temporary, schema) if is_csv else pa_parquet.ParquetWriter(temporary, schema)
+
+
+class _Csv:
+    """Writes categories as their names: Arrow's CSV writer knows no dictionaries."""
+
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        self.schema = pa.schema(
+            [
+                pa.field(f.name, pa.string() if pa.types.is_dictionary(f.type) else f.type)
+                for f in schema
+            ]
+        )
+        self.writer = pa_csv.CSVWriter(path, self.schema)
+
+    def write_batch(self, batch: pa.RecordBatch) -> None:
+        plain = [
+            column.dictionary_decode() if isinstance(column, pa.DictionaryArray) else column
+            for column in batch.columns
+        ]
+        self.writer.write_batch(pa.RecordBatch.from_arrays(plain, schema=self.schema))
+
+    def close(self) -> None:
+        self.writer.close()

@@ -1,0 +1,1 @@
+"""Exit codes, files on disk, progress."""

@@ -1,0 +1,74 @@
+"""What the command's exit codes mean, and the boundary where every error becomes one of them."""
+
+from __future__ import annotations
+
+import os
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import click
+
+from policies.verdict import Verdict
+from ppdm_models.errors import TreewardenError
+from reports.document.words import printable
+
+PASS = 0
+FAIL = 1
+USAGE = 2
+UNDETERMINED = 3
+NO_AUDIT = 4
+INTERRUPTED = 130
+PIPE_CLOSED = 141
+
+EXITS = {Verdict.PASS: PASS, Verdict.FAIL: FAIL, Verdict.UNDETERMINED: UNDETERMINED}
+MEANINGS = {
+    PASS: "pass: every clause of the policy holds",
+    FAIL: "fail: a clause of the policy does not hold",
+    USAGE: "usage: the command line was not understood; nothing was done",
+    UNDETERMINED: "undetermined: nothing fails, but a clause could not be decided; never a pass",
+    NO_AUDIT: "no audit was performed, or nothing was done: the message on stderr says why",
+    INTERRUPTED: "interrupted (Ctrl-C): no process is left, no file half written",
+}
+
+
+@contextmanager
+def boundary(context: click.Context) -> Iterator[None]:
+    """Turn what goes wrong inside into one line on stderr and an exit code; no traceback reaches the user."""
+    try:
+        yield
+    except TreewardenError as error:
+        _stop(context, str(error))
+    except MemoryError:
+        _stop(
+            context,
+            "this machine has too little memory for it; try fewer quasi-identifiers or a smaller tree",
+        )
+    except (KeyboardInterrupt, click.Abort):
+        raise click.exceptions.Exit(INTERRUPTED) from None
+    except BrokenPipeError:
+        raise click.exceptions.Exit(PIPE_CLOSED) from None
+    except OSError as error:
+        _stop(context, f"{error.filename or 'the output'}: {error.strerror or error}")
+    except ModuleNotFoundError as error:
+        _stop(
+            context,
+            f"the package {error.name} is not installed; pip install 'treewarden[demo]' brings what the demo needs",
+        )
+    except (click.exceptions.Exit, click.ClickException):
+        raise
+    except Exception as error:  # a crash exits with 1, which scripts would read as a verdict
+        if os.environ.get("TREEWARDEN_TRACEBACK"):
+            traceback.print_exc()
+        problem = f"{type(error).__name__}: {error}"
+        _stop(
+            context,
+            f"a mistake in treewarden itself, please report it ({problem}); TREEWARDEN_TRACEBACK=1 shows where",
+        )
+
+
+def _stop(context: click.Context, problem: str) -> None:
+    audits = context.invoked_subcommand in (None, "audit", "repair", "demo")
+    said = "no audit was performed" if audits else "nothing was done"
+    click.echo(f"{said}: {printable(problem)}", err=True)
+    raise click.exceptions.Exit(NO_AUDIT) from None
