@@ -9,10 +9,11 @@ import numpy as np
 from audit.adversary.knowledge import Knowledge
 from audit.estimate.posterior import Posterior
 from audit.people.forest import Forest
-from audit.people.leaves import IndexArray, Leaves, leaves_of
+from audit.people.leaves import Leaves, leaves_of
 from audit.people.population import Population
 from audit.reading import Spot, Undetermined
 from audit.worlds.result import Worlds
+from ppdm_models.arrays import IndexArray
 from ppdm_models.tree.leaks import Leak
 from ppdm_models.tree.tree import Task, Tree
 

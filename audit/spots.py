@@ -6,21 +6,20 @@ from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from audit.estimate.posterior import FloatArray
 from audit.reading import Spot
+from ppdm_models.arrays import FloatArray, IndexArray
 
 MOST_SPOTS = 1000
 
 
 def worst_spots(
     kind: Literal["leaf", "profile"],
-    indices: NDArray[np.intp],
+    indices: IndexArray,
     ends: tuple[FloatArray, FloatArray],
     risk: Literal["low", "high"],
     note: Callable[[int], str],
-    trees: NDArray[np.intp] | None = None,
+    trees: IndexArray | None = None,
 ) -> tuple[Spot, ...]:
     """Return at most ``MOST_SPOTS`` places, riskiest first, ties in the order given.
 

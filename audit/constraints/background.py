@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from audit.adversary.knowledge import KnownRecord, Statement
 from audit.adversary.statement import Condition, predicate, read_claim
 from audit.constraints import Case, Constraint
 from audit.facts.rows import Linear, Origin, Row
+from ppdm_models.arrays import IndexArray
 from ppdm_models.errors import KnowledgeError
 from ppdm_models.tree.predicate import answer, number_text
 from ppdm_models.tree.tree import Feature
@@ -44,7 +44,7 @@ def _text(value: str | int | float) -> str:
     return value if isinstance(value, str) else number_text(float(value))
 
 
-def _matching(case: Case, conditions: tuple[Condition, ...], says: str) -> NDArray[np.intp]:
+def _matching(case: Case, conditions: tuple[Condition, ...], says: str) -> IndexArray:
     population = case.population
     inside = np.ones(len(population.counts), dtype=bool)
     for condition in conditions:
@@ -66,7 +66,7 @@ def _feature(case: Case, name: str, says: str) -> Feature:
 
 
 def _row(
-    case: Case, profiles: NDArray[np.intp], name: str, ends: tuple[float, float], says: str
+    case: Case, profiles: IndexArray, name: str, ends: tuple[float, float], says: str
 ) -> Linear:
     if name not in case.tree.classes:
         raise KnowledgeError(

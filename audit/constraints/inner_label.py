@@ -10,17 +10,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from audit.adversary.knowledge import LeafLevel
 from audit.constraints import Case, Constraint
-from audit.estimate.posterior import FloatArray
 from audit.facts.grower import classes_before, incomplete_records
 from audit.facts.inner_facts import InnerFacts, Masses, inner_facts
 from audit.facts.leaf_facts import leaf_facts
 from audit.facts.rows import Linear, Origin, Row, WholeRecords
 from audit.facts.weighed_rows import rounding
 from audit.reading import Undetermined
+from ppdm_models.arrays import FloatArray, IndexArray
 
 
 class InnerLabel(Constraint):
@@ -71,7 +70,7 @@ class _Part:
 
 
 def _part(
-    case: Case, label: int | None, masses: Masses, profiles: NDArray[np.intp], margin: float
+    case: Case, label: int | None, masses: Masses, profiles: IndexArray, margin: float
 ) -> _Part:
     """Return what is known of some profiles; a label that the true table breaks implies nothing further up."""
     known = np.array(masses, dtype=float)

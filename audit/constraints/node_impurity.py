@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from audit.constraints import Case, Constraint
 from audit.facts.node_impurities import NodeImpurity, node_impurities
 from audit.facts.rows import LeafMass, Linear, Origin, Row
+from ppdm_models.arrays import BoolArray
 
 
 class NodeImpurityRows(Constraint):
@@ -32,7 +32,7 @@ class NodeImpurityRows(Constraint):
                     yield _row(case, found, found.label, own, is_published=False)
 
 
-def _ends(allowed: NDArray[np.bool_]) -> tuple[int, int]:
+def _ends(allowed: BoolArray) -> tuple[int, int]:
     """Return the least and the greatest count that is allowed; beyond all records where none is."""
     found = np.flatnonzero(allowed)
     return (int(found[0]), int(found[-1])) if len(found) else (len(allowed), len(allowed))

@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from audit.adversary.knowledge import LeafLevel
 from audit.constraints import Case, Constraint
-from audit.estimate.posterior import FloatArray
 from audit.facts.inner_facts import InnerFacts, inner_facts
 from audit.facts.rows import Linear, Origin, Row
+from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from ppdm_models.tree.other_split import OtherSplit
 from ppdm_models.tree.predicate import answer, features_of
 
@@ -68,7 +67,7 @@ def _row(case: Case, facts: InnerFacts, other: OtherSplit) -> Linear | None:
     )
 
 
-def _left(case: Case, inside: NDArray[np.intp], other: OtherSplit) -> NDArray[np.bool_] | None:
+def _left(case: Case, inside: IndexArray, other: OtherSplit) -> BoolArray | None:
     """Return which profiles go left; None where the adversary does not know it of all."""
     columns, size = case.population.columns, len(case.population.counts)
     asked = set(features_of(other.left)) | set(features_of(other.right))

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from audit.adversary.knowledge import SplitLevel
 from audit.constraints import Case, Constraint
@@ -15,6 +14,7 @@ from audit.facts.grower import grower, incomplete_records, lacking
 from audit.facts.rows import Grouping, LeftOut, Origin, Row, SplitFamily
 from audit.facts.split_families import Attribute
 from audit.facts.weighed_rows import common_weight, whole_units
+from ppdm_models.arrays import FloatArray, IndexArray
 from ppdm_models.tree.predicate import CategoryTest, Column, NumericTest, Predicate, features_of
 from ppdm_models.tree.tree import Criterion, Feature, Node, Tool
 
@@ -85,10 +85,10 @@ class _Seen:
     """
 
     feature: Feature
-    values: NDArray[np.float64]
+    values: FloatArray
     distinct: int
     lacking: float
-    cuts: NDArray[np.float64]
+    cuts: FloatArray
 
 
 def _grouping_of_categories(case: Case) -> Grouping:
@@ -150,7 +150,7 @@ def _weighed(case: Case, node: Node, found: Iterable[SplitFamily | LeftOut]) -> 
             yield replace(fact, possible=possible, implying=implying)
 
 
-def _lacked(case: Case, node: Node, inside: NDArray[np.intp]) -> str:
+def _lacked(case: Case, node: Node, inside: IndexArray) -> str:
     """Return an attribute that a node tests and some of its records lack; "" where there is none."""
     for name in _tested(case, node):
         if case.population.columns[name].missing[inside].any():
@@ -164,7 +164,7 @@ def _tested(case: Case, node: Node) -> list[str]:
     return list(dict.fromkeys(name for names in asked for name in names))
 
 
-def _chosen(case: Case, node: Node, inside: NDArray[np.intp]) -> NDArray[np.intp]:
+def _chosen(case: Case, node: Node, inside: IndexArray) -> IndexArray:
     branch = np.full(len(case.population.counts), -1, dtype=np.intp)
     for position, child in enumerate(node.children):
         branch[case.members.of(child)] = position
@@ -176,7 +176,7 @@ def _at(
     node: Node,
     seen: _Seen,
     grouping: Grouping,
-    split: tuple[NDArray[np.intp], NDArray[np.intp]],
+    split: tuple[IndexArray, IndexArray],
 ) -> Attribute:
     inside, chosen = split
     feature = seen.feature

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from audit.facts.rows import Linear, SplitFamily
-from audit.ipopt.program import IntArray
 from audit.system.system import System
+from ppdm_models.arrays import IndexArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ def blocks(system: System, leaves: Sequence[int], active: Sequence[Candidate]) -
     return tuple(sorted(found, key=lambda block: block.leaves))
 
 
-def _stops(leaf: IntArray, profiles: IntArray) -> list[int]:
+def _stops(leaf: IndexArray, profiles: IndexArray) -> list[int]:
     return [int(node) for node in np.unique(leaf[profiles])]
 
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from audit.estimate.blocks import Block
-from audit.estimate.posterior import FloatArray
 from audit.estimate.search import Search
 from audit.estimate.solved import Solved, entropies
 from audit.solver.block_solver import KKT_ERROR
+from ppdm_models.arrays import FloatArray
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,11 @@ from __future__ import annotations
 import numpy as np
 import pyomo.core as pyo
 
-from audit.estimate.posterior import FloatArray
 from audit.facts.impurity import by_bin, by_child, candidate_branches, ratios
 from audit.facts.rows import LeafMass, Linear, Plurality, ProfileTotals, SplitFamily, branch_of_bins
-from audit.ipopt.program import SMALLEST_MASS, TAU, IntArray
+from audit.ipopt.program import SMALLEST_MASS, TAU
 from audit.system.system import System
+from ppdm_models.arrays import FloatArray, IndexArray
 from ppdm_models.tree.tree import Criterion
 
 Expression = object
@@ -85,7 +85,7 @@ def _split_rows(
 
 
 def _impurity(
-    criterion: Criterion, mass: FloatArray, records: FloatArray, branch: IntArray
+    criterion: Criterion, mass: FloatArray, records: FloatArray, branch: IndexArray
 ) -> Expression:
     """Return n_b * I(b) summed over branches as an expression; constant parts of gini cancel and are left out."""
     total = 0.0

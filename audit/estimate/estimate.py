@@ -14,7 +14,7 @@ from audit.estimate.blocks import Block, Candidate, blocks
 from audit.estimate.certify import certificate
 from audit.estimate.direct import direct_model
 from audit.estimate.optima import span
-from audit.estimate.posterior import FloatArray, Posterior, entropy
+from audit.estimate.posterior import Posterior, entropy
 from audit.estimate.search import DEFAULT, Search, SolveOptions
 from audit.estimate.solved import Solved
 from audit.estimate.violated import VIOLATION_SHARE, Violated, outside_intervals
@@ -23,6 +23,7 @@ from audit.ipopt.loaded import Loaded
 from audit.ipopt.status import Status
 from audit.solver.task import CONVEX_TRIES, TRIES
 from audit.system.system import System, max_violation
+from ppdm_models.arrays import FloatArray
 
 log = logging.getLogger(__name__)
 

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from audit.estimate.builder import ProgramBuilder
-from audit.estimate.posterior import FloatArray
-from audit.ipopt.program import IntArray
 from audit.system.leaf_knowledge import LeafKnowledge, complete
+from ppdm_models.arrays import FloatArray, IndexArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,12 +18,12 @@ class Lumping:
     ``proved`` (L, G) are masses that whole records prove, NaN where they do not.
     """
 
-    profiles: IntArray
-    of_profile: IntArray
+    profiles: IndexArray
+    of_profile: IndexArray
     weight: FloatArray
-    leaf: IntArray
-    pools: IntArray
-    kappa: IntArray
+    leaf: IndexArray
+    pools: IndexArray
+    kappa: IndexArray
     proved: FloatArray
 
 
@@ -37,7 +36,7 @@ class Cells:
     """
 
     lumping: Lumping
-    cell: IntArray
+    cell: IndexArray
     fixed: FloatArray
     build: ProgramBuilder
     leaves: dict[int, LeafKnowledge]
@@ -99,7 +98,7 @@ def _most(leaf: LeafKnowledge, pooled: LeafKnowledge, lumping: Lumping) -> Float
     return np.asarray(np.where(lumping.kappa == 1, pooled.high, np.maximum(most, pooled.high)))
 
 
-def _cap(leaf: LeafKnowledge, low: FloatArray, label: int | None, kappa: IntArray) -> FloatArray:
+def _cap(leaf: LeafKnowledge, low: FloatArray, label: int | None, kappa: IndexArray) -> FloatArray:
     """Return what a label whose mass is known leaves each pool, its classes each below the label, shape (G,)."""
     if label is None or low[label] != leaf.high[leaf.label]:
         return np.full(len(low), np.inf)

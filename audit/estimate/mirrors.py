@@ -10,10 +10,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from audit.estimate.posterior import FloatArray
-from audit.ipopt.program import IntArray, Program
+from audit.ipopt.program import Program
 from audit.solver.canonical import Hashes, refined, rounded_program
 from audit.solver.task import SAME_SHARE, SMALL_PROGRAM
+from ppdm_models.arrays import FloatArray, IndexArray
 
 MOST_EXCHANGES = 40
 """Pairs of variables whose exchange is tried for one point: each takes some milliseconds."""
@@ -22,7 +22,7 @@ ERROR_RECORDS = 1e-6
 MARK = np.uint64(0x9E3779B97F4A7C15)
 
 
-def mirror_images(program: Program, z: FloatArray, held: IntArray) -> Iterator[FloatArray]:
+def mirror_images(program: Program, z: FloatArray, held: IndexArray) -> Iterator[FloatArray]:
     """Yield points that differ from ``z`` in the places of variables, and are as good; none for a large program.
 
     Variables with other numbers in ``held`` (variables,) do not change places.

@@ -13,13 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from audit.estimate.mirrors import mirror_images
-from audit.estimate.posterior import FloatArray
 from audit.estimate.solved import Solved, entropies, shares
 from audit.estimate.violated import VIOLATION_SHARE
-from audit.ipopt.program import IntArray
 from audit.solver.elastic import is_flat
 from audit.solver.task import AS_GOOD_NATS, SAME_SHARE
 from audit.system.system import System, max_violation
+from ppdm_models.arrays import FloatArray, IndexArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +91,14 @@ def _is_another(point: FloatArray, own: FloatArray) -> bool:
     return bool(np.abs(point - own).max(initial=0.0) > SAME_SHARE)
 
 
-def _differ_in(own: FloatArray, alike: IntArray) -> bool:
+def _differ_in(own: FloatArray, alike: IndexArray) -> bool:
     """Return whether an estimate tells classes apart that no row tells apart: then it has mirror images."""
     return (
         bool(np.ptp(own[:, alike], axis=1).max(initial=0.0) > SAME_SHARE) if len(alike) else False
     )
 
 
-def _with_mirrors(points: FloatArray, alike: IntArray) -> tuple[FloatArray, FloatArray]:
+def _with_mirrors(points: FloatArray, alike: IndexArray) -> tuple[FloatArray, FloatArray]:
     """Return the ends of points (N, K, m) and of what becomes of them when classes ``alike`` change places."""
     low, high = points.min(axis=0), points.max(axis=0)
     if len(alike):

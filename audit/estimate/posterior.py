@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from ppdm_models.arrays import BoolArray, FloatArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +19,7 @@ class Posterior:
     """
 
     values: FloatArray
-    decided: NDArray[np.bool_]
+    decided: BoolArray
     low: FloatArray
     high: FloatArray
 

@@ -9,14 +9,14 @@ from scipy import sparse
 
 from audit.estimate.blocks import Block, Candidate
 from audit.estimate.masses import Cells, Lumping, add_leaf_rows, make_cells
-from audit.estimate.posterior import FloatArray
 from audit.estimate.whole_records import WholeRecords
 from audit.facts.impurity import ratio_at
 from audit.facts.rows import Linear, SplitFamily, branch_of_bins
-from audit.ipopt.program import TAU, IntArray, Program
+from audit.ipopt.program import TAU, Program
 from audit.solver.curvature import chains
 from audit.system.leaf_knowledge import LeafKnowledge
 from audit.system.system import System
+from ppdm_models.arrays import FloatArray, IndexArray
 from ppdm_models.tree.tree import Criterion
 
 
@@ -35,10 +35,10 @@ class Reduced:
     chains: sparse.csr_matrix
     members: sparse.csr_matrix
     kappa: FloatArray
-    kappa_of_class: IntArray
-    alike: IntArray
-    profiles: IntArray
-    cell: IntArray
+    kappa_of_class: IndexArray
+    alike: IndexArray
+    profiles: IndexArray
+    cell: IndexArray
     share: FloatArray
     fixed: FloatArray
 
@@ -117,7 +117,7 @@ def _kappa(cells: Cells) -> FloatArray:
     return kappa
 
 
-def _pools(system: System, block: Block, knowledge: dict[int, LeafKnowledge]) -> IntArray:
+def _pools(system: System, block: Block, knowledge: dict[int, LeafKnowledge]) -> IndexArray:
     """Return each class's pool: classes that no leaf and no row of the block names share the last one."""
     named = np.zeros(len(system.case.tree.classes), dtype=bool)
     for leaf in block.leaves:
@@ -131,7 +131,7 @@ def _pools(system: System, block: Block, knowledge: dict[int, LeafKnowledge]) ->
     return pools
 
 
-def _lumps(system: System, block: Block, profiles: IntArray, proved: FloatArray) -> IntArray:
+def _lumps(system: System, block: Block, profiles: IndexArray, proved: FloatArray) -> IndexArray:
     """Return the lump of each profile: profiles alike in leaf, branch and weight in every row of the block."""
     signature = [system.case.population.leaf[profiles]]
     # NaN differs from itself, so that every profile would be a lump of its own.
@@ -152,13 +152,13 @@ def _lumps(system: System, block: Block, profiles: IntArray, proved: FloatArray)
     )
 
 
-def sides(family: SplitFamily, candidate: Candidate) -> IntArray:
+def sides(family: SplitFamily, candidate: Candidate) -> IndexArray:
     """Return the branch of each of the family's profiles under the candidate."""
     code = int(family.admissible[candidate.position])
     return branch_of_bins(family.grouping, code, len(family.bin_names))[family.bins]
 
 
-def _weights(system: System, index: int, profiles: IntArray) -> FloatArray:
+def _weights(system: System, index: int, profiles: IndexArray) -> FloatArray:
     """Return a row's weight of each profile and class, shape (K, m)."""
     row = system.rows[index]
     assert isinstance(row, Linear)
@@ -198,7 +198,7 @@ def _split_row(system: System, candidate: Candidate, cells: Cells) -> None:
     child = side.copy()
     side[inside], child[inside] = sides(family, candidate), family.chosen
     ratio = ratio_at(family, candidate.position, system.case.population.counts)
-    parts: list[tuple[float, IntArray, bool]] = []
+    parts: list[tuple[float, IndexArray, bool]] = []
     parts += [(ratio, np.flatnonzero(child == b), True) for b in np.unique(family.chosen)]
     parts += [(-1.0, np.flatnonzero(side == b), False) for b in np.unique(side[inside])]
     if ratio != 1.0:
@@ -239,7 +239,7 @@ def _interval_row(system: System, candidate: Candidate, cells: Cells, whole: Who
 
 
 def _branch_total(
-    cells: Cells, lumps: IntArray, pool: int, by_leaf: bool
+    cells: Cells, lumps: IndexArray, pool: int, by_leaf: bool
 ) -> tuple[int | None, float, float]:
     """Return the variable that holds a pool's mass in some lumps, or None; what is fixed of it; ``by_leaf``, its most.
 

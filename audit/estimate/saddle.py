@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, eigh
 
-from audit.estimate.posterior import FloatArray
 from audit.estimate.reduce import Reduced
 from audit.estimate.solved import Solved
 from audit.solver.elastic import is_convex_at
 from audit.solver.task import EPS
+from ppdm_models.arrays import FloatArray
 from ppdm_models.tree.tree import Criterion
 
 SADDLE_EIGENVALUE = 1e-2

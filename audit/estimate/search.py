@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from audit.estimate.blocks import Block
-from audit.estimate.posterior import FloatArray
 from audit.estimate.reduce import Reduced, reduce_block
 from audit.estimate.saddle import saddle, shifted
 from audit.estimate.solved import Solved, proved_bound
@@ -30,6 +29,7 @@ from audit.solver.task import (
 )
 from audit.system.leaf_knowledge import closed_form, leaf_knowledge
 from audit.system.system import System
+from ppdm_models.arrays import FloatArray
 
 PERTURBED_STARTS = 4
 """Starts, with seeds 0, 1, ..., where the symmetric solution of pooled classes cannot satisfy the rows."""

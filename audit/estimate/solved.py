@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from audit.estimate.posterior import FloatArray
 from audit.estimate.reduce import Reduced
 from audit.solver.task import SEARCHED_PROGRAM, WORTH_A_RESTART, Answer
+from ppdm_models.arrays import FloatArray
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from audit.estimate.blocks import Block, Candidate
-from audit.estimate.posterior import FloatArray
 from audit.estimate.reduce import sides
 from audit.estimate.search import Search
 from audit.estimate.solved import Solved
@@ -15,6 +14,7 @@ from audit.estimate.whole_records import WholeRecords, interval_excess
 from audit.facts.impurity import excess
 from audit.facts.rows import SplitFamily
 from audit.system.system import System
+from ppdm_models.arrays import FloatArray
 
 VIOLATION_SHARE = 1e-6
 """A split row joins when it is violated by more than this share of its node's records; the re-check's limit too."""

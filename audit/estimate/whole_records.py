@@ -12,10 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from audit.constraints import Case
-from audit.estimate.posterior import FloatArray
 from audit.facts.impurity import by_bin, candidate_branches
 from audit.facts.rows import LeafMass, Linear, SplitFamily
-from audit.ipopt.program import IntArray
 from audit.people.members import members
 from audit.people.population import Population
 from audit.reading import Undetermined
@@ -23,6 +21,7 @@ from audit.system.system import System, build_system
 from audit.worlds import fixed_cells
 from audit.worlds.proofs.bounds import ContradictionError
 from audit.worlds.proofs.fixed import FixedCells
+from ppdm_models.arrays import FloatArray, IndexArray
 
 MOST_INCIDENCES = 30_000_000
 """Candidates times the profiles they touch, above which the real rows are kept: propagation would take minutes. A limit
@@ -70,7 +69,7 @@ def whole_records(system: System) -> WholeRecords | None:
     return WholeRecords(shares[group], ends)
 
 
-def _by_features(system: System) -> tuple[System, IntArray]:
+def _by_features(system: System) -> tuple[System, IndexArray]:
     """Return the system over profiles of the tree's own features, and the place of each profile (P,) in it.
 
     Other columns tell people apart, but no row: what is proved of a group must not depend on how finely it is cut.

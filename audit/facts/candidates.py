@@ -20,7 +20,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from audit.facts.grower import Grower, lacking
 from audit.facts.rows import Grouping, LeftOut, SplitFamily, branch_of_bins
@@ -36,10 +35,10 @@ from audit.facts.split_families import (
     grouping_at,
     takes_one_by_one,
 )
-from ppdm_models.tree.predicate import BoolArray
+from ppdm_models.arrays import BoolArray, IntArray
 from ppdm_models.tree.tree import Tool
 
-Codes = NDArray[np.int64]
+Codes = IntArray
 
 CLEAR_GAP_SHARE = 1e-5
 """Numbers that differ by more, relative to them (or to 1), are different to every program that is known here."""

@@ -6,11 +6,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from audit.adversary.knowledge import SplitLevel
 from audit.constraints import Case
 from audit.people.table_counts import has_sums
+from ppdm_models.arrays import BoolArray
 from ppdm_models.tree.tree import Missing, Tool, count_of
 
 
@@ -71,7 +71,7 @@ def is_counted(case: Case) -> bool:
     return counts and all(count_of(leaf) is not None for leaf in tree.leaves)
 
 
-def incomplete_records(case: Case) -> NDArray[np.bool_]:
+def incomplete_records(case: Case) -> BoolArray:
     """Return which profiles (P,) lack a value that the tree was grown on, so that the learner may have left them out.
 
     It has not where the file counts the records of every leaf, or where it is known to take missing values.

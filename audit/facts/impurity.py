@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from audit.estimate.posterior import FloatArray
 from audit.facts.rows import Grouping, SplitFamily
+from ppdm_models.arrays import FloatArray, IndexArray
 from ppdm_models.tree.tree import Criterion
 
 # The two functions below are the whole of the arithmetic. ``masses`` has shape (..., m): records per class of a branch.
@@ -46,7 +45,7 @@ def _inside(family: SplitFamily, mass: FloatArray) -> FloatArray:
     return here if family.weights is None else here * family.weights[:, None]
 
 
-def _grouped(groups: NDArray[np.intp], mass: FloatArray, count: int) -> FloatArray:
+def _grouped(groups: IndexArray, mass: FloatArray, count: int) -> FloatArray:
     width = mass.shape[1]
     cells = (groups[:, None] * width + np.arange(width)).ravel()
     sums = np.bincount(cells, weights=mass.ravel(), minlength=count * width)

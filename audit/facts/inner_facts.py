@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from audit.constraints import Case
 from audit.facts.leaf_facts import Printing, leaf_facts, published_below
+from ppdm_models.arrays import IndexArray
 from ppdm_models.tree.tree import Node
 
 Masses = tuple[float | None, ...]
@@ -24,7 +22,7 @@ class InnerFacts:
     """
 
     node: Node
-    inside: NDArray[np.intp]
+    inside: IndexArray
     records: float
     told: Masses
     below: Masses

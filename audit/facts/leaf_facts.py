@@ -10,10 +10,10 @@ import numpy as np
 
 from audit.adversary.knowledge import LeafLevel
 from audit.constraints import Case
-from audit.estimate.posterior import FloatArray
 from audit.people.table_counts import half_unit, has_sums, printed_half
 from audit.people.weights import Weights
 from audit.reading import Undetermined
+from ppdm_models.arrays import FloatArray
 from ppdm_models.errors import KnowledgeError
 from ppdm_models.tree.tree import Band, Node, Quality, completed
 

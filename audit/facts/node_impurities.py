@@ -11,13 +11,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from audit.adversary.knowledge import LeafLevel
 from audit.constraints import Case
-from audit.estimate.posterior import FloatArray
 from audit.facts.inner_facts import Masses, inner_facts
 from audit.facts.leaf_facts import leaf_facts
+from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from ppdm_models.tree.impurity import FLOAT_SLACK, Criterion, Impurity
 from ppdm_models.tree.tree import Node, Quality, Tree
 
@@ -34,11 +33,11 @@ class NodeImpurity:
     """
 
     node: Node
-    inside: NDArray[np.intp]
+    inside: IndexArray
     records: int
     label: int | None
-    allowed: NDArray[np.bool_]
-    as_label: NDArray[np.bool_]
+    allowed: BoolArray
+    as_label: BoolArray
     classes: int
 
     @property
@@ -76,7 +75,7 @@ def node_impurities(case: Case) -> Iterator[NodeImpurity]:
             yield _read(case.tree, node, inside, int(records), margin)
 
 
-def allowed_counts(records: int, classes: int, impurity: Impurity) -> NDArray[np.bool_]:
+def allowed_counts(records: int, classes: int, impurity: Impurity) -> BoolArray:
     """Return which counts of a class are not excluded by an impurity of so many records, shape (records + 1,)."""
     count = np.arange(records + 1.0)
     least = _value(impurity.criterion, records, [count, records - count])
@@ -84,9 +83,7 @@ def allowed_counts(records: int, classes: int, impurity: Impurity) -> NDArray[np
     return (least <= impurity.high + FLOAT_SLACK) & (greatest >= impurity.low - FLOAT_SLACK)
 
 
-def allowed_as_label(
-    records: int, classes: int, impurity: Impurity, margin: int
-) -> NDArray[np.bool_]:
+def allowed_as_label(records: int, classes: int, impurity: Impurity, margin: int) -> BoolArray:
     """Return which counts are not excluded of a class that leads every other by ``margin``, shape (records + 1,)."""
     count = np.arange(records + 1.0)
     leads = classes * count >= records + (classes - 1) * margin
@@ -97,9 +94,7 @@ def allowed_as_label(
     return leads & within
 
 
-def _read(
-    tree: Tree, node: Node, inside: NDArray[np.intp], records: int, margin: int
-) -> NodeImpurity:
+def _read(tree: Tree, node: Node, inside: IndexArray, records: int, margin: int) -> NodeImpurity:
     m, impurity = len(tree.classes), node.impurity
     assert impurity is not None
     label = tree.classes.index(node.score) if node.score in tree.classes else None

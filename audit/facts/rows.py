@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
-from numpy.typing import NDArray
 
-from audit.estimate.posterior import FloatArray
+from ppdm_models.arrays import FloatArray, IndexArray, IntArray
 from ppdm_models.tree.tree import Criterion
 
 
@@ -69,8 +68,8 @@ class Linear:
     ``slack`` is how far rounding may have moved the ends where weights are fractions; None where they are whole.
     """
 
-    profiles: NDArray[np.intp]
-    classes: NDArray[np.intp]
+    profiles: IndexArray
+    classes: IndexArray
     weights: FloatArray
     low: float
     high: float
@@ -102,16 +101,16 @@ class SplitFamily:
     attribute: str
     criterion: Criterion
     grouping: Grouping
-    profiles: NDArray[np.intp]
-    chosen: NDArray[np.intp]
-    bins: NDArray[np.intp]
-    admissible: NDArray[np.int64]
+    profiles: IndexArray
+    chosen: IndexArray
+    bins: IndexArray
+    admissible: IntArray
     bin_names: tuple[str, ...]
     origin: Origin
-    weights: NDArray[np.int64] | None = None
+    weights: IntArray | None = None
 
 
-def branch_of_bins(grouping: Grouping, code: int, count: int) -> NDArray[np.intp]:
+def branch_of_bins(grouping: Grouping, code: int, count: int) -> IndexArray:
     """Return the branch that each of ``count`` bins takes under one candidate of a family."""
     bins = np.arange(count)
     if grouping is Grouping.MULTIWAY:

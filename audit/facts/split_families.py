@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from audit.estimate.posterior import FloatArray
 from audit.facts.grower import Grower
 from audit.facts.rows import Grouping, Origin, SplitFamily, branch_of_bins
+from ppdm_models.arrays import FloatArray, IndexArray, IntArray
 from ppdm_models.learn.attributes import ANY, MOST_SET_VALUES
 from ppdm_models.tree.predicate import number_text
 from ppdm_models.tree.tree import Criterion, Tool
@@ -38,8 +37,8 @@ class Attribute:
     is_numeric: bool
     grouping: Grouping
     criterion: Criterion
-    profiles: NDArray[np.intp]
-    chosen: NDArray[np.intp]
+    profiles: IndexArray
+    chosen: IndexArray
     values: FloatArray
     records: FloatArray
     names: tuple[str, ...]
@@ -54,7 +53,7 @@ class Bins:
     """The distinct values at a node in order, and the bin of each profile, shape (K,)."""
 
     found: FloatArray
-    of: NDArray[np.intp]
+    of: IndexArray
 
 
 def bins_of(values: FloatArray) -> Bins:
@@ -64,7 +63,7 @@ def bins_of(values: FloatArray) -> Bins:
 
 
 def family_of(
-    at: Attribute, bins: Bins, by: Grower, inside: NDArray[np.intp] | None = None
+    at: Attribute, bins: Bins, by: Grower, inside: IndexArray | None = None
 ) -> SplitFamily | None:
     """Return the candidates on an attribute over these bins, or None where it offers none."""
     profiles, chosen, records = at.profiles, at.chosen, at.records
@@ -118,11 +117,11 @@ def takes_one_by_one(at: Attribute, by: Grower) -> bool:
 
 def _own(
     grouping: Grouping,
-    admissible: NDArray[np.int64],
+    admissible: IntArray,
     names: tuple[str, ...],
     sizes: FloatArray,
     smallest: float,
-) -> NDArray[np.int64]:
+) -> IntArray:
     """Return what treewarden's own learners compare: every branch is large enough, and ``*`` is never singled out."""
     if grouping is Grouping.MULTIWAY and (sizes < smallest - WEIGHT_SLACK).any():
         return admissible[:0]
@@ -143,7 +142,7 @@ def _bin_name(at: Attribute, value: float) -> str:
     return at.names[int(value)] if value < len(at.names) else MISSING
 
 
-def allowed(grouping: Grouping, records: FloatArray, smallest: float) -> NDArray[np.int64]:
+def allowed(grouping: Grouping, records: FloatArray, smallest: float) -> IntArray:
     """Return the candidates whose branches all hold enough records."""
     total, count, enough = records.sum(), len(records), smallest - WEIGHT_SLACK
     if grouping is Grouping.MULTIWAY:
@@ -161,10 +160,10 @@ def allowed(grouping: Grouping, records: FloatArray, smallest: float) -> NDArray
 
 def _others(
     grouping: Grouping,
-    bins: NDArray[np.intp],
-    chosen: NDArray[np.intp],
-    admissible: NDArray[np.int64],
-) -> NDArray[np.int64]:
+    bins: IndexArray,
+    chosen: IndexArray,
+    admissible: IntArray,
+) -> IntArray:
     """Leave out the candidate that parts the node as the chosen split does."""
     low = np.full(bins.max() + 1, chosen.max() + 1)
     high = np.full(bins.max() + 1, -1)

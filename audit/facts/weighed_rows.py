@@ -10,12 +10,11 @@ import math
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from audit.constraints import Case
-from audit.estimate.posterior import FloatArray
 from audit.facts.rows import LeafMass, Linear, Origin
 from audit.reading import Undetermined
+from ppdm_models.arrays import FloatArray, IndexArray, IntArray
 
 PRINTING_SHARE = 1e-6
 """How far a printed sum may be from the true one, as a share of the people it is about: six digits."""
@@ -30,7 +29,7 @@ def unit(case: Case) -> str:
     return "records" if case.population.weight is None else "weighed records"
 
 
-def rounding(case: Case, profiles: NDArray[np.intp]) -> float:
+def rounding(case: Case, profiles: IndexArray) -> float:
     """Return how far two sums of these people's weights can be apart by floating point alone, whatever their order."""
     people = case.population
     terms = float(people.counts[profiles].sum()) + 16.0
@@ -39,7 +38,7 @@ def rounding(case: Case, profiles: NDArray[np.intp]) -> float:
 
 def class_row(
     case: Case,
-    profiles: NDArray[np.intp],
+    profiles: IndexArray,
     klass: int,
     ends: tuple[float, float],
     origin: Origin,
@@ -85,7 +84,7 @@ def leaf_row(
     return LeafMass(node, klass, float(low), float(high), origin)
 
 
-def common_weight(case: Case, profiles: NDArray[np.intp]) -> float | None:
+def common_weight(case: Case, profiles: IndexArray) -> float | None:
     """Return the one weight that all these profiles have, 1 where there are none; None where theirs differ."""
     weight = case.population.weight
     if weight is None or not len(profiles):
@@ -94,7 +93,7 @@ def common_weight(case: Case, profiles: NDArray[np.intp]) -> float | None:
     return float(here[0]) if (here == here[0]).all() else None
 
 
-def whole_units(weight: FloatArray | None, profiles: NDArray[np.intp]) -> NDArray[np.int64] | None:
+def whole_units(weight: FloatArray | None, profiles: IndexArray) -> IntArray | None:
     """Return the weights of some profiles as whole numbers of one unit; None where that would be too fine a unit.
 
     A weight is read as the shortest decimal that stands for it, as a survey's file prints it.
@@ -134,7 +133,7 @@ def lead_rows(
 
 def _widened(
     case: Case,
-    profiles: NDArray[np.intp],
+    profiles: IndexArray,
     klass: int,
     ends: tuple[float, float],
     misses: tuple[float, float],

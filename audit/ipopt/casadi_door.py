@@ -15,10 +15,10 @@ from typing import Any
 
 import casadi
 
-from audit.estimate.posterior import FloatArray
 from audit.ipopt.door import Door, Raw
 from audit.ipopt.loaded import Loaded, flat
 from audit.ipopt.status import STATUS_NAMES
+from ppdm_models.arrays import FloatArray
 from ppdm_models.errors import SolverError
 
 _DERIVATIVES = {"grad_f": "nlp_grad_f", "jac_g": "nlp_jac_g", "hess_lag": "nlp_hess_l"}

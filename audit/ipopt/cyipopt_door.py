@@ -11,9 +11,9 @@ from typing import Any
 import casadi
 import numpy as np
 
-from audit.estimate.posterior import FloatArray
 from audit.ipopt.door import Door, Raw
 from audit.ipopt.loaded import Loaded, flat
+from ppdm_models.arrays import FloatArray
 from ppdm_models.errors import SolverError
 
 

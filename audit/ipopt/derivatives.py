@@ -8,15 +8,15 @@ import casadi
 import numpy as np
 from scipy import sparse
 
-from audit.estimate.posterior import FloatArray
-from audit.ipopt.program import IntArray, Program
+from audit.ipopt.program import Program
+from ppdm_models.arrays import FloatArray, IndexArray
 from ppdm_models.tree.tree import Criterion
 
 Expression = Any
 """What CasADi makes of numbers and variables; it has no types."""
 
 
-def derivatives(program: Program, linear: IntArray, split: IntArray) -> dict[str, Expression]:
+def derivatives(program: Program, linear: IndexArray, split: IndexArray) -> dict[str, Expression]:
     """Return the derivatives of a program's model as CasADi wants them: ``grad_f``, ``jac_g`` and ``hess_lag``.
 
     ``linear`` and ``split`` are the places of the program's rows among those of the model.
@@ -64,7 +64,7 @@ def _phi(program: Program, u: Expression) -> tuple[Expression, Expression, Expre
 
 
 def _jacobian(
-    across: sparse.csr_matrix, rows: IntArray, program: Program, rise: Expression
+    across: sparse.csr_matrix, rows: IndexArray, program: Program, rise: Expression
 ) -> Expression:
     """Return the derivatives of all rows: what is linear, and each term's in its place."""
     flat, (height, width) = sparse.coo_matrix(across), across.shape
@@ -80,7 +80,7 @@ def _jacobian(
     return casadi.MX(where, entries)
 
 
-def _at(vector: Expression, places: IntArray) -> Expression:
+def _at(vector: Expression, places: IndexArray) -> Expression:
     return casadi.reshape(vector[places.tolist()], len(places), 1)  # no entries stand in a row
 
 
@@ -88,7 +88,7 @@ def _column(values: FloatArray) -> Expression:
     return casadi.DM(values.reshape(-1, 1))
 
 
-def _summing(rows: IntArray, size: int) -> Expression:
+def _summing(rows: IndexArray, size: int) -> Expression:
     """Return the matrix that adds up terms by their row, shape (size, terms)."""
     terms = np.arange(len(rows))
     return _matrix(sparse.csc_matrix((np.ones(len(rows)), (rows, terms)), (size, len(rows))))

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 import pyomo.core as pyo
 
-from audit.estimate.posterior import FloatArray
 from audit.ipopt.loaded import Loaded
 from audit.ipopt.status import STATUS, STATUS_NAMES, Status
+from ppdm_models.arrays import FloatArray
 from ppdm_models.errors import SolverError
 
 IPOPT_OPTIONS: Mapping[str, str | int | float] = {

@@ -14,10 +14,10 @@ import numpy as np
 import pyomo.core as pyo
 from pyomo.repn.plugins.nl_writer import NLWriter
 
-from audit.estimate.posterior import FloatArray
 from audit.ipopt.derivatives import derivatives
 from audit.ipopt.model import build_model
 from audit.ipopt.program import Program
+from ppdm_models.arrays import FloatArray
 
 
 class Loaded:

@@ -11,13 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from audit.estimate.posterior import FloatArray
+from ppdm_models.arrays import FloatArray, IndexArray
 from ppdm_models.tree.tree import Criterion
 
-IntArray = NDArray[np.intp]
 SMALLEST_MASS = 1e-12
 TAU = 1e-7
 """Slack of a split row, as a share of its node's records: some rows hold only with equality and have no interior."""
@@ -43,8 +41,8 @@ class Program:
     rows: sparse.csr_matrix
     low: FloatArray
     high: FloatArray
-    term_row: IntArray
-    term_variable: IntArray
+    term_row: IndexArray
+    term_variable: IndexArray
     term_coefficient: FloatArray
     term_scale: FloatArray
     term_known: FloatArray

@@ -10,11 +10,11 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from audit.estimate.posterior import FloatArray
 from audit.evidence import Evidence
 from audit.people.leaves import Leaves
 from audit.reading import Interval, Measurement, Undetermined
 from audit.spots import people, worst_spots
+from ppdm_models.arrays import FloatArray
 from ppdm_models.plugins import discover
 
 Parameters = Mapping[str, float | str]

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from audit.estimate.posterior import FloatArray
 from audit.evidence import Evidence
-from audit.people.leaves import IndexArray, label_of
+from audit.people.leaves import label_of
 from audit.reading import Undetermined
+from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member, Shrinkage
-from ppdm_models.tree.predicate import BoolArray
 from ppdm_models.tree.tree import Node, Task, Tree
 
 SUMS = (Combination.SUM, Combination.WEIGHTED_SUM)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from audit.estimate.posterior import FloatArray, Posterior
+from audit.estimate.posterior import Posterior
 from audit.evidence import Evidence
 from audit.reading import Interval, Undetermined
+from ppdm_models.arrays import FloatArray
 
 
 def whole(estimate: Posterior | Undetermined, evidence: Evidence) -> Posterior | Undetermined:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from audit.evidence import Evidence
 from audit.reading import Undetermined
 from audit.worlds.result import Worlds
-
-BoolArray = NDArray[np.bool_]
+from ppdm_models.arrays import BoolArray
 
 
 def known_worlds(evidence: Evidence) -> Worlds | Undetermined:

@@ -13,10 +13,10 @@ import math
 
 import numpy as np
 
-from audit.estimate.posterior import FloatArray
 from audit.measures import LeafMeasure, Parameter, Parameters
 from audit.people.leaves import Leaves
 from audit.reading import Undetermined
+from ppdm_models.arrays import FloatArray
 
 
 class RecursiveDiversity(LeafMeasure):

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from audit.estimate.posterior import FloatArray, Posterior
+from audit.estimate.posterior import Posterior
 from audit.evidence import Evidence
 from audit.measures import Measure, Parameter, Parameters
 from audit.measures._estimate import known_truth, whole
 from audit.reading import Interval, Measurement, Undetermined
+from ppdm_models.arrays import FloatArray
 
 # Two probabilities closer than this are a tie: the estimate is checked to 1e-6.
 TIE = 1e-6

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 
-from audit.estimate.posterior import FloatArray
 from audit.measures import LeafMeasure, Parameters
 from audit.people.leaves import Leaves
+from ppdm_models.arrays import FloatArray
 
 
 class SmallestLeaf(LeafMeasure):

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from audit.estimate.posterior import FloatArray
 from audit.measures import LeafMeasure, Parameters
 from audit.people.leaves import Leaves
 from audit.reading import Undetermined
+from ppdm_models.arrays import FloatArray
 
 
 class LabelDisclosure(LeafMeasure):

@@ -9,16 +9,16 @@ from typing import TypeVar
 
 import numpy as np
 
-from audit.estimate.posterior import FloatArray
-from audit.people.leaves import IndexArray, Leaves, leaves_of
+from audit.people.leaves import Leaves, leaves_of
 from audit.people.population import Population, stopping
 from audit.people.table_counts import check_counts, count_gaps, has_sums
 from audit.reading import Reading, Undetermined, exactly
+from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from ppdm_models.errors import TableError
 from ppdm_models.records.predict import labels, predict
 from ppdm_models.records.routing import NOWHERE, SEVERAL, prepared, route
 from ppdm_models.tree.ensemble import Ensemble
-from ppdm_models.tree.predicate import Always, BoolArray, Columns, answer
+from ppdm_models.tree.predicate import Always, Columns, answer
 from ppdm_models.tree.tree import Quality, Task, Tree, count_of
 
 DRAWS = (

@@ -6,15 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from audit.estimate.posterior import FloatArray
 from audit.people.population import Population
 from audit.reading import Undetermined
+from ppdm_models.arrays import FloatArray, IndexArray
 from ppdm_models.records.routing import SEVERAL
 from ppdm_models.tree.tree import Node, Task, Tree, completed, count_of
 
-IndexArray = NDArray[np.intp]
 SUMS_OF_WEIGHTS = Undetermined(
     "the numbers in the file are sums of sampling weights, not of people"
 )

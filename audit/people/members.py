@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ppdm_models.arrays import IndexArray
 from ppdm_models.tree.tree import Tree
 
 
@@ -14,21 +14,21 @@ from ppdm_models.tree.tree import Tree
 class Members:
     """Profiles in the order of the nodes where they stop, so that each subtree is one slice."""
 
-    order: NDArray[np.intp]
-    start: NDArray[np.intp]
-    end: NDArray[np.intp]
-    own_end: NDArray[np.intp]
+    order: IndexArray
+    start: IndexArray
+    end: IndexArray
+    own_end: IndexArray
 
-    def of(self, node: int) -> NDArray[np.intp]:
+    def of(self, node: int) -> IndexArray:
         """Return the profiles that pass a node, shape (K,)."""
         return self.order[self.start[node] : self.end[node]]
 
-    def stops(self, node: int) -> NDArray[np.intp]:
+    def stops(self, node: int) -> IndexArray:
         """Return the profiles that stop at a node, shape (K,)."""
         return self.order[self.start[node] : self.own_end[node]]
 
 
-def members(tree: Tree, leaf: NDArray[np.intp]) -> Members:
+def members(tree: Tree, leaf: IndexArray) -> Members:
     """Return the profiles of every node, given the node where each profile stops, shape (P,)."""
     rank = np.zeros(len(tree.nodes), dtype=np.intp)
     for position, node in enumerate(tree.below(0)):

@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from audit.estimate.posterior import FloatArray
 from audit.people.table_counts import check_counts, count_gaps, fitting_column, has_sums
 from audit.people.weights import Weights, weighing
 from audit.reading import Undetermined
+from ppdm_models.arrays import FloatArray, IndexArray
 from ppdm_models.errors import TableError
 from ppdm_models.records.routing import NOWHERE, SEVERAL, route
 from ppdm_models.records.table import Table
@@ -39,7 +38,7 @@ class Population:
     qi: tuple[str, ...]
     columns: Mapping[str, Column]
     counts: FloatArray
-    leaf: NDArray[np.intp]
+    leaf: IndexArray
     truth: FloatArray | Undetermined
     warnings: tuple[str, ...] = ()
     values: FloatArray | Undetermined = Undetermined("the target is no number")
@@ -161,7 +160,7 @@ def _quasi_identifiers(
     return tuple(known[name] if name in known else table.guessed(name) for name in names)
 
 
-def _distinct(columns: Sequence[Column]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _distinct(columns: Sequence[Column]) -> tuple[IndexArray, IndexArray]:
     """Return the first record of each distinct profile, and each record's profile; a missing value is a value."""
     codes = []
     for column in columns:
@@ -174,13 +173,11 @@ def _distinct(columns: Sequence[Column]) -> tuple[NDArray[np.intp], NDArray[np.i
     return first, profile_of.reshape(-1)
 
 
-def _sums(groups: NDArray[np.intp], weight: FloatArray, size: int) -> FloatArray:
+def _sums(groups: IndexArray, weight: FloatArray, size: int) -> FloatArray:
     return np.bincount(groups, weights=weight, minlength=size).astype(np.float64)
 
 
-def _classes(
-    tree: Model, table: Table, sensitive: str | None
-) -> tuple[NDArray[np.intp] | None, str]:
+def _classes(tree: Model, table: Table, sensitive: str | None) -> tuple[IndexArray | None, str]:
     """Return each record's class, or None and the reason why the truth is not known."""
     if tree.task is Task.REGRESSION:
         return None, "the tree predicts a number, not a class; only its leaves can be measured"
@@ -226,9 +223,9 @@ def _values(
     tree: Model,
     table: Table,
     sensitive: str | None,
-    kept: NDArray[np.intp],
+    kept: IndexArray,
     weight: FloatArray,
-    profile_of: NDArray[np.intp],
+    profile_of: IndexArray,
 ) -> FloatArray | Undetermined:
     """Return the mean of a numeric target per profile, or why it is not known."""
     if tree.task is not Task.REGRESSION:
@@ -251,8 +248,8 @@ def _values(
 
 
 def _stops(
-    tree: Tree, table: Table, profiles: Mapping[str, Column], records: NDArray[np.intp]
-) -> NDArray[np.intp]:
+    tree: Tree, table: Table, profiles: Mapping[str, Column], records: IndexArray
+) -> IndexArray:
     stops = route(tree, {name: profiles[name] for name in profiles})
     lost = np.flatnonzero(stops < 0)
     if len(lost):
@@ -272,7 +269,7 @@ def _checked(
     tree: Tree,
     population: Population,
     table: Table,
-    leaf: NDArray[np.intp],
+    leaf: IndexArray,
     sensitive: str | None,
 ) -> Population:
     """Return the people, held against the counts of the file; ``leaf`` is where each record stops."""

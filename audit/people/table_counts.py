@@ -6,10 +6,9 @@ import math
 from decimal import Decimal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from audit.estimate.posterior import FloatArray
 from audit.people.weights import Weights
+from ppdm_models.arrays import FloatArray, IndexArray
 from ppdm_models.errors import TableError
 from ppdm_models.records.table import Table
 from ppdm_models.tree.tree import Feature, Node, Quality, Tree, count_of
@@ -103,9 +102,7 @@ def check_counts(
     )
 
 
-def fitting_column(
-    tree: Tree, table: Table, leaf: NDArray[np.intp], besides: tuple[str, ...]
-) -> str:
+def fitting_column(tree: Tree, table: Table, leaf: IndexArray, besides: tuple[str, ...]) -> str:
     """Return, in words, the first numeric column whose sums match every leaf as weights of the rows; "" where none.
 
     ``leaf`` (rows,) is where each row stops; ``besides`` are columns that are something else.

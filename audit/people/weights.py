@@ -7,7 +7,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from audit.estimate.posterior import FloatArray
+from ppdm_models.arrays import FloatArray
 from ppdm_models.errors import TableError
 from ppdm_models.records.table import Table
 from ppdm_models.tree.tree import Feature

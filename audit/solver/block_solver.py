@@ -13,7 +13,6 @@ from dataclasses import replace
 import numpy as np
 from scipy import sparse
 
-from audit.estimate.posterior import FloatArray
 from audit.ipopt.door import Solution
 from audit.ipopt.doors import doors
 from audit.ipopt.loaded import Loaded, load
@@ -37,6 +36,7 @@ from audit.solver.task import (
     Task,
     no_answer,
 )
+from ppdm_models.arrays import FloatArray
 from ppdm_models.tree.tree import Criterion
 
 KKT_ERROR = 1e-6

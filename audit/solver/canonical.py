@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from audit.estimate.posterior import FloatArray
-from audit.ipopt.program import IntArray, Program
+from audit.ipopt.program import Program
+from ppdm_models.arrays import FloatArray, IndexArray
 
 ROUNDS = 3
 """How often variables and rows are told apart by their neighbours: far enough to see a whole small block."""
@@ -37,9 +37,9 @@ class Canonical:
     """A program in canonical order, and where its variables, split rows and their terms stood before."""
 
     program: Program
-    variables: IntArray
-    splits: IntArray
-    terms: IntArray
+    variables: IndexArray
+    splits: IndexArray
+    terms: IndexArray
 
     def begin(self, start: FloatArray) -> FloatArray:
         """Return a start for the program in this order."""
@@ -50,7 +50,7 @@ class Canonical:
         return sparse.csr_matrix(chains[self.terms][:, self.variables[: chains.shape[1]]])
 
 
-def restored(values: FloatArray, order: IntArray) -> FloatArray:
+def restored(values: FloatArray, order: IndexArray) -> FloatArray:
     """Return values that stand in a canonical order as they stood before."""
     found = np.empty(len(values))
     found[order] = values
@@ -160,7 +160,7 @@ def _refined(program: Program, begin: Hashes) -> tuple[Hashes, Hashes]:
     return rows, variables
 
 
-def _sums(size: int, place: IntArray, said: Hashes) -> Hashes:
+def _sums(size: int, place: IndexArray, said: Hashes) -> Hashes:
     """Return the sum of what is said at each place: it does not depend on the order."""
     sums = np.zeros(size, dtype=np.uint64)
     np.add.at(sums, place, said)

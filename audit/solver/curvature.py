@@ -17,8 +17,8 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from audit.estimate.posterior import FloatArray
 from audit.ipopt.program import SMALLEST_MASS, Program
+from ppdm_models.arrays import FloatArray
 from ppdm_models.tree.tree import Criterion
 
 NEAR_SHARE = 1e-3

@@ -13,10 +13,10 @@ from dataclasses import replace
 import numpy as np
 from scipy import sparse
 
-from audit.estimate.posterior import FloatArray
 from audit.ipopt.program import Program
 from audit.solver.canonical import NOTHING_RECORDS, NUMBER_BITS
 from audit.solver.curvature import weights
+from ppdm_models.arrays import FloatArray
 
 ROUNDING_SHARE = 1e-7
 """What rounding may cost a floor, as a share of the masses' scales, beyond which it proves nothing."""

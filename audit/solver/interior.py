@@ -10,13 +10,12 @@ from __future__ import annotations
 from dataclasses import astuple, dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import qr
 from scipy.optimize import linprog
 
-from audit.estimate.posterior import FloatArray
-from audit.ipopt.program import SMALLEST_MASS, IntArray, Program
+from audit.ipopt.program import SMALLEST_MASS, Program
+from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from ppdm_models.tree.tree import Criterion
 
 MOST_DENSE_ROWS = 2000
@@ -24,8 +23,6 @@ MOST_DENSE_ROWS = 2000
 DEPENDENT_SHARE = 1e-9
 INSIDE_RECORDS = 1e-3
 """How far from every end a point shows that no end is forced, in records."""
-
-BoolArray = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +35,7 @@ class Interior:
     program: Program
     free: BoolArray
     values: FloatArray
-    split_kept: IntArray
+    split_kept: IndexArray
 
     @property
     def is_bounding(self) -> bool:
@@ -164,7 +161,7 @@ def _tight(program: Program) -> _Tight | None:
     return _Tight(flags[0], flags[1] & ~flags[0], flags[2], flags[3])
 
 
-def _independent(rows: sparse.csr_matrix, equal: BoolArray) -> IntArray:
+def _independent(rows: sparse.csr_matrix, equal: BoolArray) -> IndexArray:
     """Return the rows that say something: not empty, and no equality that others imply."""
     filled = np.asarray(np.diff(rows.indptr) > 0)
     others, chosen = np.flatnonzero(filled & ~equal), np.flatnonzero(filled & equal)

@@ -9,8 +9,8 @@ from enum import StrEnum
 import numpy as np
 from scipy import sparse
 
-from audit.estimate.posterior import FloatArray
 from audit.ipopt.program import Program
+from ppdm_models.arrays import FloatArray
 
 EPS = 1e-4
 """Weight of the term that singles out one optimum where it is flat. Part of the definition of the estimate."""

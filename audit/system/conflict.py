@@ -12,10 +12,9 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import linprog
 
-from audit.estimate.posterior import FloatArray
 from audit.facts.rows import LeafMass, Linear, Origin, Plurality, Row
-from audit.ipopt.program import IntArray
 from audit.system.system import System
+from ppdm_models.arrays import FloatArray, IndexArray
 
 SLACK_RECORDS = 1e-6
 """How far, in records, rows may be apart and still count as agreeing."""
@@ -55,7 +54,7 @@ def conflict(system: System) -> tuple[Origin, ...]:
     return tuple(part.origin for part in kept)
 
 
-def _lumps(system: System, linear: Sequence[Linear]) -> tuple[IntArray, FloatArray]:
+def _lumps(system: System, linear: Sequence[Linear]) -> tuple[IndexArray, FloatArray]:
     """Return each profile's lump, profiles alike in leaf and in every row, and the lumps' records."""
     counts, m = system.case.population.counts, len(system.case.tree.classes)
     signature = [system.case.population.leaf]
@@ -67,7 +66,7 @@ def _lumps(system: System, linear: Sequence[Linear]) -> tuple[IntArray, FloatArr
     return lumps, np.bincount(lumps, weights=counts).astype(np.float64)
 
 
-def _part(system: System, row: Row, lumps: IntArray, count: int) -> _Part:
+def _part(system: System, row: Row, lumps: IndexArray, count: int) -> _Part:
     m = len(system.case.tree.classes)
     if isinstance(row, Linear):
         # A lump's profiles share their weights, so each counts with its part of the lump.

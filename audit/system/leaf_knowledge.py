@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from audit.estimate.posterior import FloatArray
 from audit.facts.rows import LeafMass, Plurality
 from audit.system.system import System
+from ppdm_models.arrays import BoolArray, FloatArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +25,7 @@ class LeafKnowledge:
     high: FloatArray
     label: int | None
     margin: float
-    named: NDArray[np.bool_]
+    named: BoolArray
 
     @property
     def known(self) -> FloatArray:

@@ -6,11 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from audit import constraints
 from audit.constraints import Case, Constraint
-from audit.estimate.posterior import FloatArray
 from audit.facts.impurity import excess
 from audit.facts.rows import (
     LeafMass,
@@ -23,6 +21,7 @@ from audit.facts.rows import (
     WholeRecords,
 )
 from audit.reading import Undetermined
+from ppdm_models.arrays import BoolArray, FloatArray
 from ppdm_models.plugins import discover
 
 TRUTH_TOLERANCE_SHARE = 1e-9
@@ -196,7 +195,7 @@ def _checked(case: Case, row: Row, truth: FloatArray) -> tuple[list[Row], list[D
     ]
 
 
-def _without(family: SplitFamily, bad: NDArray[np.bool_]) -> tuple[list[Row], list[Dropped]]:
+def _without(family: SplitFamily, bad: BoolArray) -> tuple[list[Row], list[Dropped]]:
     kept = replace(family, admissible=family.admissible[~bad])
     problem = (
         f"{int(bad.sum())} candidate splits on {family.attribute!r} would have been better in the true "

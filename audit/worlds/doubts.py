@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from audit.facts.rows import Linear, Origin
 from audit.reading import Undetermined
@@ -18,8 +17,8 @@ from audit.worlds.engine import reason
 from audit.worlds.outcome import with_what_is_open
 from audit.worlds.result import Consistency, Worlds
 from audit.worlds.state import ALL_TIERS, Tiers
+from ppdm_models.arrays import FloatArray, IndexArray
 
-IntArray = NDArray[np.int64]
 PROOFS_SHARE = 0.6
 """Of the budget; the rest is for tables that obey whatever may hold."""
 TABLES_ONLY = Tiers(propagate=False, solver=False, posterior=False)
@@ -61,7 +60,7 @@ def _narrowed(system: System) -> System | None:
     return replace(narrow, rows=(*narrow.rows, *_pinned(truth, inside.astype(np.intp))))
 
 
-def _pinned(truth: NDArray[np.float64], inside: NDArray[np.intp]) -> list[Linear]:
+def _pinned(truth: FloatArray, inside: IndexArray) -> list[Linear]:
     """Return rows that leave some profiles as they truly are."""
     origin = Origin("left_out", "the true table")
     counts = truth[inside].sum(axis=1)

@@ -6,7 +6,6 @@ import logging
 import time
 
 import numpy as np
-from numpy.typing import NDArray
 
 from audit.reading import Undetermined
 from audit.system.system import System
@@ -28,9 +27,9 @@ from audit.worlds.sampling import draw_worlds, estimate
 from audit.worlds.sharpen import sharpen
 from audit.worlds.state import ALL_TIERS, Run, Tiers
 from audit.worlds.witness import MOST_WITNESSES
+from ppdm_models.arrays import IntArray
 
 log = logging.getLogger(__name__)
-IntArray = NDArray[np.int64]
 WITNESS_SECONDS = 5.0
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from audit.reading import Undetermined, exactly
 from audit.worlds.found.enumerate import Limits, data_sets, enumerated, place_tables
@@ -11,8 +10,7 @@ from audit.worlds.found.posterior import Counted, counted_posterior
 from audit.worlds.found.why import Reasons
 from audit.worlds.proofs.bounds import ContradictionError
 from audit.worlds.state import Run
-
-IntArray = NDArray[np.int64]
+from ppdm_models.arrays import IntArray
 
 
 def list_worlds(run: Run, limits: Limits) -> bool:

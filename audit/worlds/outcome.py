@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from audit.reading import Undetermined
 from audit.worlds.facts.facts import Facts
@@ -16,8 +15,7 @@ from audit.worlds.proofs import cpsat
 from audit.worlds.result import Consistency, Worlds
 from audit.worlds.state import Run
 from audit.worlds.witness import MOST_WITNESSES, witnesses
-
-IntArray = NDArray[np.int64]
+from ppdm_models.arrays import IntArray
 
 
 def outcome(run: Run, truth: IntArray | None, began: float) -> Worlds:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 import numpy as np
-from numpy.typing import NDArray
 
 from audit.worlds.clock import Clock
 from audit.worlds.facts.explain import joined
@@ -20,9 +19,8 @@ from audit.worlds.proofs.bounds import Bounds, ContradictionError
 from audit.worlds.proofs.branch_and_bound import branch_and_bound
 from audit.worlds.proofs.needed import needed
 from audit.worlds.proofs.relax import NOTHING, Answer, Scope
+from ppdm_models.arrays import FloatArray
 
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
 Way = Callable[[Scope, "Question", "Effort"], Answer | None]
 LARGEST_SCOPE_CELLS = 60_000
 WHOLE = 1e-6

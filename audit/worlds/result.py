@@ -7,13 +7,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 import numpy as np
-from numpy.typing import NDArray
 
 from audit.reading import Reading, Undetermined
 from audit.worlds.found.posterior import Counted, ExactPosterior
-
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
+from ppdm_models.arrays import BoolArray, IndexArray, IntArray
 
 
 class Consistency(StrEnum):
@@ -69,7 +66,7 @@ class Worlds:
         return np.asarray((self.low == self.counts[:, None]).any(axis=1))
 
     @property
-    def forced_class(self) -> NDArray[np.intp]:
+    def forced_class(self) -> IndexArray:
         """The class of each forced profile, -1 elsewhere, shape (P,)."""
         return np.where(self.forced, self.low.argmax(axis=1), -1)
 

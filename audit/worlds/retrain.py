@@ -7,16 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from audit.constraints import Case
 from audit.worlds.clock import clock
 from audit.worlds.result import Worlds
+from ppdm_models.arrays import IntArray
 from ppdm_models.learn.id3 import grow_id3
 from ppdm_models.tree.predicate import NumericTest
 from ppdm_models.tree.tree import Criterion, Node, Tree
 
-IntArray = NDArray[np.int64]
 SAME = "same tree"
 TIE = "a tie"
 OTHER = "another tree"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from audit.reading import Undetermined
 from audit.worlds.facts.facts import Facts, with_class_counts
@@ -11,8 +10,8 @@ from audit.worlds.found.check import first_broken
 from audit.worlds.found.posterior import drawn_posterior
 from audit.worlds.found.sample import GaveUpError, Sampler
 from audit.worlds.state import Run, Tiers
+from ppdm_models.arrays import IntArray
 
-IntArray = NDArray[np.int64]
 STEPS = (1, 19, 80)
 """One first: where a single draw takes long, having it is better than losing more. Many together are quicker."""
 FEWEST_DRAWS = 20

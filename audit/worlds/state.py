@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from audit.reading import Reading, Undetermined
 from audit.worlds.clock import Clock
@@ -15,7 +14,6 @@ from audit.worlds.found.pool import Pool
 from audit.worlds.found.posterior import Counted, ExactPosterior
 from audit.worlds.proofs.bounds import Bounds
 
-IntArray = NDArray[np.int64]
 NOT_DRAWN = Undetermined("the sampler was not run")
 
 

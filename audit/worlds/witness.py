@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from audit.worlds.facts.facts import Facts
 from audit.worlds.found.check import path_holds
 from audit.worlds.found.pool import Pool
 from audit.worlds.result import Witness
+from ppdm_models.arrays import IntArray
 
-IntArray = NDArray[np.int64]
 MOST_WITNESSES = 20
 
 

@@ -12,9 +12,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from audit.estimate.posterior import FloatArray
 from audit.measures import LeafMeasure, measures
-from audit.people.leaves import IndexArray, Leaves, described, label_of
+from audit.people.leaves import Leaves, described, label_of
 from audit.people.population import Population
 from audit.reading import Interval, Undetermined
 from policies.judging.judge import call
@@ -22,7 +21,8 @@ from policies.pack import Clause, Pack
 from policies.remedies import NoProposal, Proposal, Remedy
 from policies.rules import rules
 from policies.verdict import Verdict
-from ppdm_models.pruning.cut import BoolArray, Prunable, Pruned
+from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
+from ppdm_models.pruning.cut import Prunable, Pruned
 from ppdm_models.pruning.merged import merged_leaves, summed
 from ppdm_models.pruning.siblings import Candidates, candidates
 from ppdm_models.records.taxonomy import Taxonomies

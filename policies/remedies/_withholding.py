@@ -16,7 +16,7 @@ from audit.adversary.knowledge import Knowledge
 from audit.estimate.posterior import certain
 from audit.evidence import Evidence
 from audit.measures import Measure, measures
-from audit.people.leaves import IndexArray, label_of
+from audit.people.leaves import label_of
 from audit.people.population import Population
 from audit.reading import Undetermined
 from audit.system.leaf_knowledge import LeafKnowledge, closed_form, complete
@@ -24,6 +24,7 @@ from policies.judging.judge import call
 from policies.pack import Pack
 from policies.rules import Rule, rules
 from policies.verdict import Verdict
+from ppdm_models.arrays import IndexArray
 from ppdm_models.meaning.consistency import is_whole, records_may_stay
 from ppdm_models.tree.tree import Band, Node, Tree, completed, count_of
 

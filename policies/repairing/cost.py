@@ -8,11 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from audit.people.forest import accuracy_of, said_by
-from audit.people.leaves import IndexArray, label_of
+from audit.people.leaves import label_of
 from audit.people.population import Population
 from audit.reading import Reading, Undetermined, exactly
 from policies.remedies import Proposal
 from policies.repairing.holdout import Holdout
+from ppdm_models.arrays import IndexArray
 from ppdm_models.tree.ensemble import Ensemble, Model, trees_of
 from ppdm_models.tree.tree import Node, Task, Tree, completed, count_of
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from audit.estimate.posterior import FloatArray
 from audit.people.forest import said_by
 from audit.people.leaves import label_of
 from audit.reading import Reading, Undetermined, exactly
+from ppdm_models.arrays import FloatArray
 from ppdm_models.errors import TableError
 from ppdm_models.records.routing import route
 from ppdm_models.records.table import Table

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from audit.reading import Undetermined
 from policies.judging.decision import Decision, Finding
 from policies.rules import rules
+from ppdm_models.arrays import BoolArray
 
 MOST = 2.0
 """Met twice over: more is not told apart."""
@@ -48,5 +48,5 @@ def unbeaten(points: Sequence[Sequence[float]]) -> list[bool]:
     each = np.array(points, dtype=np.float64)
     as_good = (each[:, None] >= each[None, :]).all(axis=2)
     better = (each[:, None] > each[None, :]).any(axis=2)
-    beats: NDArray[np.bool_] = np.logical_and(as_good, better)
+    beats: BoolArray = np.logical_and(as_good, better)
     return [not bool(beats[:, point].any()) for point in range(len(points))]

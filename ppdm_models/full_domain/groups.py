@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ppdm_models.full_domain.levels import IntArray
+from ppdm_models.arrays import IntArray
 
 FEW_CELLS = 8
 """Groups are counted in place where there are no more possible ones than so many times the records; else sorted."""
@@ -104,7 +103,7 @@ def _renumbered(group: IntArray, reach: int) -> IntArray:
     return np.asarray((np.cumsum(there) - 1)[group])
 
 
-def _worst(top: NDArray[np.int64], tail: NDArray[np.int64]) -> tuple[int, int]:
+def _worst(top: IntArray, tail: IntArray) -> tuple[int, int]:
     """Return the pair with the largest top / tail, infinite where the tail is empty."""
     ratio = np.divide(top, tail, out=np.full(len(top), np.inf), where=tail > 0)
     place = int(np.argmax(ratio))

@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ppdm_models.arrays import IndexArray, IntArray
 from ppdm_models.records.taxonomy import EVERYTHING, Categories, Intervals, Taxonomy
 from ppdm_models.tree.predicate import Column, number_text
-
-IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +31,7 @@ class Ladder:
         """Return the attribute generalised to a level."""
         return Column(codes=self.codes[level], categories=self.labels[level])
 
-    def take(self, rows: NDArray[np.intp]) -> Ladder:
+    def take(self, rows: IndexArray) -> Ladder:
         """Return the attribute of some of the records."""
         return Ladder(self.name, tuple(codes[rows] for codes in self.codes), self.labels)
 
@@ -67,7 +65,7 @@ def equal_width(name: str, low: float, high: float, halvings: int = 3) -> Interv
     return Intervals(name, (*(cuts[step - 1 :: step] for step in steps), ()), "equal widths")
 
 
-def _numbers(column: Column, taxonomy: Taxonomy | None) -> tuple[NDArray[np.intp], list[list[str]]]:
+def _numbers(column: Column, taxonomy: Taxonomy | None) -> tuple[IndexArray, list[list[str]]]:
     assert column.numbers is not None
     distinct, places = np.unique(column.numbers, return_inverse=True)
     values = [float(value) for value in distinct]
@@ -79,7 +77,7 @@ def _numbers(column: Column, taxonomy: Taxonomy | None) -> tuple[NDArray[np.intp
     return places, [[number_text(value) for value in values], [EVERYTHING] * len(values)]
 
 
-def _names(column: Column, taxonomy: Taxonomy | None) -> tuple[NDArray[np.intp], list[list[str]]]:
+def _names(column: Column, taxonomy: Taxonomy | None) -> tuple[IndexArray, list[list[str]]]:
     assert column.codes is not None
     used, places = np.unique(column.codes, return_inverse=True)
     values = [column.categories[code] for code in used]

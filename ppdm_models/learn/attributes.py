@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ppdm_models.arrays import FloatArray, IndexArray
 from ppdm_models.errors import LearnerError
-from ppdm_models.learn.response import FloatArray
 from ppdm_models.tree.predicate import Columns
 from ppdm_models.tree.tree import Feature
 
@@ -23,7 +22,7 @@ class Attribute:
     """One attribute: ``codes`` (N,) point into ``distinct`` numbers (ascending), or into ``categories`` (sorted)."""
 
     name: str
-    codes: NDArray[np.intp]
+    codes: IndexArray
     distinct: FloatArray | None = None
     categories: tuple[str, ...] = ()
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ppdm_models.arrays import IndexArray
 from ppdm_models.errors import LearnerError
 from ppdm_models.learn.attributes import ANY, MOST_SET_VALUES, Attribute, attributes_of
 from ppdm_models.learn.response import Response
@@ -122,7 +122,7 @@ class _Growing:
         sets = learner.set_attributes or ()
         self.rule = Rule(worth, learner.multiway, learner.min_leaf, sets)
         self.nodes: list[Node] = []
-        self.rows: list[NDArray[np.intp]] = []
+        self.rows: list[IndexArray] = []
         self.depths: list[int] = []
         self.waiting: list[tuple[float, int]] = []
         self.found: dict[int, Split] = {}
@@ -142,7 +142,7 @@ class _Growing:
                 self._add(number, test, self.rows[number][split.branch == branch])
         return Growth(self.learner, tuple(self.nodes), tuple(order), tuple(ties), self._skeleton())
 
-    def _add(self, parent: int | None, test: Predicate, rows: NDArray[np.intp]) -> None:
+    def _add(self, parent: int | None, test: Predicate, rows: IndexArray) -> None:
         number = len(self.nodes)
         total = self.response.sums(rows, np.zeros(len(rows), dtype=np.intp), 1)[0]
         counts = tuple(float(count) for count in total) if self.response.classes else None

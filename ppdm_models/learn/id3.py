@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ppdm_models.arrays import FloatArray, IndexArray
 from ppdm_models.tree.predicate import Always, CategoryTest, Columns
 from ppdm_models.tree.tree import Criterion, Feature, Learner, Node, Tool, Tree
 
@@ -17,7 +17,7 @@ SMALLEST_GAIN = 1e-9
 
 def grow_id3(
     columns: Columns,
-    masses: NDArray[np.float64],
+    masses: FloatArray,
     classes: Sequence[str],
     *,
     target: str = "class",
@@ -42,7 +42,7 @@ def grow_id3(
     )
     nodes: list[Node] = []
     everyone = np.arange(len(masses), dtype=np.intp)
-    stack: list[tuple[NDArray[np.intp], int | None, CategoryTest | Always, tuple[str, ...]]]
+    stack: list[tuple[IndexArray, int | None, CategoryTest | Always, tuple[str, ...]]]
     stack = [(everyone, None, Always(), tuple(columns))]
     while stack:
         inside, parent, test, unused = stack.pop()
@@ -72,7 +72,7 @@ def _node(
     number: int,
     parent: int | None,
     test: CategoryTest | Always,
-    counts: NDArray[np.float64],
+    counts: FloatArray,
     classes: Sequence[str],
 ) -> Node:
     return Node(
@@ -88,8 +88,8 @@ def _node(
 
 def _best(
     columns: Columns,
-    masses: NDArray[np.float64],
-    inside: NDArray[np.intp],
+    masses: FloatArray,
+    inside: IndexArray,
     unused: Sequence[str],
     criterion: Criterion,
 ) -> str | None:
@@ -115,7 +115,7 @@ def _best(
     return best
 
 
-def _impurity(criterion: Criterion, branches: NDArray[np.float64]) -> float:
+def _impurity(criterion: Criterion, branches: FloatArray) -> float:
     """Return the sum of n_b * I(b) over branches, shape (branches, m)."""
     sizes = branches.sum(axis=1)
     branches, sizes = branches[sizes > 0], sizes[sizes > 0]

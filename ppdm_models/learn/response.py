@@ -7,13 +7,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ppdm_models.arrays import FloatArray, IndexArray, IntArray
 from ppdm_models.errors import LearnerError
 from ppdm_models.tree.tree import Task
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 MOST_DECIMALS = 9
 LARGEST_PRODUCT = 2.0**53
@@ -38,9 +35,7 @@ class Response:
         """Whether classes or numbers are predicted."""
         return Task.CLASSIFICATION if self.classes else Task.REGRESSION
 
-    def sums(
-        self, rows: NDArray[np.intp], cells: NDArray[np.intp] | IntArray, size: int
-    ) -> FloatArray:
+    def sums(self, rows: IndexArray, cells: IndexArray | IntArray, size: int) -> FloatArray:
         """Return what the records of each cell add up to: class counts, (size, m), or count and sum, (size, 2)."""
         here = self.values[rows]
         if self.classes:

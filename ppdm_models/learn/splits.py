@@ -11,10 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from ppdm_models.learn.attributes import ANY, Attribute, threshold
-from ppdm_models.learn.response import FloatArray, Response
+from ppdm_models.learn.response import Response
 from ppdm_models.learn.worth import Worth, informative
 from ppdm_models.tree.predicate import CategoryTest, NumericTest, Predicate
 
@@ -31,7 +31,7 @@ class Split:
     """
 
     tests: tuple[Predicate, ...]
-    branch: NDArray[np.intp]
+    branch: IndexArray
     rank: float
     rivals: int
 
@@ -41,9 +41,9 @@ class _Candidates:
     """The candidates of one attribute: their ranks, (candidates,), and what was counted on the way."""
 
     attribute: Attribute
-    local: NDArray[np.intp]
-    present: NDArray[np.intp]
-    places: NDArray[np.intp]
+    local: IndexArray
+    present: IndexArray
+    places: IndexArray
     ranks: FloatArray
 
 
@@ -58,7 +58,7 @@ class Rule:
 
 
 def best_split(
-    attributes: tuple[Attribute, ...], response: Response, rows: NDArray[np.intp], rule: Rule
+    attributes: tuple[Attribute, ...], response: Response, rows: IndexArray, rule: Rule
 ) -> Split | None:
     """Return the best split of the records ``rows``, or None where none lowers the impurity."""
     total = response.sums(rows, np.zeros(len(rows), dtype=np.intp), 1)[0]
@@ -79,7 +79,7 @@ def best_split(
 
 
 def _candidates(
-    attribute: Attribute, response: Response, rows: NDArray[np.intp], total: FloatArray, rule: Rule
+    attribute: Attribute, response: Response, rows: IndexArray, total: FloatArray, rule: Rule
 ) -> _Candidates | None:
     """Return an attribute's admissible candidates; None where there is none."""
     local, size, kept = attribute.codes[rows], attribute.size, None
@@ -103,11 +103,11 @@ def _candidates(
 
 def _branches(
     attribute: Attribute,
-    present: NDArray[np.intp],
+    present: IndexArray,
     counted: FloatArray,
     total: FloatArray,
     rule: Rule,
-) -> tuple[FloatArray, NDArray[np.intp]]:
+) -> tuple[FloatArray, IndexArray]:
     """Return the sums of each candidate's branches, (candidates, b, m), and the value each candidate stands at."""
     if attribute.distinct is None and rule.multiway:
         return counted[None], np.zeros(1, dtype=np.intp)
@@ -126,7 +126,7 @@ def _branches(
     return np.stack([left, total - left], axis=1), places
 
 
-def _beside_first(places: NDArray[np.intp], size: int) -> NDArray[np.bool_]:
+def _beside_first(places: IndexArray, size: int) -> BoolArray:
     """Return for each way to part ``size`` values which are on the first one's side, shape (ways, size)."""
     others = places[:, None] >> np.arange(size - 2, -1, -1) & 1
     return np.concatenate([np.ones((len(places), 1)), others], axis=1).astype(bool)

@@ -11,9 +11,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ppdm_models.learn.response import FloatArray, Response
+from ppdm_models.arrays import BoolArray, FloatArray
+from ppdm_models.learn.response import Response
 
 CRITERIA = ("gini", "entropy", "gain-ratio", "variance")
 FIXED_POINT = 2.0**24
@@ -69,7 +69,7 @@ def worth_of(criterion: str, response: Response) -> Worth:
     return Worth(criterion, np.array(logs))
 
 
-def informative(total: FloatArray, branches: FloatArray, by_class: bool) -> NDArray[np.bool_]:
+def informative(total: FloatArray, branches: FloatArray, by_class: bool) -> BoolArray:
     """Return whether any branch differs from the node in its class shares or mean: decided in whole numbers.
 
     All criteria are strictly concave, so exactly these candidates lower the impurity.

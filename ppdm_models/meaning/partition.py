@@ -13,12 +13,12 @@ from typing import Literal
 
 import numpy as np
 
+from ppdm_models.arrays import BoolArray
 from ppdm_models.meaning.grid import cells, witness
 from ppdm_models.tree.node_table import NodeTable
 from ppdm_models.tree.predicate import (
     AllOf,
     Always,
-    BoolArray,
     CategoryTest,
     Column,
     NumericTest,

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ppdm_models.pruning.cut import BoolArray, Prunable, Pruned, cut
+from ppdm_models.arrays import BoolArray
+from ppdm_models.pruning.cut import Prunable, Pruned, cut
 from ppdm_models.pruning.siblings import Groups, Runs
 
 

@@ -5,14 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-import numpy as np
-from numpy.typing import NDArray
-
+from ppdm_models.arrays import BoolArray, FloatArray
 from ppdm_models.pruning.siblings import Candidates
 from ppdm_models.tree.tree import Node, Tree, rebuilt
-
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
 
 FEWEST_LEAVES = 2
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ppdm_models.arrays import FloatArray
 from ppdm_models.tree.tree import Node, Tree, completed, count_of
-
-FloatArray = NDArray[np.float64]
 
 
 def counts_up(tree: Tree, members: Sequence[tuple[int, ...]]) -> FloatArray | None:

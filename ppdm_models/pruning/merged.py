@@ -6,13 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ppdm_models.arrays import BoolArray, FloatArray
 from ppdm_models.pruning.hits import counts_up
 from ppdm_models.pruning.siblings import Candidates
 from ppdm_models.tree.tree import Band, Node, NoTrueChild, Task, Tree, completed, count_of
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +123,7 @@ def _row(rows: FloatArray | None, number: int) -> FloatArray | None:
     return None if rows is None else rows[number]
 
 
-def _without(rows: FloatArray, inner: NDArray[np.bool_]) -> FloatArray:
+def _without(rows: FloatArray, inner: BoolArray) -> FloatArray:
     kept = rows.copy()
     kept[inner] = 0.0
     return kept

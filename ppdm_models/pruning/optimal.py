@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ppdm_models.pruning.cut import FEWEST_LEAVES, FloatArray, Prunable, Pruned, cut
+from ppdm_models.arrays import FloatArray
+from ppdm_models.pruning.cut import FEWEST_LEAVES, Prunable, Pruned, cut
 from ppdm_models.pruning.siblings import Groups, Runs
 
 Worth = tuple[float, int]

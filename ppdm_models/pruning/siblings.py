@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from itertools import combinations, pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ppdm_models.arrays import FloatArray
 from ppdm_models.records.taxonomy import Categories, Intervals, Taxonomies
 from ppdm_models.tree.predicate import CategoryTest, NumericTest, Predicate
 from ppdm_models.tree.tree import Node, Tree
 
-FloatArray = NDArray[np.float64]
 Key = tuple[int, object]
 
 MOST_NEIGHBOURS = 20

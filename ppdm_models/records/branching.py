@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ppdm_models.arrays import FloatArray, IndexArray
 from ppdm_models.tree.predicate import AllOf, Always, AnyOf, MissingTest, NumericTest, Predicate
 from ppdm_models.tree.tree import Tree
 
@@ -29,13 +29,13 @@ class Branching:
     """
 
     features: tuple[str, ...]
-    feature: NDArray[np.intp]
-    threshold: NDArray[np.float64]
-    low: NDArray[np.intp]
-    high: NDArray[np.intp]
+    feature: IndexArray
+    threshold: FloatArray
+    low: IndexArray
+    high: IndexArray
     depth: int
 
-    def stops(self, columns: Sequence[NDArray[np.float64]]) -> NDArray[np.intp]:
+    def stops(self, columns: Sequence[FloatArray]) -> IndexArray:
         """Return the leaf of each record; ``columns`` hold the numbers of each feature, none of them missing."""
         values = np.stack(columns, axis=1)
         here = np.zeros(len(values), dtype=np.intp)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ppdm_models.arrays import BoolArray, FloatArray
 from ppdm_models.records.routing import prepared, routed
 from ppdm_models.tree.ensemble import Combination, Ensemble, Link, Model, Other, Silence
-from ppdm_models.tree.predicate import BoolArray, Columns, answer, features_of
+from ppdm_models.tree.predicate import Columns, answer, features_of
 from ppdm_models.tree.tree import Node, Task, Tree
 
-Scores = NDArray[np.float64]
+Scores = FloatArray
 
 VOTES = (Combination.MAJORITY_VOTE, Combination.WEIGHTED_MAJORITY_VOTE)
 CHOICES = (Combination.SELECT_FIRST, Combination.SELECT_ALL, Combination.MODEL_CHAIN)

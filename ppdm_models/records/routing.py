@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ppdm_models.arrays import BoolArray, IndexArray
 from ppdm_models.records.branching import branching
-from ppdm_models.tree.predicate import BoolArray, Column, Columns, Predicate, answer, features_of
+from ppdm_models.tree.predicate import Column, Columns, Predicate, answer, features_of
 from ppdm_models.tree.treatment import treated
 from ppdm_models.tree.tree import Feature, Missing, Node, NoTrueChild, Tree
 
@@ -19,7 +19,7 @@ Invalid = Mapping[str, BoolArray]
 """By feature, the records that the model refuses where it looks at that value."""
 
 
-def route(tree: Tree, columns: Columns) -> NDArray[np.intp]:
+def route(tree: Tree, columns: Columns) -> IndexArray:
     """Return, for each record, the index of the node where it stops.
 
     That is a leaf, or an inner node where a missing-value or no-true-child rule ends the path there; ``NOWHERE`` where
@@ -31,7 +31,7 @@ def route(tree: Tree, columns: Columns) -> NDArray[np.intp]:
     return routed(tree, columns)[0]
 
 
-def routed(tree: Tree, columns: Columns) -> tuple[NDArray[np.intp], BoolArray]:
+def routed(tree: Tree, columns: Columns) -> tuple[IndexArray, BoolArray]:
     """Return where each record stops, and which ones the model refuses for a value that it calls invalid.
 
     A value is looked at where a test on the way asks for it, as JPMML-Evaluator does; these records stop nowhere.
@@ -87,8 +87,8 @@ def prepared(
 
 
 def _accepted(
-    test: Predicate, invalid: Invalid, rows: NDArray[np.intp], refused: BoolArray
-) -> NDArray[np.intp]:
+    test: Predicate, invalid: Invalid, rows: IndexArray, refused: BoolArray
+) -> IndexArray:
     """Return the records whose values a test may look at, and note the others."""
     asked = set(features_of(test)) & invalid.keys() if invalid else ()
     for name in asked:
@@ -98,9 +98,7 @@ def _accepted(
     return rows
 
 
-def _branched(
-    tree: Tree, columns: Columns, invalid: Invalid, stop: NDArray[np.intp]
-) -> NDArray[np.intp]:
+def _branched(tree: Tree, columns: Columns, invalid: Invalid, stop: IndexArray) -> IndexArray:
     """Route the records that a tree of plain splits has a value for, and return the others."""
     rows = np.arange(len(stop), dtype=np.intp)
     plain = branching(tree) if len(rows) else None
@@ -122,12 +120,12 @@ def _descend(
     node: Node,
     columns: Columns,
     invalid: Invalid,
-    rows: NDArray[np.intp],
-    stop: NDArray[np.intp],
+    rows: IndexArray,
+    stop: IndexArray,
     refused: BoolArray,
-) -> tuple[NDArray[np.intp], list[tuple[int, NDArray[np.intp]]]]:
+) -> tuple[IndexArray, list[tuple[int, IndexArray]]]:
     """Give each record to the first child that takes it; return those that none takes, and those sent on."""
-    sent: list[tuple[int, NDArray[np.intp]]] = []
+    sent: list[tuple[int, IndexArray]] = []
     for child in node.children:
         test = tree.nodes[child].test
         rows = _accepted(test, invalid, rows, refused)
@@ -148,9 +146,9 @@ def _descend(
 def _without_value(
     tree: Tree,
     node: Node,
-    rows: NDArray[np.intp],
-    stop: NDArray[np.intp],
-    sent: list[tuple[int, NDArray[np.intp]]],
+    rows: IndexArray,
+    stop: IndexArray,
+    sent: list[tuple[int, IndexArray]],
 ) -> None:
     """Apply the tree's missing-value strategy to records whose tested value is unknown."""
     if tree.missing is Missing.LAST_PREDICTION:

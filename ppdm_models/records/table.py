@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
-from numpy.typing import NDArray
 
+from ppdm_models.arrays import FloatArray
 from ppdm_models.errors import TableError
 from ppdm_models.tree.predicate import Column
 from ppdm_models.tree.tree import Feature
@@ -65,7 +65,7 @@ class Table:
             raise TableError(self.source, f"no column {name!r}; the table has {known}")
         return self.columns[name]
 
-    def _numbers(self, name: str, values: pa.Array) -> NDArray[np.float64]:
+    def _numbers(self, name: str, values: pa.Array) -> FloatArray:
         if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
             values = pc.utf8_trim_whitespace(values)
             values = pc.if_else(pc.is_in(values, pa.array(MISSING, values.type)), None, values)

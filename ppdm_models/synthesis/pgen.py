@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ppdm_models.arrays import FloatArray, IndexArray, IntArray
 from ppdm_models.errors import SynthesisError
 from ppdm_models.records.routing import route
 from ppdm_models.synthesis.regions import (
@@ -25,9 +25,6 @@ from ppdm_models.synthesis.regions import (
 )
 from ppdm_models.tree.predicate import Column
 from ppdm_models.tree.tree import Node, Task, Tree, completed, count_of
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
 
 CHUNK_ROWS = 500_000
 """How many records are drawn at a time; what is in memory is a small multiple of it, however many are wanted."""
@@ -221,7 +218,7 @@ def _apportioned(sizes: FloatArray, rows: int) -> FloatArray:
     return np.asarray(whole)
 
 
-def _chunks(wanted: NDArray[np.int64], random: np.random.Generator) -> Iterator[IntArray]:
+def _chunks(wanted: IntArray, random: np.random.Generator) -> Iterator[IndexArray]:
     """Yield the leaf of each record, in chunks and in random order; each leaf as often as is wanted."""
     left = wanted.copy()
     while (total := int(left.sum())) > 0:
@@ -233,7 +230,7 @@ def _chunks(wanted: NDArray[np.int64], random: np.random.Generator) -> Iterator[
         yield rows
 
 
-def _some(left: NDArray[np.int64], size: int, random: np.random.Generator) -> NDArray[np.int64]:
+def _some(left: IntArray, size: int, random: np.random.Generator) -> IntArray:
     """Return how many records of each leaf are among the next ``size``: the same share of each, remainders by lot."""
     exact = left * (size / left.sum())
     taken = np.floor(exact).astype(np.int64)
@@ -244,7 +241,7 @@ def _some(left: NDArray[np.int64], size: int, random: np.random.Generator) -> ND
 
 
 def _drawn(
-    attribute: Attribute, rows: IntArray, numbers: Numbers, random: np.random.Generator
+    attribute: Attribute, rows: IndexArray, numbers: Numbers, random: np.random.Generator
 ) -> Column:
     """Return one attribute of the records of some leaves."""
     part = random.random(len(rows))
@@ -272,7 +269,7 @@ def _whole(domain: Range | tuple[str, ...]) -> Attribute:
     return Choices(domain, np.arange(size), np.zeros(1, dtype=np.intp), np.array([size]))
 
 
-def _labels(tree: Tree, classes: tuple[str, ...]) -> NDArray[np.int64]:
+def _labels(tree: Tree, classes: tuple[str, ...]) -> IntArray:
     """Return the code of each node's label; of inner nodes too, as some trees stop there."""
     bare = next((leaf for leaf in tree.leaves if leaf.score not in classes), None)
     if bare is not None:

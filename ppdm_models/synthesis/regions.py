@@ -7,15 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from ppdm_models.errors import SynthesisError
 from ppdm_models.tree.paths import apart, both
 from ppdm_models.tree.predicate import AllOf, Always, CategoryTest, NumericTest, Predicate, atoms
 from ppdm_models.tree.tree import Feature, Node, Tree
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +40,7 @@ class Intervals:
 
     low: FloatArray
     high: FloatArray
-    is_tested: NDArray[np.bool_]
+    is_tested: BoolArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +51,9 @@ class Choices:
     """
 
     values: tuple[str, ...]
-    flat: IntArray
-    start: IntArray
-    size: IntArray
+    flat: IndexArray
+    start: IndexArray
+    size: IndexArray
 
 
 Attribute = Intervals | Choices

@@ -14,8 +14,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from ppdm_models.arrays import FloatArray
 from ppdm_models.learn.attributes import threshold
-from ppdm_models.learn.response import FloatArray
 from ppdm_models.tpp.splits import Cut
 
 FINEST = 60

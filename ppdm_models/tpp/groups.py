@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ppdm_models.learn.response import FloatArray
+from ppdm_models.arrays import FloatArray, IndexArray
 from ppdm_models.tree.predicate import Column, Columns
 
 
@@ -19,7 +18,7 @@ class Groups:
     sizes: FloatArray
     classes: FloatArray
     values: tuple[str, ...]
-    group_of: NDArray[np.intp]
+    group_of: IndexArray
 
     @property
     def k(self) -> int:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ppdm_models.learn.response import FloatArray
+from ppdm_models.arrays import FloatArray
 from ppdm_models.tpp.splits import Cut
 
 

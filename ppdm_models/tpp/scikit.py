@@ -15,10 +15,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ppdm_models.arrays import FloatArray, IntArray
 from ppdm_models.codecs.sklearn.fitted import from_sklearn
 from ppdm_models.errors import LearnerError
 from ppdm_models.learn.attributes import ANY, Attribute, attributes_of
-from ppdm_models.learn.response import FloatArray, Response
+from ppdm_models.learn.response import Response
 from ppdm_models.learn.splits import Rule, best_split
 from ppdm_models.learn.worth import worth_of
 from ppdm_models.tpp.checks import differences
@@ -152,7 +153,7 @@ class ScikitGrowth:
         }
         response = self.response
         kind = "DecisionTreeClassifier" if response.classes else "DecisionTreeRegressor"
-        target: FloatArray | NDArray[np.int64] = response.values
+        target: FloatArray | IntArray = response.values
         if not response.classes:
             target = response.values / response.per_unit
         model = getattr(_sklearn(), kind)(**settings).fit(self.matrix, target)

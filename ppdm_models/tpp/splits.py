@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ppdm_models.arrays import IndexArray
 from ppdm_models.tree.predicate import CategoryTest, Column, Columns, NumericTest, answer
 from ppdm_models.tree.tree import Node, Tree
 
@@ -43,7 +43,7 @@ class Asked:
     choices: Mapping[str, tuple[Choice, ...]]
 
 
-def rows_of(tree: Tree, columns: Columns, size: int) -> list[NDArray[np.intp]]:
+def rows_of(tree: Tree, columns: Columns, size: int) -> list[IndexArray]:
     """Return the records of each node, by node index."""
     rows = [np.arange(size, dtype=np.intp)] * len(tree.nodes)
     for node in tree.nodes[1:]:
@@ -104,6 +104,6 @@ def _choice(tree: Tree, node: Node) -> tuple[str, Choice]:
     )
 
 
-def _values(column: Column, rows: NDArray[np.intp]) -> frozenset[str]:
+def _values(column: Column, rows: IndexArray) -> frozenset[str]:
     assert column.codes is not None
     return frozenset(column.categories[code] for code in np.unique(column.codes[rows]))

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import overload
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ppdm_models.arrays import BoolArray, FloatArray, IntArray
 from ppdm_models.tree.predicate import Always, NumericTest, Predicate
 
-Flags = NDArray[np.bool_]
-Numbers = NDArray[np.float64]
-Wholes = NDArray[np.int64]
+Flags = BoolArray
+Numbers = FloatArray
+Wholes = IntArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,17 +7,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-BoolArray = NDArray[np.bool_]
+from ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
     """One attribute of many records: numbers (NaN = missing), or codes into categories (-1 = missing)."""
 
-    numbers: NDArray[np.float64] | None = None
-    codes: NDArray[np.int64] | None = None
+    numbers: FloatArray | None = None
+    codes: IntArray | None = None
     categories: tuple[str, ...] = ()
 
     def __len__(self) -> int:
@@ -31,7 +30,7 @@ class Column:
         assert self.codes is not None
         return self.codes < 0
 
-    def take(self, rows: NDArray[np.intp]) -> Column:
+    def take(self, rows: IndexArray) -> Column:
         """Return the column of some of the records."""
         if self.numbers is not None:
             return Column(numbers=self.numbers[rows])

@@ -8,7 +8,8 @@ from enum import StrEnum
 
 import numpy as np
 
-from ppdm_models.tree.predicate import BoolArray, Column
+from ppdm_models.arrays import BoolArray
+from ppdm_models.tree.predicate import Column
 
 Ends = tuple[float, bool, float, bool]
 """An interval: its low end, whether that belongs to it, its high end, and whether that does."""

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from audit.evidence import Evidence
 from audit.reading import Undetermined
 from audit.worlds import Consistency, Worlds
-from audit.worlds.result import BoolArray
 from policies.judging.figures import span
+from ppdm_models.arrays import BoolArray
 from ppdm_models.tree.paths import path_text
 from reports.building.values import value
 from reports.document.parts import Certain, Found, Grade, Otherwise, Row, Value, number

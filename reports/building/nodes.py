@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from audit.estimate.posterior import FloatArray
 from audit.evidence import Evidence
 from audit.people.leaves import label_of
 from audit.reading import Undetermined
 from policies.judging.decision import Decision, Finding
 from policies.verdict import Verdict
+from ppdm_models.arrays import FloatArray
 from ppdm_models.tree.paths import path_text
 from ppdm_models.tree.predicate import number_text, text
 from ppdm_models.tree.tree import Node, Tree

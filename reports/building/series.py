@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from audit.estimate.posterior import FloatArray, Posterior
+from audit.estimate.posterior import Posterior
 from audit.evidence import Evidence
 from audit.measures._estimate import individual_divergences, known_truth, whole
 from audit.reading import Undetermined
 from audit.run import Level as LevelRead
 from audit.worlds import Worlds
 from policies.judging.decision import Decision
+from ppdm_models.arrays import FloatArray
 from reports.building.values import value
 from reports.document.parts import Certainty, Divergence, Level, Plots
 from reports.document.words import count, percent

@@ -14,11 +14,9 @@ from numpy.typing import NDArray
 
 from audit.facts.impurity import branch_impurity
 from audit.worlds.facts.splits import Split
+from ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
 from ppdm_models.tree.tree import Criterion
 
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
 STEPS = 60
 
 
@@ -28,7 +26,7 @@ class Sides:
 
     left: BoolArray
     records: IntArray
-    candidate: NDArray[np.intp]
+    candidate: IndexArray
 
 
 def sides_of(split: Split) -> Sides:

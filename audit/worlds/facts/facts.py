@@ -20,9 +20,9 @@ from audit.system.system import COUNT_TOLERANCE_RECORDS, TRUTH_TOLERANCE_SHARE, 
 from audit.worlds.facts.places import Place, tightened
 from audit.worlds.facts.splits import Split, split_of
 from audit.worlds.facts.ties import parted
+from ppdm_models.arrays import FloatArray, IndexArray, IntArray
 from ppdm_models.tree.tree import Tree
 
-IntArray = NDArray[np.int64]
 MOST_RECORDS = 2**52
 """Above this a count read as a float may not be whole."""
 MOST_WEIGHT = 2**10
@@ -34,8 +34,8 @@ class Line:
     """``low <= sum(weights * table[positions, classes]) <= high`` in whole numbers; ``node`` is the lowest above."""
 
     node: int
-    positions: NDArray[np.intp]
-    classes: NDArray[np.intp]
+    positions: IndexArray
+    classes: IndexArray
     weights: tuple[int, ...]
     low: int
     high: int
@@ -69,7 +69,7 @@ class Facts:
 
     case: Case
     strict: bool
-    order: NDArray[np.intp]
+    order: IndexArray
     counts: IntArray
     classes: int
     places: dict[int, Place]
@@ -91,11 +91,11 @@ class Facts:
         """Return the nodes from one up to the root."""
         return tuple(step.index for step in reversed(self.tree.path(node)))
 
-    def place_of(self) -> NDArray[np.intp]:
+    def place_of(self) -> IndexArray:
         """Return the node where each position's records stop."""
         return self.case.population.leaf[self.order]
 
-    def arranged(self, table: NDArray[np.float64]) -> IntArray:
+    def arranged(self, table: FloatArray) -> IntArray:
         """Return a table by profiles as one by positions."""
         return np.rint(table[self.order]).astype(np.int64)
 
@@ -191,7 +191,7 @@ def _whole_ends(row: LeafMass) -> tuple[tuple[int, int], str]:
     return (math.floor(row.low), math.ceil(row.high)), f"{row.origin.where} is no whole number"
 
 
-def _line(case: Case, row: Linear, position: NDArray[np.intp]) -> Line:
+def _line(case: Case, row: Linear, position: IndexArray) -> Line:
     positions = position[row.profiles]
     # As they are written: a survey prints 1.37, and sums of such numbers are exact in hundredths.
     weights = [Fraction(repr(float(weight))) for weight in row.weights]
@@ -219,7 +219,7 @@ def _end(end: float, miss: Fraction, scale: int) -> Fraction | None:
     return (Fraction(end) + miss) * scale if math.isfinite(end) else None
 
 
-def _lowest_above(case: Case, positions: Sequence[int] | NDArray[np.intp]) -> int:
+def _lowest_above(case: Case, positions: Sequence[int] | IndexArray) -> int:
     """Return the lowest node whose subtree holds all these positions."""
     first, last = int(np.min(positions)), int(np.max(positions))
     start, end = case.members.start, case.members.end

@@ -10,17 +10,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from audit.facts.impurity import branch_impurity
 from audit.worlds.facts.exact import is_beaten
 from audit.worlds.facts.facts import Facts
 from audit.worlds.facts.splits import Split
+from ppdm_models.arrays import BoolArray, FloatArray, IntArray
 from ppdm_models.tree.tree import Criterion
-
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
 
 
 def with_intervals(facts: Facts) -> Facts:

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-IntArray = NDArray[np.int64]
+from ppdm_models.arrays import BoolArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +43,7 @@ class Place:
             self.low
         ) <= self.records <= sum(self.high)
 
-    def holds(self, totals: IntArray) -> NDArray[np.bool_]:
+    def holds(self, totals: IntArray) -> BoolArray:
         """Return whether class totals, shape (..., m), are among those that the place allows."""
         inside = (totals >= np.array(self.low)) & (totals <= np.array(self.high))
         if self.label is not None and not self.is_fixed:

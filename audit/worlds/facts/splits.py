@@ -14,11 +14,9 @@ from audit.facts.impurity import branch_impurity, split_information
 from audit.facts.rows import Grouping, SplitFamily, branch_of_bins
 from audit.worlds.facts.exact import SLACK_SHARE, is_beaten
 from audit.worlds.facts.places import Place
+from ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
 from ppdm_models.tree.tree import Criterion
 
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
 MANY_CELLS = 20_000
 MANY_POSITIONS = 100
 """From here on a sparse product is quicker than sums over slices, and worth its making."""
@@ -34,9 +32,9 @@ class Groups:
     ones.
     """
 
-    of: NDArray[np.intp]
-    order: NDArray[np.intp]
-    starts: NDArray[np.intp]
+    of: IndexArray
+    order: IndexArray
+    starts: IndexArray
     matrix: csr_matrix | None
 
     def sums(self, tables: NDArray[np.number]) -> NDArray[np.number]:
@@ -200,7 +198,7 @@ class Split:
             self.strict,
         )
 
-    def side(self, candidate: int) -> NDArray[np.intp]:
+    def side(self, candidate: int) -> IndexArray:
         """Return the branch that each bin takes under a candidate, shape (B,)."""
         code = int(self.family.admissible[candidate])
         return branch_of_bins(self.family.grouping, code, self.bin_count)
@@ -223,7 +221,7 @@ class Split:
 
 def split_of(
     family: SplitFamily,
-    position: NDArray[np.intp],
+    position: IndexArray,
     counts: IntArray,
     below: Sequence[Place],
     strict: bool,
@@ -269,7 +267,7 @@ def split_of(
     )
 
 
-def groups(of: NDArray[np.intp]) -> Groups:
+def groups(of: IndexArray) -> Groups:
     """Return a partition from each member's label; labels that nobody has are left out."""
     found, compact = np.unique(of, return_inverse=True)
     compact = compact.reshape(-1)
@@ -282,7 +280,7 @@ def groups(of: NDArray[np.intp]) -> Groups:
     return Groups(compact, order, starts, matrix)
 
 
-def _totals(table: IntArray, group: NDArray[np.intp]) -> list[list[int]]:
+def _totals(table: IntArray, group: IndexArray) -> list[list[int]]:
     sums = np.zeros((int(group.max()) + 1, table.shape[1]), dtype=np.int64)
     np.add.at(sums, group, table)
     return [[int(count) for count in row] for row in sums.tolist()]

@@ -5,15 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from audit.worlds.facts.explain import would_have_split
 from audit.worlds.facts.facts import Facts
 from audit.worlds.facts.places import Place
 from audit.worlds.facts.splits import Split
-
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
+from ppdm_models.arrays import BoolArray, IntArray
 
 
 def node_holds(facts: Facts, node: int, tables: IntArray) -> BoolArray:

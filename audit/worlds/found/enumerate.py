@@ -8,14 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from audit.worlds.clock import Clock
 from audit.worlds.facts.facts import Facts
 from audit.worlds.facts.places import Place
 from audit.worlds.found.check import node_holds
+from ppdm_models.arrays import BoolArray, IntArray
 
-IntArray = NDArray[np.int64]
 CHUNK_CELLS = 2_000_000
 MOST_RECORDS = 100_000
 MOST_ROWS = 100_000
@@ -114,7 +113,7 @@ def combinations(parts: list[IntArray]) -> Iterator[IntArray]:
         yield np.concatenate(columns, axis=1)
 
 
-def _lines_hold(facts: Facts, node: int, tables: IntArray) -> NDArray[np.bool_]:
+def _lines_hold(facts: Facts, node: int, tables: IntArray) -> BoolArray:
     start = facts.span(node).start
     rows = facts.lines.get(node, ())
     return np.array(

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from audit.worlds.clock import Clock
 from audit.worlds.facts.facts import Facts
@@ -16,9 +15,8 @@ from audit.worlds.facts.splits import Split
 from audit.worlds.found.pool import Pool, Swap
 from audit.worlds.found.swaps import swaps_of, trades_of
 from audit.worlds.proofs.bounds import Bounds
+from ppdm_models.arrays import BoolArray, IntArray
 
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
 BASES = 4
 MOST_FIRST = 12
 MOST_SECOND = 20_000

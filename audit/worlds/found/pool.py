@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from audit.worlds.facts.facts import Facts
+from ppdm_models.arrays import BoolArray, IntArray
 
-IntArray = NDArray[np.int64]
 MOST_TABLES = 64
 
 
@@ -91,6 +90,6 @@ class Pool:
         pair = [swap.klass, swap.other]
         return bool((self.low[rows][:, pair] == self.high[rows][:, pair]).any())
 
-    def stuck(self, low: IntArray, high: IntArray) -> NDArray[np.bool_]:
+    def stuck(self, low: IntArray, high: IntArray) -> BoolArray:
         """Return the cells that no world moves although their proved ends differ, shape (P, m)."""
         return np.asarray((low < high) & (self.low == self.high))

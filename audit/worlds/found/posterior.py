@@ -6,14 +6,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betainccinv, betaincinv
 
 from audit.worlds.facts.facts import Facts
 from audit.worlds.found.enumerate import data_sets
+from ppdm_models.arrays import FloatArray, IntArray
 
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
 ERROR = 0.01
 """The chance that any of the intervals misses."""
 

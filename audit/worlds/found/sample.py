@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betainccinv, betaincinv
 
 from audit.reading import Interval, Reading, Undetermined
@@ -20,8 +19,8 @@ from audit.worlds.clock import Clock
 from audit.worlds.facts.facts import Facts
 from audit.worlds.facts.places import Place
 from audit.worlds.facts.splits import Split
+from ppdm_models.arrays import BoolArray, IntArray
 
-IntArray = NDArray[np.int64]
 BATCH_CELLS = 4_000_000
 MOST_LEAF_RECORDS = 2_000_000
 LEAST_ACCEPTANCE = 1e-4
@@ -111,7 +110,7 @@ class Sampler:
             self._check(node)
         return got[0] if len(got) == 1 else np.concatenate(got, axis=1)
 
-    def _good(self, node: int, tables: IntArray) -> NDArray[np.bool_]:
+    def _good(self, node: int, tables: IntArray) -> BoolArray:
         """Return which tables obey the node's rows; splits that most tables break are asked first from then on."""
         start = self.facts.span(node).start
         lines = self.facts.lines.get(node, ())

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 import numpy as np
-from numpy.typing import NDArray
 
 from audit.worlds.clock import Clock
 from audit.worlds.facts.facts import Facts
@@ -14,11 +13,9 @@ from audit.worlds.facts.splits import Split
 from audit.worlds.found.check import node_holds
 from audit.worlds.found.pool import Pool, Swap
 from audit.worlds.proofs.bounds import Bounds
+from ppdm_models.arrays import BoolArray, FloatArray, IntArray
 from ppdm_models.tree.tree import Criterion
 
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
-FloatArray = NDArray[np.float64]
 Known = dict[int, tuple[FloatArray, FloatArray]]
 MOST_PARTNERS = 3000
 FIRST_PARTNERS = 64
@@ -231,7 +228,7 @@ def _over_after(
     bins: tuple[IntArray, IntArray],
     classes: tuple[IntArray, IntArray],
     weight: IntArray,
-) -> NDArray[np.float64]:
+) -> FloatArray:
     """Return the excess of each candidate after each trade, shape (A, K), by the four counts that change.
 
     ``weight`` (K,) is that of both records of a trade.
@@ -258,9 +255,7 @@ def _over_after(
     return np.asarray(np.where(first == second, before, before + change))
 
 
-def _phi(
-    split: Split, count: NDArray[np.float64], size: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _phi(split: Split, count: FloatArray, size: FloatArray) -> FloatArray:
     if split.criterion is Criterion.GINI:
         return np.asarray(count * count / size)
     return np.asarray(count * np.log(np.maximum(count, 1.0)))

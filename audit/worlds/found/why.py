@@ -7,14 +7,12 @@ from collections.abc import Mapping
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from audit.worlds.facts.explain import joined, would_have_split
 from audit.worlds.facts.facts import Facts
 from audit.worlds.found.enumerate import Limits, combinations, parts_of
+from ppdm_models.arrays import BoolArray, IntArray
 
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
 BY_COUNTS = "the counts of its leaf"
 MOST_CELLS = 4_000_000
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from audit.worlds.facts.facts import Facts
 from audit.worlds.facts.places import Place
+from ppdm_models.arrays import BoolArray, IntArray
 
-IntArray = NDArray[np.int64]
 LEAF_TOO = ", and the counts of the leaf leave no other way"
 
 
@@ -57,7 +56,7 @@ class Bounds:
         return True
 
     @property
-    def is_fixed(self) -> NDArray[np.bool_]:
+    def is_fixed(self) -> BoolArray:
         """Whether each cell is known, shape (P, m)."""
         return np.asarray(self.low == self.high)
 

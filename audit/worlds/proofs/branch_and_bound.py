@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from audit.worlds.clock import Clock
 from audit.worlds.proofs.relax import Answer, Scope
+from ppdm_models.arrays import IntArray
 
-IntArray = NDArray[np.int64]
 WHOLE = 1e-6
 
 

@@ -13,15 +13,14 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from audit.worlds.clock import Clock
 from audit.worlds.facts.explain import SPLIT, would_have_split
 from audit.worlds.facts.splits import Split
 from audit.worlds.proofs.relax import Answer, Scope
 from audit.worlds.proofs.rows import branch_ends, terms, value_of
+from ppdm_models.arrays import IntArray
 
-IntArray = NDArray[np.int64]
 LARGEST_TABLE = 20_000
 MOST_SECANTS = 200
 LARGEST_SUM = 2.0**50

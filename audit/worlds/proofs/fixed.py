@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from audit.reading import Undetermined
 from audit.system.system import System
@@ -15,8 +14,7 @@ from audit.worlds.facts.facts import facts_of
 from audit.worlds.facts.intervals import with_intervals
 from audit.worlds.proofs.bounds import closed_form, spread
 from audit.worlds.proofs.propagate import propagate
-
-IntArray = NDArray[np.int64]
+from ppdm_models.arrays import BoolArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +31,7 @@ class FixedCells:
     intervals: Mapping[int, tuple[IntArray, IntArray]]
 
     @property
-    def is_fixed(self) -> NDArray[np.bool_]:
+    def is_fixed(self) -> BoolArray:
         """Whether each cell is known, shape (P, m)."""
         return np.asarray(self.low == self.high)
 

@@ -18,9 +18,8 @@ from scipy.sparse import csr_matrix, hstack, vstack
 
 from audit.worlds.facts.explain import SPLIT
 from audit.worlds.proofs.rows import CellRow
+from ppdm_models.arrays import FloatArray, IndexArray, IntArray
 
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
 MULTIPLIER = 1 << 24
 LARGEST = 2.0**60
 """Whole-number sums beyond this are left out or computed without machine integers."""
@@ -43,7 +42,7 @@ class Rows:
     says: list[str] = field(default_factory=list)
     low: list[int] = field(default_factory=list)
     high: list[int] = field(default_factory=list)
-    columns: list[NDArray[np.intp]] = field(default_factory=list)
+    columns: list[IndexArray] = field(default_factory=list)
     weights: list[IntArray] = field(default_factory=list)
     built: csr_matrix | None = None
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from audit.facts.rows import Grouping
 from audit.worlds.clock import Clock
@@ -18,8 +17,8 @@ from audit.worlds.facts.explain import would_have_split
 from audit.worlds.facts.facts import Facts
 from audit.worlds.facts.splits import Split
 from audit.worlds.proofs.bounds import Bounds, ContradictionError, spread
+from ppdm_models.arrays import IndexArray, IntArray
 
-IntArray = NDArray[np.int64]
 MOST_ROUNDS = 50
 FAR = np.int64(2**60)
 
@@ -69,7 +68,7 @@ class _Reach:
     """
 
     sides: Sides
-    leaf: NDArray[np.intp]
+    leaf: IndexArray
     totals: IntArray
     ends: tuple[IntArray, IntArray]
     left: tuple[IntArray, IntArray]

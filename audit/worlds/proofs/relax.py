@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from audit.worlds.clock import Clock
 from audit.worlds.facts.facts import Facts
@@ -13,9 +12,8 @@ from audit.worlds.facts.splits import Split
 from audit.worlds.proofs.bounds import Bounds
 from audit.worlds.proofs.linear import Program, Rows
 from audit.worlds.proofs.rows import CellRow, cuts, fact_rows
+from ppdm_models.arrays import FloatArray, IntArray
 
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
 MOST_ROUNDS = 60
 CUTS_PER_SPLIT = 3
 

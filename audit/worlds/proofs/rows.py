@@ -10,16 +10,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from audit.worlds.facts.explain import would_have_split
 from audit.worlds.facts.facts import Facts, Line
 from audit.worlds.facts.splits import Split
 from audit.worlds.proofs.bounds import Bounds
+from ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
 from ppdm_models.tree.tree import Criterion
 
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
 SCALE = 1 << 20
 LARGEST_WEIGHT = 2**31 - 1
 
@@ -28,7 +26,7 @@ LARGEST_WEIGHT = 2**31 - 1
 class CellRow:
     """``low <= sum(weights * cells) <= high`` over flat cells (position * m + class); a missing side is None."""
 
-    cells: NDArray[np.intp]
+    cells: IndexArray
     weights: IntArray
     low: int | None
     high: int | None
@@ -135,7 +133,7 @@ def _secant(
 
 def terms(
     facts: Facts, split: Split, candidate: int
-) -> tuple[list[tuple[float, NDArray[np.bool_], int]], float]:
+) -> tuple[list[tuple[float, BoolArray, int]], float]:
     """Return a row as a sum of factor * f(count) over branches and classes, at most a known number.
 
     Each part is a factor, which of the split's positions are in the branch, and the branch's records. The number is
@@ -167,7 +165,7 @@ def value_of(criterion: Criterion, count: int, records: int) -> float:
 
 
 def branch_ends(
-    facts: Facts, split: Split, rows: NDArray[np.bool_], low: IntArray, high: IntArray
+    facts: Facts, split: Split, rows: BoolArray, low: IntArray, high: IntArray
 ) -> tuple[IntArray, IntArray]:
     """Return the ends of each class's count in a branch; a place that lies in it whole gives its own."""
     least, most = low[rows].sum(axis=0), high[rows].sum(axis=0)

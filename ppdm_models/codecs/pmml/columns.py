@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppdm_models import limits
+from ppdm_models.arrays import IndexArray
 from ppdm_models.codecs.common.xml_elements import (
     COMPOUND,
     DISTRIBUTION,
@@ -60,11 +61,11 @@ class Layout:
     """
 
     kinds: NDArray[np.int8]
-    events: NDArray[np.intp]
+    events: IndexArray
     owners: Wholes
-    nodes: NDArray[np.intp]
+    nodes: IndexArray
 
-    def of(self, *kinds: int) -> NDArray[np.intp]:
+    def of(self, *kinds: int) -> IndexArray:
         """Return the elements of some kinds that stand in a node directly."""
         return np.flatnonzero(np.isin(self.kinds, kinds) & (self.owners >= 0))
 

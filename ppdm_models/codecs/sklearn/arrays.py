@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ppdm_models import limits
+from ppdm_models.arrays import BoolArray, FloatArray, IntArray
 from ppdm_models.errors import TreeFormatError
 from ppdm_models.meaning.consistency import is_whole
 from ppdm_models.tree.predicate import Always, MissingTest, NumericTest, Predicate, number_text
@@ -36,8 +36,8 @@ CRITERIA = {
 UNMODELLED = (CLASS_WEIGHT, "monotonic_cst")
 """Settings that decide which split is taken, beside the criterion and the smallest leaf."""
 
-Floats = NDArray[np.float64]
-Wholes = NDArray[np.int64]
+Floats = FloatArray
+Wholes = IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class TreeArrays:
     samples: Wholes
     weighted: Floats
     value: Floats
-    missing_left: NDArray[np.bool_] | None = None
+    missing_left: BoolArray | None = None
 
     @property
     def is_unweighted(self) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from ppdm_models.arrays import IntArray
 from ppdm_models.codecs.sklearn.arrays import TreeArrays
 from ppdm_models.errors import TreeFormatError
 
@@ -56,7 +57,7 @@ def arrays_of(
     return arrays
 
 
-def _whole(column: NDArray[np.generic], where: str) -> NDArray[np.int64]:
+def _whole(column: NDArray[np.generic], where: str) -> IntArray:
     numbers = column.astype(np.float64)
     if not (np.abs(numbers) < 2**53).all() or (numbers != np.round(numbers)).any():
         raise TreeFormatError(where, "a node holds a fraction where a whole number should be")

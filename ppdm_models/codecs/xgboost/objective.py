@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ppdm_models.arrays import FloatArray
 from ppdm_models.tree.ensemble import Link
 from ppdm_models.tree.tree import Quality, Task
 
@@ -95,9 +95,7 @@ class Objective:
             return 2.0 * share * (1.0 - share) or None
         return None
 
-    def people(
-        self, sums: NDArray[np.float64], per_record: float | None
-    ) -> tuple[NDArray[np.float64], Quality]:
+    def people(self, sums: FloatArray, per_record: float | None) -> tuple[FloatArray, Quality]:
         """Return the counts behind sums of second derivatives, or the sums, and what they are."""
         if per_record is None:
             return sums, Quality.HESSIAN
