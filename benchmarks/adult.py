@@ -15,6 +15,7 @@ from audit.people.population import Population, build_population
 from ppdm_models.codecs.sklearn.fitted import from_sklearn
 from ppdm_models.learn.id3 import grow_id3
 from ppdm_models.records.table import Table, read_table, table_of
+from ppdm_models.tree.column import CategoricalColumn
 from ppdm_models.tree.tree import Criterion, Feature, Tree
 
 SENSITIVE = "education"
@@ -84,7 +85,9 @@ def binary(
     numbers = {}
     for name in names:
         column = table.column(Feature(name, numeric=name in NUMBERS))
-        numbers[name] = column.codes.astype(float) if column.numbers is None else column.numbers
+        numbers[name] = (
+            column.codes.astype(float) if isinstance(column, CategoricalColumn) else column.numbers
+        )
     target = table.column(Feature(SENSITIVE, numeric=False))
     labels = np.array(target.categories)[target.codes]
     fitted = DecisionTreeClassifier(criterion=criterion, max_leaf_nodes=leaves, random_state=0)

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ppdm_models.tree.predicate import Always, CategoryTest, Column, Columns, NumericTest, Predicate
+from ppdm_models.tree.column import Column, Columns, NumericColumn
+from ppdm_models.tree.predicate import Always, CategoryTest, NumericTest, Predicate
 from ppdm_models.tree.tree import Criterion, Feature, Learner, Node, Tool, Tree, rebuilt
 
 
@@ -21,7 +22,7 @@ def grow_binary(
 ) -> Tree:
     """Grow a binary tree; every threshold and every set of the categories present is a candidate, ties to the first."""
     features = tuple(
-        Feature(name, numeric=column.numbers is not None, values=column.categories)
+        Feature(name, numeric=isinstance(column, NumericColumn), values=column.categories)
         for name, column in columns.items()
     )
     nodes: list[Node] = []
@@ -73,7 +74,9 @@ def _candidates(
     columns: Columns, inside: np.ndarray
 ) -> Iterator[tuple[np.ndarray, tuple[Predicate, Predicate]]]:
     for name, column in columns.items():
-        yield from (_thresholds if column.numbers is not None else _sets)(name, column, inside)
+        yield from (_thresholds if isinstance(column, NumericColumn) else _sets)(
+            name, column, inside
+        )
 
 
 def _thresholds(

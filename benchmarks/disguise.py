@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from benchmarks.soundness_cases import Fact, Sample
-from ppdm_models.tree.predicate import CategoryTest, Column, NumericTest, Predicate
+from ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
+from ppdm_models.tree.predicate import CategoryTest, NumericTest, Predicate
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ def cut(sample: Sample, draw: np.random.Generator) -> Disguise:
     share = np.concatenate([part, 1 - part[is_cut]])
     columns = {name: column.take(profiles) for name, column in population.columns.items()}
     codes = np.concatenate([np.zeros(len(is_cut)), np.ones(is_cut.sum())]).astype(np.int64)
-    columns["extra"] = Column(codes=codes, categories=("one", "other"))
+    columns["extra"] = CategoricalColumn(codes=codes, categories=("one", "other"))
     changed = replace(
         population,
         qi=(*population.qi, "extra"),
@@ -106,11 +107,11 @@ def _test(test: Predicate, names: dict[str, str], words: dict[str, dict[str, str
 
 
 def _column(column: Column, words: dict[str, str]) -> Column:
-    if column.codes is None:
+    if isinstance(column, NumericColumn):
         return column
     categories = tuple(sorted(words.values()))
     place = np.array([categories.index(words[word]) for word in column.categories])
-    return Column(codes=place[column.codes], categories=categories)
+    return CategoricalColumn(codes=place[column.codes], categories=categories)
 
 
 def _fact(

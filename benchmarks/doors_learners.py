@@ -13,7 +13,8 @@ from ppdm_models.codecs.sklearn.fitted import from_sklearn
 from ppdm_models.learn.best_first import BestFirst
 from ppdm_models.learn.id3 import grow_id3
 from ppdm_models.learn.response import of_classes
-from ppdm_models.tree.predicate import CategoryTest, Column, NumericTest, Predicate
+from ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
+from ppdm_models.tree.predicate import CategoryTest, NumericTest, Predicate
 from ppdm_models.tree.tree import Criterion, Tree
 
 
@@ -207,10 +208,10 @@ def _own_case(
 
 def _coded(values: list) -> Column:
     if not any(isinstance(value, str) for value in values if value is not None):
-        return Column(numbers=np.array(values, dtype=float))
+        return NumericColumn(np.array(values, dtype=float))
     known = tuple(sorted({value for value in values if value is not None}))
     codes = [-1 if value is None else known.index(value) for value in values]
-    return Column(codes=np.array(codes, dtype=np.int64), categories=known)
+    return CategoricalColumn(codes=np.array(codes, dtype=np.int64), categories=known)
 
 
 def _own_nodes(tree: Tree, columns: dict[str, list]) -> tuple[Node, ...]:

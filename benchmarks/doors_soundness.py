@@ -36,6 +36,7 @@ from benchmarks.doors_judge import Judged, forced, judged
 from benchmarks.doors_learners import Case
 from ppdm_models.errors import KnowledgeError, TreewardenError
 from ppdm_models.records.table import table_of
+from ppdm_models.tree.column import CategoricalColumn
 
 BUDGET_SECONDS = 20.0
 CERTAIN, SMALLEST = MeasureCall("certain_disclosure"), MeasureCall("k_anonymity")
@@ -156,7 +157,11 @@ def _profiles(people: Population, case: Case) -> np.ndarray | None:
         line = []
         for name in case.columns:
             column = people.columns[name]
-            value = column.text(place) if column.numbers is None else column.numbers[place]
+            value = (
+                column.text(place)
+                if isinstance(column, CategoricalColumn)
+                else column.numbers[place]
+            )
             line.append(None if _is_missing(value) else value)
         known[(*line, *(() if weight is None else (float(weight[place]),)))] = place
     if len(known) < len(people.counts) or not set(case.profiles) <= known.keys():

@@ -7,7 +7,7 @@ import numpy as np
 from ppdm_models.learn.best_first import BestFirst
 from ppdm_models.learn.response import Response
 from ppdm_models.tpp.splits import rows_of
-from ppdm_models.tree.predicate import Column, Columns
+from ppdm_models.tree.column import CategoricalColumn, Column, Columns, NumericColumn
 
 
 def mondrian(columns: Columns, response: Response, k: int, groups: int) -> dict[str, Column]:
@@ -25,15 +25,15 @@ def mondrian(columns: Columns, response: Response, k: int, groups: int) -> dict[
 
 
 def _generalised(column: Column, parts: list[np.ndarray], size: int) -> Column:
-    if column.numbers is not None:
+    if isinstance(column, NumericColumn):
         values = np.empty(size)
         for part in parts:
             here = column.numbers[part]
             values[part] = (here.min() + here.max()) / 2
-        return Column(numbers=values)
+        return NumericColumn(values)
     texts = np.empty(size, dtype=object)
     for part in parts:
         found = np.unique(column.codes[part])
         texts[part] = "|".join(column.categories[code] for code in found)
     categories, codes = np.unique(texts.astype(str), return_inverse=True)
-    return Column(codes=codes.astype(np.int64), categories=tuple(map(str, categories)))
+    return CategoricalColumn(codes=codes.astype(np.int64), categories=tuple(map(str, categories)))

@@ -16,7 +16,7 @@ from benchmarks.binary_learner import grow_binary
 from ppdm_models.codecs.sklearn.fitted import from_sklearn
 from ppdm_models.learn.id3 import grow_id3
 from ppdm_models.records.table import Table, table_of
-from ppdm_models.tree.predicate import number_text
+from ppdm_models.tree.column import NumericColumn, number_text
 from ppdm_models.tree.tree import Criterion, Feature, Quality, Tree
 
 SPLITS = ("gini", "entropy", "gain-ratio")
@@ -204,7 +204,7 @@ def true_facts(draw: np.random.Generator, tree: Tree, population: Population) ->
 def value(population: Population, name: str, profile: int) -> str | float:
     """Return a profile's value of an attribute."""
     column = population.columns[name]
-    if column.numbers is not None:
+    if isinstance(column, NumericColumn):
         return float(column.numbers[profile])
     return column.categories[int(column.codes[profile])]
 

@@ -14,8 +14,8 @@ from audit.adversary.knowledge import Knowledge
 from audit.constraints import Case
 from audit.people.members import members
 from audit.people.population import Population
+from ppdm_models.tree.column import CategoricalColumn
 from ppdm_models.tree.impurity import BITS, printed
-from ppdm_models.tree.predicate import Column
 from ppdm_models.tree.tree import Criterion
 from tests.worlds_by_hand import tree_of
 
@@ -30,7 +30,11 @@ def random_case(seed, *, classes=2, impurities=0.0, labels=0.7):
     tree, stops = tree_of(_shape(draw, list(range(profiles))), classes)
     people = Population(
         ("who",),
-        {"who": Column(codes=np.arange(profiles), categories=tuple(map(str, range(profiles))))},
+        {
+            "who": CategoricalColumn(
+                codes=np.arange(profiles), categories=tuple(map(str, range(profiles)))
+            )
+        },
         counts.astype(float),
         stops,
         truth.astype(float),

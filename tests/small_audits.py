@@ -18,7 +18,8 @@ from audit.worlds.result import Consistency, Worlds
 from policies.judging.judge import calls
 from policies.pack import read_pack
 from ppdm_models.records.routing import route
-from ppdm_models.tree.predicate import Always, CategoryTest, Column
+from ppdm_models.tree.column import CategoricalColumn
+from ppdm_models.tree.predicate import Always, CategoryTest
 from ppdm_models.tree.tree import Feature, Node, Tree, completed
 
 NO_TRUTH = Undetermined("the table has no column 'illness'")
@@ -101,7 +102,7 @@ def people_of(tree):
             for node in tree.path(leaf.index):
                 if isinstance(node.test, CategoryTest) and node.test.feature == feature.name:
                     codes[row] = feature.values.index(node.test.values[0])
-        columns[feature.name] = Column(codes=codes, categories=feature.values)
+        columns[feature.name] = CategoricalColumn(codes=codes, categories=feature.values)
     truth = np.array([leaf.class_counts for leaf in rows], dtype=float)
     leaf = np.array([leaf.index for leaf in rows], dtype=np.intp)
     names = tuple(feature.name for feature in tree.features)

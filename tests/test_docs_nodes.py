@@ -16,7 +16,7 @@ from audit.people.population import Population
 from audit.reading import Undetermined
 from ppdm_models.files.load import formats
 from ppdm_models.plugins import discover
-from ppdm_models.tree.predicate import Column
+from ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from tests import places
 from tests.printed_at_nodes import CORPUS, corpus_trees, made_trees, printed, sample_trees
 
@@ -97,8 +97,10 @@ def whatever_the_people(node):
 def column_of(feature, size):
     """Return a column with as many different values as there are people to have them."""
     if feature.numeric:
-        return Column(numbers=np.geomspace(1, 10_000, size))
-    return Column(codes=np.arange(size) % max(len(feature.values), 1), categories=feature.values)
+        return NumericColumn(np.geomspace(1, 10_000, size))
+    return CategoricalColumn(
+        codes=np.arange(size) % max(len(feature.values), 1), categories=feature.values
+    )
 
 
 def test_every_constraint_about_nodes_is_on_the_page():

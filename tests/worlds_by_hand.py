@@ -27,7 +27,7 @@ from audit.people.population import Population
 from audit.reading import Undetermined
 from audit.system.system import System
 from audit.worlds import Tiers, reason
-from ppdm_models.tree.predicate import Column
+from ppdm_models.tree.column import CategoricalColumn
 from ppdm_models.tree.tree import Criterion, Node, Tree
 
 
@@ -57,7 +57,7 @@ def system_of(counts, shape, leaves, candidates, *, classes=2, criterion="gini",
     """
     tree, stops = tree_of(shape, classes)
     size = len(counts)
-    column = Column(
+    column = CategoricalColumn(
         codes=np.arange(size), categories=tuple(f"q{number + 1}" for number in range(size))
     )
     people = Population(

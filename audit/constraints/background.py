@@ -12,7 +12,8 @@ from audit.constraints import Case, Constraint
 from audit.facts.rows import Linear, Origin, Row
 from ppdm_models.arrays import IndexArray
 from ppdm_models.errors import KnowledgeError
-from ppdm_models.tree.predicate import answer, number_text
+from ppdm_models.tree.column import NumericColumn, number_text
+from ppdm_models.tree.predicate import answer
 from ppdm_models.tree.tree import Feature
 
 
@@ -62,7 +63,7 @@ def _feature(case: Case, name: str, says: str) -> Feature:
     if column is None:
         known = ", ".join(case.population.qi)
         raise KnowledgeError(f"fact {says!r}", f"no quasi-identifier {name!r}; have {known}")
-    return Feature(name, numeric=column.numbers is not None)
+    return Feature(name, numeric=isinstance(column, NumericColumn))
 
 
 def _row(

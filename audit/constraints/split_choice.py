@@ -15,7 +15,8 @@ from audit.facts.rows import Grouping, LeftOut, Origin, Row, SplitFamily
 from audit.facts.split_families import Attribute
 from audit.facts.weighed_rows import common_weight, whole_units
 from ppdm_models.arrays import FloatArray, IndexArray
-from ppdm_models.tree.predicate import CategoryTest, Column, NumericTest, Predicate, features_of
+from ppdm_models.tree.column import CategoricalColumn
+from ppdm_models.tree.predicate import CategoryTest, NumericTest, Predicate, features_of
 from ppdm_models.tree.tree import Criterion, Feature, Node, Tool
 
 WEIGHED = "how splits were chosen where sampling weights differ, as sums of weights were compared"
@@ -81,7 +82,7 @@ class SplitChoice(Constraint):
 class _Seen:
     """An attribute, each profile's value (P,) as the learner compared it, and where it is cut.
 
-    ``distinct`` is how many values it has, ``lacking`` how many records have none.
+    ``distinct`` is how many values it has, ``lacking`` how many records have none; ``names`` are its categories.
     """
 
     feature: Feature
@@ -89,6 +90,7 @@ class _Seen:
     distinct: int
     lacking: float
     cuts: FloatArray
+    names: tuple[str, ...] = ()
 
 
 def _grouping_of_categories(case: Case) -> Grouping:
@@ -113,12 +115,13 @@ def _grouping_of_categories(case: Case) -> Grouping:
 
 def _seen(case: Case, feature: Feature) -> _Seen:
     """Return an attribute as the learner compared it; a missing value is NaN, a category its code."""
-    column: Column = case.population.columns[feature.name]
+    column = case.population.columns[feature.name]
     lacking = float(case.population.counts[column.missing].sum())
-    if column.numbers is None:
-        assert column.codes is not None
+    if isinstance(column, CategoricalColumn):
         values = np.where(column.codes < 0, np.nan, column.codes.astype(np.float64))
-        return _Seen(feature, values, len(column.categories), lacking, np.zeros(0))
+        return _Seen(
+            feature, values, len(column.categories), lacking, np.zeros(0), column.categories
+        )
     values = column.numbers
     if feature.single:
         with np.errstate(over="ignore"):
@@ -190,7 +193,7 @@ def _at(
         chosen=chosen,
         values=seen.values[inside],
         records=case.population.counts[inside],
-        names=case.population.columns[feature.name].categories,
+        names=seen.names,
         distinct=seen.distinct,
         lacking=seen.lacking,
         cuts=seen.cuts,

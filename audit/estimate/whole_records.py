@@ -81,7 +81,7 @@ def _by_features(system: System) -> tuple[System, IndexArray]:
     codes = []
     for name in names:
         column = people.columns[name]
-        values = column.numbers if column.numbers is not None else column.codes
+        values = column.keys
         codes.append(np.unique(np.asarray(values), return_inverse=True)[1].reshape(-1))
     if people.weight is not None:
         codes.append(np.unique(people.weight, return_inverse=True)[1].reshape(-1))

@@ -10,7 +10,7 @@ from audit.facts.grower import Grower
 from audit.facts.rows import Grouping, Origin, SplitFamily, branch_of_bins
 from ppdm_models.arrays import FloatArray, IndexArray, IntArray
 from ppdm_models.learn.attributes import ANY, MOST_SET_VALUES
-from ppdm_models.tree.predicate import number_text
+from ppdm_models.tree.column import number_text
 from ppdm_models.tree.tree import Criterion, Tool
 
 SKLEARN_GAP = np.float32(1e-7)

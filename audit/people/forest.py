@@ -17,8 +17,9 @@ from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from ppdm_models.errors import TableError
 from ppdm_models.records.predict import labels, predict
 from ppdm_models.records.routing import NOWHERE, SEVERAL, prepared, route
+from ppdm_models.tree.column import Columns
 from ppdm_models.tree.ensemble import Ensemble
-from ppdm_models.tree.predicate import Always, Columns, answer
+from ppdm_models.tree.predicate import Always, answer
 from ppdm_models.tree.tree import Quality, Task, Tree, count_of
 
 DRAWS = (

@@ -14,8 +14,8 @@ from ppdm_models.arrays import FloatArray, IndexArray
 from ppdm_models.errors import TableError
 from ppdm_models.records.routing import NOWHERE, SEVERAL, route
 from ppdm_models.records.table import Table
+from ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn, number_text
 from ppdm_models.tree.ensemble import Model, trees_of
-from ppdm_models.tree.predicate import Column, number_text
 from ppdm_models.tree.tree import Feature, Task, Tree
 
 NEARLY_UNIQUE_SHARE = 0.9
@@ -100,7 +100,7 @@ def build_population(
     kept = np.flatnonzero(weight > 0)
     told_apart = [columns[feature.name].take(kept) for feature in features]
     if rows.sampling is not None:
-        told_apart.append(Column(numbers=rows.sampling[kept]))
+        told_apart.append(NumericColumn(rows.sampling[kept]))
     first, profile_of = _distinct(told_apart)
     classes, truth_reason = _classes(tree, table, sensitive)
     profiles = {name: column.take(kept[first]) for name, column in columns.items()}
@@ -164,7 +164,7 @@ def _distinct(columns: Sequence[Column]) -> tuple[IndexArray, IndexArray]:
     """Return the first record of each distinct profile, and each record's profile; a missing value is a value."""
     codes = []
     for column in columns:
-        values = column.numbers if column.numbers is not None else column.codes
+        values = column.keys
         assert values is not None
         codes.append(np.unique(values, return_inverse=True)[1])
     _, first, profile_of = np.unique(
@@ -186,8 +186,7 @@ def _classes(tree: Model, table: Table, sensitive: str | None) -> tuple[IndexArr
     _check_target(tree, table, sensitive)
     if sensitive not in table.columns:
         return None, f"the table has no column {sensitive!r}"
-    column = table.column(Feature(sensitive, numeric=False, values=tree.classes))
-    assert column.codes is not None
+    column = table.categories(sensitive, tree.classes)
     if column.missing.any():
         row = int(np.flatnonzero(column.missing)[0]) + 1
         raise TableError(
@@ -236,10 +235,9 @@ def _values(
     if sensitive not in table.columns:
         return Undetermined(f"the table has no column {sensitive!r}")
     try:
-        numbers = table.column(Feature(sensitive, numeric=True)).numbers
+        numbers = table.numbers(sensitive).numbers
     except TableError as error:
         return Undetermined(error.problem)
-    assert numbers is not None
     if np.isnan(numbers[kept]).any():
         return Undetermined(f"column {sensitive!r} lacks values")
     size = int(profile_of.max(initial=-1)) + 1
@@ -304,19 +302,16 @@ def _warnings(
     said = []
     for feature in features:
         column = columns[feature.name]
-        values = column.numbers if column.numbers is not None else column.codes
-        assert values is not None
-        distinct = len(np.unique(values))
+        distinct = len(np.unique(column.keys))
         if table.rows >= 20 and distinct > NEARLY_UNIQUE_SHARE * table.rows:
             said.append(
                 f"quasi-identifier {feature.name!r} is nearly unique per record ({distinct} values in {table.rows} "
                 "records); if it is a name or an id, leave it out with --qi"
             )
-        strange = [
-            value for value in column.categories if feature.values and value not in feature.values
-        ]
-        if strange:
-            said.append(
-                f"column {feature.name!r} holds {strange[0]!r}, which {tree.source} does not declare"
-            )
+        if isinstance(column, CategoricalColumn) and feature.values:
+            strange = [value for value in column.categories if value not in feature.values]
+            said += [
+                f"column {feature.name!r} holds {value!r}, which {tree.source} does not declare"
+                for value in strange[:1]
+            ]
     return said

@@ -11,7 +11,7 @@ from audit.people.weights import Weights
 from ppdm_models.arrays import FloatArray, IndexArray
 from ppdm_models.errors import TableError
 from ppdm_models.records.table import Table
-from ppdm_models.tree.tree import Feature, Node, Quality, Tree, count_of
+from ppdm_models.tree.tree import Node, Quality, Tree, count_of
 
 COUNT_TOLERANCE_SHARE = 1e-6
 OPTIONS = (
@@ -113,10 +113,10 @@ def fitting_column(tree: Tree, table: Table, leaf: IndexArray, besides: tuple[st
         if name in besides:
             continue
         try:
-            numbers = table.column(Feature(name, numeric=True)).numbers
+            numbers = table.numbers(name).numbers
         except TableError:
             continue
-        if numbers is None or not (numbers >= 0).all() or (numbers == 1).all():
+        if not (numbers >= 0).all() or (numbers == 1).all():
             continue
         here = np.bincount(leaf, numbers, len(tree.nodes)).astype(np.float64)
         if not count_gaps(tree, here, weighed=True):

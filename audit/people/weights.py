@@ -10,7 +10,6 @@ import numpy as np
 from ppdm_models.arrays import FloatArray
 from ppdm_models.errors import TableError
 from ppdm_models.records.table import Table
-from ppdm_models.tree.tree import Feature
 
 
 class Weights(StrEnum):
@@ -73,8 +72,7 @@ def weighing(table: Table, weights: str | None, sampling: str | None) -> Weighin
 
 
 def _column(table: Table, name: str) -> FloatArray:
-    weight = table.column(Feature(name, numeric=True)).numbers
-    assert weight is not None
+    weight = table.numbers(name).numbers
     missing = np.flatnonzero(np.isnan(weight))
     if len(missing):
         raise TableError(

@@ -13,6 +13,7 @@ from audit.worlds.clock import clock
 from audit.worlds.result import Worlds
 from ppdm_models.arrays import IntArray
 from ppdm_models.learn.id3 import grow_id3
+from ppdm_models.tree.column import NumericColumn
 from ppdm_models.tree.predicate import NumericTest
 from ppdm_models.tree.tree import Criterion, Node, Tree
 
@@ -82,7 +83,9 @@ def growers(
 def _id3_grows(case: Case, table: IntArray, criterion: Criterion) -> bool:
     tree = case.tree
     columns = {name: case.population.columns[name] for name in case.population.qi}
-    if any(column.codes is None or (column.codes < 0).any() for column in columns.values()):
+    if any(
+        isinstance(column, NumericColumn) or (column.codes < 0).any() for column in columns.values()
+    ):
         return False
     if case.population.weight is not None:
         return False
@@ -110,15 +113,16 @@ def _sklearn_grows(case: Case, table: IntArray, criterion: Criterion, setting: S
         return False
     tree = case.tree
     names = [feature.name for feature in tree.features]
-    columns = [case.population.columns[name].numbers for name in names]
-    if any(column is None for column in columns) or criterion is Criterion.GAIN_RATIO:
+    columns = [case.population.columns[name] for name in names]
+    numbers = [column.numbers for column in columns if isinstance(column, NumericColumn)]
+    if len(numbers) < len(columns) or criterion is Criterion.GAIN_RATIO:
         return False
     rows, classes = np.nonzero(table)
     weights = table[rows, classes]
     if weights.sum() > 1_000_000:
         return False
     rows, classes = np.repeat(rows, weights), np.repeat(classes, weights)
-    values = np.stack([np.asarray(column)[rows] for column in columns], axis=1)
+    values = np.stack([column[rows] for column in numbers], axis=1)
     least = case.knowledge.min_leaf or tree.learner.min_leaf_records
     people = case.population
     model = sklearn_tree.DecisionTreeClassifier(

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
 from ppdm_models.tree.ensemble import Ensemble, Model, Other, trees_of
-from ppdm_models.tree.predicate import AllOf, CategoryTest, Column, NumericTest, Predicate, atoms
+from ppdm_models.tree.predicate import AllOf, CategoryTest, NumericTest, Predicate, atoms
 from ppdm_models.tree.tree import Feature, Tree
 
 CLEAN, WITH_GAPS, WITH_UNKNOWN = 12_000, 3_000, 3_000
@@ -149,7 +150,9 @@ def _column(
     unknown: NDArray[np.bool_],
 ) -> Column:
     if feature.numeric:
-        return Column(numbers=np.where(missing, np.nan, values.astype(np.float64)))
+        return NumericColumn(np.where(missing, np.nan, values.astype(np.float64)))
     named = np.where(unknown, UNKNOWN, values.astype(object)).astype(str)
     categories, codes = np.unique(named, return_inverse=True)
-    return Column(codes=np.where(missing, -1, codes), categories=tuple(map(str, categories)))
+    return CategoricalColumn(
+        codes=np.where(missing, -1, codes), categories=tuple(map(str, categories))
+    )

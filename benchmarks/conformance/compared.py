@@ -21,8 +21,8 @@ from benchmarks.conformance.cases import records
 from benchmarks.conformance.outcome import NoToolError, Outcome, Said, judged
 from ppdm_models.errors import TreeFormatError
 from ppdm_models.files.load import formats, load_model
+from ppdm_models.tree.column import Column
 from ppdm_models.tree.ensemble import Model, trees_of
-from ppdm_models.tree.predicate import Column
 
 TOOLS: tuple[ModuleType, ...] = (
     with_catboost,

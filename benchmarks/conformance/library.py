@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.conformance.outcome import NoToolError
-from ppdm_models.tree.predicate import Column
+from ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
 from ppdm_models.tree.tree import Feature
 
 UNKNOWN_CODE = 500
@@ -36,9 +36,9 @@ def numbers(features: Sequence[Feature], columns: Mapping[str, Column]) -> NDArr
 
 
 def _codes(feature: Feature, column: Column) -> NDArray[np.float64]:
-    if column.numbers is not None:
+    if isinstance(column, NumericColumn):
         return column.numbers
-    assert column.codes is not None
+    assert isinstance(column, CategoricalColumn)
     places = [_code(feature, value) for value in column.categories]
     return np.array([*places, np.nan])[column.codes]
 
@@ -60,7 +60,7 @@ def by_name(features: Sequence[Feature], names: Sequence[str] | None) -> list[Fe
 def completed(features: Sequence[Feature], columns: Mapping[str, Column]) -> dict[str, Column]:
     """Return the columns with zeros for the attributes that no tree tests."""
     size = len(next(iter(columns.values())))
-    empty = Column(numbers=np.zeros(size))
+    empty = NumericColumn(np.zeros(size))
     return {**columns, **{f.name: empty for f in features if f.name not in columns}}
 
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from ppdm_models.records.predict import labels, predict
 from ppdm_models.records.routing import route
+from ppdm_models.tree.column import Column
 from ppdm_models.tree.ensemble import Model, trees_of
-from ppdm_models.tree.predicate import Column
 
 TIE = 1e-9
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from benchmarks.conformance.library import by_name, completed, library, two_classes
 from benchmarks.conformance.outcome import NoToolError, Said
+from ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
 from ppdm_models.tree.ensemble import Ensemble, Link, Model
-from ppdm_models.tree.predicate import Column
 
 PACKAGE = "catboost"
 FORMATS = ("catboost_json",)
@@ -43,8 +43,8 @@ def said(path: Path, model: Model, columns: Mapping[str, Column]) -> Said:
 
 
 def _values(column: Column) -> list[str] | np.ndarray:
-    if column.numbers is not None:
+    if isinstance(column, NumericColumn):
         return column.numbers.astype(np.float32)
-    assert column.codes is not None
+    assert isinstance(column, CategoricalColumn)
     names = [*column.categories, ""]
     return [names[code] for code in column.codes]

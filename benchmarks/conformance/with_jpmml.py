@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from benchmarks.conformance.library import library
 from benchmarks.conformance.outcome import NoToolError, Said
+from ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
 from ppdm_models.tree.ensemble import Model, trees_of
-from ppdm_models.tree.predicate import Column
 
 PACKAGE = "jpmml_evaluator"
 FORMATS = ("pmml",)
@@ -53,15 +53,15 @@ def said(path: Path, model: Model, columns: Mapping[str, Column]) -> Said:
 
 def _of_kind(column: Column, kind: str | None) -> Column:
     """Return whole numbers for a field of whole numbers: JPMML takes no others."""
-    if column.numbers is None or kind not in ("integer", "boolean"):
+    if isinstance(column, CategoricalColumn) or kind not in ("integer", "boolean"):
         return column
     return replace(column, numbers=np.round(column.numbers))
 
 
 def _values(column: Column) -> list[Any]:
-    if column.numbers is not None:
+    if isinstance(column, NumericColumn):
         return [None if np.isnan(value) else float(value) for value in column.numbers]
-    assert column.codes is not None
+    assert isinstance(column, CategoricalColumn)
     names = [*column.categories, None]
     return [names[code] for code in column.codes]
 

@@ -12,7 +12,8 @@ import numpy as np
 from ppdm_models.learn.id3 import grow_id3
 from ppdm_models.records.table import read_table
 from ppdm_models.records.taxonomy import Categories, Taxonomy
-from ppdm_models.tree.predicate import CategoryTest, Column, NumericTest
+from ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
+from ppdm_models.tree.predicate import CategoryTest, NumericTest
 from ppdm_models.tree.tree import Feature, NoTrueChild, Tree
 
 INTERVALS = 8
@@ -85,7 +86,7 @@ def grown(part: Part) -> tuple[Tree, Tree]:
     edges = {
         name: _edges(column.numbers)
         for name, column in part.learnt.columns.items()
-        if column.numbers is not None
+        if isinstance(column, NumericColumn)
     }
     columns = {
         name: _interval_names(column, edges[name]) if name in edges else column
@@ -117,7 +118,7 @@ def hierarchies(part: Part) -> dict[str, Taxonomy]:
     return {
         name: Categories(name, _halved(column.categories))
         for name, column in part.learnt.columns.items()
-        if column.numbers is None
+        if isinstance(column, CategoricalColumn)
     }
 
 
@@ -139,7 +140,9 @@ def _edges(numbers: np.ndarray) -> np.ndarray:
 
 def _interval_names(column: Column, edges: np.ndarray) -> Column:
     names = tuple(f"i{place}" for place in range(len(edges) + 1))
-    return Column(codes=np.searchsorted(edges, column.numbers, side="left"), categories=names)
+    return CategoricalColumn(
+        codes=np.searchsorted(edges, column.numbers, side="left"), categories=names
+    )
 
 
 def _numeric(test: CategoryTest, edges: dict[str, np.ndarray]) -> NumericTest:

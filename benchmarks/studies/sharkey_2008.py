@@ -36,6 +36,7 @@ from benchmarks.studies.sharkey_runs import (
 )
 from benchmarks.studies.sharkey_text import document
 from benchmarks.studies.zhu_du_figures import COLOURS, write
+from ppdm_models.tree.column import NumericColumn
 
 Key = TypeVar("Key")
 Score = TypeVar("Score")
@@ -107,7 +108,7 @@ def _join(found: dict[Key, list[Score]], more: Mapping[Key, list[Score]]) -> Non
 
 
 def _said(records: Records) -> str:
-    numbers = sum(column.numbers is not None for column in records.columns.values())
+    numbers = sum(isinstance(column, NumericColumn) for column in records.columns.values())
     return (
         f"{len(records.target):,} records, {len(records.columns)} attributes ({numbers} numeric), "
         f"{len(records.classes)} classes"

@@ -14,7 +14,7 @@ from ppdm_models.full_domain.levels import Ladder, equal_width, ladder
 from ppdm_models.records.table import read_table
 from ppdm_models.records.taxonomy import Taxonomy
 from ppdm_models.synthesis.regions import Domain, Range
-from ppdm_models.tree.predicate import Column
+from ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
 from ppdm_models.tree.tree import Feature
 
 SEED = 2008
@@ -91,7 +91,7 @@ def domains(records: Records) -> dict[str, Domain]:
     """Return what each attribute can be, which the paper takes as known: all its values, or its range."""
     return {
         name: column.categories
-        if column.numbers is None
+        if isinstance(column, CategoricalColumn)
         else Range(float(column.numbers.min()), float(column.numbers.max()))
         for name, column in records.columns.items()
     }
@@ -115,10 +115,10 @@ def ladders(records: Records) -> tuple[Ladder, ...]:
 
 
 def _joined(parts: list[Column]) -> Column:
-    if parts[0].numbers is not None:
-        return Column(numbers=np.concatenate([part.numbers for part in parts]))
+    if isinstance(parts[0], NumericColumn):
+        return NumericColumn(np.concatenate([part.numbers for part in parts]))
     categories = tuple(sorted({value for part in parts for value in part.categories}))
     place = {value: code for code, value in enumerate(categories)}
     recode = [np.array([*(place[v] for v in p.categories), -1]) for p in parts]
     codes = [new[part.codes] for new, part in zip(recode, parts, strict=True)]
-    return Column(codes=np.concatenate(codes).astype(np.int64), categories=categories)
+    return CategoricalColumn(codes=np.concatenate(codes).astype(np.int64), categories=categories)

@@ -12,7 +12,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from benchmarks.studies.pruning_data import Records
 from ppdm_models.full_domain.groups import grouped
-from ppdm_models.tree.predicate import Columns
+from ppdm_models.tree.column import CategoricalColumn, Columns, NumericColumn
 
 MIN_LEAF = 5
 FOREST = 10
@@ -76,7 +76,9 @@ class NaiveBayes:
 
     def __init__(self, learnt: Records) -> None:
         codes, numbers = _apart(learnt.columns)
-        widths = [len(c.categories) for c in learnt.columns.values() if c.numbers is None]
+        widths = [
+            len(c.categories) for c in learnt.columns.values() if isinstance(c, CategoricalColumn)
+        ]
         self.named = CategoricalNB(min_categories=widths).fit(codes, learnt.target)
         self.normal = GaussianNB().fit(numbers, learnt.target) if numbers.shape[1] else None
 
@@ -124,7 +126,7 @@ class DecisionTable:
         self.edges = {
             name: np.quantile(column.numbers, [0.25, 0.5, 0.75])
             for name, column in learnt.columns.items()
-            if column.numbers is not None
+            if isinstance(column, NumericColumn)
         }
         self.common = int(np.bincount(learnt.target).argmax())
         self.codes = self._codes(learnt.columns)
@@ -163,7 +165,7 @@ class DecisionTable:
     def _codes(self, columns: Columns) -> dict[str, np.ndarray]:
         return {
             name: column.codes
-            if column.numbers is None
+            if isinstance(column, CategoricalColumn)
             else np.searchsorted(self.edges[name], column.numbers).astype(np.int64)
             for name, column in columns.items()
         }
@@ -182,7 +184,7 @@ def matrix(columns: Columns) -> np.ndarray:
     """Return numbers as they are, and one column of zeros and ones per category (one for two categories)."""
     parts = []
     for column in columns.values():
-        if column.numbers is not None:
+        if isinstance(column, NumericColumn):
             parts.append(column.numbers[:, None].astype(np.float32))
         else:
             parts.append(column.codes[:, None] == np.arange(_width(column.categories)))
@@ -199,7 +201,7 @@ def _names(columns: Columns) -> list[str]:
         for name, column in columns.items()
         for label in (
             [name]
-            if column.numbers is not None
+            if isinstance(column, NumericColumn)
             else [f"{name}={value}" for value in column.categories[: _width(column.categories)]]
         )
     ]
@@ -208,8 +210,8 @@ def _names(columns: Columns) -> list[str]:
 def _apart(columns: Columns) -> tuple[np.ndarray, np.ndarray]:
     """Return the codes of the categories and the numbers, shapes (N, attributes)."""
     size = len(next(iter(columns.values())))
-    codes = [column.codes for column in columns.values() if column.numbers is None]
-    numbers = [column.numbers for column in columns.values() if column.numbers is not None]
+    codes = [column.codes for column in columns.values() if isinstance(column, CategoricalColumn)]
+    numbers = [column.numbers for column in columns.values() if isinstance(column, NumericColumn)]
     return (
         np.stack(codes, axis=1) if codes else np.zeros((size, 0), dtype=np.int64),
         np.stack(numbers, axis=1) if numbers else np.zeros((size, 0)),

@@ -21,7 +21,7 @@ from ppdm_models.learn.response import of_classes
 from ppdm_models.pruning.apt import prune
 from ppdm_models.records.routing import route
 from ppdm_models.synthesis.pgen import Plan, basegen, pgen
-from ppdm_models.tree.predicate import Column, Columns
+from ppdm_models.tree.column import CategoricalColumn, Column, Columns, NumericColumn
 from ppdm_models.tree.tree import NoTrueChild, Tree
 
 LEARNER = BestFirst("entropy", multiway=True, min_records=5)
@@ -121,7 +121,7 @@ def private_run(part: Fold, size: Size) -> Private:
     for name in PRIVACY_MODELS:
         found["BASIS", (0, 0), 0, name] = [part.scores(name, part.said[name])]
     everyone = ladders(part.records)
-    target = Column(codes=part.learnt.target, categories=part.records.classes)
+    target = CategoricalColumn(codes=part.learnt.target, categories=part.records.classes)
     lattice = Lattice(tuple(own.take(part.learnt_rows) for own in everyone), target)
     tested = {own.name: own.take(part.other_rows) for own in everyone}
     for need in DIVERSITY:
@@ -197,9 +197,9 @@ def _drawn(trees: Sequence[Tree], method: str, part: Fold, seed: Sequence[int]) 
     plan = Plan(rows, number, domains=domains(part.records))
     chunks = list((pgen if method == "PGEN" else basegen)(trees, plan))
     columns = {
-        name: Column(numbers=np.concatenate([c[name].numbers for c in chunks]))
-        if column.numbers is not None
-        else Column(
+        name: NumericColumn(np.concatenate([c[name].numbers for c in chunks]))
+        if isinstance(column, NumericColumn)
+        else CategoricalColumn(
             codes=np.concatenate([c[name].codes for c in chunks]), categories=column.categories
         )
         for name, column in like.columns.items()

@@ -20,7 +20,8 @@ from ppdm_models.tpp.sanitise import Job, Sanitised, sanitise
 from ppdm_models.tpp.scikit import Scikit
 from ppdm_models.tpp.splits import asked
 from ppdm_models.tpp.values import generalise
-from ppdm_models.tree.predicate import CategoryTest, Column, Columns
+from ppdm_models.tree.column import CategoricalColumn, Column, Columns, NumericColumn
+from ppdm_models.tree.predicate import CategoryTest
 from ppdm_models.tree.tree import Tree
 
 ATTRIBUTES = (
@@ -251,8 +252,8 @@ def _made(data: Data, job: Job, tree: Tree, as_published: bool) -> Columns:
     made = generalise(data.columns, said, as_published=as_published, single=True).columns
     return {
         name: column
-        if column.numbers is None
-        else Column(numbers=column.numbers.astype(np.float32).astype(np.float64))
+        if isinstance(column, CategoricalColumn)
+        else NumericColumn(column.numbers.astype(np.float32).astype(np.float64))
         for name, column in made.items()
     }
 

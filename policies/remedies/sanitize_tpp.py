@@ -20,8 +20,8 @@ from ppdm_models.learn.best_first import BestFirst, Growth
 from ppdm_models.learn.response import of_classes
 from ppdm_models.records.table import Table
 from ppdm_models.tpp.sanitise import Candidate, Job, sanitise
-from ppdm_models.tree.predicate import Column
-from ppdm_models.tree.tree import Feature, Task, Tree, rebuilt
+from ppdm_models.tree.column import CategoricalColumn
+from ppdm_models.tree.tree import Task, Tree, rebuilt
 
 NAME = ("sanitize_tpp",)
 
@@ -59,7 +59,7 @@ class SanitizeTpp(Remedy):
 
 def _proposed(tree: Tree, table: Table, pack: Pack) -> Iterator[Proposal | NoProposal]:
     columns = {feature.name: table.column(feature) for feature in tree.features}
-    target = table.column(Feature(tree.target, numeric=False, values=tree.classes))
+    target = table.categories(tree.target, tree.classes)
     job = _job(tree, target)
     splits = sum(not node.is_leaf for node in tree.nodes)
     growth = job.learner.growth(columns, job.response, splits)
@@ -77,9 +77,8 @@ def _proposed(tree: Tree, table: Table, pack: Pack) -> Iterator[Proposal | NoPro
         yield _proposal(tree, growth, found.best)
 
 
-def _job(tree: Tree, target: Column) -> Job:
+def _job(tree: Tree, target: CategoricalColumn) -> Job:
     assert tree.learner.criterion is not None
-    assert target.codes is not None
     learner = BestFirst(
         str(tree.learner.criterion),
         bool(tree.learner.multiway),

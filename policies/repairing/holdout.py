@@ -14,8 +14,8 @@ from ppdm_models.arrays import FloatArray
 from ppdm_models.errors import TableError
 from ppdm_models.records.routing import route
 from ppdm_models.records.table import Table
+from ppdm_models.tree.column import Column, NumericColumn
 from ppdm_models.tree.ensemble import Ensemble, Model
-from ppdm_models.tree.predicate import Column
 from ppdm_models.tree.tree import Feature, Node, Task, Tree
 
 
@@ -81,7 +81,7 @@ def holdout_of(tree: Model, table: Table, target: str = "") -> Holdout:
         )
     if not columns:  # a tree of one node asks nothing
         columns = {target: truth}
-    if truth.numbers is not None:
+    if isinstance(truth, NumericColumn):
         return Holdout(columns, truth.numbers)
     if not set(truth.categories) & set(tree.classes):
         have = ", ".join(map(repr, tree.classes[:12]))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ppdm_models.tree.column import number_text
 from ppdm_models.tree.ensemble import Ensemble, Model, Other
-from ppdm_models.tree.predicate import Always, number_text, text
+from ppdm_models.tree.predicate import Always, text
 from ppdm_models.tree.tree import Node, Tree, count_of
 
 PLAIN = frozenset(" .,:=≤≥≠()+-%/_{}")

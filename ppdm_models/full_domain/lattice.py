@@ -18,7 +18,7 @@ import numpy as np
 from ppdm_models.errors import TaxonomyError
 from ppdm_models.full_domain.groups import Figures, Requirement, figures
 from ppdm_models.full_domain.levels import Ladder
-from ppdm_models.tree.predicate import Column
+from ppdm_models.tree.column import CategoricalColumn
 
 Levels = tuple[int, ...]
 
@@ -47,7 +47,7 @@ class Lattice:
     """
 
     ladders: tuple[Ladder, ...]
-    sensitive: Column
+    sensitive: CategoricalColumn
     known: dict[Levels, Figures] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -66,12 +66,11 @@ class Lattice:
         """Return what the groups come to on some levels."""
         if levels not in self.known:
             codes = [own.codes[level] for own, level in zip(self.ladders, levels, strict=True)]
-            assert self.sensitive.codes is not None
             classes = len(self.sensitive.categories)
             self.known[levels] = figures(codes, self.sensitive.codes, classes)
         return self.known[levels]
 
-    def columns(self, levels: Levels) -> dict[str, Column]:
+    def columns(self, levels: Levels) -> dict[str, CategoricalColumn]:
         """Return the attributes on some levels."""
         return {
             own.name: own.column(level) for own, level in zip(self.ladders, levels, strict=True)

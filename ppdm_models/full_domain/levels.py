@@ -8,7 +8,7 @@ import numpy as np
 
 from ppdm_models.arrays import IndexArray, IntArray
 from ppdm_models.records.taxonomy import EVERYTHING, Categories, Intervals, Taxonomy
-from ppdm_models.tree.predicate import Column, number_text
+from ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn, number_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +27,9 @@ class Ladder:
         """The highest level."""
         return len(self.labels) - 1
 
-    def column(self, level: int) -> Column:
+    def column(self, level: int) -> CategoricalColumn:
         """Return the attribute generalised to a level."""
-        return Column(codes=self.codes[level], categories=self.labels[level])
+        return CategoricalColumn(codes=self.codes[level], categories=self.labels[level])
 
     def take(self, rows: IndexArray) -> Ladder:
         """Return the attribute of some of the records."""
@@ -47,7 +47,9 @@ def ladder(name: str, column: Column, taxonomy: Taxonomy | None = None) -> Ladde
     if column.missing.any():
         raise ValueError(f"column {name!r} lacks a value")
     places, levels = (
-        _numbers(column, taxonomy) if column.codes is None else _names(column, taxonomy)
+        _numbers(column, taxonomy)
+        if isinstance(column, NumericColumn)
+        else _names(column, taxonomy)
     )
     codes, labels = [], []
     for said in levels:
@@ -65,8 +67,9 @@ def equal_width(name: str, low: float, high: float, halvings: int = 3) -> Interv
     return Intervals(name, (*(cuts[step - 1 :: step] for step in steps), ()), "equal widths")
 
 
-def _numbers(column: Column, taxonomy: Taxonomy | None) -> tuple[IndexArray, list[list[str]]]:
-    assert column.numbers is not None
+def _numbers(
+    column: NumericColumn, taxonomy: Taxonomy | None
+) -> tuple[IndexArray, list[list[str]]]:
     distinct, places = np.unique(column.numbers, return_inverse=True)
     values = [float(value) for value in distinct]
     if isinstance(taxonomy, Intervals):
@@ -77,8 +80,9 @@ def _numbers(column: Column, taxonomy: Taxonomy | None) -> tuple[IndexArray, lis
     return places, [[number_text(value) for value in values], [EVERYTHING] * len(values)]
 
 
-def _names(column: Column, taxonomy: Taxonomy | None) -> tuple[IndexArray, list[list[str]]]:
-    assert column.codes is not None
+def _names(
+    column: CategoricalColumn, taxonomy: Taxonomy | None
+) -> tuple[IndexArray, list[list[str]]]:
     used, places = np.unique(column.codes, return_inverse=True)
     values = [column.categories[code] for code in used]
     if isinstance(taxonomy, Categories):

@@ -8,7 +8,7 @@ import numpy as np
 
 from ppdm_models.arrays import FloatArray, IndexArray
 from ppdm_models.errors import LearnerError
-from ppdm_models.tree.predicate import Columns
+from ppdm_models.tree.column import Columns, NumericColumn
 from ppdm_models.tree.tree import Feature
 
 ANY = "*"
@@ -51,11 +51,10 @@ def attributes_of(columns: Columns) -> tuple[Attribute, ...]:
                 f"column {name!r}, record {row}",
                 "no value; leave such records out, or make missing a category of its own",
             )
-        if column.numbers is not None:
+        if isinstance(column, NumericColumn):
             distinct, codes = np.unique(column.numbers + 0.0, return_inverse=True)  # -0 becomes 0
             found.append(Attribute(name, codes.reshape(-1), distinct))
         else:
-            assert column.codes is not None
             found.append(
                 Attribute(name, column.codes.astype(np.intp), categories=column.categories)
             )

@@ -18,7 +18,8 @@ from ppdm_models.learn.attributes import ANY, MOST_SET_VALUES, Attribute, attrib
 from ppdm_models.learn.response import Response
 from ppdm_models.learn.splits import Rule, Split, best_split
 from ppdm_models.learn.worth import CRITERIA, worth_of
-from ppdm_models.tree.predicate import Always, Columns, Predicate
+from ppdm_models.tree.column import Columns
+from ppdm_models.tree.predicate import Always, Predicate
 from ppdm_models.tree.tree import Criterion, Learner, Node, Task, Tool, Tree, rebuilt
 
 MOST_SET_COUNTS = 2_000_000

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from ppdm_models.arrays import FloatArray, IndexArray
-from ppdm_models.tree.predicate import Always, CategoryTest, Columns
+from ppdm_models.tree.column import CategoricalColumn, Columns, NumericColumn
+from ppdm_models.tree.predicate import Always, CategoryTest
 from ppdm_models.tree.tree import Criterion, Feature, Learner, Node, Tool, Tree
 
 SMALLEST_GAIN = 1e-9
@@ -32,18 +33,20 @@ def grow_id3(
     Raises:
         ValueError: an attribute is numeric, as ID3 has no thresholds, or lacks values, for which it has no branch.
     """
+    sorts: dict[str, CategoricalColumn] = {}
     for name, column in columns.items():
-        if column.codes is None:
+        if isinstance(column, NumericColumn):
             raise ValueError(f"attribute {name!r} is numeric; ID3 splits on categories only")
         if column.missing.any():
             raise ValueError(f"attribute {name!r} lacks values; ID3 has no branch for them")
+        sorts[name] = column
     features = tuple(
-        Feature(name, numeric=False, values=column.categories) for name, column in columns.items()
+        Feature(name, numeric=False, values=column.categories) for name, column in sorts.items()
     )
     nodes: list[Node] = []
     everyone = np.arange(len(masses), dtype=np.intp)
     stack: list[tuple[IndexArray, int | None, CategoryTest | Always, tuple[str, ...]]]
-    stack = [(everyone, None, Always(), tuple(columns))]
+    stack = [(everyone, None, Always(), tuple(sorts))]
     while stack:
         inside, parent, test, unused = stack.pop()
         counts = masses[inside].sum(axis=0)
@@ -52,14 +55,11 @@ def grow_id3(
         if parent is not None:
             nodes[parent] = replace(nodes[parent], children=(*nodes[parent].children, number))
         best = (
-            _best(columns, masses, inside, unused, criterion)
-            if counts.sum() >= min_records
-            else None
+            _best(sorts, masses, inside, unused, criterion) if counts.sum() >= min_records else None
         )
         if best is None:
             continue
-        codes, names = columns[best].codes, columns[best].categories
-        assert codes is not None
+        codes, names = sorts[best].codes, sorts[best].categories
         left = tuple(name for name in unused if name != best)
         for code in np.unique(codes[inside])[::-1]:
             value = CategoryTest(best, (names[int(code)],))
@@ -87,7 +87,7 @@ def _node(
 
 
 def _best(
-    columns: Columns,
+    columns: Mapping[str, CategoricalColumn],
     masses: FloatArray,
     inside: IndexArray,
     unused: Sequence[str],
@@ -102,7 +102,6 @@ def _best(
     best, least = None, own - SMALLEST_GAIN * total.sum()
     for name in unused:
         codes = columns[name].codes
-        assert codes is not None
         if codes[inside].min() < 0 or codes[inside].min() == codes[inside].max():
             continue
         width = here.shape[1]

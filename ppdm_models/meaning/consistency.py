@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from ppdm_models.meaning.partition import problems
-from ppdm_models.tree.predicate import number_text
+from ppdm_models.tree.column import number_text
 from ppdm_models.tree.tree import Missing, Node, NoTrueChild, Tree, count_of
 
 RELATIVE_TOLERANCE = 1e-6

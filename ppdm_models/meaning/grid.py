@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
 from ppdm_models.tree.predicate import (
     CategoryTest,
-    Column,
     MissingTest,
     NumericTest,
     Predicate,
@@ -67,13 +67,15 @@ def _representatives(name: str, feature: Feature | None, tests: Sequence[Predica
     numeric = not named if feature is None else feature.numeric
     if numeric:
         numbers = _between(sorted(end for end in ends if math.isfinite(end)))
-        return Column(numbers=np.array([*numbers, math.nan] if with_missing else numbers))
+        return NumericColumn(np.array([*numbers, math.nan] if with_missing else numbers))
     declared = () if feature is None else feature.values
     values = [*declared, *sorted(named - set(declared))]
     if not declared:
         values.append(_another(named))
     codes = np.arange(len(values), dtype=np.int64)
-    return Column(codes=np.append(codes, -1) if with_missing else codes, categories=tuple(values))
+    return CategoricalColumn(
+        codes=np.append(codes, -1) if with_missing else codes, categories=tuple(values)
+    )
 
 
 def _between(ends: Sequence[float]) -> list[float]:

@@ -15,12 +15,12 @@ import numpy as np
 
 from ppdm_models.arrays import BoolArray
 from ppdm_models.meaning.grid import cells, witness
+from ppdm_models.tree.column import Column
 from ppdm_models.tree.node_table import NodeTable
 from ppdm_models.tree.predicate import (
     AllOf,
     Always,
     CategoryTest,
-    Column,
     NumericTest,
     Predicate,
     answer,

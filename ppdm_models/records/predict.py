@@ -6,8 +6,9 @@ import numpy as np
 
 from ppdm_models.arrays import BoolArray, FloatArray
 from ppdm_models.records.routing import prepared, routed
+from ppdm_models.tree.column import Columns
 from ppdm_models.tree.ensemble import Combination, Ensemble, Link, Model, Other, Silence
-from ppdm_models.tree.predicate import Columns, answer, features_of
+from ppdm_models.tree.predicate import answer, features_of
 from ppdm_models.tree.tree import Node, Task, Tree
 
 Scores = FloatArray

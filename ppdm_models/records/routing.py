@@ -8,7 +8,8 @@ import numpy as np
 
 from ppdm_models.arrays import BoolArray, IndexArray
 from ppdm_models.records.branching import branching
-from ppdm_models.tree.predicate import Column, Columns, Predicate, answer, features_of
+from ppdm_models.tree.column import CategoricalColumn, Column, Columns, NumericColumn
+from ppdm_models.tree.predicate import Predicate, answer, features_of
 from ppdm_models.tree.treatment import treated
 from ppdm_models.tree.tree import Feature, Missing, Node, NoTrueChild, Tree
 
@@ -104,9 +105,9 @@ def _branched(tree: Tree, columns: Columns, invalid: Invalid, stop: IndexArray) 
     plain = branching(tree) if len(rows) else None
     if plain is None:
         return rows
-    numbers = [columns[name].numbers for name in plain.features]
-    known = [values for values in numbers if values is not None]
-    if len(known) < len(numbers):
+    used = [columns[name] for name in plain.features]
+    known = [column.numbers for column in used if isinstance(column, NumericColumn)]
+    if len(known) < len(used):
         return rows
     lacks = np.any([np.isnan(values) for values in known], axis=0)
     for name in set(plain.features) & invalid.keys():
@@ -162,7 +163,7 @@ def _without_value(
 
 def _as_compared(feature: Feature, column: Column) -> Column:
     """Return the column as the learner saw it: 32-bit where it compared 32-bit numbers."""
-    if column.numbers is None or not feature.single:
+    if isinstance(column, CategoricalColumn) or not feature.single:
         return column
     with np.errstate(over="ignore"):
-        return Column(numbers=column.numbers.astype(np.float32).astype(np.float64))
+        return NumericColumn(column.numbers.astype(np.float32).astype(np.float64))

@@ -16,7 +16,7 @@ import pyarrow.parquet as pa_parquet
 
 from ppdm_models.arrays import FloatArray
 from ppdm_models.errors import TableError
-from ppdm_models.tree.predicate import Column
+from ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
 from ppdm_models.tree.tree import Feature
 
 MISSING = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
@@ -41,10 +41,25 @@ class Table:
         Raises:
             TableError: the column is not there, or a value is not of the feature's type.
         """
-        values = self._values(feature.name)
         if feature.numeric:
-            return Column(numbers=self._numbers(feature.name, values))
-        return _categories(values, feature.values)
+            return self.numbers(feature.name)
+        return self.categories(feature.name, feature.values)
+
+    def numbers(self, name: str) -> NumericColumn:
+        """Return one column as numbers.
+
+        Raises:
+            TableError: the column is not there, or a value is no number.
+        """
+        return NumericColumn(self._numbers(name, self._values(name)))
+
+    def categories(self, name: str, known: tuple[str, ...] = ()) -> CategoricalColumn:
+        """Return one column as categories, those ``known`` before it first.
+
+        Raises:
+            TableError: the column is not there.
+        """
+        return _categories(self._values(name), known)
 
     def guessed(self, name: str) -> Feature:
         """Return what a column looks like that the tree says nothing about: numeric where every value is a number.
@@ -164,7 +179,7 @@ def _not_a_number(name: str, values: pa.Array) -> str:
     return f"column {name!r} holds {values.type}, which are no numbers; {NUMBERS_NEEDED}"
 
 
-def _categories(values: pa.Array, declared: tuple[str, ...]) -> Column:
+def _categories(values: pa.Array, declared: tuple[str, ...]) -> CategoricalColumn:
     """Return codes into sorted categories; the order does not depend on the order of the records."""
     encoded = pc.dictionary_encode(values)
     raw = [_text(value) for value in encoded.dictionary.to_pylist()]
@@ -175,7 +190,7 @@ def _categories(values: pa.Array, declared: tuple[str, ...]) -> Column:
         [position.get(value, -1) if value is not None else -1 for value in matched] + [-1]
     )
     codes = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False)
-    return Column(codes=recode[codes].astype(np.int64), categories=categories)
+    return CategoricalColumn(codes=recode[codes].astype(np.int64), categories=categories)
 
 
 def _text(value: object) -> str | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from ppdm_models.errors import TaxonomyError
-from ppdm_models.tree.predicate import number_text
+from ppdm_models.tree.column import number_text
 from ppdm_models.tree.tree import Feature
 
 EVERYTHING = "*"

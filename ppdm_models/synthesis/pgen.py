@@ -23,7 +23,7 @@ from ppdm_models.synthesis.regions import (
     domains_of,
     leaf_regions,
 )
-from ppdm_models.tree.predicate import Column
+from ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
 from ppdm_models.tree.tree import Node, Task, Tree, completed, count_of
 
 CHUNK_ROWS = 500_000
@@ -96,7 +96,7 @@ def pgen(trees: Sequence[Tree], plan: Plan) -> Iterator[Chunk]:
             for name, attribute in attributes.items()
         }
         chosen = (random.random(len(rows))[:, None] >= upto[rows][:, :-1]).sum(axis=1)
-        chunk[target] = Column(codes=chosen.astype(np.int64), categories=classes)
+        chunk[target] = CategoricalColumn(codes=chosen.astype(np.int64), categories=classes)
         yield chunk
 
 
@@ -130,7 +130,7 @@ def basegen(trees: Sequence[Tree], plan: Plan) -> Iterator[Chunk]:
                 raise SynthesisError(
                     tree.source, "a record of the data space falls in no leaf; draw by PGEN"
                 )
-            chunk[target] = Column(codes=codes[stops], categories=classes)
+            chunk[target] = CategoricalColumn(codes=codes[stops], categories=classes)
             yield chunk
             left -= size
 
@@ -248,13 +248,13 @@ def _drawn(
     if isinstance(attribute, Choices):
         place = (part * attribute.size[rows]).astype(np.intp)
         codes = attribute.flat[attribute.start[rows] + place]
-        return Column(codes=codes.astype(np.int64), categories=attribute.values)
+        return CategoricalColumn(codes=codes.astype(np.int64), categories=attribute.values)
     if numbers is not Numbers.UNIFORM:
         fixed = 0.5 if numbers is Numbers.MIDPOINT else _end(attribute)[rows]
         part = np.where(attribute.is_tested[rows], fixed, part)
     low, high = attribute.low[rows], attribute.high[rows]
     # Rounding must not carry a value over the end that it lies beside.
-    return Column(numbers=np.clip(low + part * (high - low), low, high))
+    return NumericColumn(np.clip(low + part * (high - low), low, high))
 
 
 def _end(attribute: Intervals) -> FloatArray:

@@ -10,7 +10,8 @@ import numpy as np
 
 from ppdm_models.learn.attributes import threshold
 from ppdm_models.tpp.splits import Asked, Choice, rows_of
-from ppdm_models.tree.predicate import Column, Columns, NumericTest, number_text, text
+from ppdm_models.tree.column import Column, Columns, categorical, number_text, numeric
+from ppdm_models.tree.predicate import NumericTest, text
 from ppdm_models.tree.tree import Node, Tree
 
 CONDITIONS = ("same categories", "order", "midpoint", "unused constant", "same tree")
@@ -41,7 +42,7 @@ def problems(
                 if not _keeps(column, changed, choice):
                     where = f"{name!r}: node {choice.node!r} no longer tells its branches apart"
                     yield Problem("same categories", where)
-        elif len(np.unique(_values(changed))) > 1:
+        elif len(np.unique(changed.keys)) > 1:
             yield Problem(
                 "unused constant", f"{name!r}: no tree uses it, and it has several values"
             )
@@ -76,15 +77,9 @@ def _same_score(old: Node, new: Node, slack: float) -> bool:
     return (old.score, old.records) == (new.score, new.records)
 
 
-def _values(column: Column) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-    values = column.numbers if column.numbers is not None else column.codes
-    assert values is not None
-    return values.astype(np.float64)
-
-
 def _in_order(column: Column, changed: Column) -> bool:
     """Whether the change is a function of the value that never turns an order round."""
-    old, new = _values(column), _values(changed)
+    old, new = (one.keys.astype(np.float64) for one in (column, changed))
     order = np.lexsort((new, old))
     steps = np.diff(new[order])
     return bool((steps >= 0).all() and not (steps[np.diff(old[order]) == 0] > 0).any())
@@ -92,7 +87,7 @@ def _in_order(column: Column, changed: Column) -> bool:
 
 def _keeps(column: Column, changed: Column, choice: Choice) -> bool:
     """Whether a split still tells its branches apart."""
-    everything = set(column.categories)
+    everything = set(categorical(column).categories)
     if choice.sides is not None:
         return _apart(column, changed, *choice.sides)
     kept = [{value} for value in everything] if choice.is_fine else [set(choice.values)]
@@ -105,10 +100,9 @@ def _apart(column: Column, changed: Column, one: Set[str], other: Set[str]) -> b
 
 
 def _held(column: Column, changed: Column, values: Set[str]) -> set[int]:
-    assert column.codes is not None
-    assert changed.codes is not None
-    inside = np.array([value in values for value in column.categories])[column.codes]
-    return set(changed.codes[inside].tolist())
+    old = categorical(column)
+    inside = np.array([value in values for value in old.categories])[old.codes]
+    return set(categorical(changed).codes[inside].tolist())
 
 
 def _midpoints(tree: Tree, columns: Columns, sanitised: Columns) -> Iterator[Problem]:
@@ -118,8 +112,7 @@ def _midpoints(tree: Tree, columns: Columns, sanitised: Columns) -> Iterator[Pro
         test = tree.nodes[node.children[0]].test if node.children else None
         if not isinstance(test, NumericTest):
             continue
-        new = sanitised[test.feature].numbers
-        assert new is not None
+        new = numeric(sanitised[test.feature]).numbers
         left, right = (new[rows[child]] for child in node.children)
         low, high = float(left.max()), float(right.min())
         if not low < high or threshold(low, high) != test.high:

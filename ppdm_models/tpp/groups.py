@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from ppdm_models.arrays import FloatArray, IndexArray
-from ppdm_models.tree.predicate import Column, Columns
+from ppdm_models.tree.column import CategoricalColumn, Columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,18 +65,15 @@ class Diverse:
         )
 
 
-def grouped(columns: Columns, sensitive: Column) -> Groups:
+def grouped(columns: Columns, sensitive: CategoricalColumn) -> Groups:
     """Return the groups of records that no column tells apart, in the order of their values."""
     size = len(sensitive)
     group_of = np.zeros(size, dtype=np.intp)
     for column in columns.values():
-        values = column.numbers if column.numbers is not None else column.codes
-        assert values is not None
-        own = np.unique(values, return_inverse=True)[1].reshape(-1)
+        own = np.unique(column.keys, return_inverse=True)[1].reshape(-1)
         joint = group_of * (int(own.max()) + 1) + own
         group_of = np.unique(joint, return_inverse=True)[1].reshape(-1)
     count, width = int(group_of.max()) + 1, len(sensitive.categories)
-    assert sensitive.codes is not None
     cells = np.bincount(group_of * width + sensitive.codes, minlength=count * width)
     classes = cells.reshape(count, width).astype(np.float64)
     return Groups(classes.sum(axis=1), classes, sensitive.categories, group_of)

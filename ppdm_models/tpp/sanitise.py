@@ -19,7 +19,7 @@ from ppdm_models.tpp.groups import Demand, Groups, grouped
 from ppdm_models.tpp.sets import renamed
 from ppdm_models.tpp.splits import asked
 from ppdm_models.tpp.values import generalise
-from ppdm_models.tree.predicate import Column, Columns
+from ppdm_models.tree.column import CategoricalColumn, Columns
 from ppdm_models.tree.tree import Tree
 
 
@@ -102,7 +102,7 @@ class Sanitised:
 def sanitise(
     columns: Columns,
     jobs: Sequence[Job],
-    sensitive: Column,
+    sensitive: CategoricalColumn,
     demands: Sequence[Demand],
     *,
     max_splits: int,
@@ -157,7 +157,7 @@ class _Run:
 
     columns: Columns
     jobs: Sequence[Job]
-    sensitive: Column
+    sensitive: CategoricalColumn
     demands: Sequence[Demand]
     as_published: bool
     grown: tuple[Grown, ...]

@@ -24,7 +24,8 @@ from ppdm_models.learn.splits import Rule, best_split
 from ppdm_models.learn.worth import worth_of
 from ppdm_models.tpp.checks import differences
 from ppdm_models.tpp.splits import rows_of
-from ppdm_models.tree.predicate import Always, CategoryTest, Column, Columns, NumericTest, Predicate
+from ppdm_models.tree.column import Column, Columns, NumericColumn
+from ppdm_models.tree.predicate import Always, CategoryTest, NumericTest, Predicate
 from ppdm_models.tree.tree import Feature, Task, Tree
 
 CRITERIA = {"gini": "gini", "entropy": "entropy", "variance": "squared_error"}
@@ -137,7 +138,7 @@ class ScikitGrowth:
     def _as_seen(self) -> tuple[Attribute, ...]:
         """The columns of the matrix, each an attribute of its own."""
         columns = {
-            str(number): Column(numbers=self.matrix[:, number].astype(np.float64))
+            str(number): NumericColumn(self.matrix[:, number].astype(np.float64))
             for number in range(self.matrix.shape[1])
         }
         return attributes_of(columns)
@@ -182,7 +183,7 @@ class ScikitGrowth:
 
 def _cells(column: Column, place: Place) -> NDArray[np.float32]:
     """Return one column of the matrix, shape (N,)."""
-    if column.numbers is not None:
+    if isinstance(column, NumericColumn):
         cells = column.numbers.astype(np.float32)
         if (cells != column.numbers).any():
             row = int(np.flatnonzero(cells != column.numbers)[0]) + 1
@@ -191,7 +192,6 @@ def _cells(column: Column, place: Place) -> NDArray[np.float32]:
                 "scikit-learn compares numbers of 32 bits, and this is none; round the column",
             )
         return cells
-    assert column.codes is not None
     if place.category not in column.categories:
         return np.zeros(len(column), dtype=np.float32)
     return np.asarray(column.codes == column.categories.index(place.category), dtype=np.float32)

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ppdm_models.arrays import IndexArray
-from ppdm_models.tree.predicate import CategoryTest, Column, Columns, NumericTest, answer
+from ppdm_models.tree.column import CategoricalColumn, Columns, categorical, numeric
+from ppdm_models.tree.predicate import CategoryTest, NumericTest, answer
 from ppdm_models.tree.tree import Node, Tree
 
 
@@ -74,15 +75,16 @@ def asked(
                 continue
             test = tree.nodes[node.children[0]].test
             if isinstance(test, NumericTest):
-                numbers = columns[test.feature].numbers
-                assert numbers is not None
+                numbers = numeric(columns[test.feature]).numbers
                 left, right = (numbers[rows[child]] for child in node.children)
                 found = Cut(node.name, test.high, float(left.max()), float(right.min()))
                 cuts.setdefault(test.feature, []).append(found)
             else:
                 name, choice = _choice(tree, node)
                 if any(name in own for own in sets):
-                    sides = [_values(columns[name], rows[child]) for child in node.children]
+                    sides = [
+                        _values(categorical(columns[name]), rows[child]) for child in node.children
+                    ]
                     is_shared = all(name in own for own in sets)
                     both = (sides[0], sides[1]) if is_shared else None
                     choice = replace(choice, is_fine=not is_shared, sides=both)
@@ -104,6 +106,5 @@ def _choice(tree: Tree, node: Node) -> tuple[str, Choice]:
     )
 
 
-def _values(column: Column, rows: IndexArray) -> frozenset[str]:
-    assert column.codes is not None
+def _values(column: CategoricalColumn, rows: IndexArray) -> frozenset[str]:
     return frozenset(column.categories[code] for code in np.unique(column.codes[rows]))

@@ -12,7 +12,7 @@ from ppdm_models.tpp.cells import one_per_cell
 from ppdm_models.tpp.published import as_printed
 from ppdm_models.tpp.sets import merged
 from ppdm_models.tpp.splits import Asked, Choice, Cut
-from ppdm_models.tree.predicate import Column, Columns
+from ppdm_models.tree.column import CategoricalColumn, Column, Columns, NumericColumn, categorical
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +40,10 @@ def generalise(
     for name, column in columns.items():
         choices = asked.choices.get(name, ())
         if choices and all(choice.sides is not None for choice in choices):
-            names[name] = merged(column.categories, choices)
-            found[name] = _renamed(column, names[name])
-        elif column.numbers is None:
+            parted = categorical(column)
+            names[name] = merged(parted.categories, choices)
+            found[name] = _renamed(parted, names[name])
+        elif isinstance(column, CategoricalColumn):
             found[name] = _named(column, choices)
         elif name not in asked.cuts:
             found[name] = _mean(column, single)
@@ -53,15 +54,13 @@ def generalise(
     return Generalised(found, tuple(anchored), names)
 
 
-def _mean(column: Column, single: bool) -> Column:
-    assert column.numbers is not None
+def _mean(column: NumericColumn, single: bool) -> Column:
     mean = float(np.mean(np.sort(column.numbers)))
-    return Column(numbers=np.full(len(column), float(np.float32(mean)) if single else mean))
+    return NumericColumn(np.full(len(column), float(np.float32(mean)) if single else mean))
 
 
-def _named(column: Column, choices: Sequence[Choice]) -> Column:
+def _named(column: CategoricalColumn, choices: Sequence[Choice]) -> Column:
     """Keep the names that a split asks for; a multiway split asks for all. A single other value keeps its name too."""
-    assert column.codes is not None
     kept = {value for choice in choices for value in choice.values}
     others = [value for value in column.categories if value not in kept]
     if any(choice.is_fine for choice in choices) or (kept and len(others) == 1):
@@ -69,20 +68,18 @@ def _named(column: Column, choices: Sequence[Choice]) -> Column:
     return _renamed(column, {v: v if v in kept else ANY for v in column.categories})
 
 
-def _renamed(column: Column, names: Mapping[str, str]) -> Column:
-    assert column.codes is not None
+def _renamed(column: CategoricalColumn, names: Mapping[str, str]) -> Column:
     categories = tuple(sorted(set(names.values())))
     recode = np.array([categories.index(names[v]) for v in column.categories], dtype=np.int64)
-    return Column(codes=recode[column.codes], categories=categories)
+    return CategoricalColumn(codes=recode[column.codes], categories=categories)
 
 
 def _cut(
-    column: Column, cuts: Sequence[Cut], as_published: bool, single: bool
+    column: NumericColumn, cuts: Sequence[Cut], as_published: bool, single: bool
 ) -> tuple[Column, bool]:
-    assert column.numbers is not None
     distinct, place, counts = np.unique(column.numbers, return_inverse=True, return_counts=True)
     if as_published:
         values = as_printed(distinct, counts.astype(np.float64), cuts)
-        return Column(numbers=values[place.reshape(-1)]), False
+        return NumericColumn(values[place.reshape(-1)]), False
     cells = one_per_cell(distinct, cuts, single)
-    return Column(numbers=cells.values[place.reshape(-1)]), bool(cells.anchored)
+    return NumericColumn(cells.values[place.reshape(-1)]), bool(cells.anchored)

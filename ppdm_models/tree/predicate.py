@@ -3,51 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """One attribute of many records: numbers (NaN = missing), or codes into categories (-1 = missing)."""
-
-    numbers: FloatArray | None = None
-    codes: IntArray | None = None
-    categories: tuple[str, ...] = ()
-
-    def __len__(self) -> int:
-        return len(self.numbers if self.numbers is not None else self.codes)  # type: ignore[arg-type]  # one is set
-
-    @property
-    def missing(self) -> BoolArray:
-        """Whether each record lacks a value."""
-        if self.numbers is not None:
-            return np.isnan(self.numbers)
-        assert self.codes is not None
-        return self.codes < 0
-
-    def take(self, rows: IndexArray) -> Column:
-        """Return the column of some of the records."""
-        if self.numbers is not None:
-            return Column(numbers=self.numbers[rows])
-        assert self.codes is not None
-        return Column(codes=self.codes[rows], categories=self.categories)
-
-    def text(self, row: int) -> str | None:
-        """Return one value as people write it; None where it is missing."""
-        if self.missing[row]:
-            return None
-        if self.numbers is not None:
-            return number_text(float(self.numbers[row]))
-        assert self.codes is not None
-        return self.categories[int(self.codes[row])]
-
-
-Columns = Mapping[str, Column]
+from ppdm_models.arrays import BoolArray
+from ppdm_models.tree.column import CategoricalColumn, Column, Columns, NumericColumn, number_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +170,7 @@ def _combined(test: AllOf | AnyOf | OneOf | Surrogate, answers: list[Answer]) ->
 
 
 def _in_interval(test: NumericTest, column: Column) -> BoolArray:
-    if column.numbers is None:
+    if isinstance(column, CategoricalColumn):
         raise ValueError(f"a test compares numbers, but {test.feature!r} holds categories")
     values = column.numbers
     above = values >= test.low if test.low_closed or test.low == -math.inf else values > test.low
@@ -217,7 +179,7 @@ def _in_interval(test: NumericTest, column: Column) -> BoolArray:
 
 
 def _in_set(test: CategoryTest, column: Column) -> BoolArray:
-    if column.codes is None:
+    if isinstance(column, NumericColumn):
         raise ValueError(f"a test names categories, but {test.feature!r} holds numbers")
     wanted = set(test.values)
     allowed = np.array([value in wanted for value in column.categories] + [False])
@@ -244,13 +206,6 @@ def text(test: Predicate) -> str:
         f"({text(p)})" if isinstance(p, AllOf | AnyOf | OneOf | Surrogate) else text(p)
         for p in test.parts
     )
-
-
-def number_text(value: float) -> str:
-    """Return a number in its shortest form that reads back as the same number."""
-    if math.isfinite(value) and value == int(value) and abs(value) < 1e15:
-        return str(int(value))
-    return repr(value)
 
 
 def _interval_text(test: NumericTest) -> str:

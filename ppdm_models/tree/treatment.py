@@ -9,7 +9,7 @@ from enum import StrEnum
 import numpy as np
 
 from ppdm_models.arrays import BoolArray
-from ppdm_models.tree.predicate import Column
+from ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
 
 Ends = tuple[float, bool, float, bool]
 """An interval: its low end, whether that belongs to it, its high end, and whether that does."""
@@ -75,13 +75,15 @@ def treated(column: Column, treatments: Sequence[Treatment]) -> tuple[Column, Bo
     """Return a column after its treatments, and which records the model refuses for it."""
     refused = np.zeros(len(column), dtype=bool)
     for treatment in treatments:
-        column, bad = (_numbers if column.numbers is not None else _codes)(column, treatment)
+        if isinstance(column, NumericColumn):
+            column, bad = _numbers(column, treatment)
+        else:
+            column, bad = _codes(column, treatment)
         refused |= bad
     return column, refused
 
 
-def _numbers(column: Column, treatment: Treatment) -> tuple[Column, BoolArray]:
-    assert column.numbers is not None
+def _numbers(column: NumericColumn, treatment: Treatment) -> tuple[Column, BoolArray]:
     numbers = column.numbers.copy()
     numbers[np.isin(numbers, _floats(treatment.missing))] = np.nan
     there = ~np.isnan(numbers)
@@ -95,11 +97,10 @@ def _numbers(column: Column, treatment: Treatment) -> tuple[Column, BoolArray]:
         numbers[bad] = np.nan
     elif treatment.when_invalid is Invalid.AS_VALUE and isinstance(treatment.replacement, float):
         numbers[bad] = treatment.replacement
-    return Column(numbers=numbers), _refused(treatment, bad, np.isnan(numbers))
+    return NumericColumn(numbers), _refused(treatment, bad, np.isnan(numbers))
 
 
-def _codes(column: Column, treatment: Treatment) -> tuple[Column, BoolArray]:
-    assert column.codes is not None
+def _codes(column: CategoricalColumn, treatment: Treatment) -> tuple[Column, BoolArray]:
     categories = column.categories
     absent = np.array([name in treatment.missing for name in categories] + [True])
     wrong = np.array([_is_wrong(name, treatment) for name in categories] + [False]) & ~absent
@@ -111,7 +112,9 @@ def _codes(column: Column, treatment: Treatment) -> tuple[Column, BoolArray]:
         if treatment.replacement not in categories:
             categories = (*categories, treatment.replacement)
         codes[bad] = categories.index(treatment.replacement)
-    return Column(codes=codes, categories=categories), _refused(treatment, bad, codes < 0)
+    return CategoricalColumn(codes=codes, categories=categories), _refused(
+        treatment, bad, codes < 0
+    )
 
 
 def _is_wrong(name: str, treatment: Treatment) -> bool:

@@ -12,8 +12,9 @@ from audit.reading import Undetermined
 from policies.judging.decision import Decision, Finding
 from policies.verdict import Verdict
 from ppdm_models.arrays import FloatArray
+from ppdm_models.tree.column import number_text
 from ppdm_models.tree.paths import path_text
-from ppdm_models.tree.predicate import number_text, text
+from ppdm_models.tree.predicate import text
 from ppdm_models.tree.tree import Node, Tree
 from reports.document.parts import Risk, TreeNode, number
 from reports.document.words import count, percent

@@ -11,7 +11,7 @@ from audit.people.population import build_population
 from ppdm_models.codecs.sklearn.fitted import from_sklearn
 from ppdm_models.records.routing import route
 from ppdm_models.records.table import table_of
-from ppdm_models.tree.predicate import Column
+from ppdm_models.tree.column import NumericColumn
 
 
 def weighed_tree(ages, classes, weights, **settings):
@@ -43,7 +43,7 @@ def leads(tree, sums):
 
 def fitting_columns(tree, ages, weights, fits=sums_agree):
     """Return every class column whose weights per leaf and class fit what the tree says."""
-    leaf = route(tree, {"age": Column(numbers=np.array(ages, dtype=float))})
+    leaf = route(tree, {"age": NumericColumn(np.array(ages, dtype=float))})
     held = np.unique(leaf)
     found = []
     for column in itertools.product(range(len(tree.classes)), repeat=len(weights)):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from benchmarks.mondrian import mondrian
 from ppdm_models.tpp.groups import grouped
-from ppdm_models.tree.predicate import Column
+from ppdm_models.tree.column import CategoricalColumn
 from tests.ppdm_models.tpp.tpp_strategies import tables
 
 
@@ -17,5 +17,5 @@ def test_every_group_holds_k_records(table, k):
     columns, response = table
     size = len(response.values)
     made = mondrian(columns, response, min(k, size), size)
-    everyone = Column(codes=np.zeros(size, dtype=np.int64), categories=("s",))
+    everyone = CategoricalColumn(codes=np.zeros(size, dtype=np.int64), categories=("s",))
     assert grouped(made, everyone).k >= min(k, size)

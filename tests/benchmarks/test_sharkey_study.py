@@ -15,7 +15,7 @@ from benchmarks.studies.sharkey_findings import FINDINGS, Found
 from benchmarks.studies.sharkey_models import MODELS, DecisionTable, DecisionTree, OneRule
 from benchmarks.studies.sharkey_runs import DIVERSITY, Scores, Size, grown
 from benchmarks.studies.sharkey_text import document
-from ppdm_models.tree.predicate import Column
+from ppdm_models.tree.column import CategoricalColumn, NumericColumn
 
 TINY = Size(3, 1, 1, 1, (1, 2), (1, 2))
 
@@ -26,9 +26,9 @@ def records(size=120, seed=0):
     sign, noise = random.integers(0, 3, size), random.integers(0, 4, size)
     target = np.where(np.arange(size) < size * 0.9, sign, 0).astype(np.int64)
     columns = {
-        "sign": Column(codes=sign, categories=("a", "b", "c")),
-        "noise": Column(codes=noise, categories=("p", "q", "r", "s")),
-        "number": Column(numbers=random.random(size)),
+        "sign": CategoricalColumn(codes=sign, categories=("a", "b", "c")),
+        "noise": CategoricalColumn(codes=noise, categories=("p", "q", "r", "s")),
+        "number": NumericColumn(random.random(size)),
     }
     return Records(columns, target, ("x", "y", "z"))
 
@@ -67,7 +67,7 @@ def test_a_record_that_no_row_of_the_table_matches_gets_the_common_class():
     learnt = records().take(np.flatnonzero(records().columns["sign"].codes < 2))
     found = DecisionTable(learnt)
     unseen = {n: c.take(np.array([0])) for n, c in learnt.columns.items()}
-    unseen["sign"] = Column(codes=np.array([2]), categories=("a", "b", "c"))
+    unseen["sign"] = CategoricalColumn(codes=np.array([2]), categories=("a", "b", "c"))
     assert found.predict(unseen).tolist() == [np.bincount(learnt.target).argmax()]
 
 

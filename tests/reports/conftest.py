@@ -18,8 +18,9 @@ from audit.worlds.result import Witness
 from policies.judging.judge import calls, judge
 from policies.repairing.repair import repair
 from ppdm_models.records.table import table_of
+from ppdm_models.tree.column import NumericColumn
 from ppdm_models.tree.leaks import Leak, LeakKind
-from ppdm_models.tree.predicate import Column, NumericTest
+from ppdm_models.tree.predicate import NumericTest
 from ppdm_models.tree.tree import Feature, Node, Task, Tree
 from reports.building.build import audit_document, repair_document
 from reports.document.document import Document, Provenance
@@ -126,7 +127,7 @@ def regression():
     people = people_of(TREE)
     people = type(people)(
         ("age",),
-        {"age": Column(numbers=np.array([20.0, 40.0]))},
+        {"age": NumericColumn(np.array([20.0, 40.0]))},
         np.array([7.0, 3.0]),
         np.array([1, 2]),
         reason,

@@ -16,7 +16,7 @@ import pytest
 from ppdm_models.files.load import formats
 from ppdm_models.learn.best_first import BestFirst
 from ppdm_models.learn.response import of_classes
-from ppdm_models.tree.predicate import Column
+from ppdm_models.tree.column import CategoricalColumn
 from tests import places
 from treewarden.terminal.exits import INTERRUPTED
 
@@ -45,7 +45,9 @@ def write_case(folder, records, classes, splits):
     random = np.random.default_rng(0)
     attributes = {f"a{place}": random.integers(0, 6, records) for place in range(6)}
     codes = (sum(attributes.values()) + random.integers(0, 4, records)) % classes
-    columns = {n: Column(codes=c, categories=tuple("uvwxyz")) for n, c in attributes.items()}
+    columns = {
+        n: CategoricalColumn(codes=c, categories=tuple("uvwxyz")) for n, c in attributes.items()
+    }
     labels = [f"c{code}" for code in range(classes)]
     tree = BestFirst("entropy").growth(columns, of_classes("y", codes, labels), splits).tree(splits)
     (folder / "tree.json").write_bytes(formats()["treewarden_json"].write(tree))

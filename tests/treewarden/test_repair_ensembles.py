@@ -14,8 +14,8 @@ from ppdm_models.codecs.xgboost.ubjson import read_ubjson
 from ppdm_models.files.convert import converted
 from ppdm_models.files.load import read_model
 from ppdm_models.records.predict import predict
+from ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from ppdm_models.tree.ensemble import Combination
-from ppdm_models.tree.predicate import Column
 from tests import places
 from tests.forests import by_sex, forest, stump
 from tests.treewarden.conftest import CLAUSE
@@ -104,10 +104,12 @@ def columns_of(model, table):
     for index, feature in enumerate(model.features):
         values = table[:, index]
         if feature.numeric:
-            found[feature.name] = Column(numbers=values)
+            found[feature.name] = NumericColumn(values)
         else:
             codes = np.where(np.isnan(values), -1, values).astype(int)
-            found[feature.name] = Column(codes=codes, categories=tuple(map(str, range(6))))
+            found[feature.name] = CategoricalColumn(
+                codes=codes, categories=tuple(map(str, range(6)))
+            )
     return found
 
 

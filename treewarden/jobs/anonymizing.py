@@ -17,7 +17,7 @@ from ppdm_models.full_domain.levels import ladder
 from ppdm_models.records.table import Table, read_table
 from ppdm_models.records.taxonomy import Categories, Intervals, Taxonomies, Taxonomy
 from ppdm_models.records.taxonomy_files import load_taxonomies
-from ppdm_models.tree.predicate import Column
+from ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
 from ppdm_models.tree.tree import Feature
 
 MISSING = "(missing)"
@@ -45,7 +45,7 @@ class Subject:
     wanted: Wanted
     taxonomies: Taxonomies
     lattice: Lattice
-    sensitive: Column
+    sensitive: CategoricalColumn
     left_out: tuple[str, ...]
 
 
@@ -78,7 +78,7 @@ def read_subject(wanted: Wanted) -> Subject:
     # Without l nothing is asked of the sensitive values, and there may be as many as records.
     judged = sensitive
     if wanted.requirement.l is None:
-        judged = Column(codes=np.zeros(table.rows, dtype=np.int64), categories=("",))
+        judged = CategoricalColumn(codes=np.zeros(table.rows, dtype=np.int64), categories=("",))
     left_out = tuple(name for name in table.columns if name not in (*names, wanted.sensitive))
     return Subject(wanted, taxonomies, Lattice(ladders, judged), sensitive, left_out)
 
@@ -90,7 +90,7 @@ def table_bytes(subject: Subject, found: Generalised) -> bytes:
     """
     columns = subject.lattice.columns(found.levels) | {subject.wanted.sensitive: subject.sensitive}
     texts = [np.array(column.categories, dtype=object) for column in columns.values()]
-    codes = [column.codes for column in columns.values() if column.codes is not None]
+    codes = [column.codes for column in columns.values() if isinstance(column, CategoricalColumn)]
     ranks = [np.argsort(np.argsort(own.astype(str), kind="stable")) for own in texts]
     keys = [rank[code] for rank, code in zip(ranks, codes, strict=True)]
     order = np.lexsort(keys[::-1])
@@ -119,28 +119,28 @@ def level_words(subject: Subject, found: Generalised) -> list[str]:
 def _attribute(table: Table, name: str, taxonomy: Taxonomy | None) -> Column:
     if isinstance(taxonomy, Categories):
         declared = tuple(taxonomy.paths)
-        column = _with_missing(table.column(Feature(name, numeric=False, values=declared)))
-        _check_values(table, name, column, taxonomy)
-        return column
+        sort = _with_missing(table.categories(name, declared))
+        _check_values(table, name, sort, taxonomy)
+        return sort
     is_numeric = isinstance(taxonomy, Intervals) or table.guessed(name).numeric
     column = table.column(Feature(name, is_numeric))
     if is_numeric and column.missing.any():
         place = _place(table, int(np.flatnonzero(column.missing)[0]))
         raise TableError(place, f"column {name!r} has no value there; leave such records out")
-    return _with_missing(column)
+    return column if isinstance(column, NumericColumn) else _with_missing(column)
 
 
-def _with_missing(column: Column) -> Column:
+def _with_missing(column: CategoricalColumn) -> CategoricalColumn:
     """Return a column of categories in which no value is a category too."""
-    if column.codes is None or not column.missing.any():
+    if not column.missing.any():
         return column
-    return Column(
+    return CategoricalColumn(
         codes=np.where(column.codes < 0, len(column.categories), column.codes),
         categories=(*column.categories, MISSING),
     )
 
 
-def _check_values(table: Table, name: str, column: Column, taxonomy: Categories) -> None:
+def _check_values(table: Table, name: str, column: CategoricalColumn, taxonomy: Categories) -> None:
     lacking = [value not in taxonomy.paths for value in column.categories]
     at_fault = np.array(lacking, dtype=bool)[column.codes]
     if at_fault.any():
@@ -157,8 +157,8 @@ def _place(table: Table, row: int) -> str:
     return f"{table.source}:{row + 2}"
 
 
-def _sensitive(table: Table, wanted: Wanted) -> Column:
-    column = table.column(Feature(wanted.sensitive, numeric=False))
+def _sensitive(table: Table, wanted: Wanted) -> CategoricalColumn:
+    column = table.categories(wanted.sensitive)
     if column.missing.any():
         place = _place(table, int(np.flatnonzero(column.missing)[0]))
         problem = f"column {wanted.sensitive!r} has no value there; leave such records out"

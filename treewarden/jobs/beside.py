@@ -11,7 +11,7 @@ from ppdm_models.learn.best_first import BestFirst
 from ppdm_models.learn.response import of_classes
 from ppdm_models.records.table import read_table
 from ppdm_models.tpp.sanitise import Job
-from ppdm_models.tree.tree import Feature, Tree
+from ppdm_models.tree.tree import Tree
 from treewarden.jobs.sanitizing import Subject, Wanted, grown_from, table_bytes
 
 
@@ -26,8 +26,7 @@ def table_beside(tree: Tree, data: Path, pack: Pack, proposal: TableProposal) ->
         if column.missing.any():
             problem = f"column {name!r} lacks values; use “treewarden sanitize”, which makes them a category"
             raise RemedyError(data.name, problem)
-    target = read_table(data).column(Feature(tree.target, numeric=False, values=tree.classes))
-    assert target.codes is not None
+    target = read_table(data).categories(tree.target, tree.classes)
     learner = BestFirst(
         str(tree.learner.criterion),
         bool(tree.learner.multiway),

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ppdm_models.tree.predicate import number_text
+from ppdm_models.tree.column import number_text
 from reports.document.words import count, counted, listed, printable
 
 WIDTH = 110

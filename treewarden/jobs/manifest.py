@@ -14,7 +14,7 @@ from ppdm_models.learn.best_first import BestFirst
 from ppdm_models.tpp.checks import CONDITIONS, Problem
 from ppdm_models.tpp.sanitise import Candidate, Job
 from ppdm_models.tpp.scikit import Scikit
-from ppdm_models.tree.predicate import Column
+from ppdm_models.tree.column import CategoricalColumn, Column
 from treewarden.jobs.sanitizing import Subject, settled
 
 SCHEMA = "treewarden-sanitised/1"
@@ -68,7 +68,7 @@ def _digest(data: bytes) -> str:
 
 
 def _column(name: str, column: Column, best: Candidate) -> dict[str, Any]:
-    if column.numbers is None:
+    if isinstance(column, CategoricalColumn):
         return {"name": name, "kind": "categories", "values": list(column.categories)}
     values = sorted(set(column.numbers.tolist()))
     return {

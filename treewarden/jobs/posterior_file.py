@@ -14,7 +14,7 @@ from audit.estimate.posterior import Posterior
 from audit.evidence import Evidence
 from audit.people.population import Population
 from ppdm_models.errors import OutputError
-from ppdm_models.tree.predicate import Column
+from ppdm_models.tree.column import Column, NumericColumn
 
 SUFFIXES = (".csv", ".parquet")
 
@@ -71,6 +71,6 @@ def _profiles(population: Population, times: int) -> dict[str, pa.Array]:
 
 
 def _values(column: Column) -> pa.Array:
-    if column.numbers is not None:
+    if isinstance(column, NumericColumn):
         return pa.array(column.numbers, from_pandas=True)
     return pa.array([column.text(row) for row in range(len(column))], pa.string())

@@ -22,7 +22,7 @@ from ppdm_models.tpp.groups import AtLeast, Demand, Diverse
 from ppdm_models.tpp.sanitise import Candidate, Job, Sanitised, Step, TreeLearner, sanitise
 from ppdm_models.tpp.scikit import CRITERIA as SCIKIT_CRITERIA
 from ppdm_models.tpp.scikit import Scikit
-from ppdm_models.tree.predicate import Column, number_text
+from ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn, number_text
 from ppdm_models.tree.tree import Feature
 
 MISSING = "(missing)"
@@ -59,7 +59,7 @@ class Subject:
     wanted: Wanted
     columns: Mapping[str, Column]
     jobs: tuple[Job, ...]
-    sensitive: Column
+    sensitive: CategoricalColumn
 
 
 def read_subject(wanted: Wanted) -> Subject:
@@ -147,7 +147,9 @@ def grown_from(data: bytes, subject: Subject, best: Candidate) -> list[Problem]:
         place.write_bytes(data)
         table = read_table(place)
     columns = {
-        name: table.column(Feature(name, column.numbers is not None, column.categories))
+        name: table.numbers(name)
+        if isinstance(column, NumericColumn)
+        else table.categories(name, column.categories)
         for name, column in best.columns.items()
     }
     found: list[Problem] = []
@@ -166,22 +168,19 @@ def settled(job: Job, subject: Subject) -> TreeLearner:
 
 def _again(table: Table, response: Response) -> Response:
     if not response.classes:
-        numbers = table.column(Feature(response.name, numeric=True)).numbers
-        assert numbers is not None
-        return of_numbers(response.name, numbers)
-    column = table.column(Feature(response.name, numeric=False, values=response.classes))
-    assert column.codes is not None
+        return of_numbers(response.name, table.numbers(response.name).numbers)
+    column = table.categories(response.name, response.classes)
     return of_classes(response.name, column.codes, response.classes)
 
 
 def _attribute(table: Table, name: str) -> Column:
     column = table.column(table.guessed(name))
-    if column.codes is None or not column.missing.any():
+    if isinstance(column, NumericColumn) or not column.missing.any():
         return column
     categories = tuple(sorted({*column.categories, MISSING}))
     names = (*column.categories, MISSING)  # the code of a missing value, -1, points to the last
     recode = np.array([categories.index(name) for name in names], dtype=np.int64)
-    return Column(codes=recode[column.codes], categories=categories)
+    return CategoricalColumn(codes=recode[column.codes], categories=categories)
 
 
 def _job(table: Table, wanted: Wanted, target: str) -> Job:
@@ -191,12 +190,9 @@ def _job(table: Table, wanted: Wanted, target: str) -> Job:
         problem = f"column {target!r} holds categories, and --criterion variance needs numbers"
         raise TableError(table.source, f"{problem}; choose gini, entropy or gain-ratio")
     if criterion == "variance":
-        numbers = table.column(Feature(target, numeric=True)).numbers
-        assert numbers is not None
-        response = of_numbers(target, numbers)
+        response = of_numbers(target, table.numbers(target).numbers)
     else:
         column = _classes(table, target, f"--criterion {criterion}")
-        assert column.codes is not None
         response = of_classes(target, column.codes, column.categories)
     return Job(_learner(wanted, criterion), response)
 
@@ -214,11 +210,12 @@ def _learner(wanted: Wanted, criterion: str) -> TreeLearner:
 
 
 def _is_quantity(table: Table, guessed: Feature) -> bool:
-    numbers = table.column(guessed).numbers
-    return numbers is not None and len(np.unique(numbers)) > MOST_NUMBERS_AS_CLASSES
+    if not guessed.numeric:
+        return False
+    return len(np.unique(table.numbers(guessed.name).numbers)) > MOST_NUMBERS_AS_CLASSES
 
 
-def _classes(table: Table, name: str, asked_by: str) -> Column:
+def _classes(table: Table, name: str, asked_by: str) -> CategoricalColumn:
     """Return a column of classes, none missing; ``asked_by`` is what needs them to be few (empty: nothing does)."""
     if asked_by and _is_quantity(table, table.guessed(name)):
         raise TableError(
@@ -226,7 +223,7 @@ def _classes(table: Table, name: str, asked_by: str) -> Column:
             f"column {name!r} holds more than {MOST_NUMBERS_AS_CLASSES} different numbers, and {asked_by} "
             "needs classes; name a column of classes, or bin the numbers",
         )
-    column = table.column(Feature(name, numeric=False))
+    column = table.categories(name)
     if column.missing.any():
         row = int(np.flatnonzero(column.missing)[0]) + 1
         raise TableError(
@@ -235,7 +232,7 @@ def _classes(table: Table, name: str, asked_by: str) -> Column:
     return column
 
 
-def _check(table: Table, wanted: Wanted, sensitive: Column) -> None:
+def _check(table: Table, wanted: Wanted, sensitive: CategoricalColumn) -> None:
     if wanted.pack is not None and not Clauses(wanted.pack).judged:
         raise PolicyError(
             wanted.pack.name, "no error clause is about leaves, so it demands nothing of groups"
@@ -260,8 +257,7 @@ def _grows_at_all(subject: Subject) -> None:
 
 def _texts(column: Column) -> Sequence[str]:
     """Return a column without missing values as text, each different value written once."""
-    if column.numbers is None:
-        assert column.codes is not None
+    if isinstance(column, CategoricalColumn):
         return [column.categories[code] for code in column.codes]
     distinct, place = np.unique(column.numbers, return_inverse=True)
     texts = [number_text(float(value)) for value in distinct]
@@ -271,4 +267,4 @@ def _texts(column: Column) -> Sequence[str]:
 def _response_texts(response: Response) -> Sequence[str]:
     if response.classes:
         return [response.classes[code] for code in response.values]
-    return _texts(Column(numbers=response.values / response.per_unit))
+    return _texts(NumericColumn(response.values / response.per_unit))

@@ -14,7 +14,7 @@ import pyarrow.parquet as pa_parquet
 from ppdm_models.errors import OutputError, SynthesisError
 from ppdm_models.synthesis.pgen import Chunk
 from ppdm_models.synthesis.regions import Domain, Range
-from ppdm_models.tree.predicate import Column
+from ppdm_models.tree.column import Column, NumericColumn
 
 
 class Writer(Protocol):
@@ -111,7 +111,7 @@ def _range(item: str, text: str) -> Range | None:
 
 
 def _array(column: Column) -> pa.Array:
-    if column.numbers is not None:
+    if isinstance(column, NumericColumn):
         return pa.array(column.numbers)
     return pa.DictionaryArray.from_arrays(
         pa.array(column.codes, type=pa.int32()), pa.array(column.categories, type=pa.string())

@@ -10,7 +10,7 @@ from audit.facts.rows import Grouping, SplitFamily
 from audit.facts.split_families import MISSING
 from audit.worlds.facts.facts import Facts
 from audit.worlds.facts.splits import Split
-from ppdm_models.tree.predicate import number_text
+from ppdm_models.tree.column import number_text
 
 MOST_NAMES = 8
 MOST_SPLITS = 2

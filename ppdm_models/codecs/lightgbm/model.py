@@ -11,8 +11,8 @@ from ppdm_models import limits
 from ppdm_models.codecs.boosted.forest import Forest
 from ppdm_models.codecs.boosted.trees import differing_roots, gathered_notes
 from ppdm_models.errors import TreeFormatError
+from ppdm_models.tree.column import number_text
 from ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member, Shrinkage
-from ppdm_models.tree.predicate import number_text
 from ppdm_models.tree.tree import Feature, Quality, Task, Tree
 
 LOGISTIC = ("binary", "cross_entropy", "xentropy", "multiclassova")

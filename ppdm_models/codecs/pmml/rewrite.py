@@ -12,8 +12,8 @@ from ppdm_models.codecs.pmml.extras import telling_parts
 from ppdm_models.codecs.pmml.predicates import PREDICATES
 from ppdm_models.codecs.pmml.write import BAND, IMPURITY, add_bands, add_impurity, add_predicate
 from ppdm_models.errors import OutputError
+from ppdm_models.tree.column import number_text
 from ppdm_models.tree.ensemble import Model, trees_of
-from ppdm_models.tree.predicate import number_text
 from ppdm_models.tree.tree import Node, Tree
 
 PREFIX = re.compile(rb"<([^\s/>:]+:)?")

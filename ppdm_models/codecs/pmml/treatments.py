@@ -10,7 +10,7 @@ from ppdm_models.codecs.common.xml import Element
 from ppdm_models.codecs.pmml.functions import interval_ends, single
 from ppdm_models.codecs.pmml.values import Failure, Vocabulary, number
 from ppdm_models.errors import OutputError
-from ppdm_models.tree.predicate import number_text
+from ppdm_models.tree.column import number_text
 from ppdm_models.tree.treatment import Ends, Invalid, Outliers, Treatment
 from ppdm_models.tree.tree import Feature
 

@@ -11,6 +11,7 @@ from lxml import etree
 from ppdm_models import limits
 from ppdm_models.codecs.pmml.treatments import domain, treatment_attributes
 from ppdm_models.errors import OutputError
+from ppdm_models.tree.column import number_text
 from ppdm_models.tree.predicate import (
     AllOf,
     Always,
@@ -22,7 +23,6 @@ from ppdm_models.tree.predicate import (
     OneOf,
     Predicate,
     Surrogate,
-    number_text,
 )
 from ppdm_models.tree.single import on_32_bits
 from ppdm_models.tree.tree import Missing, Node, NoTrueChild, Task, Tool, Tree

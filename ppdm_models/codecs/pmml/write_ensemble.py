@@ -8,8 +8,9 @@ from lxml import etree
 
 from ppdm_models.errors import OutputError
 from ppdm_models.files.load import formats
+from ppdm_models.tree.column import number_text
 from ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member
-from ppdm_models.tree.predicate import Always, number_text
+from ppdm_models.tree.predicate import Always
 from ppdm_models.tree.tree import Node, Quality, Task, Tree
 
 NAMESPACE = "http://www.dmg.org/PMML-4_4"

@@ -12,7 +12,8 @@ from ppdm_models import limits
 from ppdm_models.arrays import BoolArray, FloatArray, IntArray
 from ppdm_models.errors import TreeFormatError
 from ppdm_models.meaning.consistency import is_whole
-from ppdm_models.tree.predicate import Always, MissingTest, NumericTest, Predicate, number_text
+from ppdm_models.tree.column import number_text
+from ppdm_models.tree.predicate import Always, MissingTest, NumericTest, Predicate
 from ppdm_models.tree.tree import (
     CLASS_WEIGHT,
     Criterion,

@@ -14,7 +14,7 @@ from audit.people.population import Population
 from audit.reading import Undetermined
 from audit.run import MeasureCall, run
 from audit.system.system import build_system
-from ppdm_models.tree.predicate import Column
+from ppdm_models.tree.column import CategoricalColumn
 from tests.small_audits import flat_tree
 
 COUNTS = [[7, 2, 0], [3, 3, 3]]
@@ -36,8 +36,8 @@ def people(truth=COUNTS):
     halves = [
         half for row in truth for half in (np.array(row) // 2, np.array(row) - np.array(row) // 2)
     ]
-    place = Column(codes=np.array([0, 0, 1, 1]), categories=("p0", "p1"))
-    age = Column(codes=np.array([0, 1, 0, 1]), categories=("old", "young"))
+    place = CategoricalColumn(codes=np.array([0, 0, 1, 1]), categories=("p0", "p1"))
+    age = CategoricalColumn(codes=np.array([0, 1, 0, 1]), categories=("old", "young"))
     counts = np.array([half.sum() for half in halves], dtype=float)
     leaf = np.array([1, 1, 2, 2], dtype=np.intp)
     columns = {"place": place, "age": age}

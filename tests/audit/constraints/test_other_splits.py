@@ -15,8 +15,9 @@ from audit.people.population import Population
 from audit.system.system import build_system
 from audit.worlds import reason
 from ppdm_models.files.load import load_tree
+from ppdm_models.tree.column import CategoricalColumn
 from ppdm_models.tree.other_split import OtherSplit
-from ppdm_models.tree.predicate import CategoryTest, Column
+from ppdm_models.tree.predicate import CategoryTest
 from ppdm_models.tree.tree import Feature, Node, Tree
 from tests import places
 
@@ -51,7 +52,10 @@ def random_case(seed):
     )
     features = (Feature("x", False, SIDES), Feature("z", False, SIDES))
     tree = Tree(nodes, features, "class", ("a", "b"))
-    columns = {"x": Column(codes=x, categories=SIDES), "z": Column(codes=z, categories=SIDES)}
+    columns = {
+        "x": CategoricalColumn(codes=x, categories=SIDES),
+        "z": CategoricalColumn(codes=z, categories=SIDES),
+    }
     people = Population(("x", "z"), columns, counts.astype(float), x + 1, truth)
     return Case(tree, people, members(tree, people.leaf), Knowledge(split="none"))
 

@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import arrays
 from audit.estimate.posterior import certain
 from audit.people.population import Population
 from audit.reading import Interval
-from ppdm_models.tree.predicate import Column
+from ppdm_models.tree.column import CategoricalColumn
 from tests.small_audits import bounds, evidence_of, flat_tree, read
 
 # Example 1 of Zhu & Du (2010): three leaves by age; q2 and q3 share the last one.
@@ -22,8 +22,8 @@ S_B = np.array([[1, 0], [0.815, 0.185], [0.185, 0.815], [0, 1]])
 
 
 def example(posterior, prior=None):
-    place = Column(codes=np.array([0, 1, 1, 2]), categories=("p0", "p1", "p2"))
-    study = Column(codes=np.array([0, 1, 0, 1]), categories=("Doctorate", "Masters"))
+    place = CategoricalColumn(codes=np.array([0, 1, 1, 2]), categories=("p0", "p1", "p2"))
+    study = CategoricalColumn(codes=np.array([0, 1, 0, 1]), categories=("Doctorate", "Masters"))
     people = Population(
         ("place", "study"),
         {"place": place, "study": study},
@@ -141,7 +141,7 @@ def test_the_vectorised_divergences_are_the_sums_of_the_definition(estimate):
 def test_rounding_over_many_profiles_does_not_part_the_ends_of_an_exact_reading(name):
     random = np.random.default_rng(0)
     truth = random.multinomial(3, [0.5, 0.5], 5000).astype(float)
-    place = Column(codes=np.ones(5000, dtype=np.int64), categories=("p0", "p1", "p2"))
+    place = CategoricalColumn(codes=np.ones(5000, dtype=np.int64), categories=("p0", "p1", "p2"))
     leaf = np.full(5000, 2)
     people = Population(("place",), {"place": place}, truth.sum(axis=1), leaf, truth)
     evidence = evidence_of(EXAMPLE, people, certain(random.dirichlet([1, 1], 5000)))

@@ -17,7 +17,7 @@ from audit.system.system import build_system
 from audit.worlds import reason
 from ppdm_models.errors import TableError
 from ppdm_models.learn.id3 import grow_id3
-from ppdm_models.tree.predicate import Column
+from ppdm_models.tree.column import CategoricalColumn
 from ppdm_models.tree.tree import Criterion
 from tests.cases import multiway_case
 from tests.small_audits import evidence_of, read
@@ -102,7 +102,7 @@ def test_an_audit_runs_worlds_unless_told_not_to():
 def test_a_tree_that_no_table_grows_is_an_input_error_that_names_a_row():
     names = {"x0": "aabb", "x1": "abab"}
     columns = {
-        name: Column(codes=np.array([ord(v) - 97 for v in text]), categories=("a", "b"))
+        name: CategoricalColumn(codes=np.array([ord(v) - 97 for v in text]), categories=("a", "b"))
         for name, text in names.items()
     }
     # x0 parts the classes; a tree that claims x1 was the better split was altered.

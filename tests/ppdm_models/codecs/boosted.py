@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 
 from ppdm_models.records.routing import route
-from ppdm_models.tree.predicate import Column, atoms
+from ppdm_models.tree.column import CategoricalColumn, NumericColumn
+from ppdm_models.tree.predicate import atoms
 from ppdm_models.tree.tree import rebuilt
 
 ROWS = 12_000
@@ -51,10 +52,10 @@ def columns_of(model, table):
 
 def _column(feature, values):
     if feature.numeric:
-        return Column(numbers=values)
+        return NumericColumn(values)
     codes = np.where(np.isnan(values), -1, values).astype(np.int64)
     names = feature.values or tuple(map(str, range(codes.max() + 1)))
-    return Column(codes=codes, categories=names)
+    return CategoricalColumn(codes=codes, categories=names)
 
 
 def leaf_numbers(model, columns):

@@ -9,9 +9,9 @@ import pytest
 from ppdm_models.files.load import leaks_of, read_bytes, read_model
 from ppdm_models.records.predict import predict
 from ppdm_models.records.routing import route
+from ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from ppdm_models.tree.ensemble import Ensemble, Link, Shrinkage
 from ppdm_models.tree.leaks import LeakKind
-from ppdm_models.tree.predicate import Column
 from ppdm_models.tree.tree import Quality
 from tests import places
 
@@ -22,9 +22,11 @@ needs_models = pytest.mark.skipif(
     not MODELS.is_dir(), reason=f"the collection of real models is not at {MODELS}"
 )
 RECORDS = {
-    "age": Column(numbers=np.array([20.0, 20, 20, 20, 30, 40, np.nan, np.nan])),
-    "town": Column(codes=np.array([0, 1, 3, -1, 0, 0, 0, 2]), categories=("a", "b", "c", "new")),
-    "hours": Column(numbers=np.array([1.0, 1, 1, 1, 1, np.nan, 1, np.nan])),
+    "age": NumericColumn(np.array([20.0, 20, 20, 20, 30, 40, np.nan, np.nan])),
+    "town": CategoricalColumn(
+        codes=np.array([0, 1, 3, -1, 0, 0, 0, 2]), categories=("a", "b", "c", "new")
+    ),
+    "hours": NumericColumn(np.array([1.0, 1, 1, 1, 1, np.nan, 1, np.nan])),
 }
 
 
@@ -94,13 +96,13 @@ def drawn(model, size=5000):
         if feature.numeric:
             ends = np.array([0.80078125, 1.7499542, 4.95, 2.6492188, 6.04375])
             numbers = draw.choice(ends, size) + draw.choice([0.0, 1e-3, -1e-3], size)
-            columns[feature.name] = Column(
-                numbers=np.where(draw.random(size) < 0.1, np.nan, numbers)
+            columns[feature.name] = NumericColumn(
+                np.where(draw.random(size) < 0.1, np.nan, numbers)
             )
         else:
             names = (*feature.values, "never seen")
             codes = draw.integers(-1, len(names), size)
-            columns[feature.name] = Column(codes=codes, categories=names)
+            columns[feature.name] = CategoricalColumn(codes=codes, categories=names)
     return columns
 
 

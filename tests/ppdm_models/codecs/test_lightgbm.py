@@ -10,9 +10,10 @@ from ppdm_models.errors import TreeFormatError
 from ppdm_models.formats.lightgbm_dump import FORMAT as DUMP
 from ppdm_models.formats.lightgbm_text import FORMAT as TEXT
 from ppdm_models.records.predict import predict
+from ppdm_models.tree.column import NumericColumn
 from ppdm_models.tree.ensemble import Link
 from ppdm_models.tree.leaks import LeakKind
-from ppdm_models.tree.predicate import Column, answer
+from ppdm_models.tree.predicate import answer
 from ppdm_models.tree.tree import Quality, Task
 from tests.ppdm_models.codecs.boosted import changed, columns_of, essence, leaf_numbers, records
 
@@ -129,7 +130,7 @@ def test_where_zero_is_missing_each_number_goes_one_way(threshold, default_left)
     near = [ZERO, np.nextafter(ZERO, 1), 5.0, np.nextafter(5.0, 9), 1.0, np.inf]
     numbers = np.array([0.0, *near, *(-number for number in near)])
     left, right, missing_left = zero_is_missing("x", threshold, default_left)
-    columns = {"x": Column(numbers=numbers)}
+    columns = {"x": NumericColumn(numbers)}
     goes_left = answer(left, columns, len(numbers)).true
     is_zero = np.abs(numbers) <= ZERO
     assert missing_left is default_left

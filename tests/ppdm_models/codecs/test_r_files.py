@@ -12,8 +12,9 @@ from ppdm_models.formats.r_forest_json import FORMAT as FORESTS
 from ppdm_models.formats.rpart_json import FORMAT as OBJECT
 from ppdm_models.formats.rpart_text import FORMAT as PRINTED
 from ppdm_models.records.predict import labels, predict
+from ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from ppdm_models.tree.leaks import LeakKind
-from ppdm_models.tree.predicate import CategoryTest, Column
+from ppdm_models.tree.predicate import CategoryTest
 from ppdm_models.tree.tree import Missing, Quality
 from tests import places
 
@@ -30,10 +31,10 @@ def table(name):
 
 def column(rows, name):
     if name in NUMERIC:
-        return Column(numbers=np.array([float(row[name] or "nan") for row in rows]))
+        return NumericColumn(np.array([float(row[name] or "nan") for row in rows]))
     values = tuple(sorted({row[name] for row in rows} - {""}))
     codes = np.array([values.index(row[name]) if row[name] else -1 for row in rows])
-    return Column(codes=codes, categories=values)
+    return CategoricalColumn(codes=codes, categories=values)
 
 
 RECORDS = table("rpart_records.csv")

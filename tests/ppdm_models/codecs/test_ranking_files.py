@@ -5,7 +5,7 @@ import pytest
 
 from ppdm_models.files.load import read_model
 from ppdm_models.records.predict import predict
-from ppdm_models.tree.predicate import Column
+from ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from ppdm_models.tree.tree import Quality
 from tests import places
 
@@ -17,7 +17,7 @@ needs_models = pytest.mark.skipif(
 
 
 def numbers(*values):
-    return Column(numbers=np.array(values, dtype=float))
+    return NumericColumn(np.array(values, dtype=float))
 
 
 def scores(path, **columns):
@@ -45,7 +45,7 @@ def test_a_random_forest_of_ranklib_is_the_mean_of_its_ensembles():
 
 def test_vespa_compares_numbers_and_looks_categories_up():
     path = DATA / "vespa_gbdt" / "good" / "two_trees.xml"
-    towns = Column(codes=np.array([0, 1, -1, 0]), categories=("b", "c"))
+    towns = CategoricalColumn(codes=np.array([0, 1, -1, 0]), categories=("b", "c"))
     found = scores(path, **{"AGE": numbers(30, 30, 30, np.nan), "TOWN$": towns})
     assert found == pytest.approx([-0.26, 0.49, 0.49, 0.99])
 

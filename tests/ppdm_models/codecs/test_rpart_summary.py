@@ -7,7 +7,8 @@ import pytest
 
 from ppdm_models.files.load import read_model
 from ppdm_models.records.predict import labels, predict
-from ppdm_models.tree.predicate import CategoryTest, Column, Surrogate
+from ppdm_models.tree.column import CategoricalColumn, NumericColumn
+from ppdm_models.tree.predicate import CategoryTest, Surrogate
 from ppdm_models.tree.tree import Missing, Quality
 from tests import places
 
@@ -24,11 +25,14 @@ def predicted():
     with (DATA / "r_predictions" / "rpart_summary.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     numbers = {
-        name: Column(numbers=np.array([float(row[name] or "nan") for row in rows]))
+        name: NumericColumn(np.array([float(row[name] or "nan") for row in rows]))
         for name in ("age", "hours < 40", "weight")
     }
     codes = np.array([int(row["town"] or 0) - 1 for row in rows])
-    return rows, {**numbers, "town": Column(codes=codes, categories=("1", "2", "3", "4"))}
+    return rows, {
+        **numbers,
+        "town": CategoricalColumn(codes=codes, categories=("1", "2", "3", "4")),
+    }
 
 
 def test_classes_are_predicted_as_in_r_also_by_surrogates_where_values_are_missing():

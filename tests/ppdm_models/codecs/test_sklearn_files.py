@@ -14,9 +14,10 @@ from ppdm_models.formats.sklearn_json import FORMAT as JSON
 from ppdm_models.formats.sklearn_text import FORMAT as TEXT
 from ppdm_models.formats.skops_file import FORMAT as SKOPS
 from ppdm_models.records.predict import labels, predict
+from ppdm_models.tree.column import NumericColumn
 from ppdm_models.tree.ensemble import Ensemble, trees_of
 from ppdm_models.tree.leaks import LeakKind
-from ppdm_models.tree.predicate import Column, NumericTest
+from ppdm_models.tree.predicate import NumericTest
 from ppdm_models.tree.tree import Criterion, Quality
 
 skops_io = pytest.importorskip("skops.io", reason="skops is not installed")
@@ -67,7 +68,7 @@ def records(model, train, missing):
 
 def predicted(model, x):
     return predict(
-        model, {feature.name: Column(numbers=x[:, i]) for i, feature in enumerate(model.features)}
+        model, {feature.name: NumericColumn(x[:, i]) for i, feature in enumerate(model.features)}
     )
 
 
@@ -308,7 +309,7 @@ def test_a_tree_printed_with_all_digits_predicts_what_scikit_learn_predicts(
     order = NAMES if 'a "b" <= c' in used or len(used) < 4 else ["age", "pay", "b", "d"]
     known = [used.get(name) for name in order]
     full = np.column_stack([np.zeros(len(x)) if i is None else x[:, i] for i in known])
-    said = predict(model, {name: Column(numbers=x[:, i]) for name, i in used.items()})
+    said = predict(model, {name: NumericColumn(x[:, i]) for name, i in used.items()})
     if not model.classes:
         np.testing.assert_allclose(said[:, 0], estimator.predict(full), atol=1e-6)
         return

@@ -11,7 +11,7 @@ from ppdm_models.errors import TreeFormatError
 from ppdm_models.files.load import formats, load_tree
 from ppdm_models.formats import Format, from_sklearn
 from ppdm_models.records.routing import route
-from ppdm_models.tree.predicate import Column
+from ppdm_models.tree.column import NumericColumn
 from ppdm_models.tree.single import on_32_bits
 from ppdm_models.tree.tree import Criterion, Learner, Quality, Task, Tool
 
@@ -28,7 +28,7 @@ def fitted(kind="DecisionTreeClassifier", x=X, y=Y, weight=None, **settings):
 
 
 def stops(tree, x):
-    columns = {feature.name: Column(numbers=x[:, i]) for i, feature in enumerate(tree.features)}
+    columns = {feature.name: NumericColumn(x[:, i]) for i, feature in enumerate(tree.features)}
     return [int(tree.nodes[stop].name) for stop in route(tree, columns)]
 
 

@@ -6,9 +6,9 @@ import pytest
 from ppdm_models.files.load import leaks_of, read_bytes, read_model
 from ppdm_models.records.predict import predict
 from ppdm_models.records.routing import route
+from ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from ppdm_models.tree.ensemble import Combination, Link, trees_of
 from ppdm_models.tree.leaks import LeakKind
-from ppdm_models.tree.predicate import Column
 from ppdm_models.tree.tree import Criterion, Quality, Task
 from tests import places
 
@@ -20,7 +20,7 @@ needs_models = pytest.mark.skipif(
 
 
 def numbers(*values):
-    return Column(numbers=np.array(values, dtype=float))
+    return NumericColumn(np.array(values, dtype=float))
 
 
 def text(name):
@@ -35,7 +35,7 @@ def test_a_printed_tree_sends_records_as_its_lines_say():
     tree = text("tree")
     columns = {
         "f2": numbers(2.5, 3, 3, np.nan),
-        "f3": Column(codes=np.array([0, 0, 1, -1]), categories=("2", "1")),
+        "f3": CategoricalColumn(codes=np.array([0, 0, 1, -1]), categories=("2", "1")),
     }
     assert [tree.nodes[stop].score for stop in route(tree, columns)] == ["0", "2", "1", "1"]
     assert (tree.classes, tree.quality) == (("0", "1", "2"), Quality.ABSENT)
@@ -89,9 +89,9 @@ def test_a_real_text_or_table_is_the_saved_model(name, kind):
             ends = draw.choice([0.0, 1.5, 1.6, 1.75, 2.45, 4.85, 4.95, 5.95, 9.0], 500)
             codes = draw.integers(0, 3, 500)
             columns[feature.name] = (
-                Column(numbers=ends)
+                NumericColumn(ends)
                 if feature.numeric
-                else Column(codes=codes, categories=("0", "1", "2"))
+                else CategoricalColumn(codes=codes, categories=("0", "1", "2"))
             )
         said, known = (
             [part.nodes[stop].score for stop in route(part, columns)] for part in (tree, saved)

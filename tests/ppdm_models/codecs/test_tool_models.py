@@ -14,9 +14,10 @@ from ppdm_models.errors import TreeFormatError
 from ppdm_models.files.load import formats, load_model, read_model
 from ppdm_models.records.predict import predict
 from ppdm_models.records.routing import route
+from ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from ppdm_models.tree.ensemble import Ensemble, Link, trees_of
 from ppdm_models.tree.leaks import LeakKind
-from ppdm_models.tree.predicate import Column, text
+from ppdm_models.tree.predicate import text
 from ppdm_models.tree.tree import Quality, Tree
 from tests import places
 from tests.ppdm_models.formats.damage import zipped
@@ -37,11 +38,11 @@ def loaded(changed, name="changed.json"):
 
 
 def numbers(*values):
-    return Column(numbers=np.array(values, dtype=float))
+    return NumericColumn(np.array(values, dtype=float))
 
 
 def words(*values, known=("Nord", "Süd", "West", "Ost")):
-    return Column(
+    return CategoricalColumn(
         codes=np.array([known.index(value) if value else -1 for value in values]), categories=known
     )
 
@@ -149,7 +150,7 @@ def test_treelite_3_lists_the_categories_of_the_right_child():
     model = good("treelite_json/good/version_3.json")
     tree = next(model.trees)
     assert [text(leaf.test) for leaf in tree.leaves] == ["f1 not in {0, 2}", "f1 in {0, 2}"]
-    codes = Column(codes=np.array([0, 1, -1]), categories=("0", "1", "2"))
+    codes = CategoricalColumn(codes=np.array([0, 1, -1]), categories=("0", "1", "2"))
     high, low = (1 / (1 + math.exp(-0.5 * score)) for score in (2.25, -1.25))
     np.testing.assert_allclose(predict(model, {"f1": codes})[:, 1], [high, low, low])
 

@@ -5,8 +5,9 @@ import pytest
 
 from ppdm_models.files.load import formats
 from ppdm_models.records.predict import labels, predict
+from ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from ppdm_models.tree.ensemble import Link, trees_of
-from ppdm_models.tree.predicate import Column, NumericTest, atoms
+from ppdm_models.tree.predicate import NumericTest, atoms
 
 ROWS = 12_000
 
@@ -51,10 +52,10 @@ def columns(model, names, records):
     for place, name in enumerate(names):
         values = records[:, place].astype(float)
         if kinds.get(name, True):
-            found[name] = Column(numbers=values)
+            found[name] = NumericColumn(values)
         else:
             codes = np.where(np.isnan(values), -1, np.nan_to_num(values)).astype(np.int64)
-            found[name] = Column(codes=codes, categories=tuple(map(str, range(10))))
+            found[name] = CategoricalColumn(codes=codes, categories=tuple(map(str, range(10))))
     return found
 
 
@@ -97,7 +98,7 @@ def test_catboost_with_categories(tmp_path):
     rows = draw.choice(["a", "b", "c", "d", "new"], size=(ROWS, 3))
     known = ("a", "b", "c", "d", "new")
     table = {
-        f"feature {place}": Column(
+        f"feature {place}": CategoricalColumn(
             codes=np.array([known.index(word) for word in rows[:, place]]), categories=known
         )
         for place in range(3)

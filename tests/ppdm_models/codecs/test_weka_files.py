@@ -11,8 +11,8 @@ from ppdm_models.formats.graphviz_dot import FORMAT as DOT
 from ppdm_models.formats.weka_text import FORMAT as WEKA
 from ppdm_models.records.predict import labels, predict
 from ppdm_models.records.routing import route
+from ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from ppdm_models.tree.leaks import LeakKind
-from ppdm_models.tree.predicate import Column
 from ppdm_models.tree.tree import Quality, Task
 from tests import places
 
@@ -24,10 +24,10 @@ VALUES = {"slot": ("12: 30", "9 <= 10", "late 'x'"), "smoker": ("yes", "no")}
 def visits():
     text = (DATA / "weka_visits.arff").read_text(encoding="utf-8").replace("\\'", "'")
     rows = list(csv.reader(text.partition("@data\n")[2].splitlines()))
-    columns = {"age at visit": Column(numbers=np.array([float(row[0]) for row in rows]))}
+    columns = {"age at visit": NumericColumn(np.array([float(row[0]) for row in rows]))}
     for place, (name, values) in enumerate(VALUES.items(), start=1):
         codes = np.array([values.index(row[place]) for row in rows])
-        columns[name] = Column(codes=codes, categories=values)
+        columns[name] = CategoricalColumn(codes=codes, categories=values)
     return columns, [row[3] for row in rows]
 
 

@@ -8,7 +8,7 @@ import pytest
 from ppdm_models.files.load import read_model
 from ppdm_models.records.predict import labels, predict
 from ppdm_models.records.routing import NOWHERE, route
-from ppdm_models.tree.predicate import Column
+from ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from ppdm_models.tree.tree import Quality
 from tests import places
 
@@ -21,12 +21,12 @@ CLASSES = ("ill: acute", "well", "other")
 
 
 def numbers(*values):
-    return Column(numbers=np.array(values, dtype=float))
+    return NumericColumn(np.array(values, dtype=float))
 
 
 def words(*values):
     names = tuple(dict.fromkeys(value for value in values if value is not None))
-    return Column(
+    return CategoricalColumn(
         codes=np.array([-1 if value is None else names.index(value) for value in values]),
         categories=names,
     )

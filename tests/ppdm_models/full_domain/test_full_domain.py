@@ -15,7 +15,7 @@ from ppdm_models.full_domain.groups import Requirement
 from ppdm_models.full_domain.lattice import Lattice, generalise
 from ppdm_models.full_domain.levels import equal_width, ladder
 from ppdm_models.records.taxonomy import Categories
-from ppdm_models.tree.predicate import Column
+from ppdm_models.tree.column import CategoricalColumn, NumericColumn
 
 TREE = Categories(
     "q",
@@ -29,7 +29,7 @@ TREE = Categories(
 
 
 def categories(codes, values="abcd"):
-    return Column(codes=np.array(codes, dtype=np.int64), categories=tuple(values))
+    return CategoricalColumn(codes=np.array(codes, dtype=np.int64), categories=tuple(values))
 
 
 @st.composite
@@ -41,7 +41,7 @@ def lattices(draw):
 
     ladders = [
         ladder("q", categories(draw(some(3))), TREE),
-        ladder("n", Column(numbers=np.array(draw(some(9)), float)), equal_width("n", 0, 9, 2)),
+        ladder("n", NumericColumn(np.array(draw(some(9)), float)), equal_width("n", 0, 9, 2)),
         ladder("r", categories(draw(some(2)))),
     ]
     return Lattice(tuple(draw(st.permutations(ladders))), categories(draw(some(2)), "xyz"))
@@ -128,7 +128,7 @@ def test_not_every_combination_is_looked_at():
 
 def test_a_share_of_exactly_one_lth_is_too_much():
     codes = np.arange(49)
-    one = Column(codes=codes, categories=tuple(map(str, codes)))
+    one = CategoricalColumn(codes=codes, categories=tuple(map(str, codes)))
     lattice = Lattice((ladder("q", categories([0] * 49)),), one)
     assert generalise(lattice, Requirement(l=49)) is None
     assert generalise(lattice, Requirement(l=48)) is not None

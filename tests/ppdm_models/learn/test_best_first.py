@@ -15,7 +15,8 @@ from ppdm_models.learn.attributes import threshold
 from ppdm_models.learn.best_first import BestFirst
 from ppdm_models.learn.response import of_classes, of_numbers
 from ppdm_models.tpp.splits import rows_of
-from ppdm_models.tree.predicate import CategoryTest, Column, NumericTest
+from ppdm_models.tree.column import CategoricalColumn, NumericColumn
+from ppdm_models.tree.predicate import CategoryTest, NumericTest
 from tests.ppdm_models.tpp.tpp_strategies import categories, classes, numbers, tables
 
 XOR = {"a": numbers([0, 0, 1, 1]), "b": numbers([0, 1, 0, 1])}
@@ -42,9 +43,9 @@ def impurity(response, rows):
 def every_cut(columns, rows):
     """Yield the left rows of every binary candidate."""
     for column in columns.values():
-        values = column.numbers if column.numbers is not None else column.codes
+        values = column.keys
         for value in sorted(set(values[rows].tolist())):
-            if column.numbers is not None:
+            if isinstance(column, NumericColumn):
                 yield rows[values[rows] <= value]
             elif column.categories[value] != "*":
                 yield rows[values[rows] == value]
@@ -72,7 +73,11 @@ def test_no_candidate_is_better_than_the_one_that_is_chosen(table):
 @given(tables(), st.integers(1, 4))
 def test_no_set_of_categories_is_better_than_the_one_that_is_chosen(table, min_leaf):
     columns, response = table
-    columns = {n: c for n, c in columns.items() if c.codes is not None and "*" not in c.categories}
+    columns = {
+        n: c
+        for n, c in columns.items()
+        if isinstance(c, CategoricalColumn) and "*" not in c.categories
+    }
     rows = np.arange(len(response.values))
     gains = [Fraction(0)]
     for column in columns.values():
@@ -212,6 +217,6 @@ def test_numbers_that_cannot_be_added_up_exactly_are_refused(values):
 
 
 def test_classes_that_no_record_has_change_nothing():
-    columns = {"n": Column(numbers=np.array([1.0, 2.0]))}
+    columns = {"n": NumericColumn(np.array([1.0, 2.0]))}
     tree = grown(columns, of_classes("y", np.array([0, 2]), ("a", "b", "c")))
     assert [leaf.score for leaf in tree.leaves] == ["a", "c"]

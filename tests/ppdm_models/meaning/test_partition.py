@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ppdm_models.meaning.partition import problems
+from ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from ppdm_models.tree.predicate import (
     AllOf,
     Always,
     AnyOf,
     CategoryTest,
-    Column,
     MissingTest,
     Never,
     NumericTest,
@@ -28,11 +28,11 @@ CITY = Feature("city", numeric=False)
 AGES = [value / 2 for value in range(-2, 10)]
 WORLD = list(itertools.product(AGES, ["f", "m"], ["a", "b", "c"]))
 COLUMNS = {
-    "age": Column(numbers=np.array([record[0] for record in WORLD])),
-    "sex": Column(
+    "age": NumericColumn(np.array([record[0] for record in WORLD])),
+    "sex": CategoricalColumn(
         codes=np.array(["fm".index(record[1]) for record in WORLD]), categories=("f", "m")
     ),
-    "city": Column(
+    "city": CategoricalColumn(
         codes=np.array(["abc".index(record[2]) for record in WORLD]), categories=("a", "b", "c")
     ),
 }

@@ -9,7 +9,8 @@ from ppdm_models.pruning.apt import prune
 from ppdm_models.pruning.optimal import prune_optimally
 from ppdm_models.records.routing import route
 from ppdm_models.records.taxonomy import Categories, Intervals
-from ppdm_models.tree.predicate import Always, Column
+from ppdm_models.tree.column import CategoricalColumn, NumericColumn
+from ppdm_models.tree.predicate import Always
 from ppdm_models.tree.tree import Node, Tree
 from tests.pruning_by_hand import every_pruning, kept_right, numeric, prunable
 from tests.small_audits import deep_tree
@@ -171,8 +172,8 @@ def one_record_per_leaf(tree):
             elif here:
                 values[row] = feature.values.index(here[0].values[0])
         columns[feature.name] = (
-            Column(numbers=values)
+            NumericColumn(values)
             if feature.numeric
-            else Column(codes=values.astype(np.int64), categories=feature.values)
+            else CategoricalColumn(codes=values.astype(np.int64), categories=feature.values)
         )
     return columns

@@ -9,15 +9,8 @@ from hypothesis import strategies as st
 
 from ppdm_models.records import routing
 from ppdm_models.records.branching import FEWEST_NODES, branching
-from ppdm_models.tree.predicate import (
-    AllOf,
-    Always,
-    AnyOf,
-    CategoryTest,
-    Column,
-    MissingTest,
-    NumericTest,
-)
+from ppdm_models.tree.column import NumericColumn
+from ppdm_models.tree.predicate import AllOf, Always, AnyOf, CategoryTest, MissingTest, NumericTest
 from ppdm_models.tree.tree import Feature, Missing, Node, Tree
 
 NAMES = ("x", "y")
@@ -76,7 +69,7 @@ values = st.lists(
 def test_both_ways_lead_to_the_same_leaf(made, rows, missing):
     tree = grown(made, missing)
     table = np.array(rows).reshape(-1, 2)
-    columns = {name: Column(numbers=table[:, i]) for i, name in enumerate(NAMES)}
+    columns = {name: NumericColumn(table[:, i]) for i, name in enumerate(NAMES)}
     assert branching(tree) is not None
     with pytest.MonkeyPatch.context() as patch:
         assert np.array_equal(routing.route(tree, columns), slowly(tree, columns, patch))

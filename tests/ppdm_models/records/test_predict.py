@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from ppdm_models.records.predict import labels, predict
+from ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from ppdm_models.tree.ensemble import Combination
-from ppdm_models.tree.predicate import Column
 from tests.forests import by_sex, forest, stump
 
 RECORD = {
-    "age": Column(numbers=np.array([np.nan])),
-    "sex": Column(codes=np.array([0]), categories=("F", "M")),
+    "age": NumericColumn(np.array([np.nan])),
+    "sex": CategoricalColumn(codes=np.array([0]), categories=("F", "M")),
 }
 SILENT, SPEAKING = stump(40.0, "no", "yes"), by_sex("yes", "no")
 

@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ppdm_models.records.routing import NOWHERE, SEVERAL, route
+from ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from ppdm_models.tree.predicate import (
     AllOf,
     Always,
     AnyOf,
     CategoryTest,
-    Column,
     MissingTest,
     Never,
     NumericTest,
@@ -89,12 +89,12 @@ def columns_of(tree, records):
     for feature in tree.features:
         values = [record[feature.name] for record in records]
         if feature.numeric:
-            columns[feature.name] = Column(
-                numbers=np.array([math.nan if v is None else v for v in values])
+            columns[feature.name] = NumericColumn(
+                np.array([math.nan if v is None else v for v in values])
             )
         else:
             codes = [-1 if v is None else feature.values.index(v) for v in values]
-            columns[feature.name] = Column(
+            columns[feature.name] = CategoricalColumn(
                 codes=np.array(codes, dtype=np.int64), categories=feature.values
             )
     return columns
@@ -141,7 +141,7 @@ def split(**tree):
 
 
 def stop_of(tree, age):
-    return int(route(tree, {"age": Column(numbers=np.array([age]))})[0])
+    return int(route(tree, {"age": NumericColumn(np.array([age]))})[0])
 
 
 @pytest.mark.parametrize(
@@ -189,5 +189,5 @@ def test_a_32_bit_feature_is_compared_as_32_bit():
     ],
 )
 def test_three_valued_logic(test, missing_says):
-    found = answer(test, {"age": Column(numbers=np.array([math.nan]))}, 1)
+    found = answer(test, {"age": NumericColumn(np.array([math.nan]))}, 1)
     assert (bool(found.true[0]), bool(found.unknown[0])) == missing_says

@@ -10,6 +10,7 @@ from ppdm_models.records.routing import route
 from ppdm_models.synthesis import pgen as module
 from ppdm_models.synthesis.pgen import Classes, Numbers, Plan, basegen, pgen
 from ppdm_models.synthesis.regions import Range
+from ppdm_models.tree.column import CategoricalColumn
 from ppdm_models.tree.predicate import Always, AnyOf, CategoryTest, NumericTest
 from ppdm_models.tree.tree import Feature, Node, Quality, Task, Tree
 
@@ -34,7 +35,10 @@ def drawn(plan, trees=None):
     chunks = list(pgen(trees or [tree()], plan))
     return {
         name: np.concatenate(
-            [c[name].codes if c[name].numbers is None else c[name].numbers for c in chunks]
+            [
+                c[name].codes if isinstance(c[name], CategoricalColumn) else c[name].numbers
+                for c in chunks
+            ]
         )
         for name in chunks[0]
     }

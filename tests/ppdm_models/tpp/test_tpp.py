@@ -21,7 +21,8 @@ from ppdm_models.tpp.sanitise import Job, sanitise
 from ppdm_models.tpp.sets import merged
 from ppdm_models.tpp.splits import Choice, Cut, asked
 from ppdm_models.tpp.values import generalise
-from ppdm_models.tree.predicate import CategoryTest, Column
+from ppdm_models.tree.column import CategoricalColumn
+from ppdm_models.tree.predicate import CategoryTest
 from tests import places
 from tests.ppdm_models.tpp.tpp_strategies import categories, classes, numbers, tables
 
@@ -29,7 +30,7 @@ ADULT = places.SHARED / "data" / "adult_train.csv"
 
 
 def sensitive_of(size):
-    return Column(codes=np.arange(size) % 2, categories=("p", "q"))
+    return CategoricalColumn(codes=np.arange(size) % 2, categories=("p", "q"))
 
 
 def run(columns, jobs, demands=(), sensitive=None, splits=30, **how):

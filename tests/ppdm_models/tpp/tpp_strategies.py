@@ -6,18 +6,20 @@ import numpy as np
 from hypothesis import strategies as st
 
 from ppdm_models.learn.response import of_classes, of_numbers
-from ppdm_models.tree.predicate import Column
+from ppdm_models.tree.column import CategoricalColumn, NumericColumn
 
 LETTERS = ("*", "a", "b", "c", "d")
 
 
 def numbers(values):
-    return Column(numbers=np.array(values, dtype=np.float64))
+    return NumericColumn(np.array(values, dtype=np.float64))
 
 
 def categories(texts):
     known = tuple(sorted(set(texts)))
-    return Column(codes=np.array([known.index(text) for text in texts]), categories=known)
+    return CategoricalColumn(
+        codes=np.array([known.index(text) for text in texts]), categories=known
+    )
 
 
 def classes(texts, name="y"):

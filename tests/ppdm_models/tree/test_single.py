@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from ppdm_models.files.load import formats, load_tree
 from ppdm_models.formats import from_sklearn
 from ppdm_models.records.routing import route
-from ppdm_models.tree.predicate import Always, Column, Never, NumericTest
+from ppdm_models.tree.column import NumericColumn
+from ppdm_models.tree.predicate import Always, Never, NumericTest
 from ppdm_models.tree.single import on_32_bits
 from ppdm_models.tree.tree import Feature, Node, Tree
 
@@ -30,7 +31,7 @@ def test_the_same_32_bit_numbers_pass(ends, closed):
     tree = tree_of(NumericTest("x", low, high, *closed))
     near = np.array(ends, dtype=np.float32)
     values = np.concatenate([near, np.nextafter(near, np.inf), np.nextafter(near, -np.inf)])
-    columns = {"x": Column(numbers=values.astype(np.float64))}
+    columns = {"x": NumericColumn(values.astype(np.float64))}
     moved = on_32_bits(tree)
     assert route(moved, columns).tolist() == route(tree, columns).tolist()
     test = moved.nodes[1].test
@@ -57,5 +58,5 @@ def test_a_fitted_tree_routes_alike_after_its_way_through_pmml():
     back = load_tree(formats()["pmml"].write(tree), "tree")
     ends = np.array([t for t in fitted.tree_.threshold if t != -2.0], dtype=np.float32)
     near = np.concatenate([ends, np.nextafter(ends, np.inf), np.nextafter(ends, -np.inf)])
-    columns = {f"x{i}": Column(numbers=draw.choice(near, 20_000).astype(float)) for i in range(3)}
+    columns = {f"x{i}": NumericColumn(draw.choice(near, 20_000).astype(float)) for i in range(3)}
     assert (route(tree, columns) == route(back, columns)).all()

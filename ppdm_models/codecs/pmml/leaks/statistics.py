@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from ppdm_models.codecs.common.xml_edit import Document, Span
 from ppdm_models.codecs.pmml.leaks.found import Found, removed, where_of, without_attributes
 from ppdm_models.codecs.pmml.values import number
+from ppdm_models.tree.column import number_text
 from ppdm_models.tree.leaks import Leak, LeakKind
-from ppdm_models.tree.predicate import number_text
 
 FEW = 10
 """A value or missing value that fewer training records than this have is a rare one."""

@@ -6,7 +6,8 @@ import pytest
 from ppdm_models.errors import TreeFormatError
 from ppdm_models.files.load import load_tree, read_tree
 from ppdm_models.records.predict import labels, predict
-from ppdm_models.tree.predicate import Always, Column
+from ppdm_models.tree.column import CategoricalColumn, NumericColumn
+from ppdm_models.tree.predicate import Always
 from ppdm_models.tree.tree import Task
 from tests import places
 
@@ -38,8 +39,8 @@ def test_a_class_that_only_a_score_names_is_a_class_and_noted():
     assert tree.classes == ("yes", "no", "maybe")
     assert "classes that the target does not declare: 'maybe'" in tree.notes[0]
     columns = {
-        "temperature": Column(numbers=np.array([70.0])),
-        "outlook": Column(codes=np.array([0]), categories=("sunny",)),
+        "temperature": NumericColumn(np.array([70.0])),
+        "outlook": CategoricalColumn(codes=np.array([0]), categories=("sunny",)),
     }
     assert labels(tree, predict(tree, columns)) == ["maybe"]
 

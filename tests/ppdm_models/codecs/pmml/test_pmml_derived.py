@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from ppdm_models.files.load import load_model, load_tree
+from ppdm_models.tree.column import NumericColumn
 from ppdm_models.tree.predicate import (
     AllOf,
     AnyOf,
     CategoryTest,
-    Column,
     MissingTest,
     Never,
     NumericTest,
@@ -103,7 +103,7 @@ def says(test):
     """What a test says of numbers that are not within rounding of a boundary, and of a missing one."""
     whole = np.arange(-40, 41) / 4
     numbers = np.concatenate([whole - 1e-9, whole + 1e-9, [np.nan]])
-    said = answer(test, {"x": Column(numbers=numbers)}, len(numbers))
+    said = answer(test, {"x": NumericColumn(numbers)}, len(numbers))
     return said.true.tolist(), said.unknown.tolist()
 
 
@@ -115,7 +115,7 @@ def test_the_boundary_is_where_the_function_crosses_it(function, inverse):
     test = made(apply(function, X), simple("lessThan", 1.7))
     near = inverse(1.7)
     numbers = [near * (1 + share) for share in (-1e-3, -1e-13, 1e-13, 1e-3)]
-    said = answer(test, {"x": Column(numbers=np.array(numbers))}, len(numbers)).true
+    said = answer(test, {"x": NumericColumn(np.array(numbers))}, len(numbers)).true
     assert said.tolist() == [compute(number) < 1.7 for number in numbers]
 
 
@@ -254,5 +254,5 @@ def test_a_computed_field_says_what_it_is_made_of():
 
 def test_a_function_that_takes_no_negative_numbers_never_holds_for_them():
     test = made(apply("sqrt", X), simple("lessThan", 3))
-    said = answer(test, {"x": Column(numbers=np.array([-1.0, 0.0, 8.9, 9.0]))}, 4).true
+    said = answer(test, {"x": NumericColumn(np.array([-1.0, 0.0, 8.9, 9.0]))}, 4).true
     assert said.tolist() == [False, True, True, False]

@@ -8,8 +8,9 @@ import pytest
 from ppdm_models.errors import TreeFormatError
 from ppdm_models.files.load import load_model
 from ppdm_models.records.predict import labels, predict
+from ppdm_models.tree.column import NumericColumn
 from ppdm_models.tree.ensemble import Combination, Ensemble, Link, Other
-from ppdm_models.tree.predicate import Always, Column, NumericTest
+from ppdm_models.tree.predicate import Always, NumericTest
 from ppdm_models.tree.tree import Task, Tree
 
 FIELDS = """<DataDictionary><DataField name="x" optype="continuous" dataType="double"/>
@@ -47,7 +48,7 @@ def load(*models):
 
 
 def scores(model, *values):
-    return predict(model, {"x": Column(numbers=np.array(values, dtype=float))}).tolist()
+    return predict(model, {"x": NumericColumn(np.array(values, dtype=float))}).tolist()
 
 
 @pytest.mark.parametrize(
@@ -84,7 +85,7 @@ def test_what_is_not_evaluated_is_still_read(method):
 def test_votes_are_counted():
     parts = [tree(label, "no", function="classification") for label in ("yes", "yes", "no")]
     model = load(mining("majorityVote", *parts, function="classification", schema=TARGET))
-    assert labels(model, predict(model, {"x": Column(numbers=np.array([0.0, 9.0]))})) == [
+    assert labels(model, predict(model, {"x": NumericColumn(np.array([0.0, 9.0]))})) == [
         "yes",
         "no",
     ]

@@ -9,7 +9,7 @@ from ppdm_models.errors import OutputError, TreeFormatError
 from ppdm_models.files.load import formats, load_model, load_tree
 from ppdm_models.records.predict import labels, predict
 from ppdm_models.records.routing import NOWHERE, routed
-from ppdm_models.tree.predicate import Column
+from ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from ppdm_models.tree.treatment import Invalid, Outliers, Treatment, treated
 from ppdm_models.tree.tree import Tree
 from tests import places
@@ -24,8 +24,8 @@ def columns_of(records):
     codes = [names.index(record["c"]) if "c" in record else -1 for record in records]
     numbers = [record.get("x", np.nan) for record in records]
     return {
-        "x": Column(numbers=np.array(numbers, dtype=float)),
-        "c": Column(codes=np.array(codes), categories=tuple(names)),
+        "x": NumericColumn(np.array(numbers, dtype=float)),
+        "c": CategoricalColumn(codes=np.array(codes), categories=tuple(names)),
     }
 
 
@@ -109,17 +109,19 @@ def test_a_treatment_of_the_wrong_kind_is_refused_in_json():
 
 
 def test_no_record_and_no_treatment_are_fine():
-    column, refused = treated(Column(numbers=np.array([])), [Treatment(needs_value=True)])
+    column, refused = treated(NumericColumn(np.array([])), [Treatment(needs_value=True)])
     assert (len(column), len(refused)) == (0, 0)
 
 
 def test_a_replacement_that_no_record_has_becomes_a_category():
     treatment = Treatment(values=("a", "b"), when_invalid=Invalid.AS_VALUE, replacement="b")
-    column, _ = treated(Column(codes=np.array([0, 1]), categories=("a", "z")), [treatment])
+    column, _ = treated(
+        CategoricalColumn(codes=np.array([0, 1]), categories=("a", "z")), [treatment]
+    )
     assert [column.text(row) for row in range(2)] == ["a", "b"]
 
 
 def test_extreme_numbers_are_brought_to_the_ends():
     treatment = Treatment(outliers=Outliers.AS_EXTREME, low=0.0, high=1.0)
-    column, _ = treated(Column(numbers=np.array([-1.0, 0.5, 9.0])), [treatment])
+    column, _ = treated(NumericColumn(np.array([-1.0, 0.5, 9.0])), [treatment])
     assert column.numbers.tolist() == [0.0, 0.5, 1.0]
