@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from audit.adversary.knowledge import Knowledge, LeafLevel, SplitLevel
-from audit.constraints import Case
 from audit.evidence import Evidence
+from audit.facts.case import Case
 from audit.facts.node_impurities import uses_impurities
 from audit.people.members import members
 from audit.people.population import Population

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from audit import measures
 from audit.adversary.knowledge import Knowledge, LeafLevel, SplitLevel, resolved
-from audit.constraints import Case
-from audit.estimate.estimate import SolverReport, estimate
+from audit.estimate.estimate import estimate
 from audit.estimate.posterior import Posterior, certain
-from audit.estimate.search import DEFAULT, SolveOptions
+from audit.estimate.report import SolverReport
 from audit.evidence import NOT_READ, NOT_RUN, Evidence
+from audit.facts.case import Case
 from audit.facts.grower import said_of_missing
 from audit.facts.unused import unused_warnings
 from audit.measures import Measure
+from audit.options import DEFAULT, SolveOptions
 from audit.people.forest import forest_of
 from audit.people.members import members
 from audit.people.population import Population
-from audit.reading import Measurement, Reading, Undetermined
+from audit.reading import Measurement, Undetermined
+from audit.result import Audit, Level, MeasureCall
 from audit.solver.parallel import default_jobs, start_ahead
 from audit.system.conflict import conflict
-from audit.system.system import Dropped, System, build_system, left_out_in_words
+from audit.system.system import System, build_system, left_out_in_words
 from audit.worlds import Consistency, Worlds, graded, reason_in_doubt
 from ppdm_models.errors import KnowledgeError, TableError
 from ppdm_models.plugins import discover
@@ -39,35 +41,6 @@ BEFORE_THE_TREE = ("profile", "marginal", "background")
 """The constraints that hold whether or not the tree is published."""
 
 NO_JOINT_ESTIMATE = Undetermined("the joint posterior over several trees is not computed yet")
-
-
-@dataclass(frozen=True, slots=True)
-class MeasureCall:
-    """A measure by name, with its parameters filled in."""
-
-    measure: str
-    parameters: tuple[tuple[str, float | str], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Audit:
-    """The whole result: the evidence, how it was found, and what each measure reads from it."""
-
-    evidence: Evidence
-    solver: SolverReport
-    dropped: tuple[Dropped, ...]
-    measurements: Mapping[MeasureCall, Measurement]
-    warnings: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Level:
-    """What an adversary with one level of knowledge can do: readings of three measures."""
-
-    name: str
-    guess_accuracy: Reading
-    disclosure: Reading
-    kl_overall: Reading
 
 
 def run(

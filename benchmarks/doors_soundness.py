@@ -26,10 +26,11 @@ from multiprocessing import get_context
 
 import numpy as np
 
-from audit.estimate.search import SolveOptions
+from audit.options import SolveOptions
 from audit.people.population import Population, build_population
 from audit.reading import Undetermined
-from audit.run import Audit, MeasureCall, run
+from audit.result import Audit, MeasureCall
+from audit.run import run
 from audit.worlds import Worlds
 from benchmarks.doors_cases import KINDS, draw_case
 from benchmarks.doors_judge import Judged, forced, judged

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from audit.adversary.knowledge import Knowledge
-from audit.constraints import Case
+from audit.facts.case import Case
 from audit.people.members import members
 from audit.solver.parallel import default_jobs, start_ahead
 from audit.system.system import build_system

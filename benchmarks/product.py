@@ -1,8 +1,9 @@
 """The product's answer to a system, with nothing of the benchmarks in it: the only place that calls the estimate."""
 
-from audit.estimate.estimate import SolverReport, estimate
+from audit.estimate.estimate import estimate
 from audit.estimate.posterior import Posterior
-from audit.estimate.search import SolveOptions
+from audit.estimate.report import SolverReport
+from audit.options import SolveOptions
 from audit.system.system import System
 
 

@@ -20,8 +20,8 @@ from multiprocessing import get_context
 
 import numpy as np
 
-from audit.estimate.estimate import SolverReport
 from audit.estimate.posterior import Posterior
+from audit.estimate.report import SolverReport
 from audit.facts.rows import Grouping, LeafMass, Linear, Plurality, ProfileTotals, SplitFamily
 from audit.facts.rows import Row as SystemRow
 from audit.system.system import System, build_system

@@ -9,7 +9,7 @@ import pyarrow as pa
 from sklearn.tree import DecisionTreeClassifier
 
 from audit.adversary.knowledge import Knowledge, KnownRecord, Statement
-from audit.constraints import Case
+from audit.facts.case import Case
 from audit.people.members import members
 from audit.people.population import Population, build_population
 from benchmarks.binary_learner import grow_binary

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from audit.adversary.knowledge import Knowledge
-from audit.constraints import Case
+from audit.facts.case import Case
 from audit.people.members import members
 from audit.people.population import build_population
 from audit.reading import Undetermined

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from audit.adversary.knowledge import Knowledge
-from audit.constraints import Case
+from audit.facts.case import Case
 from audit.facts.rows import LeafMass
 from audit.people.members import members
 from audit.people.population import build_population

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from audit.adversary.knowledge import Knowledge
-from audit.constraints import Case
 from audit.estimate.estimate import estimate
-from audit.estimate.search import Search, SolveOptions
+from audit.estimate.search import Search
+from audit.facts.case import Case
+from audit.options import SolveOptions
 from audit.people.members import members
 from audit.people.population import Population, build_population
 from audit.solver.block_solver import solve_task

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from audit.adversary.knowledge import Knowledge
-from audit.constraints import Case
+from audit.facts.case import Case
 from audit.people.members import members
 from audit.people.population import build_population
 from ppdm_models.records.table import table_of

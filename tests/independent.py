@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import minimize
 
-from audit.constraints import Case
+from audit.facts.case import Case
 from ppdm_models.tree.predicate import CategoryTest
 
 FEASIBLE = 1e-7

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from audit.adversary.knowledge import Knowledge
-from audit.constraints import Case
+from audit.facts.case import Case
 from audit.people.members import members
 from audit.people.population import Population
 from ppdm_models.tree.column import CategoricalColumn

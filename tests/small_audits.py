@@ -12,7 +12,8 @@ from audit.evidence import NOT_RUN, Evidence
 from audit.measures import measures
 from audit.people.population import Population
 from audit.reading import Undetermined, exactly
-from audit.run import Audit, SolverReport
+from audit.result import Audit
+from audit.run import SolverReport
 from audit.worlds.found.posterior import Counted, ExactPosterior
 from audit.worlds.result import Consistency, Worlds
 from policies.judging.judge import calls

@@ -10,7 +10,8 @@ import pytest
 
 from audit import constraints
 from audit.adversary.knowledge import Knowledge
-from audit.constraints import Case, Constraint
+from audit.constraints import Constraint
+from audit.facts.case import Case
 from audit.people.members import members
 from audit.people.population import Population
 from audit.reading import Undetermined

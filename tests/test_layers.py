@@ -1,22 +1,94 @@
-"""The order of the packages, checked on the source: who may import whom."""
+"""The order of the rooms, checked on the source: who may import whom, and who may touch a solver."""
 
 from __future__ import annotations
 
 import ast
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
 from tests import places
 
-TOP = places.ROOT
-ORDER = ("ppdm_models", "audit", "policies", "reports", "treewarden")
+ORDER = [
+    "ppdm_models",
+    "ppdm_models/tree",
+    "ppdm_models/meaning",
+    "ppdm_models/records",
+    "ppdm_models/codecs",
+    "ppdm_models/codecs/common",
+    "ppdm_models/codecs/sklearn",
+    "ppdm_models/codecs/pmml",
+    "ppdm_models/codecs/pmml/leaks",
+    "ppdm_models/codecs/boosted",
+    "ppdm_models/codecs/xgboost",
+    "ppdm_models/codecs/lightgbm",
+    "ppdm_models/codecs/catboost",
+    "ppdm_models/codecs/bigml",
+    "ppdm_models/codecs/h2o",
+    "ppdm_models/codecs/onnx",
+    "ppdm_models/codecs/skops",
+    "ppdm_models/codecs/spark",
+    "ppdm_models/codecs/treelite",
+    "ppdm_models/codecs/r",
+    "ppdm_models/codecs/weka",
+    "ppdm_models/codecs/dot",
+    "ppdm_models/codecs/ranking",
+    "ppdm_models/codecs/treewarden",
+    "ppdm_models/formats",
+    "ppdm_models/files",
+    "ppdm_models/learn",
+    "ppdm_models/pruning",
+    "ppdm_models/tpp",
+    "ppdm_models/full_domain",
+    "ppdm_models/synthesis",
+    "audit",
+    "audit/adversary",
+    "audit/people",
+    "audit/facts",
+    "audit/constraints",
+    "audit/system",
+    "audit/worlds/clock.py",
+    "audit/worlds/facts",
+    "audit/worlds/proofs",
+    "audit/worlds/found",
+    "audit/worlds",
+    "audit/ipopt",
+    "audit/solver",
+    "audit/estimate",
+    "audit/evidence.py",
+    "audit/measures",
+    "audit/agreement.py",
+    "audit/result.py",
+    "audit/run.py",
+    "policies",
+    "policies/rules",
+    "policies/pack.py",
+    "policies/judging",
+    "policies/remedies",
+    "policies/repairing",
+    "reports",
+    "reports/document",
+    "reports/building",
+    "reports/figures",
+    "reports/renderers",
+    "treewarden",
+    "treewarden/terminal",
+    "treewarden/jobs",
+    "treewarden/commands",
+    "treewarden/cli.py",
+    "treewarden/__main__.py",
+]
+"""Each room, or single file, may import what stands above it, and itself. The same order is in CONTRIBUTING.md."""
+
 SOLVERS = {"casadi", "cyipopt"}
-TOUCHES_SOLVERS = (
+TOUCHES_SOLVERS = {
     "audit/ipopt/casadi_door.py",
     "audit/ipopt/cyipopt_door.py",
     "audit/ipopt/derivatives.py",
     "audit/ipopt/loaded.py",
-)
+}
 PLUGIN_FOLDERS = (
     "ppdm_models/formats",
     "audit/constraints",
@@ -26,7 +98,18 @@ PLUGIN_FOLDERS = (
     "reports/renderers",
     "treewarden/commands",
 )
-SOURCES = sorted(path for package in ORDER for path in (TOP / package).rglob("*.py"))
+PACKAGES = tuple(dict.fromkeys(entry.split("/")[0] for entry in ORDER))
+SOURCES = [
+    path.relative_to(places.ROOT)
+    for package in PACKAGES
+    for path in sorted((places.ROOT / package).rglob("*.py"))
+]
+MODULES = {".".join(path.with_suffix("").parts).removesuffix(".__init__"): path for path in SOURCES}
+
+
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse((places.ROOT / path).read_text(encoding="utf-8"))
 
 
 def imported(tree):
@@ -38,47 +121,106 @@ def imported(tree):
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def parsed(path):
-    return ast.parse(path.read_text(encoding="utf-8"))
-
-
-def name(path):
-    return path.relative_to(TOP).as_posix()
-
-
-@pytest.mark.parametrize("path", SOURCES, ids=name)
-def test_imports_point_left_only(path):
-    place = ORDER.index(path.relative_to(TOP).parts[0])
-    to_the_right = {*ORDER[place + 1 :], "tests", "benchmarks"}
-    assert not [used for used in imported(parsed(path)) if used.split(".")[0] in to_the_right]
-
-
-@pytest.mark.parametrize("path", SOURCES, ids=name)
-def test_no_import_hides_inside_a_function(path):
-    functions = (
-        node
-        for node in ast.walk(parsed(path))
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+@cache
+def used(path: Path) -> tuple[Path, ...]:
+    """Return our own files that a file imports."""
+    found = (
+        MODULES.get(name) or MODULES.get(name.rpartition(".")[0]) for name in imported(parsed(path))
     )
-    hidden = [inner for function in functions for inner in ast.walk(function)]
-    assert not [node.lineno for node in hidden if isinstance(node, ast.Import | ast.ImportFrom)]
+    return tuple(dict.fromkeys(file for file in found if file is not None))
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=name)
-def test_only_loading_and_solving_touch_a_solver(path):
-    touched = {used.split(".")[0] for used in imported(parsed(path))} & SOLVERS
-    assert not touched or name(path) in TOUCHES_SOLVERS
+def place(path: Path) -> int:
+    """Return where a file stands in the order: itself, else its folder."""
+    entry = path.as_posix() if path.as_posix() in ORDER else path.parent.as_posix()
+    return ORDER.index(entry)
 
 
-@pytest.mark.parametrize("folder", PLUGIN_FOLDERS)
-def test_plug_ins_do_not_import_each_other(folder):
-    package = folder.replace("/", ".")
-    modules = [path for path in (TOP / folder).glob("*.py") if path.name != "__init__.py"]
-    siblings = {f"{package}.{path.stem}" for path in modules if not path.name.startswith("_")}
-    crossing = [
-        (path.name, used)
-        for path in modules
-        for used in imported(parsed(path))
-        if used in siblings or used.rpartition(".")[0] in siblings
-    ]
-    assert not crossing
+def imports_point_up():
+    for path in SOURCES:
+        yield from (f"{path} -> {other}" for other in used(path) if place(other) > place(path))
+
+
+def imports_of_tests_or_benchmarks():
+    for path in SOURCES:
+        for name in imported(parsed(path)):
+            if name.split(".")[0] in ("tests", "benchmarks"):
+                yield f"{path} -> {name}"
+
+
+def imports_go_round_in_a_circle():
+    done: set[Path] = set()
+    for start in SOURCES:
+        stack = [(start, iter(used(start)))]
+        trail = {start: None} if start not in done else {}
+        while stack and trail:
+            path, rest = stack[-1]
+            other = next((each for each in rest if each not in done and each != path), None)
+            if other is None:
+                stack.pop()
+                trail.pop(path)
+                done.add(path)
+            elif other in trail:
+                yield f"{path} -> {other}"
+                return
+            else:
+                trail[other] = None
+                stack.append((other, iter(used(other))))
+
+
+def an_import_hides_inside_a_function():
+    for path in SOURCES:
+        for function in ast.walk(parsed(path)):
+            if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+                for node in ast.walk(function):
+                    if isinstance(node, ast.Import | ast.ImportFrom):
+                        yield f"{path}:{node.lineno}"
+
+
+def a_solver_is_touched_elsewhere():
+    for path in SOURCES:
+        touched = {name.split(".")[0] for name in imported(parsed(path))} & SOLVERS
+        if touched and path.as_posix() not in TOUCHES_SOLVERS:
+            yield f"{path}: {', '.join(touched)}"
+
+
+def plug_ins_import_each_other():
+    for folder in map(Path, PLUGIN_FOLDERS):
+        for path in SOURCES:
+            if path.parent == folder:
+                others = (each for each in used(path) if each.parent == folder and each != path)
+                yield from (f"{path} -> {each}" for each in others if not each.name.startswith("_"))
+
+
+def a_folder_of_plug_ins_holds_another_room():
+    for folder in PLUGIN_FOLDERS:
+        yield from (f"{folder}: {room}" for room in ORDER if room.startswith(f"{folder}/"))
+
+
+RULES = [
+    imports_point_up,
+    imports_of_tests_or_benchmarks,
+    imports_go_round_in_a_circle,
+    an_import_hides_inside_a_function,
+    a_solver_is_touched_elsewhere,
+    plug_ins_import_each_other,
+    a_folder_of_plug_ins_holds_another_room,
+]
+
+
+@pytest.mark.parametrize("broken", RULES, ids=lambda rule: rule.__name__)
+def test_nowhere(broken):
+    assert list(broken()) == []
+
+
+def test_every_folder_is_in_the_order_and_every_entry_is_there():
+    folders = {path.parent.as_posix() for path in SOURCES}
+    assert folders <= set(ORDER)
+    assert all((places.ROOT / entry).exists() for entry in ORDER)
+    assert len(ORDER) == len(set(ORDER))
+
+
+def test_the_packages_stand_together_in_the_order():
+    packages = [entry.split("/")[0] for entry in ORDER]
+    turns = sum(one != other for one, other in pairwise(packages))
+    assert turns == len(PACKAGES) - 1

@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 
 from audit.adversary.knowledge import Knowledge
-from audit.constraints import Case
+from audit.facts.case import Case
 from audit.facts.rows import (
     Grouping,
     LeafMass,

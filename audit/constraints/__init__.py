@@ -4,23 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-from audit.adversary.knowledge import Knowledge
+from audit.facts.case import Case
 from audit.facts.rows import LeftOut, Row, WholeRecords
-from audit.people.members import Members
-from audit.people.population import Population
-from ppdm_models.tree.tree import Tree
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """What is audited: a tree, the people, where they stop in it, and what the adversary knows (resolved)."""
-
-    tree: Tree
-    population: Population
-    members: Members
-    knowledge: Knowledge
 
 
 class Constraint(ABC):

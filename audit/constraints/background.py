@@ -8,7 +8,8 @@ import numpy as np
 
 from audit.adversary.knowledge import KnownRecord, Statement
 from audit.adversary.statement import Condition, predicate, read_claim
-from audit.constraints import Case, Constraint
+from audit.constraints import Constraint
+from audit.facts.case import Case
 from audit.facts.rows import Linear, Origin, Row
 from ppdm_models.arrays import IndexArray
 from ppdm_models.errors import KnowledgeError

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from audit.adversary.knowledge import SplitLevel
-from audit.constraints import Case, Constraint
+from audit.constraints import Constraint
+from audit.facts.case import Case
 from audit.facts.grower import grower
 from audit.facts.leaf_facts import leaf_facts
 from audit.facts.rows import Linear, Origin, WholeRecords

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from audit.adversary.knowledge import LeafLevel
-from audit.constraints import Case, Constraint
+from audit.constraints import Constraint
+from audit.facts.case import Case
 from audit.facts.inner_facts import InnerFacts, inner_facts
 from audit.facts.rows import Linear, Origin, Row
 from audit.facts.weighed_rows import class_row, unit

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from audit.adversary.knowledge import LeafLevel
-from audit.constraints import Case, Constraint
+from audit.constraints import Constraint
+from audit.facts.case import Case
 from audit.facts.grower import classes_before, incomplete_records
 from audit.facts.inner_facts import InnerFacts, Masses, inner_facts
 from audit.facts.leaf_facts import leaf_facts

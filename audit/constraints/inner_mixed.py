@@ -11,7 +11,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from audit.adversary.knowledge import SplitLevel
-from audit.constraints import Case, Constraint
+from audit.constraints import Constraint
+from audit.facts.case import Case
 from audit.facts.inner_facts import inner_facts
 from audit.facts.rows import Linear, Origin, WholeRecords
 

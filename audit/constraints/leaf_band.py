@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from audit.constraints import Case, Constraint
+from audit.constraints import Constraint
+from audit.facts.case import Case
 from audit.facts.leaf_facts import leaf_facts
 from audit.facts.rows import Origin, Row
 from audit.facts.weighed_rows import leaf_row, unit

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from audit.constraints import Case, Constraint
+from audit.constraints import Constraint
+from audit.facts.case import Case
 from audit.facts.rows import Linear, Origin, Row
 from audit.facts.weighed_rows import class_row, unit
 from audit.people.table_counts import has_sums

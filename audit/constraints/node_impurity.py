@@ -10,7 +10,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from audit.constraints import Case, Constraint
+from audit.constraints import Constraint
+from audit.facts.case import Case
 from audit.facts.node_impurities import NodeImpurity, node_impurities
 from audit.facts.rows import LeafMass, Linear, Origin, Row
 from ppdm_models.arrays import BoolArray

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from audit.adversary.knowledge import LeafLevel
-from audit.constraints import Case, Constraint
+from audit.constraints import Constraint
+from audit.facts.case import Case
 from audit.facts.inner_facts import InnerFacts, inner_facts
 from audit.facts.rows import Linear, Origin, Row
 from ppdm_models.arrays import BoolArray, FloatArray, IndexArray

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from audit.adversary.knowledge import SplitLevel
-from audit.constraints import Case, Constraint
+from audit.constraints import Constraint
 from audit.facts.candidates import compared
+from audit.facts.case import Case
 from audit.facts.grower import grower, incomplete_records, lacking
 from audit.facts.rows import Grouping, LeftOut, Origin, Row, SplitFamily
 from audit.facts.split_families import Attribute

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from audit.adversary.knowledge import LeafLevel
-from audit.constraints import Case, Constraint
+from audit.constraints import Constraint
+from audit.facts.case import Case
 from audit.facts.node_impurities import node_impurities
 from audit.facts.rows import LeftOut
 from audit.facts.unused import unused_kinds

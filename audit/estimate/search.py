@@ -15,6 +15,7 @@ from audit.estimate.solved import Solved, proved_bound
 from audit.estimate.whole_records import whole_records
 from audit.ipopt.doors import door
 from audit.ipopt.program import Program
+from audit.options import SolveOptions
 from audit.solver.parallel import default_jobs, solve_all
 from audit.solver.task import (
     BESIDE_TRIES,
@@ -35,29 +36,6 @@ PERTURBED_STARTS = 4
 """Starts, with seeds 0, 1, ..., where the symmetric solution of pooled classes cannot satisfy the rows."""
 MANY_STARTS = 16
 """Starts of a small block that may have several optima, as where its symmetry must break."""
-
-
-@dataclass(frozen=True, slots=True)
-class SolveOptions:
-    """How to solve.
-
-    ``door`` is auto, casadi or cyipopt; ``jobs`` processes (None: all cores), with the same answer for any number;
-    ``direct`` reduces nothing; ``time_limit`` in seconds (None: none). ``worlds`` says whether to reason over whole
-    records too, for at most ``worlds_budget`` seconds; ``strict_ties`` that the learner is known to break ties against
-    every candidate it did not take. ``integer_rows``: where exact, split rows are statements about whole records.
-    """
-
-    door: str = "auto"
-    jobs: int | None = None
-    direct: bool = False
-    time_limit: float | None = None
-    integer_rows: bool = True
-    worlds: bool = True
-    worlds_budget: float = 20.0
-    strict_ties: bool = False
-
-
-DEFAULT = SolveOptions()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from audit.constraints import Case
+from audit.facts.case import Case
 from audit.facts.impurity import by_bin, candidate_branches
 from audit.facts.rows import LeafMass, Linear, SplitFamily
 from audit.people.members import members

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from audit.adversary.knowledge import SplitLevel
-from audit.constraints import Case
+from audit.facts.case import Case
 from audit.people.table_counts import has_sums
 from ppdm_models.arrays import BoolArray
 from ppdm_models.tree.tree import Missing, Tool, count_of

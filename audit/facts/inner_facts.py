@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from audit.constraints import Case
+from audit.facts.case import Case
 from audit.facts.leaf_facts import Printing, leaf_facts, published_below
 from ppdm_models.arrays import IndexArray
 from ppdm_models.tree.tree import Node

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from audit.adversary.knowledge import LeafLevel
-from audit.constraints import Case
+from audit.facts.case import Case
 from audit.people.table_counts import half_unit, has_sums, printed_half
 from audit.people.weights import Weights
 from audit.reading import Undetermined

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from audit.adversary.knowledge import LeafLevel
-from audit.constraints import Case
+from audit.facts.case import Case
 from audit.facts.inner_facts import Masses, inner_facts
 from audit.facts.leaf_facts import leaf_facts
 from ppdm_models.arrays import BoolArray, FloatArray, IndexArray

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from audit.adversary.knowledge import LeafLevel
-from audit.constraints import Case
+from audit.facts.case import Case
 from audit.facts.node_impurities import uses_impurities
 
 

@@ -11,7 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from audit.constraints import Case
+from audit.facts.case import Case
 from audit.facts.rows import LeafMass, Linear, Origin
 from audit.reading import Undetermined
 from ppdm_models.arrays import FloatArray, IndexArray, IntArray

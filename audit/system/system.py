@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from audit import constraints
-from audit.constraints import Case, Constraint
+from audit.constraints import Constraint
+from audit.facts.case import Case
 from audit.facts.impurity import excess
 from audit.facts.rows import (
     LeafMass,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from audit.constraints import Case
+from audit.facts.case import Case
 from audit.worlds.clock import clock
 from audit.worlds.result import Worlds
 from ppdm_models.arrays import IntArray

@@ -10,7 +10,8 @@ import numpy as np
 
 from audit.adversary.knowledge import Knowledge
 from audit.people.population import build_population
-from audit.run import MeasureCall, run
+from audit.result import MeasureCall
+from audit.run import run
 from benchmarks.formats.forest import CLASSES, FIELDS
 from benchmarks.formats.reading import processor_seconds, say
 from ppdm_models.files.load import read_model

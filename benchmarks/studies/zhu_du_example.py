@@ -6,7 +6,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from audit.adversary.knowledge import Knowledge
-from audit.constraints import Case
+from audit.facts.case import Case
 from audit.people.members import members
 from audit.people.population import build_population
 from audit.system.system import build_system

@@ -9,7 +9,7 @@ from audit.agreement import disagreements
 from audit.evidence import NOT_RUN, Evidence
 from audit.measures import Measure, measures
 from audit.reading import Interval, Measurement, Reading, Spot, Undetermined
-from audit.run import Audit, MeasureCall
+from audit.result import Audit, MeasureCall
 from audit.spots import MOST_SPOTS
 from policies.judging.decision import Decision, Finding, Place
 from policies.judging.figures import figure, span

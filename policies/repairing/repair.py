@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from audit.evidence import Evidence
 from audit.measures import measures
 from audit.people.population import Population
-from audit.run import Audit
+from audit.result import Audit
 from policies.judging.decision import Decision
 from policies.judging.groups import Clauses
 from policies.judging.judge import judge

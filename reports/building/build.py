@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from audit.evidence import Evidence
 from audit.reading import Interval
-from audit.run import Audit, Level, MeasureCall
+from audit.result import Audit, Level, MeasureCall
 from policies.judging import decision as decisions
 from policies.judging.decision import Decision
 from policies.judging.figures import figure

@@ -8,7 +8,7 @@ from dataclasses import replace
 from audit.evidence import Evidence
 from audit.reading import Reading as Taken
 from audit.reading import Undetermined
-from audit.run import Audit
+from audit.result import Audit
 from policies.judging.decision import Decision
 from policies.repairing import repair as repairs
 from policies.repairing.repair import Repair, order

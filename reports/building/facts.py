@@ -6,7 +6,7 @@ from audit.evidence import Evidence
 from audit.people.forest import Forest
 from audit.people.weights import Weights
 from audit.reading import Undetermined
-from audit.run import Audit
+from audit.result import Audit
 from ppdm_models.meaning.describe import WORST_LAST
 from reports.document.document import Model, Population, Solver
 from reports.document.parts import Row, number

@@ -8,7 +8,7 @@ from audit.estimate.posterior import Posterior
 from audit.evidence import Evidence
 from audit.measures._estimate import individual_divergences, known_truth, whole
 from audit.reading import Undetermined
-from audit.run import Level as LevelRead
+from audit.result import Level as LevelRead
 from audit.worlds import Worlds
 from policies.judging.decision import Decision
 from ppdm_models.arrays import FloatArray

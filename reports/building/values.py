@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from audit.measures import measures
 from audit.reading import Measurement, Undetermined
 from audit.reading import Reading as Taken
-from audit.run import Audit, MeasureCall
+from audit.result import Audit, MeasureCall
 from policies.judging.figures import span
 from policies.verdict import Verdict
 from reports.document.parts import Number, Reading, Value, number

@@ -2,7 +2,7 @@
 
 from audit.adversary.knowledge import Knowledge
 from audit.estimate.estimate import estimate
-from audit.estimate.search import SolveOptions
+from audit.options import SolveOptions
 from audit.system.system import build_system
 from benchmarks.maxent.stages import Stages
 from tests.cases import multiway_case

@@ -12,7 +12,8 @@ from audit.evidence import Evidence
 from audit.measures import measures
 from audit.people.population import build_population
 from audit.reading import Undetermined, exactly
-from audit.run import Audit, Level, SolverReport, run
+from audit.result import Audit, Level
+from audit.run import SolverReport, run
 from audit.system.system import Dropped
 from audit.worlds.result import Witness
 from policies.judging.judge import calls, judge

@@ -8,7 +8,8 @@ from typing import Any
 import click
 
 from audit.reading import Undetermined
-from audit.run import Audit, ablation
+from audit.result import Audit
+from audit.run import ablation
 from policies.judging.judge import judge
 from reports.building.build import audit_document
 from treewarden.commands._options import FILE, request_of, request_options

@@ -9,7 +9,8 @@ from typing import Any
 
 import click
 
-from audit.run import Level, ablation
+from audit.result import Level
+from audit.run import ablation
 from policies.remedies._table import TableProposal
 from policies.repairing.holdout import holdout_of
 from policies.repairing.repair import Given

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from audit.run import Audit
+from audit.result import Audit
 from audit.solver.parallel import default_jobs
 from audit.solver.processes import do_all
 from policies.remedies import Proposal

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from audit.adversary.knowledge import Knowledge, LeafLevel, SplitLevel, read_knowledge
-from audit.estimate.search import SolveOptions
+from audit.options import SolveOptions
 from audit.people.population import Population, build_population, rerouted
-from audit.run import Audit, run, start_early
+from audit.result import Audit
+from audit.run import run, start_early
 from policies.judging.judge import calls
 from policies.pack import Pack, load_pack
 from ppdm_models.errors import KnowledgeError, TableError

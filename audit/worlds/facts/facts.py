@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.constraints import Case
+from audit.facts.case import Case
 from audit.facts.rows import LeafMass, Linear, Origin, Plurality, Row, SplitFamily
 from audit.reading import Undetermined
 from audit.system.system import COUNT_TOLERANCE_RECORDS, TRUTH_TOLERANCE_SHARE, System

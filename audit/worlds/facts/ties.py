@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from audit.constraints import Case
+from audit.facts.case import Case
 from audit.facts.rows import Grouping, SplitFamily
 from ppdm_models.tree.predicate import features_of
 

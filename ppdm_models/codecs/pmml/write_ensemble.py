@@ -6,14 +6,13 @@ from dataclasses import replace
 
 from lxml import etree
 
+from ppdm_models.codecs.pmml.write import NAMESPACE, written
 from ppdm_models.errors import OutputError
-from ppdm_models.files.load import formats
 from ppdm_models.tree.column import number_text
 from ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member
 from ppdm_models.tree.predicate import Always
 from ppdm_models.tree.tree import Node, Quality, Task, Tree
 
-NAMESPACE = "http://www.dmg.org/PMML-4_4"
 METHODS = {
     Combination.SUM: "sum",
     Combination.AVERAGE: "average",
@@ -105,10 +104,8 @@ def _frame(ensemble: Ensemble) -> tuple[etree._Element, etree._Element]:
 
 def _parts(tree: Tree) -> tuple[etree._Element, etree._Element]:
     """Return the document that a tree makes on its own, and the model in it."""
-    data = formats()["pmml"].write(tree)
-    assert data is not None
     blank = etree.XMLParser(remove_blank_text=True, resolve_entities=False, huge_tree=True)
-    root = etree.fromstring(data, blank)
+    root = etree.fromstring(written(tree), blank)
     model = root.find(f"{{{NAMESPACE}}}TreeModel")
     assert model is not None
     return root, model

@@ -13,7 +13,7 @@ from audit.adversary.knowledge import (
     understated,
 )
 from audit.adversary.statement import Condition, read_claim
-from audit.constraints import Case
+from audit.facts.case import Case
 from audit.system.system import build_system
 from ppdm_models.errors import KnowledgeError
 from ppdm_models.tree.predicate import NumericTest

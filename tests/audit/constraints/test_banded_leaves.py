@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from audit.adversary.knowledge import Knowledge
-from audit.constraints import Case
-from audit.estimate.search import SolveOptions
+from audit.facts.case import Case
 from audit.facts.rows import LeafMass
+from audit.options import SolveOptions
 from audit.people.members import members
 from audit.people.population import Population
 from audit.reading import Undetermined
-from audit.run import MeasureCall, run
+from audit.result import MeasureCall
+from audit.run import run
 from audit.system.system import build_system
 from ppdm_models.tree.column import CategoricalColumn
 from tests.small_audits import flat_tree

@@ -5,7 +5,8 @@ import pytest
 
 from audit import constraints
 from audit.adversary.knowledge import Knowledge
-from audit.constraints import Case, Constraint
+from audit.constraints import Constraint
+from audit.facts.case import Case
 from audit.facts.impurity import excess
 from audit.facts.rows import Grouping, LeftOut, Plurality, branch_of_bins
 from audit.people.members import members

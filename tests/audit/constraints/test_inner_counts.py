@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from audit.adversary.knowledge import Knowledge, understated
-from audit.constraints import Case
 from audit.estimate.estimate import estimate
-from audit.estimate.search import SolveOptions
+from audit.facts.case import Case
+from audit.options import SolveOptions
 from audit.people.members import members
 from audit.people.population import build_population
 from audit.system.system import build_system

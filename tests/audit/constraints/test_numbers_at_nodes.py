@@ -7,9 +7,9 @@ import pytest
 
 from audit.adversary.knowledge import Knowledge, understated
 from audit.agreement import disagreements
-from audit.constraints import Case
 from audit.estimate.posterior import certain
 from audit.evidence import Evidence
+from audit.facts.case import Case
 from audit.facts.node_impurities import allowed_as_label, allowed_counts, node_impurities
 from audit.facts.unused import unused_kinds
 from audit.measures import measures

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from audit.adversary.knowledge import Knowledge
-from audit.constraints import Case
+from audit.facts.case import Case
 from audit.people.members import members
 from audit.people.population import Population
 from audit.system.system import build_system

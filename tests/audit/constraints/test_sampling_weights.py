@@ -8,14 +8,15 @@ import numpy as np
 import pytest
 
 from audit.adversary.knowledge import Knowledge
-from audit.constraints import Case
-from audit.estimate.search import SolveOptions
+from audit.facts.case import Case
+from audit.options import SolveOptions
 from audit.people.forest import forest_of
 from audit.people.leaves import leaves_of
 from audit.people.members import members
 from audit.people.population import build_population
 from audit.reading import Interval, Undetermined
-from audit.run import MeasureCall, run
+from audit.result import MeasureCall
+from audit.run import run
 from audit.system.system import build_system
 from ppdm_models.errors import TableError
 from ppdm_models.tree.ensemble import Combination, Ensemble, Member

@@ -8,7 +8,8 @@ import pytest
 from audit.adversary.knowledge import Knowledge
 from audit.people.population import build_population
 from audit.reading import Interval
-from audit.run import MeasureCall, run
+from audit.result import MeasureCall
+from audit.run import run
 from ppdm_models.codecs.xgboost.settings import shrinkage_in
 from ppdm_models.files.load import load_model
 from ppdm_models.records.table import read_table

@@ -5,8 +5,8 @@ import pytest
 
 from audit.adversary.knowledge import Knowledge
 from audit.estimate.estimate import estimate
-from audit.estimate.search import SolveOptions
 from audit.estimate.whole_records import interval_excess, whole_records
+from audit.options import SolveOptions
 from audit.system.system import build_system, max_violation
 from tests.cases import multiway_case
 from tests.grown_trees import grown, heart

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from audit.adversary.knowledge import Knowledge, KnownRecord, Statement
-from audit.constraints import Case
 from audit.estimate.blocks import Candidate, blocks
 from audit.estimate.estimate import estimate
-from audit.estimate.search import Search, SolveOptions
+from audit.estimate.search import Search
+from audit.facts.case import Case
 from audit.facts.impurity import excess
 from audit.facts.rows import SplitFamily
+from audit.options import SolveOptions
 from audit.people.members import members
 from audit.people.population import build_population
 from audit.system.system import System, build_system, max_violation

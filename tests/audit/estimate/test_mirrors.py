@@ -6,9 +6,10 @@ import pytest
 from audit.estimate.blocks import blocks
 from audit.estimate.mirrors import mirror_images
 from audit.estimate.reduce import Reduced
-from audit.estimate.search import Search, SolveOptions
+from audit.estimate.search import Search
 from audit.estimate.solved import shares
 from audit.estimate.violated import Violated
+from audit.options import SolveOptions
 from audit.system.system import build_system
 from benchmarks.product import answer
 from benchmarks.soundness_cases import sample

@@ -5,9 +5,10 @@ import pytest
 from audit.adversary.knowledge import Knowledge
 from audit.estimate.blocks import blocks
 from audit.estimate.estimate import estimate
-from audit.estimate.search import Search, SolveOptions
+from audit.estimate.search import Search
 from audit.estimate.violated import Violated
 from audit.ipopt.door import Door
+from audit.options import SolveOptions
 from audit.people.population import build_population
 from audit.solver.block_solver import _is_enough
 from audit.solver.task import ELASTIC_TRIES, TRIES

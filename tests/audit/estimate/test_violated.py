@@ -3,10 +3,11 @@
 import numpy as np
 
 from audit.adversary.knowledge import Knowledge
-from audit.estimate.search import Search, SolveOptions
+from audit.estimate.search import Search
 from audit.estimate.violated import TIE_SHARE, VIOLATION_SHARE, Violated
 from audit.facts.impurity import excess
 from audit.facts.rows import SplitFamily, branch_of_bins
+from audit.options import SolveOptions
 from audit.system.system import build_system
 from benchmarks.soundness_cases import sample
 from tests.cases import multiway_case

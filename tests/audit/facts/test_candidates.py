@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeClassifier
 
 from audit.adversary.knowledge import Knowledge
-from audit.constraints import Case
 from audit.constraints.split_choice import CONSTRAINT
-from audit.estimate.search import SolveOptions
+from audit.facts.case import Case
 from audit.facts.rows import LeftOut, SplitFamily, branch_of_bins
+from audit.options import SolveOptions
 from audit.people.members import members
 from audit.people.population import build_population
-from audit.run import MeasureCall, run
+from audit.result import MeasureCall
+from audit.run import run
 from audit.system.system import build_system
 from ppdm_models.codecs.sklearn.fitted import from_sklearn
 from ppdm_models.records.table import table_of

@@ -8,11 +8,11 @@ import pytest
 
 from audit.adversary.knowledge import Knowledge
 from audit.estimate.estimate import estimate
-from audit.estimate.search import SolveOptions
 from audit.ipopt.door import Door
 from audit.ipopt.doors import door, doors
 from audit.ipopt.loaded import Loaded
 from audit.ipopt.status import STATUS, STATUS_NAMES, Status
+from audit.options import SolveOptions
 from audit.system.system import build_system
 from ppdm_models.errors import SolverError
 from tests.cases import multiway_case

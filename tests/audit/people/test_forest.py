@@ -9,7 +9,8 @@ from audit.adversary.knowledge import Knowledge
 from audit.people.forest import forest_of
 from audit.people.population import build_population
 from audit.reading import Interval, Undetermined
-from audit.run import MeasureCall, run
+from audit.result import MeasureCall
+from audit.run import run
 from policies.judging.judge import calls, judge
 from policies.pack import load_pack, shipped_packs
 from policies.verdict import Verdict

@@ -9,8 +9,9 @@ from scipy import sparse
 from audit.adversary.knowledge import Knowledge
 from audit.estimate.blocks import blocks
 from audit.estimate.reduce import Reduced
-from audit.estimate.search import Search, SolveOptions
+from audit.estimate.search import Search
 from audit.estimate.violated import Violated
+from audit.options import SolveOptions
 from audit.solver.block_solver import solve_task
 from audit.solver.canonical import canonical, restored
 from audit.solver.task import TRIES, Task

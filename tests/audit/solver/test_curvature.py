@@ -12,9 +12,10 @@ from scipy.optimize import linprog
 from audit.adversary.knowledge import Knowledge
 from audit.estimate.blocks import blocks
 from audit.estimate.builder import ProgramBuilder
-from audit.estimate.search import Search, SolveOptions
+from audit.estimate.search import Search
 from audit.estimate.solved import shares
 from audit.estimate.violated import Violated
+from audit.options import SolveOptions
 from audit.people.population import build_population
 from audit.solver.curvature import weights
 from audit.system.system import build_system

@@ -6,8 +6,9 @@ from scipy.optimize import linprog
 
 from audit.adversary.knowledge import Knowledge
 from audit.estimate.blocks import blocks
-from audit.estimate.search import DEFAULT, Search
+from audit.estimate.search import Search
 from audit.ipopt.program import SMALLEST_MASS
+from audit.options import DEFAULT
 from audit.solver.block_solver import _from_inside, solve_task
 from audit.solver.interior import Interior, interior, is_inside
 from audit.solver.task import CONVEX_TRIES, Outcome, Task, no_answer

@@ -16,7 +16,8 @@ from audit import run
 from audit.adversary.knowledge import Knowledge
 from audit.estimate.blocks import blocks
 from audit.estimate.estimate import estimate
-from audit.estimate.search import Search, SolveOptions
+from audit.estimate.search import Search
+from audit.options import SolveOptions
 from audit.solver import parallel
 from audit.solver.block_solver import joined, solve_task
 from audit.solver.parallel import solve_all

@@ -12,7 +12,8 @@ from audit.evidence import Evidence
 from audit.measures import measures
 from audit.people.members import members
 from audit.reading import Interval, Undetermined
-from audit.run import MeasureCall, SolveOptions, run
+from audit.result import MeasureCall
+from audit.run import SolveOptions, run
 from audit.system.system import build_system
 from audit.worlds import reason
 from ppdm_models.errors import TableError

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from audit.adversary.knowledge import Knowledge
-from audit.constraints import Case
+from audit.facts.case import Case
 from audit.people.members import members
 from audit.people.population import build_population
 from audit.system.system import build_system

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from audit.estimate.posterior import certain
-from audit.run import MeasureCall
+from audit.result import MeasureCall
 from policies.judging.judge import judge
 from reports.building.build import audit_document
 from reports.building.nodes import tree_nodes
