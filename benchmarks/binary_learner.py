@@ -22,7 +22,9 @@ def grow_binary(
 ) -> Tree:
     """Grow a binary tree; every threshold and every set of the categories present is a candidate, ties to the first."""
     features = tuple(
-        Feature(name, numeric=isinstance(column, NumericColumn), values=column.categories)
+        Feature(name, numeric=True)
+        if isinstance(column, NumericColumn)
+        else Feature(name, numeric=False, values=column.categories)
         for name, column in columns.items()
     )
     nodes: list[Node] = []

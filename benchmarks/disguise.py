@@ -31,9 +31,10 @@ def renamed(sample: Sample, draw: np.random.Generator) -> Disguise:
     classes = draw.permutation(len(tree.classes))
     klass = {tree.classes[old]: f"k{new:03}" for new, old in enumerate(classes)}
     names = {name: f"q{i}" for i, name in enumerate(draw.permutation(list(population.qi)))}
-    words = {
+    words: dict[str, dict[str, str]] = {name: {} for name in population.qi} | {
         name: {word: f"w{i}" for i, word in enumerate(draw.permutation(column.categories))}
         for name, column in population.columns.items()
+        if isinstance(column, CategoricalColumn)
     }
     order = sorted(population.qi, key=lambda name: names[name])
     features = tuple(

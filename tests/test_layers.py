@@ -11,75 +11,80 @@ import pytest
 
 from tests import places
 
-ORDER = [
-    "ppdm_models",
-    "ppdm_models/tree",
-    "ppdm_models/meaning",
-    "ppdm_models/records",
-    "ppdm_models/codecs",
-    "ppdm_models/codecs/common",
-    "ppdm_models/codecs/sklearn",
-    "ppdm_models/codecs/pmml",
-    "ppdm_models/codecs/pmml/leaks",
-    "ppdm_models/codecs/boosted",
-    "ppdm_models/codecs/xgboost",
-    "ppdm_models/codecs/lightgbm",
-    "ppdm_models/codecs/catboost",
-    "ppdm_models/codecs/bigml",
-    "ppdm_models/codecs/h2o",
-    "ppdm_models/codecs/onnx",
-    "ppdm_models/codecs/skops",
-    "ppdm_models/codecs/spark",
-    "ppdm_models/codecs/treelite",
-    "ppdm_models/codecs/r",
-    "ppdm_models/codecs/weka",
-    "ppdm_models/codecs/dot",
-    "ppdm_models/codecs/ranking",
-    "ppdm_models/codecs/treewarden",
-    "ppdm_models/formats",
-    "ppdm_models/files",
-    "ppdm_models/learn",
-    "ppdm_models/pruning",
-    "ppdm_models/tpp",
-    "ppdm_models/full_domain",
-    "ppdm_models/synthesis",
-    "audit",
-    "audit/adversary",
-    "audit/people",
-    "audit/facts",
-    "audit/constraints",
-    "audit/system",
-    "audit/worlds/clock.py",
-    "audit/worlds/facts",
-    "audit/worlds/proofs",
-    "audit/worlds/found",
-    "audit/worlds",
-    "audit/ipopt",
-    "audit/solver",
-    "audit/estimate",
-    "audit/evidence.py",
-    "audit/measures",
-    "audit/agreement.py",
-    "audit/result.py",
-    "audit/run.py",
-    "policies",
-    "policies/rules",
-    "policies/pack.py",
-    "policies/judging",
-    "policies/remedies",
-    "policies/repairing",
-    "reports",
-    "reports/document",
-    "reports/building",
-    "reports/figures",
-    "reports/renderers",
-    "treewarden",
-    "treewarden/terminal",
-    "treewarden/jobs",
-    "treewarden/commands",
-    "treewarden/cli.py",
-    "treewarden/__main__.py",
-]
+ROOMS = """
+ppdm_models
+ppdm_models/tree
+ppdm_models/meaning
+ppdm_models/records
+ppdm_models/codecs
+ppdm_models/codecs/common
+ppdm_models/codecs/sklearn
+ppdm_models/codecs/pmml
+ppdm_models/codecs/pmml/leaks
+ppdm_models/codecs/boosted
+ppdm_models/codecs/xgboost
+ppdm_models/codecs/lightgbm
+ppdm_models/codecs/catboost
+ppdm_models/codecs/bigml
+ppdm_models/codecs/h2o
+ppdm_models/codecs/onnx
+ppdm_models/codecs/skops
+ppdm_models/codecs/spark
+ppdm_models/codecs/treelite
+ppdm_models/codecs/r
+ppdm_models/codecs/weka
+ppdm_models/codecs/dot
+ppdm_models/codecs/ranking
+ppdm_models/codecs/treewarden
+ppdm_models/formats
+ppdm_models/files
+ppdm_models/learn
+ppdm_models/pruning
+ppdm_models/tpp
+ppdm_models/full_domain
+ppdm_models/synthesis
+
+audit
+audit/adversary
+audit/people
+audit/facts
+audit/constraints
+audit/system
+audit/worlds/clock.py
+audit/worlds/facts
+audit/worlds/proofs
+audit/worlds/found
+audit/worlds
+audit/ipopt
+audit/solver
+audit/estimate
+audit/evidence.py
+audit/measures
+audit/agreement.py
+audit/result.py
+audit/run.py
+
+policies
+policies/rules
+policies/pack.py
+policies/judging
+policies/remedies
+policies/repairing
+
+reports
+reports/document
+reports/building
+reports/figures
+reports/renderers
+
+treewarden
+treewarden/terminal
+treewarden/jobs
+treewarden/commands
+treewarden/cli.py
+treewarden/__main__.py
+"""
+ORDER = [line for line in ROOMS.splitlines() if line]
 """Each room, or single file, may import what stands above it, and itself. The same order is in CONTRIBUTING.md."""
 
 SOLVERS = {"casadi", "cyipopt"}
