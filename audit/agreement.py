@@ -14,6 +14,7 @@ from audit.people.members import members
 from audit.people.population import Population
 from audit.reading import Undetermined
 from audit.system.system import Dropped, build_system
+from ppdm_models.tree.ensemble import Ensemble
 from ppdm_models.tree.impurity import fits, impurity_of
 from ppdm_models.tree.tree import Tree, count_of
 
@@ -23,11 +24,11 @@ PARTLY_USED = (LeafLevel.LABELS, LeafLevel.RATES)
 
 def disagreements(evidence: Evidence) -> tuple[Dropped, ...]:
     """Return the numbers of the file that the true table breaks and that the audit's own rows may have left out."""
-    tree, population = evidence.tree, evidence.population
+    tree, population = evidence.model, evidence.population
+    if isinstance(tree, Ensemble):
+        return ()
     leaves_out = evidence.knowledge.leaf in PARTLY_USED
     prints_impurities = any(node.impurity is not None for node in tree.nodes)
-    if evidence.forest is not None:
-        return ()
     empty = tuple(_empty_leaves(tree, population))
     if empty or not (leaves_out or prints_impurities):
         return empty

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from audit.adversary.knowledge import Knowledge
 from audit.estimate.posterior import Posterior
 from audit.people.forest import Forest
-from audit.people.leaves import Leaves, leaves_of
+from audit.people.leaves import Leaves
 from audit.people.population import Population
 from audit.reading import Spot, Undetermined
 from audit.worlds.result import Worlds
-from ppdm_models.arrays import IndexArray
+from ppdm_models.arrays import FloatArray, IndexArray
+from ppdm_models.tree.ensemble import Model
 from ppdm_models.tree.leaks import Leak
 from ppdm_models.tree.tree import Task, Tree
 
@@ -25,69 +24,99 @@ NOT_READ = Undetermined(
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What one audit knows. ``prior`` is the adversary's estimate before the tree, ``posterior`` with it.
+    """What one audit knows. ``prior`` is the adversary's estimate before the model, ``posterior`` with it.
 
-    ``worlds`` is what integer reasoning over whole records proves. ``knowledge`` is resolved: no level in it says "as
-    published". Of an ensemble, ``forest`` holds all trees, and ``tree`` is the one that is drawn, with ``population``
-    where the people stop in it. ``leaks`` is what the file gives away beside its trees.
+    ``forest`` is the model with the people in its trees, one tree or many. ``worlds`` is what integer reasoning over
+    whole records proves. ``knowledge`` is resolved: no level in it says "as published". ``leaks`` is what the file
+    gives away beside its trees.
     """
 
-    tree: Tree
+    forest: Forest
     population: Population
     knowledge: Knowledge
     prior: Posterior | Undetermined
     posterior: Posterior | Undetermined
     worlds: Worlds | Undetermined = field(default=NOT_RUN, compare=False)
-    forest: Forest | None = None
     leaks: tuple[Leak, ...] | Undetermined = NOT_READ
 
     @property
+    def model(self) -> Model:
+        """What is published: a tree or an ensemble."""
+        return self.forest.model
+
+    @property
     def leaves(self) -> Leaves | Undetermined:
-        """The places where records stop, those of every tree of an ensemble."""
-        if self.forest is not None:
-            return self.forest.leaves
-        return leaves_of(self.tree, self.population)
+        """The places where records stop, those of every tree."""
+        return self.forest.leaves
 
     @property
     def trees(self) -> tuple[Tree, ...]:
-        """The tree, or all trees of an ensemble."""
-        return (self.tree,) if self.forest is None else self.forest.trees
+        """Every tree of the model."""
+        return self.forest.trees
 
     @property
     def stops(self) -> IndexArray:
         """The node where each profile stops in each tree (negative: in none), shape (T, P)."""
-        if self.forest is not None:
-            return self.forest.stops
-        return np.asarray(self.population.leaf)[None, :]
-
-    @property
-    def shown(self) -> int:
-        """Which of the trees is the one that is drawn."""
-        return 0 if self.forest is None else self.forest.shown
+        return self.forest.stops
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """The classes that the model tells apart; those of the whole ensemble where it is one."""
-        return self.tree.classes if self.forest is None else self.forest.ensemble.classes
+        """The classes that the model tells apart."""
+        return self.model.classes
 
     @property
     def source(self) -> str:
         """The name of the model's file."""
-        return self.tree.source if self.forest is None else self.forest.ensemble.source
+        return self.model.source
 
     @property
     def task(self) -> Task:
-        """What the model predicts: a class or a number; that of the whole ensemble where it is one."""
-        return self.tree.task if self.forest is None else self.forest.ensemble.task
+        """What the model predicts: a class or a number."""
+        return self.model.task
 
     @property
     def target(self) -> str:
         """What the model predicts."""
-        return self.tree.target if self.forest is None else self.forest.ensemble.target
+        return self.model.target
+
+    @property
+    def truth(self) -> FloatArray | Undetermined:
+        """The true class counts per profile, shape (P, m), or why there are none."""
+        return self.population.truth
+
+    @property
+    def estimate(self) -> Posterior | Undetermined:
+        """The posterior, if it was found for every profile that has records; else how many it lacks."""
+        return self._whole(self.posterior)
+
+    @property
+    def estimate_before(self) -> Posterior | Undetermined:
+        """The same of the prior."""
+        return self._whole(self.prior)
+
+    def _whole(self, found: Posterior | Undetermined) -> Posterior | Undetermined:
+        if isinstance(found, Undetermined):
+            return found
+        counts = self.population.counts
+        open_profiles = ~found.decided & (counts > 0)
+        if open_profiles.any():
+            return Undetermined(
+                f"the estimate was not found for {int(open_profiles.sum())} of {len(counts)} profiles"
+                f" ({counts[open_profiles].sum():g} of {counts.sum():g} records)"
+            )
+        if not (counts > 0).any():
+            return Undetermined("the table has no records")
+        return found
 
     def tree_of(self, spot: Spot) -> Tree:
         """Return the tree that a place is in."""
         return self.trees[spot.tree]
+
+    def node_of(self, spot: Spot) -> int:
+        """Return the node that a place is, or where its profile stops."""
+        if spot.kind == "leaf":
+            return spot.index
+        return int(self.stops[spot.tree, spot.index])
 
     def records_at(self, spot: Spot) -> float:
         """Return how many records stop at the leaf of a place."""

@@ -1,28 +1,148 @@
-"""How to audit."""
+"""How an audit is done: one record whose fields are the flags of the command line and the keywords of Python."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
+from enum import StrEnum
+from typing import Any
+
+from audit.adversary.knowledge import LeafLevel, SplitLevel
+from ppdm_models.tree.tree import Tool
+
+
+class Rows(StrEnum):
+    """How split rows are stated: about whole records where that is exact, or about shares as the papers do."""
+
+    INTEGER = "integer"
+    REAL = "real"
+
+
+class Solver(StrEnum):
+    """Which door to IPOPT is taken."""
+
+    AUTO = "auto"
+    CASADI = "casadi"
+    CYIPOPT = "cyipopt"
 
 
 @dataclass(frozen=True, slots=True)
-class SolveOptions:
-    """How to solve.
+class Says:
+    """What a field means to whoever sets it, and what it may be.
 
-    ``door`` is auto, casadi or cyipopt; ``jobs`` processes (None: all cores), with the same answer for any number;
-    ``direct`` reduces nothing; ``time_limit`` in seconds (None: none). ``worlds`` says whether to reason over whole
-    records too, for at most ``worlds_budget`` seconds; ``strict_ties`` that the learner is known to break ties against
-    every candidate it did not take. ``integer_rows``: where exact, split rows are statements about whole records.
+    Numbers lie between ``low`` (not that itself where ``is_open``) and ``high``. ``metavar`` stands for the value in a
+    synopsis, ``unset`` for what holds where nothing is given.
     """
 
-    door: str = "auto"
-    jobs: int | None = None
-    direct: bool = False
-    time_limit: float | None = None
-    integer_rows: bool = True
-    worlds: bool = True
-    worlds_budget: float = 20.0
-    strict_ties: bool = False
+    help: str
+    choices: tuple[str, ...] = ()
+    low: float | None = None
+    high: float | None = None
+    is_open: bool = False
+    metavar: str | None = None
+    unset: str = ""
+
+    def problem(self, value: object) -> str:
+        """Return why a value cannot be, in words; "" where it can."""
+        if value is None:
+            return ""
+        if self.choices and value not in self.choices:
+            return f"one of {', '.join(self.choices)} is needed"
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            return ""
+        if self.low is not None and (value < self.low or (self.is_open and value == self.low)):
+            return f"{'more than ' if self.is_open else 'at least '}{self.low:g} is needed"
+        if self.high is not None and value > self.high:
+            return f"at most {self.high:g} is possible"
+        return ""
 
 
-DEFAULT = SolveOptions()
+def option(default: object, help: str, **says: Any) -> Any:  # noqa: A002, ANN401  # as dataclasses.field; the field is typed
+    """Return a field with its default and what it says."""
+    return field(default=default, metadata={"says": Says(help, **says)})
+
+
+@dataclass(frozen=True, slots=True)
+class AuditOptions:
+    """What an audit can be asked, beside its files: who is who in the table, what is known, and how it is solved.
+
+    Raises:
+        ValueError: a value cannot be.
+    """
+
+    sensitive: str | None = option(
+        None, "The sensitive column: the tree's target.", metavar="COLUMN"
+    )
+    qi: tuple[str, ...] | None = option(
+        None,
+        "What the adversary knows of everyone. May be repeated; default: the model's fields.",
+        metavar="COLUMN[,COLUMN...]",
+    )
+    weights: str | None = option(None, "How many people each row stands for.", metavar="COLUMN")
+    sampling_weights: str | None = option(
+        None,
+        "A survey's weights: each row is one person, and only the tree's numbers are weighed.",
+        metavar="COLUMN",
+    )
+    leaf: LeafLevel = option(
+        LeafLevel.AS_PUBLISHED,
+        "What the adversary knows of each leaf.",
+        choices=tuple(level.value for level in LeafLevel),
+    )
+    split: SplitLevel = option(
+        SplitLevel.AS_PUBLISHED,
+        "The criterion that the adversary knows the splits were chosen by.",
+        choices=tuple(level.value for level in SplitLevel),
+    )
+    learner: Tool | None = option(
+        None,
+        "The program that grew the tree, where the file does not say it: it decides which splits were compared.",
+        choices=tuple(tool.value for tool in Tool if tool is not Tool.UNKNOWN),
+    )
+    marginal: bool = option(False, "The adversary knows each class's overall share.")
+    accuracy: bool = option(False, "The adversary knows the training accuracy.")
+    solver: Solver = option(
+        Solver.AUTO, "The door to IPOPT.", choices=tuple(solver.value for solver in Solver)
+    )
+    jobs: int | None = option(
+        None,
+        "Processes to solve with; the result is the same for any number.",
+        low=1,
+        unset="all cores",
+    )
+    time_limit: float | None = option(
+        None, "What is not solved by then is undetermined.", low=0, is_open=True, metavar="SECONDS"
+    )
+    rows: Rows = option(
+        Rows.INTEGER,
+        "State split choices over whole records where that is exact, or over shares as the papers do.",
+        choices=tuple(rows.value for rows in Rows),
+    )
+    worlds: bool = option(
+        True, "Whether to reason over whole records too: what is certain, not only likely."
+    )
+    worlds_budget: float = option(
+        20.0,
+        "What whole records prove beyond that is not decided.",
+        low=0,
+        high=1e9,
+        metavar="SECONDS",
+    )
+    strict_ties: bool = option(
+        False, "The learner is known to take the first of equally good splits, as ID3 does."
+    )
+    levels: bool = option(
+        True,
+        "Whether reports (other than text) say what each kind of published information adds.",
+    )
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            value = getattr(self, each.name)
+            problem = each.metadata["says"].problem(value)
+            if problem:
+                raise ValueError(f"{each.name}: {value!r}: {problem}")
+
+
+DEFAULT = AuditOptions()
+KNOWLEDGE = ("leaf", "split", "learner", "marginal", "accuracy")
+"""The fields that a knowledge file answers instead."""

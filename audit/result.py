@@ -1,4 +1,4 @@
-"""The whole result of an audit: evidence, how the estimate was found, what each measure reads."""
+"""The whole result of an audit: what each adversary can infer, and what each measure reads from it."""
 
 from __future__ import annotations
 
@@ -7,27 +7,13 @@ from dataclasses import dataclass
 
 from audit.estimate.report import SolverReport
 from audit.evidence import Evidence
-from audit.reading import Measurement, Reading
+from audit.measures import MeasureCall, Parameters, call
+from audit.reading import Measurement, Reading, Undetermined
 from audit.system.system import Dropped
 
-
-@dataclass(frozen=True, slots=True)
-class MeasureCall:
-    """A measure by name, with its parameters filled in."""
-
-    measure: str
-    parameters: tuple[tuple[str, float | str], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Audit:
-    """The whole result: the evidence, how it was found, and what each measure reads from it."""
-
-    evidence: Evidence
-    solver: SolverReport
-    dropped: tuple[Dropped, ...]
-    measurements: Mapping[MeasureCall, Measurement]
-    warnings: tuple[str, ...] = ()
+NOT_MEASURED = Measurement(Undetermined("the audit did not measure it"))
+KNOWS_ALL = "knows all"
+"""The adversary who knows every quasi-identifier of everybody: the yardstick."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,3 +24,40 @@ class Level:
     guess_accuracy: Reading
     disclosure: Reading
     kl_overall: Reading
+
+
+@dataclass(frozen=True, slots=True)
+class Exposure:
+    """What one adversary can infer.
+
+    ``dropped`` are rows that the true table breaks; ``disagreements`` numbers of the file that it breaks and
+    that no row says. ``readings`` are of what was ``asked`` for and of every measure with its defaults, each taken
+    once. ``levels`` is what each kind of published information adds, from the least to all that this adversary knows;
+    empty where there is nothing to tell apart, or nobody asked.
+    """
+
+    adversary: str
+    evidence: Evidence
+    solver: SolverReport
+    dropped: tuple[Dropped, ...]
+    disagreements: tuple[Dropped, ...]
+    asked: tuple[MeasureCall, ...]
+    readings: Mapping[MeasureCall, Measurement]
+    levels: tuple[Level, ...] = ()
+
+    def measured(self, name: str, given: Parameters | None = None) -> Measurement:
+        """Return what a measure read, with its defaults but for what is given."""
+        return self.readings.get(call(name, given or {}), NOT_MEASURED)
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """What each adversary can infer, and what the reader should know about the audit as a whole."""
+
+    exposures: tuple[Exposure, ...]
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def full(self) -> Exposure:
+        """What the adversary can infer who knows all quasi-identifiers: the first."""
+        return self.exposures[0]

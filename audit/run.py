@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from audit import measures
-from audit.adversary.knowledge import Knowledge, LeafLevel, SplitLevel, resolved
+from audit.adversary.knowledge import Knowledge, SplitLevel, resolved
+from audit.agreement import disagreements
 from audit.estimate.estimate import estimate
 from audit.estimate.posterior import Posterior, certain
 from audit.estimate.report import SolverReport
@@ -16,19 +16,20 @@ from audit.evidence import NOT_READ, NOT_RUN, Evidence
 from audit.facts.case import Case
 from audit.facts.grower import said_of_missing
 from audit.facts.unused import unused_warnings
-from audit.measures import Measure
-from audit.options import DEFAULT, SolveOptions
-from audit.people.forest import forest_of
+from audit.levels import levels
+from audit.measures import MeasureCall, call, measured, measures
+from audit.options import DEFAULT, AuditOptions
+from audit.people.forest import Forest, forest_of
 from audit.people.members import members
 from audit.people.population import Population
 from audit.reading import Measurement, Undetermined
-from audit.result import Audit, Level, MeasureCall
+from audit.result import KNOWS_ALL, Audit, Exposure
 from audit.solver.parallel import default_jobs, start_ahead
+from audit.stages import Step, silent
 from audit.system.conflict import conflict
-from audit.system.system import System, build_system, left_out_in_words
+from audit.system.system import Dropped, System, build_system, left_out_in_words
 from audit.worlds import Consistency, Worlds, graded, reason_in_doubt
 from ppdm_models.errors import KnowledgeError, TableError
-from ppdm_models.plugins import discover
 from ppdm_models.tree.ensemble import Ensemble, Model
 from ppdm_models.tree.leaks import Leak
 from ppdm_models.tree.tree import Task, Tree
@@ -39,146 +40,120 @@ MANY_SHARES = 3_000
 """The same in leaves times classes, before the table is read."""
 BEFORE_THE_TREE = ("profile", "marginal", "background")
 """The constraints that hold whether or not the tree is published."""
+TOLD = (MeasureCall("guess_accuracy", (("over", "marginal"),)),)
+"""What reports tell beside every measure with its defaults."""
 
+NO_CLASSES = Undetermined("the tree predicts a number, not a class; only its leaves are measured")
 NO_JOINT_ESTIMATE = Undetermined("the joint posterior over several trees is not computed yet")
 
 
 def run(
-    tree: Model,
+    model: Model,
     population: Population,
     knowledge: Knowledge,
-    calls: Sequence[MeasureCall],
-    options: SolveOptions = DEFAULT,
+    calls: Sequence[MeasureCall] = (),
+    options: AuditOptions = DEFAULT,
     leaks: tuple[Leak, ...] | Undetermined = NOT_READ,
+    step: Step = silent,
 ) -> Audit:
-    """Audit a tree: what an adversary who knows the quasi-identifiers and this much can infer about its people.
+    """Audit a model: what an adversary who knows the quasi-identifiers and this much can infer about its people.
 
-    Of an ensemble the leaves of every tree are measured, and no joint estimate is made. ``leaks`` is what the file
-    gives away beside its trees.
+    Every measure is read with its defaults, and besides what ``calls`` ask for. Of an ensemble the leaves of every tree
+    are measured, and no joint estimate is made. ``leaks`` is what the file gives away beside its trees. ``step`` is
+    told of each stage; what it raises ends the run.
 
     Raises:
         KnowledgeError: the adversary is said to know what cannot be known here.
         SolverError: the wanted solver is not there.
         TableError: no table with these quasi-identifiers can grow this tree.
     """
-    if isinstance(tree, Ensemble):
-        return _of_ensemble(tree, population, knowledge, calls, leaks)
-    knowledge, warnings = resolved(knowledge, tree)
-    if tree.task is Task.REGRESSION:
-        unknown = Undetermined(
-            "the tree predicts a number, not a class; only its leaves are measured"
+    forest = forest_of(model, population)
+    if isinstance(model, Ensemble):
+        knowledge = knowledge.model_copy(update={"split": SplitLevel.NONE})
+        warnings = (*population.warnings, *forest.warnings)
+        evidence = _unsolved(forest, population, knowledge, NO_JOINT_ESTIMATE, leaks)
+        return Audit((_exposure(evidence, calls, _not_run(NO_JOINT_ESTIMATE)),), warnings)
+    knowledge, said = resolved(knowledge, model)
+    if model.task is Task.REGRESSION:
+        evidence = _unsolved(forest, population, knowledge, NO_CLASSES, leaks)
+        return Audit(
+            (_exposure(evidence, calls, _not_run(NO_CLASSES)),), (*population.warnings, *said)
         )
-        evidence = Evidence(tree, population, knowledge, unknown, unknown, unknown, leaks=leaks)
-        return _unsolved(evidence, unknown, calls, (*population.warnings, *warnings))
-    case = Case(tree, population, members(tree, population.leaf), knowledge)
-    _start_workers(case, options)
-    system = build_system(case)
-    _refuse_contradictions(system)
-    posterior, report = estimate(system, options)
-    worlds = _worlds(system, options)
-    evidence = Evidence(
-        tree, population, knowledge, _prior(system, options), posterior, worlds, leaks=leaks
-    )
-    said = (
+    case = Case(model, population, members(model, population.leaf), knowledge)
+    with step("solving"):
+        _start_workers(case, options)
+        system = build_system(case)
+        _refuse_contradictions(system)
+        posterior, report = estimate(system, options)
+        prior = _prior(system, options)
+    with step(_reasoning(options)):
+        worlds = _worlds(system, options)
+    evidence = Evidence(forest, population, knowledge, prior, posterior, worlds, leaks)
+    exposure = _exposure(evidence, calls, report, system.dropped)
+    if options.levels:
+        exposure = replace(exposure, levels=levels(system, exposure, options, step))
+    warnings = (
         *population.warnings,
-        *warnings,
+        *said,
         *unused_warnings(case),
         *said_of_missing(case),
         *left_out_in_words(system),
     )
-    return Audit(evidence, report, system.dropped, _read(evidence, calls), said)
+    return Audit((exposure,), warnings)
 
 
-def start_early(tree: Model, options: SolveOptions = DEFAULT) -> None:
+def start_early(model: Model, options: AuditOptions = DEFAULT) -> None:
     """Let workers get ready while the table is read, where a tree is so large that they are likely needed."""
-    if isinstance(tree, Tree) and len(tree.leaves) * len(tree.classes) >= MANY_SHARES:
-        _start(options)
-
-
-def _start_workers(case: Case, options: SolveOptions) -> None:
-    """Let workers get ready while the rows are formed, where there will be enough for them to do."""
-    cells = len(case.population.counts) * len(case.tree.classes)
-    if cells >= MANY_CELLS and case.knowledge.split is not SplitLevel.NONE:
-        _start(options)
-
-
-def _start(options: SolveOptions) -> None:
-    if not options.direct:
+    if isinstance(model, Tree) and len(model.leaves) * len(model.classes) >= MANY_SHARES:
         start_ahead(default_jobs() if options.jobs is None else options.jobs)
 
 
-def _of_ensemble(
-    ensemble: Ensemble,
-    population: Population,
-    knowledge: Knowledge,
-    calls: Sequence[MeasureCall],
-    leaks: tuple[Leak, ...] | Undetermined,
-) -> Audit:
-    forest = forest_of(ensemble, population, "the table")
-    known = knowledge.model_copy(update={"split": SplitLevel.NONE})
-    tree, people = forest.trees[forest.shown], replace(population, leaf=forest.stops[forest.shown])
-    unknown = NO_JOINT_ESTIMATE
-    evidence = Evidence(tree, people, known, unknown, unknown, unknown, forest, leaks)
-    return _unsolved(evidence, unknown, calls, (*population.warnings, *forest.warnings))
+def _start_workers(case: Case, options: AuditOptions) -> None:
+    """Let workers get ready while the rows are formed, where there will be enough for them to do."""
+    cells = len(case.population.counts) * len(case.tree.classes)
+    if cells >= MANY_CELLS and case.knowledge.split is not SplitLevel.NONE:
+        start_ahead(default_jobs() if options.jobs is None else options.jobs)
 
 
 def _unsolved(
-    evidence: Evidence,
+    forest: Forest,
+    population: Population,
+    knowledge: Knowledge,
     unknown: Undetermined,
+    leaks: tuple[Leak, ...] | Undetermined,
+) -> Evidence:
+    """Return evidence without an estimate: its leaves can be measured, and nothing else."""
+    return Evidence(forest, population, knowledge, unknown, unknown, unknown, leaks)
+
+
+def _not_run(unknown: Undetermined) -> SolverReport:
+    return SolverReport("not run", reason=unknown.reason)
+
+
+def _exposure(
+    evidence: Evidence,
     calls: Sequence[MeasureCall],
-    warnings: tuple[str, ...],
-) -> Audit:
-    """Return an audit without an estimate: its leaves are measured, and nothing else."""
-    solver = SolverReport("not run", reason=unknown.reason)
-    return Audit(evidence, solver, (), _read(evidence, calls), warnings)
+    report: SolverReport,
+    dropped: tuple[Dropped, ...] = (),
+) -> Exposure:
+    """Take every reading, once."""
+    is_doubted = any(each.is_published for each in dropped)
+    doubts = () if is_doubted else disagreements(evidence)
+    return Exposure(
+        KNOWS_ALL, evidence, report, dropped, doubts, tuple(calls), readings(evidence, calls)
+    )
 
 
-def ablation(
-    tree: Model, population: Population, knowledge: Knowledge, options: SolveOptions = DEFAULT
-) -> tuple[Level, ...]:
-    """Return what each kind of published information adds: labels, then error rates, then counts, then split choices.
+def readings(evidence: Evidence, calls: Sequence[MeasureCall]) -> dict[MeasureCall, Measurement]:
+    """Return what each call reads, then every measure with its defaults, and what reports tell beside."""
+    wanted = dict.fromkeys([*calls, *map(call, measures()), *TOLD])
+    return {each: measured(each, evidence) for each in wanted}
 
-    Only levels that do not exceed what the adversary is assumed to know are tried; none for a regression tree or an
-    ensemble.
-    """
-    if (
-        isinstance(tree, Ensemble)
-        or tree.task is Task.REGRESSION
-        or isinstance(population.truth, Undetermined)
-    ):
-        return ()
-    full, _ = resolved(knowledge, tree)
-    steps = [
-        (
-            "labels only",
-            full.model_copy(update={"leaf": LeafLevel.LABELS, "split": SplitLevel.NONE}),
-        )
-    ]
-    if full.leaf is not LeafLevel.LABELS:
-        if _publishes_rates(tree) or full.leaf is LeafLevel.RATES:
-            steps.append(
-                (
-                    "+ error rates",
-                    full.model_copy(update={"leaf": LeafLevel.RATES, "split": SplitLevel.NONE}),
-                )
-            )
-        if full.leaf is not LeafLevel.RATES:
-            steps.append(("+ class counts", full.model_copy(update={"split": SplitLevel.NONE})))
-    if full.split is not SplitLevel.NONE:
-        steps.append(("+ split choices", full))
-    real = replace(options, worlds=False, integer_rows=False)
-    tried = [(name, known, real) for name, known in steps]
-    if options.integer_rows and full.split is not SplitLevel.NONE:
-        tried.append(("+ whole records", full, replace(real, integer_rows=True)))
-    calls = tuple(_call(name) for name in ("guess_accuracy", "disclosure", "kl_overall"))
-    levels = []
-    for name, known, how in tried:
-        audit = run(tree, population, known, calls, how)
-        if how.integer_rows and audit.solver.split_rows != "integer":
-            continue
-        read = audit.measurements
-        levels.append(Level(name, *(read[call].reading for call in calls)))
-    return tuple(levels)
+
+def _reasoning(options: AuditOptions) -> str:
+    if not options.worlds:
+        return "measuring"
+    return f"reasoning over whole records for {options.worlds_budget:g} s at most"
 
 
 def _refuse_contradictions(system: System) -> None:
@@ -192,18 +167,7 @@ def _refuse_contradictions(system: System) -> None:
         raise KnowledgeError(system.case.tree.source, problem)
 
 
-def _call(measure: str) -> MeasureCall:
-    declared = discover(measures, "MEASURE", Measure)[measure].parameters
-    return MeasureCall(measure, tuple((name, declared[name].default) for name in sorted(declared)))
-
-
-def _publishes_rates(tree: Tree) -> bool:
-    return any(
-        leaf.class_counts is not None or leaf.class_shares is not None for leaf in tree.leaves
-    )
-
-
-def _worlds(system: System, options: SolveOptions) -> Worlds | Undetermined:
+def _worlds(system: System, options: AuditOptions) -> Worlds | Undetermined:
     """Return what whole records prove.
 
     Raises:
@@ -224,7 +188,7 @@ def _worlds(system: System, options: SolveOptions) -> Worlds | Undetermined:
     return graded(found, system.case) if isinstance(found, Worlds) else found
 
 
-def _prior(system: System, options: SolveOptions) -> Posterior | Undetermined:
+def _prior(system: System, options: AuditOptions) -> Posterior | Undetermined:
     """Return the adversary's estimate before the tree: uniform, or what class totals and background facts give."""
     rows = tuple(row for row in system.rows if row.origin.constraint in BEFORE_THE_TREE)
     linear = [row.origin.constraint for row in rows if row.origin.constraint != "profile"]
@@ -238,8 +202,3 @@ def _prior(system: System, options: SolveOptions) -> Posterior | Undetermined:
         return certain(np.tile(truth.sum(axis=0) / counts.sum(), (len(counts), 1)))
     posterior, report = estimate(System(system.case, rows, ()), options)
     return posterior if report.status in ("optimal", "closed form") else Undetermined(report.reason)
-
-
-def _read(evidence: Evidence, calls: Sequence[MeasureCall]) -> dict[MeasureCall, Measurement]:
-    known = discover(measures, "MEASURE", Measure)
-    return {call: known[call.measure].read(evidence, dict(call.parameters)) for call in calls}

@@ -26,10 +26,11 @@ from multiprocessing import get_context
 
 import numpy as np
 
-from audit.options import SolveOptions
+from audit.measures import MeasureCall
+from audit.options import AuditOptions
 from audit.people.population import Population, build_population
 from audit.reading import Undetermined
-from audit.result import Audit, MeasureCall
+from audit.result import Audit
 from audit.run import run
 from audit.worlds import Worlds
 from benchmarks.doors_cases import KINDS, draw_case
@@ -130,7 +131,7 @@ def _answer(found: Trial, case: Case, *, is_strict: bool = False) -> Answer | No
     """Return what the product says, None where it says that it cannot tell; a refusal is a miss."""
     more = {} if case.weights is None else {"sampling_weights": "w"}
     sensitive = "class" if case.sees_truth else None
-    options = SolveOptions(jobs=1, worlds_budget=BUDGET_SECONDS, strict_ties=is_strict)
+    options = AuditOptions(jobs=1, worlds_budget=BUDGET_SECONDS, strict_ties=is_strict)
     try:
         people = build_population(case.tree, table_of(case.rows), sensitive=sensitive, **more)
         audit = run(case.tree, people, case.knowledge, [CERTAIN, SMALLEST], options)
@@ -144,10 +145,10 @@ def _answer(found: Trial, case: Case, *, is_strict: bool = False) -> Answer | No
     if profile is None:
         found.misses.append("a record has no profile, or several")
         return None
-    if isinstance(audit.evidence.worlds, Undetermined):
+    if isinstance(audit.full.evidence.worlds, Undetermined):
         found.tried["undetermined"] += 1
         return None
-    return Answer(people, audit, audit.evidence.worlds, profile)
+    return Answer(people, audit, audit.full.evidence.worlds, profile)
 
 
 def _profiles(people: Population, case: Case) -> np.ndarray | None:
@@ -198,7 +199,7 @@ def _sound(found: Trial, case: Case, answer: Answer, every: Judged) -> None:
 
 def _counts(found: Trial, case: Case, answer: Answer) -> None:
     """People are counted by the rows of the table, whatever they weigh."""
-    read = answer.audit.measurements
+    read = answer.audit.full.readings
     certain, smallest = read[CERTAIN].reading, read[SMALLEST].reading
     if isinstance(certain, Undetermined):
         found.tried["undetermined"] += 1

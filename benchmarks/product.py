@@ -3,7 +3,7 @@
 from audit.estimate.estimate import estimate
 from audit.estimate.posterior import Posterior
 from audit.estimate.report import SolverReport
-from audit.options import SolveOptions
+from audit.options import AuditOptions
 from audit.system.system import System
 
 
@@ -14,9 +14,9 @@ def answer(
 
     Whole-record rows say more than the rows that the independent methods here know.
     """
-    return estimate(system, SolveOptions(direct=direct, jobs=jobs, integer_rows=False))
+    return estimate(system, AuditOptions(direct=direct, jobs=jobs, rows="real"))
 
 
 def whole(system: System) -> tuple[Posterior, SolverReport]:
     """Return the estimate as users get it: split rows over whole records where that is exact."""
-    return estimate(system, SolveOptions(jobs=1))
+    return estimate(system, AuditOptions(jobs=1))

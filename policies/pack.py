@@ -22,7 +22,7 @@ from pydantic import (
 )
 
 import policies
-from audit.measures import Measure, Parameter, measures
+from audit.measures import Measure, MeasureCall, Parameter, call, measures
 from policies.rules import rules
 from ppdm_models.errors import PolicyError
 
@@ -61,6 +61,16 @@ class Pack(_Section):
         said = self.model_dump(mode="json", by_alias=True)
         text = json.dumps(said, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+def asked(clause: Clause) -> MeasureCall:
+    """Return the measure a clause asks for, all its parameters filled in."""
+    return call(clause.measure, clause.parameters)
+
+
+def calls(pack: Pack) -> tuple[MeasureCall, ...]:
+    """Return the measures a pack needs, each once, in the pack's order."""
+    return tuple(dict.fromkeys(asked(clause) for clause in pack.clauses))
 
 
 def shipped_packs() -> dict[str, Traversable]:

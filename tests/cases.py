@@ -8,7 +8,7 @@ from audit.adversary.knowledge import Knowledge
 from audit.estimate.estimate import estimate
 from audit.estimate.search import Search
 from audit.facts.case import Case
-from audit.options import SolveOptions
+from audit.options import AuditOptions
 from audit.people.members import members
 from audit.people.population import Population, build_population
 from audit.solver.block_solver import solve_task
@@ -86,7 +86,7 @@ def curved_tasks(monkeypatch, split, seeds=range(8), **table):
     """The blocks of some small audits whose rows are not convex, as tasks."""
     monkeypatch.setattr("audit.estimate.estimate.Search", _Recorder)
     monkeypatch.setattr(_Recorder, "seen", [])
-    options = SolveOptions(jobs=1, integer_rows=False)
+    options = AuditOptions(jobs=1, rows="real")
     for seed in seeds:
         case = multiway_case(seed, Knowledge(leaf="rates", split=split), **table)
         estimate(build_system(case), options)

@@ -7,17 +7,18 @@ from dataclasses import replace
 import numpy as np
 
 from audit.adversary.knowledge import Knowledge
+from audit.agreement import disagreements
 from audit.estimate.posterior import Posterior, certain
 from audit.evidence import NOT_RUN, Evidence
 from audit.measures import measures
+from audit.people.forest import forest_of
 from audit.people.population import Population
 from audit.reading import Undetermined, exactly
-from audit.result import Audit
-from audit.run import SolverReport
+from audit.result import KNOWS_ALL, Audit, Exposure
+from audit.run import SolverReport, readings
 from audit.worlds.found.posterior import Counted, ExactPosterior
 from audit.worlds.result import Consistency, Worlds
-from policies.judging.judge import calls
-from policies.pack import read_pack
+from policies.pack import calls, read_pack
 from ppdm_models.records.routing import route
 from ppdm_models.tree.column import CategoricalColumn
 from ppdm_models.tree.predicate import Always, CategoryTest
@@ -158,7 +159,7 @@ def evidence_of(tree, population=None, posterior=None, prior=None, worlds=NOT_RU
     population = people_of(tree) if population is None else population
     flat = np.full((len(population.counts), len(tree.classes)), 1 / max(len(tree.classes), 1))
     return Evidence(
-        tree,
+        forest_of(tree, population),
         population,
         Knowledge(),
         certain(flat) if prior is None else prior,
@@ -168,11 +169,18 @@ def evidence_of(tree, population=None, posterior=None, prior=None, worlds=NOT_RU
     )
 
 
-def audit_of(evidence, pack, dropped=()):
+def audit_of(evidence, pack, dropped=(), levels=()):
     """Return an audit of the evidence with the pack's measures taken."""
-    known = measures()
-    taken = {c: known[c.measure].read(evidence, dict(c.parameters)) for c in calls(pack)}
-    return Audit(evidence, SolverReport("closed form", None, None, None), tuple(dropped), taken)
+    return exposed(evidence, pack, SolverReport("closed form", None, None, None), dropped, levels)
+
+
+def exposed(evidence, pack, report, dropped=(), levels=()):
+    asked = calls(pack)
+    doubts = disagreements(evidence)
+    taken = readings(evidence, asked)
+    return Audit(
+        (Exposure(KNOWS_ALL, evidence, report, tuple(dropped), doubts, asked, taken, levels),)
+    )
 
 
 def auditor(population, pack):

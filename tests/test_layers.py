@@ -58,6 +58,7 @@ audit/worlds
 audit/ipopt
 audit/solver
 audit/estimate
+audit/divergence.py
 audit/evidence.py
 audit/measures
 audit/agreement.py

@@ -22,7 +22,7 @@ from audit.estimate.violated import VIOLATION_SHARE, Violated, outside_intervals
 from audit.ipopt.doors import doors
 from audit.ipopt.loaded import Loaded
 from audit.ipopt.status import Status
-from audit.options import DEFAULT, SolveOptions
+from audit.options import DEFAULT, AuditOptions
 from audit.solver.task import CONVEX_TRIES, TRIES
 from audit.system.system import System, max_violation
 from ppdm_models.arrays import FloatArray
@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 ROUNDS = 40
 
 
-def estimate(system: System, options: SolveOptions = DEFAULT) -> tuple[Posterior, SolverReport]:
+def estimate(system: System, options: AuditOptions = DEFAULT) -> tuple[Posterior, SolverReport]:
     """Return the maximum-entropy posterior under a system of rows, and how it was found.
 
     Raises:
@@ -41,7 +41,7 @@ def estimate(system: System, options: SolveOptions = DEFAULT) -> tuple[Posterior
     gc.freeze()  # what stands now is no garbage: looking through it again takes longer than a small audit
     try:
         began, search = time.perf_counter(), Search(system, options)
-        return _directly(search, began) if options.direct else _reduced(search, began)
+        return _reduced(search, began)
     finally:
         gc.unfreeze()
 

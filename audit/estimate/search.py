@@ -15,7 +15,7 @@ from audit.estimate.solved import Solved, proved_bound
 from audit.estimate.whole_records import whole_records
 from audit.ipopt.doors import door
 from audit.ipopt.program import Program
-from audit.options import SolveOptions
+from audit.options import AuditOptions, Rows
 from audit.solver.parallel import default_jobs, solve_all
 from audit.solver.task import (
     BESIDE_TRIES,
@@ -54,16 +54,16 @@ class Search:
         SolverError: the wanted solver is not there.
     """
 
-    def __init__(self, system: System, options: SolveOptions) -> None:
+    def __init__(self, system: System, options: AuditOptions) -> None:
         self.system = system
-        self.door, _ = door(options.door)
+        self.door, _ = door(options.solver)
         self.jobs = default_jobs() if options.jobs is None else options.jobs
         self.deadline = (
             np.inf if options.time_limit is None else time.monotonic() + options.time_limit
         )
         case = system.case
         self.knowledge = leaf_knowledge(system)
-        self.whole = whole_records(system) if options.integer_rows and not options.direct else None
+        self.whole = whole_records(system) if options.rows == Rows.INTEGER else None
         self._found: dict[Block, Answer] = {}
         self._beside: dict[Block, _Beside] = {}
         self.plain = np.zeros((len(case.population.counts), len(case.tree.classes)))

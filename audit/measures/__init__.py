@@ -6,6 +6,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -18,6 +19,14 @@ from ppdm_models.arrays import FloatArray
 from ppdm_models.plugins import discover
 
 Parameters = Mapping[str, float | str]
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureCall:
+    """A measure by name, with all its parameters filled in, by name."""
+
+    measure: str
+    parameters: tuple[tuple[str, float | str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +114,24 @@ class LeafMeasure(Measure):
             leaves.trees,
         )
         return Measurement(Interval(low, high), spots)
+
+
+def call(name: str, given: Parameters = MappingProxyType({})) -> MeasureCall:
+    """Return a measure with the parameters that are given, and the defaults of all others.
+
+    Raises:
+        KeyError: there is no such measure.
+    """
+    declared = measures()[name].parameters
+    filled = ((each, given.get(each, declared[each].default)) for each in sorted(declared))
+    return MeasureCall(
+        name, tuple((each, said if isinstance(said, str) else float(said)) for each, said in filled)
+    )
+
+
+def measured(asked: MeasureCall, evidence: Evidence) -> Measurement:
+    """Return what a measure reads off the evidence."""
+    return measures()[asked.measure].read(evidence, dict(asked.parameters))
 
 
 def measures() -> dict[str, Measure]:

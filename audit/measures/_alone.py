@@ -54,7 +54,7 @@ class _Sums:
     """
 
     def __init__(self, evidence: Evidence) -> None:
-        ensemble = None if evidence.forest is None else evidence.forest.ensemble
+        ensemble = evidence.model if isinstance(evidence.model, Ensemble) else None
         self.members = members_of(ensemble, evidence.trees)
         adds = (
             ensemble is not None
@@ -110,7 +110,7 @@ def _told(
         return np.zeros(len(profiles), dtype=bool)
     numbers = np.array([number_of(node) for node in there])
     targets = people.values[profiles]
-    ensemble = None if evidence.forest is None else evidence.forest.ensemble
+    ensemble = evidence.model if isinstance(evidence.model, Ensemble) else None
     if ensemble is None or ensemble.combination not in SUMS:
         return _same(numbers, targets, targets)
     left = targets - before.total[profiles]
@@ -152,7 +152,7 @@ def _class(evidence: Evidence, before: _Sums, index: int, tree: Tree, node: Node
         code = label_of(tree, node)
         name = None if code is None else tree.classes[code]
         return evidence.classes.index(name) if name in evidence.classes else -1
-    ensemble = None if evidence.forest is None else evidence.forest.ensemble
+    ensemble = evidence.model if isinstance(evidence.model, Ensemble) else None
     number = number_of(node)
     if ensemble is None or ensemble.combination not in SUMS or np.isnan(number) or not number:
         return -1

@@ -33,7 +33,7 @@ class CertainDisclosure(Measure):
         proved = np.where(worlds.forced, worlds.counts, 0).astype(np.float64)
         at_most = np.where(worlds.open_profiles, worlds.counts, proved).astype(np.float64)
         profiles = np.flatnonzero(at_most > 0)
-        classes = evidence.tree.classes
+        classes = evidence.classes
 
         def note(position: int) -> str:
             profile = int(profiles[position])

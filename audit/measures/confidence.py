@@ -10,7 +10,6 @@ import numpy as np
 
 from audit.evidence import Evidence
 from audit.measures import Measure, Parameters
-from audit.measures._estimate import whole
 from audit.reading import Interval, Measurement, Undetermined
 from audit.spots import worst_spots
 
@@ -24,7 +23,7 @@ class Confidence(Measure):
     limits = (0.0, 1.0)
 
     def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
-        estimate = whole(evidence.posterior, evidence)
+        estimate = evidence.estimate
         if isinstance(estimate, Undetermined):
             return Measurement(estimate)
         profiles = np.flatnonzero(evidence.population.counts > 0)
@@ -35,7 +34,7 @@ class Confidence(Measure):
             profiles,
             (low, high),
             self.risk,
-            lambda position: f"most likely {evidence.tree.classes[likely[position]]}",
+            lambda position: f"most likely {evidence.classes[likely[position]]}",
         )
         return Measurement(Interval(float(low.max()), float(high.max())), spots)
 

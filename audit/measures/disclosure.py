@@ -11,7 +11,6 @@ import numpy as np
 
 from audit.evidence import Evidence
 from audit.measures import Measure, Parameters
-from audit.measures._estimate import known_truth, whole
 from audit.reading import Interval, Measurement, Undetermined
 from audit.spots import people, worst_spots
 
@@ -25,10 +24,10 @@ class Disclosure(Measure):
     limits = (0.0, 1.0)
 
     def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
-        truth = known_truth(evidence)
+        truth = evidence.truth
         if isinstance(truth, Undetermined):
             return Measurement(truth)
-        estimate = whole(evidence.posterior, evidence)
+        estimate = evidence.estimate
         if isinstance(estimate, Undetermined):
             return Measurement(estimate)
         profiles = np.flatnonzero(truth.sum(axis=1) > 0)
@@ -43,7 +42,7 @@ class Disclosure(Measure):
             self.risk,
             lambda position: (
                 f"{people(truth[profiles[position], value[position]])} truly"
-                f" {evidence.tree.classes[value[position]]}"
+                f" {evidence.classes[value[position]]}"
             ),
         )
         return Measurement(Interval(float(low.max()), float(high.max())), spots)

@@ -43,7 +43,7 @@ class ExactPosterior(Measure):
             everyone,
             (low, high),
             self.risk,
-            lambda profile: f"{evidence.tree.classes[value[profile]]} ({source})",
+            lambda profile: f"{evidence.classes[value[profile]]} ({source})",
         )
         return Measurement(Interval(float(low.max()), float(high.max())), spots)
 

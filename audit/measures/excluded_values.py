@@ -41,7 +41,7 @@ class ExcludedValues(Measure):
         proved = np.where(excluded >= least, worlds.counts, 0).astype(np.float64)
         at_most = np.where(excluded + open_ >= least, worlds.counts, 0).astype(np.float64)
         profiles = np.flatnonzero(at_most > 0)
-        classes = evidence.tree.classes
+        classes = evidence.classes
 
         def note(position: int) -> str:
             profile = int(profiles[position])

@@ -13,7 +13,6 @@ import numpy as np
 from audit.estimate.posterior import Posterior
 from audit.evidence import Evidence
 from audit.measures import Measure, Parameter, Parameters
-from audit.measures._estimate import known_truth, whole
 from audit.reading import Interval, Measurement, Undetermined
 from ppdm_models.arrays import FloatArray
 
@@ -42,10 +41,10 @@ class GuessAccuracy(Measure):
         return f"{self.plain}, beyond what always naming the commonest value gives"
 
     def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
-        truth = known_truth(evidence)
+        truth = evidence.truth
         if isinstance(truth, Undetermined):
             return Measurement(truth)
-        estimate = whole(evidence.posterior, evidence)
+        estimate = evidence.estimate
         if isinstance(estimate, Undetermined):
             return Measurement(estimate)
         people = truth.sum()

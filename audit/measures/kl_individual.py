@@ -11,9 +11,9 @@ import math
 
 import numpy as np
 
+from audit.divergence import individual_divergences
 from audit.evidence import Evidence
 from audit.measures import Measure, Parameters
-from audit.measures._estimate import individual_divergences, known_truth, whole
 from audit.reading import Interval, Measurement, Undetermined
 from audit.spots import people, worst_spots
 
@@ -27,10 +27,10 @@ class SmallestDivergence(Measure):
     limits = (0.0, math.inf)
 
     def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
-        truth = known_truth(evidence)
+        truth = evidence.truth
         if isinstance(truth, Undetermined):
             return Measurement(truth)
-        estimate = whole(evidence.posterior, evidence)
+        estimate = evidence.estimate
         if isinstance(estimate, Undetermined):
             return Measurement(estimate)
         records = truth.sum(axis=1)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 
+from audit.divergence import overall_divergence
 from audit.evidence import Evidence
 from audit.measures import Measure, Parameters
-from audit.measures._estimate import known_truth, overall_divergence, whole
 from audit.reading import Measurement, Undetermined
 
 
@@ -23,10 +23,10 @@ class OverallDivergence(Measure):
     limits = (0.0, math.inf)
 
     def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
-        truth = known_truth(evidence)
+        truth = evidence.truth
         if isinstance(truth, Undetermined):
             return Measurement(truth)
-        estimate = whole(evidence.posterior, evidence)
+        estimate = evidence.estimate
         if isinstance(estimate, Undetermined):
             return Measurement(estimate)
         return Measurement(overall_divergence(estimate, truth))

@@ -35,7 +35,7 @@ class WorldBounds(Measure):
         low = np.where(true, worlds.low / size, 0.0)
         high = np.where(true, reached / size, 0.0)
         value = high.argmax(axis=1)
-        classes = evidence.tree.classes
+        classes = evidence.classes
 
         def note(profile: int) -> str:
             klass = int(value[profile])

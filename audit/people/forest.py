@@ -1,4 +1,4 @@
-"""The trees of an ensemble and the people in them: where everybody stops in each tree, and the leaves of all."""
+"""The trees of a model and the people in them: where everybody stops in each tree, and the leaves of all."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ppdm_models.errors import TableError
 from ppdm_models.records.predict import labels, predict
 from ppdm_models.records.routing import NOWHERE, SEVERAL, prepared, route
 from ppdm_models.tree.column import Columns
-from ppdm_models.tree.ensemble import Ensemble
+from ppdm_models.tree.ensemble import Ensemble, Model
 from ppdm_models.tree.predicate import Always, answer
 from ppdm_models.tree.tree import Quality, Task, Tree, count_of
 
@@ -27,6 +27,8 @@ DRAWS = (
     "count is a number of people"
 )
 
+ONE_TREE = Undetermined("a single tree: its leaves say what it predicts")
+
 MOST_STOPS = 200_000_000
 """The most places, trees times profiles, that are kept in memory: 1.6 GB."""
 Array = TypeVar("Array", IndexArray, FloatArray)
@@ -34,29 +36,47 @@ Array = TypeVar("Array", IndexArray, FloatArray)
 
 @dataclass(frozen=True, slots=True)
 class Forest:
-    """An ensemble over a table. ``stops`` has shape (T, P): the node where each profile stops in each tree.
+    """A model over a table: its trees, one where it is no ensemble, and the people in them.
 
-    It is negative where a tree has nothing to say of a profile. ``shown`` is the tree with the smallest leaf, the first
-    of several. ``accuracy`` is the share of the table's records that the ensemble predicts right. ``draws`` says that
-    its counts may be draws of a sample.
+    ``stops`` has shape (T, P): the node where each profile stops in each tree, negative where a tree has nothing to say
+    of a profile. ``shown`` is the tree that is drawn: the one with the smallest leaf, the first of several.
+    ``accuracy`` is the share of the table's records that all trees together predict right. ``draws`` says that the
+    counts may be draws of a sample.
     """
 
-    ensemble: Ensemble
+    model: Model
     trees: tuple[Tree, ...]
     stops: IndexArray
     leaves: Leaves | Undetermined
-    shown: int
-    accuracy: Reading
-    warnings: tuple[str, ...]
+    shown: int = 0
+    accuracy: Reading = ONE_TREE
+    warnings: tuple[str, ...] = ()
     draws: bool = False
 
+    @property
+    def drawn(self) -> Tree:
+        """The tree that is drawn."""
+        return self.trees[self.shown]
 
-def forest_of(ensemble: Ensemble, population: Population, source: str) -> Forest:
+    @property
+    def is_ensemble(self) -> bool:
+        """Whether the model is an ensemble, of however many trees."""
+        return isinstance(self.model, Ensemble)
+
+
+def forest_of(model: Model, population: Population, source: str = "the table") -> Forest:
     """Send the people through every tree; ``source`` names their table.
 
     Raises:
         TableError: a record falls in no leaf of any tree, or a tree counts people and the table holds others.
     """
+    if isinstance(model, Ensemble):
+        return _of_ensemble(model, population, source)
+    stops = np.asarray(population.leaf)[None, :]
+    return Forest(model, (model,), stops, leaves_of(model, population))
+
+
+def _of_ensemble(ensemble: Ensemble, population: Population, source: str) -> Forest:
     trees = tuple(ensemble.trees)
     if not trees:
         raise TableError(ensemble.source, "the model holds no tree")

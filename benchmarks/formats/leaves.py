@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from audit.adversary.knowledge import Knowledge
+from audit.measures import MeasureCall
 from audit.people.population import build_population
-from audit.result import MeasureCall
 from audit.run import run
 from benchmarks.formats.forest import CLASSES, FIELDS
 from benchmarks.formats.reading import processor_seconds, say

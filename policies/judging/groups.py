@@ -9,8 +9,7 @@ import numpy as np
 from audit.measures import LeafMeasure, measures
 from audit.people.leaves import Leaves
 from audit.reading import Undetermined, exactly
-from policies.judging.judge import call
-from policies.pack import Clause, Pack
+from policies.pack import Clause, Pack, asked
 from policies.rules import rules
 from policies.verdict import Verdict
 from ppdm_models.tpp.groups import Groups
@@ -53,7 +52,7 @@ class Clauses:
         for clause in self.judged:
             measure = measures()[clause.measure]
             assert isinstance(measure, LeafMeasure)
-            values = measure.values(leaves, dict(call(clause).parameters))
+            values = measure.values(leaves, dict(asked(clause).parameters))
             if isinstance(values, Undetermined):
                 return f"clause {clause.id!r} cannot be judged: {values.reason}"
             worst = float(values.min() if measure.risk == "low" else values.max())

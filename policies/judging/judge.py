@@ -4,38 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from audit.adversary.knowledge import LeafLevel
-from audit.agreement import disagreements
 from audit.evidence import NOT_RUN, Evidence
 from audit.measures import Measure, measures
-from audit.reading import Interval, Measurement, Reading, Spot, Undetermined
-from audit.result import Audit, MeasureCall
+from audit.reading import Interval, Reading, Spot, Undetermined
+from audit.result import NOT_MEASURED, Audit, Exposure
 from audit.spots import MOST_SPOTS
 from policies.judging.decision import Decision, Finding, Place
 from policies.judging.figures import figure, span
-from policies.pack import Clause, Pack
+from policies.pack import Clause, Pack, asked
 from policies.rules import Rule, rules
 from policies.verdict import Verdict, worst
 from ppdm_models.tree.paths import path_text
-from ppdm_models.tree.tree import Node, Quality
+from ppdm_models.tree.tree import Quality
 
 BELIEF = "label_disclosure"
 CERTAINTIES = ("confidence", "disclosure")
-
-
-def call(clause: Clause) -> MeasureCall:
-    """Return the measure a clause asks for, all its parameters filled in, by name."""
-    declared = measures()[clause.measure].parameters
-    filled = []
-    for name in sorted(declared):
-        value = clause.parameters.get(name, declared[name].default)
-        filled.append((name, value if isinstance(value, str) else float(value)))
-    return MeasureCall(clause.measure, tuple(filled))
-
-
-def calls(pack: Pack) -> tuple[MeasureCall, ...]:
-    """Return the measures a pack needs, each once, in the pack's order."""
-    return tuple(dict.fromkeys(call(clause) for clause in pack.clauses))
 
 
 def judge(audit: Audit, pack: Pack) -> Decision:
@@ -43,17 +29,21 @@ def judge(audit: Audit, pack: Pack) -> Decision:
 
     Warnings never change it. Where the file contradicts itself or the table it is never better than undetermined.
     """
-    judged = [_finding(audit, clause) for clause in pack.clauses]
-    findings = (*_doubts(audit), *_believing_labels(audit, pack, judged), *judged)
+    findings = [each for exposure in audit.exposures for each in _findings(exposure, pack)]
     clauses = [f.verdict for f in findings if f.severity == "error" and f.measure]
     doubts = [f.verdict for f in findings if not f.measure]
-    return Decision(max([worst(clauses), *doubts]), findings, pack)
+    return Decision(max([worst(clauses), *doubts]), tuple(findings), pack)
 
 
-def _doubts(audit: Audit) -> Iterator[Finding]:
-    source = audit.evidence.source
-    broken = [dropped for dropped in audit.dropped if dropped.is_published]
-    broken = broken or list(disagreements(audit.evidence))
+def _findings(exposure: Exposure, pack: Pack) -> tuple[Finding, ...]:
+    judged = [_finding(exposure, clause) for clause in pack.clauses]
+    return (*_doubts(exposure), *_believing_labels(exposure, pack, judged), *judged)
+
+
+def _doubts(exposure: Exposure) -> Iterator[Finding]:
+    source = exposure.evidence.source
+    broken = [dropped for dropped in exposure.dropped if dropped.is_published]
+    broken = broken or list(exposure.disagreements)
     if broken:
         first = broken[0]
         more = f" ({len(broken)} such contradictions in all)" if len(broken) > 1 else ""
@@ -62,7 +52,7 @@ def _doubts(audit: Audit) -> Iterator[Finding]:
             f"what the file publishes is not true of this table, so nothing read from both can be trusted: "
             f"{first.where}: {first.problem}{more}; audit with the table the tree was trained on",
         )
-    wrong = [tree for tree in audit.evidence.trees if tree.quality is Quality.INCONSISTENT]
+    wrong = [tree for tree in exposure.evidence.trees if tree.quality is Quality.INCONSISTENT]
     if wrong:
         notes = f": {'; '.join(wrong[0].notes)}" if wrong[0].notes else ""
         yield _doubt(
@@ -71,7 +61,9 @@ def _doubts(audit: Audit) -> Iterator[Finding]:
         )
 
 
-def _believing_labels(audit: Audit, pack: Pack, judged: Sequence[Finding]) -> Iterator[Finding]:
+def _believing_labels(
+    exposure: Exposure, pack: Pack, judged: Sequence[Finding]
+) -> Iterator[Finding]:
     """Doubt a limit on certainty that holds only because the estimate does not believe the labels.
 
     Under labels alone the estimate is uniform, yet whoever believes a label is right about all who carry it.
@@ -88,9 +80,9 @@ def _believing_labels(audit: Audit, pack: Pack, judged: Sequence[Finding]) -> It
     held = [limit for limit in limits if limit is not None]
     if not held:
         return
-    believed = measures()[BELIEF].read(audit.evidence, {}).reading
+    believed = exposure.measured(BELIEF).reading
     if isinstance(believed, Undetermined):
-        if _hides_shares(audit.evidence):
+        if _hides_shares(exposure.evidence):
             yield _doubt(
                 "labels-believed",
                 "numbers are withheld, and how many are right to believe the labels could not be told: "
@@ -107,8 +99,11 @@ def _believing_labels(audit: Audit, pack: Pack, judged: Sequence[Finding]) -> It
 
 
 def _hides_shares(evidence: Evidence) -> bool:
-    stops = {int(index) for index in evidence.population.leaf}
-    nodes = [evidence.tree.nodes[index] for index in stops]
+    nodes = [
+        tree.nodes[index]
+        for tree, stops in zip(evidence.trees, evidence.stops, strict=True)
+        for index in np.unique(stops[stops >= 0])
+    ]
     bare = any(node.class_counts is None and node.class_shares is None for node in nodes)
     return bare or evidence.knowledge.leaf is LeafLevel.LABELS
 
@@ -120,21 +115,21 @@ def _doubt(name: str, reason: str) -> Finding:
     )
 
 
-def _finding(audit: Audit, clause: Clause) -> Finding:
-    measure, rule, asked = measures()[clause.measure], rules()[clause.rule], call(clause)
-    taken = audit.measurements.get(asked, Measurement(Undetermined("the audit did not measure it")))
+def _finding(exposure: Exposure, clause: Clause) -> Finding:
+    measure, rule, wanted = measures()[clause.measure], rules()[clause.rule], asked(clause)
+    taken = exposure.readings.get(wanted, NOT_MEASURED)
     verdict = rule.judge(taken.reading, clause.limit)
     places: tuple[Place, ...] = ()
     if verdict is not Verdict.PASS:
         places = tuple(
-            _place(audit.evidence, spot)
+            _place(exposure.evidence, spot)
             for spot in taken.spots
             if rule.judge(Interval(spot.low, spot.high), clause.limit) is not Verdict.PASS
         )
     return Finding(
         clause.id,
         clause.measure,
-        asked.parameters,
+        wanted.parameters,
         clause.rule,
         clause.limit,
         measure.unit,
@@ -143,7 +138,7 @@ def _finding(audit: Audit, clause: Clause) -> Finding:
         verdict,
         _message(
             measure,
-            measure.words(dict(asked.parameters)),
+            measure.words(dict(wanted.parameters)),
             rule,
             clause.limit,
             taken.reading,
@@ -159,15 +154,16 @@ def _finding(audit: Audit, clause: Clause) -> Finding:
 def _place(evidence: Evidence, spot: Spot) -> Place:
     if spot.kind == "file":
         return _file_place(evidence, spot)
-    node = _node(evidence, spot)
-    number = "" if evidence.forest is None else f"tree {spot.tree + 1}: "
+    tree = evidence.tree_of(spot)
+    node = tree.nodes[evidence.node_of(spot)]
+    number = f"tree {spot.tree + 1}: " if evidence.forest.is_ensemble else ""
     profile = evidence.population.describe(spot.index) if spot.kind == "profile" else ""
     return Place(
         spot.kind,
         spot.index,
         node.index,
         f"{number}{node.name}",
-        path_text(evidence.tree_of(spot), node.index),
+        path_text(tree, node.index),
         profile,
         node.line,
         spot.low,
@@ -193,11 +189,6 @@ def _file_place(evidence: Evidence, spot: Spot) -> Place:
         spot.high,
         spot.note,
     )
-
-
-def _node(evidence: Evidence, spot: Spot) -> Node:
-    index = spot.index if spot.kind == "leaf" else int(evidence.population.leaf[spot.index])
-    return evidence.tree_of(spot).nodes[index]
 
 
 def _message(

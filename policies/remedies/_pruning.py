@@ -16,8 +16,7 @@ from audit.measures import LeafMeasure, measures
 from audit.people.leaves import Leaves, described, label_of
 from audit.people.population import Population
 from audit.reading import Interval, Undetermined
-from policies.judging.judge import call
-from policies.pack import Clause, Pack
+from policies.pack import Clause, Pack, asked
 from policies.remedies import NoProposal, Proposal, Remedy
 from policies.rules import rules
 from policies.verdict import Verdict
@@ -220,7 +219,7 @@ def _satisfied(size: int, peopled: tuple[IndexArray, Leaves], pack: Pack) -> Boo
     held, leaves = peopled
     satisfied = np.ones(size, dtype=bool)
     for clause, measure in _leaf_clauses(pack):
-        ends = measure.ends(leaves, dict(call(clause).parameters))
+        ends = measure.ends(leaves, dict(asked(clause).parameters))
         if isinstance(ends, Undetermined):
             return f"pruning cannot meet clause {clause.id!r}: {ends.reason}"
         rule = rules()[clause.rule]

@@ -14,14 +14,14 @@ import numpy as np
 
 from audit.adversary.knowledge import Knowledge
 from audit.estimate.posterior import certain
-from audit.evidence import Evidence
+from audit.evidence import NOT_RUN, Evidence
 from audit.measures import Measure, measures
+from audit.people.forest import Forest
 from audit.people.leaves import label_of
 from audit.people.population import Population
 from audit.reading import Undetermined
 from audit.system.leaf_knowledge import LeafKnowledge, closed_form, complete
-from policies.judging.judge import call
-from policies.pack import Pack
+from policies.pack import Pack, asked
 from policies.rules import Rule, rules
 from policies.verdict import Verdict
 from ppdm_models.arrays import IndexArray
@@ -172,7 +172,7 @@ def demands(pack: Pack) -> tuple[Demand, ...]:
     """Return the error clauses that withholding numbers may mend: about the estimate, not leaves or whole records."""
     known, ways = measures(), rules()
     return tuple(
-        Demand(known[c.measure], dict(call(c).parameters), ways[c.rule], c.limit)
+        Demand(known[c.measure], dict(asked(c).parameters), ways[c.rule], c.limit)
         for c in pack.clauses
         if c.severity == "error"
         and not known[c.measure].about_leaves
@@ -192,9 +192,10 @@ def passes(
     counts, truth, m = people.counts[rows], people.truth, len(tree.classes)
     shares = closed_form(_known(tree, node, float(people.weighed_counts[rows].sum())))
     real = truth if isinstance(truth, Undetermined) else truth[rows]
+    leaf = people.leaf[rows]
     evidence = Evidence(
-        tree,
-        Population((), {}, counts, people.leaf[rows], real),
+        Forest(tree, (tree,), leaf[None, :], NOT_RUN),
+        Population((), {}, counts, leaf, real),
         Knowledge(),
         certain(np.full((len(rows), m), 1 / m)),
         certain(np.tile(shares, (len(rows), 1))),

@@ -17,7 +17,7 @@ from policies.remedies import NoProposal, Proposal, remedies
 from policies.remedies._pruning import Prospect, Pruning, prospect
 from ppdm_models.records.routing import route
 from ppdm_models.records.taxonomy import Taxonomies
-from ppdm_models.tree.ensemble import with_trees
+from ppdm_models.tree.ensemble import Ensemble, with_trees
 from ppdm_models.tree.tree import Quality, Tree
 
 NOT_WITHHELD = (
@@ -55,7 +55,7 @@ def forest_proposals(
 def _prunings(
     forest: Forest, parts: Sequence[Prospect | None] | str
 ) -> Iterator[tuple[str, Proposal] | NoProposal]:
-    seen: list[object] = [forest.ensemble]
+    seen: list[object] = [forest.model]
     for name, remedy in remedies().items():
         if isinstance(remedy, Pruning):
             found = parts if isinstance(parts, str) else _pruned(name, remedy, forest, parts)
@@ -111,7 +111,7 @@ def _part(
 
 def _people(forest: Forest, index: int, population: Population) -> Population | str:
     """Return those who stop somewhere in a tree, their classes in its order; or why these cannot be told."""
-    tree, classes = forest.trees[index], forest.ensemble.classes
+    tree, classes = forest.trees[index], forest.model.classes
     rows = np.flatnonzero(forest.stops[index] >= 0)
     truth = population.truth
     if not isinstance(truth, Undetermined):
@@ -145,7 +145,8 @@ def _pruned(
         trees.append(now)
     if all(len(tree.nodes) == 1 for tree in trees):
         return f"no tree keeps a split: {remedy.no_tree}"
-    model = with_trees(forest.ensemble, iter(trees))
+    assert isinstance(forest.model, Ensemble)
+    model = with_trees(forest.model, iter(trees))
     return Proposal((name,), _title(forest.trees, trees), model, (), ())
 
 

@@ -96,6 +96,20 @@ class Repair:
     message: str
     applied: Attempt | None
 
+    def exchanging(self, old: Attempt, new: Attempt) -> Repair:
+        """Return the same with another record of one attempt, wherever that stands."""
+
+        def now(each: Attempt | None) -> Attempt | None:
+            return new if each is old else each
+
+        return replace(
+            self,
+            attempts=tuple(new if each is old else each for each in self.attempts),
+            recommended=now(self.recommended),
+            nearest=now(self.nearest),
+            applied=now(self.applied),
+        )
+
     @property
     def is_needed(self) -> bool:
         """Whether the original does not pass."""
@@ -180,10 +194,10 @@ def _search(
     own = trial.model
     node_map = tuple(range(len(own.nodes))) if isinstance(own, Tree) else ()
     start = Proposal((), "as it is", own, (), node_map)
-    bases = [_Base("", start, decision, result.evidence)]
+    bases = [_Base("", start, decision, result.full.evidence)]
     attempts: list[Attempt] = []
     refusals: list[NoProposal] = []
-    first = _first(start, decision, result.evidence, trial)
+    first = _first(start, decision, result.full.evidence, trial)
     while bases:
         found = first or [each for base in bases for each in _proposals(base, trial)]
         first = []
@@ -192,7 +206,7 @@ def _search(
         attempts += tried
         passing = [a.cost.rank for a in attempts if a.verdict is Verdict.PASS]
         bases = [
-            _Base(a.name, a.proposal, a.decision, a.audit.evidence)
+            _Base(a.name, a.proposal, a.decision, a.audit.full.evidence)
             for a in tried
             if a.audit and a.decision and a.verdict is not Verdict.PASS
             if isinstance(a.proposal.model, Tree) or a.name == REDACT_FILE
@@ -222,7 +236,6 @@ def _proposals(base: _Base, trial: _Trial) -> Iterator[tuple[str, Proposal] | No
     """
     tree, forest = base.proposal.model, base.evidence.forest
     if not isinstance(tree, Tree):
-        assert forest is not None
         people, above = trial.population, trial.given.taxonomies
         for made in forest_proposals(forest, people, base.decision, above):
             yield made if isinstance(made, NoProposal) else _named(base, *made)

@@ -38,9 +38,9 @@ def _sentences(evidence: Evidence) -> Iterator[str]:
     yield f"Everyone in the table, by {counted(len(qi), 'quasi-identifier', 'quasi-identifiers')}: {', '.join(qi)}."
     if evidence.population.weight is not None:
         yield "The sampling weight of everyone in the table, as it follows from the survey’s design."
-    what = "The tree" if evidence.forest is None else "Each tree"
+    what = "The tree" if not evidence.forest.is_ensemble else "Each tree"
     yield f"{what} as published: its tests, its labels and how it sends records to leaves."
-    yield f"Of each leaf: {_leaf(known, evidence.tree)}."
+    yield f"Of each leaf: {_leaf(known, evidence.forest.drawn)}."
     if known.split in _CRITERIA:
         yield (
             f"That each split was chosen by {_CRITERIA[known.split]}, so that no other split would have been better."

@@ -39,7 +39,7 @@ def removal(evidence: Evidence) -> str:
             f"“{redact_command(evidence.source)}” takes out {some}; audit the file that it writes."
         )
     if stays:
-        form = evidence.tree.format if evidence.forest is None else evidence.forest.ensemble.format
+        form = evidence.model.format
         kinds = listed(list(kinds_of(stays)))
         said.append(f"The format {form} cannot be written without this: {kinds}.")
         said.append(_otherwise(evidence.source, form))

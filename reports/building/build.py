@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from audit.evidence import Evidence
+from audit.measures import MeasureCall
 from audit.reading import Interval
-from audit.result import Audit, Level, MeasureCall
+from audit.result import Audit
 from policies.judging import decision as decisions
 from policies.judging.decision import Decision
 from policies.judging.figures import figure
@@ -28,36 +27,21 @@ from reports.document.parts import Finding, Place, number
 ABOUT_THE_EVIDENCE = "whether the file and the table can be believed"
 
 
-def audit_document(
-    audit: Audit, decision: Decision, provenance: Provenance, levels: Sequence[Level] = ()
-) -> Document:
-    """Return the report of an audit; ``levels`` is what each kind of published information adds."""
-    source = audit.evidence.source
-    return _document(
-        audit,
-        decision,
-        provenance,
-        tuple(levels),
-        "audit",
-        f"Privacy audit of {source}",
-        audit_story(audit.evidence, decision),
-    )
+def audit_document(audit: Audit, decision: Decision, provenance: Provenance) -> Document:
+    """Return the report of an audit."""
+    evidence = audit.full.evidence
+    title = f"Privacy audit of {evidence.source}"
+    return _document(audit, decision, provenance, "audit", title, audit_story(evidence, decision))
 
 
-def repair_document(
-    repair: Repair, provenance: Provenance, levels: Sequence[Level] = ()
-) -> Document:
-    """Return the report of a repair: on the tree that is written, else on the tree as it was given.
-
-    ``levels`` belong to that tree.
-    """
+def repair_document(repair: Repair, provenance: Provenance) -> Document:
+    """Return the report of a repair: on the model that is written, else on the model as it was given."""
     audit, decision = repair.audit, repair.decision
     best = repair.applied
     if best is not None and best.audit is not None and best.decision is not None:
         audit, decision = best.audit, best.decision
-    source = repair.audit.evidence.source
-    title, story = f"Repair of {source}", repair_story(repair)
-    document = _document(audit, decision, provenance, tuple(levels), "repair", title, story)
+    title, story = f"Repair of {repair.audit.full.evidence.source}", repair_story(repair)
+    document = _document(audit, decision, provenance, "repair", title, story)
     return document.model_copy(update={"repair": repair_part(repair)})
 
 
@@ -65,12 +49,12 @@ def _document(
     audit: Audit,
     decision: Decision,
     provenance: Provenance,
-    levels: tuple[Level, ...],
     kind: str,
     title: str,
     story: Story,
 ) -> Document:
-    evidence, pack = audit.evidence, decision.pack
+    exposure, pack = audit.full, decision.pack
+    evidence = exposure.evidence
     return Document(
         kind="repair" if kind == "repair" else "audit",
         title=title,
@@ -78,10 +62,10 @@ def _document(
         headline=story.headline,
         meaning=story.meaning,
         next_steps=story.next_steps,
-        lessons=lessons(evidence),
+        lessons=lessons(exposure),
         findings=tuple(_finding(finding) for finding in decision.findings),
-        readings=readings(audit),
-        solver=solver(audit),
+        readings=readings(exposure),
+        solver=solver(exposure),
         population=population(evidence),
         model=model(evidence),
         knowledge=knowledge(evidence),
@@ -99,11 +83,11 @@ def _document(
                 problem=each.problem,
                 is_published=each.is_published,
             )
-            for each in audit.dropped
+            for each in exposure.dropped
         ),
         warnings=audit.warnings,
         tree=tree_nodes(evidence, decision),
-        plots=plots(evidence, decision, levels),
+        plots=plots(exposure, decision),
         worlds=worlds_part(evidence) if asks_worlds(evidence) else None,
         provenance=provenance,
     )
@@ -111,7 +95,7 @@ def _document(
 
 def asks_worlds(evidence: Evidence) -> bool:
     """Return whether whole records can be reasoned over at all: for a single tree that tells classes."""
-    return evidence.forest is None and evidence.tree.task is not Task.REGRESSION
+    return not evidence.forest.is_ensemble and evidence.task is not Task.REGRESSION
 
 
 def _finding(found: decisions.Finding) -> Finding:

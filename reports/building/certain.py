@@ -147,14 +147,14 @@ def _certain(evidence: Evidence, worlds: Worlds) -> tuple[Certain, ...]:
     order = sorted(worlds.reasons, key=lambda q: (_rank(worlds.reasons[q]), -worlds.counts[q], q))
     found = []
     for profile in [q for q in order if worlds.counts[q] > 0][:MOST_CERTAIN]:
-        node = evidence.tree.nodes[int(evidence.population.leaf[profile])]
+        node = evidence.forest.drawn.nodes[int(evidence.population.leaf[profile])]
         found.append(
             Certain(
                 profile=evidence.population.describe(profile),
                 records=number(float(worlds.counts[profile])),
-                value=evidence.tree.classes[int(worlds.forced_class[profile])],
+                value=evidence.classes[int(worlds.forced_class[profile])],
                 reason=_because(worlds.reasons[profile]),
-                path=path_text(evidence.tree, node.index),
+                path=path_text(evidence.forest.drawn, node.index),
                 node=node.name,
                 line=node.line,
             )
@@ -176,7 +176,7 @@ def _otherwise(evidence: Evidence, worlds: Worlds) -> tuple[Otherwise, ...]:
     found = []
     for witness in worlds.witnesses:
         grade, said = GRADES[witness.grade]
-        node = evidence.tree.nodes[int(evidence.population.leaf[witness.profile])]
+        node = evidence.forest.drawn.nodes[int(evidence.population.leaf[witness.profile])]
         found.append(
             Otherwise(
                 profile=evidence.population.describe(witness.profile),
@@ -184,7 +184,7 @@ def _otherwise(evidence: Evidence, worlds: Worlds) -> tuple[Otherwise, ...]:
                 says=sentence(witness.says),
                 grade=grade,
                 grade_text=said,
-                path=path_text(evidence.tree, node.index),
+                path=path_text(evidence.forest.drawn, node.index),
                 node=node.name,
                 line=node.line,
             )

@@ -26,7 +26,7 @@ from reports.document.words import count, counted, percent, sentence
 
 def repair_part(repair: Repair) -> RepairPart:
     """Return what was tried, best first; ``after`` is the applied attempt, else the nearest that was audited."""
-    after, shown = repair.applied or repair.nearest, repair.audit.evidence.shown
+    after, shown = repair.applied or repair.nearest, repair.audit.full.evidence.forest.shown
     return RepairPart(
         message=repair.message,
         is_found=repair.applied is not None,
@@ -63,7 +63,7 @@ def _summary(repair: Repair) -> str:
 
 
 def _side(title: str, audit: Audit, decision: Decision, shown: int) -> Side:
-    evidence = _showing(audit.evidence, shown)
+    evidence = _showing(audit.full.evidence, shown)
     several = len(evidence.trees) > 1
     return Side(
         title=f"{title}; drawn is tree {shown + 1} of {len(evidence.trees)}" if several else title,
@@ -77,20 +77,12 @@ def _side(title: str, audit: Audit, decision: Decision, shown: int) -> Side:
 
 def _showing(evidence: Evidence, shown: int) -> Evidence:
     """Return the evidence with one tree of the ensemble drawn, so that both sides show the same."""
-    forest = evidence.forest
-    if forest is None:
-        return evidence
-    return replace(
-        evidence,
-        tree=forest.trees[shown],
-        population=replace(evidence.population, leaf=forest.stops[shown]),
-        forest=replace(forest, shown=shown),
-    )
+    return replace(evidence, forest=replace(evidence.forest, shown=shown))
 
 
 def _compared(before: Audit, after: Audit) -> tuple[Compared, ...]:
     """Return the readings that both audits took."""
-    was, now = readings(before), readings(after)
+    was, now = readings(before.full), readings(after.full)
     return tuple(
         Compared(plain=was[key].plain, before=_bare(was[key]), after=_bare(now[key]))
         for key in was
@@ -132,7 +124,7 @@ def _attempt(tried: repairs.Attempt, repair: Repair) -> Attempt:
 
 
 def _loss(loss: Taken | None, repair: Repair) -> Value | None:
-    is_share = repair.audit.evidence.task is Task.CLASSIFICATION
+    is_share = repair.audit.full.evidence.task is Task.CLASSIFICATION
     return None if loss is None else value(loss, "share" if is_share else "")
 
 

@@ -6,8 +6,9 @@ from audit.evidence import Evidence
 from audit.people.forest import Forest
 from audit.people.weights import Weights
 from audit.reading import Undetermined
-from audit.result import Audit
+from audit.result import Exposure
 from ppdm_models.meaning.describe import WORST_LAST
+from ppdm_models.tree.ensemble import Ensemble
 from reports.document.document import Model, Population, Solver
 from reports.document.parts import Row, number
 from reports.document.words import count, percent
@@ -18,9 +19,9 @@ WEIGHTS = {
 }
 
 
-def solver(audit: Audit) -> Solver:
+def solver(exposure: Exposure) -> Solver:
     """Return how the estimate was found."""
-    report = audit.solver
+    report = exposure.solver
     entropy, bound, relaxed, violation, kkt = (
         None if each is None else number(each)
         for each in (
@@ -69,7 +70,7 @@ def solver(audit: Audit) -> Solver:
         seconds=number(report.seconds),
         rows=report.rows,
         rows_active=report.rows_active,
-        dropped=len(audit.dropped),
+        dropped=len(exposure.dropped),
         blocks=report.blocks,
         blocks_stalled=report.blocks_stalled,
         blocks_flat=report.blocks_flat,
@@ -96,7 +97,7 @@ def population(evidence: Evidence) -> Population:
     if not isinstance(truth, Undetermined):
         for name, records in zip(classes, truth.sum(axis=0), strict=True):
             shares.append((f"“{name}”", f"{count(records)} ({percent(records / people.records)})"))
-    if evidence.forest is not None:
+    if evidence.forest.is_ensemble:
         shares.append(("Predicted right by all trees together", _accuracy(evidence.forest)))
     return Population(
         records=number(people.records),
@@ -110,9 +111,8 @@ def population(evidence: Evidence) -> Population:
 
 def model(evidence: Evidence) -> Model:
     """Return what was read from the model file."""
-    forest, trees = evidence.forest, evidence.trees
-    whole = evidence.tree if forest is None else forest.ensemble
-    said = f"Drawn is tree {evidence.shown + 1} of {len(trees):,}, the one with the smallest leaf."
+    forest, trees, whole = evidence.forest, evidence.trees, evidence.model
+    said = f"Drawn is tree {evidence.forest.shown + 1} of {len(trees):,}, the one with the smallest leaf."
     return Model(
         file=whole.source,
         format=whole.format,
@@ -125,8 +125,8 @@ def model(evidence: Evidence) -> Model:
         quality=max((tree.quality for tree in trees), key=WORST_LAST.index).value,
         notes=whole.notes,
         trees=len(trees),
-        combination="" if forest is None else forest.ensemble.combination.value,
-        drawn="" if forest is None else said,
+        combination=whole.combination.value if isinstance(whole, Ensemble) else "",
+        drawn=said if forest.is_ensemble else "",
     )
 
 

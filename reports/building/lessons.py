@@ -5,41 +5,34 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from audit.evidence import Evidence
-from audit.measures import measures
-from audit.measures._estimate import whole
-from audit.reading import Interval, Measurement, Undetermined
+from audit.reading import Interval, Undetermined
+from audit.result import Exposure
 from policies.judging.figures import span
 from ppdm_models.tree.paths import path_text
 from ppdm_models.tree.tree import Task
 from reports.building.nodes import node_label
 from reports.building.series import SURE, sure_records
-from reports.building.values import default_call
 from reports.document.parts import Lesson
 from reports.document.words import count, counted, percent
 
 UNKNOWN = "Not known"
 
 
-def lessons(evidence: Evidence) -> tuple[Lesson, ...]:
+def lessons(exposure: Exposure) -> tuple[Lesson, ...]:
     """Return the lessons of an audit, those on the estimate first."""
-    if evidence.tree.task is Task.REGRESSION:
-        return (_sureness(evidence), _smallest_leaf(evidence))
-    if evidence.forest is not None:
-        return (_sureness(evidence), *_worst_leaf(evidence), _smallest_leaf(evidence))
+    if exposure.evidence.task is Task.REGRESSION:
+        return (_sureness(exposure.evidence), _smallest_leaf(exposure))
+    guesses = () if exposure.evidence.forest.is_ensemble else (_guesses(exposure),)
     return (
-        _sureness(evidence),
-        _guesses(evidence),
-        *_worst_leaf(evidence),
-        _smallest_leaf(evidence),
+        _sureness(exposure.evidence),
+        *guesses,
+        *_worst_leaf(exposure),
+        _smallest_leaf(exposure),
     )
 
 
-def _read(evidence: Evidence, name: str, **changed: str) -> Measurement:
-    return measures()[name].read(evidence, dict(default_call(name).parameters) | changed)
-
-
 def _sureness(evidence: Evidence) -> Lesson:
-    estimate = whole(evidence.posterior, evidence)
+    estimate = evidence.estimate
     what = f"people can be guessed with at least {SURE:.0%} certainty".replace("%", " %")
     if isinstance(estimate, Undetermined):
         return _unknown(f"How many {what}.", estimate)
@@ -53,9 +46,9 @@ def _sureness(evidence: Evidence) -> Lesson:
     )
 
 
-def _guesses(evidence: Evidence) -> Lesson:
-    reading = _read(evidence, "guess_accuracy").reading
-    gain = _read(evidence, "guess_accuracy", over="marginal").reading
+def _guesses(exposure: Exposure) -> Lesson:
+    reading = exposure.measured("guess_accuracy").reading
+    gain = exposure.measured("guess_accuracy", {"over": "marginal"}).reading
     if isinstance(reading, Undetermined) or isinstance(gain, Undetermined):
         problem = reading if isinstance(reading, Undetermined) else gain
         assert isinstance(problem, Undetermined)
@@ -71,8 +64,8 @@ def _guesses(evidence: Evidence) -> Lesson:
     )
 
 
-def _worst_leaf(evidence: Evidence) -> Iterator[Lesson]:
-    measured = _read(evidence, "label_disclosure")
+def _worst_leaf(exposure: Exposure) -> Iterator[Lesson]:
+    evidence, measured = exposure.evidence, exposure.measured("label_disclosure")
     if isinstance(measured.reading, Undetermined):
         yield _unknown(
             "What share of a leaf’s people its label is true of, at worst.", measured.reading
@@ -98,8 +91,8 @@ def _worst_leaf(evidence: Evidence) -> Iterator[Lesson]:
         )
 
 
-def _smallest_leaf(evidence: Evidence) -> Lesson:
-    measured = _read(evidence, "k_anonymity")
+def _smallest_leaf(exposure: Exposure) -> Lesson:
+    evidence, measured = exposure.evidence, exposure.measured("k_anonymity")
     if isinstance(measured.reading, Undetermined):
         return _unknown("How few people a path can single out.", measured.reading)
     spot = measured.spots[0] if measured.spots else None

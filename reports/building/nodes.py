@@ -24,11 +24,12 @@ _ORDER: Sequence[Risk] = ("fail", "undetermined", "warning")
 
 def tree_nodes(evidence: Evidence, decision: Decision) -> tuple[TreeNode, ...]:
     """Return every node in document order; those at risk ranked, the worst 0."""
-    tree, people = evidence.tree, evidence.population
+    forest, people = evidence.forest, evidence.population
+    tree, stops = forest.drawn, forest.stops[forest.shown]
     truth = people.truth
-    records = _upwards(tree, people.leaf, people.counts[:, None])[:, 0]
-    classes = None if isinstance(truth, Undetermined) else _upwards(tree, people.leaf, truth)
-    marks = _marks(decision, evidence.shown)
+    records = _upwards(tree, stops, people.counts[:, None])[:, 0]
+    classes = None if isinstance(truth, Undetermined) else _upwards(tree, stops, truth)
+    marks = _marks(decision, forest.shown)
     ranks = {index: rank for rank, index in enumerate(marks)}
     return tuple(
         TreeNode(
@@ -93,7 +94,7 @@ def node_label(tree: Tree, node: Node) -> str:
 
 
 def _share(evidence: Evidence, node: Node, classes: FloatArray | None) -> str:
-    tree = evidence.tree
+    tree = evidence.forest.drawn
     code = label_of(tree, node) if tree.classes else None
     if classes is None or code is None or tree.classes[code] not in evidence.classes:
         return "not known"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from audit.divergence import individual_divergences
 from audit.estimate.posterior import Posterior
 from audit.evidence import Evidence
-from audit.measures._estimate import individual_divergences, known_truth, whole
 from audit.reading import Undetermined
-from audit.result import Level as LevelRead
+from audit.result import Exposure
 from audit.worlds import Worlds
 from policies.judging.decision import Decision
 from ppdm_models.arrays import FloatArray
@@ -23,9 +23,10 @@ TIE = 1e-6
 SURE = 0.9
 
 
-def plots(evidence: Evidence, decision: Decision, levels: tuple[LevelRead, ...]) -> Plots:
+def plots(exposure: Exposure, decision: Decision) -> Plots:
     """Return the series of an audit; each that cannot be drawn says why."""
-    estimate, truth = whole(evidence.posterior, evidence), known_truth(evidence)
+    evidence = exposure.evidence
+    estimate, truth = evidence.estimate, evidence.truth
     if isinstance(estimate, Undetermined):
         return Plots(certainty_reason=estimate.reason, divergence_reason=estimate.reason)
     sure = _certainty(evidence, estimate, truth, _limit(decision, "disclosure", "confidence"))
@@ -41,7 +42,7 @@ def plots(evidence: Evidence, decision: Decision, levels: tuple[LevelRead, ...])
                 disclosure=value(level.disclosure, "share"),
                 kl_overall=value(level.kl_overall, "nats per record"),
             )
-            for level in levels
+            for level in exposure.levels
         ),
     )
 
@@ -50,7 +51,7 @@ def sure_records(
     evidence: Evidence, estimate: Posterior, mark: float
 ) -> tuple[float, float | None]:
     """Return how many records the adversary is that sure about, and about how many of them he is right, if known."""
-    truth = known_truth(evidence)
+    truth = evidence.truth
     best = estimate.high.argmax(axis=1)
     reached = estimate.high.max(axis=1) >= mark - TIE
     sure = float(evidence.population.counts[reached].sum())

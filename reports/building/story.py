@@ -38,7 +38,7 @@ def headline(evidence: Evidence, decision: Decision) -> str:
 
 
 def _whole(evidence: Evidence) -> str:
-    return "tree" if evidence.forest is None else "model"
+    return "tree" if not evidence.forest.is_ensemble else "model"
 
 
 def audit_story(evidence: Evidence, decision: Decision) -> Story:
@@ -57,13 +57,13 @@ def audit_story(evidence: Evidence, decision: Decision) -> Story:
 
 def repair_story(repair: Repair) -> Story:
     """Return the opening of a repair's report."""
-    evidence, best = repair.audit.evidence, repair.applied
+    evidence, best = repair.audit.full.evidence, repair.applied
     whole = _whole(evidence)
     if not repair.is_needed:
         story = audit_story(evidence, repair.decision)
         return Story(f"The {whole} passes as it is.", story.meaning, story.next_steps)
     if best is not None and best.audit and best.decision:
-        cost = best.cost
+        cost, mended = best.cost, best.audit.full.evidence
         kept = f"It keeps {cost.leaves_after} of {cost.leaves_before} leaves"
         told = cost.predictions_changed
         unknown = "how many predictions change could not be told"
@@ -74,9 +74,9 @@ def repair_story(repair: Repair) -> Story:
         )
         return Story(
             f"A repaired {whole} meets the policy.",
-            f"The change: {best.proposal.title}. {kept}; {changed}. {_meaning(best.audit.evidence, best.decision)}",
+            f"The change: {best.proposal.title}. {kept}; {changed}. {_meaning(mended, best.decision)}",
             (
-                _of_repaired(best.audit.evidence),
+                _of_repaired(mended),
                 "Look at the cost in the table of attempts: is it still useful to those it is for?",
                 "Check that nobody outside knows more than is listed under “Knowledge assumed”.",
             ),
@@ -137,7 +137,7 @@ def _part(some: int, all_: int) -> str:
 
 
 def _after_pass(evidence: Evidence, decision: Decision) -> Iterator[str]:
-    source, more = evidence.source, understated(evidence.knowledge, evidence.tree)
+    source, more = evidence.source, understated(evidence.knowledge, evidence.forest.drawn)
     if more:
         yield (
             f"Do not publish {source} yet: it publishes {more}, which this audit assumed nobody uses. "
@@ -174,7 +174,7 @@ def _after_fail(evidence: Evidence, decision: Decision) -> Iterator[str]:
         )
     yield from _reasons(decision)
     yield "Run “treewarden repair” with the same files: it tries such changes, audits each and says what it costs."
-    if evidence.forest is not None:
+    if evidence.forest.is_ensemble:
         yield (
             "Where that costs too much, train the trees anew with larger leaves (min_samples_leaf, min_data_in_leaf, "
             "min_child_weight)."

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from audit.measures import measures
-from audit.reading import Measurement, Undetermined
+from audit.measures import MeasureCall, call, measures
 from audit.reading import Reading as Taken
-from audit.result import Audit, MeasureCall
+from audit.reading import Undetermined
+from audit.result import Exposure
 from policies.judging.figures import span
 from policies.verdict import Verdict
 from reports.document.parts import Number, Reading, Value, number
@@ -40,62 +40,47 @@ def parameters(pairs: Iterable[tuple[str, float | str]]) -> dict[str, Number | s
     return {name: said if isinstance(said, str) else number(said) for name, said in pairs}
 
 
-def readings(audit: Audit) -> dict[str, Reading]:
-    """Return every measure with its default parameters by its bare name, and what else the audit read.
+def readings(exposure: Exposure) -> dict[str, Reading]:
+    """Return what was asked for, then every measure with its default parameters by its bare name.
 
-    What the audit was asked for comes first. Readings with other parameters are keyed with those that differ:
-    ``cl_diversity[l=3]``.
+    Readings with other parameters are keyed with those that differ: ``cl_diversity[l=3]``.
     """
     known, found = measures(), {}
-    defaults = [default_call(name) for name in known]
-    for call in dict.fromkeys([*audit.measurements, *defaults]):
-        measure, reading = known[call.measure], taken(audit, call).reading
+    for each in dict.fromkeys([*exposure.asked, *map(call, known)]):
+        measure, reading = known[each.measure], exposure.readings[each].reading
         said = value(reading, measure.unit)
-        found[key(call)] = Reading(
+        found[key(each)] = Reading(
             low=said.low,
             high=said.high,
             text=said.text,
             reason=said.reason,
-            measure=call.measure,
-            parameters=parameters(call.parameters),
-            plain=plain(call),
+            measure=each.measure,
+            parameters=parameters(each.parameters),
+            plain=plain(each),
             unit=measure.unit,
             danger="small" if measure.risk == "low" else "large",
         )
     return found
 
 
-def default_call(name: str) -> MeasureCall:
-    """Return a measure with its default parameters."""
-    declared = measures()[name].parameters
-    return MeasureCall(name, tuple((each, declared[each].default) for each in sorted(declared)))
-
-
-def taken(audit: Audit, call: MeasureCall) -> Measurement:
-    """Return what the audit read, or read it now."""
-    if call in audit.measurements:
-        return audit.measurements[call]
-    return measures()[call.measure].read(audit.evidence, dict(call.parameters))
-
-
-def key(call: MeasureCall) -> str:
+def key(asked: MeasureCall) -> str:
     """Return the name of a reading: the bare measure only where every parameter is the default."""
-    changed = ",".join(f"{name}={said}" for name, said in _changed(call))
-    return f"{call.measure}[{changed}]" if changed else call.measure
+    changed = ",".join(f"{name}={said}" for name, said in _changed(asked))
+    return f"{asked.measure}[{changed}]" if changed else asked.measure
 
 
-def plain(call: MeasureCall) -> str:
+def plain(asked: MeasureCall) -> str:
     """Return what a reading is, in the measure's own words, with the changed parameters that these do not tell."""
-    changed = ", ".join(f"{name} = {said}" for name, said in _changed(call))
-    measure = measures()[call.measure]
-    words = measure.words(dict(call.parameters))
+    changed = ", ".join(f"{name} = {said}" for name, said in _changed(asked))
+    measure = measures()[asked.measure]
+    words = measure.words(dict(asked.parameters))
     return f"{words} ({changed})" if changed and words == measure.plain else words
 
 
-def _changed(call: MeasureCall) -> list[tuple[str, str]]:
-    declared = measures()[call.measure].parameters
+def _changed(asked: MeasureCall) -> list[tuple[str, str]]:
+    declared = measures()[asked.measure].parameters
     return [
         (name, said if isinstance(said, str) else f"{said:g}")
-        for name, said in call.parameters
+        for name, said in asked.parameters
         if said != declared[name].default
     ]

@@ -2,7 +2,7 @@
 
 from audit.adversary.knowledge import Knowledge
 from audit.estimate.estimate import estimate
-from audit.options import SolveOptions
+from audit.options import AuditOptions
 from audit.system.system import build_system
 from benchmarks.maxent.stages import Stages
 from tests.cases import multiway_case
@@ -11,5 +11,5 @@ from tests.cases import multiway_case
 def test_every_stage_takes_some_of_the_time():
     system = build_system(multiway_case(4, Knowledge(leaf="rates", split="gini"), records=30))
     with Stages() as stages:
-        estimate(system, SolveOptions(jobs=1, integer_rows=False))
+        estimate(system, AuditOptions(jobs=1, rows="real"))
     assert min(stages.seconds.values()) > 0

@@ -2,8 +2,7 @@
 
 import pytest
 
-from policies.judging.judge import call, calls
-from policies.pack import load_pack, read_pack, shipped_packs
+from policies.pack import asked, calls, load_pack, read_pack, shipped_packs
 from ppdm_models.errors import PolicyError
 from tests import places
 from tests.small_audits import pack_of
@@ -31,7 +30,7 @@ def test_a_bad_pack_is_refused_in_words(fault):
 
 def test_parameters_not_given_have_their_defaults():
     clause = read_pack(GOOD, "mine.toml").clauses[0]
-    assert call(clause).parameters == (("basis", "real"), ("l", 3.0))
+    assert asked(clause).parameters == (("basis", "real"), ("l", 3.0))
     assert clause.severity == "error"
 
 

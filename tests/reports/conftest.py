@@ -9,14 +9,15 @@ import pytest
 
 from audit.adversary.knowledge import Knowledge
 from audit.evidence import Evidence
-from audit.measures import measures
+from audit.people.forest import forest_of
 from audit.people.population import build_population
 from audit.reading import Undetermined, exactly
-from audit.result import Audit, Level
+from audit.result import Level
 from audit.run import SolverReport, run
 from audit.system.system import Dropped
 from audit.worlds.result import Witness
-from policies.judging.judge import calls, judge
+from policies.judging.judge import judge
+from policies.pack import calls
 from policies.repairing.repair import repair
 from ppdm_models.records.table import table_of
 from ppdm_models.tree.column import NumericColumn
@@ -32,6 +33,7 @@ from tests.small_audits import (
     auditor,
     deep_tree,
     evidence_of,
+    exposed,
     flat_tree,
     only_world,
     pack_of,
@@ -61,8 +63,8 @@ PROVENANCE = Provenance(
 
 
 def made(evidence, pack, levels=(), dropped=()):
-    audit = audit_of(evidence, pack, dropped)
-    return audit_document(audit, judge(audit, pack), PROVENANCE, levels)
+    audit = audit_of(evidence, pack, dropped, levels)
+    return audit_document(audit, judge(audit, pack), PROVENANCE)
 
 
 @pytest.fixture(scope="session")
@@ -110,9 +112,8 @@ def undetermined():
     unknown = type(people)(
         people.qi, people.columns, people.counts, people.leaf, Undetermined(REASON)
     )
-    evidence = Evidence(
-        TREE, unknown, Knowledge(), Undetermined("it stalled"), Undetermined("it stalled")
-    )
+    stalled = Undetermined("it stalled")
+    evidence = Evidence(forest_of(TREE, unknown), unknown, Knowledge(), stalled, stalled)
     return made(evidence, pack_of(*DEMANDS[1:]))
 
 
@@ -133,10 +134,9 @@ def regression():
         np.array([1, 2]),
         reason,
     )
-    evidence = Evidence(tree, people, Knowledge(), reason, reason)
+    evidence = Evidence(forest_of(tree, people), people, Knowledge(), reason, reason)
     pack = pack_of(("k_anonymity", "at_least", 5), ("disclosure", "at_most", 0.9))
-    read = {c: measures()[c.measure].read(evidence, dict(c.parameters)) for c in calls(pack)}
-    audit = Audit(evidence, SolverReport("not run", reason=reason.reason), (), read)
+    audit = exposed(evidence, pack, SolverReport("not run", reason=reason.reason))
     return audit_document(audit, judge(audit, pack), PROVENANCE)
 
 

@@ -9,6 +9,7 @@ import re
 
 import pytest
 
+from audit.options import AuditOptions
 from policies.pack import load_pack
 from policies.remedies import Proposal
 from ppdm_models.files.load import formats, read_tree
@@ -184,15 +185,18 @@ def test_hierarchies_are_read_and_must_fit(files):
 
 
 def test_the_audits_are_the_same_for_any_number_of_processes(files):
-    request = Request(files.model, files.table, "flu", policy=files.policy("unsure"))
+    request = Request(files.model, files.table, AuditOptions("flu"), policy=files.policy("unsure"))
     subject = read_subject(request, Progress(quiet=True))
     tree = subject.tree
     twice = [Proposal((), "as it is", tree, (), tuple(range(len(tree.nodes))))] * 2
     alone = auditing(subject, "x.pmml", lambda count: 1)(twice)
     shared = auditing(subject, "x.pmml", lambda count: 2)(twice)
     for one, two in zip(alone, shared, strict=True):
-        assert one.measurements == two.measurements
-        assert one.evidence.posterior.values.tobytes() == two.evidence.posterior.values.tobytes()
+        assert one.full.readings == two.full.readings
+        assert (
+            one.full.evidence.posterior.values.tobytes()
+            == two.full.evidence.posterior.values.tobytes()
+        )
 
 
 def test_the_table_is_written_where_the_change_that_goes_with_it_is_applied(files):

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from click.testing import CliRunner
 
+from audit.options import AuditOptions
 from treewarden.cli import cli
 from treewarden.commands import doctor
 from treewarden.jobs.subject import Request, read_subject
@@ -93,7 +94,7 @@ def test_budget_and_ties_change_no_verdict_where_the_leaves_say_it_all(files, ce
 
 
 def test_what_takes_long_is_announced_as_what_it_is(files):
-    asked = Request(files.model, files.table, "flu", worlds_budget=7)
+    asked = Request(files.model, files.table, AuditOptions("flu", worlds_budget=7))
     with_worlds = read_subject(asked, Progress(quiet=True))
     without = read_subject(replace(asked, worlds=False), Progress(quiet=True))
     assert with_worlds.auditing == "auditing, and reasoning over whole records for 7 s at most"

@@ -1,61 +1,47 @@
-"""The options that ``audit`` and ``repair`` share, and how their values become a request."""
+"""The options that commands share, those of an audit derived from ``AuditOptions``: a field is a flag."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import Field, fields
 from pathlib import Path
+from typing import Any
 
 import click
 
-from audit.adversary.knowledge import LeafLevel, SplitLevel
-from ppdm_models.tree.tree import Tool
+from audit.options import KNOWLEDGE, AuditOptions, Says
 from treewarden.jobs.subject import Request
 
 Command = Callable[..., None]
+Option = Callable[[Command], Command]
 
 FILE = click.Path(path_type=Path)
-_LEVELS = ("leaf", "split", "learner", "marginal", "accuracy")
 
-_OPTIONS = (
+SENSITIVE = click.option("--sensitive", metavar="COLUMN", help="The column that is protected.")
+K = click.option(
+    "--k", type=click.IntRange(min=1), help="Every group holds so many records or more."
+)
+L = click.option(
+    "--l",
+    "diversity",
+    type=click.FloatRange(min=1, max=1e9),
+    help="In every group the most frequent sensitive value has less than 1/l of the records.",
+)
+TAXONOMY = click.option(
+    "--taxonomy",
+    "taxonomies",
+    type=FILE,
+    multiple=True,
+    help="A hierarchy of values to merge by: TOML, or COLUMN.csv. May be repeated.",
+)
+FORCE = click.option("--force", is_flag=True, help="Replace output files that are there already.")
+QUIET = click.option("-q", "--quiet", is_flag=True, help="No progress and no warnings on stderr.")
+_FILES: tuple[Option, ...] = (
     click.argument("model", type=FILE),
     click.option("--data", type=FILE, required=True, help="The training table: CSV or Parquet."),
-    click.option("--sensitive", metavar="COLUMN", help="The sensitive column: the tree's target."),
-    click.option(
-        "--qi",
-        metavar="COLUMN[,COLUMN...]",
-        multiple=True,
-        help="What the adversary knows of everyone. May be repeated; default: the model's fields.",
-    ),
-    click.option("--weights", metavar="COLUMN", help="How many people each row stands for."),
-    click.option(
-        "--sampling-weights",
-        metavar="COLUMN",
-        help="A survey's weights: each row is one person, and only the tree's numbers are weighed.",
-    ),
-    click.option(
-        "--leaf",
-        type=click.Choice([level.value for level in LeafLevel]),
-        default=LeafLevel.AS_PUBLISHED.value,
-        show_default=True,
-        help="What the adversary knows of each leaf.",
-    ),
-    click.option(
-        "--split",
-        type=click.Choice([level.value for level in SplitLevel]),
-        default=SplitLevel.AS_PUBLISHED.value,
-        show_default=True,
-        help="The criterion that the adversary knows the splits were chosen by.",
-    ),
-    click.option(
-        "--learner",
-        type=click.Choice([tool.value for tool in Tool if tool is not Tool.UNKNOWN]),
-        help="The program that grew the tree, where the file does not say it: it decides which splits were compared.",
-    ),
-    click.option(
-        "--marginal", is_flag=True, help="The adversary knows each class's overall share."
-    ),
-    click.option("--accuracy", is_flag=True, help="The adversary knows the training accuracy."),
+)
+_BESIDE: tuple[Option, ...] = (
     click.option(
         "--knowledge", type=FILE, help="A TOML file that says all the adversary knows, and facts."
     ),
@@ -66,64 +52,23 @@ _OPTIONS = (
         show_default=True,
         help="A pack that ships ('treewarden list packs'), or a TOML file.",
     ),
-    click.option(
-        "--solver",
-        type=click.Choice(["auto", "casadi", "cyipopt"]),
-        default="auto",
-        show_default=True,
-        help="The door to IPOPT.",
-    ),
-    click.option(
-        "--jobs",
-        type=click.IntRange(min=1),
-        help="Processes to solve with; the result is the same for any number.  [default: all cores]",
-    ),
-    click.option(
-        "--time-limit",
-        type=click.FloatRange(min=0, min_open=True),
-        metavar="SECONDS",
-        help="What is not solved by then is undetermined.",
-    ),
-    click.option(
-        "--rows",
-        type=click.Choice(["integer", "real"]),
-        default="integer",
-        show_default=True,
-        help="State split choices over whole records where that is exact, or over shares as the papers do.",
-    ),
-    click.option(
-        "--reduce",
-        type=click.Choice(["full", "none"]),
-        default="full",
-        show_default=True,
-        help="'none' solves the problem as it is written down: slow, for comparison.",
-    ),
-    click.option(
-        "--worlds/--no-worlds",
-        default=True,
-        show_default=True,
-        help="Whether to reason over whole records too: what is certain, not only likely.",
-    ),
-    click.option(
-        "--worlds-budget",
-        type=click.FloatRange(min=0, max=1e9),
-        default=20.0,
-        show_default=True,
-        metavar="SECONDS",
-        help="What whole records prove beyond that is not decided.",
-    ),
-    click.option(
-        "--strict-ties",
-        is_flag=True,
-        help="The learner is known to take the first of equally good splits, as ID3 does.",
-    ),
-    click.option("-q", "--quiet", is_flag=True, help="No progress and no warnings on stderr."),
 )
 
 
+def qi(help: str) -> Option:  # noqa: A002  # as click names it
+    """Return the option that names quasi-identifiers; its values go to ``names_of``."""
+    return click.option("--qi", metavar="COLUMN[,COLUMN...]", multiple=True, help=help)
+
+
+def output(help: str) -> Option:  # noqa: A002  # as click names it
+    """Return the option that names the file, or folder, to write."""
+    return click.option("-o", "--output", type=FILE, required=True, help=help)
+
+
 def request_options(command: Command) -> Command:
-    """Add the shared options to a command; pass what they hold to ``request_of``."""
-    for option in reversed(_OPTIONS):
+    """Add all that an audit can be asked to a command; pass what they hold to ``request_of``."""
+    options: list[Option] = [*_FILES, *_flags(), QUIET]
+    for option in reversed(options):
         command = option(command)
     return command
 
@@ -141,11 +86,13 @@ def request_of(context: click.Context) -> Request:
             "choose one"
         )
     if given["knowledge"] is not None:
-        for name in _LEVELS:
+        for name in KNOWLEDGE:
             if context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT:
                 raise click.UsageError(f"--knowledge says it all; leave out --{name}")
     given["qi"] = names_of(given["qi"]) or None
-    return Request(**{name: given[name] for name in Request.__dataclass_fields__})
+    options = AuditOptions(**{each.name: given[each.name] for each in fields(AuditOptions)})
+    files = (given["model"], given["data"], options, given["knowledge"], given["policy"])
+    return Request(*files)
 
 
 def names_of(values: tuple[str, ...]) -> tuple[str, ...]:
@@ -157,3 +104,36 @@ def names_of(values: tuple[str, ...]) -> tuple[str, ...]:
             f"not a comma list of columns ({error})", param_hint="--qi"
         ) from error
     return tuple(dict.fromkeys(name for name in names if name))
+
+
+def _flags() -> Iterator[Option]:
+    """Yield the fields of ``AuditOptions`` as flags; the files that say more stand behind what they can replace."""
+    for each in fields(AuditOptions):
+        yield _flag(each, each.metadata["says"])
+        if each.name == KNOWLEDGE[-1]:
+            yield from _BESIDE
+
+
+def _flag(each: Field[object], says: Says) -> Option:
+    flag, default = f"--{each.name.replace('_', '-')}", each.default
+    help_ = f"{says.help}  [default: {says.unset}]" if says.unset else says.help
+    if default is True:
+        return click.option(f"{flag}/--no-{flag[2:]}", default=True, show_default=True, help=help_)
+    if default is False:
+        return click.option(flag, is_flag=True, help=help_)
+    kind: Any = str
+    if says.choices:
+        kind = click.Choice(says.choices)
+    elif "int" in str(each.type):
+        kind = click.IntRange(min=None if says.low is None else int(says.low))
+    elif "float" in str(each.type):
+        kind = click.FloatRange(min=says.low, max=says.high, min_open=says.is_open)
+    return click.option(
+        flag,
+        type=kind,
+        default=None if default is None else str(default),
+        show_default=default is not None,
+        metavar=says.metavar,
+        multiple="tuple" in str(each.type),
+        help=help_,
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
@@ -11,6 +11,7 @@ import click
 from reports.document.document import Document
 from reports.renderers import names, renderer
 from treewarden.commands._options import Command
+from treewarden.jobs.subject import Request
 from treewarden.terminal.outputs import check_folder
 
 ON_STDOUT = "text"
@@ -28,6 +29,11 @@ class Reporting:
     def draws(self) -> bool:
         """Whether some report shows more than the terminal does, such as what each kind of information adds."""
         return any(form != ON_STDOUT for form in self.formats)
+
+    def asking(self, request: Request) -> Request:
+        """Return a request for no more than some report shows: the text says nothing of levels of knowledge."""
+        options = request.options
+        return replace(request, options=replace(options, levels=options.levels and self.draws))
 
     @property
     def is_text_on_stdout(self) -> bool:

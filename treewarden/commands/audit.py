@@ -7,16 +7,14 @@ from typing import Any
 
 import click
 
+from audit.evidence import Evidence
 from audit.reading import Undetermined
-from audit.result import Audit
-from audit.run import ablation
-from policies.judging.judge import judge
 from reports.building.build import audit_document
 from treewarden.commands._options import FILE, request_of, request_options
 from treewarden.commands._reporting import report_options, reporting
+from treewarden.jobs.auditing import audit_file
 from treewarden.jobs.posterior_file import check_suffix, posterior_file
 from treewarden.jobs.provenance import Clock
-from treewarden.jobs.subject import read_subject
 from treewarden.terminal.exits import EXITS
 from treewarden.terminal.outputs import check_file, check_no_input, write_files
 from treewarden.terminal.progress import Progress
@@ -53,31 +51,24 @@ def audit_command(
     wanted = (*report.paths, *([posterior_path] if posterior_path else []))
     check_no_input(wanted, (request.model, request.data, request.knowledge, Path(request.policy)))
 
-    subject = read_subject(request, progress)
-    with progress.step(subject.auditing):
-        audit = subject.audit(subject.tree)
-        decision = judge(audit, subject.pack)
+    done = audit_file(report.asking(request), progress.step)
     with progress.step("reporting"):
-        levels = (
-            ablation(subject.tree, subject.population, subject.knowledge, subject.options)
-            if report.draws
-            else ()
-        )
-        document = audit_document(audit, decision, clock.provenance(request, subject.pack), levels)
+        provenance = clock.provenance(request, done.subject.pack)
+        document = audit_document(done.audit, done.decision, provenance)
         files = report.files(document)
         if posterior_path is not None:
-            files |= _posterior(audit, posterior_path, progress)
+            files |= _posterior(done.audit.full.evidence, posterior_path, progress)
         write_files(files)
     report.show(document)
-    context.exit(EXITS[decision.verdict])
+    context.exit(EXITS[done.decision.verdict])
 
 
-def _posterior(audit: Audit, path: Path, progress: Progress) -> dict[Path, bytes]:
-    posterior = audit.evidence.posterior
+def _posterior(evidence: Evidence, path: Path, progress: Progress) -> dict[Path, bytes]:
+    posterior = evidence.posterior
     if isinstance(posterior, Undetermined):
         progress.say(f"{path} is not written: {posterior.reason}")
         return {}
-    return {path: posterior_file(audit.evidence, posterior, path)}
+    return {path: posterior_file(evidence, posterior, path)}
 
 
 COMMAND = audit_command

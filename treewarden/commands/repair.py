@@ -9,8 +9,6 @@ from typing import Any
 
 import click
 
-from audit.result import Level
-from audit.run import ablation
 from policies.remedies._table import TableProposal
 from policies.repairing.holdout import holdout_of
 from policies.repairing.repair import Given
@@ -106,12 +104,12 @@ def repair_command(
     are pruned, each over the people in it; the file stays as it is otherwise.
     """
     clock, progress, request = Clock(), Progress(quiet), request_of(context)
-    if beside is not None and request.weights is not None:
+    if beside is not None and request.options.weights is not None:
         raise click.UsageError(
             "--weights beside --with-table: tables are sanitised by counting rows; "
             "write a row as often as its weight says"
         )
-    if beside is not None and request.sampling_weights is not None:
+    if beside is not None and request.options.sampling_weights is not None:
         raise click.UsageError(
             "--sampling-weights beside --with-table: the tree would be grown again from a sanitised table without "
             "weights, and be another; leave out --with-table"
@@ -124,7 +122,7 @@ def repair_command(
     check_no_input((*report.paths, *targets), (*inputs, *taxonomies))
     _check_new(targets, force)
 
-    subject = read_subject(request, progress)
+    subject = read_subject(report.asking(request), progress.step)
     if beside is not None and isinstance(subject.tree, Ensemble):
         problem = (
             "an ensemble; a table is sanitised beside a single tree only, so leave out --with-table"
@@ -134,17 +132,15 @@ def repair_command(
         _given(subject.tree, request, taxonomies, holdout, with_table=beside is not None),
         bases=tuple(sorted(set(bases))),
     )
-    with progress.step(f"repairing: {subject.auditing}, for each change"):
+    with progress.step("repairing, each change audited like the original"):
         name = request.model.name if output is None else output.name
         repaired = repair_file(subject, name, given, target)
     if wanted is not None and repaired.repair.is_needed:
         repaired = _chosen(context, repaired, wanted, subject)
+    repaired = repaired.with_levels(subject, progress.step)
     with progress.step("reporting"):
         found = repaired.repair
-        provenance = clock.provenance(request, subject.pack)
-        document = repair_document(
-            found, provenance, _levels(subject, repaired) if report.draws else ()
-        )
+        document = repair_document(found, clock.provenance(request, subject.pack))
         files = report.files(document)
         if not only_list:
             files |= dict(_results(subject, request, repaired, output, beside))
@@ -188,7 +184,7 @@ def _given(
         read_table(request.data) if with_table else None,
         None
         if holdout is None
-        else holdout_of(model, read_table(holdout), request.sensitive or ""),
+        else holdout_of(model, read_table(holdout), request.options.sensitive or ""),
     )
 
 
@@ -230,14 +226,6 @@ def _list(document: Document) -> None:
     )
     for line in lines:
         click.echo(line)
-
-
-def _levels(subject: Subject, repaired: Repaired) -> tuple[Level, ...]:
-    """Return what each kind of information adds, for the tree that the report is about; nothing for an ensemble."""
-    evidence = repaired.audit.evidence
-    if evidence.forest is not None:
-        return ()
-    return ablation(evidence.tree, evidence.population, subject.knowledge, subject.options)
 
 
 COMMAND = repair_command

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from audit.ipopt.doors import doors
-from audit.run import ablation
-from policies.judging.judge import judge
+from audit.options import AuditOptions
 from ppdm_models.files.load import formats
 from reports.building.build import audit_document, repair_document
 from reports.document.document import Document
 from reports.document.parts import Finding
 from reports.document.words import percent, sentence
 from reports.renderers import renderer
+from treewarden.jobs.auditing import audit_file
 from treewarden.jobs.provenance import Clock
-from treewarden.jobs.repairing import Repaired, repair_file
-from treewarden.jobs.subject import Request, Subject, read_subject
+from treewarden.jobs.repairing import repair_file
+from treewarden.jobs.subject import Request
 from treewarden.jobs.survey import SENSITIVE, Survey, survey
 from treewarden.terminal.outputs import write_files
 from treewarden.terminal.progress import Progress
@@ -62,33 +62,22 @@ def story(stage: Stage, progress: Progress) -> Iterator[str]:
     yield from _opening(data, stage)
 
     clock = Clock()
-    request = Request(stage.model, stage.table, SENSITIVE, policy=POLICY)
-    subject = read_subject(request, progress)
-    with progress.step(subject.auditing):
-        document = _audited(subject, clock, request)
+    request = Request(stage.model, stage.table, AuditOptions(SENSITIVE), policy=POLICY)
+    done = audit_file(request, progress.step)
+    with progress.step("reporting"):
+        provenance = clock.provenance(request, done.subject.pack)
+        document = audit_document(done.audit, done.decision, provenance)
         write_files({stage.report("audit"): renderer("html").render(document)})
     yield from _audit(document)
 
     with progress.step("repairing"):
-        fixed = repair_file(subject, stage.repaired.name)
-        mended = _repaired(subject, fixed, clock, request)
+        fixed = repair_file(done.subject, stage.repaired.name).with_levels(done.subject)
+        provenance = clock.provenance(request, done.subject.pack)
+        mended = repair_document(fixed.repair, provenance)
         files = {stage.report("repair"): renderer("html").render(mended)}
         write_files(files | ({stage.repaired: fixed.file} if fixed.file else {}))
     yield from _repair(mended, stage)
     yield from _closing(document, mended, stage)
-
-
-def _audited(subject: Subject, clock: Clock, request: Request) -> Document:
-    audit = subject.audit(subject.tree)
-    levels = ablation(subject.tree, subject.population, subject.knowledge, subject.options)
-    provenance = clock.provenance(request, subject.pack)
-    return audit_document(audit, judge(audit, subject.pack), provenance, levels)
-
-
-def _repaired(subject: Subject, fixed: Repaired, clock: Clock, request: Request) -> Document:
-    evidence = fixed.audit.evidence
-    levels = ablation(evidence.tree, evidence.population, subject.knowledge, subject.options)
-    return repair_document(fixed.repair, clock.provenance(request, subject.pack), levels)
 
 
 def _opening(data: Survey, stage: Stage) -> Iterator[str]:

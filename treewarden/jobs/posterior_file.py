@@ -47,7 +47,7 @@ def posterior_file(evidence: Evidence, posterior: Posterior, path: Path) -> byte
 
 
 def _table(evidence: Evidence, posterior: Posterior) -> pa.Table:
-    population, classes = evidence.population, evidence.tree.classes
+    population, classes = evidence.population, evidence.classes
     columns = _profiles(population, len(classes))
     weight = population.weight
     for name, values in {

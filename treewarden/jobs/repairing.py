@@ -7,9 +7,11 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
+from audit.levels import with_levels
 from audit.result import Audit
 from audit.solver.parallel import default_jobs
 from audit.solver.processes import do_all
+from audit.stages import Step, silent
 from policies.remedies import Proposal
 from policies.repairing.repair import Attempt, AuditAll, Given, Repair, repair
 from policies.verdict import Verdict
@@ -51,6 +53,16 @@ class Repaired:
         file = _published(subject, attempt.proposal, self.target)
         return replace(self, repair=replace(self.repair, applied=attempt), file=file)
 
+    def with_levels(self, subject: Subject, step: Step = silent) -> Repaired:
+        """Return the same, with what each kind of information adds in the audit that a report is about."""
+        if not subject.options.levels:
+            return self
+        told = with_levels(self.audit, subject.options, step)
+        best = self.repair.applied
+        if best is None or best.audit is None:
+            return replace(self, repair=replace(self.repair, audit=told))
+        return replace(self, repair=self.repair.exchanging(best, replace(best, audit=told)))
+
 
 @dataclass(frozen=True, slots=True)
 class Reaudit:
@@ -70,6 +82,8 @@ def repair_file(
 ) -> Repaired:
     """Look for a change that passes; ``name`` is what the repaired file will be called, ``target`` its format.
 
+    Levels of knowledge are left out, as nobody asks for those of every change: see ``Repaired.with_levels``.
+
     Without a target it is written as the original was: the original file with its trees changed where its format can do
     that, else the tree alone.
 
@@ -78,7 +92,8 @@ def repair_file(
         OutputError: the format cannot say something that the tree holds.
         TreewardenError: the original cannot be audited.
     """
-    own = subject.tree
+    own, options = subject.tree, subject.options
+    subject = replace(subject, options=replace(options, levels=False))
     _written(subject, own, target)
     begun = time.monotonic()
     original = subject.audit(own)

@@ -5,46 +5,31 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from audit.adversary.knowledge import Knowledge, LeafLevel, SplitLevel, read_knowledge
-from audit.options import SolveOptions
+from audit.adversary.knowledge import Knowledge, read_knowledge
+from audit.options import DEFAULT, KNOWLEDGE, AuditOptions
 from audit.people.population import Population, build_population, rerouted
 from audit.result import Audit
 from audit.run import run, start_early
-from policies.judging.judge import calls
-from policies.pack import Pack, load_pack
+from audit.stages import Step, silent
+from policies.pack import Pack, calls, load_pack
 from ppdm_models.errors import KnowledgeError, TableError
 from ppdm_models.files.load import leaks_of, load_model, read_bytes
 from ppdm_models.records.table import read_table
 from ppdm_models.tree.ensemble import Ensemble, Model
-from ppdm_models.tree.tree import Task, Tool
-from treewarden.terminal.progress import Progress
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The settings of an audit as a user gives them; ``qi`` None means the tree's own features."""
+    """The files of an audit, and how it is done; ``knowledge`` says more of what the adversary knows than options can.
+
+    ``policy`` is a pack that ships, by name, or the path of another.
+    """
 
     model: Path
     data: Path
-    sensitive: str | None = None
-    qi: tuple[str, ...] | None = None
-    weights: str | None = None
-    sampling_weights: str | None = None
-    leaf: str = LeafLevel.AS_PUBLISHED.value
-    split: str = SplitLevel.AS_PUBLISHED.value
-    learner: str | None = None
-    marginal: bool = False
-    accuracy: bool = False
+    options: AuditOptions = DEFAULT
     knowledge: Path | None = None
     policy: str = "standard"
-    solver: str = "auto"
-    jobs: int | None = None
-    time_limit: float | None = None
-    rows: str = "integer"
-    reduce: str = "full"
-    worlds: bool = True
-    worlds_budget: float = 20.0
-    strict_ties: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,33 +40,22 @@ class Subject:
     population: Population
     knowledge: Knowledge
     pack: Pack
-    options: SolveOptions
+    options: AuditOptions
     data: bytes = b""
     """What the model was read from."""
 
-    @property
-    def auditing(self) -> str:
-        """What an audit does, for the line that announces it."""
-        if (
-            not self.options.worlds
-            or self.tree.task is Task.REGRESSION
-            or isinstance(self.tree, Ensemble)
-        ):
-            return "auditing"
-        return f"auditing, and reasoning over whole records for {self.options.worlds_budget:g} s at most"
-
-    def audit(self, tree: Model, data: bytes | None = None) -> Audit:
+    def audit(self, tree: Model, data: bytes | None = None, step: Step = silent) -> Audit:
         """Audit a tree, its own or a repaired one, over the same people under the same knowledge and policy.
 
-        ``data`` is what a repaired tree was read from.
+        ``data`` is what a repaired tree was read from; ``step`` is told of each stage.
         """
         is_own = tree is self.tree or isinstance(tree, Ensemble)
         people = self.population if is_own else rerouted(tree, self.population)  # type: ignore[arg-type]  # no ensemble
         leaks = leaks_of(self.data if data is None else data, tree)
-        return run(tree, people, self.knowledge, calls(self.pack), self.options, leaks)
+        return run(tree, people, self.knowledge, calls(self.pack), self.options, leaks, step)
 
 
-def read_subject(request: Request, progress: Progress) -> Subject:
+def read_subject(request: Request, step: Step = silent) -> Subject:
     """Read the files of a request; the small ones first, so that a slip in them shows at once.
 
     Raises:
@@ -89,30 +63,21 @@ def read_subject(request: Request, progress: Progress) -> Subject:
     """
     pack = load_pack(request.policy)
     knowledge = _knowledge(request)
-    with progress.step(f"reading {request.model.name}"):
+    with step(f"reading {request.model.name}"):
         data = read_bytes(request.model)
         tree = load_model(data, request.model.name)
-    options = SolveOptions(
-        request.solver,
-        request.jobs,
-        request.reduce == "none",
-        request.time_limit,
-        integer_rows=request.rows == "integer",
-        worlds=request.worlds,
-        worlds_budget=request.worlds_budget,
-        strict_ties=request.strict_ties,
-    )
+    options = request.options
     start_early(tree, options)
-    with progress.step(f"reading {request.data.name}"):
+    with step(f"reading {request.data.name}"):
         table = read_table(request.data)
         try:
             population = build_population(
                 tree,
                 table,
-                sensitive=request.sensitive,
-                qi=request.qi,
-                weights=request.weights,
-                sampling_weights=request.sampling_weights,
+                sensitive=options.sensitive,
+                qi=options.qi,
+                weights=options.weights,
+                sampling_weights=options.sampling_weights,
             )
         except TableError as error:
             raise _with_notes(error, tree) from error
@@ -128,13 +93,7 @@ def _with_notes(error: TableError, tree: Model) -> TableError:
 
 def _knowledge(request: Request) -> Knowledge:
     if request.knowledge is None:
-        return Knowledge(
-            leaf=LeafLevel(request.leaf),
-            split=SplitLevel(request.split),
-            learner=None if request.learner is None else Tool(request.learner),
-            marginal=request.marginal,
-            accuracy=request.accuracy,
-        )
+        return Knowledge(**{name: getattr(request.options, name) for name in KNOWLEDGE})
     try:
         data = request.knowledge.read_bytes()
     except OSError as error:

@@ -8,11 +8,11 @@ import pytest
 from audit.adversary.knowledge import Knowledge
 from audit.facts.case import Case
 from audit.facts.rows import LeafMass
-from audit.options import SolveOptions
+from audit.measures import MeasureCall
+from audit.options import AuditOptions
 from audit.people.members import members
 from audit.people.population import Population
 from audit.reading import Undetermined
-from audit.result import MeasureCall
 from audit.run import run
 from audit.system.system import build_system
 from ppdm_models.tree.column import CategoricalColumn
@@ -71,7 +71,7 @@ def test_a_band_that_the_true_table_breaks_is_dropped_and_said():
 def test_who_is_said_to_know_labels_only_gets_no_bands_and_is_warned_of():
     known = Knowledge(leaf="labels", split="none")
     assert masses(system_of(banded(), known)) == {}
-    audit = run(banded(), people(), known, (), SolveOptions(worlds=False))
+    audit = run(banded(), people(), known, (), AuditOptions(worlds=False))
     assert "class numbers of its leaves" in audit.warnings[0]
 
 
@@ -80,17 +80,17 @@ def test_who_is_said_to_know_counts_gets_the_true_ones():
 
 
 def test_the_estimate_is_as_even_as_the_bands_allow():
-    audit = run(banded(), people(), PLAIN, (CONFIDENCE,), SolveOptions(worlds=False))
+    audit = run(banded(), people(), PLAIN, (CONFIDENCE,), AuditOptions(worlds=False))
     # Of nine records five at least have the first class; the other four are spread evenly.
-    assert audit.measurements[CONFIDENCE].reading.high == pytest.approx(5 / 9)
-    assert audit.evidence.posterior.values[0] == pytest.approx([5 / 9, 2 / 9, 2 / 9])
-    assert audit.evidence.posterior.values[2] == pytest.approx([1 / 3] * 3)
+    assert audit.full.readings[CONFIDENCE].reading.high == pytest.approx(5 / 9)
+    assert audit.full.evidence.posterior.values[0] == pytest.approx([5 / 9, 2 / 9, 2 / 9])
+    assert audit.full.evidence.posterior.values[2] == pytest.approx([1 / 3] * 3)
 
 
 @pytest.mark.parametrize("bands", [BANDS, (((5.0, 9.0), None, (0.0, 1.0)), BANDS[1])])
 def test_the_closed_form_within_bands_is_what_the_whole_program_gives(bands):
-    closed = run(banded(bands), people(), PLAIN, (), SolveOptions(worlds=False))
-    solved = run(banded(bands), people(), PLAIN, (), SolveOptions(worlds=False, direct=True))
+    closed = run(banded(bands), people(), PLAIN, (), AuditOptions(worlds=False))
+    solved = run(banded(bands), people(), PLAIN, (), AuditOptions(worlds=False, direct=True))
     assert closed.evidence.posterior.values == pytest.approx(
         solved.evidence.posterior.values, abs=1e-4
     )
@@ -98,8 +98,8 @@ def test_the_closed_form_within_bands_is_what_the_whole_program_gives(bands):
 
 def test_with_a_fact_across_leaves_the_estimate_stays_within_the_bands():
     known = Knowledge(split="none", marginal=True)
-    reduced = run(banded(), people(), known, (), SolveOptions(worlds=False)).evidence.posterior
-    whole = run(banded(), people(), known, (), SolveOptions(worlds=False, direct=True))
+    reduced = run(banded(), people(), known, (), AuditOptions(worlds=False)).full.evidence.posterior
+    whole = run(banded(), people(), known, (), AuditOptions(worlds=False, direct=True))
     assert reduced.values == pytest.approx(whole.evidence.posterior.values, abs=1e-4)
     first = (reduced.values * people().counts[:, None])[:2].sum(axis=0)
     assert (first >= np.array([5, 0, 0]) - 1e-6).all()
@@ -119,4 +119,4 @@ def test_whole_records_prove_of_a_band_only_what_its_ends_do():
 def test_a_band_of_nought_is_proof_all_the_same():
     pure = (((7.0, 7.0), (0.0, 0.0), (0.0, 0.0)), BANDS[1])
     audit = run(banded(pure), people([[7, 0, 0], [3, 3, 3]]), PLAIN, ())
-    assert audit.evidence.worlds.forced.tolist() == [True, True, False, False]
+    assert audit.full.evidence.worlds.forced.tolist() == [True, True, False, False]

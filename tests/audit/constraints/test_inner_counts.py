@@ -8,7 +8,7 @@ import pytest
 from audit.adversary.knowledge import Knowledge, understated
 from audit.estimate.estimate import estimate
 from audit.facts.case import Case
-from audit.options import SolveOptions
+from audit.options import AuditOptions
 from audit.people.members import members
 from audit.people.population import build_population
 from audit.system.system import build_system
@@ -63,7 +63,7 @@ def test_a_single_hidden_leaf_is_given_back_by_subtraction():
 def test_where_all_leaves_are_hidden_the_inner_counts_hold_in_sum():
     found = case(lambda node: node.is_leaf)
     assert rows_of(found)
-    values, _ = estimate(build_system(found), SolveOptions(jobs=1))
+    values, _ = estimate(build_system(found), AuditOptions(jobs=1))
     mass = values.values * found.population.counts[:, None]
     for node in found.tree.nodes:
         if node.children:

@@ -13,6 +13,7 @@ from audit.facts.case import Case
 from audit.facts.node_impurities import allowed_as_label, allowed_counts, node_impurities
 from audit.facts.unused import unused_kinds
 from audit.measures import measures
+from audit.people.forest import forest_of
 from audit.people.members import members
 from audit.reading import Undetermined
 from audit.run import run
@@ -64,7 +65,9 @@ def certain_disclosure(case):
     truth = case.population.truth
     guess = certain(truth / truth.sum(axis=1, keepdims=True))
     worlds = reason_in_doubt(build_system(case))
-    evidence = Evidence(case.tree, case.population, case.knowledge, guess, guess, worlds)
+    evidence = Evidence(
+        forest_of(case.tree, case.population), case.population, case.knowledge, guess, guess, worlds
+    )
     return measures()["certain_disclosure"].read(evidence, {}).reading
 
 
@@ -87,7 +90,7 @@ def test_an_impurity_of_nothing_but_one_class_and_a_label_prove_everybody():
     nodes = [replace(node, class_counts=None) for node in tree.nodes]
     nodes[1] = replace(nodes[1], impurity=printed(Criterion.GINI, 0.0, 3))
     bare = replace(tree, nodes=tuple(nodes))
-    worlds = run(bare, people_of(tree), Knowledge(split="none"), ()).evidence.worlds
+    worlds = run(bare, people_of(tree), Knowledge(split="none"), ()).full.evidence.worlds
     assert worlds.forced.tolist() == [True, False]
 
 
@@ -136,14 +139,14 @@ def test_a_label_that_is_no_plurality_is_dropped_and_is_no_word_of_the_file():
     wrong = replace(
         bare_of(tree), nodes=(replace(bare_of(tree).root, score="c1"), *bare_of(tree).nodes[1:])
     )
-    (dropped,) = audited(wrong, tree).dropped
+    (dropped,) = audited(wrong, tree).full.dropped
     assert (dropped.constraint, dropped.is_published) == ("inner_label", False)
 
 
 def test_an_impurity_that_the_table_does_not_have_is_a_contradiction():
     tree = flat_tree([[7, 3], [1, 4]])
     wrong = bare_of(tree, impurity=Impurity(Criterion.GINI, 0.0, 0.001))
-    found = disagreements(run(wrong, people_of(tree), Knowledge(split="none"), ()).evidence)
+    found = disagreements(run(wrong, people_of(tree), Knowledge(split="none"), ()).full.evidence)
     assert [each.constraint for each in found] == ["node_impurity"] * 3
 
 

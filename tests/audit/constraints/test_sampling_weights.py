@@ -9,13 +9,13 @@ import pytest
 
 from audit.adversary.knowledge import Knowledge
 from audit.facts.case import Case
-from audit.options import SolveOptions
+from audit.measures import MeasureCall
+from audit.options import AuditOptions
 from audit.people.forest import forest_of
 from audit.people.leaves import leaves_of
 from audit.people.members import members
 from audit.people.population import build_population
 from audit.reading import Interval, Undetermined
-from audit.result import MeasureCall
 from audit.run import run
 from audit.system.system import build_system
 from ppdm_models.errors import TableError
@@ -29,7 +29,7 @@ from tests.audit.weighed_trees import (
 )
 
 LEAVES = Knowledge(split="none")
-QUICK = SolveOptions(worlds_budget=5.0, jobs=1)
+QUICK = AuditOptions(worlds_budget=5.0, jobs=1)
 CALLS = tuple(
     MeasureCall(name) for name in ("k_anonymity", "certain_disclosure", "label_disclosure")
 )
@@ -40,7 +40,7 @@ def audit_of(tree, people, knowledge=LEAVES, calls=CALLS):
 
 
 def reading(audit, name):
-    return audit.measurements[MeasureCall(name)].reading
+    return audit.full.readings[MeasureCall(name)].reading
 
 
 def drawn(seed, choices):
@@ -60,7 +60,7 @@ def test_who_is_certain_is_who_has_one_class_in_every_table_that_fits(seed, choi
     audit = audit_of(tree, people_of(tree, table))
     forced = people_forced(columns, ages, weights)
     assert reading(audit, "certain_disclosure") == Interval(forced, forced)
-    assert not audit.dropped
+    assert not audit.full.dropped
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -90,8 +90,8 @@ def test_equal_weights_prove_what_no_weights_prove():
     plain, _ = weighed_tree(ages, classes, [1.0] * 9, max_leaf_nodes=3)
     weighed = audit_of(heavy, people_of(heavy, table), Knowledge())
     bare = audit_of(plain, build_population(plain, table, sensitive="ill"), Knowledge())
-    assert weighed.measurements == bare.measurements
-    assert weighed.solver.rows == bare.solver.rows
+    assert weighed.full.readings == bare.full.readings
+    assert weighed.full.solver.rows == bare.full.solver.rows
 
 
 def test_splits_under_unequal_weights_are_not_used_and_the_audit_says_so():
@@ -145,7 +145,7 @@ def test_sums_that_are_printed_with_few_digits_still_fit():
     ]
     printed = replace(tree, nodes=tuple(nodes))
     audit = audit_of(printed, people_of(printed, table))
-    assert not audit.dropped
+    assert not audit.full.dropped
 
 
 def test_the_trees_of_an_ensemble_are_held_against_the_weights():

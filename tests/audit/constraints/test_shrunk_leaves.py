@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 from audit.adversary.knowledge import Knowledge
+from audit.measures import MeasureCall
 from audit.people.population import build_population
 from audit.reading import Interval
-from audit.result import MeasureCall
 from audit.run import run
 from ppdm_models.codecs.xgboost.settings import shrinkage_in
 from ppdm_models.files.load import load_model
@@ -32,7 +32,7 @@ def model(name, *edits):
 
 def exposed(ensemble):
     people = build_population(ensemble, read_table(FOLDER / "table.csv"), sensitive="target")
-    return run(ensemble, people, Knowledge(), [EXPOSED]).measurements[EXPOSED].reading
+    return run(ensemble, people, Knowledge(), [EXPOSED]).full.readings[EXPOSED].reading
 
 
 @pytest.mark.parametrize("name", ["snapshot.ubj", "lightgbm.txt", "catboost.json"])

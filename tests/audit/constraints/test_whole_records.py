@@ -6,7 +6,7 @@ import pytest
 from audit.adversary.knowledge import Knowledge
 from audit.estimate.estimate import estimate
 from audit.estimate.whole_records import interval_excess, whole_records
-from audit.options import SolveOptions
+from audit.options import AuditOptions
 from audit.system.system import build_system, max_violation
 from tests.cases import multiway_case
 from tests.grown_trees import grown, heart
@@ -41,7 +41,7 @@ def test_what_is_proved_holds_in_every_world(seed, split):
 def test_the_estimate_obeys_the_whole_record_rows_and_has_no_more_entropy(seed, split):
     system = small(seed, split)
     integer, said = estimate(system)
-    _, real = estimate(system, SolveOptions(integer_rows=False))
+    _, real = estimate(system, AuditOptions(rows="real"))
     mass = integer.values * system.case.population.counts[:, None]
     assert said.status in ("optimal", "closed form"), said.reason
     assert max_violation(system, mass) <= 1e-6
@@ -54,7 +54,7 @@ def test_heart_disease_gets_certain_where_real_rows_leave_it_open(criterion, fix
     case = grown(*heart(), max_depth=5, criterion=criterion)
     system = build_system(case)
     integer, said = estimate(system)
-    real, _ = estimate(system, SolveOptions(integer_rows=False))
+    real, _ = estimate(system, AuditOptions(rows="real"))
     proved = ~np.isnan(whole_records(system).shares).any(axis=1)
     truth = case.population.truth / case.population.counts[:, None]
     assert said.status == "optimal", said.reason

@@ -12,7 +12,7 @@ from audit.estimate.search import Search
 from audit.facts.case import Case
 from audit.facts.impurity import excess
 from audit.facts.rows import SplitFamily
-from audit.options import SolveOptions
+from audit.options import AuditOptions
 from audit.people.members import members
 from audit.people.population import build_population
 from audit.system.system import System, build_system, max_violation
@@ -67,7 +67,7 @@ def example_1_system(**knowledge: object) -> System:
 @pytest.mark.parametrize("split", ["none", *SPLITS])
 def test_example_1_leaves_the_two_open_profiles_at_one_half(split):
     system = example_1_system(split=split)
-    posterior, report = estimate(system, SolveOptions(integer_rows=False))
+    posterior, report = estimate(system, AuditOptions(rows="real"))
     truth = system.case.population.truth / system.case.population.counts[:, None]
     individual = [-math.log(posterior.values[q] @ truth[q]) for q in range(4)]
     overall = float(np.dot(individual, system.case.population.counts) / 6)
@@ -171,7 +171,7 @@ def test_an_active_split_row_gives_the_point_that_scipy_finds(seed, split):
 def test_lumped_pooled_and_lazy_equals_the_unreduced_model(seed, split):
     system = build_system(multiway_case(seed, Knowledge(leaf="rates", split=split), records=30))
     reduced, report = estimate(system)
-    direct, unreduced = estimate(system, SolveOptions(direct=True))
+    direct, unreduced = estimate(system, AuditOptions(direct=True))
     assert report.status in ("optimal", "closed form")
     if unreduced.status == "optimal" and abs(unreduced.entropy - report.entropy) < 1e-5:
         np.testing.assert_allclose(reduced.values, direct.values, atol=1e-3)
@@ -252,7 +252,7 @@ def test_a_fact_that_contradicts_the_tree_stalls_and_is_never_optimal():
 
 def test_profiles_that_no_row_tells_apart_share_their_masses():
     system = build_system(multiway_case(4, Knowledge(leaf="rates", split="gini"), records=60))
-    search = Search(system, SolveOptions(jobs=1))
+    search = Search(system, AuditOptions(jobs=1))
     found = [Candidate(i, 0) for i, row in enumerate(system.rows) if isinstance(row, SplitFamily)][
         :1
     ]

@@ -9,7 +9,7 @@ from audit.estimate.reduce import Reduced
 from audit.estimate.search import Search
 from audit.estimate.solved import shares
 from audit.estimate.violated import Violated
-from audit.options import SolveOptions
+from audit.options import AuditOptions
 from audit.system.system import build_system
 from benchmarks.product import answer
 from benchmarks.soundness_cases import sample
@@ -22,7 +22,7 @@ def solved() -> tuple[Reduced, np.ndarray]:
     """Return the program of the case's only block, and its optimum's variables."""
     system = build_system(sample(TWINS).case)
     posterior, _ = answer(system)
-    search = Search(system, SolveOptions(integer_rows=False))
+    search = Search(system, AuditOptions(rows="real"))
     active = tuple(Violated(search).worst(search.placed(search.solve(parts(search), {})), (), {}))
     form = search.reduced(blocks(system, tuple(search.knowledge), active)[0], posterior.values)
     return form, form.program.start

@@ -8,7 +8,7 @@ from audit.estimate.estimate import estimate
 from audit.estimate.search import Search
 from audit.estimate.violated import Violated
 from audit.ipopt.door import Door
-from audit.options import SolveOptions
+from audit.options import AuditOptions
 from audit.people.population import build_population
 from audit.solver.block_solver import _is_enough
 from audit.solver.task import ELASTIC_TRIES, TRIES
@@ -18,7 +18,7 @@ from benchmarks.soundness_cases import sample
 from ppdm_models.tree.tree import Criterion
 from tests.cases import case_of, multiway_case, multiway_tree, random_table
 
-OPTIONS = SolveOptions(integer_rows=False, jobs=1)
+OPTIONS = AuditOptions(rows="real", jobs=1)
 
 
 def searched(seed):

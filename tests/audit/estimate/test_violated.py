@@ -7,7 +7,7 @@ from audit.estimate.search import Search
 from audit.estimate.violated import TIE_SHARE, VIOLATION_SHARE, Violated
 from audit.facts.impurity import excess
 from audit.facts.rows import SplitFamily, branch_of_bins
-from audit.options import SolveOptions
+from audit.options import AuditOptions
 from audit.system.system import build_system
 from benchmarks.soundness_cases import sample
 from tests.cases import multiway_case
@@ -20,7 +20,7 @@ def estimates(seed):
     """Return a search and estimates of its profiles that differ in a few rows each, the closed form first."""
     knowledge = Knowledge(leaf="rates", split="gini")
     search = Search(
-        build_system(multiway_case(seed, knowledge, records=60)), SolveOptions(integer_rows=False)
+        build_system(multiway_case(seed, knowledge, records=60)), AuditOptions(rows="real")
     )
     draw, found = np.random.default_rng(seed), [search.closed]
     for _ in range(4):
@@ -58,7 +58,7 @@ def test_the_worst_candidate_of_each_node_is_named_and_active_ones_are_not():
 
 
 def test_candidates_that_are_violated_alike_join_together_once_for_each_way_to_part_the_node():
-    search = Search(build_system(sample(TIED).case), SolveOptions(integer_rows=False))
+    search = Search(build_system(sample(TIED).case), AuditOptions(rows="real"))
     mass = search.closed * search.system.case.population.counts[:, None]
     ways: dict[int, dict[float, set[frozenset[bytes]]]] = {}
     for family in search.system.families:

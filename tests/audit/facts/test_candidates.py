@@ -12,10 +12,10 @@ from audit.adversary.knowledge import Knowledge
 from audit.constraints.split_choice import CONSTRAINT
 from audit.facts.case import Case
 from audit.facts.rows import LeftOut, SplitFamily, branch_of_bins
-from audit.options import SolveOptions
+from audit.measures import MeasureCall
+from audit.options import AuditOptions
 from audit.people.members import members
 from audit.people.population import build_population
-from audit.result import MeasureCall
 from audit.run import run
 from audit.system.system import build_system
 from ppdm_models.codecs.sklearn.fitted import from_sklearn
@@ -269,8 +269,8 @@ def people_of(columns: dict[str, list[object]], **settings: object) -> tuple[Tre
 
 def certain(tree: Tree, people: object, knowledge: Knowledge | None = None) -> object:
     call = MeasureCall("certain_disclosure")
-    audit = run(tree, people, knowledge or Knowledge(), [call], SolveOptions(jobs=1))
-    return audit.measurements[call].reading, audit.warnings
+    audit = run(tree, people, knowledge or Knowledge(), [call], AuditOptions(jobs=1))
+    return audit.full.readings[call].reading, audit.warnings
 
 
 def test_a_blank_cell_in_a_column_that_no_split_uses_does_not_switch_off_what_its_other_cells_prove():

@@ -12,7 +12,7 @@ from audit.ipopt.door import Door
 from audit.ipopt.doors import door, doors
 from audit.ipopt.loaded import Loaded
 from audit.ipopt.status import STATUS, STATUS_NAMES, Status
-from audit.options import SolveOptions
+from audit.options import AuditOptions
 from audit.system.system import build_system
 from ppdm_models.errors import SolverError
 from tests.cases import multiway_case
@@ -44,8 +44,8 @@ def test_the_second_door_solves_a_small_problem():
 @pytest.mark.parametrize(("seed", "leaf"), [(4, "rates"), (2, "counts"), (6, "rates")])
 def test_both_doors_agree_to_a_millionth(seed, leaf, split):
     system = build_system(multiway_case(seed, Knowledge(leaf=leaf, split=split), records=30))
-    first, said = estimate(system, SolveOptions(door="casadi"))
-    second, also = estimate(system, SolveOptions(door="cyipopt"))
+    first, said = estimate(system, AuditOptions(solver="casadi"))
+    second, also = estimate(system, AuditOptions(solver="cyipopt"))
     np.testing.assert_allclose(first.values, second.values, atol=1e-6)
     assert said.entropy == pytest.approx(also.entropy, abs=1e-6)
 

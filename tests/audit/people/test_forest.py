@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from audit.adversary.knowledge import Knowledge
+from audit.measures import MeasureCall
 from audit.people.forest import forest_of
 from audit.people.population import build_population
 from audit.reading import Interval, Undetermined
-from audit.result import MeasureCall
 from audit.run import run
-from policies.judging.judge import calls, judge
-from policies.pack import load_pack, shipped_packs
+from policies.judging.judge import judge
+from policies.pack import calls, load_pack, shipped_packs
 from policies.verdict import Verdict
 from ppdm_models.errors import TableError
 from ppdm_models.records.table import table_of
@@ -33,14 +33,14 @@ TWO = forest(stump(40.0, "no", "yes"), stump(70.0, "no", "yes"))
 def audited(ensemble, measure=K, table=TABLE, sensitive="flu", leaks=()):
     people = build_population(ensemble, table, sensitive=sensitive)
     audit = run(ensemble, people, Knowledge(), [measure], leaks=leaks)
-    return audit, audit.measurements[measure]
+    return audit, audit.full.readings[measure]
 
 
 def test_the_reading_is_the_worst_over_the_trees_and_names_the_tree():
     audit, taken = audited(TWO)
     assert taken.reading == Interval(1, 1)
     assert (taken.spots[0].tree, taken.spots[0].index) == (1, 2)
-    assert audit.evidence.shown == 1
+    assert audit.full.evidence.forest.shown == 1
 
 
 @pytest.mark.parametrize("measure", ["k_anonymity", "label_disclosure", "distinct_diversity"])
@@ -242,8 +242,8 @@ def test_measuring_is_the_same_for_one_tree_and_for_the_ensemble_of_it():
     people = build_population(tree, TABLE, sensitive="flu")
     audit = run(tree, people, Knowledge(), [EXPOSED, K])
     of_one = audited(forest(tree), EXPOSED)[1].reading, audited(forest(tree), K)[1].reading
-    assert (audit.measurements[EXPOSED].reading, audit.measurements[K].reading) == of_one
-    assert np.array_equal(audit.evidence.stops[0], people.leaf)
+    assert (audit.full.readings[EXPOSED].reading, audit.full.readings[K].reading) == of_one
+    assert np.array_equal(audit.full.evidence.stops[0], people.leaf)
 
 
 def test_trees_of_numbers_that_make_a_classifier_lack_the_truth_where_the_table_does():

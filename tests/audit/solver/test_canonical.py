@@ -11,7 +11,7 @@ from audit.estimate.blocks import blocks
 from audit.estimate.reduce import Reduced
 from audit.estimate.search import Search
 from audit.estimate.violated import Violated
-from audit.options import SolveOptions
+from audit.options import AuditOptions
 from audit.solver.block_solver import solve_task
 from audit.solver.canonical import canonical, restored
 from audit.solver.task import TRIES, Task
@@ -22,7 +22,7 @@ from tests.cases import multiway_case
 def block(seed: int) -> Reduced:
     """Return the program of some block with split rows."""
     system = build_system(multiway_case(seed, Knowledge(leaf="rates", split="gini"), records=60))
-    search = Search(system, SolveOptions(integer_rows=False))
+    search = Search(system, AuditOptions(rows="real"))
     values = np.random.default_rng(seed).dirichlet(np.ones(3), size=len(search.closed))
     active = tuple(Violated(search).worst(values, (), {}))
     return search.reduced(blocks(system, tuple(search.knowledge), active)[0])

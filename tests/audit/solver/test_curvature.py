@@ -15,7 +15,7 @@ from audit.estimate.builder import ProgramBuilder
 from audit.estimate.search import Search
 from audit.estimate.solved import shares
 from audit.estimate.violated import Violated
-from audit.options import SolveOptions
+from audit.options import AuditOptions
 from audit.people.population import build_population
 from audit.solver.curvature import weights
 from audit.system.system import build_system
@@ -71,7 +71,7 @@ def pooled_forms(split):
         tree = multiway_tree(table, Criterion(split))
         people = build_population(tree, table, sensitive="class")
         system = build_system(case_of(tree, people, Knowledge(leaf="rates", split=split)))
-        search = Search(system, SolveOptions(integer_rows=False, jobs=1))
+        search = Search(system, AuditOptions(rows="real", jobs=1))
         values = np.random.default_rng(seed).dirichlet(np.ones(6), size=len(search.closed))
         active = tuple(Violated(search).worst(values, (), {}))
         for block in blocks(system, tuple(search.knowledge), active):

@@ -17,7 +17,7 @@ from audit.adversary.knowledge import Knowledge
 from audit.estimate.blocks import blocks
 from audit.estimate.estimate import estimate
 from audit.estimate.search import Search
-from audit.options import SolveOptions
+from audit.options import AuditOptions
 from audit.solver import parallel
 from audit.solver.block_solver import joined, solve_task
 from audit.solver.parallel import solve_all
@@ -42,7 +42,7 @@ def tasks() -> list[Task]:
         system = build_system(
             multiway_case(seed, Knowledge(leaf="rates", split="none", marginal=True), records=40)
         )
-        search = _Recorder(system, SolveOptions(jobs=1))
+        search = _Recorder(system, AuditOptions(jobs=1))
         search.solve(blocks(system, tuple(search.knowledge), ()), {})
         found += search.seen
     return found
@@ -65,8 +65,8 @@ def test_answers_do_not_depend_on_the_number_of_processes(workers):
 
 def test_an_estimate_is_the_same_bytes_for_any_number_of_jobs(workers):
     system = build_system(multiway_case(4, Knowledge(leaf="rates", split="entropy"), records=30))
-    one, _ = estimate(system, SolveOptions(jobs=1))
-    three, _ = estimate(system, SolveOptions(jobs=3))
+    one, _ = estimate(system, AuditOptions(jobs=1))
+    three, _ = estimate(system, AuditOptions(jobs=3))
     assert one.values.tobytes() == three.values.tobytes()
 
 
@@ -169,7 +169,7 @@ def test_an_error_in_a_worker_is_raised_in_the_caller():
 
 def test_what_ran_out_of_time_is_undecided_and_says_so():
     system = build_system(multiway_case(4, Knowledge(leaf="rates", split="gini"), records=30))
-    posterior, report = estimate(system, SolveOptions(time_limit=0.0))
+    posterior, report = estimate(system, AuditOptions(time_limit=0.0))
     assert report.status == "stalled"
     assert "out of time" in report.reason
     assert not posterior.is_complete
@@ -246,6 +246,6 @@ def test_workers_start_before_the_table_is_read_where_the_tree_is_large(
     monkeypatch.setattr(run, "start_ahead", asked.append)
     monkeypatch.setattr(run, "MANY_SHARES", share)
     tree = multiway_case(0, Knowledge(split="none")).tree
-    run.start_early(tree, SolveOptions(jobs=2))
-    run.start_early(tree, SolveOptions(jobs=2, direct=True))
+    run.start_early(tree, AuditOptions(jobs=2))
+    run.start_early(tree, AuditOptions(jobs=2, direct=True))
     assert asked == started

@@ -9,6 +9,7 @@ import pytest
 
 from audit.adversary.knowledge import Knowledge
 from audit.evidence import Evidence
+from audit.people.forest import forest_of
 from audit.reading import Undetermined
 from audit.worlds import Tiers
 from audit.worlds.facts.curves import limits, sides_of
@@ -30,7 +31,9 @@ def crowd(criterion="gini"):
 def reading(system, told):
     nothing = Undetermined("not estimated")
     case = system.case
-    evidence = Evidence(case.tree, case.population, Knowledge(), nothing, nothing, told)
+    evidence = Evidence(
+        forest_of(case.tree, case.population), case.population, Knowledge(), nothing, nothing, told
+    )
     return read("world_bounds", evidence).reading
 
 

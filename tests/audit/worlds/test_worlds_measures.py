@@ -9,11 +9,11 @@ import pytest
 
 from audit.adversary.knowledge import Knowledge
 from audit.evidence import Evidence
-from audit.measures import measures
+from audit.measures import MeasureCall, measures
+from audit.people.forest import forest_of
 from audit.people.members import members
 from audit.reading import Interval, Undetermined
-from audit.result import MeasureCall
-from audit.run import SolveOptions, run
+from audit.run import AuditOptions, run
 from audit.system.system import build_system
 from audit.worlds import reason
 from ppdm_models.errors import TableError
@@ -36,7 +36,8 @@ def evidence(candidates=((0, "1010"),), **options):
     system = system_of(**EXAMPLE, candidates=list(candidates))
     told = worlds_of(system, **options)
     nothing = Undetermined("not estimated")
-    return Evidence(system.case.tree, system.case.population, Knowledge(), nothing, nothing, told)
+    tree, people = system.case.tree, system.case.population
+    return Evidence(forest_of(tree, people), people, Knowledge(), nothing, nothing, told)
 
 
 def test_every_record_of_example_1_is_certain_and_the_reason_is_said():
@@ -83,7 +84,12 @@ def test_readings_are_intervals_and_spots_stand_riskiest_first(name, seed):
     case = multiway_case(seed, Knowledge(leaf="counts", split="gini"), records=12)
     nothing = Undetermined("not estimated")
     told = Evidence(
-        case.tree, case.population, case.knowledge, nothing, nothing, reason(build_system(case))
+        forest_of(case.tree, case.population),
+        case.population,
+        case.knowledge,
+        nothing,
+        nothing,
+        reason(build_system(case)),
     )
     taken = read(name, told)
     assert isinstance(taken.reading, Interval)
@@ -95,9 +101,9 @@ def test_an_audit_runs_worlds_unless_told_not_to():
     case = multiway_case(1, Knowledge(leaf="counts", split="gini"), records=12)
     call = MeasureCall("certain_disclosure")
     told = run(case.tree, case.population, case.knowledge, [call])
-    assert isinstance(told.measurements[call].reading, Interval)
-    without = run(case.tree, case.population, case.knowledge, [call], SolveOptions(worlds=False))
-    assert without.measurements[call].reading == Undetermined("exact worlds were not run")
+    assert isinstance(told.full.readings[call].reading, Interval)
+    without = run(case.tree, case.population, case.knowledge, [call], AuditOptions(worlds=False))
+    assert without.full.readings[call].reading == Undetermined("exact worlds were not run")
 
 
 def test_a_tree_that_no_table_grows_is_an_input_error_that_names_a_row():
@@ -129,7 +135,7 @@ def test_a_tree_that_no_table_grows_is_an_input_error_that_names_a_row():
     assert members(altered, stops).of(0).tolist() == [0, 1, 2, 3]
     known = Knowledge(leaf="as-published", split="gini")
     told = run(altered, people, known, [MeasureCall("certain_disclosure")])
-    assert told.measurements
+    assert told.full.readings
     spoiled = replace(
         altered,
         features=altered.features[::-1],
@@ -144,7 +150,7 @@ def test_a_tree_that_no_table_grows_is_an_input_error_that_names_a_row():
             replace(people, counts=np.array([3.0, 3.0, 3.0, 3.0])),
             known,
             [MeasureCall("certain_disclosure")],
-            SolveOptions(strict_ties=True),
+            AuditOptions(strict_ties=True),
         )
 
 

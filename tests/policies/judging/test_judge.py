@@ -8,11 +8,12 @@ import pytest
 from audit.adversary.knowledge import Knowledge
 from audit.estimate.posterior import certain
 from audit.reading import Undetermined
+from audit.result import Audit
 from audit.run import run
 from audit.system.system import Dropped
 from policies.judging.figures import figure
-from policies.judging.judge import calls, judge
-from policies.pack import read_pack
+from policies.judging.judge import judge
+from policies.pack import calls, read_pack
 from policies.verdict import Verdict
 from ppdm_models.tree.tree import Quality
 from tests.cases import multiway_case
@@ -90,7 +91,7 @@ def test_a_pack_of_warnings_judges_nothing_and_is_no_pass():
 
 
 def test_a_measure_that_the_audit_did_not_take_is_no_pass():
-    audit = replace(audit_of(EVIDENCE, FINE), measurements={})
+    audit = Audit((replace(audit_of(EVIDENCE, FINE).full, readings={}),))
     assert judge(audit, FINE).verdict is Verdict.UNDETERMINED
 
 

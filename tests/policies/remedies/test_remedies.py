@@ -316,7 +316,7 @@ def test_after_pruning_every_leaf_clause_passes(tree, k, share):
             continue
         moved = replace(people, leaf=route(found.model, people.columns))
         assert moved.leaf.tolist() == [found.node_map[index] for index in people.leaf]
-        taken = audit_of(evidence_of(found.model, moved), pack).measurements
+        taken = audit_of(evidence_of(found.model, moved), pack).full.readings
         readings = {c.measure: m.reading for c, m in taken.items()}
         assert readings["k_anonymity"].low >= k
         assert readings["label_disclosure"].high <= share

@@ -8,8 +8,7 @@ from audit.adversary.knowledge import Knowledge
 from audit.people.population import build_population
 from audit.reading import Undetermined
 from audit.run import run
-from policies.judging.judge import calls
-from policies.pack import load_pack, shipped_packs
+from policies.pack import calls, load_pack, shipped_packs
 from policies.repairing.holdout import holdout_of
 from policies.repairing.repair import Given, repair
 from policies.verdict import Verdict

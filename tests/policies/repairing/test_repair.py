@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from audit.people.population import build_population
 from audit.reading import Undetermined
+from audit.result import Audit
 from audit.system.system import Dropped
 from policies.judging.judge import judge
 from policies.repairing.holdout import holdout_of
@@ -178,14 +179,14 @@ def test_what_could_not_be_told_is_never_recommended():
 
     def stalls(tree):
         result = audit(tree)
-        stalled = replace(result.evidence, posterior=Undetermined("the solver stalled"))
+        stalled = replace(result.full.evidence, posterior=Undetermined("the solver stalled"))
         lost = {
             call: type(taken)(Undetermined("the solver stalled"))
             if call.measure == "confidence"
             else taken
-            for call, taken in result.measurements.items()
+            for call, taken in result.full.readings.items()
         }
-        return replace(result, evidence=stalled, measurements=lost)
+        return Audit((replace(result.full, evidence=stalled, readings=lost),))
 
     result = repaired(MENDABLE, BOTH, people, stalls)
     assert result.recommended is None
@@ -212,7 +213,7 @@ def test_a_table_that_contradicts_the_file_is_not_mended_by_changing_the_tree():
     dropped = (Dropped("leaf_rate", "loan.pmml", "says 5, the table has 4", is_published=True),)
 
     def doubted(tree):
-        return replace(auditor(people, LEAVES)(tree), dropped=dropped)
+        return Audit((replace(auditor(people, LEAVES)(tree).full, dropped=dropped),))
 
     result = repaired(MENDABLE, LEAVES, people, doubted)
     assert result.attempts == ()
@@ -337,5 +338,5 @@ def test_a_recommendation_passes_when_it_is_audited_again(tree, k, sure):
         assert result.recommended.cost.rank == min(passing)
         assert result.recommended.is_unbeaten
     for attempt in result.attempts:
-        now = attempt.audit.evidence.population.leaf
+        now = attempt.audit.full.evidence.population.leaf
         assert now.tolist() == [attempt.proposal.node_map[index] for index in people.leaf]

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from audit.estimate.posterior import certain
-from audit.result import MeasureCall
+from audit.measures import MeasureCall, call
 from policies.judging.judge import judge
 from reports.building.build import audit_document
 from reports.building.nodes import tree_nodes
 from reports.building.series import GRID, plots
-from reports.building.values import default_call, key, plain
+from reports.building.values import key, plain
 from reports.document.document import Provenance
 from reports.document.parts import File
 from tests.small_audits import audit_of, evidence_of, flat_tree, pack_of
@@ -25,6 +25,10 @@ PROVENANCE = Provenance(version="1", model=FILE, table=FILE, pack=FILE)
 
 def decided(pack=SMALL, evidence=EVIDENCE):
     return judge(audit_of(evidence, pack), pack)
+
+
+def drawn(evidence=EVIDENCE):
+    return plots(audit_of(evidence, SMALL).full, decided())
 
 
 def made(pack=SMALL, evidence=EVIDENCE):
@@ -52,7 +56,7 @@ def test_nothing_is_marked_where_everything_passes():
 
 
 def test_certainty_counts_the_records_that_reach_each_mark():
-    series = plots(EVIDENCE, decided(), ()).certainty
+    series = drawn().certainty
     for mark, guess, truth in zip(GRID, series.guess, series.truth, strict=True):
         leaves = [(20, 14), (4, 4), (3, 2), (18, 9)]
         sure = sum(size for size, hits in leaves if hits / size >= mark - 1e-9)
@@ -67,25 +71,25 @@ def test_certainty_counts_the_records_that_reach_each_mark():
 
 
 def test_the_shares_of_the_divergence_make_up_all_records():
-    series = plots(EVIDENCE, decided(), ()).divergence
+    series = drawn().divergence
     assert sum(series.shares) + series.infinite == pytest.approx(1)
 
 
 def test_a_truth_that_is_ruled_out_is_counted_as_infinite():
     wrong = np.array([[0.5, 0.5], [0.0, 1.0], [0.5, 0.5], [0.5, 0.5]])
-    series = plots(evidence_of(TREE, posterior=certain(wrong)), decided(), ()).divergence
+    series = drawn(evidence_of(TREE, posterior=certain(wrong))).divergence
     assert series.infinite == pytest.approx(4 / 45)
 
 
 def test_an_incomplete_estimate_draws_nothing_and_says_why():
     half = replace(EVIDENCE.posterior, decided=np.array([True, False, True, True]))
-    series = plots(evidence_of(TREE, posterior=half), decided(), ())
+    series = drawn(evidence_of(TREE, posterior=half))
     assert series.certainty is None
     assert "1 of 4 profiles" in series.certainty_reason
 
 
 def test_a_reading_is_keyed_by_its_measure_unless_a_parameter_differs():
-    assert key(default_call("guess_accuracy")) == "guess_accuracy"
+    assert key(call("guess_accuracy")) == "guess_accuracy"
     over = MeasureCall("guess_accuracy", (("over", "marginal"),))
     assert key(over) == "guess_accuracy[over=marginal]"
 

@@ -23,7 +23,7 @@ def shown(document, form):
 
 def certainty(worlds):
     evidence = evidence_of(TREE, worlds=worlds)
-    return plots(evidence, judge(audit_of(evidence, PACK), PACK), ()).certainty
+    return plots(audit_of(evidence, PACK).full, judge(audit_of(evidence, PACK), PACK)).certainty
 
 
 def test_the_counts_are_of_people_and_of_profiles(proved):

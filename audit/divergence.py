@@ -1,34 +1,12 @@
-"""What the measures of the adversary's estimate share: is it whole, and how far is it from the truth."""
+"""How far an adversary's estimate is from the truth (Zhu & Du 2010, section 5)."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from audit.estimate.posterior import Posterior
-from audit.evidence import Evidence
-from audit.reading import Interval, Undetermined
+from audit.reading import Interval
 from ppdm_models.arrays import FloatArray
-
-
-def whole(estimate: Posterior | Undetermined, evidence: Evidence) -> Posterior | Undetermined:
-    """Return the estimate if it was found for every profile that has records; else how many it lacks."""
-    if isinstance(estimate, Undetermined):
-        return estimate
-    counts = evidence.population.counts
-    open_profiles = ~estimate.decided & (counts > 0)
-    if open_profiles.any():
-        return Undetermined(
-            f"the estimate was not found for {int(open_profiles.sum())} of {len(counts)} profiles"
-            f" ({counts[open_profiles].sum():g} of {counts.sum():g} records)"
-        )
-    if not (counts > 0).any():
-        return Undetermined("the table has no records")
-    return estimate
-
-
-def known_truth(evidence: Evidence) -> FloatArray | Undetermined:
-    """Return the true class counts per profile, shape (P, m), or why there are none."""
-    return evidence.population.truth
 
 
 def individual_divergences(estimate: Posterior, truth: FloatArray) -> tuple[FloatArray, FloatArray]:
