@@ -18,7 +18,6 @@ Option = Callable[[Command], Command]
 
 FILE = click.Path(path_type=Path)
 
-SENSITIVE = click.option("--sensitive", metavar="COLUMN", help="The column that is protected.")
 K = click.option(
     "--k", type=click.IntRange(min=1), help="Every group holds so many records or more."
 )
@@ -55,12 +54,12 @@ _BESIDE: tuple[Option, ...] = (
 )
 
 
-def qi(help: str) -> Option:  # noqa: A002  # as click names it
+def qi_option(help: str) -> Option:  # noqa: A002  # as click names it
     """Return the option that names quasi-identifiers; its values go to ``names_of``."""
     return click.option("--qi", metavar="COLUMN[,COLUMN...]", multiple=True, help=help)
 
 
-def output(help: str) -> Option:  # noqa: A002  # as click names it
+def output_option(help: str) -> Option:  # noqa: A002  # as click names it
     """Return the option that names the file, or folder, to write."""
     return click.option("-o", "--output", type=FILE, required=True, help=help)
 

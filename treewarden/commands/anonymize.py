@@ -9,7 +9,17 @@ import click
 from ppdm_models.errors import OutputError
 from ppdm_models.full_domain.groups import Figures, Requirement
 from ppdm_models.full_domain.lattice import Generalised, generalise
-from treewarden.commands._options import FILE, names_of
+from treewarden.commands._options import (
+    FILE,
+    FORCE,
+    QUIET,
+    TAXONOMY,
+    K,
+    L,
+    names_of,
+    output_option,
+    qi_option,
+)
 from treewarden.jobs.anonymizing import Subject, Wanted, level_words, read_subject, table_bytes
 from treewarden.terminal.exits import FAIL, PASS
 from treewarden.terminal.outputs import check_file, check_no_input, write_files
@@ -19,35 +29,19 @@ from treewarden.terminal.progress import Progress
 @click.command("anonymize")
 @click.argument("table", type=FILE)
 @click.option("--sensitive", metavar="COLUMN", required=True, help="The column that is protected.")
-@click.option(
-    "--qi",
-    metavar="COLUMN[,COLUMN...]",
-    multiple=True,
-    help="The quasi-identifiers, which are generalised. Default: all other columns.",
-)
-@click.option("--k", type=click.IntRange(min=1), help="Every group holds so many records or more.")
-@click.option(
-    "--l",
-    "diversity",
-    type=click.FloatRange(min=1, max=1e9),
-    help="In every group the most frequent sensitive value has less than 1/l of the records.",
-)
+@qi_option("The quasi-identifiers, which are generalised. Default: all other columns.")
+@K
+@L
 @click.option(
     "--c",
     "ratio",
     type=click.FloatRange(min=0, min_open=True, max=1e9),
     help="With --l, instead: the most frequent value has less than c times the records of the l-th and rarer ones.",
 )
-@click.option(
-    "--taxonomy",
-    "taxonomies",
-    type=FILE,
-    multiple=True,
-    help="A hierarchy of values, TOML or CSV; may be repeated.",
-)
-@click.option("-o", "--output", type=FILE, required=True, help="The CSV file to write.")
-@click.option("--force", is_flag=True, help="Replace the output file if it is there already.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress on stderr.")
+@TAXONOMY
+@output_option("The CSV file to write.")
+@FORCE
+@QUIET
 @click.pass_context
 def anonymize_command(  # one parameter per option
     context: click.Context,

@@ -8,7 +8,7 @@ import click
 
 from ppdm_models.files.convert import TARGETS, converted, target_of
 from ppdm_models.files.load import read_model
-from treewarden.commands._options import FILE
+from treewarden.commands._options import FILE, FORCE
 from treewarden.terminal.exits import PASS
 from treewarden.terminal.outputs import check_file, check_new, check_no_input, write_files
 
@@ -19,7 +19,7 @@ from treewarden.terminal.outputs import check_file, check_new, check_no_input, w
 @click.option(
     "--to", "target", type=click.Choice(TARGETS), help="The format.  [default: by OUTPUT's suffix]"
 )
-@click.option("--force", is_flag=True, help="Replace the output file if it is there already.")
+@FORCE
 @click.pass_context
 def convert_command(
     context: click.Context, /, model: Path, output: Path, target: str | None, force: bool

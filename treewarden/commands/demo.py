@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from treewarden.commands._options import QUIET
 from treewarden.jobs.demo import Stage, story
 from treewarden.terminal.exits import PASS
 from treewarden.terminal.outputs import check_folder
@@ -22,7 +23,7 @@ from treewarden.terminal.progress import Progress
     metavar="FOLDER",
     help="Where the files and reports go; created where it is not there.",
 )
-@click.option("-q", "--quiet", is_flag=True, help="No progress on stderr.")
+@QUIET
 @click.pass_context
 def demo_command(context: click.Context, /, folder: Path, quiet: bool) -> None:
     """Publish a tree on real data, audit it, see it fail, repair it, audit it again.

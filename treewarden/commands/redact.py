@@ -8,7 +8,7 @@ import click
 
 from ppdm_models.tree.leaks import Leak, LeakKind
 from reports.document.words import counted, printable
-from treewarden.commands._options import FILE
+from treewarden.commands._options import FILE, FORCE, output_option
 from treewarden.jobs.redacting import redact_file
 from treewarden.terminal.exits import FAIL, PASS
 from treewarden.terminal.outputs import check_file, check_new, check_no_input, write_files
@@ -16,14 +16,14 @@ from treewarden.terminal.outputs import check_file, check_new, check_no_input, w
 
 @click.command("redact")
 @click.argument("model", type=FILE)
-@click.option("-o", "--output", type=FILE, required=True, help="The file for the redacted model.")
+@output_option("The file for the redacted model.")
 @click.option(
     "--kinds",
     type=click.Choice([kind.value for kind in LeakKind]),
     multiple=True,
     help="What to remove; may be repeated.  [default: everything]",
 )
-@click.option("--force", is_flag=True, help="Replace the output file if it is there already.")
+@FORCE
 @click.pass_context
 def redact_command(
     context: click.Context, /, model: Path, output: Path, kinds: tuple[str, ...], force: bool

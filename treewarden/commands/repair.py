@@ -23,7 +23,7 @@ from reports.building.build import repair_document
 from reports.document.document import Document
 from reports.document.words import wrapped
 from reports.figures.attempts import attempt_lines
-from treewarden.commands._options import FILE, request_of, request_options
+from treewarden.commands._options import FILE, FORCE, TAXONOMY, request_of, request_options
 from treewarden.commands._reporting import report_options, reporting
 from treewarden.jobs.beside import table_beside
 from treewarden.jobs.provenance import Clock
@@ -37,18 +37,12 @@ from treewarden.terminal.progress import Progress
 @click.command("repair")
 @request_options
 @click.option("-o", "--output", type=FILE, help="The file for the repaired model.")
-@click.option("--force", is_flag=True, help="Replace output files that are there already.")
+@FORCE
 @click.option("--list", "only_list", is_flag=True, help="Show all changes; write no model.")
 @click.option(
     "--apply", "wanted", metavar="NAME", help="Write this change, if it passes: a name from --list."
 )
-@click.option(
-    "--taxonomy",
-    "taxonomies",
-    type=FILE,
-    multiple=True,
-    help="A hierarchy of values to merge by: TOML, or COLUMN.csv. May be repeated.",
-)
+@TAXONOMY
 @click.option(
     "--band",
     "bases",

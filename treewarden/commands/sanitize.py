@@ -12,7 +12,16 @@ from ppdm_models.files.load import formats
 from ppdm_models.learn.attributes import MOST_SET_VALUES
 from ppdm_models.learn.worth import CRITERIA
 from ppdm_models.tpp.sanitise import Candidate, Step
-from treewarden.commands._options import FILE, names_of
+from treewarden.commands._options import (
+    FILE,
+    FORCE,
+    QUIET,
+    K,
+    L,
+    names_of,
+    output_option,
+    qi_option,
+)
 from treewarden.jobs.manifest import manifest
 from treewarden.jobs.sanitizing import (
     Subject,
@@ -42,19 +51,9 @@ SUFFIXES = {"treewarden_json": "json", "pmml": "pmml"}
 @click.option(
     "--sensitive", metavar="COLUMN", help="Whose values --l protects.  [default: the target]"
 )
-@click.option(
-    "--qi",
-    metavar="COLUMN[,COLUMN...]",
-    multiple=True,
-    help="The quasi-identifiers, which the tree is grown on. Default: all other columns.",
-)
-@click.option("--k", type=click.IntRange(min=1), help="Every group holds so many records or more.")
-@click.option(
-    "--l",
-    "diversity",
-    type=click.FloatRange(min=1, max=1e9),
-    help="In every group the most frequent sensitive value has less than 1/l of the records.",
-)
+@qi_option("The quasi-identifiers, which the tree is grown on. Default: all other columns.")
+@K
+@L
 @click.option(
     "--policy", metavar="PACK|FILE", help="Its clauses about leaves hold for every group too."
 )
@@ -90,11 +89,9 @@ SUFFIXES = {"treewarden_json": "json", "pmml": "pmml"}
 @click.option(
     "--tree-format", type=click.Choice(list(SUFFIXES)), default="treewarden_json", show_default=True
 )
-@click.option(
-    "-o", "--output", type=FILE, required=True, help="The folder for the three kinds of files."
-)
-@click.option("--force", is_flag=True, help="Replace files that are there already.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress on stderr.")
+@output_option("The folder for the three kinds of files.")
+@FORCE
+@QUIET
 @click.pass_context
 def sanitize_command(  # one parameter per option
     context: click.Context,

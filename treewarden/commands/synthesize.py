@@ -15,7 +15,7 @@ from ppdm_models.files.load import read_tree
 from ppdm_models.records.table import read_table
 from ppdm_models.synthesis.pgen import Classes, Numbers, Plan, basegen, pgen
 from ppdm_models.tree.tree import Tree
-from treewarden.commands._options import FILE
+from treewarden.commands._options import FILE, FORCE, QUIET, output_option
 from treewarden.jobs.synthesizing import check_suffix, domains_from, shares_from, write_chunks
 from treewarden.terminal.exits import FAIL, PASS
 from treewarden.terminal.outputs import check_file, check_no_input
@@ -68,11 +68,9 @@ from treewarden.terminal.progress import Progress
 @click.option("--data", type=FILE, help="The training table, for --policy.")
 @click.option("--sensitive", metavar="COLUMN", help="The sensitive column, for --policy.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
-@click.option(
-    "-o", "--output", type=FILE, required=True, help="The file to write: .csv or .parquet."
-)
-@click.option("--force", is_flag=True, help="Replace the output file if it is there already.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress on stderr.")
+@output_option("The file to write: .csv or .parquet.")
+@FORCE
+@QUIET
 @click.pass_context
 def synthesize_command(  # one parameter per option
     context: click.Context,

@@ -139,7 +139,7 @@ def test_a_label_that_is_no_plurality_is_dropped_and_is_no_word_of_the_file():
     wrong = replace(
         bare_of(tree), nodes=(replace(bare_of(tree).root, score="c1"), *bare_of(tree).nodes[1:])
     )
-    (dropped,) = audited(wrong, tree).full.dropped
+    (dropped,) = audited(wrong, tree).dropped
     assert (dropped.constraint, dropped.is_published) == ("inner_label", False)
 
 

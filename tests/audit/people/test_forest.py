@@ -137,7 +137,7 @@ def test_more_places_than_memory_holds_are_refused(monkeypatch):
 
 def test_nested_trees_are_measured_too():
     nested = forest(stump(40.0, "no", "yes"), members=(Member(TWO), Member(by_sex("no", "yes"))))
-    assert audited(nested)[0].evidence.stops.shape == (3, 10)
+    assert audited(nested)[0].full.evidence.stops.shape == (3, 10)
 
 
 def test_labels_in_another_order_of_classes_mean_the_same():
