@@ -46,6 +46,7 @@ ppdm_models/synthesis
 
 audit
 audit/adversary
+audit/options.py
 audit/people
 audit/facts
 audit/constraints
@@ -63,6 +64,7 @@ audit/evidence.py
 audit/measures
 audit/agreement.py
 audit/result.py
+audit/levels.py
 audit/run.py
 
 policies
@@ -230,3 +232,9 @@ def test_the_packages_stand_together_in_the_order():
     packages = [entry.split("/")[0] for entry in ORDER]
     turns = sum(one != other for one, other in pairwise(packages))
     assert turns == len(PACKAGES) - 1
+
+
+def test_the_contributors_guide_names_every_room():
+    guide = (places.ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    rooms = [Path(entry).name for entry in ORDER if "/" in entry and not entry.endswith(".py")]
+    assert [room for room in rooms if room not in guide] == []

@@ -14,7 +14,7 @@ from audit.facts.weighed_rows import leaf_row, unit
 class LeafBand(Constraint):
     """Yields one pair of inequalities per leaf and class whose count is published as a band, never an equality.
 
-    The adversary is told the ends, so he need not guess how the counts were rounded.
+    The adversary is told the ends, so nobody need guess how the counts were rounded.
     """
 
     def rows(self, case: Case) -> Iterator[Row]:

@@ -100,7 +100,7 @@ class Printing:
 def _published(case: Case, node: Node, records: float) -> tuple[float | None, ...]:
     """Return what the file says of the records that stop at a node.
 
-    Shares become masses because the adversary can count the node's records himself. For an inner node where records
+    Shares become masses because the adversary can count the node's records. For an inner node where records
     stop, its children's numbers are taken off where all are given.
     """
     tree = case.tree

@@ -1,9 +1,9 @@
 """Share of the people about whom the adversary's best guess is right.
 
-For each profile he guesses the class with the largest P* (Zhu & Du 2010, section 4). Where several are equally likely
-the estimate does not say which he takes, and he may well take the right one (the leaf's label, say): the reading then
-spans from all ties broken against him to all broken for him. So labels alone, under which everything is equally likely,
-never read as safe. Shares are of people, whatever sampling weights they carry: a guess harms a person, not a weight.
+For each profile the guess is the class with the largest P* (Zhu & Du 2010, section 4). Where several are equally likely
+the estimate does not say which is taken, and it may well be the right one (the leaf's label, say): the reading then
+spans from all ties broken against the adversary to all broken in favour. So labels alone, under which everything is
+equally likely, never read as safe. Shares are of people, whatever sampling weights they carry: a guess harms a person, not a weight.
 """
 
 from __future__ import annotations

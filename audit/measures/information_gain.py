@@ -1,7 +1,7 @@
-"""What the tree adds to the adversary's knowledge: by how much it brings his estimate nearer to the truth.
+"""What the tree adds to the adversary's knowledge: by how much it brings the estimate nearer to the truth.
 
-D_overall of his estimate before the tree less D_overall with it (Zhu & Du 2010, section 5, for both), natural
-logarithm. Negative where the tree misleads him. Averaged over people, whatever sampling weights they carry.
+D_overall of the estimate before the tree less D_overall with it (Zhu & Du 2010, section 5, for both), natural
+logarithm. Negative where the tree misleads. Averaged over people, whatever sampling weights they carry.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How far the adversary's estimate is from the truth for the profile he knows best: small means much is disclosed.
+"""How far the adversary's estimate is from the truth for the profile that is known best: small means much is disclosed.
 
 D_individual(q) = sum_c P(c|q) ln(P(c|q) / P*(c|q)) (Zhu & Du 2010, section 5), natural logarithm; the reading is the
 smallest over the profiles. A profile of mixed records whose mixture is known exactly has 0 though nobody in it is sure
@@ -22,7 +22,7 @@ class SmallestDivergence(Measure):
     """Nats, for the profile whose true shares the estimate comes closest to."""
 
     unit = "nats"
-    plain = "distance of the adversary's picture from the truth, for those he knows best"
+    plain = "distance of the adversary's picture from the truth, for those known best"
     risk = "low"
     limits = (0.0, math.inf)
 

@@ -31,7 +31,7 @@ class Population:
     the report.
 
     ``counts`` and ``truth`` are people. ``weight`` (P,) is the sampling weight of one person of the profile, None where
-    each counts once; the adversary is taken to know it, as he knows the QI values. ``weights`` says what the rows of
+    each counts once; the adversary is taken to know it like the QI values. ``weights`` says what the rows of
     the table carried.
     """
 

@@ -92,7 +92,7 @@ def _believing_labels(
         share, limit = figure(believed.high, "share"), figure(min(held), "share")
         yield _doubt(
             "labels-believed",
-            f"the adversary is not sure of anybody only as long as he does not believe the labels: of one leaf's "
+            f"the adversary is unsure of everybody only while not believing the labels: of one leaf's "
             f"people {share} carry its label, and the policy's limit is {limit}; "
             f"add a clause on {BELIEF} that says how much of that is allowed, or prune",
         )

@@ -1,7 +1,7 @@
 """Ways of publishing less at a node, mildest first, and which of them a leaf needs.
 
-Record counts go last and are never what a leaf needs: the adversary knows everybody's quasi-identifiers, so he counts
-the records of each leaf himself.
+Record counts go last and are never what a leaf needs: whoever knows everybody's quasi-identifiers counts the
+records of each leaf.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """Withhold numbers: class counts, then error rates, then record counts, then labels only. No accuracy is lost.
 
 Class counts become bands or go, then error rates: first only in the leaves that need it, then everywhere. It lowers
-what an adversary can be sure of, never what he guesses right: whoever believes the labels is right as often as before.
+what an adversary can be sure of, never what is guessed right: whoever believes the labels is right as often as before.
 So it is no remedy for clauses about the leaves themselves. Numbers go at every inner node: a parent's count less those
 of the other children is what a leaf withheld. So do impurities, and the labels of inner nodes where nobody stops: they
 predict nothing, and tell which class leads among all who pass.
 
-Record counts go last, and everywhere: whoever knows all quasi-identifiers counts the records of each leaf himself, and
-the audit takes him to. So no leaf needs it, and a tree that passes by it passes without it.
+Record counts go last, and everywhere: whoever knows all quasi-identifiers counts the records of each leaf, and the
+audit assumes that. So no leaf needs it, and a tree that passes by it passes without it.
 
 Where some leaves give less than others, whoever knows the policy can guess that their own numbers would have broken it
 (the minimality attack, Wong et al. 2007). No audit reads that; where it matters, choose what is withheld everywhere.
@@ -42,7 +42,7 @@ from policies.remedies._withholding import (
 from ppdm_models.records.taxonomy import Taxonomies
 from ppdm_models.tree.tree import Node, Tree, completed, count_of
 
-COUNTED_ANYWAY = "record counts are audited as known, for whoever knows all quasi-identifiers counts them himself"
+COUNTED_ANYWAY = "record counts are audited as known, for whoever knows all quasi-identifiers counts them"
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,11 +52,13 @@ def _guesses(exposure: Exposure) -> Lesson:
     if isinstance(reading, Undetermined) or isinstance(gain, Undetermined):
         problem = reading if isinstance(reading, Undetermined) else gain
         assert isinstance(problem, Undetermined)
-        return _unknown("How many people’s value he guesses right.", problem)
+        return _unknown("How many people’s value is guessed right.", problem)
     without = percent(max(reading.low - gain.low, 0.0))
     detail = f"Always guessing the commonest value is right for {without}: the tree adds {_points(gain)}."
     if not reading.is_exact:
-        detail += " Where several values are equally likely he may pick any, the label among them."
+        detail += (
+            " Where several values are equally likely any may be picked, the label among them."
+        )
     return Lesson(
         figure=_shares(reading),
         text="of the people have their value guessed right.",

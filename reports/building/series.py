@@ -50,7 +50,7 @@ def plots(exposure: Exposure, decision: Decision) -> Plots:
 def sure_records(
     evidence: Evidence, estimate: Posterior, mark: float
 ) -> tuple[float, float | None]:
-    """Return how many records the adversary is that sure about, and about how many of them he is right, if known."""
+    """Return how many records the adversary is that sure about, and how many of these guesses are right, if known."""
     truth = evidence.truth
     best = estimate.high.argmax(axis=1)
     reached = estimate.high.max(axis=1) >= mark - TIE
@@ -84,7 +84,7 @@ def _certainty(
         and isinstance(whole_records.posterior, Undetermined),
         certain=certain,
         limit=limit,
-        summary=f"The adversary is at least 90 % sure of his guess about {count(sure)} of "
+        summary=f"The adversary is at least 90 % sure of the best guess about {count(sure)} of "
         f"{count(people.records)} records ({percent(sure / people.records)}){known}.",
     )
 
@@ -114,7 +114,7 @@ def _divergence(estimate: Posterior, truth: FloatArray, limit: float | None) -> 
         shares=_floats(shares),
         infinite=ruled_out,
         limit=limit,
-        summary="Near 0 the adversary’s picture is the truth. Below 0.69 (ln 2), where he gives a true value "
+        summary="Near 0 the adversary’s picture is the truth. Below 0.69 (ln 2), where a true value is given "
         f"more than an even chance, lie {percent(near)} of the records.{said}",
     )
 

@@ -170,7 +170,7 @@ def _after_fail(evidence: Evidence, decision: Decision) -> Iterator[str]:
     if others:
         yield (
             f"{listed(others)}: merging leaves or publishing fewer numbers may mend this. "
-            "Publishing less lowers what an adversary can be sure of, never what he guesses right."
+            "Publishing less lowers what an adversary can be sure of, never what is guessed right."
         )
     yield from _reasons(decision)
     yield "Run “treewarden repair” with the same files: it tries such changes, audits each and says what it costs."

@@ -62,7 +62,7 @@ def certainty(series: Certainty) -> Markup:
     with _figure() as figure:
         axes = figure.add_subplot()
         x = [100 * p for p in series.probability]
-        axes.step(x, _percents(series.guess), where="pre", color=BLUE, lw=2, label="his best guess")
+        axes.step(x, _percents(series.guess), where="pre", color=BLUE, lw=2, label="the best guess")
         if series.truth is not None:
             axes.step(
                 x,
