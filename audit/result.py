@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from audit.estimate.report import SolverReport
 from audit.evidence import Evidence
+from audit.facts.kind import Dropped
 from audit.reading import Measurement, Reading
-from audit.system.system import Dropped
 
 
 @dataclass(frozen=True, slots=True)

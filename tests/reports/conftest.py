@@ -9,12 +9,12 @@ import pytest
 
 from audit.adversary.knowledge import Knowledge
 from audit.evidence import Evidence
+from audit.facts.kind import Dropped
 from audit.measures import measures
 from audit.people.population import build_population
 from audit.reading import Undetermined, exactly
 from audit.result import Audit, Level
 from audit.run import SolverReport, run
-from audit.system.system import Dropped
 from audit.worlds.result import Witness
 from policies.judging.judge import calls, judge
 from policies.repairing.repair import repair

@@ -7,9 +7,9 @@ import pytest
 
 from audit.adversary.knowledge import Knowledge
 from audit.estimate.posterior import certain
+from audit.facts.kind import Dropped
 from audit.reading import Undetermined
 from audit.run import run
-from audit.system.system import Dropped
 from policies.judging.figures import figure
 from policies.judging.judge import calls, judge
 from policies.pack import read_pack
