@@ -10,14 +10,13 @@ class SolveOptions:
     """How to solve.
 
     ``door`` is auto, casadi or cyipopt; ``jobs`` processes (None: all cores), with the same answer for any number;
-    ``direct`` reduces nothing; ``time_limit`` in seconds (None: none). ``worlds`` says whether to reason over whole
+    ``time_limit`` in seconds (None: none). ``worlds`` says whether to reason over whole
     records too, for at most ``worlds_budget`` seconds; ``strict_ties`` that the learner is known to break ties against
     every candidate it did not take. ``integer_rows``: where exact, split rows are statements about whole records.
     """
 
     door: str = "auto"
     jobs: int | None = None
-    direct: bool = False
     time_limit: float | None = None
     integer_rows: bool = True
     worlds: bool = True

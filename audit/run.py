@@ -103,8 +103,7 @@ def _start_workers(case: Case, options: SolveOptions) -> None:
 
 
 def _start(options: SolveOptions) -> None:
-    if not options.direct:
-        start_ahead(default_jobs() if options.jobs is None else options.jobs)
+    start_ahead(default_jobs() if options.jobs is None else options.jobs)
 
 
 def _of_ensemble(

@@ -7,14 +7,12 @@ from audit.options import SolveOptions
 from audit.system.system import System
 
 
-def answer(
-    system: System, *, direct: bool = False, jobs: int | None = 1
-) -> tuple[Posterior, SolverReport]:
+def answer(system: System, *, jobs: int | None = 1) -> tuple[Posterior, SolverReport]:
     """Return the estimate and how it was found, with split rows over real masses: in one process, or in so many.
 
     Whole-record rows say more than the rows that the independent methods here know.
     """
-    return estimate(system, SolveOptions(direct=direct, jobs=jobs, integer_rows=False))
+    return estimate(system, SolveOptions(jobs=jobs, integer_rows=False))
 
 
 def whole(system: System) -> tuple[Posterior, SolverReport]:

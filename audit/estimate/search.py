@@ -63,7 +63,7 @@ class Search:
         )
         case = system.case
         self.knowledge = leaf_knowledge(system)
-        self.whole = whole_records(system) if options.integer_rows and not options.direct else None
+        self.whole = whole_records(system) if options.integer_rows else None
         self._found: dict[Block, Answer] = {}
         self._beside: dict[Block, _Beside] = {}
         self.plain = np.zeros((len(case.population.counts), len(case.tree.classes)))

@@ -92,13 +92,6 @@ _OPTIONS = (
         help="State split choices over whole records where that is exact, or over shares as the papers do.",
     ),
     click.option(
-        "--reduce",
-        type=click.Choice(["full", "none"]),
-        default="full",
-        show_default=True,
-        help="'none' solves the problem as it is written down: slow, for comparison.",
-    ),
-    click.option(
         "--worlds/--no-worlds",
         default=True,
         show_default=True,

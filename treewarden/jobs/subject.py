@@ -41,7 +41,6 @@ class Request:
     jobs: int | None = None
     time_limit: float | None = None
     rows: str = "integer"
-    reduce: str = "full"
     worlds: bool = True
     worlds_budget: float = 20.0
     strict_ties: bool = False
@@ -95,7 +94,6 @@ def read_subject(request: Request, progress: Progress) -> Subject:
     options = SolveOptions(
         request.solver,
         request.jobs,
-        request.reduce == "none",
         request.time_limit,
         integer_rows=request.rows == "integer",
         worlds=request.worlds,

@@ -247,5 +247,4 @@ def test_workers_start_before_the_table_is_read_where_the_tree_is_large(
     monkeypatch.setattr(run, "MANY_SHARES", share)
     tree = multiway_case(0, Knowledge(split="none")).tree
     run.start_early(tree, SolveOptions(jobs=2))
-    run.start_early(tree, SolveOptions(jobs=2, direct=True))
     assert asked == started
