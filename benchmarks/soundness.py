@@ -97,7 +97,8 @@ def _judge(found: Trial, answer: Answer) -> None:
     status = answer.report.status
     is_solved = status in ("optimal", "closed form")
     found.claim(
-        not is_solved or answer.posterior.is_complete, f"{status}, but a profile is undecided"
+        not is_solved or bool(answer.posterior.decided.all()),
+        f"{status}, but a profile is undecided",
     )
     found.claim(is_solved or bool(answer.report.reason), f"{status} without a reason")
     for row in answer.system.rows:
