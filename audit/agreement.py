@@ -9,11 +9,12 @@ import numpy as np
 from audit.adversary.knowledge import Knowledge, LeafLevel, SplitLevel
 from audit.evidence import Evidence
 from audit.facts.case import Case
+from audit.facts.kind import Dropped
 from audit.facts.node_impurities import uses_impurities
 from audit.people.members import members
 from audit.people.population import Population
 from audit.reading import Undetermined
-from audit.system.system import Dropped, build_system
+from audit.system.system import build_system
 from ppdm_models.tree.ensemble import Ensemble
 from ppdm_models.tree.impurity import fits, impurity_of
 from ppdm_models.tree.tree import Tree, count_of

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from audit.estimate.report import SolverReport
 from audit.evidence import Evidence
+from audit.facts.kind import Dropped
 from audit.measures import MeasureCall, Parameters, call
 from audit.reading import Measurement, Reading, Undetermined
-from audit.system.system import Dropped
 
 NOT_MEASURED = Measurement(Undetermined("the audit did not measure it"))
 KNOWS_ALL = "knows all"

@@ -15,6 +15,7 @@ from audit.estimate.report import SolverReport
 from audit.evidence import NOT_READ, NOT_RUN, Evidence
 from audit.facts.case import Case
 from audit.facts.grower import said_of_missing
+from audit.facts.kind import Dropped
 from audit.facts.unused import unused_warnings
 from audit.levels import levels
 from audit.measures import MeasureCall, call, measured, measures
@@ -27,7 +28,7 @@ from audit.result import KNOWS_ALL, Audit, Exposure
 from audit.solver.parallel import default_jobs, start_ahead
 from audit.stages import Step, silent
 from audit.system.conflict import conflict
-from audit.system.system import Dropped, System, build_system, left_out_in_words
+from audit.system.system import System, build_system, left_out_in_words
 from audit.worlds import Consistency, Worlds, graded, reason_in_doubt
 from ppdm_models.errors import KnowledgeError, TableError
 from ppdm_models.tree.ensemble import Ensemble, Model

@@ -26,6 +26,7 @@ from audit.facts.case import Case
 from audit.people.members import members
 from audit.solver.parallel import default_jobs, start_ahead
 from audit.system.system import build_system
+from benchmarks import direct
 from benchmarks.adult import NUMBERS, QUASI_IDENTIFIERS, adult, binary, multiway
 from benchmarks.maxent import opti
 from benchmarks.maxent.stages import Stages
@@ -112,9 +113,10 @@ def solved(task: Task) -> dict[str, Any]:
         posterior, figures = opti.solve(system)
     else:
         with stages if task.stages else nullcontext():
-            posterior, report = answer(
-                system, direct=task.method == "direct", jobs=1 if task.stages else None
-            )
+            if task.method == "direct":
+                posterior, report = direct.solve(system)
+            else:
+                posterior, report = answer(system, jobs=1 if task.stages else None)
         figures = {name: getattr(report, name) for name in REPORTED}
     seconds = time.perf_counter() - began
     own = divergences(posterior.values, people.truth)

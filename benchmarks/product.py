@@ -7,14 +7,12 @@ from audit.options import AuditOptions
 from audit.system.system import System
 
 
-def answer(
-    system: System, *, direct: bool = False, jobs: int | None = 1
-) -> tuple[Posterior, SolverReport]:
+def answer(system: System, *, jobs: int | None = 1) -> tuple[Posterior, SolverReport]:
     """Return the estimate and how it was found, with split rows over real masses: in one process, or in so many.
 
     Whole-record rows say more than the rows that the independent methods here know.
     """
-    return estimate(system, AuditOptions(direct=direct, jobs=jobs, rows="real"))
+    return estimate(system, AuditOptions(jobs=jobs, rows="real"))
 
 
 def whole(system: System) -> tuple[Posterior, SolverReport]:

@@ -25,7 +25,7 @@ from audit.estimate.report import SolverReport
 from audit.facts.rows import Grouping, LeafMass, Linear, Plurality, ProfileTotals, SplitFamily
 from audit.facts.rows import Row as SystemRow
 from audit.system.system import System, build_system
-from benchmarks import definitions
+from benchmarks import definitions, direct
 from benchmarks.definitions import LinearRow, Row, SplitRow, is_convex
 from benchmarks.disguise import Disguise, cut, renamed
 from benchmarks.judge import best_of_starts, dual_bound, entropy
@@ -97,7 +97,8 @@ def _judge(found: Trial, answer: Answer) -> None:
     status = answer.report.status
     is_solved = status in ("optimal", "closed form")
     found.claim(
-        not is_solved or answer.posterior.is_complete, f"{status}, but a profile is undecided"
+        not is_solved or bool(answer.posterior.decided.all()),
+        f"{status}, but a profile is undecided",
     )
     found.claim(is_solved or bool(answer.report.reason), f"{status} without a reason")
     for row in answer.system.rows:
@@ -223,7 +224,7 @@ def _whole(found: Trial, answer: Answer, disguise: Disguise, how: str) -> None:
 
 def _direct(found: Trial, answer: Answer) -> None:
     """Lumped, pooled and lazy is as good as all rows over all profiles and classes."""
-    _, report = product_answer(answer.system, direct=True)
+    _, report = direct.solve(answer.system)
     if report.status != "optimal":
         found.tried.update(["direct not solved"])
         return

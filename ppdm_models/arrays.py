@@ -11,3 +11,5 @@ IntArray = NDArray[np.int64]
 """Counts and other whole numbers."""
 IndexArray = NDArray[np.intp]
 """Places in another array."""
+NumberArray = NDArray[np.number]
+"""Whole numbers or others: what is done with them is the same."""

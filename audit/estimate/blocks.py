@@ -7,14 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from audit.facts.rows import Linear, SplitFamily
 from audit.system.system import System
 from ppdm_models.arrays import IndexArray
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One candidate split that the estimate violated: a family and the position of its code among the admissible."""
+    """One candidate split that the estimate violated: its family's number, its code's position among the admissible."""
 
     family: int
     position: int
@@ -22,7 +21,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Leaves whose estimates hang together: through active split rows, or through rows across leaves."""
+    """Leaves whose estimates hang together: through active split rows, or through rows across leaves, by number."""
 
     leaves: tuple[int, ...]
     candidates: tuple[Candidate, ...]
@@ -34,18 +33,14 @@ def blocks(system: System, leaves: Sequence[int], active: Sequence[Candidate]) -
 
     Leaves in no such row are solved in closed form and are not in any block. Blocks stand in the order of their leaves.
     """
-    case = system.case
-    linear = [i for i, row in enumerate(system.rows) if isinstance(row, Linear)]
+    leaf_of = system.case.population.leaf
     parent = {leaf: leaf for leaf in leaves}
     touched: list[tuple[list[int], Candidate | int]] = []
     for candidate in active:
-        row = system.rows[candidate.family]
-        assert isinstance(row, SplitFamily)
-        touched.append((_stops(case.population.leaf, row.profiles), candidate))
-    for index in linear:
-        across = system.rows[index]
-        assert isinstance(across, Linear)
-        touched.append((_stops(case.population.leaf, across.profiles), index))
+        family = system.families[candidate.family]
+        touched.append((_stops(leaf_of, family.profiles), candidate))
+    for number, line in enumerate(system.across):
+        touched.append((_stops(leaf_of, line.profiles), number))
     for joined, _ in touched:
         for leaf in joined[1:]:
             parent[_root(parent, leaf)] = _root(parent, joined[0])

@@ -6,24 +6,18 @@ import gc
 import logging
 import time
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from audit.estimate.blocks import Block, Candidate, blocks
 from audit.estimate.certify import certificate
-from audit.estimate.direct import direct_model
 from audit.estimate.optima import span
 from audit.estimate.posterior import Posterior, entropy
 from audit.estimate.report import SolverReport
 from audit.estimate.search import Search
 from audit.estimate.solved import Solved
 from audit.estimate.violated import VIOLATION_SHARE, Violated, outside_intervals
-from audit.ipopt.doors import doors
-from audit.ipopt.loaded import Loaded
-from audit.ipopt.status import Status
 from audit.options import DEFAULT, AuditOptions
-from audit.solver.task import CONVEX_TRIES, TRIES
 from audit.system.system import System, max_violation
 from ppdm_models.arrays import FloatArray
 
@@ -40,13 +34,13 @@ def estimate(system: System, options: AuditOptions = DEFAULT) -> tuple[Posterior
     """
     gc.freeze()  # what stands now is no garbage: looking through it again takes longer than a small audit
     try:
-        began, search = time.perf_counter(), Search(system, options)
-        return _reduced(search, began)
+        began = time.perf_counter()
+        return _in_rounds(Search(system, options), began)
     finally:
         gc.unfreeze()
 
 
-def _reduced(search: Search, began: float) -> tuple[Posterior, SolverReport]:
+def _in_rounds(search: Search, began: float) -> tuple[Posterior, SolverReport]:
     """Solve block by block, adding split rows until none is violated."""
     system = search.system
     relaxed, violated = search.closed, Violated(search)
@@ -141,41 +135,3 @@ def _concluded(
         reason=reason,
     )
     return Posterior(values, decided, low, high), report
-
-
-def _directly(search: Search, began: float) -> tuple[Posterior, SolverReport]:
-    """Solve the whole problem as it is written down."""
-    system, start = search.system, search.closed
-    counts = system.case.population.counts
-    loaded, way = Loaded(direct_model(system, start)), doors()[search.door]
-    z, iterations, said = (start * counts[:, None]).ravel(), 0, Status.FAILED
-    for (eps, mu), *_ in TRIES if system.families else CONVEX_TRIES:
-        left = search.deadline - time.monotonic()
-        options: dict[str, Any] = {} if np.isinf(left) else {"max_cpu_time": max(left, 0.01)}
-        solution = way.solve(loaded, (start * counts[:, None]).ravel(), eps, mu_init=mu, **options)
-        iterations, said = iterations + solution.iterations, solution.status
-        if said is Status.SOLVED:
-            z = solution.z
-            break
-    values = z.reshape(start.shape) / counts[:, None]
-    worst = max_violation(system, values * counts[:, None])
-    accepted = said is Status.SOLVED and worst <= VIOLATION_SHARE
-    report = SolverReport(
-        status="optimal" if accepted else "stalled",
-        entropy=entropy(values, counts),
-        entropy_bound=entropy(start, counts),
-        entropy_relaxed=entropy(start, counts),
-        bound_argument="relaxation",
-        max_violation=worst,
-        iterations=iterations,
-        seconds=time.perf_counter() - began,
-        rows=system.size,
-        rows_active=system.size,
-        blocks=1,
-        blocks_stalled=0 if accepted else 1,
-        is_convex=False,
-        is_unique=False,
-        door=search.door,
-        reason="" if accepted else f"the unreduced problem was not solved: {said}",
-    )
-    return Posterior(values, np.full(len(counts), accepted), values, values), report

@@ -23,11 +23,6 @@ class Posterior:
     low: FloatArray
     high: FloatArray
 
-    @property
-    def is_complete(self) -> bool:
-        """Whether every profile's row was found and checked."""
-        return bool(self.decided.all())
-
 
 def certain(values: FloatArray) -> Posterior:
     """Return a posterior that is known for every profile."""

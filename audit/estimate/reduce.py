@@ -91,8 +91,9 @@ def reduce_block(
             _interval_row(system, candidate, cells, whole)
         else:
             _split_row(system, candidate, cells)
-    family = system.rows[block.candidates[0].family] if block.candidates else None
-    criterion = family.criterion if isinstance(family, SplitFamily) else Criterion.GINI
+    criterion = Criterion.GINI
+    if block.candidates:
+        criterion = system.families[block.candidates[0].family].criterion
     program, members = cells.build.program(criterion), cells.build.members()
     kappa = cells.lumping.kappa[pools][None, :]
     return Reduced(
@@ -123,9 +124,7 @@ def _pools(system: System, block: Block, knowledge: dict[int, LeafKnowledge]) ->
     for leaf in block.leaves:
         named |= knowledge[leaf].named
     for index in block.linear:
-        row = system.rows[index]
-        assert isinstance(row, Linear)
-        named[row.classes] = True
+        named[system.across[index].classes] = True
     pools = np.full(len(named), named.sum(), dtype=np.intp)
     pools[named] = np.arange(named.sum())
     return pools
@@ -138,15 +137,13 @@ def _lumps(system: System, block: Block, profiles: IndexArray, proved: FloatArra
     marked = np.nan_to_num(proved, nan=-1.0)
     signature.append(np.unique(marked, axis=0, return_inverse=True)[1].reshape(-1))
     for candidate in block.candidates:
-        family = system.rows[candidate.family]
-        assert isinstance(family, SplitFamily)
+        family = system.families[candidate.family]
         side = np.full(len(profiles), -1, dtype=np.intp)
         side[np.searchsorted(profiles, family.profiles)] = sides(family, candidate)
         signature.append(side)
     for index in block.linear:
-        signature.append(
-            np.unique(_weights(system, index, profiles), axis=0, return_inverse=True)[1].reshape(-1)
-        )
+        weights = _weights(system.across[index], profiles, proved.shape[1])
+        signature.append(np.unique(weights, axis=0, return_inverse=True)[1].reshape(-1))
     return np.asarray(
         np.unique(np.stack(signature, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
     )
@@ -158,21 +155,18 @@ def sides(family: SplitFamily, candidate: Candidate) -> IndexArray:
     return branch_of_bins(family.grouping, code, len(family.bin_names))[family.bins]
 
 
-def _weights(system: System, index: int, profiles: IndexArray) -> FloatArray:
+def _weights(row: Linear, profiles: IndexArray, classes: int) -> FloatArray:
     """Return a row's weight of each profile and class, shape (K, m)."""
-    row = system.rows[index]
-    assert isinstance(row, Linear)
-    weights = np.zeros((len(profiles), len(system.case.tree.classes)))
+    weights = np.zeros((len(profiles), classes))
     np.add.at(weights, (np.searchsorted(profiles, row.profiles), row.classes), row.weights)
     return weights
 
 
 def _across(system: System, index: int, cells: Cells) -> None:
     """Add a row across leaves in terms of the lumps' masses."""
-    row, lumping = system.rows[index], cells.lumping
-    assert isinstance(row, Linear)
+    row, lumping = system.across[index], cells.lumping
     by_lump = np.zeros((len(lumping.weight), len(lumping.pools)))
-    by_lump[lumping.of_profile] = _weights(system, index, lumping.profiles)
+    by_lump[lumping.of_profile] = _weights(row, lumping.profiles, len(lumping.pools))
     variables: list[int] = []
     weights: list[float] = []
     constant = 0.0
@@ -191,8 +185,7 @@ def _across(system: System, index: int, cells: Cells) -> None:
 
 def _split_row(system: System, candidate: Candidate, cells: Cells) -> None:
     """Add one split row: the chosen split's impurity, less the candidate's, at most tau of the node's records."""
-    family, lumping = system.rows[candidate.family], cells.lumping
-    assert isinstance(family, SplitFamily)
+    family, lumping = system.families[candidate.family], cells.lumping
     inside = lumping.of_profile[np.searchsorted(lumping.profiles, family.profiles)]
     side = np.full(len(lumping.weight), -1, dtype=np.intp)
     child = side.copy()
@@ -224,8 +217,7 @@ def _split_row(system: System, candidate: Candidate, cells: Cells) -> None:
 
 def _interval_row(system: System, candidate: Candidate, cells: Cells, whole: WholeRecords) -> None:
     """Add one split row as whole records say it: the first class's count on the first branch lies in an interval."""
-    family, lumping = system.rows[candidate.family], cells.lumping
-    assert isinstance(family, SplitFamily)
+    family, lumping = system.families[candidate.family], cells.lumping
     low, high = (float(ends[candidate.position]) for ends in whole.intervals[candidate.family])
     first = family.profiles[sides(family, candidate) == 0]
     lumps = np.unique(lumping.of_profile[np.searchsorted(lumping.profiles, first)])

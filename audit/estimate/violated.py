@@ -27,11 +27,7 @@ class Violated:
 
     def __init__(self, search: Search) -> None:
         self._search = search
-        self._families = [
-            (number, row)
-            for number, row in enumerate(search.system.rows)
-            if isinstance(row, SplitFamily)
-        ]
+        self._families = tuple(enumerate(search.system.families))
         self._over: dict[int, FloatArray] = {}
         self._values = np.full(search.closed.shape, np.nan)
 
@@ -89,19 +85,17 @@ class Violated:
 
 def _parts(system: System, candidate: Candidate) -> bytes:
     """Return how a candidate parts its node's profiles, whatever its branches are called."""
-    family = system.rows[candidate.family]
-    assert isinstance(family, SplitFamily)
+    family = system.families[candidate.family]
     _, first, side = np.unique(sides(family, candidate), return_index=True, return_inverse=True)
     return first[side].tobytes()
 
 
 def outside_intervals(whole: WholeRecords, system: System, mass: FloatArray) -> float:
     """Return the largest miss of a split row as whole records say it, per record of its node."""
-    misses = []
-    for number, ends in whole.intervals.items():
-        family = system.rows[number]
-        assert isinstance(family, SplitFamily)
-        misses.append(float(interval_excess(family, ends, mass).max(initial=0.0)))
+    misses = (
+        float(interval_excess(system.families[number], ends, mass).max(initial=0.0))
+        for number, ends in whole.intervals.items()
+    )
     return max(misses, default=0.0)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from audit.facts.case import Case
 from audit.facts.impurity import by_bin, candidate_branches
-from audit.facts.rows import LeafMass, Linear, SplitFamily
+from audit.facts.rows import SplitFamily
 from audit.people.members import members
 from audit.people.population import Population
 from audit.reading import Undetermined
@@ -32,8 +32,8 @@ on work and not on time, so that the same input gives the same estimate."""
 class WholeRecords:
     """``shares`` (P, m) are proved values of P(class | profile), NaN where nothing is proved.
 
-    ``intervals`` give, for the index of a family in the system's rows, the ends per admissible candidate of the number
-    of records of the first class on its first branch.
+    ``intervals`` give, for the number of a family, the ends per admissible candidate of the number of records of the
+    first class on its first branch.
     """
 
     shares: FloatArray
@@ -113,13 +113,9 @@ def _by_features(system: System) -> tuple[System, IndexArray]:
 
 def _applies(system: System) -> bool:
     case = system.case
-    if (
-        len(case.tree.classes) != 2
-        or any(isinstance(row, Linear) for row in system.rows)
-        or not system.families
-    ):
+    if len(case.tree.classes) != 2 or system.across or not system.families:
         return False
-    known = {row.node for row in system.rows if isinstance(row, LeafMass) and row.low == row.high}
+    known = {node for node, ends in system.ends.items() if any(end.low == end.high for end in ends)}
     if not set(np.unique(case.population.leaf).tolist()) <= known:
         return False
     if (case.population.counts != np.round(case.population.counts)).any():

@@ -38,8 +38,6 @@ from audit.facts.split_families import (
 from ppdm_models.arrays import BoolArray, IntArray
 from ppdm_models.tree.tree import Tool
 
-Codes = IntArray
-
 CLEAR_GAP_SHARE = 1e-5
 """Numbers that differ by more, relative to them (or to 1), are different to every program that is known here."""
 FEWEST_BINS = 20
@@ -98,14 +96,14 @@ def _unlisted_sets(at: Attribute, by: Grower) -> LeftOut | None:
     return None if sets is None else LeftOut(at.node, at.name, why, possible=(sets,))
 
 
-def _large(at: Attribute, family: SplitFamily, by: Grower) -> tuple[str, Codes]:
+def _large(at: Attribute, family: SplitFamily, by: Grower) -> tuple[str, IntArray]:
     """Return the candidates with branches as large as the learner surely allowed, and why the others are left out."""
     sizes = np.bincount(family.bins, weights=at.records).astype(np.float64)
     why = f"splits on {{}} with fewer than {by.surely:g} records, as it is not told how small a leaf could be"
     return why, allowed(family.grouping, sizes, by.surely)
 
 
-def _sure(at: Attribute, family: SplitFamily, by: Grower) -> tuple[str, Codes]:
+def _sure(at: Attribute, family: SplitFamily, by: Grower) -> tuple[str, IntArray]:
     """Return the candidates that are known to have been compared if they were allowed, and why the others are not."""
     everything, nothing = family.admissible, family.admissible[:0]
     if by.tool in (Tool.SCIKIT_LEARN, Tool.RPART, Tool.TREEWARDEN):

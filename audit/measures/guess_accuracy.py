@@ -3,7 +3,8 @@
 For each profile the guess is the class with the largest P* (Zhu & Du 2010, section 4). Where several are equally likely
 the estimate does not say which is taken, and it may well be the right one (the leaf's label, say): the reading then
 spans from all ties broken against the adversary to all broken in favour. So labels alone, under which everything is
-equally likely, never read as safe. Shares are of people, whatever sampling weights they carry: a guess harms a person, not a weight.
+equally likely, never read as safe. Shares are of people, whatever sampling weights they carry: a guess harms a person,
+not a weight.
 """
 
 from __future__ import annotations

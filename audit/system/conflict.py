@@ -12,7 +12,8 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import linprog
 
-from audit.facts.rows import LeafMass, Linear, Origin, Plurality, Row
+from audit.facts.kind import as_lines
+from audit.facts.rows import Linear, Origin
 from audit.system.system import System
 from ppdm_models.arrays import FloatArray, IndexArray
 
@@ -35,15 +36,13 @@ def conflict(system: System) -> tuple[Origin, ...]:
 
     No row can be taken out of the set without the rest being satisfiable; another such set may exist.
     """
-    linear = [row for row in system.rows if isinstance(row, Linear)]
-    if not linear:
+    if not system.across:
         return ()
-    lumps, weight = _lumps(system, linear)
-    parts = [
-        _part(system, row, lumps, len(weight))
-        for row in system.rows
-        if isinstance(row, LeafMass | Plurality | Linear)
-    ]
+    lumps, first, weight = _lumps(system)
+    said = zip(system.rows, system.said, strict=True)
+    found = ((row.origin, as_lines(system.case, one)) for row, one in said)
+    m = len(system.case.tree.classes)
+    parts = [_part(origin, lines, (lumps, first), m) for origin, lines in found if lines]
     if _can_hold(parts, weight, system):
         return ()
     kept = _suspects(parts, weight, system)
@@ -54,47 +53,38 @@ def conflict(system: System) -> tuple[Origin, ...]:
     return tuple(part.origin for part in kept)
 
 
-def _lumps(system: System, linear: Sequence[Linear]) -> tuple[IndexArray, FloatArray]:
-    """Return each profile's lump, profiles alike in leaf and in every row, and the lumps' records."""
+def _lumps(system: System) -> tuple[IndexArray, IndexArray, FloatArray]:
+    """Return each profile's lump, profiles alike in leaf and in every row; a profile of each lump, and its records."""
     counts, m = system.case.population.counts, len(system.case.tree.classes)
     signature = [system.case.population.leaf]
-    for row in linear:
+    for row in system.across:
         weights = np.zeros((len(counts), m))
         np.add.at(weights, (row.profiles, row.classes), row.weights)
         signature.append(np.unique(weights, axis=0, return_inverse=True)[1].reshape(-1))
-    lumps = np.unique(np.stack(signature, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
-    return lumps, np.bincount(lumps, weights=counts).astype(np.float64)
+    _, first, lumps = np.unique(
+        np.stack(signature, axis=1), axis=0, return_index=True, return_inverse=True
+    )
+    lumps = lumps.reshape(-1)
+    return lumps, first, np.bincount(lumps, weights=counts).astype(np.float64)
 
 
-def _part(system: System, row: Row, lumps: IndexArray, count: int) -> _Part:
-    m = len(system.case.tree.classes)
-    if isinstance(row, Linear):
-        # A lump's profiles share their weights, so each counts with its part of the lump.
-        share = (
-            system.case.population.counts[row.profiles]
-            / np.bincount(lumps, system.case.population.counts)[lumps[row.profiles]]
-        )
-        columns = lumps[row.profiles] * m + row.classes
-        unit = 1.0 if row.slack is None else float(np.abs(row.weights).max(initial=1.0))
-        matrix = sparse.csr_matrix(
-            (row.weights * share / unit, (np.zeros_like(columns), columns)), shape=(1, count * m)
-        )
-        return _Part(row.origin, matrix, np.array([row.low / unit]), np.array([row.high / unit]))
-    assert isinstance(row, LeafMass | Plurality)
-    here = np.unique(lumps[system.case.members.stops(row.node)])
-    if isinstance(row, LeafMass):
-        columns = here * m + row.klass
-        matrix = sparse.csr_matrix(
-            (np.ones(len(here)), (np.zeros_like(columns), columns)), shape=(1, count * m)
-        )
-        return _Part(row.origin, matrix, np.array([row.low]), np.array([row.high]))
-    others = [klass for klass in range(m) if klass != row.label]
-    dense = sparse.lil_matrix((len(others), count * m))
-    for number, klass in enumerate(others):
-        dense[number, here * m + row.label] = 1.0
-        dense[number, here * m + klass] = -1.0
-    margin = np.full(len(others), row.margin)
-    return _Part(row.origin, sparse.csr_matrix(dense), margin, np.full(len(others), np.inf))
+def _part(
+    origin: Origin, lines: Sequence[Linear], lumped: tuple[IndexArray, IndexArray], m: int
+) -> _Part:
+    """Return a row's lines over lumps: profiles of a lump have the same weights in each, so its first tells them."""
+    lumps, first = lumped
+    is_first = np.zeros(len(lumps), dtype=bool)
+    is_first[first] = True
+    matrices, low, high = [], [], []
+    for line in lines:
+        unit = 1.0 if line.slack is None else float(np.abs(line.weights).max(initial=1.0))
+        taken = is_first[line.profiles]
+        columns = lumps[line.profiles[taken]] * m + line.classes[taken]
+        cells = line.weights[taken] / unit, (np.zeros_like(columns), columns)
+        matrices.append(sparse.csr_matrix(cells, shape=(1, len(first) * m)))
+        low.append(line.low / unit)
+        high.append(line.high / unit)
+    return _Part(origin, sparse.vstack(matrices, format="csr"), np.array(low), np.array(high))
 
 
 def _can_hold(parts: Sequence[_Part], weight: FloatArray, system: System) -> bool:

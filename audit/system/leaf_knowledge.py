@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from audit.facts.rows import LeafMass, Plurality
 from audit.system.system import System
 from ppdm_models.arrays import BoolArray, FloatArray
 
@@ -39,20 +38,18 @@ def leaf_knowledge(system: System) -> dict[int, LeafKnowledge]:
     sizes = np.bincount(population.leaf, weights=population.counts)
     low = {int(node): np.zeros(m) for node in np.unique(population.leaf)}
     high = {node: np.full(m, sizes[node]) for node in low}
-    labels: dict[int, Plurality] = {}
     named = {node: np.zeros(m, dtype=bool) for node in low}
-    for row in system.rows:
-        if isinstance(row, LeafMass):
-            low[row.node][row.klass] = max(low[row.node][row.klass], row.low)
-            high[row.node][row.klass] = min(high[row.node][row.klass], row.high)
-            named[row.node][row.klass] = True
-        elif isinstance(row, Plurality):
-            labels[row.node] = row
-            named[row.node][row.label] = True
+    for node, ends in system.ends.items():
+        for end in ends:
+            low[node][end.klass] = max(low[node][end.klass], end.low)
+            high[node][end.klass] = min(high[node][end.klass], end.high)
+            named[node][end.klass] = True
+    for node, lead in system.leads.items():
+        named[node][lead.label] = True
     found = {}
     for node in low:
         complete(low[node], high[node], float(sizes[node]))
-        label = labels.get(node)
+        label = system.leads.get(node)
         found[node] = LeafKnowledge(
             node,
             float(sizes[node]),

@@ -8,9 +8,10 @@ import casadi
 import numpy as np
 
 from audit.estimate.posterior import Posterior, certain, entropy
-from audit.facts.rows import LeafMass, Linear, Plurality, ProfileTotals, SplitFamily
-from audit.system.leaf_knowledge import closed_form, leaf_knowledge
+from audit.facts.kind import as_lines
+from audit.facts.rows import Linear, SplitFamily
 from audit.system.system import System, max_violation
+from benchmarks.direct import closed_forms
 from benchmarks.soundness import split_rows
 
 SMALLEST = 1e-12
@@ -40,11 +41,12 @@ def solve(system: System) -> tuple[Posterior, dict[str, Any]]:
         casadi.sum1(casadi.sum2(mass * logs)) - eps * casadi.sum1(casadi.sum2(sizes * logs))
     )
     problem.subject_to(casadi.vec(mass) >= SMALLEST)
-    for row in system.rows:
-        if isinstance(row, SplitFamily):
-            _splits(problem, row, mass, counts)
-        else:
-            _linear(problem, system, row, mass)
+    problem.subject_to(casadi.sum2(mass) == counts)
+    for said in system.said:
+        for line in as_lines(case, said):
+            _line(problem, line, mass)
+        for family in said.families:
+            _splits(problem, family, mass, counts)
     options = {
         "nlp_scaling_method": "none",
         "max_iter": 400,
@@ -53,10 +55,7 @@ def solve(system: System) -> tuple[Posterior, dict[str, Any]]:
         "bound_relax_factor": 0.0,
         "mumps_pivot_order": 5,
     }
-    begin = np.zeros((len(counts), m))
-    for node, leaf in leaf_knowledge(system).items():
-        here = case.members.stops(node)
-        begin[here] = np.maximum(closed_form(leaf) * counts[here, None], SMALLEST)
+    begin = np.maximum(closed_forms(system) * counts[:, None], SMALLEST)
     status, iterations = "optimal", 0
     for weight, mu in EPS_PATH if system.families else ((0.0, 0.1),):
         problem.solver("ipopt", PLUGIN, {**options, "mu_init": mu})
@@ -78,26 +77,14 @@ def solve(system: System) -> tuple[Posterior, dict[str, Any]]:
     return certain(values), figures
 
 
-def _linear(problem: casadi.Opti, system: System, row: Any, mass: casadi.MX) -> None:
-    if isinstance(row, ProfileTotals):
-        problem.subject_to(casadi.sum2(mass) == row.counts)
-        return
-    if isinstance(row, Linear):
-        weights = np.zeros(mass.shape)
-        np.add.at(weights, (row.profiles, row.classes), row.weights)
-        total = casadi.sum1(casadi.sum2(casadi.sparsify(casadi.DM(weights)) * mass))
+def _line(problem: casadi.Opti, line: Linear, mass: casadi.MX) -> None:
+    weights = np.zeros(mass.shape)
+    np.add.at(weights, (line.profiles, line.classes), line.weights)
+    total = casadi.sum1(casadi.sum2(casadi.sparsify(casadi.DM(weights)) * mass))
+    if line.low == line.high:
+        problem.subject_to(total == line.low)
     else:
-        here = casadi.sum1(mass[system.case.members.stops(row.node).tolist(), :])
-        if isinstance(row, Plurality):
-            others = [k for k in range(mass.shape[1]) if k != row.label]
-            problem.subject_to(here[row.label] - here[0, others] >= row.margin)
-            return
-        assert isinstance(row, LeafMass)
-        total = here[row.klass]
-    if row.low == row.high:
-        problem.subject_to(total == row.low)
-    else:
-        problem.subject_to(problem.bounded(row.low, total, row.high))
+        problem.subject_to(problem.bounded(line.low, total, line.high))
 
 
 def _splits(problem: casadi.Opti, family: SplitFamily, mass: casadi.MX, counts: np.ndarray) -> None:

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.studies.pruning_data import Part, Records, hierarchies
-from ppdm_models.full_domain.levels import Ladder, equal_width, ladder
+from ppdm_models.full_domain.levels import Ladder, ladder
 from ppdm_models.records.table import read_table
-from ppdm_models.records.taxonomy import Taxonomy
+from ppdm_models.records.taxonomy import Intervals, Taxonomy
 from ppdm_models.synthesis.regions import Domain, Range
 from ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
 from ppdm_models.tree.tree import Feature
@@ -105,6 +105,14 @@ def taxonomies(records: Records) -> dict[str, Taxonomy]:
         if isinstance(domain, Range):
             found[name] = equal_width(name, domain.low, domain.high)
     return found
+
+
+def equal_width(name: str, low: float, high: float, halvings: int = 3) -> Intervals:
+    """Return a hierarchy of equally wide intervals: 2 ** ``halvings`` of them, then half as many, at last one."""
+    parts = 2**halvings
+    cuts = tuple(low + (high - low) * part / parts for part in range(1, parts))
+    steps = (2**level for level in range(halvings))
+    return Intervals(name, (*(cuts[step - 1 :: step] for step in steps), ()), "equal widths")
 
 
 @cache

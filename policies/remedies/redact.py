@@ -42,7 +42,9 @@ from policies.remedies._withholding import (
 from ppdm_models.records.taxonomy import Taxonomies
 from ppdm_models.tree.tree import Node, Tree, completed, count_of
 
-COUNTED_ANYWAY = "record counts are audited as known, for whoever knows all quasi-identifiers counts them"
+COUNTED_ANYWAY = (
+    "record counts are audited as known, for whoever knows all quasi-identifiers counts them"
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,6 @@ from ppdm_models.tree.ensemble import Model
 from ppdm_models.tree.predicate import Predicate
 from ppdm_models.tree.tree import Node
 
-ROOT = ":MlrFunction"
 CATEGORY = "$"
 """The end of the name of a feature that is looked up in sets."""
 

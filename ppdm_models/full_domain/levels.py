@@ -59,14 +59,6 @@ def ladder(name: str, column: Column, taxonomy: Taxonomy | None = None) -> Ladde
     return Ladder(name, tuple(codes), tuple(labels))
 
 
-def equal_width(name: str, low: float, high: float, halvings: int = 3) -> Intervals:
-    """Return a hierarchy of equally wide intervals: 2 ** ``halvings`` of them, then half as many, at last one."""
-    parts = 2**halvings
-    cuts = tuple(low + (high - low) * part / parts for part in range(1, parts))
-    steps = (2**level for level in range(halvings))
-    return Intervals(name, (*(cuts[step - 1 :: step] for step in steps), ()), "equal widths")
-
-
 def _numbers(
     column: NumericColumn, taxonomy: Taxonomy | None
 ) -> tuple[IndexArray, list[list[str]]]:

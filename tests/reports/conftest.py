@@ -9,12 +9,12 @@ import pytest
 
 from audit.adversary.knowledge import Knowledge
 from audit.evidence import Evidence
+from audit.facts.kind import Dropped
 from audit.people.forest import forest_of
 from audit.people.population import build_population
 from audit.reading import Undetermined, exactly
 from audit.result import Level
 from audit.run import SolverReport, run
-from audit.system.system import Dropped
 from audit.worlds.result import Witness
 from policies.judging.judge import judge
 from policies.pack import calls

@@ -10,11 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from audit.facts.impurity import branch_impurity
 from audit.worlds.facts.splits import Split
-from ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
+from ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray, NumberArray
 from ppdm_models.tree.tree import Criterion
 
 STEPS = 60
@@ -69,7 +68,7 @@ def _room(split: Split) -> FloatArray:
     return np.asarray(top - after + split.limit + 16 * split.doubt)
 
 
-def _term(split: Split, count: NDArray[np.number], records: NDArray[np.number]) -> FloatArray:
+def _term(split: Split, count: NumberArray, records: NumberArray) -> FloatArray:
     """Return u^2 / n, or u ln(u / n): minus the impurity's part, where branches' records are known."""
     u, n = np.broadcast_arrays(np.asarray(count, dtype=np.float64), np.maximum(records, 1.0))
     if split.criterion is Criterion.GINI:
@@ -77,7 +76,7 @@ def _term(split: Split, count: NDArray[np.number], records: NDArray[np.number]) 
     return np.asarray(u * np.log(np.where(u > 0, u / n, 1.0)))
 
 
-def _both(split: Split, sides: Sides, totals: IntArray, count: NDArray[np.number]) -> FloatArray:
+def _both(split: Split, sides: Sides, totals: IntArray, count: NumberArray) -> FloatArray:
     """Return the terms of one class's count on the left and of the rest on the right, (A, m)."""
     left = sides.records[:, None]
     return _term(split, count, left) + _term(split, totals - count, split.records - left)

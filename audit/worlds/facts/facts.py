@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.facts.case import Case
-from audit.facts.rows import LeafMass, Linear, Origin, Plurality, Row, SplitFamily
+from audit.facts.kind import COUNT_TOLERANCE_RECORDS, TRUTH_TOLERANCE_SHARE
+from audit.facts.rows import LeafMass, Linear, Origin
 from audit.reading import Undetermined
-from audit.system.system import COUNT_TOLERANCE_RECORDS, TRUTH_TOLERANCE_SHARE, System
+from audit.system.system import System
 from audit.worlds.facts.places import Place, tightened
 from audit.worlds.facts.splits import Split, split_of
 from audit.worlds.facts.ties import parted
@@ -123,16 +124,15 @@ def facts_of(system: System, strict: bool = False) -> Facts | Undetermined:
     places, notes = _places(system, whole)
     lines: dict[int, list[Line]] = {}
     splits: dict[int, list[Split]] = {}
-    for row in system.rows:
-        if isinstance(row, Linear):
-            line = _line(case, row, position)
-            lines.setdefault(line.node, []).append(line)
-        elif isinstance(row, SplitFamily):
-            start, end = int(case.members.start[row.node]), int(case.members.end[row.node])
-            below = [place for place in places.values() if start <= place.start < end]
-            for family, is_strict in parted(case, row, strict):
-                split = split_of(family, position, whole, below, is_strict)
-                splits.setdefault(row.node, []).append(split)
+    for row in system.across:
+        line = _line(case, row, position)
+        lines.setdefault(line.node, []).append(line)
+    for one in system.families:
+        start, end = int(case.members.start[one.node]), int(case.members.end[one.node])
+        below = [place for place in places.values() if start <= place.start < end]
+        for family, is_strict in parted(case, one, strict):
+            split = split_of(family, position, whole, below, is_strict)
+            splits.setdefault(one.node, []).append(split)
     return Facts(
         case,
         strict,
@@ -159,25 +159,21 @@ def with_class_counts(facts: Facts, table: IntArray) -> Facts:
 
 def _places(system: System, counts: IntArray) -> tuple[dict[int, Place], list[str]]:
     case, m = system.case, len(system.case.tree.classes)
-    rows: dict[int, list[Row]] = {}
-    for row in system.rows:
-        if isinstance(row, LeafMass | Plurality):
-            rows.setdefault(row.node, []).append(row)
     found, notes = {}, []
     for node in np.unique(case.population.leaf).tolist():
         start, end = int(case.members.start[node]), int(case.members.own_end[node])
         records = int(counts[start:end].sum())
         low, high = [0] * m, [records] * m
         label, margin, before = None, 0, frozenset[int]()
-        for row in rows.get(node, []):
-            if isinstance(row, Plurality):
-                label, margin = row.label, math.ceil(row.margin - COUNT_TOLERANCE_RECORDS)
-                before = frozenset(row.before)
-            elif isinstance(row, LeafMass):
-                ends, note = _whole_ends(row)
-                low[row.klass] = max(low[row.klass], ends[0])
-                high[row.klass] = min(high[row.klass], ends[1])
-                notes += [note] if note else []
+        for known in system.ends.get(node, ()):
+            ends, note = _whole_ends(known)
+            low[known.klass] = max(low[known.klass], ends[0])
+            high[known.klass] = min(high[known.klass], ends[1])
+            notes += [note] if note else []
+        lead = system.leads.get(node)
+        if lead is not None:
+            label, margin = lead.label, math.ceil(lead.margin - COUNT_TOLERANCE_RECORDS)
+            before = frozenset(lead.before)
         found[node] = tightened(Place(node, start, end, records, low, high, label, margin, before))
     return found, notes
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from scipy.special import xlogy
 
@@ -14,7 +13,7 @@ from audit.facts.impurity import branch_impurity, split_information
 from audit.facts.rows import Grouping, SplitFamily, branch_of_bins
 from audit.worlds.facts.exact import SLACK_SHARE, is_beaten
 from audit.worlds.facts.places import Place
-from ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
+from ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray, NumberArray
 from ppdm_models.tree.tree import Criterion
 
 MANY_CELLS = 20_000
@@ -37,7 +36,7 @@ class Groups:
     starts: IndexArray
     matrix: csr_matrix | None
 
-    def sums(self, tables: NDArray[np.number]) -> NDArray[np.number]:
+    def sums(self, tables: NumberArray) -> NumberArray:
         """Return the sums per group of tables (K, S, ...), shape (K, groups, ...).
 
         Quickest where the tables are a view of an array with the positions first.
@@ -97,7 +96,7 @@ class Split:
         """The number of bins of the attribute here."""
         return len(self.bins.starts)
 
-    def lefts(self, bins: NDArray[np.number]) -> NDArray[np.number]:
+    def lefts(self, bins: NumberArray) -> NumberArray:
         """Return the sums on the left of each candidate, from those per bin (K, B, ...), shape (K, A, ...)."""
         assert self.left is not None
         if self.family.grouping is Grouping.THRESHOLD:
@@ -106,14 +105,14 @@ class Split:
             return bins[:, self.family.admissible]
         return np.moveaxis(np.tensordot(self.left.astype(bins.dtype), bins, (1, 1)), 0, 1)
 
-    def branches(self, bins: NDArray[np.number]) -> NDArray[np.number]:
+    def branches(self, bins: NumberArray) -> NumberArray:
         """Return the masses of each candidate's branches, shape (K, A, branches, m)."""
         if self.left is None:
             return bins[:, None]
         left = self.lefts(bins)
         return np.stack([left, bins.sum(axis=1)[:, None] - left], axis=2)
 
-    def excess(self, tables: NDArray[np.number]) -> FloatArray:
+    def excess(self, tables: NumberArray) -> FloatArray:
         """Return by how much each candidate beats the chosen split, in records, shape (K, A), in floating point."""
         tables = self.weighed(tables)
         bins = self.bins.sums(tables).astype(np.float64)
@@ -128,11 +127,11 @@ class Split:
         whole = branch_impurity(self.criterion, bins.sum(axis=1))[:, None]
         return np.asarray(self.ratio * best - after + (1 - self.ratio) * whole)
 
-    def weighed(self, tables: NDArray[np.number]) -> NDArray[np.number]:
+    def weighed(self, tables: NumberArray) -> NumberArray:
         """Return tables (K, S, m) of people as the learner summed them."""
         return tables if self.weights is None else np.asarray(tables * self.weights[:, None])
 
-    def _after(self, branches: NDArray[np.number]) -> FloatArray:
+    def _after(self, branches: NumberArray) -> FloatArray:
         """Return the impurity after each candidate, in records, (K, A), from masses (K, A, branches, m)."""
         sizes = np.maximum(self.sizes, 1).astype(np.float64)
         if self.criterion is Criterion.GINI:

@@ -21,8 +21,8 @@ from ppdm_models.arrays import BoolArray, IntArray
 class FixedCells:
     """Proved ends of each cell, shape (P, m), by profile; a cell is fixed where they agree.
 
-    ``intervals`` holds, per index of a split family in ``System.rows``, the least and the greatest count (A,) of the
-    first class on the left of each admissible candidate (the first branch of ``branch_of_bins``): with two classes and
+    ``intervals`` holds, per number of a split family in the system, the least and the greatest count (A,) of the first
+    class on the left of each admissible candidate (the first branch of ``branch_of_bins``): with two classes and
     known leaf counts that is all the row says. Families it cannot be said of are left out.
     """
 
@@ -49,7 +49,7 @@ def fixed_cells(system: System, *, seconds: float = 5.0) -> FixedCells | Undeter
     bounds = closed_form(facts)
     spread(facts, bounds)
     propagate(facts, bounds, clock(seconds))
-    index = {id(row): number for number, row in enumerate(system.rows)}
+    index = {id(family): number for number, family in enumerate(system.families)}
     intervals = {
         index[id(split.family)]: (split.low, split.high)
         for found in facts.splits.values()

@@ -34,7 +34,7 @@ def test_what_is_proved_holds_in_every_world(seed, split):
     for world in worlds:
         np.testing.assert_array_equal(world[proved], whole.shares[proved] * counts[proved, None])
         for number, ends in whole.intervals.items():
-            assert interval_excess(system.rows[number], ends, world.astype(float)).max() <= 0
+            assert interval_excess(system.families[number], ends, world.astype(float)).max() <= 0
 
 
 @pytest.mark.parametrize(("seed", "split"), SMALL)

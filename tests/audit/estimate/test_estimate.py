@@ -11,11 +11,11 @@ from audit.estimate.estimate import estimate
 from audit.estimate.search import Search
 from audit.facts.case import Case
 from audit.facts.impurity import excess
-from audit.facts.rows import SplitFamily
 from audit.options import AuditOptions
 from audit.people.members import members
 from audit.people.population import build_population
 from audit.system.system import System, build_system, max_violation
+from benchmarks import direct
 from ppdm_models.records.table import Table, table_of
 from ppdm_models.tree.predicate import CategoryTest
 from ppdm_models.tree.tree import Criterion, Feature, Learner, Node, Tree
@@ -171,10 +171,10 @@ def test_an_active_split_row_gives_the_point_that_scipy_finds(seed, split):
 def test_lumped_pooled_and_lazy_equals_the_unreduced_model(seed, split):
     system = build_system(multiway_case(seed, Knowledge(leaf="rates", split=split), records=30))
     reduced, report = estimate(system)
-    direct, unreduced = estimate(system, AuditOptions(direct=True))
+    whole, unreduced = direct.solve(system)
     assert report.status in ("optimal", "closed form")
     if unreduced.status == "optimal" and abs(unreduced.entropy - report.entropy) < 1e-5:
-        np.testing.assert_allclose(reduced.values, direct.values, atol=1e-3)
+        np.testing.assert_allclose(reduced.values, whole.values, atol=1e-3)
     assert unreduced.status != "optimal" or report.entropy >= unreduced.entropy - 1e-5
 
 
@@ -253,9 +253,6 @@ def test_a_fact_that_contradicts_the_tree_stalls_and_is_never_optimal():
 def test_profiles_that_no_row_tells_apart_share_their_masses():
     system = build_system(multiway_case(4, Knowledge(leaf="rates", split="gini"), records=60))
     search = Search(system, AuditOptions(jobs=1))
-    found = [Candidate(i, 0) for i, row in enumerate(system.rows) if isinstance(row, SplitFamily)][
-        :1
-    ]
-    block = blocks(system, tuple(search.knowledge), found)[0]
+    block = blocks(system, tuple(search.knowledge), [Candidate(0, 0)])[0]
     form = search.reduced(block)
     assert len({tuple(row) for row in form.cell.tolist()}) < len(form.profiles)

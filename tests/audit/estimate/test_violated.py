@@ -6,7 +6,7 @@ from audit.adversary.knowledge import Knowledge
 from audit.estimate.search import Search
 from audit.estimate.violated import TIE_SHARE, VIOLATION_SHARE, Violated
 from audit.facts.impurity import excess
-from audit.facts.rows import SplitFamily, branch_of_bins
+from audit.facts.rows import branch_of_bins
 from audit.options import AuditOptions
 from audit.system.system import build_system
 from benchmarks.soundness_cases import sample
@@ -51,8 +51,7 @@ def test_the_worst_candidate_of_each_node_is_named_and_active_ones_are_not():
     assert first
     assert len(first) == sum(over > VIOLATION_SHARE for over in worst.values())
     for candidate in first:
-        family = search.system.rows[candidate.family]
-        assert isinstance(family, SplitFamily)
+        family = search.system.families[candidate.family]
         assert excess(family, mass)[candidate.position] == worst[family.node]
     assert not set(first) & set(Violated(search).worst(values, first, {}))
 
@@ -73,4 +72,4 @@ def test_candidates_that_are_violated_alike_join_together_once_for_each_way_to_p
         wanted += len(set().union(*near)) if most > VIOLATION_SHARE else 0
     first = Violated(search).worst(search.closed, (), {})
     assert len(first) == wanted
-    assert wanted > len({search.system.rows[one.family].node for one in first})
+    assert wanted > len({search.system.families[one.family].node for one in first})

@@ -79,7 +79,7 @@ def test_no_status_makes_a_point_that_breaks_its_rows_optimal(code, monkeypatch)
     system = build_system(multiway_case(4, Knowledge(leaf="rates", split="gini"), records=30))
     posterior, report = estimate(system)
     assert report.status == "stalled"
-    assert not posterior.is_complete
+    assert not posterior.decided.all()
 
 
 def test_an_unknown_return_code_is_an_error(monkeypatch):

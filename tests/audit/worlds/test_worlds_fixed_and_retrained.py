@@ -28,7 +28,7 @@ def test_every_cell_of_example_1_is_fixed():
 def test_a_split_row_is_an_interval_of_the_first_classes_count_on_the_left():
     fixed = fixed_cells(R1)
     ((index, (low, high)),) = fixed.intervals.items()
-    assert R1.rows[index].attribute == "a1010"
+    assert R1.families[index].attribute == "a1010"
     # Left are q2 and q4: q4's two records are of the second class, so the count is q2's.
     assert (low.tolist(), high.tolist()) == ([1], [2])
 

@@ -7,10 +7,10 @@ import pytest
 
 from audit.adversary.knowledge import Knowledge
 from audit.estimate.posterior import certain
+from audit.facts.kind import Dropped
 from audit.reading import Undetermined
 from audit.result import Audit
 from audit.run import run
-from audit.system.system import Dropped
 from policies.judging.figures import figure
 from policies.judging.judge import judge
 from policies.pack import calls, read_pack

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from audit.facts.kind import Dropped
 from audit.people.population import build_population
 from audit.reading import Undetermined
 from audit.result import Audit
-from audit.system.system import Dropped
 from policies.judging.judge import judge
 from policies.repairing.holdout import holdout_of
 from policies.repairing.repair import Given, repair

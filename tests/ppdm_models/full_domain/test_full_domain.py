@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.studies.sharkey_data import equal_width
 from ppdm_models.errors import TaxonomyError
 from ppdm_models.full_domain.groups import Requirement
 from ppdm_models.full_domain.lattice import Lattice, generalise
-from ppdm_models.full_domain.levels import equal_width, ladder
+from ppdm_models.full_domain.levels import ladder
 from ppdm_models.records.taxonomy import Categories
 from ppdm_models.tree.column import CategoricalColumn, NumericColumn
 

@@ -1,0 +1,164 @@
+"""Rows say the same to all who ask; a kind that nobody else has heard of reaches everything through its entry alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+from audit.adversary.knowledge import Knowledge
+from audit.estimate.estimate import estimate
+from audit.facts.impurity import excess
+from audit.facts.kind import Kind, Said, as_lines, kind_of
+from audit.facts.kinds import KINDS, cause_of, outside, whole_or_dropped
+from audit.facts.rows import Linear, Origin
+from audit.options import AuditOptions
+from audit.reading import Undetermined
+from audit.system.conflict import conflict
+from audit.system.system import build_system, facts_of, max_violation, system_of
+from audit.worlds.doubts import reason_in_doubt
+from audit.worlds.result import Consistency
+from benchmarks import direct
+from tests.cases import multiway_case
+
+LEVELS = ("labels", "rates", "counts")
+
+
+@dataclass(frozen=True)
+class Together:
+    """At some leaves together at most so many records have a class."""
+
+    nodes: tuple[int, ...]
+    klass: int
+    most: float
+    origin: Origin
+
+
+class _Together(Kind):
+    def statements(self, row):
+        return 1
+
+    def broken(self, case, row, mass):
+        here = np.isin(case.population.leaf, row.nodes)
+        return outside(
+            mass[here, row.klass].sum(), 0.0, row.most, case.population.counts[here].sum()
+        )
+
+    def held(self, case, row, truth):
+        return whole_or_dropped(row, self.broken(case, row, truth), cause_of(row.origin))
+
+    def said(self, case, row):
+        here = np.flatnonzero(np.isin(case.population.leaf, row.nodes))
+        classes, ones = np.full(len(here), row.klass), np.ones(len(here))
+        line = Linear(here, classes, ones, 0.0, row.most, row.origin)
+        return Said(ends=(), leads=(), across=(line,), families=())
+
+
+WITH_TOGETHER = {**KINDS, Together: _Together()}
+
+
+def known(leaf="rates", split="gini"):
+    return multiway_case(4, Knowledge(leaf=leaf, split=split, marginal=True), records=30)
+
+
+def two_leaves(case, most, second=6):
+    """Return that the first leaf and another have no more than so many records of the first class together."""
+    nodes = case.tree.leaves[0].index, case.tree.leaves[second].index
+    return Together(nodes, 0, most, Origin("together", "two leaves"))
+
+
+def extended(case, row):
+    """Return the system with a row of the new kind too."""
+    return system_of(case, (*facts_of(case), row), WITH_TOGETHER)
+
+
+def there(case, row, mass):
+    """Return the masses that a row is about."""
+    return mass[np.isin(case.population.leaf, row.nodes), row.klass]
+
+
+def truly(case, second=6):
+    """Return the row whose number is that of the true table."""
+    row = two_leaves(case, 0.0, second)
+    return replace(row, most=float(there(case, row, case.population.truth).sum()))
+
+
+def test_a_row_of_no_kind_is_refused():
+    case = known()
+    with pytest.raises(TypeError, match="no kind for Together rows"):
+        system_of(case, (two_leaves(case, 1.0),))
+    with pytest.raises(TypeError, match="no kind for Together rows"):
+        kind_of(KINDS, two_leaves(case, 1.0))
+
+
+@pytest.mark.parametrize("leaf", LEVELS)
+def test_masses_break_a_row_where_they_break_what_it_says_and_nowhere_else(leaf):
+    case = known(leaf)
+    system = extended(case, truly(case))
+    counts, draw = case.population.counts, np.random.default_rng(0)
+    for _ in range(20):
+        mass = draw.dirichlet(np.full(3, 0.3), size=len(counts)) * counts[:, None]
+        for row, said in zip(system.rows, system.said, strict=True):
+            lines = (_outside(line, mass) for line in as_lines(case, said))
+            splits = (float(excess(family, mass).max()) for family in said.families)
+            is_said_broken = max((*lines, *splits), default=0.0) > 1e-9
+            assert is_said_broken == (system.kind(row).broken(case, row, mass).max() > 1e-9)
+
+
+def _outside(line, mass):
+    value = (line.weights * mass[line.profiles, line.classes]).sum()
+    return max(line.low - value, value - line.high, 0.0)
+
+
+@pytest.mark.parametrize("split", ["none", "gini"])
+def test_what_a_new_kind_says_counts_as_a_row_and_holds_in_the_estimate(split):
+    case = known(split=split)
+    row, plain = truly(case), build_system(case)
+    system = extended(case, row)
+    free, _ = estimate(plain, AuditOptions(jobs=1))
+    posterior, report = estimate(system, AuditOptions(jobs=1))
+    before, mass = (found.values * case.population.counts[:, None] for found in (free, posterior))
+    assert report.status == "optimal"
+    assert report.rows == plain.size + 1
+    assert max_violation(system, mass) <= 1e-6
+    assert there(case, row, before).sum() > row.most + 0.3
+    assert there(case, row, mass).sum() == pytest.approx(row.most, abs=1e-4)
+
+
+def test_what_a_new_kind_says_holds_in_the_problem_as_it_is_written_down():
+    system = extended(known(split="none"), truly(known()))
+    whole, said = direct.solve(system)
+    reduced, _ = estimate(system, AuditOptions(jobs=1))
+    assert said.status == "optimal"
+    np.testing.assert_allclose(reduced.values, whole.values, atol=1e-3)
+
+
+def test_a_row_of_a_new_kind_that_the_true_table_breaks_is_dropped_and_said():
+    case = known()
+    system = extended(case, two_leaves(case, 0.0))
+    (dropped,) = [one for one in system.dropped if one.constraint == "together"]
+    assert dropped.where == "two leaves"
+    assert dropped.problem.endswith("the fact is not true of this table")
+    assert system.size == build_system(case).size
+
+
+def test_a_row_of_a_new_kind_is_named_where_it_contradicts_others():
+    seen = multiway_case(4, Knowledge(leaf="as-published", split="none"), records=30)
+    case = replace(
+        seen, population=replace(seen.population, truth=Undetermined("no column 'class'"))
+    )
+    assert conflict(extended(case, truly(seen))) == ()
+    named = conflict(extended(case, two_leaves(case, 0.0)))
+    assert {origin.constraint for origin in named} == {"together", "leaf_distribution"}
+
+
+def test_whole_records_obey_a_row_of_a_new_kind():
+    case = known("labels", "none")
+    row = truly(case, second=1)
+    assert row.most == 0
+    free = reason_in_doubt(build_system(case), budget_seconds=5.0)
+    worlds = reason_in_doubt(extended(case, row), budget_seconds=5.0)
+    assert worlds.consistency is Consistency.CONSISTENT
+    assert there(case, row, free.reached_high).max() > 0
+    assert there(case, row, worlds.high).max() == 0
