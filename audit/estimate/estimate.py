@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import logging
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -16,9 +17,9 @@ from audit.estimate.direct import direct_model
 from audit.estimate.optima import span
 from audit.estimate.posterior import Posterior, entropy
 from audit.estimate.report import SolverReport
-from audit.estimate.search import Search
+from audit.estimate.search import BEGINNING, Search
 from audit.estimate.solved import Solved
-from audit.estimate.violated import VIOLATION_SHARE, Violated, outside_intervals
+from audit.estimate.violated import VIOLATION_SHARE, outside_intervals, unseen, violated
 from audit.ipopt.doors import doors
 from audit.ipopt.loaded import Loaded
 from audit.ipopt.status import Status
@@ -49,25 +50,24 @@ def estimate(system: System, options: SolveOptions = DEFAULT) -> tuple[Posterior
 def _reduced(search: Search, began: float) -> tuple[Posterior, SolverReport]:
     """Solve block by block, adding split rows until none is violated."""
     system = search.system
-    relaxed, violated = search.closed, Violated(search)
-    solved: dict[Block, Solved] = {}
+    relaxed, last, seen = search.closed, BEGINNING, unseen(search)
     active: tuple[Candidate, ...] = ()
     # The last estimate that violated nothing, before a better one was looked for.
     settled: FloatArray | None = None
     for number in range(ROUNDS):
         parts = blocks(system, tuple(search.knowledge), active)
-        solved = search.solve(parts, solved)
-        values = search.placed(solved)
-        relaxed = values if number == 0 else relaxed
-        new = violated.worst(values, active, solved)
+        last = search.solve(parts, last)
+        seen = violated(search, search.placed(last.solved), seen)
+        relaxed = seen.values if number == 0 else relaxed
+        new = seen.worst(active, last.solved)
         if not new:
-            solved, settled = search.searched(solved, settled), values
-            values = search.placed(solved)
-            new = violated.worst(values, active, solved)
+            last, settled = search.searched(last, settled), seen.values
+            seen = violated(search, search.placed(last.solved), seen)
+            new = seen.worst(active, last.solved)
         if not new:
-            solved = search.improved(solved)
-            values = search.placed(solved)
-            new = violated.worst(values, active, solved)
+            last = search.improved(last)
+            seen = violated(search, search.placed(last.solved), seen)
+            new = seen.worst(active, last.solved)
         log.info(
             "round %d: %d parts, %d split rows, %d more violated",
             number,
@@ -78,6 +78,7 @@ def _reduced(search: Search, began: float) -> tuple[Posterior, SolverReport]:
         if not new or search.is_out_of_time:
             break
         active = tuple(sorted((*active, *new), key=lambda c: (c.family, c.position)))
+    solved, values = last.solved, seen.values
     good = span(system, solved.values(), values)
     proved = certificate(search, solved, relaxed)
     figures = SolverReport(
@@ -103,7 +104,7 @@ def _reduced(search: Search, began: float) -> tuple[Posterior, SolverReport]:
 def _concluded(
     search: Search,
     found: tuple[FloatArray, FloatArray, FloatArray],
-    solved: dict[Block, Solved],
+    solved: Mapping[Block, Solved],
     figures: SolverReport,
 ) -> tuple[Posterior, SolverReport]:
     """Re-check every row outside the solver and say how good the estimate is."""

@@ -1,12 +1,14 @@
 """Small blocks with a gap to their bound: tried from more starts, once."""
 
+from dataclasses import replace
+
 import pytest
 
 from audit.adversary.knowledge import Knowledge
 from audit.estimate.blocks import blocks
 from audit.estimate.estimate import estimate
-from audit.estimate.search import Search
-from audit.estimate.violated import Violated
+from audit.estimate.search import BEGINNING, Search
+from audit.estimate.violated import violated
 from audit.ipopt.door import Door
 from audit.options import SolveOptions
 from audit.people.population import build_population
@@ -25,10 +27,11 @@ def searched(seed):
     """Return the blocks of a case's first round, each as it was solved and as it was searched, and the counts."""
     system = build_system(multiway_case(seed, Knowledge(leaf="rates", split="gini"), records=60))
     search = Search(system, OPTIONS)
-    active = tuple(Violated(search).worst(search.closed, (), {}))
-    before = search.solve(blocks(system, tuple(search.knowledge), active), {})
+    active = tuple(violated(search, search.closed).worst((), {}))
+    before = search.solve(blocks(system, tuple(search.knowledge), active), BEGINNING)
     after = search.searched(before, None)
-    return [(before[block], after[block]) for block in before], system.case.population.counts
+    pairs = [(one, after.solved[block]) for block, one in before.solved.items()]
+    return pairs, system.case.population.counts
 
 
 @pytest.mark.parametrize("seed", [12, 19, 43])
@@ -79,9 +82,9 @@ def test_what_is_done_beside_the_search_changes_no_answer(monkeypatch):
     values, report = estimate(system, OPTIONS)
     beside, both = [], Search._with_those_beside
 
-    def one_after_the_other(search, tasks, solved, estimated):
-        beside.extend(solved if tasks else ())
-        return both(search, tasks, {} if tasks else solved, estimated)
+    def one_after_the_other(search, tasks, last):
+        beside.extend(last.solved if tasks else ())
+        return both(search, tasks, replace(last, solved={}) if tasks else last)
 
     monkeypatch.setattr(Search, "_with_those_beside", one_after_the_other)
     again, report_again = estimate(system, OPTIONS)

@@ -16,7 +16,7 @@ from audit import run
 from audit.adversary.knowledge import Knowledge
 from audit.estimate.blocks import blocks
 from audit.estimate.estimate import estimate
-from audit.estimate.search import Search
+from audit.estimate.search import BEGINNING, Search
 from audit.options import SolveOptions
 from audit.solver import parallel
 from audit.solver.block_solver import joined, solve_task
@@ -43,7 +43,7 @@ def tasks() -> list[Task]:
             multiway_case(seed, Knowledge(leaf="rates", split="none", marginal=True), records=40)
         )
         search = _Recorder(system, SolveOptions(jobs=1))
-        search.solve(blocks(system, tuple(search.knowledge), ()), {})
+        search.solve(blocks(system, tuple(search.knowledge), ()), BEGINNING)
         found += search.seen
     return found
 
