@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import logging
 import time
 from collections.abc import Mapping
@@ -21,11 +20,12 @@ from audit.estimate.search import BEGINNING, Search
 from audit.estimate.solved import Solved
 from audit.estimate.violated import VIOLATION_SHARE, outside_intervals, unseen, violated
 from audit.ipopt.doors import doors
-from audit.ipopt.loaded import Loaded
+from audit.ipopt.loaded import load_model
 from audit.ipopt.status import Status
 from audit.options import DEFAULT, SolveOptions
 from audit.solver.task import CONVEX_TRIES, TRIES
 from audit.system.system import System, max_violation
+from ppdm_models import collecting
 from ppdm_models.arrays import FloatArray
 
 log = logging.getLogger(__name__)
@@ -39,12 +39,11 @@ def estimate(system: System, options: SolveOptions = DEFAULT) -> tuple[Posterior
     Raises:
         SolverError: the wanted solver is not there.
     """
-    gc.freeze()  # what stands now is no garbage: looking through it again takes longer than a small audit
-    try:
+    with (
+        collecting.spared()
+    ):  # looking through the rows again and again takes longer than a small audit
         began, search = time.perf_counter(), Search(system, options)
         return _directly(search, began) if options.direct else _reduced(search, began)
-    finally:
-        gc.unfreeze()
 
 
 def _reduced(search: Search, began: float) -> tuple[Posterior, SolverReport]:
@@ -148,12 +147,12 @@ def _directly(search: Search, began: float) -> tuple[Posterior, SolverReport]:
     """Solve the whole problem as it is written down."""
     system, start = search.system, search.closed
     counts = system.case.population.counts
-    loaded, way = Loaded(direct_model(system, start)), doors()[search.door]
+    solver = doors()[search.door].opened(load_model(direct_model(system, start)))
     z, iterations, said = (start * counts[:, None]).ravel(), 0, Status.FAILED
     for (eps, mu), *_ in TRIES if system.families else CONVEX_TRIES:
         left = search.deadline - time.monotonic()
         options: dict[str, Any] = {} if np.isinf(left) else {"max_cpu_time": max(left, 0.01)}
-        solution = way.solve(loaded, (start * counts[:, None]).ravel(), eps, mu_init=mu, **options)
+        solution = solver.solve((start * counts[:, None]).ravel(), eps, mu_init=mu, **options)
         iterations, said = iterations + solution.iterations, solution.status
         if said is Status.SOLVED:
             z = solution.z

@@ -9,7 +9,7 @@ from audit.estimate.blocks import blocks
 from audit.estimate.estimate import estimate
 from audit.estimate.search import BEGINNING, Search
 from audit.estimate.violated import violated
-from audit.ipopt.door import Door
+from audit.ipopt.door import Solver
 from audit.options import SolveOptions
 from audit.people.population import build_population
 from audit.solver.block_solver import _is_enough
@@ -97,13 +97,13 @@ def test_what_is_done_beside_the_search_changes_no_answer(monkeypatch):
 def test_only_the_first_try_with_entropies_takes_steps_that_the_filter_would_shorten(
     split, first, monkeypatch
 ):
-    asked, solve = [], Door.solve
+    asked, solve = [], Solver.solve
 
-    def noted(door, loaded, start, eps, **options):
+    def noted(solver, start, eps, **options):
         asked.append((eps, options["mu_init"], options.get("accept_after_max_steps")))
-        return solve(door, loaded, start, eps, **options)
+        return solve(solver, start, eps, **options)
 
-    monkeypatch.setattr(Door, "solve", noted)
+    monkeypatch.setattr(Solver, "solve", noted)
     monkeypatch.setattr(
         "audit.solver.block_solver.KKT_ERROR", -1.0
     )  # so that no try is good enough
