@@ -14,7 +14,7 @@ from audit.people.population import Population
 from audit.reading import Undetermined, exactly
 from audit.result import Audit
 from audit.run import SolverReport
-from audit.worlds.found.posterior import Counted, ExactPosterior
+from audit.worlds.found.exact_posterior import Counted, ExactPosterior
 from audit.worlds.result import Consistency, Worlds
 from policies.judging.judge import calls
 from policies.pack import read_pack

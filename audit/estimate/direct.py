@@ -6,10 +6,10 @@ Slow by design. It is what the reduced model is compared with, in tests and benc
 from __future__ import annotations
 
 import numpy as np
-import pyomo.core as pyo
 
 from audit.facts.impurity import by_bin, by_child, candidate_branches, ratios
 from audit.facts.rows import LeafMass, Linear, Plurality, ProfileTotals, SplitFamily, branch_of_bins
+from audit.ipopt.modelling import pyo
 from audit.ipopt.program import SMALLEST_MASS, TAU
 from audit.system.system import System
 from ppdm_models.arrays import FloatArray, IndexArray

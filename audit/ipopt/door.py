@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import pyomo.core as pyo
 
 from audit.ipopt.loaded import Loaded, load_model
+from audit.ipopt.modelling import pyo
 from audit.ipopt.status import STATUS, STATUS_NAMES, Status
 from ppdm_models.arrays import FloatArray
 from ppdm_models.errors import SolverError

@@ -11,11 +11,10 @@ from typing import Any
 
 import casadi
 import numpy as np
-import pyomo.core as pyo
-from pyomo.repn.plugins.nl_writer import NLWriter
 
 from audit.ipopt.derivatives import derivatives
 from audit.ipopt.model import build_model
+from audit.ipopt.modelling import NLWriter, pyo
 from audit.ipopt.program import Program
 from ppdm_models import collecting
 from ppdm_models.arrays import FloatArray, IndexArray

@@ -18,7 +18,7 @@ from audit.system.system import Dropped
 from audit.worlds.result import Witness
 from policies.judging.judge import calls, judge
 from policies.repairing.repair import repair
-from ppdm_models.records.table import table_of
+from ppdm_models.records.read_table import table_of
 from ppdm_models.tree.column import NumericColumn
 from ppdm_models.tree.leaks import Leak, LeakKind
 from ppdm_models.tree.predicate import NumericTest

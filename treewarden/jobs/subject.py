@@ -14,7 +14,7 @@ from policies.judging.judge import calls
 from policies.pack import Pack, load_pack
 from ppdm_models.errors import KnowledgeError, TableError
 from ppdm_models.files.load import leaks_of, load_model, read_bytes
-from ppdm_models.records.table import read_table
+from ppdm_models.records.read_table import read_table
 from ppdm_models.tree.ensemble import Ensemble, Model
 from ppdm_models.tree.tree import Task, Tool
 from treewarden.terminal.progress import Progress
