@@ -44,6 +44,18 @@ def test_a_block_below_its_bound_is_searched_once_and_loses_nothing(seed):
         assert after.bound <= before.bound
 
 
+def test_a_round_depends_on_what_it_is_given_and_on_nothing_done_before():
+    system = build_system(multiway_case(19, Knowledge(leaf="rates", split="gini"), records=60))
+    search = Search(system, OPTIONS)
+    active = tuple(violated(search, search.closed).worst((), {}))
+    last = search.solve(blocks(system, tuple(search.knowledge), active), BEGINNING)
+    found = [search.improved(search.searched(last, None)) for _ in range(2)]
+    assert last.beside == {}
+    assert found[0].beside
+    values = [search.placed(each.solved).tobytes() for each in found]
+    assert values[0] == values[1]
+
+
 @pytest.mark.parametrize(("seed", "first"), [(3360, 0.48288925), (4366, 1.25546390)])
 def test_more_starts_find_estimates_of_more_entropy(seed, first):
     """``first`` is the entropy of the optimum that is found from the closed form alone."""

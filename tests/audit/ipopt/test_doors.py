@@ -9,7 +9,7 @@ import pytest
 
 from audit.adversary.knowledge import Knowledge
 from audit.estimate.estimate import estimate
-from audit.ipopt.door import Door, Solver
+from audit.ipopt.door import Door, Solver, _small_model
 from audit.ipopt.doors import door, doors
 from audit.ipopt.loaded import load_model
 from audit.ipopt.status import STATUS, STATUS_NAMES, Status
@@ -102,6 +102,18 @@ def test_an_unknown_return_code_is_an_error(monkeypatch):
     system = build_system(multiway_case(4, Knowledge(leaf="rates", split="gini"), records=30))
     with pytest.raises(SolverError, match="return code 42 is not known"):
         estimate(system)
+
+
+def test_what_a_door_makes_of_a_model_stays_with_its_solver():
+    loaded = load_model(_small_model())
+    held, start = loaded.high.copy(), np.array([0.5, 0.3, 0.2])
+    one, other = (doors()["casadi"].opened(loaded) for _ in range(2))
+    first = one.solve(start, 0.0, held=1)
+    assert loaded.derivatives == {}
+    np.testing.assert_array_equal(loaded.high, held)
+    for solver in (one, other):  # whatever was solved before
+        assert solver.solve(start, 0.0).z == pytest.approx([1 / 3] * 3, abs=1e-6)
+    assert first.z == pytest.approx([0.5, 0.5, 0.0], abs=1e-6)
 
 
 @pytest.mark.parametrize("name", ["casadi", "cyipopt"])
