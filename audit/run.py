@@ -29,7 +29,9 @@ from audit.solver.parallel import default_jobs, start_ahead
 from audit.stages import Step, silent
 from audit.system.conflict import conflict
 from audit.system.system import System, build_system, left_out_in_words
-from audit.worlds import Consistency, Worlds, graded, reason_in_doubt
+from audit.worlds.doubts import reason_in_doubt
+from audit.worlds.result import Consistency, Worlds
+from audit.worlds.retrain import graded
 from ppdm_models.errors import KnowledgeError, TableError
 from ppdm_models.tree.ensemble import Ensemble, Model
 from ppdm_models.tree.leaks import Leak

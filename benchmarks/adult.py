@@ -14,7 +14,8 @@ from sklearn.tree import DecisionTreeClassifier
 from audit.people.population import Population, build_population
 from ppdm_models.codecs.sklearn.fitted import from_sklearn
 from ppdm_models.learn.id3 import grow_id3
-from ppdm_models.records.table import Table, read_table, table_of
+from ppdm_models.records.read_table import read_table, table_of
+from ppdm_models.records.table import Table
 from ppdm_models.tree.column import CategoricalColumn
 from ppdm_models.tree.tree import Criterion, Feature, Tree
 
@@ -48,7 +49,7 @@ _COARSE = {
 def adult(folder: Path, *, records: int = 0, classes: int = 16) -> Table:
     """Return the records without missing values: all, or so many spread evenly, with 16 classes or coarser ones."""
     raw = read_table(folder / "adult_train.csv")
-    columns = {name: raw.columns[name].to_pylist() for name in raw.columns}
+    columns = {name: raw.columns[name].cells() for name in raw.columns}
     whole = [i for i, row in enumerate(zip(*columns.values(), strict=True)) if "?" not in row]
     if records:
         whole = [whole[i * len(whole) // records] for i in range(records)]

@@ -17,7 +17,7 @@ from audit.facts.impurity import by_bin, by_child, candidate_branches, ratios
 from audit.facts.kind import as_lines
 from audit.facts.rows import Linear, SplitFamily, branch_of_bins
 from audit.ipopt.doors import door, doors
-from audit.ipopt.loaded import Loaded
+from audit.ipopt.loaded import load_model
 from audit.ipopt.program import SMALLEST_MASS, TAU
 from audit.ipopt.status import Status
 from audit.solver.task import CONVEX_TRIES, TRIES
@@ -34,10 +34,11 @@ def solve(system: System) -> tuple[Posterior, SolverReport]:
     began, start = time.perf_counter(), closed_forms(system)
     counts = system.case.population.counts
     masses = (start * counts[:, None]).ravel()
-    (name, _), loaded = door("auto"), Loaded(direct_model(system, start))
+    (name, _), loaded = door("auto"), load_model(direct_model(system, start))
+    solver = doors()[name].opened(loaded)
     z, iterations, said = masses, 0, Status.FAILED
     for (eps, mu), *_ in TRIES if system.families else CONVEX_TRIES:
-        solution = doors()[name].solve(loaded, masses, eps, mu_init=mu)
+        solution = solver.solve(masses, eps, mu_init=mu)
         iterations, said = iterations + solution.iterations, solution.status
         if said is Status.SOLVED:
             z = solution.z

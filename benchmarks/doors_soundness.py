@@ -32,12 +32,12 @@ from audit.people.population import Population, build_population
 from audit.reading import Undetermined
 from audit.result import Audit
 from audit.run import run
-from audit.worlds import Worlds
+from audit.worlds.result import Worlds
 from benchmarks.doors_cases import KINDS, draw_case
 from benchmarks.doors_judge import Judged, forced, judged
 from benchmarks.doors_learners import Case
 from ppdm_models.errors import KnowledgeError, TreewardenError
-from ppdm_models.records.table import table_of
+from ppdm_models.records.read_table import table_of
 from ppdm_models.tree.column import CategoricalColumn
 
 BUDGET_SECONDS = 20.0

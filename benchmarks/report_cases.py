@@ -14,7 +14,8 @@ from benchmarks.studies.zhu_du_example import RECORDS
 from benchmarks.worlds_tables import grown
 from ppdm_models.codecs.pmml.write import written
 from ppdm_models.learn.id3 import grow_id3
-from ppdm_models.records.table import Table, table_of
+from ppdm_models.records.read_table import table_of
+from ppdm_models.records.table import Table
 from ppdm_models.tree.tree import Criterion, Tree
 from treewarden.jobs.survey import SENSITIVE as AFFAIR
 from treewarden.jobs.survey import survey

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import pyarrow as pa
 from sklearn.tree import DecisionTreeClassifier
 
 from audit.adversary.knowledge import Knowledge, KnownRecord, Statement
@@ -15,7 +14,8 @@ from audit.people.population import Population, build_population
 from benchmarks.binary_learner import grow_binary
 from ppdm_models.codecs.sklearn.fitted import from_sklearn
 from ppdm_models.learn.id3 import grow_id3
-from ppdm_models.records.table import Table, table_of
+from ppdm_models.records.read_table import table_of
+from ppdm_models.records.table import Table
 from ppdm_models.tree.column import NumericColumn, number_text
 from ppdm_models.tree.tree import Criterion, Feature, Quality, Tree
 
@@ -102,7 +102,7 @@ def _weighed(tree: Tree, table: Table) -> Population:
     """Return the people with masses that are no whole numbers, as no table gives them: halves of whole ones."""
     weight = table.column(Feature("weight", numeric=True)).numbers
     assert weight is not None
-    doubled = {**table.columns, "weight": pa.array(2 * weight)}
+    doubled = {**table.columns, **table_of({"weight": 2 * weight}).columns}
     uncompared = replace(tree, quality=Quality.ABSENT)
     twice = build_population(
         uncompared, replace(table, columns=doubled), sensitive="class", weights="weight"

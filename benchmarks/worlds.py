@@ -27,8 +27,9 @@ from audit.people.members import members
 from audit.people.population import build_population
 from audit.reading import Undetermined
 from audit.system.system import build_system
-from audit.worlds import Tiers, reason
+from audit.worlds.engine import reason
 from audit.worlds.proofs import cpsat
+from audit.worlds.state import Tiers
 from benchmarks.adult import adult, multiway
 from benchmarks.machine import machine
 from benchmarks.tables import number, table
@@ -177,7 +178,7 @@ def audited(task: Task) -> Figures:
         with data.open("w", newline="") as file:
             out = csv.writer(file)
             out.writerow(rows.columns)
-            out.writerows(zip(*(part.to_pylist() for part in rows.columns.values()), strict=True))
+            out.writerows(zip(*(part.cells() for part in rows.columns.values()), strict=True))
         command = [sys.executable, "-m", "treewarden", "audit", str(model), "--data", str(data)]
         command += ["--sensitive", "class", "--leaf", "counts", "--quiet", "--format", "json"]
         command += ["--worlds-budget", str(task.budget)]

@@ -19,7 +19,8 @@ from benchmarks.definitions import LinearRow, Row
 from benchmarks.soundness_cases import LEARNERS, SPLITS, Sample, grown, true_facts
 from benchmarks.studies.zhu_du_example import RECORDS as EXAMPLE
 from ppdm_models.learn.id3 import grow_id3
-from ppdm_models.records.table import Table, table_of
+from ppdm_models.records.read_table import table_of
+from ppdm_models.records.table import Table
 from ppdm_models.tree.tree import Criterion, Feature
 
 LEVELS = ("counts", "rates", "labels")

@@ -24,8 +24,10 @@ import numpy as np
 from scipy.stats import binom
 
 from audit.reading import Undetermined
-from audit.worlds import Consistency, Tiers, Worlds, reason
-from audit.worlds.found.posterior import ERROR
+from audit.worlds.engine import reason
+from audit.worlds.found.exact_posterior import ERROR
+from audit.worlds.result import Consistency, Worlds
+from audit.worlds.state import Tiers
 from benchmarks.worlds_brute_force import Every, every_world
 from benchmarks.worlds_cases import Told, altered, at_levels, example_system, small_sample, told
 

@@ -13,7 +13,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 from benchmarks.adult import SENSITIVE, adult
 from ppdm_models.codecs.sklearn.fitted import from_sklearn
-from ppdm_models.records.table import Table, read_table, table_of
+from ppdm_models.records.read_table import read_table, table_of
+from ppdm_models.records.table import Table
 from ppdm_models.tree.tree import Tree
 
 ADULT_NAMES = ("workclass", "occupation", "relationship", "race", "sex", "income")
@@ -41,14 +42,14 @@ def _german(folder: Path) -> tuple[dict[str, np.ndarray], list[str]]:
 
 def _adult(folder: Path) -> tuple[dict[str, np.ndarray], list[str]]:
     table = adult(folder, classes=2)
-    columns = {name: _numbers(table.columns[name].to_pylist()) for name in ADULT_NAMES}
-    return columns, [str(said) for said in table.columns[SENSITIVE].to_pylist()]
+    columns = {name: _numbers(table.columns[name].cells()) for name in ADULT_NAMES}
+    return columns, [str(said) for said in table.columns[SENSITIVE].cells()]
 
 
 def _read(path: Path, target: str) -> tuple[dict[str, np.ndarray], list[str]]:
     """Return the columns and the class of the records without missing values."""
     raw = read_table(path)
-    said = {name: [str(cell) for cell in raw.columns[name].to_pylist()] for name in raw.columns}
+    said = {name: [str(cell) for cell in raw.columns[name].cells()] for name in raw.columns}
     whole = [i for i, row in enumerate(zip(*said.values(), strict=True)) if not MISSING & set(row)]
     kept = {name: [cells[i] for i in whole] for name, cells in said.items()}
     labels = kept.pop(target)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import pkgutil
+import tokenize
 from functools import cache
+from importlib.util import find_spec
+from io import StringIO
+from pathlib import Path
 from types import ModuleType
 from typing import TypeVar
 
@@ -33,7 +38,26 @@ def _names(package: ModuleType) -> tuple[str, ...]:
     return tuple(name for name in names if not name.startswith("_"))
 
 
-def summary(plugin: object) -> str:
-    """Return the first line of the docstring of a plug-in's module: what ``treewarden list`` prints."""
-    module = importlib.import_module(type(plugin).__module__)
-    return (module.__doc__ or "").strip().splitlines()[0]
+def summaries(package: str) -> dict[str, str]:
+    """Return the first line of each plug-in's docstring by file name, in name order; neither they nor it are imported.
+
+    Raises:
+        ModuleNotFoundError: there is no such package.
+    """
+    spec = find_spec(package)
+    if spec is None or spec.submodule_search_locations is None:
+        raise ModuleNotFoundError(f"no package {package!r}")
+    files = [
+        file for folder in spec.submodule_search_locations for file in Path(folder).glob("*.py")
+    ]
+    return {file.stem: _first_line(file) for file in sorted(files) if not file.stem.startswith("_")}
+
+
+def _first_line(file: Path) -> str:
+    """Return the first line of the docstring that a file starts with; nothing where it starts otherwise."""
+    for token in tokenize.generate_tokens(StringIO(file.read_text("utf-8")).readline):
+        if token.type == tokenize.STRING:
+            return str(ast.literal_eval(token.string)).strip().splitlines()[0]
+        if token.type not in (tokenize.COMMENT, tokenize.NL):
+            break
+    return ""

@@ -15,7 +15,8 @@ from audit.solver.block_solver import solve_task
 from audit.solver.task import Task
 from audit.system.system import build_system
 from ppdm_models.learn.id3 import grow_id3
-from ppdm_models.records.table import Table, table_of
+from ppdm_models.records.read_table import table_of
+from ppdm_models.records.table import Table
 from ppdm_models.tree.tree import Criterion, Feature, Tree
 
 NAMES = ("north", "south", "east", "west")

@@ -11,7 +11,7 @@ from audit.adversary.knowledge import Knowledge
 from audit.facts.case import Case
 from audit.people.members import members
 from audit.people.population import build_population
-from ppdm_models.records.table import table_of
+from ppdm_models.records.read_table import table_of
 from ppdm_models.tree.predicate import Always, NumericTest
 from ppdm_models.tree.tree import Criterion, Feature, Learner, Node, Tree
 from tests import places

@@ -16,7 +16,7 @@ from audit.people.population import Population
 from audit.reading import Undetermined, exactly
 from audit.result import KNOWS_ALL, Audit, Exposure
 from audit.run import SolverReport, readings
-from audit.worlds.found.posterior import Counted, ExactPosterior
+from audit.worlds.found.exact_posterior import Counted, ExactPosterior
 from audit.worlds.result import Consistency, Worlds
 from policies.pack import calls, read_pack
 from ppdm_models.records.routing import route

@@ -97,6 +97,8 @@ TOUCHES_SOLVERS = {
     "audit/ipopt/derivatives.py",
     "audit/ipopt/loaded.py",
 }
+IMPORTS_PYOMO = "audit/ipopt/modelling.py"
+"""Everybody else takes Pyomo from there: left to itself, it has half of SciPy imported along."""
 PLUGIN_FOLDERS = (
     "ppdm_models/formats",
     "audit/constraints",
@@ -192,6 +194,13 @@ def a_solver_is_touched_elsewhere():
             yield f"{path}: {', '.join(touched)}"
 
 
+def pyomo_is_imported_elsewhere():
+    for path in SOURCES:
+        is_imported = any(name.split(".")[0] == "pyomo" for name in imported(parsed(path)))
+        if is_imported and path.as_posix() != IMPORTS_PYOMO:
+            yield str(path)
+
+
 def plug_ins_import_each_other():
     for folder in map(Path, PLUGIN_FOLDERS):
         for path in SOURCES:
@@ -211,6 +220,7 @@ RULES = [
     imports_go_round_in_a_circle,
     an_import_hides_inside_a_function,
     a_solver_is_touched_elsewhere,
+    pyomo_is_imported_elsewhere,
     plug_ins_import_each_other,
     a_folder_of_plug_ins_holds_another_room,
 ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 import audit.constraints
@@ -19,37 +21,43 @@ from policies.rules import Rule
 from policies.verdict import Verdict
 from ppdm_models.errors import TreeFormatError
 from ppdm_models.formats import Format
-from ppdm_models.plugins import discover, summary
+from ppdm_models.plugins import _first_line, discover, summaries
 from reports.renderers import Renderer
-from tests import places
+from treewarden.commands.list import FOLDERS
 
 FORMATS = discover(ppdm_models.formats, "FORMAT", Format)
 MEASURES = discover(audit.measures, "MEASURE", Measure)
 RULES = discover(policies.rules, "RULE", Rule)
-PLUGINS = {
-    **{f"formats/{name}": plugin for name, plugin in FORMATS.items()},
-    **{
-        f"constraints/{name}": plugin
-        for name, plugin in discover(audit.constraints, "CONSTRAINT", Constraint).items()
-    },
-    **{f"measures/{name}": plugin for name, plugin in MEASURES.items()},
-    **{f"rules/{name}": plugin for name, plugin in RULES.items()},
-    **{
-        f"remedies/{name}": plugin
-        for name, plugin in discover(policies.remedies, "REMEDY", Remedy).items()
-    },
-    **{
-        f"renderers/{name}": plugin
-        for name, plugin in discover(reports.renderers, "RENDERER", Renderer).items()
-    },
+FOUND = {
+    "ppdm_models.formats": FORMATS,
+    "audit.constraints": discover(audit.constraints, "CONSTRAINT", Constraint),
+    "audit.measures": MEASURES,
+    "policies.rules": RULES,
+    "policies.remedies": discover(policies.remedies, "REMEDY", Remedy),
+    "reports.renderers": discover(reports.renderers, "RENDERER", Renderer),
 }
+SAID = [(folder, name, said) for folder in FOUND for name, said in summaries(folder).items()]
 
 
-@pytest.mark.parametrize("name", PLUGINS)
-def test_a_plug_in_says_in_one_line_what_it_is(name):
-    said = summary(PLUGINS[name])
+@pytest.mark.parametrize("folder", FOUND)
+def test_what_is_listed_is_what_is_found_each_by_the_name_of_its_file(folder):
+    assert set(FOLDERS.values()) == set(FOUND)
+    assert list(summaries(folder)) == list(FOUND[folder])
+
+
+@pytest.mark.parametrize(("folder", "name", "said"), SAID)
+def test_a_plug_in_says_in_one_line_what_it_is(folder, name, said):
+    assert said == (sys.modules[f"{folder}.{name}"].__doc__ or "").splitlines()[0]
     assert len(said) > 20
     assert said.endswith(".")
+
+
+def test_what_starts_with_no_docstring_says_nothing_and_what_is_no_package_is_refused(tmp_path):
+    file = tmp_path / "silent.py"
+    file.write_text("# only a comment\nNAME = 'not said'\n")
+    assert _first_line(file) == ""
+    with pytest.raises(ModuleNotFoundError, match="no package 'audit.nowhere'"):
+        summaries("audit.nowhere")
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -84,10 +92,3 @@ def test_a_pack_that_ships_is_understood_and_gives_its_sources(name):
     pack = load_pack(name)
     assert pack.name == name
     assert all(clause.source and clause.why for clause in pack.clauses)
-
-
-@pytest.mark.parametrize("name", PLUGINS)
-def test_the_id_is_the_file_name(name):
-    folder, _, identity = name.partition("/")
-    root = places.ROOT
-    assert list(root.glob(f"*/{folder}/{identity}.py"))

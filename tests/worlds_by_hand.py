@@ -26,7 +26,8 @@ from audit.people.members import members
 from audit.people.population import Population
 from audit.reading import Undetermined
 from audit.system.system import System
-from audit.worlds import Tiers, reason
+from audit.worlds.engine import reason
+from audit.worlds.state import Tiers
 from ppdm_models.tree.column import CategoricalColumn
 from ppdm_models.tree.tree import Criterion, Node, Tree
 

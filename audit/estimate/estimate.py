@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import gc
 import logging
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -14,11 +14,12 @@ from audit.estimate.certify import certificate
 from audit.estimate.optima import span
 from audit.estimate.posterior import Posterior, entropy
 from audit.estimate.report import SolverReport
-from audit.estimate.search import Search
+from audit.estimate.search import BEGINNING, Search
 from audit.estimate.solved import Solved
-from audit.estimate.violated import VIOLATION_SHARE, Violated, outside_intervals
+from audit.estimate.violated import VIOLATION_SHARE, outside_intervals, unseen, violated
 from audit.options import DEFAULT, AuditOptions
 from audit.system.system import System, max_violation
+from ppdm_models import collecting
 from ppdm_models.arrays import FloatArray
 
 log = logging.getLogger(__name__)
@@ -32,36 +33,33 @@ def estimate(system: System, options: AuditOptions = DEFAULT) -> tuple[Posterior
     Raises:
         SolverError: the wanted solver is not there.
     """
-    gc.freeze()  # what stands now is no garbage: looking through it again takes longer than a small audit
-    try:
+    # Looking through the rows again and again takes longer than a small audit.
+    with collecting.spared():
         began = time.perf_counter()
         return _in_rounds(Search(system, options), began)
-    finally:
-        gc.unfreeze()
 
 
 def _in_rounds(search: Search, began: float) -> tuple[Posterior, SolverReport]:
     """Solve block by block, adding split rows until none is violated."""
     system = search.system
-    relaxed, violated = search.closed, Violated(search)
-    solved: dict[Block, Solved] = {}
+    relaxed, last, seen = search.closed, BEGINNING, unseen(search)
     active: tuple[Candidate, ...] = ()
     # The last estimate that violated nothing, before a better one was looked for.
     settled: FloatArray | None = None
     for number in range(ROUNDS):
         parts = blocks(system, tuple(search.knowledge), active)
-        solved = search.solve(parts, solved)
-        values = search.placed(solved)
-        relaxed = values if number == 0 else relaxed
-        new = violated.worst(values, active, solved)
+        last = search.solve(parts, last)
+        seen = violated(search, search.placed(last.solved), seen)
+        relaxed = seen.values if number == 0 else relaxed
+        new = seen.worst(active, last.solved)
         if not new:
-            solved, settled = search.searched(solved, settled), values
-            values = search.placed(solved)
-            new = violated.worst(values, active, solved)
+            last, settled = search.searched(last, settled), seen.values
+            seen = violated(search, search.placed(last.solved), seen)
+            new = seen.worst(active, last.solved)
         if not new:
-            solved = search.improved(solved)
-            values = search.placed(solved)
-            new = violated.worst(values, active, solved)
+            last = search.improved(last)
+            seen = violated(search, search.placed(last.solved), seen)
+            new = seen.worst(active, last.solved)
         log.info(
             "round %d: %d parts, %d split rows, %d more violated",
             number,
@@ -72,6 +70,7 @@ def _in_rounds(search: Search, began: float) -> tuple[Posterior, SolverReport]:
         if not new or search.is_out_of_time:
             break
         active = tuple(sorted((*active, *new), key=lambda c: (c.family, c.position)))
+    solved, values = last.solved, seen.values
     good = span(system, solved.values(), values)
     proved = certificate(search, solved, relaxed)
     figures = SolverReport(
@@ -97,7 +96,7 @@ def _in_rounds(search: Search, began: float) -> tuple[Posterior, SolverReport]:
 def _concluded(
     search: Search,
     found: tuple[FloatArray, FloatArray, FloatArray],
-    solved: dict[Block, Solved],
+    solved: Mapping[Block, Solved],
     figures: SolverReport,
 ) -> tuple[Posterior, SolverReport]:
     """Re-check every row outside the solver and say how good the estimate is."""

@@ -39,12 +39,29 @@ MANY_STARTS = 16
 
 
 @dataclass(frozen=True, slots=True)
-class _Beside:
+class Beside:
     """What was found from beside a block's answer ``of`` with all classes; nothing where that is no saddle."""
 
     of: Answer
     form: Reduced | None = None
     answer: Answer | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """Every block's answer, and what was found on the side, for the rounds to come.
+
+    ``found`` are the answers of blocks that were tried from many starts ahead of time; ``beside`` is what lies beside
+    the answers.
+    """
+
+    solved: Mapping[Block, Solved]
+    found: Mapping[Block, Answer]
+    beside: Mapping[Block, Beside]
+
+
+BEGINNING = Round({}, {}, {})
+"""What is known before the first round: nothing."""
 
 
 class Search:
@@ -64,8 +81,6 @@ class Search:
         case = system.case
         self.knowledge = leaf_knowledge(system)
         self.whole = whole_records(system) if options.rows == Rows.INTEGER else None
-        self._found: dict[Block, Answer] = {}
-        self._beside: dict[Block, _Beside] = {}
         self.plain = np.zeros((len(case.population.counts), len(case.tree.classes)))
         for node, leaf in self.knowledge.items():
             self.plain[case.members.stops(node)] = closed_form(leaf)
@@ -99,40 +114,43 @@ class Search:
         """Return the answer to each task, in their order."""
         return solve_all(tasks, self.jobs)
 
-    def solve(self, blocks: Sequence[Block], before: Mapping[Block, Solved]) -> dict[Block, Solved]:
+    def solve(self, blocks: Sequence[Block], last: Round) -> Round:
         """Return every block's answer: the ones known already, and those of the blocks that are new.
 
         Blocks that `searched` will try from many starts unless their rows change are tried beside the new ones.
         """
+        before = last.solved
         new = [block for block in blocks if block not in before]
         open_ones = [block for block in blocks if block in before and before[block].is_open]
-        ahead = [block for block in open_ones if block not in self._found]
-        solved = self._pooled(new, self.placed(before), ahead)
+        ahead = [block for block in open_ones if block not in last.found]
+        solved, found = self._pooled(new, self.placed(before), ahead)
         failed = {
             block: one
             for block, one in solved.items()
             if one.answer.outcome in (Outcome.INFEASIBLE, Outcome.NOT_CONVERGED)
         }
         solved.update(self._with_all_classes(failed))
-        return {block: solved.get(block) or before[block] for block in blocks}
+        return Round(
+            {block: solved.get(block) or before[block] for block in blocks},
+            {**last.found, **found},
+            last.beside,
+        )
 
-    def searched(
-        self, solved: Mapping[Block, Solved], settled: FloatArray | None
-    ) -> dict[Block, Solved]:
+    def searched(self, last: Round, settled: FloatArray | None) -> Round:
         """Return the blocks again, small ones that may have a better optimum tried from many starts, each once.
 
         Among the starts is the estimate (P, m) that was ``settled`` on before more rows joined. What `improved` asks
         for if nothing changes is done in the meantime.
         """
-        again = {block: one for block, one in solved.items() if one.is_open}
+        again = {block: one for block, one in last.solved.items() if one.is_open}
         forms = {block: self.reduced(block) for block in again}
-        found = dict(self._found) if settled is None else {}
+        found = dict(last.found) if settled is None else {}
         asked = [block for block in again if block not in found]
         tasks = []
         for block in asked:
             held = () if settled is None else (self.reduced(block, settled).program.start,)
             tasks.append(self._many(forms[block].program, TRIES[:1], held))
-        answers = self._with_those_beside(tasks, solved, self.placed(solved))
+        answers, beside = self._with_those_beside(tasks, last)
         found.update(zip(asked, answers, strict=True))
         bounded = {}
         for block, one in again.items():
@@ -150,7 +168,7 @@ class Search:
                     new = replace(new, answer=kept)
                 one = one.followed_by(replace(new, bound=min(new.bound, one.bound)))
             again[block] = replace(one.beside(forms[block], found[block]), is_searched=True)
-        return {**solved, **again}
+        return Round({**last.solved, **again}, last.found, beside)
 
     def _many(
         self, program: Program, tries: tuple[Steps, ...], held: tuple[FloatArray, ...] = ()
@@ -159,13 +177,13 @@ class Search:
         starts = (*held, program.start, program.start)
         return Task(program, starts, tries, self.door, self.deadline, perturbed=MANY_STARTS)
 
-    def improved(self, solved: Mapping[Block, Solved]) -> dict[Block, Solved]:
+    def improved(self, last: Round) -> Round:
         """Return the blocks again; those at a saddle with all classes, from a point beside it, where that is better."""
         counts = self.system.case.population.counts
-        self._with_those_beside([], solved, self.placed(solved))
-        better = dict(solved)
-        for block, one in solved.items():
-            beside = self._beside[block]
+        _, known = self._with_those_beside([], last)
+        better = dict(last.solved)
+        for block, one in last.solved.items():
+            beside = known[block]
             if beside.form is None or beside.answer is None:
                 continue
             other = Solved(beside.form, beside.answer, is_symmetric=False, bound=one.bound)
@@ -173,28 +191,29 @@ class Search:
                 better[block] = one.followed_by(other)
             else:
                 better[block] = replace(one.beside(beside.form, beside.answer), is_saddle=True)
-        return better
+        return Round(better, last.found, known)
 
     def _with_those_beside(
-        self, tasks: Sequence[Task], solved: Mapping[Block, Solved], values: FloatArray
-    ) -> list[Answer]:
-        """Return the answers to tasks; also solve each block that is at a saddle from beside it, unless that is done.
+        self, tasks: Sequence[Task], last: Round
+    ) -> tuple[list[Answer], dict[Block, Beside]]:
+        """Return the answers to tasks, and what lies beside each block's answer.
 
-        ``values`` (P, m) are the estimate.
+        A block that is at a saddle is solved from beside it, unless that is done.
         """
+        known, values = dict(last.beside), self.placed(last.solved)
         forms: dict[Block, Reduced] = {}
-        for block, one in solved.items():
-            if block not in self._beside or self._beside[block].of is not one.answer:
-                self._beside[block] = _Beside(one.answer)
+        for block, one in last.solved.items():
+            if block not in known or known[block].of is not one.answer:
+                known[block] = Beside(one.answer)
                 shift = saddle(one) if one.answer.is_accepted else None
                 if shift is not None:
-                    beside = shifted(one.reduced, shift, values)
-                    forms[block] = self.reduced(block, beside, pooled=False)
+                    point = shifted(one.reduced, shift, values)
+                    forms[block] = self.reduced(block, point, pooled=False)
         programs = [(block, form.program) for block, form in forms.items()]
         answers = self.ask([*tasks, *(self._beside_task(*each) for each in programs)])
         for (block, form), answer in zip(forms.items(), answers[len(tasks) :], strict=True):
-            self._beside[block] = _Beside(solved[block].answer, form, answer)
-        return answers[: len(tasks)]
+            known[block] = Beside(last.solved[block].answer, form, answer)
+        return answers[: len(tasks)], known
 
     def _beside_task(self, block: Block, program: Program) -> Task:
         """Return the task of solving a program from beside a saddle; a small one from around the closed form too.
@@ -215,10 +234,10 @@ class Search:
 
     def _pooled(
         self, blocks: Sequence[Block], values: FloatArray, ahead: Sequence[Block]
-    ) -> dict[Block, Solved]:
+    ) -> tuple[dict[Block, Solved], dict[Block, Answer]]:
         """Solve blocks in their pooled form, from the estimate so far where it is not the closed form.
 
-        Those ``ahead`` are tried from many starts in the meantime; what is found is kept for `searched`.
+        Those ``ahead`` are tried from many starts in the meantime; what is found of them comes second.
         """
         stops = self.system.case.members.stops
         sizes = {block: sum(len(stops(leaf)) for leaf in block.leaves) for block in blocks}
@@ -234,8 +253,8 @@ class Search:
                 yield self._many(self.reduced(block).program, TRIES[:1])
 
         answers = self.ask(tasks())
-        self._found.update(zip(ahead, answers[len(forms) :], strict=True))
-        return self._solved(largest_first, forms, answers[: len(forms)])
+        found = dict(zip(ahead, answers[len(forms) :], strict=True))
+        return self._solved(largest_first, forms, answers[: len(forms)]), found
 
     def _pooled_task(self, block: Block, values: FloatArray) -> tuple[Reduced, Task]:
         form = self.reduced(block, values)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,26 +23,21 @@ TIE_SHARE = 1e-9
 """Candidates whose violations differ by no more join together: which is first must not depend on their order."""
 
 
+@dataclass(frozen=True, slots=True)
 class Violated:
-    """Finds violated split rows; a family whose profiles' estimate stays as it was is not evaluated again."""
+    """By how much an estimate ``values`` (P, m) breaks split rows; ``over`` by the number of their family."""
 
-    def __init__(self, search: Search) -> None:
-        self._search = search
-        self._families = tuple(enumerate(search.system.families))
-        self._over: dict[int, FloatArray] = {}
-        self._values = np.full(search.closed.shape, np.nan)
+    system: System
+    values: FloatArray
+    over: Mapping[int, FloatArray]
 
-    def worst(
-        self, values: FloatArray, active: Sequence[Candidate], solved: dict[Block, Solved]
-    ) -> list[Candidate]:
-        """Return, for each node, the candidate that an estimate (P, m) violates most, unless it is active already.
+    def worst(self, active: Sequence[Candidate], solved: Mapping[Block, Solved]) -> list[Candidate]:
+        """Return, for each node, the candidate that the estimate violates most, unless it is active already.
 
         Where several are violated as much, and part the node differently, it is all of them. Nodes above a part that
         was not solved wait: its estimate proves nothing.
         """
-        population = self._search.system.case.population
-        self._evaluate(values, values * population.counts[:, None])
-        waiting = np.zeros(len(population.counts), dtype=bool)
+        waiting = np.zeros(len(self.values), dtype=bool)
         for one in solved.values():
             if not one.answer.is_accepted:
                 waiting[one.reduced.profiles] = True
@@ -49,10 +45,10 @@ class Violated:
         for candidate in active:
             taken.setdefault(candidate.family, []).append(candidate.position)
         found: dict[int, list[tuple[float, Candidate]]] = {}
-        for number, family in self._families:
+        for number, family in enumerate(self.system.families):
             if waiting[family.profiles].any():
                 continue
-            over = self._over[number]
+            over = self.over[number]
             if number in taken:
                 over = over.copy()
                 over[taken[number]] = -np.inf
@@ -72,15 +68,28 @@ class Violated:
             return tied
         kept: dict[bytes, Candidate] = {}
         for candidate in tied:
-            kept.setdefault(_parts(self._search.system, candidate), candidate)
+            kept.setdefault(_parts(self.system, candidate), candidate)
         return list(kept.values())
 
-    def _evaluate(self, values: FloatArray, mass: FloatArray) -> None:
-        changed = (values != self._values).any(axis=1)
-        self._values = values
-        for number, family in self._families:
-            if changed[family.profiles].any():
-                self._over[number] = _excess(self._search.whole, number, family, mass)
+
+def unseen(search: Search) -> Violated:
+    """Return what is known of no estimate yet: NaN differs from every value."""
+    return Violated(search.system, np.full(search.closed.shape, np.nan), {})
+
+
+def violated(search: Search, values: FloatArray, before: Violated | None = None) -> Violated:
+    """Return by how much an estimate (P, m) breaks split rows.
+
+    A family whose profiles' estimate is as it was ``before`` is not evaluated again.
+    """
+    before = unseen(search) if before is None else before
+    system, over = search.system, dict(before.over)
+    mass = values * system.case.population.counts[:, None]
+    changed = (values != before.values).any(axis=1)
+    for number, family in enumerate(system.families):
+        if changed[family.profiles].any():
+            over[number] = _excess(search.whole, number, family, mass)
+    return Violated(system, values, over)
 
 
 def _parts(system: System, candidate: Candidate) -> bytes:

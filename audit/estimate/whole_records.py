@@ -18,9 +18,8 @@ from audit.people.members import members
 from audit.people.population import Population
 from audit.reading import Undetermined
 from audit.system.system import System, build_system
-from audit.worlds import fixed_cells
 from audit.worlds.proofs.bounds import ContradictionError
-from audit.worlds.proofs.fixed import FixedCells
+from audit.worlds.proofs.fixed import FixedCells, fixed_cells
 from ppdm_models.arrays import FloatArray, IndexArray
 
 MOST_INCIDENCES = 30_000_000

@@ -15,7 +15,7 @@ from typing import Any
 
 import casadi
 
-from audit.ipopt.door import Door, Raw
+from audit.ipopt.door import Door, Raw, Solver
 from audit.ipopt.loaded import Loaded, flat
 from audit.ipopt.status import STATUS_NAMES
 from ppdm_models.arrays import FloatArray
@@ -35,31 +35,28 @@ class CasadiDoor(Door):
         ipopt = f"IPOPT {max(found)}" if found else "its own IPOPT"
         return f"CasADi {importlib.metadata.version('casadi')} with {ipopt}"
 
+    def opened(self, loaded: Loaded) -> Solver:
+        return CasadiSolver(loaded)
+
+
+class CasadiSolver(Solver):
+    """A loaded model, and what CasADi has made of it: its derivatives, and an IPOPT for each choice of options."""
+
+    def __init__(self, loaded: Loaded) -> None:
+        super().__init__(loaded)
+        self._derivatives = dict(loaded.derivatives)
+        self._made: dict[tuple[tuple[str, float | str], ...], Any] = {}
+
     def run(
-        self, loaded: Loaded, start: FloatArray, eps: float, options: Mapping[str, float | str]
+        self, start: FloatArray, high: FloatArray, eps: float, options: Mapping[str, float | str]
     ) -> Raw:
-        key = ("solver", tuple(sorted(options.items())))
-        if key not in loaded.cache:
-            _load_ipopt()
-            problem = {"x": loaded.x, "p": loaded.eps, "f": loaded.f, "g": loaded.g}
-            settings: dict[str, Any] = {
-                "ipopt": dict(options),
-                "print_time": False,
-                "show_eval_warnings": False,
-                **_NO_SENSITIVITIES,
-            }
-            solver = casadi.nlpsol("solver", "ipopt", problem, {**settings, **loaded.derivatives})
-            loaded.derivatives.update(
-                {option: solver.get_function(name) for option, name in _DERIVATIVES.items()}
-            )
-            loaded.cache[key] = solver
-        solver = loaded.cache[key]
+        loaded, solver = self.loaded, self._with(options)
         with _interrupts_kept():
             found = solver(
                 x0=start,
                 p=eps,
                 lbx=loaded.low,
-                ubx=loaded.high,
+                ubx=high,
                 lbg=loaded.row_low,
                 ubg=loaded.row_high,
             )
@@ -69,6 +66,28 @@ class CasadiDoor(Door):
         if name not in STATUS_NAMES:
             raise SolverError("IPOPT", f"status {name!r} is not known; report this")
         return Raw(x, rows, bounds, STATUS_NAMES[name], int(said.get("iter_count", 0)))
+
+    def _with(self, options: Mapping[str, float | str]) -> Any:  # noqa: ANN401  # CasADi has no types
+        """Return CasADi's function of a start that runs IPOPT with these options."""
+        key = tuple(sorted(options.items()))
+        if key not in self._made:
+            self._made[key] = self._new(options)
+        return self._made[key]
+
+    def _new(self, options: Mapping[str, float | str]) -> Any:  # noqa: ANN401  # CasADi has no types
+        _load_ipopt()
+        loaded = self.loaded
+        problem = {"x": loaded.x, "p": loaded.eps, "f": loaded.f, "g": loaded.g}
+        settings: dict[str, Any] = {
+            "ipopt": dict(options),
+            "print_time": False,
+            "show_eval_warnings": False,
+            **_NO_SENSITIVITIES,
+        }
+        solver = casadi.nlpsol("solver", "ipopt", problem, {**settings, **self._derivatives})
+        found = {option: solver.get_function(name) for option, name in _DERIVATIVES.items()}
+        self._derivatives.update(found)
+        return solver
 
 
 @cache

@@ -11,7 +11,7 @@ from typing import Any
 import casadi
 import numpy as np
 
-from audit.ipopt.door import Door, Raw
+from audit.ipopt.door import Door, Raw, Solver
 from audit.ipopt.loaded import Loaded, flat
 from ppdm_models.arrays import FloatArray
 from ppdm_models.errors import SolverError
@@ -25,17 +25,28 @@ class CyipoptDoor(Door):
         ipopt = ".".join(str(part) for part in getattr(module, "IPOPT_VERSION", ()))
         return f"cyipopt {importlib.metadata.version('cyipopt')}, IPOPT {ipopt or 'of unknown version'}"
 
+    def opened(self, loaded: Loaded) -> Solver:
+        return CyipoptSolver(loaded)
+
+
+class CyipoptSolver(Solver):
+    """A loaded model, and its derivatives."""
+
+    def __init__(self, loaded: Loaded) -> None:
+        super().__init__(loaded)
+        self._functions = _derived(loaded)
+
     def run(
-        self, loaded: Loaded, start: FloatArray, eps: float, options: Mapping[str, float | str]
+        self, start: FloatArray, high: FloatArray, eps: float, options: Mapping[str, float | str]
     ) -> Raw:
-        module = _cyipopt()
-        callbacks = _Callbacks(loaded, eps)
+        module, loaded = _cyipopt(), self.loaded
+        callbacks = _Callbacks(self._functions, eps)
         problem = module.Problem(
             n=len(start),
             m=len(loaded.row_low),
             problem_obj=callbacks,
             lb=loaded.low,
-            ub=loaded.high,
+            ub=high,
             cl=loaded.row_low,
             cu=loaded.row_high,
         )
@@ -55,12 +66,9 @@ class CyipoptDoor(Door):
 class _Callbacks:
     """The functions of a loaded model as cyipopt asks for them, exact and sparse."""
 
-    def __init__(self, loaded: Loaded, eps: float) -> None:
+    def __init__(self, functions: tuple[Any, ...], eps: float) -> None:
         self.iterations = 0
         self.eps = eps
-        functions = loaded.cache.get(("callbacks", ()))
-        if functions is None:
-            functions = loaded.cache[("callbacks", ())] = _derived(loaded)
         self.f, self.g, self.df, self.dg, self.h = functions
 
     def objective(self, x: FloatArray) -> float:

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import pyomo.core as pyo
 
-from audit.ipopt.loaded import Loaded
+from audit.ipopt.loaded import Loaded, load_model
+from audit.ipopt.modelling import pyo
 from audit.ipopt.status import STATUS, STATUS_NAMES, Status
 from ppdm_models.arrays import FloatArray
 from ppdm_models.errors import SolverError
@@ -59,38 +59,36 @@ class Raw:
     iterations: int
 
 
-class Door(ABC):
-    """One way to an IPOPT."""
+class Solver(ABC):
+    """Solves one loaded model, which stays as it is, from as many starts as are wanted.
 
-    @abstractmethod
-    def version(self) -> str:
-        """Return the versions behind the door.
+    What a door makes of the model, it keeps here for the next start: it goes when the solver goes.
+    """
 
-        Raises:
-            SolverError: the door's package is not installed.
-        """
+    def __init__(self, loaded: Loaded) -> None:
+        self.loaded = loaded
 
     @abstractmethod
     def run(
-        self, loaded: Loaded, start: FloatArray, eps: float, options: Mapping[str, float | str]
+        self, start: FloatArray, high: FloatArray, eps: float, options: Mapping[str, float | str]
     ) -> Raw:
-        """Solve from a start."""
+        """Solve from a start, under these upper bounds of the variables."""
 
     def solve(
-        self, loaded: Loaded, z: FloatArray, eps: float, *, held: int = 0, **options: float | str
+        self, z: FloatArray, eps: float, *, held: int = 0, **options: float | str
     ) -> Solution:
-        """Solve a loaded model from ``z`` with the given weight of the eps term and IPOPT options.
+        """Solve from ``z`` with the given weight of the eps term and IPOPT options.
 
         The last ``held`` variables stay at their lower bounds.
 
         Raises:
             SolverError: the door cannot be used.
         """
-        model = loaded.holding(held)
+        loaded, high = self.loaded, self.loaded.held(held)
         raw = (
-            _unsolvable(model, z)
-            if model.has_rows_to_spare
-            else self.run(model, z, eps, {**IPOPT_OPTIONS, **options})
+            _unsolvable(loaded, z)
+            if loaded.has_rows_to_spare(high)
+            else self.run(z, high, eps, {**IPOPT_OPTIONS, **options})
         )
         if raw.code not in STATUS:
             raise SolverError("IPOPT", f"return code {raw.code} is not known; report this")
@@ -103,11 +101,28 @@ class Door(ABC):
             iterations=raw.iterations,
         )
 
+
+class Door(ABC):
+    """One way to an IPOPT."""
+
+    @abstractmethod
+    def version(self) -> str:
+        """Return the versions behind the door.
+
+        Raises:
+            SolverError: the door's package is not installed.
+        """
+
+    @abstractmethod
+    def opened(self, loaded: Loaded) -> Solver:
+        """Return what solves a loaded model by way of this door."""
+
     def probe(self) -> Probe:
         """Solve a small problem and say whether that worked."""
         try:
             version = self.version()
-            solution = self.solve(Loaded(_small_model()), np.array([0.5, 0.3, 0.2]), 0.0)
+            solver = self.opened(load_model(_small_model()))
+            solution = solver.solve(np.array([0.5, 0.3, 0.2]), 0.0)
         except (SolverError, RuntimeError, ImportError) as error:
             return Probe(False, "", str(error))
         if solution.status is not Status.SOLVED or not np.allclose(solution.z, 1 / 3, atol=1e-6):

@@ -2,83 +2,94 @@
 
 from __future__ import annotations
 
-import copy
-import gc
 import logging
 import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import casadi
 import numpy as np
-import pyomo.core as pyo
-from pyomo.repn.plugins.nl_writer import NLWriter
 
 from audit.ipopt.derivatives import derivatives
 from audit.ipopt.model import build_model
+from audit.ipopt.modelling import NLWriter, pyo
 from audit.ipopt.program import Program
-from ppdm_models.arrays import FloatArray
+from ppdm_models import collecting
+from ppdm_models.arrays import FloatArray, IndexArray
 
 
+@dataclass(frozen=True, slots=True)
 class Loaded:
     """A model as CasADi has read it: functions, bounds, and where each variable and row of the model went.
 
-    ``x`` are the variables in the order of the file but ``model.eps``, which is the parameter ``eps``. What solvers
-    make of it is kept in ``cache`` and ``derivatives``.
+    ``x`` are the variables in the order of the file but ``model.eps``, which is the parameter ``eps``; ``f`` is the
+    objective, ``g`` are the rows. ``derivatives`` are those that are written down, as CasADi wants them; it derives the
+    others itself.
     """
 
-    def __init__(self, model: pyo.ConcreteModel) -> None:
-        builder, variables, rows = _through_nl(model)
-        column = {id(variable): number for number, variable in enumerate(variables)}
-        order = np.array([column[id(model.z[i])] for i in model.z])
-        every = casadi.vertcat(*builder.x)
-        inside = casadi.Function("nlp", [every], [builder.f, casadi.vertcat(*builder.g)])
-        self.x, self.eps = casadi.SX.sym("x", len(order)), casadi.SX.sym("eps")
-        place = np.full(len(variables), len(order))  # where no variable of the model stands: eps
-        place[order] = np.arange(len(order))
-        self.f, self.g = inside(casadi.vertcat(self.x, self.eps)[place.tolist()])
-        self.low = np.array(builder.x_lb, dtype=float)[order]
-        self.high = np.array(builder.x_ub, dtype=float)[order]
-        self.row_low, self.row_high = (
-            np.array(builder.g_lb, dtype=float),
-            np.array(builder.g_ub, dtype=float),
-        )
-        row_place = {id(row): number for number, row in enumerate(rows)}
-        self.linear_rows = np.array(
-            [row_place[id(row)] for row in model.linear.values()], dtype=np.intp
-        )
-        self.split_rows = np.array(
-            [row_place[id(row)] for row in model.split.values()], dtype=np.intp
-        )
-        self.cache: dict[tuple[str, tuple[tuple[str, float | str], ...]], Any] = {}
-        self.derivatives: dict[str, Any] = {}
+    x: Any
+    eps: Any
+    f: Any
+    g: Any
+    low: FloatArray
+    high: FloatArray
+    row_low: FloatArray
+    row_high: FloatArray
+    linear_rows: IndexArray
+    split_rows: IndexArray
+    derivatives: Mapping[str, Any] = field(default_factory=dict)
 
-    @property
-    def has_rows_to_spare(self) -> bool:
-        """Whether there are more equalities than variables that can move."""
-        return int((self.row_low == self.row_high).sum()) > int((self.low < self.high).sum())
+    def held(self, count: int) -> FloatArray:
+        """Return the variables' upper bounds where the last ``count`` are held at their lower ones."""
+        high = self.high.copy()
+        high[len(high) - count :] = self.low[len(high) - count :]
+        return high
 
-    def holding(self, count: int) -> Loaded:
-        """Return the model with its last ``count`` variables held at their lower bounds; all else is shared."""
-        if not count:
-            return self
-        held = copy.copy(self)
-        held.high = self.high.copy()
-        held.high[-count:] = self.low[-count:]
-        return held
+    def has_rows_to_spare(self, high: FloatArray) -> bool:
+        """Return whether there are more equalities than variables that can move below these upper bounds."""
+        return int((self.row_low == self.row_high).sum()) > int((self.low < high).sum())
 
 
 def load(program: Program) -> Loaded:
     """Return a program as a solver takes it, by way of its Pyomo model."""
-    was_enabled = gc.isenabled()
-    gc.disable()  # nothing of the many small objects is garbage before the end; looking takes a quarter of the time
-    try:
-        loaded = Loaded(build_model(program))
-        loaded.derivatives.update(derivatives(program, loaded.linear_rows, loaded.split_rows))
-        return loaded
-    finally:
-        if was_enabled:
-            gc.enable()
+    with (
+        collecting.paused()
+    ):  # of many small objects; looking through them takes a quarter of the time
+        loaded = load_model(build_model(program))
+        found = derivatives(program, loaded.linear_rows, loaded.split_rows)
+        return replace(loaded, derivatives=found)
+
+
+def load_model(model: pyo.ConcreteModel) -> Loaded:
+    """Return a model with ``z``, ``eps``, ``linear`` and ``split`` as CasADi reads it."""
+    builder, variables, rows = _through_nl(model)
+    column = {id(variable): number for number, variable in enumerate(variables)}
+    order = np.array([column[id(model.z[i])] for i in model.z])
+    every = casadi.vertcat(*builder.x)
+    inside = casadi.Function("nlp", [every], [builder.f, casadi.vertcat(*builder.g)])
+    x, eps = casadi.SX.sym("x", len(order)), casadi.SX.sym("eps")
+    place = np.full(len(variables), len(order))  # where no variable of the model stands: eps
+    place[order] = np.arange(len(order))
+    f, g = inside(casadi.vertcat(x, eps)[place.tolist()])
+    row_place = {id(row): number for number, row in enumerate(rows)}
+    return Loaded(
+        x=x,
+        eps=eps,
+        f=f,
+        g=g,
+        low=np.array(builder.x_lb, dtype=float)[order],
+        high=np.array(builder.x_ub, dtype=float)[order],
+        row_low=np.array(builder.g_lb, dtype=float),
+        row_high=np.array(builder.g_ub, dtype=float),
+        linear_rows=_places(row_place, model.linear),
+        split_rows=_places(row_place, model.split),
+    )
+
+
+def _places(row_place: Mapping[int, int], rows: pyo.ConstraintList) -> IndexArray:
+    return np.array([row_place[id(row)] for row in rows.values()], dtype=np.intp)
 
 
 def flat(matrix: Any) -> FloatArray:  # noqa: ANN401  # CasADi has no types
@@ -94,8 +105,10 @@ def _through_nl(model: pyo.ConcreteModel) -> tuple[Any, list[Any], list[Any]]:
         with path.open("w", newline="") as file:
             level = quiet.level
             quiet.setLevel(logging.ERROR)
-            written = NLWriter().write(model, file, linear_presolve=False, scale_model=False)
-            quiet.setLevel(level)
+            try:
+                written = NLWriter().write(model, file, linear_presolve=False, scale_model=False)
+            finally:
+                quiet.setLevel(level)
         builder = casadi.NlpBuilder()
         builder.import_nl(str(path), {})
     return builder, list(written.variables), list(written.constraints)

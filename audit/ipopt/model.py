@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import pyomo.core as pyo
-from pyomo.core.expr.numeric_expr import LinearExpression
 from scipy import sparse
 
+from audit.ipopt.modelling import LinearExpression, pyo
 from audit.ipopt.program import Program
 from ppdm_models.tree.tree import Criterion
 

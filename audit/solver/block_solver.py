@@ -13,9 +13,9 @@ from dataclasses import replace
 import numpy as np
 from scipy import sparse
 
-from audit.ipopt.door import Solution
+from audit.ipopt.door import Solution, Solver
 from audit.ipopt.doors import doors
-from audit.ipopt.loaded import Loaded, load
+from audit.ipopt.loaded import load
 from audit.ipopt.program import TAU, Program
 from audit.ipopt.status import Status
 from audit.solver.canonical import canonical, restored
@@ -164,17 +164,22 @@ def _best(task: Task) -> Answer:
         return Answer(Outcome.SOLVED, task.starts[0], np.zeros(0), 0.0, 0.0)
     if task.chains is not None and not task.program.is_convex:
         return _with_bound(task, task.chains)
-    return _of_starts(task, load(task.program), task.starts)
+    return _of_starts(task, _solver(task, task.program), task.starts)
+
+
+def _solver(task: Task, program: Program) -> Solver:
+    """Return what solves a program by way of the task's door."""
+    return doors()[task.door].opened(load(program))
 
 
 def _of_starts(
-    task: Task, loaded: Loaded, starts: tuple[FloatArray, ...], before: Answer | None = None
+    task: Task, solver: Solver, starts: tuple[FloatArray, ...], before: Answer | None = None
 ) -> Answer:
     """Return the best answer from the starts, as many as are worth it, or from before."""
     answers = [] if before is None else [before]
     same = WORTH_A_RESTART * float(task.program.scale.sum())
     for start in starts:
-        answers.append(_from_start(task, loaded, start))
+        answers.append(_from_start(task, solver, start))
         if _is_enough([one.objective for one in answers if one.is_accepted], same):
             break
     best = _ahead(task.program, answers)
@@ -217,28 +222,28 @@ def _with_bound(task: Task, chains: sparse.csr_matrix) -> Answer:
     """Solve a program and its elastic form: one model, whose last variables, one per chain, the program holds at 0."""
     program = task.program
     relaxed = elastic(program, chains, program.start)
-    loaded = load(relaxed)
+    solver = _solver(task, relaxed)
     bound, known = no_answer(task, Outcome.NOT_CONVERGED), -np.inf
     if task.part is not Part.POINT:
-        bound, known = _bound(task, chains, relaxed, loaded)
+        bound, known = _bound(task, chains, relaxed, solver)
     if task.part is Part.BOUND:
         return replace(no_answer(task, bound.outcome, bound.iterations), floor=known)
-    best = _of_starts(task, loaded, task.starts[:1])
+    best = _of_starts(task, solver, task.starts[:1])
     if not best.is_accepted:
         more = task.starts[1:] if program.size <= SMALL_PROGRAM else ()
         if bound.is_accepted:
             more += (bound.z[: program.size],)
-        best = _of_starts(task, loaded, more, best)
+        best = _of_starts(task, solver, more, best)
     iterations = bound.iterations + best.iterations
     if best.is_accepted and is_flat(program, chains, best.split):
-        beside = _from_start(replace(task, tries=SPREAD_TRIES), loaded, best.z)
+        beside = _from_start(replace(task, tries=SPREAD_TRIES), solver, best.z)
         iterations += beside.iterations
         best = replace(best, other=beside.z if beside.is_accepted else None)
     return replace(best, floor=known, iterations=iterations)
 
 
 def _bound(
-    task: Task, chains: sparse.csr_matrix, relaxed: Program, loaded: Loaded
+    task: Task, chains: sparse.csr_matrix, relaxed: Program, solver: Solver
 ) -> tuple[Answer, float]:
     """Solve an elastic form; return the answer and the floor it proves.
 
@@ -247,7 +252,7 @@ def _bound(
     """
     program, iterations = task.program, 0
     bounding = replace(task, program=relaxed, tries=ELASTIC_TRIES)
-    bound = _from_start(bounding, loaded, relaxed.start)
+    bound = _from_start(bounding, solver, relaxed.start)
     for is_last in (False, True):
         z = bound.z[: program.size]
         if not bound.is_accepted or not is_overloaded(program, chains, z, bound.split):
@@ -255,15 +260,15 @@ def _bound(
         iterations += bound.iterations
         relaxed = elastic(program, chains, None if is_last else z)
         bounding = replace(bounding, program=relaxed)
-        bound = _from_start(bounding, load(relaxed), relaxed.start)
+        bound = _from_start(bounding, _solver(task, relaxed), relaxed.start)
     bound = replace(bound, iterations=iterations + bound.iterations)
     if not bound.is_accepted:
         return bound, -np.inf
     return bound, floor(program, chains, bound.z[: program.size], bound.linear, bound.split)
 
 
-def _from_start(task: Task, loaded: Loaded, start: FloatArray) -> Answer:
-    way, held = doors()[task.door], len(loaded.low) - task.program.size
+def _from_start(task: Task, solver: Solver, start: FloatArray) -> Answer:
+    held = len(solver.loaded.low) - task.program.size
     best, iterations, infeasible = no_answer(task, Outcome.INFEASIBLE), 0, 0
     for number, steps in enumerate(task.tries):
         manner = BOLD if number == 0 and task.program.criterion is not Criterion.GINI else {}
@@ -274,7 +279,7 @@ def _from_start(task: Task, loaded: Loaded, start: FloatArray) -> Answer:
                 return no_answer(task, Outcome.OUT_OF_TIME, iterations)
             limit = {} if np.isinf(left) else {"max_cpu_time": max(left, 0.01)}
             whole = np.concatenate([z, np.zeros(held)])
-            said = way.solve(loaded, whole, eps, held=held, mu_init=mu, **manner, **limit)
+            said = solver.solve(whole, eps, held=held, mu_init=mu, **manner, **limit)
             iterations += said.iterations
             infeasible += said.status is Status.INFEASIBLE
             answer = _judged(task.program, said, eps)

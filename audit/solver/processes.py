@@ -1,32 +1,26 @@
-"""Does long jobs in processes of their own: a job whose process dies is told from one that is done, and none is left.
-
-Only this program's own records travel between the processes.
-"""
+"""Does the jobs of a call over the pool's processes: one whose process dies is told from one that is done."""
 
 from __future__ import annotations
 
-import contextlib
-import os
-import pickle
-import subprocess
-import sys
+import heapq
 import threading
-from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, TypeVar
+from types import TracebackType
+from typing import Generic, TypeVar
 
+from audit.solver.pool import WORKERS, Pool, Worker, done
 from ppdm_models.errors import TreewardenError
 
 Result = TypeVar("Result")
 
-READY = b"\n"
-"""What a worker writes once it can take tasks."""
 TRIES = 2
 """Processes that may die over one job before it is given up."""
+LOOK_SECONDS = 0.02
+"""How often to look whether a worker that is starting is ready."""
 
 
 def do_all(
-    jobs: Sequence[Callable[[], Result]], processes: int
+    jobs: Sequence[Callable[[], Result]], processes: int, pool: Pool = WORKERS
 ) -> list[Result | TreewardenError | None]:
     """Return what each job returns or refuses, in their order; None where its process died, twice.
 
@@ -34,115 +28,142 @@ def do_all(
     """
     if processes == 1:
         return [done(job) for job in jobs]
-    crew = _Crew(jobs)
-    threads = [
-        threading.Thread(target=crew.serve, daemon=True) for _ in range(min(processes, len(jobs)))
-    ]
-    try:
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    finally:
-        crew.dismiss()
-    return crew.answers
+    with Call[Result](pool) as call:
+        for job in jobs:
+            call.add(job)
+        for _ in range(min(processes, len(jobs))):
+            call.hire()
+        return call.finish()
 
 
-def done(job: Callable[[], Result]) -> Result | TreewardenError:
-    """Return what a job returns, or the error it raises."""
-    try:
-        return job()
-    except TreewardenError as error:
-        return error
+class Line:
+    """The numbers of the jobs that wait, the largest first; more may come until the line is closed."""
+
+    def __init__(self) -> None:
+        self._waiting: list[tuple[float, int]] = []
+        self._changed = threading.Condition()
+        self._is_closed = False
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no job waits and none will come."""
+        return self._is_closed and not self._waiting
+
+    def put(self, number: int, size: float) -> None:
+        """Add a job."""
+        with self._changed:
+            heapq.heappush(self._waiting, (-size, number))
+            self._changed.notify()
+
+    def close(self, *, drop: bool = False) -> None:
+        """Let no more jobs come; with ``drop``, forget those that wait."""
+        with self._changed:
+            self._is_closed = True
+            if drop:
+                self._waiting.clear()
+            self._changed.notify_all()
+
+    def take(self) -> int | None:
+        """Return the next job, waiting for it where need be; None when it is over."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._waiting or self._is_closed)
+            return heapq.heappop(self._waiting)[1] if self._waiting else None
 
 
-class _Crew(Generic[Result]):
-    """The jobs, and the processes at work on them; once dismissed, no process is started any more."""
+class Call(Generic[Result]):
+    """The jobs of one call, and the workers at work on them: whatever ends it early, as an interrupt does, ends them.
 
-    def __init__(self, jobs: Sequence[Callable[[], Result]]) -> None:
-        self.jobs = jobs
-        self.pending = deque(range(len(jobs)))
-        self.answers: list[Result | TreewardenError | None] = [None] * len(jobs)
-        self.workers: set[subprocess.Popen[bytes]] = set()
+    Jobs go, the largest first and else in their order, to whoever is free.
+    """
+
+    def __init__(self, pool: Pool) -> None:
+        self.pool = pool
+        self.jobs: list[Callable[[], Result]] = []
+        self.answers: dict[int, Result | TreewardenError | None] = {}
+        self.line = Line()
+        self.threads: list[threading.Thread] = []
+        self.workers: set[Worker] = set()
         self.is_dismissed = False
         self.lock = threading.Lock()
 
+    def __enter__(self) -> Call[Result]:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if error is not None:
+            self.dismiss()
+
+    def add(self, job: Callable[[], Result], size: float = 0.0) -> None:
+        """Let a job wait for whoever is free."""
+        self.jobs.append(job)
+        self.line.put(len(self.jobs) - 1, size)
+
+    def hire(self) -> None:
+        """Let one more worker take jobs."""
+        self.threads.append(threading.Thread(target=self.serve, daemon=True))
+        self.threads[-1].start()
+
+    def work(self) -> None:
+        """Do jobs in this process until none is left; an error that one raises ends the call."""
+        self.line.close()
+        while (number := self.line.take()) is not None:
+            self.answers[number] = self.jobs[number]()
+
+    def finish(self) -> list[Result | TreewardenError | None]:
+        """Return what each job returns or refuses, in their order; None where its process died, twice."""
+        self.line.close()
+        for thread in self.threads:
+            thread.join()
+        return [self.answers.get(number) for number in range(len(self.jobs))]
+
     def serve(self) -> None:
-        """Give jobs to one worker, replaced where it dies, until none is left."""
-        worker = None
-        with contextlib.suppress(IndexError):  # no job is left
-            while True:
-                number = self.pending.popleft()
-                for _ in range(TRIES):
-                    worker = worker or self._started()
-                    if worker is None:
-                        return
-                    self.answers[number] = _asked(worker, self.jobs[number])
-                    if self.answers[number] is not None:
-                        break
-                    self._end(worker)
-                    worker = None
-        if worker is not None:
-            self._end(worker)
+        """Give jobs to one worker until none is left; a job whose worker dies is tried once more on a new one."""
+        worker = self._entered(self.pool.take)
+        while worker is not None:
+            while not self.line.is_over and not worker.is_ready(LOOK_SECONDS):
+                pass  # nobody waits for a worker: meanwhile others may take the jobs
+            number = self.line.take()
+            if number is None:
+                self._let_go(worker)
+                return
+            for _ in range(TRIES):
+                self.answers[number] = worker.ask(self.jobs[number])
+                if self.answers[number] is not None:
+                    break
+                worker.end()
+                self.workers.discard(worker)
+                worker = self._entered(self.pool.start)
+                if worker is None:
+                    return
 
     def dismiss(self) -> None:
-        """Kill all workers."""
+        """Kill all workers, idle ones too; none is started any more."""
         with self.lock:
             self.is_dismissed = True
-            for worker in self.workers:
+            self.line.close(drop=True)
+            for worker in tuple(self.workers):  # whose threads go on
                 worker.kill()
-                worker.wait()
+            self.pool.stop()
 
-    def _started(self) -> subprocess.Popen[bytes] | None:
-        """Start a worker and wait until it can take a job; None where it did not get so far."""
+    def _entered(self, start: Callable[[], Worker]) -> Worker | None:
+        """Return a worker, known to be at work from now on; None once dismissed."""
         with self.lock:
             if self.is_dismissed:
                 return None
-            worker = start_worker()
+            worker = start()
             self.workers.add(worker)
-        assert worker.stdout is not None
-        worker.stdout.read(len(READY))  # nothing where it died: asking it then shows that
-        return worker
+            return worker
 
-    def _end(self, worker: subprocess.Popen[bytes]) -> None:
+    def _let_go(self, worker: Worker) -> None:
+        """Give a worker back; once dismissed it is dead."""
         with self.lock:
             self.workers.discard(worker)
-        end_worker(worker)
-
-
-def start_worker() -> subprocess.Popen[bytes]:
-    """Start a worker, its linear algebra on one thread: the jobs are what runs side by side.
-
-    It is in a session of its own, so that Ctrl-C reaches the parent alone; the parent's end ends the worker.
-    """
-    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-    environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
-    return subprocess.Popen(
-        [sys.executable, "-m", "audit.solver.worker"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env=environment,
-        start_new_session=True,
-    )
-
-
-def end_worker(worker: subprocess.Popen[bytes]) -> None:
-    """Kill a worker and close its pipes."""
-    worker.kill()
-    worker.wait()
-    for stream in (worker.stdin, worker.stdout):
-        if stream is not None:
-            with contextlib.suppress(OSError):
-                stream.close()
-
-
-def _asked(worker: subprocess.Popen[bytes], job: Callable[[], Result]) -> Any:  # noqa: ANN401  # what the job returns
-    """Return a worker's answer, or None where it died."""
-    assert worker.stdin is not None
-    assert worker.stdout is not None
-    try:
-        pickle.dump(job, worker.stdin)
-        worker.stdin.flush()
-        return pickle.load(worker.stdout)
-    except (OSError, EOFError, pickle.UnpicklingError, ValueError):
-        return None
+            if self.is_dismissed:
+                worker.end()
+            else:
+                self.pool.give_back(worker)

@@ -1,4 +1,4 @@
-"""A worker process: reads tasks from its parent, does them, writes the answers back; ends when the parent does."""
+"""A worker process: reads jobs from its parent, does them, writes the answers back; ends when the parent does."""
 
 from __future__ import annotations
 
@@ -7,12 +7,9 @@ import os
 import pickle
 import signal
 import sys
-from collections.abc import Callable
-from functools import partial
 
-from audit.solver.block_solver import solve_task
-from audit.solver.processes import READY, done
-from audit.solver.task import Task
+from audit.solver import block_solver  # noqa: F401  # nearly all jobs need it: so it is there before they come
+from audit.solver.pool import READY, done
 
 
 def main() -> None:
@@ -25,16 +22,11 @@ def main() -> None:
         answers.flush()
         while True:
             try:
-                task = pickle.load(sys.stdin.buffer)
+                job = pickle.load(sys.stdin.buffer)
             except EOFError:
                 return
-            pickle.dump(_answered(task), answers)
+            pickle.dump(done(job), answers)
             answers.flush()
-
-
-def _answered(task: Task | Callable[[], object]) -> object:
-    """Return the answer, or the error that the parent is to raise."""
-    return done(partial(solve_task, task) if isinstance(task, Task) else task)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,8 @@ import numpy as np
 
 from audit.reading import Undetermined, exactly
 from audit.worlds.found.enumerate import Limits, data_sets, enumerated, place_tables
-from audit.worlds.found.posterior import Counted, counted_posterior
+from audit.worlds.found.exact_posterior import Counted
+from audit.worlds.found.posterior import counted_posterior
 from audit.worlds.found.why import Reasons
 from audit.worlds.proofs.bounds import ContradictionError
 from audit.worlds.state import Run

@@ -10,7 +10,7 @@ import numpy as np
 
 from audit.reading import Undetermined
 from audit.worlds.facts.facts import Facts
-from audit.worlds.found.posterior import Counted, ExactPosterior
+from audit.worlds.found.exact_posterior import Counted, ExactPosterior
 from audit.worlds.proofs import cpsat
 from audit.worlds.result import Consistency, Worlds
 from audit.worlds.state import Run

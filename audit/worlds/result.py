@@ -9,7 +9,7 @@ from enum import StrEnum
 import numpy as np
 
 from audit.reading import Reading, Undetermined
-from audit.worlds.found.posterior import Counted, ExactPosterior
+from audit.worlds.found.exact_posterior import Counted, ExactPosterior
 from ppdm_models.arrays import BoolArray, IndexArray, IntArray
 
 

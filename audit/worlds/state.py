@@ -10,8 +10,8 @@ from audit.reading import Reading, Undetermined
 from audit.worlds.clock import Clock
 from audit.worlds.facts.facts import Facts
 from audit.worlds.found.enumerate import Limits
+from audit.worlds.found.exact_posterior import Counted, ExactPosterior
 from audit.worlds.found.pool import Pool
-from audit.worlds.found.posterior import Counted, ExactPosterior
 from audit.worlds.proofs.bounds import Bounds
 
 NOT_DRAWN = Undetermined("the sampler was not run")

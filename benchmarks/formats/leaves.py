@@ -15,7 +15,7 @@ from audit.run import run
 from benchmarks.formats.forest import CLASSES, FIELDS
 from benchmarks.formats.reading import processor_seconds, say
 from ppdm_models.files.load import read_model
-from ppdm_models.records.table import table_of
+from ppdm_models.records.read_table import table_of
 from ppdm_models.tree.ensemble import Ensemble, Model
 from ppdm_models.tree.node_table import NodeTable
 from ppdm_models.tree.tree import Quality, Tree

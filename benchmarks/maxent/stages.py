@@ -12,8 +12,8 @@ STAGES: dict[str, tuple[tuple[str, str], ...]] = {
     "reduce": (("audit.estimate.search", "reduce_block"),),
     "model": (("audit.ipopt.loaded", "build_model"),),
     ".nl": (("audit.ipopt.loaded", "_through_nl"),),
-    "load": (("audit.ipopt.loaded", "Loaded"),),
-    "IPOPT": (("audit.ipopt.casadi_door", "CasadiDoor.run"),),
+    "load": (("audit.ipopt.loaded", "load_model"),),
+    "IPOPT": (("audit.ipopt.casadi_door", "CasadiSolver.run"),),
 }
 """Each stage's functions by where they are looked up; "load" holds ".nl" too, which is taken off."""
 

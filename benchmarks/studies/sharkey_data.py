@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmarks.studies.pruning_data import Part, Records, hierarchies
 from ppdm_models.full_domain.levels import Ladder, ladder
-from ppdm_models.records.table import read_table
+from ppdm_models.records.read_table import read_table
 from ppdm_models.records.taxonomy import Intervals, Taxonomy
 from ppdm_models.synthesis.regions import Domain, Range
 from ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn

@@ -12,8 +12,8 @@ import numpy as np
 from benchmarks.mondrian import mondrian
 from ppdm_models.learn.best_first import BestFirst
 from ppdm_models.learn.response import Response, of_classes, of_numbers
+from ppdm_models.records.read_table import read_table
 from ppdm_models.records.routing import route
-from ppdm_models.records.table import read_table
 from ppdm_models.tpp.checks import differences
 from ppdm_models.tpp.groups import grouped
 from ppdm_models.tpp.sanitise import Job, Sanitised, sanitise

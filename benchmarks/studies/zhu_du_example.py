@@ -13,7 +13,7 @@ from audit.system.system import build_system
 from benchmarks.definitions import after
 from benchmarks.product import answer
 from ppdm_models.learn.id3 import grow_id3
-from ppdm_models.records.table import table_of
+from ppdm_models.records.read_table import table_of
 from ppdm_models.tree.tree import Criterion, Feature
 
 RECORDS = {

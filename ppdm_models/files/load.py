@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
 from pathlib import Path, PurePath
 
+from ppdm_models import collecting, limits
 from ppdm_models import formats as formats_package
-from ppdm_models import limits
 from ppdm_models.codecs.common.archive import archived
 from ppdm_models.codecs.common.json import DEPTH, nesting
 from ppdm_models.errors import TreeFormatError
@@ -105,7 +102,7 @@ def load_model(data: bytes, source: str) -> Model:
     refused: list[TreeFormatError] = []
     for name, plugin in candidates.items():
         try:
-            with _no_collection():
+            with collecting.paused():  # millions of nodes hold no cycles
                 return replace(plugin.read(data, source), source=source, format=name)
         except TreeFormatError as error:
             refused.append(error)
@@ -133,18 +130,6 @@ def _rest(form: str) -> Leak:
         f"whatever else such a file may hold: the reader of {form} looks at no more than it needs"
     )
     return Leak(LeakKind.UNKNOWN, "anywhere in it", what, None, False, is_possible=True)
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Keep the collector from walking over millions of new records again and again: they hold no cycles."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def _too_large(size: int) -> str:

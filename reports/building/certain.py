@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from audit.evidence import Evidence
 from audit.reading import Undetermined
-from audit.worlds import Consistency, Worlds
+from audit.worlds.result import Consistency, Worlds
 from policies.judging.figures import span
 from ppdm_models.arrays import BoolArray
 from ppdm_models.tree.paths import path_text

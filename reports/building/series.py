@@ -9,7 +9,7 @@ from audit.estimate.posterior import Posterior
 from audit.evidence import Evidence
 from audit.reading import Undetermined
 from audit.result import Exposure
-from audit.worlds import Worlds
+from audit.worlds.result import Worlds
 from policies.judging.decision import Decision
 from ppdm_models.arrays import FloatArray
 from reports.building.values import value

@@ -1,28 +1,94 @@
-"""What an audit imports, and what it leaves alone."""
+"""What is imported, and what is left alone: nobody waits for what he does not use."""
 
 import subprocess
 import sys
 
 import pytest
 
-SEEN = """
+HEAVY = (
+    "casadi",
+    "lxml",
+    "matplotlib",
+    "ortools",
+    "pandas",
+    "pyarrow",
+    "pyomo",
+    "scipy",
+    "sklearn",
+)
+"""What only audits, tables, plots and some formats need."""
+FOUND = """
+from ppdm_models.plugins import discover
+import {package} as package
+discover(package, {export!r}, package.{contract})
+"""
+LISTED = """
+from treewarden.commands.list import COMMAND
+COMMAND.main([], standalone_mode=False)
+"""
+USED = """
 import sys
+{before}
 import audit.run
-print("scipy.stats" in sys.modules)
-from pyomo.common.dependencies import scipy, scipy_available
-print(bool(scipy_available), scipy.stats.norm.cdf(0.0))
+import matplotlib.figure
+print("scipy.stats" in sys.modules, "matplotlib.pyplot" in sys.modules)
+from pyomo.common.dependencies import matplotlib, scipy, scipy_available
+print(bool(scipy_available), scipy.stats.norm.cdf(0.0), matplotlib.pyplot.__name__)
 """
 
 
-def test_statistics_are_imported_only_where_somebody_asks_pyomo_for_them():
-    found = subprocess.run([sys.executable, "-c", SEEN], capture_output=True, text=True, check=True)
-    assert found.stdout.split() == ["False", "True", "0.5"]
+def printed(code):
+    """Return the last words that a program prints."""
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return said.stdout.split()
+
+
+def seen_of(names, code):
+    """Return which of some modules a program has imported."""
+    tail = f"import sys\nprint('seen', *[name for name in {names!r} if name in sys.modules])"
+    words = printed(f"{code}\n{tail}")
+    return words[len(words) - words[::-1].index("seen") :]
+
+
+@pytest.mark.parametrize("package", ["ppdm_models", "audit", "policies", "reports", "treewarden"])
+def test_importing_a_package_does_nothing(package):
+    code = (
+        "import sys\n"
+        "finders, modules = list(sys.meta_path), set(sys.modules)\n"
+        f"import {package}\n"
+        "print(finders == sys.meta_path, *sorted(set(sys.modules) - modules))"
+    )
+    assert printed(code) in (["True", package], ["True", "__future__", package])
 
 
 @pytest.mark.parametrize(
-    "left_out", ["audit.system.system", "pydantic", "pyarrow", "pyomo.environ"]
+    "code",
+    [
+        "import policies.pack",
+        FOUND.format(package="audit.measures", export="MEASURE", contract="Measure"),
+        FOUND.format(package="audit.constraints", export="CONSTRAINT", contract="Constraint"),
+        FOUND.format(package="policies.rules", export="RULE", contract="Rule"),
+        FOUND.format(package="policies.remedies", export="REMEDY", contract="Remedy"),
+        LISTED,
+    ],
+    ids=["pack", "measures", "constraints", "rules", "remedies", "list"],
+)
+def test_what_plug_ins_are_there_is_found_without_a_heavy_package(code):
+    assert seen_of(HEAVY, code) == []
+
+
+def test_what_is_listed_is_not_imported():
+    assert seen_of(["audit.constraints", "ppdm_models.formats", "reports.renderers"], LISTED) == []
+
+
+@pytest.mark.parametrize("before", ["", "import scipy"])
+def test_pyomo_has_nothing_imported_along_that_nobody_asks_it_for(before):
+    found = printed(USED.format(before=before))
+    assert found == ["False", "False", "True", "0.5", "matplotlib.pyplot"]
+
+
+@pytest.mark.parametrize(
+    "left_out", ["audit.system.system", "pydantic", "pyarrow", "pyomo.environ", "scipy.stats"]
 )
 def test_a_worker_imports_what_solves_a_block_and_no_more(left_out):
-    seen = f"import sys, audit.solver.worker; print({left_out!r} in sys.modules)"
-    found = subprocess.run([sys.executable, "-c", seen], capture_output=True, text=True, check=True)
-    assert found.stdout.split() == ["False"]
+    assert seen_of([left_out], "import audit.solver.worker") == []

@@ -9,8 +9,8 @@ import pytest
 
 from audit.people.population import build_population
 from ppdm_models.codecs.sklearn.fitted import from_sklearn
+from ppdm_models.records.read_table import table_of
 from ppdm_models.records.routing import route
-from ppdm_models.records.table import table_of
 from ppdm_models.tree.column import NumericColumn
 
 

@@ -19,7 +19,7 @@ from audit.worlds.result import Witness
 from policies.judging.judge import judge
 from policies.pack import calls
 from policies.repairing.repair import repair
-from ppdm_models.records.table import table_of
+from ppdm_models.records.read_table import table_of
 from ppdm_models.tree.column import NumericColumn
 from ppdm_models.tree.leaks import Leak, LeakKind
 from ppdm_models.tree.predicate import NumericTest

@@ -15,7 +15,7 @@ from policies.remedies import Proposal
 from ppdm_models.files.load import formats, read_tree
 from ppdm_models.learn.best_first import BestFirst
 from ppdm_models.learn.response import of_classes
-from ppdm_models.records.table import read_table, table_of
+from ppdm_models.records.read_table import read_table, table_of
 from ppdm_models.tree.tree import Feature
 from tests.treewarden.conftest import CLAUSE, PMML
 from treewarden.jobs.provenance import Clock

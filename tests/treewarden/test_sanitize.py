@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from ppdm_models.files.load import read_tree
 from ppdm_models.learn.best_first import BestFirst
 from ppdm_models.learn.response import of_classes
-from ppdm_models.records.table import read_table
+from ppdm_models.records.read_table import read_table
 from ppdm_models.tree.tree import Feature
 from treewarden.cli import cli
 

@@ -2,38 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import click
 
-import audit.constraints
-from audit.constraints import Constraint
-from audit.measures import measures
 from policies.pack import load_pack, shipped_packs
-from policies.remedies import remedies
-from policies.rules import rules
-from ppdm_models.files.load import formats
-from ppdm_models.plugins import discover, summary
-from reports.renderers import names, renderer
+from ppdm_models.plugins import summaries
 
-
-def _constraints() -> Mapping[str, object]:
-    return discover(audit.constraints, "CONSTRAINT", Constraint)
-
-
-def _renderers() -> Mapping[str, object]:
-    return {name: renderer(name) for name in names()}
-
-
-PLUGINS: Mapping[str, Callable[[], Mapping[str, object]]] = {
-    "formats": formats,
-    "constraints": _constraints,
-    "measures": measures,
-    "rules": rules,
-    "remedies": remedies,
-    "renderers": _renderers,
+FOLDERS: Mapping[str, str] = {
+    "formats": "ppdm_models.formats",
+    "constraints": "audit.constraints",
+    "measures": "audit.measures",
+    "rules": "policies.rules",
+    "remedies": "policies.remedies",
+    "renderers": "reports.renderers",
 }
-KINDS = (*PLUGINS, "packs")
+"""The folders of plug-ins, as they are called here: they are only looked into, none is imported."""
+
+KINDS = (*FOLDERS, "packs")
 
 
 @click.command("list")
@@ -51,7 +37,7 @@ def list_command(kind: str | None) -> None:
 def _catalogue(kind: str) -> dict[str, str]:
     if kind == "packs":
         return {name: load_pack(name).title for name in shipped_packs()}
-    return {name: summary(plugin) for name, plugin in PLUGINS[kind]().items()}
+    return summaries(FOLDERS[kind])
 
 
 COMMAND = list_command

@@ -15,7 +15,7 @@ from policies.repairing.repair import Given
 from policies.verdict import Verdict
 from ppdm_models.errors import OutputError, RemedyError
 from ppdm_models.files.convert import MODELS
-from ppdm_models.records.table import read_table
+from ppdm_models.records.read_table import read_table
 from ppdm_models.records.taxonomy_files import load_taxonomies
 from ppdm_models.tree.ensemble import Ensemble, Model
 from ppdm_models.tree.tree import Tree

@@ -12,7 +12,7 @@ from policies.pack import load_pack
 from policies.remedies import NoProposal, remedies
 from ppdm_models.errors import OutputError
 from ppdm_models.files.load import read_tree
-from ppdm_models.records.table import read_table
+from ppdm_models.records.read_table import read_table
 from ppdm_models.synthesis.pgen import Classes, Numbers, Plan, basegen, pgen
 from ppdm_models.tree.tree import Tree
 from treewarden.commands._options import FILE, FORCE, QUIET, output_option

@@ -14,7 +14,8 @@ from ppdm_models.errors import TableError, TaxonomyError
 from ppdm_models.full_domain.groups import Requirement
 from ppdm_models.full_domain.lattice import Generalised, Lattice
 from ppdm_models.full_domain.levels import ladder
-from ppdm_models.records.table import Table, read_table
+from ppdm_models.records.read_table import read_table
+from ppdm_models.records.table import Table
 from ppdm_models.records.taxonomy import Categories, Intervals, Taxonomies, Taxonomy
 from ppdm_models.records.taxonomy_files import load_taxonomies
 from ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn

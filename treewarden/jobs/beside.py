@@ -9,7 +9,7 @@ from policies.remedies._table import TableProposal
 from ppdm_models.errors import RemedyError
 from ppdm_models.learn.best_first import BestFirst
 from ppdm_models.learn.response import of_classes
-from ppdm_models.records.table import read_table
+from ppdm_models.records.read_table import read_table
 from ppdm_models.tpp.sanitise import Job
 from ppdm_models.tree.tree import Tree
 from treewarden.jobs.sanitizing import Subject, Wanted, grown_from, table_bytes

@@ -16,7 +16,8 @@ from policies.pack import Pack
 from ppdm_models.errors import LearnerError, PolicyError, TableError
 from ppdm_models.learn.best_first import BestFirst
 from ppdm_models.learn.response import Response, of_classes, of_numbers
-from ppdm_models.records.table import Table, read_table
+from ppdm_models.records.read_table import read_table
+from ppdm_models.records.table import Table
 from ppdm_models.tpp.checks import Problem, differences
 from ppdm_models.tpp.groups import AtLeast, Demand, Diverse
 from ppdm_models.tpp.sanitise import Candidate, Job, Sanitised, Step, TreeLearner, sanitise

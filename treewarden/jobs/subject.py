@@ -14,7 +14,7 @@ from audit.stages import Step, silent
 from policies.pack import Pack, calls, load_pack
 from ppdm_models.errors import KnowledgeError, TableError
 from ppdm_models.files.load import leaks_of, load_model, read_bytes
-from ppdm_models.records.table import read_table
+from ppdm_models.records.read_table import read_table
 from ppdm_models.tree.ensemble import Ensemble, Model
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -10,33 +9,8 @@ from scipy.special import betainccinv, betaincinv
 
 from audit.worlds.facts.facts import Facts
 from audit.worlds.found.enumerate import data_sets
-from ppdm_models.arrays import FloatArray, IntArray
-
-ERROR = 0.01
-"""The chance that any of the intervals misses."""
-
-
-@dataclass(frozen=True, slots=True)
-class ExactPosterior:
-    """P(class | profile) under a uniform prior over data sets, shape (P, m) each; low == high where it is exact.
-
-    ``draws`` is 0 where all worlds were counted; otherwise all intervals hold at once with probability 1 - ERROR.
-    """
-
-    values: FloatArray
-    low: FloatArray
-    high: FloatArray
-    draws: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Counted:
-    """How many worlds and data sets obey the facts, and how many would without the split rows (None: not counted)."""
-
-    worlds: int
-    data_sets: int
-    worlds_without_splits: int | None = None
-    data_sets_without_splits: int | None = None
+from audit.worlds.found.exact_posterior import ERROR, ExactPosterior
+from ppdm_models.arrays import IntArray
 
 
 def counted_posterior(facts: Facts, tables: IntArray) -> tuple[ExactPosterior, int]:

@@ -111,7 +111,7 @@ def test_whole_records_prove_of_a_band_only_what_its_ends_do():
     exact = run(pure, people(truth), PLAIN, ())
     hidden = run(banded((((5.0, 7.0), (0.0, 4.0), (0.0, 4.0)), BANDS[1])), people(truth), PLAIN, ())
     assert not isinstance(hidden.full.evidence.worlds, Undetermined)
-    assert exact.evidence.worlds.forced.tolist() == [True, True, False, False]
+    assert exact.full.evidence.worlds.forced.tolist() == [True, True, False, False]
     assert not hidden.full.evidence.worlds.forced.any()
 
 

@@ -13,7 +13,7 @@ from audit.people.members import members
 from audit.people.population import build_population
 from audit.system.system import build_system
 from ppdm_models.plugins import discover, summary
-from ppdm_models.records.table import table_of
+from ppdm_models.records.read_table import table_of
 from ppdm_models.tree.predicate import CategoryTest, NumericTest
 from ppdm_models.tree.tree import Criterion, Feature, Learner, Node, Tree
 from tests.cases import multiway_case

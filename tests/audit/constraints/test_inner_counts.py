@@ -12,7 +12,7 @@ from audit.options import AuditOptions
 from audit.people.members import members
 from audit.people.population import build_population
 from audit.system.system import build_system
-from audit.worlds import reason
+from audit.worlds.engine import reason
 from ppdm_models.tree.tree import Criterion
 from tests.cases import multiway_tree, random_table
 

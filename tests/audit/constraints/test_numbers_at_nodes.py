@@ -18,7 +18,7 @@ from audit.people.members import members
 from audit.reading import Undetermined
 from audit.run import run
 from audit.system.system import build_system
-from audit.worlds import reason_in_doubt
+from audit.worlds.doubts import reason_in_doubt
 from ppdm_models.tree.impurity import Impurity, fits, impurity_of, printed
 from ppdm_models.tree.tree import Criterion, Quality
 from tests.numbers_at_nodes import all_tables, mixed, random_case

@@ -13,7 +13,7 @@ from audit.facts.case import Case
 from audit.people.members import members
 from audit.people.population import Population
 from audit.system.system import build_system
-from audit.worlds import reason
+from audit.worlds.engine import reason
 from ppdm_models.files.load import load_tree
 from ppdm_models.tree.column import CategoricalColumn
 from ppdm_models.tree.other_split import OtherSplit

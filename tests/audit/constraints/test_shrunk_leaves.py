@@ -12,7 +12,7 @@ from audit.reading import Interval
 from audit.run import run
 from ppdm_models.codecs.xgboost.settings import shrinkage_in
 from ppdm_models.files.load import load_model
-from ppdm_models.records.table import read_table
+from ppdm_models.records.read_table import read_table
 from ppdm_models.tree.ensemble import Shrinkage
 from tests import places
 

@@ -16,7 +16,8 @@ from audit.people.members import members
 from audit.people.population import build_population
 from audit.system.system import System, build_system, max_violation
 from benchmarks import direct
-from ppdm_models.records.table import Table, table_of
+from ppdm_models.records.read_table import table_of
+from ppdm_models.records.table import Table
 from ppdm_models.tree.predicate import CategoryTest
 from ppdm_models.tree.tree import Criterion, Feature, Learner, Node, Tree
 from tests.cases import case_of, multiway_case, random_table

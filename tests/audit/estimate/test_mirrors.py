@@ -6,9 +6,9 @@ import pytest
 from audit.estimate.blocks import blocks
 from audit.estimate.mirrors import mirror_images
 from audit.estimate.reduce import Reduced
-from audit.estimate.search import Search
+from audit.estimate.search import BEGINNING, Search
 from audit.estimate.solved import shares
-from audit.estimate.violated import Violated
+from audit.estimate.violated import violated
 from audit.options import AuditOptions
 from audit.system.system import build_system
 from benchmarks.product import answer
@@ -23,13 +23,15 @@ def solved() -> tuple[Reduced, np.ndarray]:
     system = build_system(sample(TWINS).case)
     posterior, _ = answer(system)
     search = Search(system, AuditOptions(rows="real"))
-    active = tuple(Violated(search).worst(search.placed(search.solve(parts(search), {})), (), {}))
+    active = tuple(violated(search, first(search)).worst((), {}))
     form = search.reduced(blocks(system, tuple(search.knowledge), active)[0], posterior.values)
     return form, form.program.start
 
 
-def parts(search: Search):
-    return blocks(search.system, tuple(search.knowledge), ())
+def first(search: Search):
+    """Return the estimate before any split row is active."""
+    parts = blocks(search.system, tuple(search.knowledge), ())
+    return search.placed(search.solve(parts, BEGINNING).solved)
 
 
 def test_an_image_holds_and_has_the_entropy_of_its_point():

@@ -1,13 +1,15 @@
 """Small blocks with a gap to their bound: tried from more starts, once."""
 
+from dataclasses import replace
+
 import pytest
 
 from audit.adversary.knowledge import Knowledge
 from audit.estimate.blocks import blocks
 from audit.estimate.estimate import estimate
-from audit.estimate.search import Search
-from audit.estimate.violated import Violated
-from audit.ipopt.door import Door
+from audit.estimate.search import BEGINNING, Search
+from audit.estimate.violated import violated
+from audit.ipopt.door import Solver
 from audit.options import AuditOptions
 from audit.people.population import build_population
 from audit.solver.block_solver import _is_enough
@@ -25,10 +27,11 @@ def searched(seed):
     """Return the blocks of a case's first round, each as it was solved and as it was searched, and the counts."""
     system = build_system(multiway_case(seed, Knowledge(leaf="rates", split="gini"), records=60))
     search = Search(system, OPTIONS)
-    active = tuple(Violated(search).worst(search.closed, (), {}))
-    before = search.solve(blocks(system, tuple(search.knowledge), active), {})
+    active = tuple(violated(search, search.closed).worst((), {}))
+    before = search.solve(blocks(system, tuple(search.knowledge), active), BEGINNING)
     after = search.searched(before, None)
-    return [(before[block], after[block]) for block in before], system.case.population.counts
+    pairs = [(one, after.solved[block]) for block, one in before.solved.items()]
+    return pairs, system.case.population.counts
 
 
 @pytest.mark.parametrize("seed", [12, 19, 43])
@@ -39,6 +42,18 @@ def test_a_block_below_its_bound_is_searched_once_and_loses_nothing(seed):
         assert not after.is_open
         assert after.entropy(counts) >= before.entropy(counts)
         assert after.bound <= before.bound
+
+
+def test_a_round_depends_on_what_it_is_given_and_on_nothing_done_before():
+    system = build_system(multiway_case(19, Knowledge(leaf="rates", split="gini"), records=60))
+    search = Search(system, OPTIONS)
+    active = tuple(violated(search, search.closed).worst((), {}))
+    last = search.solve(blocks(system, tuple(search.knowledge), active), BEGINNING)
+    found = [search.improved(search.searched(last, None)) for _ in range(2)]
+    assert last.beside == {}
+    assert found[0].beside
+    values = [search.placed(each.solved).tobytes() for each in found]
+    assert values[0] == values[1]
 
 
 @pytest.mark.parametrize(("seed", "first"), [(3360, 0.48288925), (4366, 1.25546390)])
@@ -79,9 +94,9 @@ def test_what_is_done_beside_the_search_changes_no_answer(monkeypatch):
     values, report = estimate(system, OPTIONS)
     beside, both = [], Search._with_those_beside
 
-    def one_after_the_other(search, tasks, solved, estimated):
-        beside.extend(solved if tasks else ())
-        return both(search, tasks, {} if tasks else solved, estimated)
+    def one_after_the_other(search, tasks, last):
+        beside.extend(last.solved if tasks else ())
+        return both(search, tasks, replace(last, solved={}) if tasks else last)
 
     monkeypatch.setattr(Search, "_with_those_beside", one_after_the_other)
     again, report_again = estimate(system, OPTIONS)
@@ -94,13 +109,13 @@ def test_what_is_done_beside_the_search_changes_no_answer(monkeypatch):
 def test_only_the_first_try_with_entropies_takes_steps_that_the_filter_would_shorten(
     split, first, monkeypatch
 ):
-    asked, solve = [], Door.solve
+    asked, solve = [], Solver.solve
 
-    def noted(door, loaded, start, eps, **options):
+    def noted(solver, start, eps, **options):
         asked.append((eps, options["mu_init"], options.get("accept_after_max_steps")))
-        return solve(door, loaded, start, eps, **options)
+        return solve(solver, start, eps, **options)
 
-    monkeypatch.setattr(Door, "solve", noted)
+    monkeypatch.setattr(Solver, "solve", noted)
     monkeypatch.setattr(
         "audit.solver.block_solver.KKT_ERROR", -1.0
     )  # so that no try is good enough

@@ -4,7 +4,7 @@ import numpy as np
 
 from audit.adversary.knowledge import Knowledge
 from audit.estimate.search import Search
-from audit.estimate.violated import TIE_SHARE, VIOLATION_SHARE, Violated
+from audit.estimate.violated import TIE_SHARE, VIOLATION_SHARE, unseen, violated
 from audit.facts.impurity import excess
 from audit.facts.rows import branch_of_bins
 from audit.options import AuditOptions
@@ -34,9 +34,10 @@ def estimates(seed):
 def test_families_left_alone_keep_what_was_found_of_them():
     for seed in range(6):
         search, found = estimates(seed)
-        kept = Violated(search)
+        kept = unseen(search)
         for values in found:
-            assert kept.worst(values, (), {}) == Violated(search).worst(values, (), {})
+            kept = violated(search, values, kept)
+            assert kept.worst((), {}) == violated(search, values).worst((), {})
 
 
 def test_the_worst_candidate_of_each_node_is_named_and_active_ones_are_not():
@@ -47,13 +48,13 @@ def test_the_worst_candidate_of_each_node_is_named_and_active_ones_are_not():
     for family in search.system.families:
         over = float(excess(family, mass).max())
         worst[family.node] = max(over, worst.get(family.node, 0.0))
-    first = Violated(search).worst(values, (), {})
+    first = violated(search, values).worst((), {})
     assert first
     assert len(first) == sum(over > VIOLATION_SHARE for over in worst.values())
     for candidate in first:
         family = search.system.families[candidate.family]
         assert excess(family, mass)[candidate.position] == worst[family.node]
-    assert not set(first) & set(Violated(search).worst(values, first, {}))
+    assert not set(first) & set(violated(search, values).worst(first, {}))
 
 
 def test_candidates_that_are_violated_alike_join_together_once_for_each_way_to_part_the_node():
@@ -70,6 +71,6 @@ def test_candidates_that_are_violated_alike_join_together_once_for_each_way_to_p
         most = max(by_over)
         near = [parts for over, parts in by_over.items() if over > most - TIE_SHARE]
         wanted += len(set().union(*near)) if most > VIOLATION_SHARE else 0
-    first = Violated(search).worst(search.closed, (), {})
+    first = violated(search, search.closed).worst((), {})
     assert len(first) == wanted
     assert wanted > len({search.system.families[one.family].node for one in first})

@@ -19,7 +19,7 @@ from audit.people.population import build_population
 from audit.run import run
 from audit.system.system import build_system
 from ppdm_models.codecs.sklearn.fitted import from_sklearn
-from ppdm_models.records.table import table_of
+from ppdm_models.records.read_table import table_of
 from ppdm_models.tree.predicate import CategoryTest, NumericTest
 from ppdm_models.tree.tree import Criterion, Feature, Learner, Missing, Node, Quality, Tool, Tree
 

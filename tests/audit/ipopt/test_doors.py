@@ -1,6 +1,7 @@
 """Both doors to IPOPT, and what each of its answers means."""
 
 import os
+from dataclasses import replace
 
 import numpy as np
 import pyomo.environ as pyo
@@ -8,9 +9,9 @@ import pytest
 
 from audit.adversary.knowledge import Knowledge
 from audit.estimate.estimate import estimate
-from audit.ipopt.door import Door
+from audit.ipopt.door import Door, Solver, _small_model
 from audit.ipopt.doors import door, doors
-from audit.ipopt.loaded import Loaded
+from audit.ipopt.loaded import load_model
 from audit.ipopt.status import STATUS, STATUS_NAMES, Status
 from audit.options import AuditOptions
 from audit.system.system import build_system
@@ -66,15 +67,28 @@ class _Broken(Door):
     def version(self):
         return "broken"
 
-    def run(self, loaded: Loaded, start, eps, options):
-        answer = doors()["casadi"].run(loaded, start, eps, {**options, "max_iter": 0})
-        return type(answer)(start, answer.row_multipliers, answer.bound_multipliers, self.code, 0)
+    def __init__(self, code):
+        self.code = code
+
+    def opened(self, loaded):
+        return _Useless(loaded, self.code)
+
+
+class _Useless(Solver):
+    """Stays at the start, whatever it says."""
+
+    def __init__(self, loaded, code):
+        super().__init__(loaded)
+        self.code, self.other = code, doors()["casadi"].opened(loaded)
+
+    def run(self, start, high, eps, options):
+        answer = self.other.run(start, high, eps, {**options, "max_iter": 0})
+        return replace(answer, x=start, code=self.code, iterations=0)
 
 
 @pytest.mark.parametrize("code", sorted(set(STATUS)))
 def test_no_status_makes_a_point_that_breaks_its_rows_optimal(code, monkeypatch):
-    broken = _Broken()
-    broken.code = code
+    broken = _Broken(code)
     monkeypatch.setattr("audit.solver.block_solver.doors", lambda: {"casadi": broken})
     system = build_system(multiway_case(4, Knowledge(leaf="rates", split="gini"), records=30))
     posterior, report = estimate(system)
@@ -83,12 +97,23 @@ def test_no_status_makes_a_point_that_breaks_its_rows_optimal(code, monkeypatch)
 
 
 def test_an_unknown_return_code_is_an_error(monkeypatch):
-    broken = _Broken()
-    broken.code = 42
+    broken = _Broken(42)
     monkeypatch.setattr("audit.solver.block_solver.doors", lambda: {"casadi": broken})
     system = build_system(multiway_case(4, Knowledge(leaf="rates", split="gini"), records=30))
     with pytest.raises(SolverError, match="return code 42 is not known"):
         estimate(system)
+
+
+def test_what_a_door_makes_of_a_model_stays_with_its_solver():
+    loaded = load_model(_small_model())
+    held, start = loaded.high.copy(), np.array([0.5, 0.3, 0.2])
+    one, other = (doors()["casadi"].opened(loaded) for _ in range(2))
+    first = one.solve(start, 0.0, held=1)
+    assert loaded.derivatives == {}
+    np.testing.assert_array_equal(loaded.high, held)
+    for solver in (one, other):  # whatever was solved before
+        assert solver.solve(start, 0.0).z == pytest.approx([1 / 3] * 3, abs=1e-6)
+    assert first.z == pytest.approx([0.5, 0.5, 0.0], abs=1e-6)
 
 
 @pytest.mark.parametrize("name", ["casadi", "cyipopt"])
@@ -103,6 +128,6 @@ def test_more_equalities_than_variables_are_refused_in_silence(name, capfd):
     model.linear.add(2 * model.z[0] == 1)
     model.linear.add(3 * model.z[0] == 1)
     model.split = pyo.ConstraintList()
-    solution = doors()[name].solve(Loaded(model), np.array([0.5]), 0.0)
+    solution = doors()[name].opened(load_model(model)).solve(np.array([0.5]), 0.0)
     assert solution.status is Status.FAILED
     assert capfd.readouterr() == ("", "")

@@ -15,7 +15,7 @@ from policies.judging.judge import judge
 from policies.pack import calls, load_pack, shipped_packs
 from policies.verdict import Verdict
 from ppdm_models.errors import TableError
-from ppdm_models.records.table import table_of
+from ppdm_models.records.read_table import table_of
 from ppdm_models.tree.ensemble import Combination, Link, Member, with_trees
 from ppdm_models.tree.leaks import Leak, LeakKind
 from ppdm_models.tree.predicate import CategoryTest

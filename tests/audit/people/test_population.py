@@ -8,7 +8,7 @@ import pytest
 from audit.people.population import build_population
 from audit.reading import Undetermined
 from ppdm_models.errors import TableError
-from ppdm_models.records.table import table_of
+from ppdm_models.records.read_table import table_of
 from ppdm_models.tree.predicate import CategoryTest, NumericTest
 from ppdm_models.tree.tree import Feature, Node, Quality, Task, Tree
 

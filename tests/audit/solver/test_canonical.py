@@ -10,7 +10,7 @@ from audit.adversary.knowledge import Knowledge
 from audit.estimate.blocks import blocks
 from audit.estimate.reduce import Reduced
 from audit.estimate.search import Search
-from audit.estimate.violated import Violated
+from audit.estimate.violated import violated
 from audit.options import AuditOptions
 from audit.solver.block_solver import solve_task
 from audit.solver.canonical import canonical, restored
@@ -24,7 +24,7 @@ def block(seed: int) -> Reduced:
     system = build_system(multiway_case(seed, Knowledge(leaf="rates", split="gini"), records=60))
     search = Search(system, AuditOptions(rows="real"))
     values = np.random.default_rng(seed).dirichlet(np.ones(3), size=len(search.closed))
-    active = tuple(Violated(search).worst(values, (), {}))
+    active = tuple(violated(search, values).worst((), {}))
     return search.reduced(blocks(system, tuple(search.knowledge), active)[0])
 
 

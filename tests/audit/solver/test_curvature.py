@@ -14,7 +14,7 @@ from audit.estimate.blocks import blocks
 from audit.estimate.builder import ProgramBuilder
 from audit.estimate.search import Search
 from audit.estimate.solved import shares
-from audit.estimate.violated import Violated
+from audit.estimate.violated import violated
 from audit.options import AuditOptions
 from audit.people.population import build_population
 from audit.solver.curvature import weights
@@ -74,7 +74,7 @@ def pooled_forms(split):
         system = build_system(case_of(tree, people, Knowledge(leaf="rates", split=split)))
         search = Search(system, AuditOptions(rows="real", jobs=1))
         values = np.random.default_rng(seed).dirichlet(np.ones(6), size=len(search.closed))
-        active = tuple(Violated(search).worst(values, (), {}))
+        active = tuple(violated(search, values).worst((), {}))
         for block in blocks(system, tuple(search.knowledge), active):
             pooled = search.reduced(block)
             if pooled.program.is_convex or not (pooled.kappa > 1).any():

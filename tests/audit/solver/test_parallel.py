@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -16,11 +17,13 @@ from audit import run
 from audit.adversary.knowledge import Knowledge
 from audit.estimate.blocks import blocks
 from audit.estimate.estimate import estimate
-from audit.estimate.search import Search
+from audit.estimate.search import BEGINNING, Search
 from audit.options import AuditOptions
 from audit.solver import parallel
 from audit.solver.block_solver import joined, solve_task
 from audit.solver.parallel import solve_all
+from audit.solver.pool import WORKERS, Pool, Worker, done
+from audit.solver.processes import Call, Line, do_all
 from audit.solver.task import Outcome, Task, no_answer
 from audit.system.system import build_system
 from ppdm_models.errors import SolverError
@@ -43,7 +46,7 @@ def tasks() -> list[Task]:
             multiway_case(seed, Knowledge(leaf="rates", split="none", marginal=True), records=40)
         )
         search = _Recorder(system, AuditOptions(jobs=1))
-        search.solve(blocks(system, tuple(search.knowledge), ()), {})
+        search.solve(blocks(system, tuple(search.knowledge), ()), BEGINNING)
         found += search.seen
     return found
 
@@ -53,7 +56,7 @@ def workers(monkeypatch):
     """Let even small tasks go to workers, and end them afterwards."""
     monkeypatch.setattr(parallel, "WORTH_A_WORKER", 0)
     yield
-    parallel.stop()
+    WORKERS.stop()
 
 
 def test_answers_do_not_depend_on_the_number_of_processes(workers):
@@ -92,71 +95,76 @@ def test_where_a_part_fails_the_whole_is_solved(monkeypatch, failed):
     assert joined(whole, parts).z.tobytes() == solve_task(whole).z.tobytes()
 
 
-class _Dying:
-    """Stands for a worker: dies the first ``times`` that it is asked."""
+class _Here(Worker):
+    """Does jobs in this process, and as `Worker` starts none; notes that it was asked."""
 
-    def __init__(self, times):
-        self.times = times
+    def __init__(self):
+        self.is_asked = threading.Event()
 
-    def __call__(self, worker, task):
-        self.times -= 1
-        return None if self.times >= 0 else solve_task(task)
+    def is_ready(self, wait_seconds=0.0):
+        return True
+
+    def ask(self, job):
+        self.is_asked.set()
+        return done(job)
+
+    def end(self):
+        pass
+
+
+class _Dead(_Here):
+    """Has died before it answers."""
+
+    def ask(self, job):
+        return None
 
 
 @pytest.mark.parametrize(("deaths", "outcome"), [(1, Outcome.SOLVED), (2, Outcome.LOST)])
-def test_a_worker_that_dies_is_replaced_once_and_then_reported(
-    workers, monkeypatch, deaths, outcome
-):
-    task = tasks()[0]
-    monkeypatch.setattr(parallel, "_asked", _Dying(deaths))
-    monkeypatch.setattr(parallel, "start_worker", object)
-    monkeypatch.setattr(parallel, "_wait_until_ready", lambda worker, line: None)
-    monkeypatch.setattr(parallel, "_idle", [])
-    call = parallel._Call()
-    call.add(task)
+def test_a_worker_that_dies_is_replaced_once_and_then_reported(deaths, outcome):
+    task, started = tasks()[0], iter([*[_Dead] * deaths, *[_Here] * 2])
+    call = Call(Pool(lambda: next(started)()))
+    call.add(partial(solve_task, task))
     call.line.close()
     call.serve()
-    parallel._idle.clear()
-    assert call.answers[0].outcome is outcome
+    assert parallel._answer(task, call.answers[0]).outcome is outcome
 
 
-def test_once_dismissed_no_worker_is_left_and_none_is_started(workers, monkeypatch):
-    monkeypatch.setattr(parallel, "_idle", [])
-    monkeypatch.setattr(parallel, "start_worker", _never_ready)
-    call = parallel._Call()
-    call.add(tasks()[0])
-    thread = threading.Thread(target=call.serve)
-    thread.start()
+class _NeverReady(Worker):
+    """Is no worker, but a process that waits for its input to end."""
+
+    def __init__(self):
+        super().__init__()
+        self.end()
+        command = [sys.executable, "-c", "import sys; sys.stdin.read()"]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+
+def test_once_dismissed_no_worker_is_left_and_none_is_started():
+    call = Call(Pool(_NeverReady))
+    call.add(partial(solve_task, tasks()[0]))
+    call.hire()
     while not call.workers:
         time.sleep(0.01)
     (worker,) = call.workers
     call.dismiss()
-    thread.join()
-    assert worker.poll() is not None
-    assert call._taken([]) is None
-    for stream in (worker.stdin, worker.stdout):
-        stream.close()
+    assert call.finish() == [None]
+    assert worker.process.poll() is not None
+    assert call._entered(call.pool.start) is None
 
 
-def test_nobody_waits_for_a_worker_that_never_gets_ready(workers, monkeypatch):
-    monkeypatch.setattr(parallel, "_idle", [])
-    monkeypatch.setattr(parallel, "start_worker", _never_ready)
-    asked = tasks()
-    assert all(answer.is_accepted for answer in solve_all(asked, 2))
-    parallel.stop()
-
-
-def _never_ready():
-    command = [sys.executable, "-c", "import sys; sys.stdin.read()"]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+def test_nobody_waits_for_a_worker_that_never_gets_ready(workers):
+    asked, pool = tasks(), Pool(_NeverReady)
+    assert all(answer.is_accepted for answer in solve_all(asked, 2, pool))
+    pool.stop()
 
 
 def test_a_worker_killed_while_it_works_gives_no_answer():
-    worker = parallel.start_worker()
+    worker = Worker()
     threading.Timer(0.2, worker.kill).start()
-    os.kill(worker.pid, signal.SIGSTOP)
-    assert parallel._asked(worker, tasks()[0]) is None
-    assert worker.wait() != 0
+    os.kill(worker.process.pid, signal.SIGSTOP)
+    assert worker.ask(partial(solve_task, tasks()[0])) is None
+    assert worker.process.wait() != 0
+    worker.end()
 
 
 def test_an_error_in_a_worker_is_raised_in_the_caller():
@@ -164,7 +172,23 @@ def test_an_error_in_a_worker_is_raised_in_the_caller():
     copy = pickle.loads(pickle.dumps(error))
     assert str(copy) == "IPOPT: return code 42 is not known; report this"
     with pytest.raises(SolverError, match="return code 42"):
-        parallel._or_raised(copy)
+        parallel._answer(tasks()[0], copy)
+
+
+def test_workers_that_did_whole_jobs_go_on_with_tasks(workers):
+    started = []
+
+    def start():
+        started.append(Worker())
+        return started[-1]
+
+    asked, pool = tasks(), Pool(start)
+    assert do_all([partial(pow, 2, 1), partial(pow, 2, 2)], 2, pool) == [2, 4]
+    before = len(started)
+    assert all(answer.is_accepted for answer in solve_all(asked, 2, pool))
+    assert len(started) == before
+    pool.stop()
+    assert all(worker.process.poll() is not None for worker in started)
 
 
 def test_what_ran_out_of_time_is_undecided_and_says_so():
@@ -184,9 +208,9 @@ def test_no_answer_is_never_accepted():
 
 def test_workers_end_with_their_parent():
     code = (
-        "from audit import parallel\n"
-        "worker = parallel.start_worker()\n"
-        "print(worker.pid, flush=True)\n"
+        "from audit.solver.pool import Worker\n"
+        "worker = Worker()\n"
+        "print(worker.process.pid, flush=True)\n"
         "import os; os._exit(0)\n"
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -213,7 +237,7 @@ def test_a_task_survives_the_way_to_a_worker():
 
 
 def test_the_largest_task_that_waits_goes_first():
-    line = parallel.Line()
+    line = Line()
     for number, size in ((0, 3), (1, 9), (2, 3)):
         line.put(number, size)
     line.close()
@@ -221,21 +245,15 @@ def test_the_largest_task_that_waits_goes_first():
     assert line.is_over
 
 
-def test_a_worker_starts_while_tasks_are_still_being_made(workers, monkeypatch):
-    given, asked = threading.Event(), tasks()[:3]
-
-    def at_once(worker, task):
-        given.set()
-        return solve_task(task)
+def test_a_worker_starts_while_tasks_are_still_being_made(workers):
+    worker, asked = _Here(), tasks()[:3]
 
     def made():
         yield from asked[:2]
-        assert given.wait(60), "no worker got a task before all were made"
+        assert worker.is_asked.wait(60), "no worker got a task before all were made"
         yield asked[2]
 
-    monkeypatch.setattr(parallel, "_asked", at_once)
-    monkeypatch.setattr(parallel, "_wait_until_ready", lambda worker, line: None)
-    assert len(solve_all(made(), 2)) == len(asked)
+    assert len(solve_all(made(), 2, Pool(lambda: worker))) == len(asked)
 
 
 @pytest.mark.parametrize(("share", "started"), [(1, [2]), (10**6, [])])

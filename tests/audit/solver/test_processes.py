@@ -4,15 +4,22 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from functools import partial
 
 import pytest
 
-from audit.solver.processes import _Crew, do_all
+from audit.solver.pool import WORKERS, Pool
+from audit.solver.processes import Call, do_all
 from ppdm_models.errors import SolverError
 from ppdm_models.errors import TreewardenError as Refusal
+
+
+@pytest.fixture(autouse=True, scope="module")
+def workers():
+    """End the workers afterwards."""
+    yield
+    WORKERS.stop()
 
 
 def refuses():
@@ -41,30 +48,29 @@ def test_a_job_whose_process_dies_has_no_result_and_the_others_have_theirs():
 
 
 def test_once_dismissed_no_process_is_left_and_none_is_started():
-    crew = _Crew([partial(time.sleep, 600)] * 3)
-    thread = threading.Thread(target=crew.serve)
-    thread.start()
-    while not crew.workers:
+    call = Call(Pool())
+    for _ in range(3):
+        call.add(partial(time.sleep, 600))
+    call.hire()
+    while not call.workers:
         time.sleep(0.01)
-    (worker,) = crew.workers
-    crew.dismiss()
-    thread.join()
-    assert worker.poll() is not None
-    assert not crew.workers
-    assert crew.answers == [None] * 3
+    (worker,) = call.workers
+    call.dismiss()
+    assert call.finish() == [None] * 3
+    assert worker.process.poll() is not None
+    assert not call.workers
 
 
 def test_an_interrupt_ends_all_processes():
     code = (
-        "import functools, threading, time\n"
-        "from audit import processes\n"
-        "start = processes._Crew._started\n"
-        "def told(crew):\n"
-        "    worker = start(crew)\n"
-        "    print(worker.pid, flush=True)\n"
+        "import functools, time\n"
+        "from audit.solver.pool import Pool, Worker\n"
+        "from audit.solver.processes import do_all\n"
+        "def told():\n"
+        "    worker = Worker()\n"
+        "    print(worker.process.pid, flush=True)\n"
         "    return worker\n"
-        "processes._Crew._started = told\n"
-        "processes.do_all([functools.partial(time.sleep, 600)] * 4, 2)\n"
+        "do_all([functools.partial(time.sleep, 600)] * 4, 2, Pool(told))\n"
     )
     said = subprocess.Popen(
         [sys.executable, "-c", code],

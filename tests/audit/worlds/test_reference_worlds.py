@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from audit.worlds import Consistency
+from audit.worlds.result import Consistency
 from ppdm_models.tree.predicate import CategoryTest
 from ppdm_models.tree.tree import Feature, Learner
 from tests.worlds_by_hand import ONLY_PROOFS, brute_force, posterior_of, system_of, worlds_of

@@ -10,9 +10,11 @@ import pytest
 from audit.adversary.knowledge import Knowledge
 from audit.reading import Undetermined
 from audit.system.system import build_system
-from audit.worlds import Consistency, Tiers, reason
+from audit.worlds.engine import reason
 from audit.worlds.facts.facts import facts_of
 from audit.worlds.found.check import first_broken
+from audit.worlds.result import Consistency
+from audit.worlds.state import Tiers
 from tests.cases import multiway_case
 from tests.grown_trees import grown
 from tests.worlds_by_hand import ONLY_PROOFS, brute_force, posterior_of, tables

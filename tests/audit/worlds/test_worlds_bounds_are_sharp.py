@@ -11,9 +11,9 @@ from audit.adversary.knowledge import Knowledge
 from audit.evidence import Evidence
 from audit.people.forest import forest_of
 from audit.reading import Undetermined
-from audit.worlds import Tiers
 from audit.worlds.facts.curves import limits, sides_of
 from audit.worlds.facts.facts import facts_of
+from audit.worlds.state import Tiers
 from tests.small_audits import read
 from tests.worlds_by_hand import brute_force, system_of, worlds_of
 

@@ -9,9 +9,11 @@ import pytest
 
 from audit.adversary.knowledge import Knowledge
 from audit.system.system import build_system
-from audit.worlds import Tiers, fixed_cells, graded, reason
+from audit.worlds.engine import reason
+from audit.worlds.proofs.fixed import fixed_cells
 from audit.worlds.result import Witness
-from audit.worlds.retrain import growers
+from audit.worlds.retrain import graded, growers
+from audit.worlds.state import Tiers
 from tests.cases import multiway_case
 from tests.grown_trees import grown, heart
 from tests.worlds_by_hand import ONLY_PROOFS, brute_force, system_of

@@ -15,7 +15,7 @@ from audit.people.members import members
 from audit.reading import Interval, Undetermined
 from audit.run import AuditOptions, run
 from audit.system.system import build_system
-from audit.worlds import reason
+from audit.worlds.engine import reason
 from ppdm_models.errors import TableError
 from ppdm_models.learn.id3 import grow_id3
 from ppdm_models.tree.column import CategoricalColumn

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from audit.system.system import build_system
-from audit.worlds import Consistency, reason
+from audit.worlds.engine import reason
+from audit.worlds.result import Consistency
 from tests.grown_trees import german, grown, heart
 
 

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from audit.system.system import build_system
-from audit.worlds import Tiers, reason
+from audit.worlds.engine import reason
 from audit.worlds.facts.explain import joined
 from audit.worlds.facts.facts import facts_of
+from audit.worlds.state import Tiers
 from tests.grown_trees import grown, heart
 from tests.worlds_by_hand import ONLY_PROOFS, system_of, worlds_of
 

@@ -11,8 +11,10 @@ import pytest
 from audit.facts.rows import LeafMass, Origin
 from audit.people.members import members
 from audit.system.system import build_system
-from audit.worlds import Consistency, Tiers, reason
+from audit.worlds.engine import reason
 from audit.worlds.proofs import cpsat
+from audit.worlds.result import Consistency
+from audit.worlds.state import Tiers
 from tests.grown_trees import german, grown, heart
 from tests.worlds_by_hand import brute_force, system_of, worlds_of
 

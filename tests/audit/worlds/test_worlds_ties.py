@@ -9,7 +9,8 @@ from audit.facts.case import Case
 from audit.people.members import members
 from audit.people.population import build_population
 from audit.system.system import build_system
-from audit.worlds import Worlds, reason
+from audit.worlds.engine import reason
+from audit.worlds.result import Worlds
 from ppdm_models.tree.tree import Criterion
 from tests.cases import multiway_tree, random_table
 

@@ -12,7 +12,6 @@ from audit.people.population import Population
 from policies.remedies import NoProposal, Proposal, remedies
 from policies.repairing.cost import cost_of
 from ppdm_models.errors import TaxonomyError
-from ppdm_models.plugins import summary
 from ppdm_models.records.routing import route
 from ppdm_models.records.taxonomy import Categories
 from ppdm_models.tree.impurity import Impurity
@@ -60,11 +59,6 @@ def people_of_numeric(tree):
 
 def told(tree):
     return [node.class_counts for node in tree.leaves]
-
-
-@pytest.mark.parametrize("name", REMEDIES)
-def test_a_remedy_says_what_it_is(name):
-    assert summary(REMEDIES[name]).endswith((".", ")."))
 
 
 def everywhere(tree, pack=SURE, people=None):

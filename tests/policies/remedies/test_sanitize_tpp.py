@@ -12,8 +12,8 @@ from policies.remedies import NoProposal, remedies
 from policies.remedies._table import UsesTable
 from ppdm_models.learn.best_first import BestFirst
 from ppdm_models.learn.response import of_classes
+from ppdm_models.records.read_table import table_of
 from ppdm_models.records.routing import route
-from ppdm_models.records.table import table_of
 from ppdm_models.tpp.groups import grouped
 from ppdm_models.tree.tree import Feature
 from tests.ppdm_models.tpp.tpp_strategies import categories, numbers

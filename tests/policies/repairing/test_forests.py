@@ -13,7 +13,7 @@ from policies.repairing.holdout import holdout_of
 from policies.repairing.repair import Given, repair
 from policies.verdict import Verdict
 from ppdm_models.errors import TableError
-from ppdm_models.records.table import table_of
+from ppdm_models.records.read_table import table_of
 from ppdm_models.records.taxonomy import Categories
 from ppdm_models.tree.ensemble import Combination, Link, Member, Other
 from ppdm_models.tree.predicate import CategoryTest, NumericTest

@@ -6,7 +6,7 @@ import pytest
 from audit.reading import Undetermined
 from policies.repairing.holdout import holdout_of
 from ppdm_models.errors import TableError
-from ppdm_models.records.table import table_of
+from ppdm_models.records.read_table import table_of
 from ppdm_models.tree.predicate import NumericTest
 from ppdm_models.tree.tree import Feature, Node, Task, Tree
 from tests.small_audits import flat_tree

@@ -17,7 +17,7 @@ from policies.verdict import Verdict
 from ppdm_models.errors import KnowledgeError, RemedyError, TaxonomyError
 from ppdm_models.learn.best_first import BestFirst
 from ppdm_models.learn.response import of_classes
-from ppdm_models.records.table import table_of
+from ppdm_models.records.read_table import table_of
 from ppdm_models.records.taxonomy import Categories
 from ppdm_models.tree.tree import Criterion, Feature
 from tests.small_audits import (

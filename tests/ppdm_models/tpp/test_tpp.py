@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ppdm_models.learn.attributes import MOST_SET_VALUES
 from ppdm_models.learn.best_first import BestFirst
 from ppdm_models.learn.response import of_classes, of_numbers
-from ppdm_models.records.table import read_table
+from ppdm_models.records.read_table import read_table
 from ppdm_models.tpp.cells import one_per_cell
 from ppdm_models.tpp.checks import differences, problems
 from ppdm_models.tpp.groups import AtLeast, Diverse, grouped

@@ -1,0 +1,135 @@
+"""The processes that do jobs for this one: started once, kept for the next call, and gone when this one ends.
+
+Only this program's own records travel between the processes.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import pickle
+import select
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from ppdm_models.errors import TreewardenError
+
+Result = TypeVar("Result")
+
+READY = b"\n"
+"""What a worker writes once it can take jobs."""
+
+
+def done(job: Callable[[], Result]) -> Result | TreewardenError:
+    """Return what a job returns, or the error it raises."""
+    try:
+        return job()
+    except TreewardenError as error:
+        return error
+
+
+class Worker:
+    """A process that does one job after the other, its linear algebra on one thread: jobs are what runs side by side.
+
+    It is in a session of its own, so that Ctrl-C reaches the parent alone; the parent's end ends the worker.
+    """
+
+    def __init__(self) -> None:
+        self._is_ready = False
+        environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+        environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "audit.solver.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=environment,
+            start_new_session=True,
+        )
+
+    def is_ready(self, wait_seconds: float = 0.0) -> bool:
+        """Return whether it can take a job, waiting so long for that."""
+        assert self.process.stdout is not None
+        if not self._is_ready and select.select([self.process.stdout], [], [], wait_seconds)[0]:
+            self._hear()
+        return self._is_ready
+
+    def ask(self, job: Callable[[], object]) -> Any:  # noqa: ANN401  # what the job returns
+        """Return what a job returns or the error that it raises, or None where the process died."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        try:
+            pickle.dump(job, self.process.stdin)
+            self.process.stdin.flush()
+            if not self._is_ready:
+                self._hear()
+            return pickle.load(self.process.stdout)
+        except (OSError, EOFError, pickle.UnpicklingError, ValueError):
+            return None
+
+    def kill(self) -> None:
+        """End the process at once; whoever waits for its answer is told that it died."""
+        self.process.kill()
+        self.process.wait()
+
+    def end(self) -> None:
+        """Kill the process and close its pipes."""
+        self.kill()
+        for stream in (self.process.stdin, self.process.stdout):
+            if stream is not None:
+                with contextlib.suppress(OSError):
+                    stream.close()
+
+    def _hear(self) -> None:
+        """Read that it is ready: nothing where it died, which asking it then shows."""
+        assert self.process.stdout is not None
+        self.process.stdout.read(len(READY))
+        self._is_ready = True
+
+
+class Pool:
+    """The workers that wait for the next call; ``start`` makes another."""
+
+    def __init__(self, start: Callable[[], Worker] = Worker) -> None:
+        self.start = start
+        self._idle: list[Worker] = []
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether a worker is known to be ready for a job."""
+        return any(worker.is_ready() for worker in self._idle)
+
+    def start_ahead(self, number: int) -> None:
+        """Start what is missing of so many workers and return at once: getting ready takes them about a second."""
+        # An interrupt is raised in the main thread: it cannot come between a start and the entry of what was started.
+        # No join: in Python 3.11, an interrupted one takes the thread for ended, and the exit no longer waits for it.
+        started = threading.Event()
+        threading.Thread(target=self._start_missing, args=(number, started)).start()
+        started.wait()
+
+    def _start_missing(self, number: int, started: threading.Event) -> None:
+        with contextlib.suppress(OSError):  # then whoever needs a worker says so
+            while len(self._idle) < number:
+                self._idle.append(self.start())
+        started.set()
+
+    def take(self) -> Worker:
+        """Return a worker that was idle, or a new one."""
+        return self._idle.pop() if self._idle else self.start()
+
+    def give_back(self, worker: Worker) -> None:
+        """Let a worker wait for the next call."""
+        self._idle.append(worker)
+
+    def stop(self) -> None:
+        """End the idle workers."""
+        while self._idle:
+            self._idle.pop().end()
+
+
+WORKERS = Pool()
+"""The workers of this process."""
+atexit.register(WORKERS.stop)
