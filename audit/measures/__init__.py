@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -80,9 +80,11 @@ class LeafMeasure(Measure):
     ) -> tuple[FloatArray, FloatArray] | Undetermined:
         """Return the low and the high end per leaf, shape (L,) each: of people, and of their sampling weights."""
         values = self.values(leaves, parameters)
-        if isinstance(values, Undetermined) or leaves.weighed is None or not self.of_shares:
-            return values if isinstance(values, Undetermined) else (values, values)
-        sums = replace(leaves, classes=leaves.weighed, records=leaves.weighed.sum(axis=1))
+        if isinstance(values, Undetermined):
+            return values
+        sums = leaves.by_weight
+        if sums is None or not self.of_shares:
+            return values, values
         others = self.values(sums, parameters)
         if isinstance(others, Undetermined):
             return others

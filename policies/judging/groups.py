@@ -76,4 +76,5 @@ def leaves_of(groups: Groups) -> Leaves:
         labels,
         np.stack([hits, groups.sizes - hits], axis=1),
         np.zeros(len(groups.sizes), dtype=np.intp),
+        whole=groups.classes.sum(axis=0),
     )
