@@ -44,7 +44,7 @@ class Clauses:
             for clause in self.pack.clauses
             if clause.severity == "error"
             and clause.id not in judged
-            and not measures()[clause.measure].about_file
+            and not measures()[clause.measure].is_of_file
         )
 
     def lack(self, groups: Groups) -> str:
