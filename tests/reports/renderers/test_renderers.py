@@ -30,6 +30,10 @@ def run(code, *arguments, **environment):
     return done.stdout
 
 
+def is_text(found):
+    return found.media_type.startswith("text/") or found.media_type == "application/json"
+
+
 @pytest.mark.parametrize("name", names())
 def test_a_renderer_says_what_its_bytes_are(name):
     found = renderer(name)
@@ -42,7 +46,11 @@ def test_a_renderer_says_what_its_bytes_are(name):
 def test_every_document_is_rendered_to_the_same_bytes_each_time(name, any_document):
     first = renderer(name).render(any_document)
     assert first == renderer(name).render(any_document)
-    assert first.decode("utf-8").endswith("\n")
+
+
+@pytest.mark.parametrize("name", [name for name in names() if is_text(renderer(name))])
+def test_text_is_utf_8_and_ends_its_last_line(name, any_document):
+    assert renderer(name).render(any_document).decode("utf-8").endswith("\n")
 
 
 @pytest.mark.parametrize("name", names())
@@ -54,7 +62,7 @@ def test_another_process_renders_the_same_bytes(name, document, tmp_path):
 
 
 def test_an_unknown_renderer_is_refused_with_the_choices():
-    with pytest.raises(OutputError, match="no format 'word'; have html, json, text"):
+    with pytest.raises(OutputError, match=f"no format 'word'; have {', '.join(names())}$"):
         renderer("word")
 
 
