@@ -28,6 +28,8 @@ from tests import places
 FORMATS = discover(ppdm_models.formats, "FORMAT", Format)
 MEASURES = discover(audit.measures, "MEASURE", Measure)
 RULES = discover(policies.rules, "RULE", Rule)
+REMEDIES = discover(policies.remedies, "REMEDY", Remedy)
+RENDERERS = discover(reports.renderers, "RENDERER", Renderer)
 PLUGINS = {
     **{f"formats/{name}": plugin for name, plugin in FORMATS.items()},
     **{
@@ -36,14 +38,8 @@ PLUGINS = {
     },
     **{f"measures/{name}": plugin for name, plugin in MEASURES.items()},
     **{f"rules/{name}": plugin for name, plugin in RULES.items()},
-    **{
-        f"remedies/{name}": plugin
-        for name, plugin in discover(policies.remedies, "REMEDY", Remedy).items()
-    },
-    **{
-        f"renderers/{name}": plugin
-        for name, plugin in discover(reports.renderers, "RENDERER", Renderer).items()
-    },
+    **{f"remedies/{name}": plugin for name, plugin in REMEDIES.items()},
+    **{f"renderers/{name}": plugin for name, plugin in RENDERERS.items()},
 }
 
 
@@ -99,6 +95,18 @@ def test_the_margin_of_a_rule_is_1_or_more_where_it_passes_and_1_or_less_where_i
 @pytest.mark.parametrize("name", RULES)
 def test_what_could_not_be_told_has_no_margin(name):
     assert RULES[name].margin(Undetermined("no data"), 1.0) is None
+
+
+@pytest.mark.parametrize("name", REMEDIES)
+def test_a_remedy_says_whether_it_mends_leaves(name):
+    assert isinstance(REMEDIES[name].mends_leaves, bool)
+
+
+@pytest.mark.parametrize("name", RENDERERS)
+def test_a_renderer_says_what_its_bytes_are(name):
+    assert "/" in RENDERERS[name].media_type
+    assert RENDERERS[name].suffix
+    assert not RENDERERS[name].suffix.startswith(".")
 
 
 @pytest.mark.parametrize("name", shipped_packs())
