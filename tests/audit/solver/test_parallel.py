@@ -2,11 +2,12 @@
 
 import os
 import pickle
+import select
 import signal
 import subprocess
 import sys
 import threading
-import time
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -122,14 +123,20 @@ def test_a_worker_that_dies_is_replaced_once_and_then_reported(
 
 def test_once_dismissed_no_worker_is_left_and_none_is_started(workers, monkeypatch):
     monkeypatch.setattr(parallel, "_idle", [])
-    monkeypatch.setattr(parallel, "start_worker", _never_ready)
+    started = threading.Event()
+
+    def start():
+        started.set()
+        return _never_ready()
+
+    monkeypatch.setattr(parallel, "start_worker", start)
     call = parallel._Call()
     call.add(tasks()[0])
     thread = threading.Thread(target=call.serve)
     thread.start()
-    while not call.workers:
-        time.sleep(0.01)
-    (worker,) = call.workers
+    assert started.wait(60), "no worker was started"
+    with call.lock:  # held until the worker that was started is among them
+        (worker,) = call.workers
     call.dismiss()
     thread.join()
     assert worker.poll() is not None
@@ -184,26 +191,17 @@ def test_no_answer_is_never_accepted():
 
 def test_workers_end_with_their_parent():
     code = (
-        "from audit import parallel\n"
+        "from audit.solver import parallel\n"
         "worker = parallel.start_worker()\n"
         "print(worker.pid, flush=True)\n"
         "import os; os._exit(0)\n"
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    pid = int(said.stdout)
-    for _ in range(200):
-        if not _is_running(pid):
-            break
-        time.sleep(0.05)
-    assert not _is_running(pid)
-
-
-def _is_running(pid: int) -> bool:
-    try:
-        with open(f"/proc/{pid}/stat") as file:
-            return file.read().split(")")[-1].split()[0] != "Z"
-    except OSError:
-        return False
+    with suppress(ProcessLookupError):  # it has ended already
+        worker = os.pidfd_open(int(said.stdout))
+        ended = select.select([worker], [], [], 60)[0]  # it can be read once the process is over
+        os.close(worker)
+        assert ended
 
 
 def test_a_task_survives_the_way_to_a_worker():

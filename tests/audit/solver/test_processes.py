@@ -5,8 +5,8 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -40,31 +40,39 @@ def test_a_job_whose_process_dies_has_no_result_and_the_others_have_theirs():
     assert do_all(jobs, 2) == [2, None, 4]
 
 
-def test_once_dismissed_no_process_is_left_and_none_is_started():
-    crew = _Crew([partial(time.sleep, 600)] * 3)
+@pytest.fixture
+def endless(tmp_path):
+    """Return a pipe that nobody writes into: reading it is a job without an end."""
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    return path
+
+
+def test_once_dismissed_no_process_is_left_and_none_is_started(endless):
+    crew = _Crew([partial(Path.read_bytes, endless)] * 3)
     thread = threading.Thread(target=crew.serve)
     thread.start()
-    while not crew.workers:
-        time.sleep(0.01)
-    (worker,) = crew.workers
-    crew.dismiss()
-    thread.join()
+    with endless.open("wb"):  # opens once a worker reads
+        (worker,) = crew.workers
+        crew.dismiss()
+        thread.join()
     assert worker.poll() is not None
     assert not crew.workers
     assert crew.answers == [None] * 3
 
 
-def test_an_interrupt_ends_all_processes():
+def test_an_interrupt_ends_all_processes(endless):
     code = (
-        "import functools, threading, time\n"
-        "from audit import processes\n"
+        "import functools, pathlib\n"
+        "from audit.solver import processes\n"
         "start = processes._Crew._started\n"
         "def told(crew):\n"
         "    worker = start(crew)\n"
         "    print(worker.pid, flush=True)\n"
         "    return worker\n"
         "processes._Crew._started = told\n"
-        "processes.do_all([functools.partial(time.sleep, 600)] * 4, 2)\n"
+        f"job = functools.partial(pathlib.Path.read_bytes, pathlib.Path({str(endless)!r}))\n"
+        "processes.do_all([job] * 4, 2)\n"
     )
     said = subprocess.Popen(
         [sys.executable, "-c", code],
