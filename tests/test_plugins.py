@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import audit.constraints
 import audit.measures
@@ -13,8 +15,8 @@ import policies.rules
 import ppdm_models.formats
 import reports.renderers
 from audit.constraints import Constraint
-from audit.measures import Measure
-from audit.reading import Undetermined, exactly
+from audit.measures import LeafMeasure, Measure, Source
+from audit.reading import Interval, Undetermined, exactly
 from policies.pack import load_pack, shipped_packs
 from policies.remedies import Remedy
 from policies.rules import Rule
@@ -28,13 +30,15 @@ from treewarden.commands.list import FOLDERS
 FORMATS = discover(ppdm_models.formats, "FORMAT", Format)
 MEASURES = discover(audit.measures, "MEASURE", Measure)
 RULES = discover(policies.rules, "RULE", Rule)
+REMEDIES = discover(policies.remedies, "REMEDY", Remedy)
+RENDERERS = discover(reports.renderers, "RENDERER", Renderer)
 FOUND = {
     "ppdm_models.formats": FORMATS,
     "audit.constraints": discover(audit.constraints, "CONSTRAINT", Constraint),
     "audit.measures": MEASURES,
     "policies.rules": RULES,
-    "policies.remedies": discover(policies.remedies, "REMEDY", Remedy),
-    "reports.renderers": discover(reports.renderers, "RENDERER", Renderer),
+    "policies.remedies": REMEDIES,
+    "reports.renderers": RENDERERS,
 }
 SAID = [(folder, name, said) for folder in FOUND for name, said in summaries(folder).items()]
 
@@ -74,6 +78,9 @@ def test_a_measure_declares_what_a_policy_needs(name):
     assert measure.unit
     assert measure.limits[0] < measure.limits[1]
     assert measure.risk in ("low", "high")
+    assert measure.reads <= set(Source)
+    assert measure.reads - {Source.TRUTH}
+    assert measure.is_of_leaves == isinstance(measure, LeafMeasure)
 
 
 @pytest.mark.parametrize("name", RULES)
@@ -85,6 +92,35 @@ def test_a_rule_never_passes_what_could_not_be_told(name):
 def test_a_rule_fails_far_on_one_side_and_passes_far_on_the_other(name):
     verdicts = [RULES[name].judge(exactly(value), 1.0) for value in (-1e9, 1e9)]
     assert sorted(verdicts) == [Verdict.PASS, Verdict.FAIL]
+
+
+@pytest.mark.parametrize("name", RULES)
+@given(low=st.floats(-9, 9), width=st.floats(0, 9), limit=st.floats(-9, 9))
+def test_the_margin_of_a_rule_is_1_or_more_where_it_passes_and_1_or_less_where_it_fails(
+    name, low, width, limit
+):
+    rule, reading = RULES[name], Interval(low, low + width)
+    margin, verdict = rule.margin(reading, limit), rule.judge(reading, limit)
+    assert margin >= 0
+    assert margin >= 1 or verdict is not Verdict.PASS
+    assert margin <= 1 or verdict is not Verdict.FAIL
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_what_could_not_be_told_has_no_margin(name):
+    assert RULES[name].margin(Undetermined("no data"), 1.0) is None
+
+
+@pytest.mark.parametrize("name", REMEDIES)
+def test_a_remedy_says_whether_it_mends_leaves(name):
+    assert isinstance(REMEDIES[name].mends_leaves, bool)
+
+
+@pytest.mark.parametrize("name", RENDERERS)
+def test_a_renderer_says_what_its_bytes_are(name):
+    assert "/" in RENDERERS[name].media_type
+    assert RENDERERS[name].suffix
+    assert not RENDERERS[name].suffix.startswith(".")
 
 
 @pytest.mark.parametrize("name", shipped_packs())

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from enum import StrEnum
 from types import MappingProxyType
 from typing import ClassVar, Literal
 
@@ -40,15 +41,23 @@ class Parameter:
     whole: bool = False
 
 
+class Source(StrEnum):
+    """What a measure reads of the evidence; ``TRUTH`` where it cannot tell without everybody's true value."""
+
+    LEAVES = "leaves"
+    ESTIMATE = "estimate"
+    WORLDS = "worlds"
+    FILE = "file"
+    TRUTH = "truth"
+
+
 class Measure(ABC):
     """Reads one quantity off the evidence.
 
     ``plain`` names the quantity in words a manager understands. ``risk`` says which end is dangerous: "low" where small
     readings mean little privacy. ``limits`` is the range in which a policy's limit makes sense. ``is_open`` is true
-    where the notion holds only beyond the reading, never at it, so that only a strict rule fits. ``about_leaves`` is
-    true where only the leaves' own records count, so that pruning can mend it and the posterior has no part in it;
-    ``about_worlds`` where it reads what is proved over whole records, not the estimate; ``about_file`` where it reads
-    what stands in the file beside its trees, which no change of the trees mends.
+    where the notion holds only beyond the reading, never at it, so that only a strict rule fits. ``reads`` is all that
+    it reads of the evidence, and says what can mend it.
     """
 
     unit: ClassVar[str]
@@ -56,10 +65,23 @@ class Measure(ABC):
     risk: ClassVar[Literal["low", "high"]]
     limits: ClassVar[tuple[float, float]]
     is_open: ClassVar[bool] = False
-    about_leaves: ClassVar[bool] = False
-    about_worlds: ClassVar[bool] = False
-    about_file: ClassVar[bool] = False
+    reads: ClassVar[frozenset[Source]]
     parameters: ClassVar[Mapping[str, Parameter]] = {}
+
+    @property
+    def is_of_leaves(self) -> bool:
+        """Whether only the leaves' own records count: pruning can mend it, and the estimate has no part in it."""
+        return self.reads <= {Source.LEAVES, Source.TRUTH}
+
+    @property
+    def is_of_file(self) -> bool:
+        """Whether it reads only what stands in the file beside its trees, which no change of the trees mends."""
+        return self.reads <= {Source.FILE}
+
+    @property
+    def is_of_worlds(self) -> bool:
+        """Whether it reads what is proved over whole records, not the estimate."""
+        return Source.WORLDS in self.reads
 
     def words(self, parameters: Parameters) -> str:
         """Return what the quantity is, in plain words, with these settings."""
@@ -77,7 +99,7 @@ class LeafMeasure(Measure):
     of people and of what the file speaks of, and the reading spans both.
     """
 
-    about_leaves = True
+    reads = frozenset({Source.LEAVES, Source.TRUTH})
     of_shares: ClassVar[bool] = False
 
     @abstractmethod
@@ -89,9 +111,11 @@ class LeafMeasure(Measure):
     ) -> tuple[FloatArray, FloatArray] | Undetermined:
         """Return the low and the high end per leaf, shape (L,) each: of people, and of their sampling weights."""
         values = self.values(leaves, parameters)
-        if isinstance(values, Undetermined) or leaves.weighed is None or not self.of_shares:
-            return values if isinstance(values, Undetermined) else (values, values)
-        sums = replace(leaves, classes=leaves.weighed, records=leaves.weighed.sum(axis=1))
+        if isinstance(values, Undetermined):
+            return values
+        sums = leaves.by_weight
+        if sums is None or not self.of_shares:
+            return values, values
         others = self.values(sums, parameters)
         if isinstance(others, Undetermined):
             return others

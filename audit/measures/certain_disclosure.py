@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from audit.evidence import Evidence
-from audit.measures import Measure, Parameters
+from audit.measures import Measure, Parameters, Source
 from audit.measures._worlds import known_worlds
 from audit.reading import Interval, Measurement, Undetermined
 from audit.spots import people, worst_spots
@@ -24,7 +24,7 @@ class CertainDisclosure(Measure):
     plain = "people whose value the tree proves"
     risk = "high"
     limits = (0.0, np.inf)
-    about_worlds = True
+    reads = frozenset({Source.WORLDS})
 
     def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
         worlds = known_worlds(evidence)

@@ -17,6 +17,7 @@ from audit.measures import LeafMeasure, Parameter, Parameters
 from audit.people.leaves import Leaves
 from audit.reading import Undetermined
 from ppdm_models.arrays import FloatArray
+from ppdm_models.records.diversity import crowding, ranked
 
 
 class RecursiveDiversity(LeafMeasure):
@@ -43,16 +44,11 @@ class RecursiveDiversity(LeafMeasure):
             if isinstance(leaves.published, Undetermined):
                 return leaves.published
             hits, misses = leaves.published.T
-            return _ratio(hits * (rank - 1), np.where(misses >= rank - 1, misses, 0.0))
+            return crowding(hits * (rank - 1), np.where(misses >= rank - 1, misses, 0.0))
         if isinstance(leaves.classes, Undetermined):
             return leaves.classes
-        falling = -np.sort(-leaves.classes, axis=1)
-        return _ratio(falling[:, 0], falling[:, rank - 1 :].sum(axis=1))
-
-
-def _ratio(top: FloatArray, tail: FloatArray) -> FloatArray:
-    """Return top / tail, infinite where the tail is empty: then no c is large enough."""
-    return np.asarray(np.divide(top, tail, out=np.full(len(top), math.inf), where=tail > 0))
+        top, tails = ranked(leaves.classes)
+        return crowding(top, tails[:, rank - 1] if rank <= tails.shape[1] else np.zeros(len(top)))
 
 
 MEASURE = RecursiveDiversity()

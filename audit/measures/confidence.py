@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from audit.evidence import Evidence
-from audit.measures import Measure, Parameters
+from audit.measures import Measure, Parameters, Source
 from audit.reading import Interval, Measurement, Undetermined
 from audit.spots import worst_spots
 
@@ -21,6 +21,7 @@ class Confidence(Measure):
     plain = "how sure the adversary can be of somebody's value, at worst"
     risk = "high"
     limits = (0.0, 1.0)
+    reads = frozenset({Source.ESTIMATE})
 
     def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
         estimate = evidence.estimate

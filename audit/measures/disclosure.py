@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from audit.evidence import Evidence
-from audit.measures import Measure, Parameters
+from audit.measures import Measure, Parameters, Source
 from audit.reading import Interval, Measurement, Undetermined
 from audit.spots import people, worst_spots
 
@@ -22,6 +22,7 @@ class Disclosure(Measure):
     plain = "how sure the adversary can be of what is true of somebody, at worst"
     risk = "high"
     limits = (0.0, 1.0)
+    reads = frozenset({Source.ESTIMATE, Source.TRUTH})
 
     def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
         truth = evidence.truth

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from audit.evidence import Evidence
-from audit.measures import Measure, Parameter, Parameters
+from audit.measures import Measure, Parameter, Parameters, Source
 from audit.measures._worlds import known_worlds
 from audit.reading import Interval, Measurement, Undetermined
 from audit.spots import people, worst_spots
@@ -21,7 +21,7 @@ class ExcludedValues(Measure):
     plain = "people for whom the tree rules out a value"
     risk = "high"
     limits = (0.0, np.inf)
-    about_worlds = True
+    reads = frozenset({Source.WORLDS})
     parameters = {
         "values": Parameter(1.0, "how many values must be ruled out", low=1.0, whole=True),
     }

@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 
 from audit.evidence import Evidence
-from audit.measures import Measure, Parameters
+from audit.measures import Measure, Parameters, Source
 from audit.measures._alone import Alone, alone
 from audit.reading import Interval, Measurement, Spot, Undetermined
 from audit.spots import MOST_SPOTS
@@ -38,6 +38,7 @@ class ExposedValues(Measure):
     plain = "people whose value can be read off a leaf that they are alone in"
     risk = "high"
     limits = (0.0, math.inf)
+    reads = frozenset({Source.LEAVES, Source.FILE})
 
     def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
         if isinstance(evidence.leaves, Undetermined):

@@ -13,7 +13,7 @@ import numpy as np
 
 from audit.estimate.posterior import Posterior
 from audit.evidence import Evidence
-from audit.measures import Measure, Parameter, Parameters
+from audit.measures import Measure, Parameter, Parameters, Source
 from audit.reading import Interval, Measurement, Undetermined
 from ppdm_models.arrays import FloatArray
 
@@ -28,6 +28,7 @@ class GuessAccuracy(Measure):
     plain = "share of people whose value the adversary guesses right"
     risk = "high"
     limits = (0.0, 1.0)
+    reads = frozenset({Source.ESTIMATE, Source.TRUTH})
     parameters = {
         "over": Parameter(
             "nothing",

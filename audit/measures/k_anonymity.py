@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from audit.measures import LeafMeasure, Parameters
+from audit.measures import LeafMeasure, Parameters, Source
 from audit.people.leaves import Leaves
 from ppdm_models.arrays import FloatArray
 
@@ -21,6 +21,7 @@ class SmallestLeaf(LeafMeasure):
     plain = "fewest people who share a leaf"
     risk = "low"
     limits = (1.0, math.inf)
+    reads = frozenset({Source.LEAVES})
 
     def values(self, leaves: Leaves, parameters: Parameters) -> FloatArray:
         return leaves.records

@@ -13,7 +13,7 @@ import numpy as np
 
 from audit.divergence import individual_divergences
 from audit.evidence import Evidence
-from audit.measures import Measure, Parameters
+from audit.measures import Measure, Parameters, Source
 from audit.reading import Interval, Measurement, Undetermined
 from audit.spots import people, worst_spots
 
@@ -25,6 +25,7 @@ class SmallestDivergence(Measure):
     plain = "distance of the adversary's picture from the truth, for those known best"
     risk = "low"
     limits = (0.0, math.inf)
+    reads = frozenset({Source.ESTIMATE, Source.TRUTH})
 
     def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
         truth = evidence.truth

@@ -10,7 +10,7 @@ import math
 
 from audit.divergence import overall_divergence
 from audit.evidence import Evidence
-from audit.measures import Measure, Parameters
+from audit.measures import Measure, Parameters, Source
 from audit.reading import Measurement, Undetermined
 
 
@@ -21,6 +21,7 @@ class OverallDivergence(Measure):
     plain = "distance of the adversary's picture from the truth, on average"
     risk = "low"
     limits = (0.0, math.inf)
+    reads = frozenset({Source.ESTIMATE, Source.TRUTH})
 
     def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
         truth = evidence.truth

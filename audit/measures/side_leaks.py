@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 
 from audit.evidence import Evidence
-from audit.measures import Measure, Parameter, Parameters
+from audit.measures import Measure, Parameter, Parameters, Source
 from audit.reading import Interval, Measurement, Spot, Undetermined
 from audit.spots import MOST_SPOTS
 from ppdm_models.tree.leaks import Leak, LeakGroup, LeakKind
@@ -27,7 +27,7 @@ class SideLeaks(Measure):
     plain = "things the file gives away beside its trees"
     risk = "high"
     limits = (0.0, math.inf)
-    about_file = True
+    reads = frozenset({Source.FILE})
     parameters = {
         "kind": Parameter(
             ANY, "which of them count", choices=(ANY, *map(str, LeakGroup), *map(str, LeakKind))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from audit.evidence import Evidence
-from audit.measures import Measure, Parameters
+from audit.measures import Measure, Parameters, Source
 from audit.measures._worlds import known_worlds
 from audit.reading import Measurement, Undetermined
 
@@ -21,7 +21,7 @@ class SplitBits(Measure):
     plain = "bits about the people that the choice of the splits gives away"
     risk = "high"
     limits = (0.0, math.inf)
-    about_worlds = True
+    reads = frozenset({Source.WORLDS})
 
     def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
         worlds = known_worlds(evidence)

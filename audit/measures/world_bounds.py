@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from audit.evidence import Evidence
-from audit.measures import Measure, Parameters
+from audit.measures import Measure, Parameters, Source
 from audit.measures._worlds import known_worlds, true_values
 from audit.reading import Interval, Measurement, Undetermined
 from audit.spots import worst_spots
@@ -23,7 +23,7 @@ class WorldBounds(Measure):
     plain = "share of alike people who provably have the same value, at worst"
     risk = "high"
     limits = (0.0, 1.0)
-    about_worlds = True
+    reads = frozenset({Source.WORLDS})
 
     def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
         worlds = known_worlds(evidence)

@@ -244,7 +244,9 @@ def _leaves(
             np.array([index for index, _ in found], dtype=np.intp),
             [len(leaves.nodes) for leaves in each],
         ),
+        whole=each[0].whole,
         weighed=_joined_sums([leaves.weighed for leaves in each]),
+        weighed_whole=each[0].weighed_whole,
     )
 
 

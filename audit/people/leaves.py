@@ -25,8 +25,9 @@ class Leaves:
     ``trees`` says which tree of an ensemble each is in, from 0. ``records`` has shape (L,), ``classes`` (L, m); both
     are the owner's real counts. ``labels`` are codes into the tree's classes. ``published`` has shape (L, 2): records
     with the label (hits) and without it (misses), as the file gives them. Whatever is not known for every one of the
-    nodes is undetermined. ``weighed`` (L, m) are the sums of the people's sampling weights, None where each counts
-    once or the classes are not known.
+    nodes is undetermined. ``whole`` (m,) are the class counts of the whole table: of all the people, also where these
+    nodes hold only some of them, or some of them twice. ``weighed`` (L, m) are the sums of the people's sampling
+    weights, ``weighed_whole`` (m,) those of all the people; None where each counts once or the classes are not known.
     """
 
     nodes: IndexArray
@@ -35,7 +36,17 @@ class Leaves:
     labels: IndexArray | Undetermined
     published: FloatArray | Undetermined
     trees: IndexArray
+    whole: FloatArray | Undetermined
     weighed: FloatArray | None = None
+    weighed_whole: FloatArray | None = None
+
+    @property
+    def by_weight(self) -> Leaves | None:
+        """The same, counted in sums of sampling weights; None where there are none."""
+        if self.weighed is None or self.weighed_whole is None:
+            return None
+        sums = self.weighed.sum(axis=1)
+        return replace(self, records=sums, classes=self.weighed, whole=self.weighed_whole)
 
 
 def leaves_of(tree: Tree, population: Population) -> Leaves | Undetermined:
@@ -58,26 +69,37 @@ def leaves_of(tree: Tree, population: Population) -> Leaves | Undetermined:
     if population.weight is not None and not isinstance(weighed, Undetermined):
         sums = _by_class(place, weighed[kept], size)
     nodes = [tree.nodes[index] for index in indices]
-    leaves = described(tree, nodes, records, truth, sums)
-    return leaves if population.weight is None else replace(leaves, published=SUMS_OF_WEIGHTS)
+    return described(tree, population, nodes, records, truth, sums)
 
 
 def described(
     tree: Tree,
+    population: Population,
     nodes: Sequence[Node],
     records: FloatArray,
     classes: FloatArray | Undetermined,
     weighed: FloatArray | None = None,
 ) -> Leaves:
-    """Return the leaves that these nodes are, or would be, with these real counts and sums of sampling weights."""
+    """Return the leaves that these nodes are, or would be, with these real counts and sums of sampling weights.
+
+    The nodes may be any: some of the leaves, or a node and what is below it. The population is that of the whole table.
+    """
+    whole, sums = population.truth, population.weighed_truth
+    if not isinstance(whole, Undetermined):
+        whole = whole.sum(axis=0)
+    weighed_whole = None
+    if population.weight is not None and not isinstance(sums, Undetermined):
+        weighed_whole = sums.sum(axis=0)
     return Leaves(
         np.array([node.index for node in nodes], dtype=np.intp),
         records,
         classes,
         _labels(tree, nodes),
-        _published(tree, nodes) if weighed is None else SUMS_OF_WEIGHTS,
+        _published(tree, nodes) if population.weight is None else SUMS_OF_WEIGHTS,
         np.zeros(len(nodes), dtype=np.intp),
+        whole,
         weighed,
+        weighed_whole,
     )
 
 

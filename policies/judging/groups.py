@@ -43,7 +43,7 @@ class Clauses:
             for clause in self.pack.clauses
             if clause.severity == "error"
             and clause.id not in judged
-            and not measures()[clause.measure].about_file
+            and not measures()[clause.measure].is_of_file
         )
 
     def lack(self, groups: Groups) -> str:
@@ -75,4 +75,5 @@ def leaves_of(groups: Groups) -> Leaves:
         labels,
         np.stack([hits, groups.sizes - hits], axis=1),
         np.zeros(len(groups.sizes), dtype=np.intp),
+        whole=groups.classes.sum(axis=0),
     )

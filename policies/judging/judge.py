@@ -206,7 +206,7 @@ def _message(
         return f"{said}could not tell, because {reason_text(reading)}{how}."
     said += f"{span(reading, measure.unit, limit)}; the policy asks for {rule.words} {figure(limit, measure.unit)}"
     if verdict is Verdict.UNDETERMINED:
-        more = " (a larger --worlds-budget may decide it)" if measure.about_worlds else ""
+        more = " (a larger --worlds-budget may decide it)" if measure.is_of_worlds else ""
         return f"{said}, and which side it is on could not be told{more}."
     if not places:
         return f"{said}."

@@ -116,8 +116,8 @@ def merging(tree: Tree, population: Population, taxonomies: Taxonomies) -> Mergi
         found,
         leaves,
         records,
-        _peopled(tree, tree.nodes, stopping, own, own_sums),
-        _peopled(tree, leaves, records, classes, sums),
+        _peopled(tree, population, tree.nodes, stopping, own, own_sums),
+        _peopled(tree, population, leaves, records, classes, sums),
         right,
         _unchanged(tree, found, leaves, stopping),
     )
@@ -201,6 +201,7 @@ def _by_class(
 
 def _peopled(
     tree: Tree,
+    population: Population,
     nodes: Sequence[Node],
     records: FloatArray,
     classes: FloatArray | Undetermined,
@@ -211,7 +212,7 @@ def _peopled(
     kept = [nodes[index] for index in held.tolist()]
     real = classes if isinstance(classes, Undetermined) else classes[held]
     weighed = None if sums is None or isinstance(sums, Undetermined) else sums[held]
-    return held, described(tree, kept, records[held], real, weighed)
+    return held, described(tree, population, kept, records[held], real, weighed)
 
 
 def _satisfied(size: int, peopled: tuple[IndexArray, Leaves], pack: Pack) -> BoolArray | str:

@@ -175,9 +175,9 @@ def demands(pack: Pack) -> tuple[Demand, ...]:
         Demand(known[c.measure], dict(asked(c).parameters), ways[c.rule], c.limit)
         for c in pack.clauses
         if c.severity == "error"
-        and not known[c.measure].about_leaves
-        and not known[c.measure].about_worlds
-        and not known[c.measure].about_file
+        and not known[c.measure].is_of_leaves
+        and not known[c.measure].is_of_worlds
+        and not known[c.measure].is_of_file
     )
 
 

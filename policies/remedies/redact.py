@@ -94,7 +94,7 @@ def _has_other_clauses(pack: Pack) -> bool:
     known = measures()
     return any(
         clause.severity == "error"
-        and not (known[clause.measure].about_leaves or known[clause.measure].about_file)
+        and not (known[clause.measure].is_of_leaves or known[clause.measure].is_of_file)
         for clause in pack.clauses
     )
 

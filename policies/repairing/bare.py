@@ -21,7 +21,7 @@ def file_fails(decision: Decision) -> bool:
     """Return whether a clause about what stands beside the trees keeps the verdict from being a pass."""
     known = measures()
     return any(
-        finding.measure and known[finding.measure].about_file and finding.verdict is Verdict.FAIL
+        finding.measure and known[finding.measure].is_of_file and finding.verdict is Verdict.FAIL
         for finding in decision.failing
     )
 

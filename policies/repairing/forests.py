@@ -41,8 +41,8 @@ def forest_proposals(
     """
     known = measures()
     judged = [finding for finding in decision.failing if finding.measure]
-    broken = [finding for finding in judged if not known[finding.measure].about_file]
-    of_leaves = [finding for finding in broken if known[finding.measure].about_leaves]
+    broken = [finding for finding in judged if not known[finding.measure].is_of_file]
+    of_leaves = [finding for finding in broken if known[finding.measure].is_of_leaves]
     if of_leaves:
         parts = _parts(forest, population, _told(decision.pack, of_leaves), taxonomies)
         yield from _prunings(forest, parts)

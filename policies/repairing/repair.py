@@ -333,7 +333,7 @@ def _doubts(decision: Decision) -> bool:
 def _leaves_fail(decision: Decision) -> bool:
     known = measures()
     return any(
-        finding.measure and known[finding.measure].about_leaves for finding in decision.failing
+        finding.measure and known[finding.measure].is_of_leaves for finding in decision.failing
     )
 
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from audit.reading import Undetermined
 from policies.judging.decision import Decision, Finding
 from policies.rules import rules
 from ppdm_models.arrays import BoolArray
@@ -16,10 +15,9 @@ MOST = 2.0
 
 
 def privacy(decision: Decision) -> float | None:
-    """Return how far the worst error clause is shown to be met: 1 at its limit, 0.5 half way, None if it is not told.
+    """Return how far the worst error clause is shown to be met, at most ``MOST``; None if it is not told.
 
-    A minimum of 5 of which 4 is shown is met to 0.8; a maximum of 0.6 of which 0.8 is not excluded, to 0.75. At most
-    ``MOST``.
+    ``Rule.margin`` says how far that is: 1 at the limit, 0.5 half way.
     """
     met = [
         _met(finding)
@@ -31,14 +29,10 @@ def privacy(decision: Decision) -> float | None:
 
 
 def _met(finding: Finding) -> float | None:
-    reading, limit = finding.reading, finding.limit
-    if isinstance(reading, Undetermined) or limit is None:
+    if finding.limit is None:
         return None
-    guards_low = rules()[finding.rule].risk == "low"
-    have, wanted = (reading.low, limit) if guards_low else (limit, reading.high)
-    if wanted <= 0:
-        return MOST if have >= wanted else 0.0
-    return float(min(max(have / wanted, 0.0), MOST))
+    margin = rules()[finding.rule].margin(finding.reading, finding.limit)
+    return None if margin is None else min(margin, MOST)
 
 
 def unbeaten(points: Sequence[Sequence[float]]) -> list[bool]:

@@ -8,6 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from ppdm_models.arrays import IntArray
+from ppdm_models.records.diversity import (
+    crowding,
+    is_anonymous,
+    is_diverse,
+    is_recursively_diverse,
+    ranked,
+)
 
 FEW_CELLS = 8
 """Groups are counted in place where there are no more possible ones than so many times the records; else sorted."""
@@ -37,8 +44,7 @@ class Requirement:
     """Every group holds ``k`` records or more, and is diverse where ``l`` is given.
 
     With ``c``: recursively (c, l)-diverse, d_1 < c (d_l + ... + d_m). Without: the most frequent sensitive value has
-    less than 1/l of the records. (Machanavajjhala, Kifer, Gehrke & Venkitasubramaniam 2007, section 3.) Both stay true
-    when groups are merged: d_1 of the union is at most the sum of the d_1, and its d_l + ... + d_m at least their sum.
+    less than 1/l of the records. All of it stays met when groups are merged (``ppdm_models.records.diversity``).
     """
 
     k: int = 1
@@ -51,17 +57,15 @@ class Requirement:
 
     def meets(self, found: Figures) -> bool:
         """Return whether groups with these figures are as demanded."""
-        if found.smallest < self.k:
+        if not is_anonymous(found.smallest, self.k):
             return False
         if self.l is None:
             return True
         if self.c is None:
-            top, size = found.worst[0]
-            return top * self.l < size
+            return bool(is_diverse(*found.worst[0], self.l))
         if self.l > len(found.worst):
             return False
-        top, tail = found.worst[int(self.l) - 1]
-        return top < self.c * tail
+        return bool(is_recursively_diverse(*found.worst[int(self.l) - 1], self.c))
 
 
 def figures(codes: Sequence[IntArray], sensitive: IntArray, classes: int) -> Figures:
@@ -70,14 +74,13 @@ def figures(codes: Sequence[IntArray], sensitive: IntArray, classes: int) -> Fig
     count = int(group.max()) + 1
     cells = np.bincount(group * classes + sensitive, minlength=count * classes)
     by_class = cells.reshape(count, classes)
-    falling = -np.sort(-by_class, axis=1)
-    tails = falling[:, ::-1].cumsum(axis=1)[:, ::-1]
+    top, tails = ranked(by_class)
     sizes = tails[:, 0]
     return Figures(
         len(sizes),
         int(sizes.min()),
         int((sizes.astype(np.int64) ** 2).sum()),
-        tuple(_worst(falling[:, 0], tails[:, rank]) for rank in range(classes)),
+        tuple(_worst(top, tails[:, rank]) for rank in range(classes)),
     )
 
 
@@ -105,6 +108,5 @@ def _renumbered(group: IntArray, reach: int) -> IntArray:
 
 def _worst(top: IntArray, tail: IntArray) -> tuple[int, int]:
     """Return the pair with the largest top / tail, infinite where the tail is empty."""
-    ratio = np.divide(top, tail, out=np.full(len(top), np.inf), where=tail > 0)
-    place = int(np.argmax(ratio))
+    place = int(np.argmax(crowding(top, tail)))
     return int(top[place]), int(tail[place])

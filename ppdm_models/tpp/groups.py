@@ -8,6 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from ppdm_models.arrays import FloatArray, IndexArray
+from ppdm_models.records.diversity import is_anonymous, is_diverse
 from ppdm_models.tree.column import CategoricalColumn, Columns
 
 
@@ -45,9 +46,9 @@ class AtLeast:
     k: int
 
     def lack(self, groups: Groups) -> str:
-        return (
-            "" if groups.k >= self.k else f"a group holds {groups.k} records, fewer than {self.k}"
-        )
+        if is_anonymous(groups.sizes, self.k).all():
+            return ""
+        return f"a group holds {groups.k} records, fewer than {self.k}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ class Diverse:
     l: float  # noqa: E741  # the name the notion has
 
     def lack(self, groups: Groups) -> str:
-        if (groups.classes.max(axis=1) * self.l < groups.sizes).all():
+        if is_diverse(groups.classes.max(axis=1), groups.sizes, self.l).all():
             return ""
         return (
             f"in a group {groups.largest_share:.1%} share one sensitive value, which is not less than "

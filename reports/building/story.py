@@ -157,8 +157,8 @@ def _after_doubt(evidence: Evidence, decision: Decision) -> Iterator[str]:
 def _after_fail(evidence: Evidence, decision: Decision) -> Iterator[str]:
     yield f"Do not publish {evidence.source}."
     failed = [f for f in decision.failing if f.verdict is Verdict.FAIL and f.measure]
-    about_leaves = [f.clause for f in failed if measures()[f.measure].about_leaves]
-    about_file = [f.clause for f in failed if measures()[f.measure].about_file]
+    about_leaves = [f.clause for f in failed if measures()[f.measure].is_of_leaves]
+    about_file = [f.clause for f in failed if measures()[f.measure].is_of_file]
     others = [f.clause for f in failed if f.clause not in (*about_leaves, *about_file)]
     if about_file:
         yield f"{listed(about_file)}: no change of the tree mends what stands beside it. {removal(evidence)}"

@@ -19,7 +19,7 @@ class Renderer(ABC):
 
     @abstractmethod
     def render(self, document: Document) -> bytes:
-        """Return the document in this form."""
+        """Return the document in this form; the bytes need be no text, and arrive as they are."""
 
 
 def names() -> tuple[str, ...]:

@@ -1,19 +1,40 @@
-"""Reads NumPy's array files: the header checked before anything is allocated, objects never unpickled."""
+"""Reads NumPy's array files: the header is held against the bytes before any memory is taken; nothing is unpickled."""
 
 from __future__ import annotations
 
-import ast
 import math
-import re
+import tokenize
+import warnings
+from io import BytesIO
 
 import numpy as np
+from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from ppdm_models.errors import TreeFormatError
 
-MAGIC = b"\x93NUMPY"
-HEADER_BYTES = 10_000
-SIMPLE = re.compile(r"[<>|=]?(?:[biuf?][1248]?|[SU]\d{1,4}|V\d{1,4})")
+HEADER_CHARACTERS = 10_000
+MOST_AXES = 8
+NUMBERS, BYTES = "biuf", "SUV"
+LARGEST_NUMBER_BYTES = 8
+HEADERS = {
+    (1, 0): npy.read_array_header_1_0,
+    (2, 0): npy.read_array_header_2_0,
+    (3, 0): npy.read_array_header_2_0,  # differs in the spelling of field names alone
+}
+DAMAGE = (
+    ValueError,
+    TypeError,
+    LookupError,
+    AttributeError,
+    ArithmeticError,
+    SyntaxError,
+    RecursionError,
+    MemoryError,
+    tokenize.TokenError,
+    Warning,
+)
+"""What NumPy raises at a header that is no header; its warnings are of ways to write that nobody needs any more."""
 
 Array = NDArray[np.generic]
 
@@ -24,46 +45,45 @@ def read_npy(data: bytes, where: str) -> Array:
     Raises:
         TreeFormatError: it is damaged, holds objects, or has another size than its header says.
     """
-    start = {1: 10, 2: 12, 3: 12}.get(data[6] if len(data) > 12 else 0)
-    if not data.startswith(MAGIC) or start is None:
-        raise TreeFormatError(where, "no NumPy array file")
-    end = start + int.from_bytes(data[8:start], "little")
-    if end - start > HEADER_BYTES or end > len(data):
-        raise TreeFormatError(where, "a NumPy array file with a damaged header")
     try:
-        header = ast.literal_eval(data[start:end].decode("utf-8").strip())
-        dtype, shape = _dtype(header["descr"]), tuple(header["shape"])
-        order = "F" if header["fortran_order"] is True else "C"
-        if not all(type(length) is int and 0 <= length < 2**40 for length in shape):
-            raise ValueError("its shape is no shape")
-    except (ValueError, TypeError, KeyError, SyntaxError, RecursionError, MemoryError) as error:
-        raise TreeFormatError(where, f"a NumPy array that is not read ({error})") from error
-    if len(shape) > 8 or math.prod(shape) * dtype.itemsize != len(data) - end:
+        with warnings.catch_warnings(action="error"):
+            _check_header(data, where)
+            array: Array = npy.read_array(
+                BytesIO(data), allow_pickle=False, max_header_size=HEADER_CHARACTERS
+            )
+    except DAMAGE as error:
+        said = " ".join(str(error).split())[:120]
+        raise TreeFormatError(where, f"a NumPy array that is not read ({said})") from error
+    return array
+
+
+def _check_header(data: bytes, where: str) -> None:
+    """Check that the header asks for no more than the bytes at hand, and for numbers and texts alone.
+
+    Raises:
+        TreeFormatError: it does; or one of ``DAMAGE``, where it is no header.
+    """
+    file = BytesIO(data)
+    version = npy.read_magic(file)
+    if version not in HEADERS:
+        raise TreeFormatError(where, f"a NumPy array file of an unknown version {version}")
+    shape, _, dtype = HEADERS[version](file, max_header_size=HEADER_CHARACTERS)
+    if not _is_plain(dtype):
+        raise TreeFormatError(
+            where, "a NumPy array that is not read (it holds objects, or what is no number or text)"
+        )
+    rest = len(data) - file.tell()
+    if len(shape) > MOST_AXES or min(shape, default=0) < 0:
+        raise TreeFormatError(where, "a NumPy array that is not read (its shape is no shape)")
+    if math.prod(shape) * dtype.itemsize != rest:
         raise TreeFormatError(where, "a NumPy array of another size than its header says")
-    array: Array = np.frombuffer(data, dtype, offset=end)
-    return array.reshape(shape[::-1]).T if order == "F" else array.reshape(shape)
 
 
-def _dtype(said: object) -> np.dtype[np.generic]:
-    """Return a plain type, or one of named fields; what has no name is padding."""
-    if isinstance(said, str):
-        return _simple(said)
-    if not isinstance(said, list):
-        raise ValueError(f"the type {str(said)[:60]!r}")
-    names, formats, offsets, size = [], [], [], 0
-    for name, part in said:
-        field = _simple(part)
-        if name:
-            names.append(str(name))
-            formats.append(field)
-            offsets.append(size)
-        size += field.itemsize
-    return np.dtype(
-        {"names": names, "formats": formats, "offsets": offsets, "itemsize": max(size, 1)}
-    )
-
-
-def _simple(said: object) -> np.dtype[np.generic]:
-    if not isinstance(said, str) or not SIMPLE.fullmatch(said):
-        raise ValueError(f"the type {str(said)[:60]!r}")
-    return np.dtype(said)
+def _is_plain(dtype: np.dtype[np.generic]) -> bool:
+    """Return whether a type is one of numbers or texts, or of named fields that are."""
+    if dtype.fields is not None:
+        parts = [field[0] for field in dtype.fields.values()]
+        return all(part.names is None and _is_plain(part) for part in parts) and dtype.itemsize > 0
+    if dtype.subdtype is not None or dtype.itemsize == 0:
+        return False
+    return dtype.kind in BYTES or (dtype.kind in NUMBERS and dtype.itemsize <= LARGEST_NUMBER_BYTES)

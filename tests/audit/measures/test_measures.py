@@ -6,20 +6,20 @@ import numpy as np
 import pytest
 
 from audit.estimate.posterior import certain
-from audit.measures import LeafMeasure, measures
+from audit.evidence import NOT_RUN
+from audit.measures import Source, measures
 from audit.reading import Interval, Undetermined
+from ppdm_models.tree.leaks import Leak, LeakKind
 from ppdm_models.tree.tree import Task
-from tests.small_audits import NO_TRUTH, bounds, evidence_of, flat_tree, people_of, read
+from tests.small_audits import NO_TRUTH, bounds, evidence_of, flat_tree, only_world, people_of, read
 
 MEASURES = measures()
 TREE = flat_tree([[14, 6, 0], [3, 3, 4]])
-PLAIN = [name for name, measure in MEASURES.items() if not measure.about_worlds]
-COUNTS = ("exposed_values", "side_leaks")
-"""What is counted in the leaves or in the file, whether or not an estimate or the truth is there."""
-ESTIMATE = [name for name in PLAIN if not MEASURES[name].about_leaves and name not in COUNTS]
-NO_TRUTH_NEEDED = ("k_anonymity", "confidence", *COUNTS)
-NEEDS_TRUTH = [name for name in PLAIN if name not in NO_TRUTH_NEEDED]
-OF_PEOPLE = [name for name in MEASURES if name != "side_leaks"]
+PLAIN = [name for name, measure in MEASURES.items() if Source.WORLDS not in measure.reads]
+ESTIMATE = [name for name in PLAIN if Source.ESTIMATE in MEASURES[name].reads]
+NEEDS_TRUTH = [name for name in PLAIN if Source.TRUTH in MEASURES[name].reads]
+NO_TRUTH_NEEDED = [name for name in PLAIN if name not in NEEDS_TRUTH]
+OF_PEOPLE = [name for name, measure in MEASURES.items() if not measure.is_of_file]
 
 
 def nobody(tree):
@@ -63,7 +63,7 @@ def test_of_a_regression_tree_only_the_leaf_sizes_can_be_read(name):
     people = replace(people_of(TREE), truth=NO_TRUTH)
     no_estimate = Undetermined("the tree predicts a number")
     reading = read(name, evidence_of(tree, people, no_estimate, no_estimate)).reading
-    known = name in ("k_anonymity", *COUNTS)
+    known = MEASURES[name].reads <= {Source.LEAVES, Source.FILE}
     assert isinstance(reading, Interval if known else Undetermined)
 
 
@@ -94,7 +94,33 @@ def test_a_measure_says_what_it_is(name):
     measure = MEASURES[name]
     assert measure.plain
     assert measure.limits[0] < measure.limits[1]
-    assert measure.about_leaves == isinstance(measure, LeafMeasure)
+
+
+@pytest.mark.parametrize("name", set(MEASURES) - set(ESTIMATE))
+def test_what_reads_no_estimate_does_not_change_with_it(name):
+    lost = Undetermined("the solver stalled")
+    blind = replace(evidence_of(TREE, worlds=only_world(people_of(TREE))), prior=lost)
+    assert read(name, replace(blind, posterior=lost)) == read(name, blind)
+
+
+@pytest.mark.parametrize("name", set(MEASURES) - set(PLAIN))
+def test_what_reads_worlds_is_undetermined_without_them(name):
+    assert read(name, evidence_of(TREE)).reading == NOT_RUN
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_what_reads_no_worlds_does_not_change_with_them(name):
+    evidence = evidence_of(TREE)
+    seen = replace(evidence, worlds=only_world(evidence.population))
+    assert read(name, seen) == read(name, evidence)
+
+
+@pytest.mark.parametrize("name", MEASURES)
+def test_a_measure_reads_what_is_beside_the_trees_only_if_it_says_so(name):
+    evidence = evidence_of(TREE, worlds=only_world(people_of(TREE)))
+    leak = Leak(LeakKind.RAW_RECORDS, "a list of records", "records", 3.0)
+    before, after = read(name, evidence), read(name, replace(evidence, leaks=(leak,)))
+    assert before == after or Source.FILE in MEASURES[name].reads
 
 
 def test_leaves_without_records_are_left_out():

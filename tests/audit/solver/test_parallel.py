@@ -2,11 +2,12 @@
 
 import os
 import pickle
+import select
 import signal
 import subprocess
 import sys
 import threading
-import time
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
@@ -140,12 +141,18 @@ class _NeverReady(Worker):
 
 
 def test_once_dismissed_no_worker_is_left_and_none_is_started():
-    call = Call(Pool(_NeverReady))
+    started = threading.Event()
+
+    def start():
+        started.set()
+        return _NeverReady()
+
+    call = Call(Pool(start))
     call.add(partial(solve_task, tasks()[0]))
     call.hire()
-    while not call.workers:
-        time.sleep(0.01)
-    (worker,) = call.workers
+    assert started.wait(60), "no worker was started"
+    with call.lock:  # held until the worker that was started is among them
+        (worker,) = call.workers
     call.dismiss()
     assert call.finish() == [None]
     assert worker.process.poll() is not None
@@ -214,20 +221,11 @@ def test_workers_end_with_their_parent():
         "import os; os._exit(0)\n"
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    pid = int(said.stdout)
-    for _ in range(200):
-        if not _is_running(pid):
-            break
-        time.sleep(0.05)
-    assert not _is_running(pid)
-
-
-def _is_running(pid: int) -> bool:
-    try:
-        with open(f"/proc/{pid}/stat") as file:
-            return file.read().split(")")[-1].split()[0] != "Z"
-    except OSError:
-        return False
+    with suppress(ProcessLookupError):  # it has ended already
+        worker = os.pidfd_open(int(said.stdout))
+        ended = select.select([worker], [], [], 60)[0]  # it can be read once the process is over
+        os.close(worker)
+        assert ended
 
 
 def test_a_task_survives_the_way_to_a_worker():

@@ -4,8 +4,8 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -47,30 +47,38 @@ def test_a_job_whose_process_dies_has_no_result_and_the_others_have_theirs():
     assert do_all(jobs, 2) == [2, None, 4]
 
 
-def test_once_dismissed_no_process_is_left_and_none_is_started():
+@pytest.fixture
+def endless(tmp_path):
+    """Return a pipe that nobody writes into: reading it is a job without an end."""
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    return path
+
+
+def test_once_dismissed_no_process_is_left_and_none_is_started(endless):
     call = Call(Pool())
     for _ in range(3):
-        call.add(partial(time.sleep, 600))
+        call.add(partial(Path.read_bytes, endless))
     call.hire()
-    while not call.workers:
-        time.sleep(0.01)
-    (worker,) = call.workers
-    call.dismiss()
-    assert call.finish() == [None] * 3
+    with endless.open("wb"):  # opens once a worker reads
+        (worker,) = call.workers
+        call.dismiss()
+        assert call.finish() == [None] * 3
     assert worker.process.poll() is not None
     assert not call.workers
 
 
-def test_an_interrupt_ends_all_processes():
+def test_an_interrupt_ends_all_processes(endless):
     code = (
-        "import functools, time\n"
+        "import functools, pathlib\n"
         "from audit.solver.pool import Pool, Worker\n"
         "from audit.solver.processes import do_all\n"
         "def told():\n"
         "    worker = Worker()\n"
         "    print(worker.process.pid, flush=True)\n"
         "    return worker\n"
-        "do_all([functools.partial(time.sleep, 600)] * 4, 2, Pool(told))\n"
+        f"job = functools.partial(pathlib.Path.read_bytes, pathlib.Path({str(endless)!r}))\n"
+        "do_all([job] * 4, 2, Pool(told))\n"
     )
     said = subprocess.Popen(
         [sys.executable, "-c", code],

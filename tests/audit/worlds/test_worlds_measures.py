@@ -24,7 +24,7 @@ from tests.cases import multiway_case
 from tests.small_audits import evidence_of, read
 from tests.worlds_by_hand import system_of, worlds_of
 
-ABOUT_WORLDS = [name for name, measure in measures().items() if measure.about_worlds]
+ABOUT_WORLDS = [name for name, measure in measures().items() if measure.is_of_worlds]
 EXAMPLE = {
     "counts": [2, 1, 1, 2],
     "shape": [[0], [1, 2], [3]],

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from audit.measures import measures
 from audit.people.population import Population
 from policies.remedies import NoProposal, Proposal, remedies
+from policies.remedies._pruning import merging
 from policies.repairing.cost import cost_of
 from ppdm_models.errors import TaxonomyError
 from ppdm_models.records.routing import route
@@ -233,8 +234,7 @@ def test_withholding_is_no_remedy_for_clauses_about_leaves():
 
 
 @pytest.mark.parametrize(
-    "measure",
-    ["k_anonymity", "cl_diversity", "distinct_diversity", "entropy_diversity", "label_disclosure"],
+    "measure", [name for name, measure in measures().items() if measure.is_of_leaves]
 )
 def test_withholding_changes_no_reading_of_the_leaves(measure):
     before = read(measure, evidence_of(THREE)).reading
@@ -315,6 +315,14 @@ def test_after_pruning_every_leaf_clause_passes(tree, k, share):
         assert readings["k_anonymity"].low >= k
         assert readings["label_disclosure"].high <= share
         assert readings["cl_diversity"].high < 50
+
+
+@given(peopled)
+def test_what_merging_could_make_is_held_against_the_whole_table(tree):
+    people = people_of(tree)
+    found = merging(tree, people, {})
+    for _, leaves in (found.own, found.merged):
+        assert leaves.whole.tolist() == people.truth.sum(axis=0).tolist()
 
 
 def test_the_bands_can_be_as_wide_as_one_likes():

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from audit.people.population import build_population
-from policies.judging.groups import Clauses
+from policies.judging.groups import Clauses, leaves_of
 from policies.remedies import NoProposal, remedies
 from policies.remedies._table import UsesTable
 from ppdm_models.learn.best_first import BestFirst
@@ -105,6 +105,11 @@ def test_rows_with_weights_are_not_sanitised():
 def test_clauses_about_leaves_are_held_against_groups(clause, lacks):
     groups = grouped({"n": numbers([1, 1, 2, 2, 2])}, categories("ppqpq"))
     assert bool(Clauses(pack_of(clause)).lack(groups)) is lacks
+
+
+def test_groups_know_the_whole_table():
+    groups = grouped({"n": numbers([1, 1, 2, 2, 2])}, categories("ppqpq"))
+    assert leaves_of(groups).whole.tolist() == [3, 2]
 
 
 def test_clauses_about_the_tree_as_a_whole_are_not_judged():

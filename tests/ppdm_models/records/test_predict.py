@@ -15,6 +15,7 @@ RECORD = {
     "sex": CategoricalColumn(codes=np.array([0]), categories=("F", "M")),
 }
 SILENT, SPEAKING = stump(40.0, "no", "yes"), by_sex("yes", "no")
+OTHERWISE = by_sex("no", "yes")
 
 
 def said(combination, *trees):
@@ -25,8 +26,11 @@ def said(combination, *trees):
 @pytest.mark.parametrize(
     ("trees", "label"),
     [
-        ((SILENT, SPEAKING, SPEAKING), said(Combination.MAJORITY_VOTE, SPEAKING)),
+        ((SPEAKING, SPEAKING, SPEAKING), "yes"),
+        ((SILENT, SPEAKING, SPEAKING), "yes"),
+        ((SPEAKING, OTHERWISE, OTHERWISE, SILENT), "no"),
         ((SILENT, SILENT, SPEAKING), None),
+        ((SILENT, SPEAKING, SILENT, OTHERWISE), None),
     ],
 )
 def test_nothing_is_a_vote_as_any_other(trees, label):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from reports.renderers import names, renderer
+from reports.renderers import renderer
+from tests.reports.forms import TEXTS
 
 
 def shown(document, form):
@@ -41,7 +42,7 @@ def test_a_leak_stands_with_its_place_in_the_file(several_trees):
     assert "person, line 2: the login name of its author" in shown(several_trees, "text")
 
 
-@pytest.mark.parametrize("form", names())
+@pytest.mark.parametrize("form", TEXTS)
 def test_what_is_not_computed_is_said(several_trees, form):
     assert "joint posterior over several trees is not computed yet" in " ".join(
         shown(several_trees, form).split()
