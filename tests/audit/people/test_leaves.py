@@ -7,7 +7,7 @@ import numpy as np
 from audit.people.forest import forest_of
 from audit.people.leaves import described, leaves_of
 from audit.people.population import build_population
-from ppdm_models.records.table import table_of
+from ppdm_models.records.read_table import table_of
 from ppdm_models.tree.ensemble import Member
 from ppdm_models.tree.predicate import CategoryTest
 from tests.audit.weighed_trees import people_of as people_with_weights
