@@ -57,7 +57,7 @@ def test_a_plug_in_says_in_one_line_what_it_is(name):
 def test_a_format_refuses_what_is_no_tree_with_its_own_error(name, data):
     assert isinstance(FORMATS[name].sniff(data), bool)
     with pytest.raises(TreeFormatError):
-        FORMATS[name].read(data, "odd")
+        FORMATS[name].open(data, "odd")
 
 
 @pytest.mark.parametrize("name", MEASURES)

@@ -11,7 +11,7 @@ import pytest
 
 from policies.pack import load_pack
 from policies.remedies import Proposal
-from ppdm_models.files.load import formats, read_tree
+from ppdm_models.files.load import read_tree, writers
 from ppdm_models.learn.best_first import BestFirst
 from ppdm_models.learn.response import of_classes
 from ppdm_models.records.table import read_table, table_of
@@ -204,7 +204,7 @@ def test_the_table_is_written_where_the_change_that_goes_with_it_is_applied(file
     features = {name: table.column(Feature(name, False, ())) for name in ("f", "g")}
     codes = table.column(Feature("flu", False, ("a", "b"))).codes
     tree = BestFirst("gini").growth(features, of_classes("flu", codes, ("a", "b")), 2).tree(2)
-    files.model.write_bytes(formats()["treewarden_json"].write(tree))
+    files.model.write_bytes(writers()["treewarden_json"].write(tree))
     files.table.write_text("\n".join(",".join(row) for row in [tuple(columns), *flat]) + "\n")
     target, beside = files.folder / "fixed.json", files.folder / "beside.csv"
     policy = files.folder / "four.toml"

@@ -55,7 +55,7 @@ def audit_command(
 
     subject = read_subject(request, progress)
     with progress.step(subject.auditing):
-        audit = subject.audit(subject.tree)
+        audit = subject.audit(subject.file)
         decision = judge(audit, subject.pack)
     with progress.step("reporting"):
         levels = (

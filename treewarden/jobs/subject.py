@@ -13,7 +13,7 @@ from audit.run import run, start_early
 from policies.judging.judge import calls
 from policies.pack import Pack, load_pack
 from ppdm_models.errors import KnowledgeError, TableError
-from ppdm_models.files.load import leaks_of, load_model, read_bytes
+from ppdm_models.files.load import OpenedFile, open_model, read_bytes
 from ppdm_models.records.table import read_table
 from ppdm_models.tree.ensemble import Ensemble, Model
 from ppdm_models.tree.tree import Task, Tool
@@ -51,13 +51,16 @@ class Request:
 class Subject:
     """Everything an audit needs, read and checked against each other."""
 
-    tree: Model
+    file: OpenedFile
     population: Population
     knowledge: Knowledge
     pack: Pack
     options: SolveOptions
-    data: bytes = b""
-    """What the model was read from."""
+
+    @property
+    def tree(self) -> Model:
+        """The model as it would be published."""
+        return self.file.model
 
     @property
     def auditing(self) -> str:
@@ -70,15 +73,12 @@ class Subject:
             return "auditing"
         return f"auditing, and reasoning over whole records for {self.options.worlds_budget:g} s at most"
 
-    def audit(self, tree: Model, data: bytes | None = None) -> Audit:
-        """Audit a tree, its own or a repaired one, over the same people under the same knowledge and policy.
-
-        ``data`` is what a repaired tree was read from.
-        """
-        is_own = tree is self.tree or isinstance(tree, Ensemble)
+    def audit(self, file: OpenedFile) -> Audit:
+        """Audit a file, its own or a repaired one, over the same people under the same knowledge and policy."""
+        tree = file.model
+        is_own = file is self.file or isinstance(tree, Ensemble)
         people = self.population if is_own else rerouted(tree, self.population)  # type: ignore[arg-type]  # no ensemble
-        leaks = leaks_of(self.data if data is None else data, tree)
-        return run(tree, people, self.knowledge, calls(self.pack), self.options, leaks)
+        return run(tree, people, self.knowledge, calls(self.pack), self.options, file.leaks)
 
 
 def read_subject(request: Request, progress: Progress) -> Subject:
@@ -90,8 +90,8 @@ def read_subject(request: Request, progress: Progress) -> Subject:
     pack = load_pack(request.policy)
     knowledge = _knowledge(request)
     with progress.step(f"reading {request.model.name}"):
-        data = read_bytes(request.model)
-        tree = load_model(data, request.model.name)
+        file = open_model(read_bytes(request.model), request.model.name)
+    tree = file.model
     options = SolveOptions(
         request.solver,
         request.jobs,
@@ -116,7 +116,7 @@ def read_subject(request: Request, progress: Progress) -> Subject:
             )
         except TableError as error:
             raise _with_notes(error, tree) from error
-    return Subject(tree, population, knowledge, pack, options, data)
+    return Subject(file, population, knowledge, pack, options)
 
 
 def _with_notes(error: TableError, tree: Model) -> TableError:
