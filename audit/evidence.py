@@ -82,8 +82,9 @@ class Evidence:
 
     @property
     def target(self) -> str:
-        """What the model predicts."""
-        return self.tree.target if self.forest is None else self.forest.ensemble.target
+        """What the model predicts; where its file does not say, the sensitive column that was named for it, or ""."""
+        model = self.tree if self.forest is None else self.forest.ensemble
+        return model.target or self.population.sensitive
 
     def tree_of(self, spot: Spot) -> Tree:
         """Return the tree that a place is in."""

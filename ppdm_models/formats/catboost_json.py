@@ -82,7 +82,7 @@ def _ensemble(document: Part, splits: Splits, forest: Sequence[tuple[Node, ...]]
         ),
         combination=Combination.SUM if scale == 1 else Combination.WEIGHTED_SUM,
         features=splits.features,
-        target="target",
+        target="",
         classes=classes,
         task=Task.CLASSIFICATION if classes else Task.REGRESSION,
         base=base,
@@ -100,7 +100,7 @@ def _tree(nodes: tuple[Node, ...], splits: Splits, loss: str, document: Part) ->
         Tree(
             nodes=nodes,
             features=splits.features,
-            target="target",
+            target="",
             task=Task.REGRESSION,
             missing=Missing.DEFAULT_CHILD,
             source=document.source,

@@ -96,7 +96,7 @@ def _ensemble(
         members=members,
         combination=Combination.WEIGHTED_SUM,
         features=features,
-        target="target",
+        target="",
         classes=classes,
         task=Task.CLASSIFICATION if classes else Task.REGRESSION,
         link=link,
@@ -129,7 +129,7 @@ def _tree(part: Part, classes: tuple[str, ...]) -> Tree:
     tree = Tree(
         nodes=_with_rest(nodes) if counted is None else counted,
         features=tuple(Feature(name, numeric=True) for name in names),
-        target="target",
+        target="",
         classes=() if counted is None else classes,
         task=Task.REGRESSION if counted is None else Task.CLASSIFICATION,
         missing=Missing.DEFAULT_CHILD,

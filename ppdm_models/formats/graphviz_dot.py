@@ -83,7 +83,7 @@ def _sklearn(graph: Graph, source: str) -> Tree:
     tree = Tree(
         nodes=tuple(described),
         features=features_named(names, nodes, source, single=True),
-        target="y",
+        target="",
         classes=classes,
         task=Task.CLASSIFICATION if is_class else Task.REGRESSION,
         learner=Learner(tool=Tool.SCIKIT_LEARN),

@@ -102,7 +102,7 @@ def _ensemble(
     }
     part = Part(document, source)
     ensemble = ensemble_of(part, part["params"], trees, features)
-    target = "target" if ini.response is None else ini.response.name
+    target = "" if ini.response is None else ini.response.name
     members = tuple(
         replace(member, model=replace(member.model, target=target, format="h2o_mojo"))  # type: ignore[arg-type]  # made above, of trees
         for member in ensemble.members

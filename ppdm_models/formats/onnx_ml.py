@@ -136,7 +136,7 @@ def _tree(
     return Tree(
         nodes=nodes,
         features=features,
-        target="target",
+        target="",
         classes=meaning.classes,
         task=Task.CLASSIFICATION if meaning.classes else Task.REGRESSION,
         quality=Quality.NORMALISED if shared else Quality.ABSENT,
@@ -162,7 +162,7 @@ def _model(
         ),
         combination=meaning.combination,
         features=features,
-        target="target",
+        target="",
         classes=meaning.classes,
         task=Task.CLASSIFICATION if meaning.classes else Task.REGRESSION,
         base=meaning.base,

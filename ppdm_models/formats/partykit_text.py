@@ -243,7 +243,7 @@ def _target(lines: Sequence[str]) -> str:
         found = RESPONSE.fullmatch(line.strip()[:200])
         if found and (found[1] or found[2]):
             return str(found[1] or found[2]).strip()
-    return "y"
+    return ""
 
 
 FORMAT = Partykit()

@@ -158,7 +158,7 @@ def _ensemble(
         members=tuple(members),
         combination=Combination.MAJORITY_VOTE if votes else Combination.AVERAGE,
         features=features,
-        target="y",
+        target="",
         classes=classes,
         task=Task.CLASSIFICATION if is_class else Task.REGRESSION,
         resampled=True,
@@ -187,7 +187,7 @@ def _tree(
     return Tree(
         nodes=tuple(nodes),
         features=features,
-        target="y",
+        target="",
         classes=classes,
         task=Task.CLASSIFICATION if classes else Task.REGRESSION,
         learner=Learner(all_features=False),

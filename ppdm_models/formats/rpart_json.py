@@ -294,7 +294,7 @@ class _Reader:
 
     def _target(self) -> str:
         found = FORMULA.search(self._call())
-        return found[1].strip() if found else "y"
+        return found[1].strip() if found else ""
 
 
 FORMAT = RpartJson()

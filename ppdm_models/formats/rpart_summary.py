@@ -61,7 +61,7 @@ def _read(data: bytes, source: str) -> Tree:
     tree = Tree(
         nodes=nodes,
         features=features_named(names, nodes, source, values=_values(splits)),
-        target="y",
+        target="",
         classes=classes,
         task=Task.CLASSIFICATION if is_class else Task.REGRESSION,
         learner=Learner(tool=Tool.RPART),

@@ -59,7 +59,7 @@ def _tree(saved: Saved, source: str) -> Tree:
         saved.names,
         saved.classes,
         settings=saved.settings,
-        target="y",
+        target="",
         source=source,
     )
     return replace(tree, notes=saved.notes)

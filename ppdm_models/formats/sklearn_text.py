@@ -59,7 +59,7 @@ def _read(data: bytes, source: str) -> Tree:
             ways[parent] = _split(rows, below, source)
     nodes = grown(len(rows), lambda place: _draft(place, rows, ways), source)
     return _judged(
-        Tree(nodes, (), "y", learner=Learner(tool=Tool.SCIKIT_LEARN), source=source),
+        Tree(nodes, (), "", learner=Learner(tool=Tool.SCIKIT_LEARN), source=source),
         leaves,
         len(rows),
     )

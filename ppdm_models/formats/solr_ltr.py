@@ -51,7 +51,7 @@ def _read(data: bytes, source: str) -> Model:
             ),
             combination=Combination.WEIGHTED_SUM,
             features=features,
-            target="score",
+            target="",
             task=Task.REGRESSION,
             source=source,
             format="solr_ltr",
@@ -84,7 +84,7 @@ def _tree(root: Part, features: tuple[Feature, ...]) -> Tree:
     return Tree(
         nodes=grown(root, draft_of, root.where),
         features=features,
-        target="score",
+        target="",
         task=Task.REGRESSION,
         quality=Quality.ABSENT,
         missing=Missing.DEFAULT_CHILD,

@@ -55,7 +55,7 @@ def _read(rows: list[Part], source: str) -> Model:
     features = features_named(names, (node for nodes in forest for node in nodes), source)
     learner = Learner(criterion=criterion, all_features=is_single, multiway=False, tool=Tool.SPARK)
     trees = [
-        tree_of(nodes, group, features, ("label", classes), learner, source)
+        tree_of(nodes, group, features, ("", classes), learner, source)
         for nodes, group in zip(forest, groups, strict=True)
     ]
     if not is_single:
@@ -155,7 +155,7 @@ def _ensemble(trees: list[Tree], source: str) -> Ensemble:
         members=tuple(Member(tree, name=str(index)) for index, tree in enumerate(trees)),
         combination=Combination.AVERAGE if classifies else Combination.SUM,
         features=trees[0].features,
-        target="label",
+        target="",
         classes=trees[0].classes,
         task=Task.CLASSIFICATION if classifies else Task.REGRESSION,
         link=Link.IDENTITY if classifies else Link.UNKNOWN,

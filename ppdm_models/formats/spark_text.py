@@ -176,7 +176,7 @@ def _tree(
         Tree(
             nodes=nodes,
             features=features,
-            target="label",
+            target="",
             classes=labels,
             task=Task.CLASSIFICATION if labels else Task.REGRESSION,
             learner=Learner(all_features=single, multiway=False, tool=Tool.SPARK),
@@ -211,7 +211,7 @@ def _ensemble(
         ),
         combination=Combination.WEIGHTED_SUM if boosted else Combination.WEIGHTED_AVERAGE,
         features=trees[0].features,
-        target="label",
+        target="",
         classes=("0", "1") if boosted and classifies else labels,
         task=Task.CLASSIFICATION if classifies else Task.REGRESSION,
         link=link,

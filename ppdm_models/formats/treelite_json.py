@@ -66,7 +66,7 @@ def _tree(
     bare = Tree(
         nodes=nodes,
         features=features,
-        target="target",
+        target="",
         task=Task.REGRESSION,
         missing=Missing.DEFAULT_CHILD,
         source=parts.source,
@@ -126,7 +126,7 @@ def _ensemble(
         ),
         combination=Combination.WEIGHTED_SUM,
         features=features,
-        target="target",
+        target="",
         classes=header.classes,
         task=Task.CLASSIFICATION if header.classes else Task.REGRESSION,
         base=(1 - header.base[0], header.base[0]) if alone else header.base,

@@ -199,7 +199,7 @@ def _tree(nodes: tuple[Node, ...], source: str) -> Tree:
         Tree(
             nodes=nodes,
             features=features_named(list(names), nodes, source),
-            target="class",
+            target="",
             classes=tuple(map(str, range(size))),
             task=Task.CLASSIFICATION,
             learner=Learner(tool=Tool.WEKA),

@@ -61,7 +61,7 @@ def _read(lines: Sequence[str], source: str) -> Tree:
         Tree(
             nodes=nodes,
             features=features_named([name], nodes, source),
-            target="class",
+            target="",
             classes=classes,
             task=Task.CLASSIFICATION if classes else Task.REGRESSION,
             missing=Missing.NONE,

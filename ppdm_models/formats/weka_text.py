@@ -182,7 +182,7 @@ class _Reader:
         tree = Tree(
             nodes=summed(nodes),
             features=features_named(list(names), nodes, self.source, values=values),
-            target="class",
+            target="",
             classes=classes,
             task=Task.REGRESSION if self.is_regression else Task.CLASSIFICATION,
             learner=Learner(all_features=self.kind != "RandomTree", tool=Tool.WEKA),
