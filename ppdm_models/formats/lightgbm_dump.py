@@ -40,7 +40,7 @@ class LightgbmDump(Format):
 
 
 class _OpenedDump(Rewritable, Strippable):
-    """The bytes stay, not the document: it takes many times their size, and a rewriting would use it up."""
+    """The bytes stay, not the document: each change takes a fresh one, and uses it up."""
 
     def __init__(self, data: bytes, source: str) -> None:
         document = _document(data, source)

@@ -21,7 +21,7 @@ class XgboostDump(Format):
 
 
 class _OpenedDump(Rewritable):
-    """The bytes stay, not the document: it takes many times their size, and a rewriting would use it up."""
+    """The bytes stay, not the document: each change takes a fresh one, and uses it up."""
 
     def __init__(self, data: bytes, source: str) -> None:
         model = ensemble_of(_document(data, source), source)

