@@ -53,9 +53,9 @@ class Pmml(Format, Writer):
 class _OpenedPmml(Rewritable, Strippable):
     """The bytes stay, not their elements: one pass reads the model, another finds the leaks when they are asked for.
 
-    The reader holds the elements of one model at a time (at its peak 95 MB for a tree of 100,000 nodes), the finder those
-    around the nodes (1 MB). All elements with their places, which a rewriting needs, take 1.4 GB for 1,000,000 nodes:
-    they are found again for each, and let go before the next audit.
+    The reader holds the elements of one model at a time (at its peak 95 MB for a tree of 100,000 nodes), the finder
+    those around the nodes (1 MB). All elements with their places, which a rewriting needs, take 1.4 GB for 1,000,000
+    nodes: they are found again for each, and let go before the next audit.
     """
 
     def __init__(self, data: bytes, source: str) -> None:
