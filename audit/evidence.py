@@ -76,8 +76,8 @@ class Evidence:
 
     @property
     def target(self) -> str:
-        """What the model predicts."""
-        return self.model.target
+        """What the model predicts; where its file does not say, the sensitive column that was named for it, or ""."""
+        return self.model.target or self.population.sensitive
 
     @property
     def truth(self) -> FloatArray | Undetermined:

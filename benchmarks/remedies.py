@@ -130,7 +130,7 @@ def measured(nodes: int) -> list[object]:
     assert found.right is not None
     right = found.right
     known = remedies()
-    reading = seconds(lambda: FORMAT.read(data, "bench"))
+    reading = seconds(lambda: FORMAT.open(data, "bench"))
     works: list[Callable[[], object]] = [
         lambda: prospect(tree, people, pack, {}),
         lambda: prune(found.prunable),

@@ -174,7 +174,7 @@ def audited(task: Task) -> Figures:
     profiles = len(build_population(tree, rows, sensitive="class").counts)
     with tempfile.TemporaryDirectory() as place:
         model, data = Path(place, "tree.json"), Path(place, "table.csv")
-        model.write_bytes(FORMAT.write(tree) or b"")
+        model.write_bytes(FORMAT.write(tree))
         with data.open("w", newline="") as file:
             out = csv.writer(file)
             out.writerow(rows.columns)

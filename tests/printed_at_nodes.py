@@ -7,8 +7,7 @@ from dataclasses import replace
 from functools import cache
 
 from ppdm_models.errors import TreewardenError
-from ppdm_models.files.load import formats, load_model, load_tree
-from ppdm_models.formats import Format
+from ppdm_models.files.load import formats, load_model, load_tree, writers
 from ppdm_models.tree.ensemble import trees_of
 from ppdm_models.tree.impurity import Impurity
 from ppdm_models.tree.tree import Criterion, Quality, Task
@@ -50,7 +49,7 @@ def corpus_trees():
         for name, plugin in formats().items():
             if plugin.sniff(data):
                 try:
-                    found[name] += trees_of(plugin.read(data, path.name))
+                    found[name] += trees_of(plugin.open(data, path.name).model)
                 except TreewardenError:
                     continue  # the corpus has files that are refused
     return found
@@ -58,7 +57,7 @@ def corpus_trees():
 
 def made_trees(name):
     """Return small trees in a format that is written here, of which there are no files with all that it can say."""
-    if type(formats()[name]).write is Format.write:
+    if name not in writers():
         return []
     told = flat_tree([[7, 3], [1, 4]])
     bare = replace(told, nodes=tuple(replace(node, class_counts=None) for node in told.nodes))
@@ -82,7 +81,7 @@ def made_trees(name):
             nodes=tuple(replace(n, score=1.0) for n in bare.nodes),
         ),
     ]
-    return [load_tree(formats()[name].write(tree), "made") for tree in some]
+    return [load_tree(writers()[name].write(tree), "made") for tree in some]
 
 
 def printed(trees):

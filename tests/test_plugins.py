@@ -69,7 +69,7 @@ def test_what_starts_with_no_docstring_says_nothing_and_what_is_no_package_is_re
 def test_a_format_refuses_what_is_no_tree_with_its_own_error(name, data):
     assert isinstance(FORMATS[name].sniff(data), bool)
     with pytest.raises(TreeFormatError):
-        FORMATS[name].read(data, "odd")
+        FORMATS[name].open(data, "odd")
 
 
 @pytest.mark.parametrize("name", MEASURES)

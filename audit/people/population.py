@@ -32,7 +32,7 @@ class Population:
 
     ``counts`` and ``truth`` are people. ``weight`` (P,) is the sampling weight of one person of the profile, None where
     each counts once; the adversary is taken to know it like the QI values. ``weights`` says what the rows of
-    the table carried.
+    the table carried. ``sensitive`` is the sensitive column that was named, "" where none was.
     """
 
     qi: tuple[str, ...]
@@ -44,6 +44,7 @@ class Population:
     values: FloatArray | Undetermined = Undetermined("the target is no number")
     weight: FloatArray | None = None
     weights: Weights = Weights.NONE
+    sensitive: str = ""
 
     @property
     def records(self) -> float:
@@ -123,6 +124,7 @@ def build_population(
         values=_values(tree, table, sensitive, kept, weight, profile_of),
         weight=None if rows.sampling is None else rows.sampling[kept[first]],
         weights=rows.kind,
+        sensitive=sensitive or "",
     )
     if not isinstance(tree, Tree):
         return population

@@ -51,16 +51,21 @@ class SanitizeTpp(Remedy):
             )
             yield NoProposal(NAME, f"sanitising knows no weights: {reason}")
             return
+        target = tree.target or population.sensitive
+        if not target:
+            reason = "neither the tree nor --sensitive names the column that it predicts"
+            yield NoProposal(NAME, f"sanitising needs a target: {reason}")
+            return
         try:
-            yield from _proposed(tree, self.table, pack)
+            yield from _proposed(tree, target, self.table, pack)
         except LearnerError as error:
             yield NoProposal(NAME, f"sanitising finds no tree: {error}")
 
 
-def _proposed(tree: Tree, table: Table, pack: Pack) -> Iterator[Proposal | NoProposal]:
+def _proposed(tree: Tree, name: str, table: Table, pack: Pack) -> Iterator[Proposal | NoProposal]:
     columns = {feature.name: table.column(feature) for feature in tree.features}
-    target = table.categories(tree.target, tree.classes)
-    job = _job(tree, target)
+    target = table.categories(name, tree.classes)
+    job = _job(tree, name, target)
     splits = sum(not node.is_leaf for node in tree.nodes)
     growth = job.learner.growth(columns, job.response, splits)
     assert isinstance(growth, Growth)
@@ -77,7 +82,7 @@ def _proposed(tree: Tree, table: Table, pack: Pack) -> Iterator[Proposal | NoPro
         yield _proposal(tree, growth, found.best)
 
 
-def _job(tree: Tree, target: CategoricalColumn) -> Job:
+def _job(tree: Tree, name: str, target: CategoricalColumn) -> Job:
     assert tree.learner.criterion is not None
     learner = BestFirst(
         str(tree.learner.criterion),
@@ -85,7 +90,7 @@ def _job(tree: Tree, target: CategoricalColumn) -> Job:
         tree.learner.min_leaf_records,
         max_depth=tree.depth,
     )
-    return Job(learner, of_classes(tree.target, target.codes, target.categories))
+    return Job(learner, of_classes(name, target.codes, target.categories))
 
 
 def _same(tree: Tree, grown: Tree) -> bool:

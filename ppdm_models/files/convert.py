@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from ppdm_models.codecs.pmml.write_ensemble import written_ensemble
 from ppdm_models.errors import OutputError, TreeFormatError
 from ppdm_models.files.drawings import dot, mermaid
-from ppdm_models.files.load import formats, load_model
+from ppdm_models.files.load import load_model, writers
 from ppdm_models.tree.ensemble import Ensemble, Model, trees_of
 from ppdm_models.tree.predicate import Predicate
 from ppdm_models.tree.tree import Node, Tree
@@ -56,16 +55,11 @@ def converted(model: Model, target: str) -> bytes:
 
 
 def _written(model: Model, target: str) -> bytes:
-    if isinstance(model, Ensemble):
-        if target == "pmml":
-            return written_ensemble(model)
-        raise OutputError(model.source, f"{target} holds one tree, and this is an ensemble")
-    if any(node.outputs is not None for node in model.nodes):
+    if isinstance(model, Tree) and any(node.outputs is not None for node in model.nodes):
         raise OutputError(model.source, f"several numbers per leaf cannot be said in {target}")
-    data = formats()[target].write(model)
-    if data is None:
+    if target not in writers():
         raise OutputError(model.source, f"{target} is only read here; have {', '.join(TARGETS)}")
-    return data
+    return writers()[target].write(model)
 
 
 def _check_same(model: Model, again: Model, target: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path, PurePath
 
@@ -11,7 +11,7 @@ from ppdm_models import formats as formats_package
 from ppdm_models.codecs.common.archive import archived
 from ppdm_models.codecs.common.json import DEPTH, nesting
 from ppdm_models.errors import TreeFormatError
-from ppdm_models.formats import Format
+from ppdm_models.formats import Format, Opened, Writer
 from ppdm_models.plugins import discover
 from ppdm_models.tree.ensemble import Model
 from ppdm_models.tree.leaks import Leak, LeakKind
@@ -19,9 +19,27 @@ from ppdm_models.tree.named import people_named
 from ppdm_models.tree.tree import Tree
 
 
+@dataclass(frozen=True, slots=True)
+class OpenedFile:
+    """A model file that was read: the model under its file's name, and all leaks in the file's order.
+
+    ``leaks`` end with whom the model names, and with what its reader may have passed over. ``opened`` is the file as
+    its format holds it, to be changed where it is ``Rewritable`` or ``Strippable``.
+    """
+
+    model: Model
+    leaks: tuple[Leak, ...]
+    opened: Opened
+
+
 def formats() -> dict[str, Format]:
     """Return the formats by name, in name order."""
     return dict(_discovered())
+
+
+def writers() -> dict[str, Writer]:
+    """Return the formats that models are written in, by name."""
+    return {name: plugin for name, plugin in formats().items() if isinstance(plugin, Writer)}
 
 
 @cache
@@ -91,8 +109,32 @@ def load_model(data: bytes, source: str) -> Model:
     Raises:
         TreeFormatError: the bytes are no tree of any known format, or one that cannot be understood in full.
     """
+    name, opened = _opened(data, source)
+    return _named(opened.model, name, source)
+
+
+def open_model(data: bytes, source: str) -> OpenedFile:
+    """Return the model in the bytes with what else they give away; errors as for ``load_model``."""
+    name, opened = _opened(data, source)
+    model = _named(opened.model, name, source)
+    is_told = any(leak.kind is LeakKind.PERSON for leak in opened.leaks)
+    named = () if is_told else people_named(model)
+    rest = () if formats()[name].accounts_for_all else (_rest(name),)
+    return OpenedFile(model, (*opened.leaks, *named, *rest), opened)
+
+
+def _named(model: Model, name: str, source: str) -> Model:
+    return replace(model, source=_file_name(source), format=name)
+
+
+def _file_name(source: str) -> str:
+    return PurePath(source).name or source
+
+
+def _opened(data: bytes, source: str) -> tuple[str, Opened]:
+    """Return the first format that understands the bytes, by name, and what it makes of them."""
     limits.check_settings()
-    source = PurePath(source).name or source
+    source = _file_name(source)
     if len(data) > limits.BYTES:
         raise TreeFormatError(source, _too_large(len(data)))
     known = formats()
@@ -103,7 +145,7 @@ def load_model(data: bytes, source: str) -> Model:
     for name, plugin in candidates.items():
         try:
             with collecting.paused():  # millions of nodes hold no cycles
-                return replace(plugin.read(data, source), source=source, format=name)
+                return name, plugin.open(data, source)
         except TreeFormatError as error:
             refused.append(error)
     if len(refused) == 1:
@@ -112,16 +154,6 @@ def load_model(data: bytes, source: str) -> Model:
         f"as {name}: {error}" for name, error in zip(candidates, refused, strict=True)
     )
     raise TreeFormatError(source, f"no format fits ({reasons})") from refused[0]
-
-
-def leaks_of(data: bytes, model: Model) -> tuple[Leak, ...]:
-    """Return what else the bytes give away that a model was loaded from, in the file's order, then whom it names."""
-    plugin = formats()[model.format]
-    found = plugin.leaks(data, model.source)
-    is_told = any(leak.kind is LeakKind.PERSON for leak in found)
-    named = () if is_told else people_named(model)
-    rest = () if plugin.accounts_for_all else (_rest(model.format),)
-    return (*found, *named, *rest)
 
 
 def _rest(form: str) -> Leak:

@@ -1,22 +1,61 @@
-"""The formats a tree is published in: one file each, recognised by content, never by extension alone."""
+"""The formats a tree is published in: one file each, recognised by content, never by extension alone.
+
+Every format reads (``Format``). What else can be done is a contract of its own, asked for by ``isinstance``: a format
+that writes models is a ``Writer`` too, and what it opens may be ``Rewritable`` or ``Strippable``.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from typing import ClassVar
 
-from ppdm_models.codecs.sklearn.fitted import from_sklearn
 from ppdm_models.tree.ensemble import Model
 from ppdm_models.tree.leaks import Leak, LeakKind
-from ppdm_models.tree.tree import Tree
 
-__all__ = ["Format", "from_sklearn"]
+
+class Opened:
+    """A file as its format understood it: the model, and what the file gives away beside its trees."""
+
+    def __init__(self, model: Model, leaks: Iterable[Leak] = ()) -> None:
+        """Keep both; the leaks are looked for here, as a file that cannot be looked through is not understood."""
+        self.model = model
+        self._leaks = tuple(leaks)
+
+    @property
+    def leaks(self) -> tuple[Leak, ...]:
+        """What the file gives away, in its order; a format that needs long for it may look when it is first asked."""
+        return self._leaks
+
+
+class Rewritable(Opened, ABC):
+    """A file whose trees can be changed where they stand."""
+
+    @abstractmethod
+    def rewrite(self, changed: Model) -> bytes:
+        """Return the file with its model changed to this one, and nothing else.
+
+        Raises:
+            OutputError: the format cannot say something that the model holds.
+        """
+
+
+class Strippable(Opened, ABC):
+    """A file from which leaks can be removed."""
+
+    @abstractmethod
+    def without(self, kinds: frozenset[LeakKind]) -> bytes:
+        """Return the file without its removable leaks of some kinds, all else as it was.
+
+        Raises:
+            OutputError: what is to be removed is a part of the model.
+        """
 
 
 class Format(ABC):
-    """Reads, and where it can also writes, one format of published trees.
+    """Reads one format of published trees.
 
-    ``accounts_for_all`` says that whatever a file holds is in the model, named by ``leaks``, or refused: nothing else
+    ``accounts_for_all`` says that whatever a file holds is in the model, named by its leaks, or refused: nothing else
     can stand in a file that is read.
     """
 
@@ -27,36 +66,21 @@ class Format(ABC):
         """Return whether the bytes look like this format. Cheap, and never raises."""
 
     @abstractmethod
-    def read(self, data: bytes, source: str) -> Model:
-        """Return the tree in the bytes, or the ensemble where there are several; ``source`` names the file.
+    def open(self, data: bytes, source: str) -> Opened:
+        """Return what the bytes hold: a tree, or an ensemble where there are several; ``source`` names the file.
 
         Raises:
             TreeFormatError: the bytes are not a tree of this format, or not one that can be understood in full.
         """
 
-    def leaks(self, data: bytes, source: str) -> tuple[Leak, ...]:
-        """Return what the file gives away beside its trees, in the file's order.
 
-        Only called on bytes that ``read`` understands.
-        """
-        return ()
+class Writer(ABC):
+    """A format that models are written in too, from nothing but themselves."""
 
-    def without(self, data: bytes, source: str, kinds: frozenset[LeakKind]) -> bytes | None:
-        """Return the file without its removable leaks of some kinds, all else as it was; None where it is only read."""
-        return None
-
-    def rewrite(self, data: bytes, source: str, changed: Model) -> bytes | None:
-        """Return the file with its model changed to this one, and nothing else; None where it is only read.
+    @abstractmethod
+    def write(self, model: Model) -> bytes:
+        """Return the tree or ensemble in this format.
 
         Raises:
             OutputError: the format cannot say something that the model holds.
         """
-        return None
-
-    def write(self, tree: Tree) -> bytes | None:
-        """Return the tree in this format, or None where this format is only read.
-
-        Raises:
-            OutputError: the format cannot say something that the tree holds.
-        """
-        return None

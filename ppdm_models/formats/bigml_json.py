@@ -10,9 +10,8 @@ from ppdm_models.codecs.bigml.nodes import Field, Fields, nodes_of
 from ppdm_models.codecs.common.grow import unique
 from ppdm_models.codecs.common.json import opens_json
 from ppdm_models.codecs.common.part import Part, read_part
-from ppdm_models.formats import Format
+from ppdm_models.formats import Format, Opened
 from ppdm_models.meaning.support import with_support
-from ppdm_models.tree.leaks import Leak
 from ppdm_models.tree.tree import Feature, Missing, Task, Tree
 
 
@@ -27,34 +26,35 @@ class BigmlJson(Format):
             and b'"root"' in data
         )
 
-    def read(self, data: bytes, source: str) -> Tree:
+    def open(self, data: bytes, source: str) -> Opened:
         model = _model(read_part(data, source))
         boosted = model.get("boosted_ensemble")
         if boosted is not None and boosted.flag():
             raise model.refused("one tree of a boosted ensemble, whose others are not in the file")
-        leaks_of(model)  # so that what is read can also be looked through
-        fields = _fields(model)
-        nodes = nodes_of(model["model"]["root"], fields)
-        tree = Tree(
-            nodes=nodes,
-            features=fields.features,
-            target=fields.target.name,
-            classes=fields.classes,
-            task=Task.CLASSIFICATION if fields.classes else Task.REGRESSION,
-            missing=Missing.LAST_PREDICTION,
-            source=source,
-            format="bigml_json",
-        )
-        weights = model.get("weight_field")
-        judged = with_support(tree)
-        if weights is None:
-            return judged
-        note = f"{source}: records have weights, so a leaf's value need not be that of most of its records"
-        unused = ("the weighted class numbers of its nodes",) if fields.classes else ()
-        return replace(judged, notes=(*judged.notes, note), unused=unused)
+        leaks = leaks_of(model)
+        return Opened(_tree(model), leaks)
 
-    def leaks(self, data: bytes, source: str) -> tuple[Leak, ...]:
-        return leaks_of(_model(read_part(data, source)))
+
+def _tree(model: Part) -> Tree:
+    fields = _fields(model)
+    nodes = nodes_of(model["model"]["root"], fields)
+    tree = Tree(
+        nodes=nodes,
+        features=fields.features,
+        target=fields.target.name,
+        classes=fields.classes,
+        task=Task.CLASSIFICATION if fields.classes else Task.REGRESSION,
+        missing=Missing.LAST_PREDICTION,
+        source=model.source,
+        format="bigml_json",
+    )
+    weights = model.get("weight_field")
+    judged = with_support(tree)
+    if weights is None:
+        return judged
+    note = f"{model.source}: records have weights, so a leaf's value need not be that of most of its records"
+    unused = ("the weighted class numbers of its nodes",) if fields.classes else ()
+    return replace(judged, notes=(*judged.notes, note), unused=unused)
 
 
 def _model(document: Part) -> Part:

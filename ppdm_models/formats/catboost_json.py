@@ -12,7 +12,7 @@ from ppdm_models.codecs.catboost.trees import nested, symmetric
 from ppdm_models.codecs.common.grow import bounded, simplest, unique
 from ppdm_models.codecs.common.json import opens_json
 from ppdm_models.codecs.common.part import Part, read_part
-from ppdm_models.formats import Format
+from ppdm_models.formats import Format, Opened
 from ppdm_models.meaning.support import with_support
 from ppdm_models.tree.ensemble import (
     Combination,
@@ -23,7 +23,6 @@ from ppdm_models.tree.ensemble import (
     Shrinkage,
     shrinkage_of,
 )
-from ppdm_models.tree.leaks import Leak
 from ppdm_models.tree.tree import Missing, Node, Quality, Task, Tree
 
 LINKS = {
@@ -55,20 +54,21 @@ class CatBoostJson(Format):
             and (b'"oblivious_trees"' in data or b'"trees"' in data)
         )
 
-    def read(self, data: bytes, source: str) -> Model:
+    def open(self, data: bytes, source: str) -> Opened:
         document = read_part(data, source)
-        leaks_of(document)  # so that what is read can also be looked through
-        splits = read_splits(document["features_info"])
-        kind = "oblivious_trees" if document.get("oblivious_trees") is not None else "trees"
-        parts = document[kind]
-        if not 0 < len(parts) <= limits.TREES:
-            raise parts.refused(f"{len(parts):,} trees; give 1 to {limits.TREES:,}")
-        grow = symmetric if kind == "oblivious_trees" else nested
-        forest = bounded((grow(part, splits) for part in parts), source)
-        return simplest(_ensemble(document, splits, forest))
+        leaks = leaks_of(document)
+        return Opened(_read(document), leaks)
 
-    def leaks(self, data: bytes, source: str) -> tuple[Leak, ...]:
-        return leaks_of(read_part(data, source))
+
+def _read(document: Part) -> Model:
+    splits = read_splits(document["features_info"])
+    kind = "oblivious_trees" if document.get("oblivious_trees") is not None else "trees"
+    parts = document[kind]
+    if not 0 < len(parts) <= limits.TREES:
+        raise parts.refused(f"{len(parts):,} trees; give 1 to {limits.TREES:,}")
+    grow = symmetric if kind == "oblivious_trees" else nested
+    forest = bounded((grow(part, splits) for part in parts), document.source)
+    return simplest(_ensemble(document, splits, forest))
 
 
 def _ensemble(document: Part, splits: Splits, forest: Sequence[tuple[Node, ...]]) -> Ensemble:
@@ -82,7 +82,7 @@ def _ensemble(document: Part, splits: Splits, forest: Sequence[tuple[Node, ...]]
         ),
         combination=Combination.SUM if scale == 1 else Combination.WEIGHTED_SUM,
         features=splits.features,
-        target="target",
+        target="",
         classes=classes,
         task=Task.CLASSIFICATION if classes else Task.REGRESSION,
         base=base,
@@ -100,7 +100,7 @@ def _tree(nodes: tuple[Node, ...], splits: Splits, loss: str, document: Part) ->
         Tree(
             nodes=nodes,
             features=splits.features,
-            target="target",
+            target="",
             task=Task.REGRESSION,
             missing=Missing.DEFAULT_CHILD,
             source=document.source,

@@ -10,7 +10,7 @@ from ppdm_models import limits
 from ppdm_models.codecs.common.grow import Branch, Draft, compared, grown, unique
 from ppdm_models.codecs.common.json import opens_json
 from ppdm_models.codecs.common.part import Part, read_part
-from ppdm_models.formats import Format
+from ppdm_models.formats import Format, Opened
 from ppdm_models.meaning.support import with_support
 from ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member, Model
 from ppdm_models.tree.tree import Feature, Missing, Node, Quality, Task, Tree
@@ -31,14 +31,18 @@ class ElandJson(Format):
         is_other = b'"tree_info"' in data  # LightGBM, whose dumps have a tree_structure too
         return b'"tree_structure"' in data and b'"tree"' in data and not is_other
 
-    def read(self, data: bytes, source: str) -> Model:
-        document = read_part(data, source)
-        inner = document.get("definition")
-        document = document if inner is None else inner
-        trained = document.get("trained_model")
-        document = document if trained is None else trained
-        together = document.get("ensemble")
-        return _alone(document["tree"]) if together is None else _together(together)
+    def open(self, data: bytes, source: str) -> Opened:
+        return Opened(_read(data, source))
+
+
+def _read(data: bytes, source: str) -> Model:
+    document = read_part(data, source)
+    inner = document.get("definition")
+    document = document if inner is None else inner
+    trained = document.get("trained_model")
+    document = document if trained is None else trained
+    together = document.get("ensemble")
+    return _alone(document["tree"]) if together is None else _together(together)
 
 
 def _alone(part: Part) -> Model:
@@ -92,7 +96,7 @@ def _ensemble(
         members=members,
         combination=Combination.WEIGHTED_SUM,
         features=features,
-        target="target",
+        target="",
         classes=classes,
         task=Task.CLASSIFICATION if classes else Task.REGRESSION,
         link=link,
@@ -125,7 +129,7 @@ def _tree(part: Part, classes: tuple[str, ...]) -> Tree:
     tree = Tree(
         nodes=_with_rest(nodes) if counted is None else counted,
         features=tuple(Feature(name, numeric=True) for name in names),
-        target="target",
+        target="",
         classes=() if counted is None else classes,
         task=Task.REGRESSION if counted is None else Task.CLASSIFICATION,
         missing=Missing.DEFAULT_CHILD,

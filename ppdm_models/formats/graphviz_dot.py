@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ppdm_models import limits
@@ -13,7 +13,7 @@ from ppdm_models.codecs.dot.sklearn_labels import Box, read_box
 from ppdm_models.codecs.dot.statements import Graph, children_of, read_graph
 from ppdm_models.codecs.dot.weka_drawing import drawn_j48
 from ppdm_models.errors import TreeFormatError
-from ppdm_models.formats import Format
+from ppdm_models.formats import Format, Opened
 from ppdm_models.meaning.consistency import is_whole
 from ppdm_models.meaning.support import checked
 from ppdm_models.tree.impurity import BITS, printed
@@ -36,18 +36,22 @@ class GraphvizDot(Format):
         start = data[:200].removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n")
         return start.startswith((b"digraph Tree {", b"digraph J48Tree {"))
 
-    def read(self, data: bytes, source: str) -> Tree:
-        graph = read_graph(lines_of(data, source), source)
-        if b"digraph J48Tree" in data[:200]:
-            return drawn_j48(graph, children_of(graph), source)
-        return _sklearn(graph, source)
+    def open(self, data: bytes, source: str) -> Opened:
+        tree = _read(data, source)
+        return Opened(tree, _leaks(tree, data))
 
-    def leaks(self, data: bytes, source: str) -> tuple[Leak, ...]:
-        tree = self.read(data, source)
-        if tree.quality is not Quality.WEIGHTED or b"samples = " not in data:
-            return ()
+
+def _read(data: bytes, source: str) -> Tree:
+    graph = read_graph(lines_of(data, source), source)
+    if b"digraph J48Tree" in data[:200]:
+        return drawn_j48(graph, children_of(graph), source)
+    return _sklearn(graph, source)
+
+
+def _leaks(tree: Tree, data: bytes) -> Iterator[Leak]:
+    if tree.quality is Quality.WEIGHTED and b"samples = " in data:
         what = "samples counts the records of each node, though the classes are weighted"
-        return (Leak(LeakKind.SMALL_COUNTS, "line 1", what),)
+        yield Leak(LeakKind.SMALL_COUNTS, "line 1", what)
 
 
 def _sklearn(graph: Graph, source: str) -> Tree:
@@ -79,7 +83,7 @@ def _sklearn(graph: Graph, source: str) -> Tree:
     tree = Tree(
         nodes=tuple(described),
         features=features_named(names, nodes, source, single=True),
-        target="y",
+        target="",
         classes=classes,
         task=Task.CLASSIFICATION if is_class else Task.REGRESSION,
         learner=Learner(tool=Tool.SCIKIT_LEARN),

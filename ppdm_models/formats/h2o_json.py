@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from ppdm_models import limits
@@ -11,9 +12,9 @@ from ppdm_models.codecs.common.part import Part, read_part
 from ppdm_models.codecs.h2o.model import bare_tree, ensemble_of
 from ppdm_models.codecs.h2o.nodes import Column, nodes_of_arrays, nodes_of_mojo
 from ppdm_models.errors import TreeFormatError
-from ppdm_models.formats import Format
+from ppdm_models.formats import Format, Opened
 from ppdm_models.meaning.support import with_support
-from ppdm_models.tree.ensemble import Ensemble, Model
+from ppdm_models.tree.ensemble import Ensemble
 from ppdm_models.tree.leaks import Leak, LeakKind
 from ppdm_models.tree.tree import Quality, Tree
 
@@ -29,20 +30,23 @@ class H2oJson(Format):
         mojo = b'"n_tree_groups"' in data and b'"trees"' in data
         return mojo or (b'"root_node_id"' in data and b'"left_children"' in data)
 
-    def read(self, data: bytes, source: str) -> Model:
+    def open(self, data: bytes, source: str) -> Opened:
         if b'"algo_full_name"' in data:
             raise TreeFormatError(
                 source,
                 "no tree in it: the details of an H2O model; give its MOJO, or what PrintMojo makes",
             )
         document = read_part(data, source)
-        return _one_tree(document) if document.get("left_children") else simplest(_mojo(document))
+        is_one = document.get("left_children")
+        return Opened(
+            _one_tree(document) if is_one else simplest(_mojo(document)), _leaks(document)
+        )
 
-    def leaks(self, data: bytes, source: str) -> tuple[Leak, ...]:
-        model = read_part(data, source).get("model_id")
-        if model is None:
-            return ()
-        return (Leak(LeakKind.IDENTIFIER, model.pointer, "the server's name for the model"),)
+
+def _leaks(document: Part) -> Iterator[Leak]:
+    model = document.get("model_id")
+    if model is not None:
+        yield Leak(LeakKind.IDENTIFIER, model.pointer, "the server's name for the model")
 
 
 def _one_tree(document: Part) -> Tree:

@@ -16,7 +16,7 @@ from ppdm_models.codecs.h2o.binary import nodes_of
 from ppdm_models.codecs.h2o.ini import Ini, read_ini
 from ppdm_models.codecs.h2o.model import bare_tree, ensemble_of
 from ppdm_models.codecs.h2o.nodes import Column
-from ppdm_models.formats import Format
+from ppdm_models.formats import Format, Opened
 from ppdm_models.meaning.support import with_support
 from ppdm_models.tree.ensemble import Ensemble, Model, Shrinkage, shrinkage_of
 from ppdm_models.tree.leaks import Leak, LeakKind
@@ -37,35 +37,34 @@ class H2oMojo(Format):
     def sniff(self, data: bytes) -> bool:
         return is_archive(data) and b"model.ini" in data and b"trees/t" in data
 
-    def read(self, data: bytes, source: str) -> Model:
-        files = entries(data, source)
-        ini = read_ini(files, source)
-        tuple(_leaks(files, ini, source))  # so that what is read can also be looked through
-        names = _trees(files, ini)
-        order = ORDERS.get(ini.text("endianness"))
-        if order is None:
-            raise ini.refused(f"endianness is {ini.text('endianness')[:40]!r}")
-        predictors = ini.columns[: ini.predictors]
-        forest = bounded(
-            (
-                nodes_of(
-                    files[name],
-                    files.get(name.replace(".bin", "_aux.bin")),
-                    predictors,
-                    order,
-                    f"{source}: {name}",
-                )
-                for name in names
-            ),
-            source,
-        )
-        return simplest(_ensemble(ini, forest, predictors, names, files))
-
-    def leaks(self, data: bytes, source: str) -> tuple[Leak, ...]:
+    def open(self, data: bytes, source: str) -> Opened:
         files = entries(data, source)
         ini = read_ini(files, source)
         stray = stray_files(files, lambda name: PARTS.fullmatch(name) is not None)
-        return (*_leaks(files, ini, source), *stray)
+        leaks = (*_leaks(files, ini, source), *stray)
+        return Opened(_read(files, ini), leaks)
+
+
+def _read(files: Mapping[str, bytes], ini: Ini) -> Model:
+    source, names = ini.source, _trees(files, ini)
+    order = ORDERS.get(ini.text("endianness"))
+    if order is None:
+        raise ini.refused(f"endianness is {ini.text('endianness')[:40]!r}")
+    predictors = ini.columns[: ini.predictors]
+    forest = bounded(
+        (
+            nodes_of(
+                files[name],
+                files.get(name.replace(".bin", "_aux.bin")),
+                predictors,
+                order,
+                f"{source}: {name}",
+            )
+            for name in names
+        ),
+        source,
+    )
+    return simplest(_ensemble(ini, forest, predictors, names, files))
 
 
 def _trees(files: Mapping[str, bytes], ini: Ini) -> list[str]:
@@ -103,7 +102,7 @@ def _ensemble(
     }
     part = Part(document, source)
     ensemble = ensemble_of(part, part["params"], trees, features)
-    target = "target" if ini.response is None else ini.response.name
+    target = "" if ini.response is None else ini.response.name
     members = tuple(
         replace(member, model=replace(member.model, target=target, format="h2o_mojo"))  # type: ignore[arg-type]  # made above, of trees
         for member in ensemble.members

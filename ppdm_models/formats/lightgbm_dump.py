@@ -23,7 +23,7 @@ from ppdm_models.codecs.common.telling_text import telling
 from ppdm_models.codecs.lightgbm.model import Header, category_names, ensemble_of
 from ppdm_models.codecs.lightgbm.nested import Flat, Reading, changed_in, flat_of
 from ppdm_models.codecs.lightgbm.splits import Tests
-from ppdm_models.formats import Format
+from ppdm_models.formats import Format, Opened, Rewritable, Strippable
 from ppdm_models.tree.ensemble import Ensemble, Model
 from ppdm_models.tree.leaks import Leak, LeakKind
 
@@ -35,46 +35,57 @@ class LightgbmDump(Format):
         parts = (b'"tree_info"', b'"feature_names"', b'"num_tree_per_iteration"')
         return opens_json(data) == b"{" and all(part in data for part in parts)
 
-    def read(self, data: bytes, source: str) -> Ensemble:
-        document = as_object(read_json(data, source), source, [])
+    def open(self, data: bytes, source: str) -> Opened:
+        return _OpenedDump(data, source)
+
+
+class _OpenedDump(Rewritable, Strippable):
+    """The bytes stay, not the document: each change takes a fresh one, and uses it up."""
+
+    def __init__(self, data: bytes, source: str) -> None:
+        document = _document(data, source)
         header = _header(document, source)
-        tuple(_leaks(document, source))  # what stands beside the trees must be understood as well
-        flats = _flats(document, source)
-        found = Reading(flats, source, ["tree_info"])
-        tests = Tests(header, found.asked())
-        forest = found.forest(tests.splits(len(found.nodes)))
-        return ensemble_of(header, forest, tests.features, found.linear())
+        leaks = tuple(_leaks(document, source))
+        super().__init__(_read(document, header), leaks)
+        self.data, self.source = data, source
 
-    def leaks(self, data: bytes, source: str) -> tuple[Leak, ...]:
-        return tuple(_leaks(as_object(read_json(data, source), source, []), source))
-
-    def without(self, data: bytes, source: str, kinds: frozenset[LeakKind]) -> bytes:
-        document = as_object(read_json(data, source), source, [])
+    def without(self, kinds: frozenset[LeakKind]) -> bytes:
+        document = _document(self.data, self.source)
         if LeakKind.EXTREMES in kinds and "feature_infos" in document:
+            infos = as_object(document["feature_infos"], self.source, ["feature_infos"])
             document["feature_infos"] = {
                 name: info
-                for name, info in as_object(
-                    document["feature_infos"], source, ["feature_infos"]
-                ).items()
+                for name, info in infos.items()
                 if isinstance(info, dict) and info.get("values")
             }
-        return written_json(document, data)
+        return written_json(document, self.data)
 
-    def rewrite(self, data: bytes, source: str, changed: Model) -> bytes:
+    def rewrite(self, changed: Model) -> bytes:
         """Return the file with pruned nodes as leaves, and withheld nodes without count and weight.
 
         ``leaf_count``, ``leaf_weight``, ``internal_count`` and ``internal_weight`` go together: a weight is the count
         wherever the second derivative is 1. Gains stay.
         """
-        document = as_object(read_json(data, source), source, [])
+        document, source = _document(self.data, self.source), self.source
         flats = _flats(document, source)
         info = as_list(document["tree_info"], source, ["tree_info"])
-        for index, (old, new) in enumerate(paired(self.read(data, source), changed)):
+        for index, (old, new) in enumerate(paired(self.model, changed)):
             if old.nodes != new.nodes:
                 changed_in(flats[index], new)
                 entry = as_object(info[index], source, ["tree_info", index])
                 entry["num_leaves"] = len(new.leaves)
-        return written_json(document, data)
+        return written_json(document, self.data)
+
+
+def _document(data: bytes, source: str) -> dict[str, object]:
+    return as_object(read_json(data, source), source, [])
+
+
+def _read(document: dict[str, object], header: Header) -> Ensemble:
+    found = Reading(_flats(document, header.source), header.source, ["tree_info"])
+    tests = Tests(header, found.asked())
+    forest = found.forest(tests.splits(len(found.nodes)))
+    return ensemble_of(header, forest, tests.features, found.linear())
 
 
 def _flats(document: dict[str, object], source: str) -> list[Flat]:

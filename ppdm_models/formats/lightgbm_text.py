@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ppdm_models.codecs.boosted.trees import paired
 from ppdm_models.codecs.common.json import as_list, read_json
@@ -12,7 +13,7 @@ from ppdm_models.codecs.lightgbm.arrays import arrays_of, changed_in, forest_of,
 from ppdm_models.codecs.lightgbm.lines import Document, lines_of
 from ppdm_models.codecs.lightgbm.model import Header, category_names, ensemble_of
 from ppdm_models.codecs.lightgbm.splits import Tests
-from ppdm_models.formats import Format
+from ppdm_models.formats import Format, Opened, Rewritable, Strippable
 from ppdm_models.tree.ensemble import Ensemble, Model, Shrinkage, shrinkage_of
 from ppdm_models.tree.leaks import Leak, LeakKind
 
@@ -43,24 +44,19 @@ class LightgbmText(Format):
         head = data[:65536].replace(b"\r", b"")
         return head.startswith(b"tree\n") and b"\nnum_class=" in head
 
-    def read(self, data: bytes, source: str) -> Ensemble:
-        document = lines_of(data, source)
-        header = _header(document)
-        each = [arrays_of(document, block) for block in document.trees]
-        shape, asked = shape_and_splits(each, lambda tree: f"{source}: tree {tree}")
-        tests = Tests(header, asked)
-        forest = forest_of(each, shape, tests.splits(int(sum(len(one.lefts) for one in each))))
-        return ensemble_of(header, forest, tests.features, [one.is_linear for one in each])
+    def open(self, data: bytes, source: str) -> Opened:
+        return _OpenedText(lines_of(data, source))
 
-    def leaks(self, data: bytes, source: str) -> tuple[Leak, ...]:
-        document = lines_of(data, source)
-        return tuple(
-            Leak(kind, f"line {line + 1}", what, records, removable)
-            for line, kind, what, records, removable in sorted(_leaks(document))
-        )
 
-    def without(self, data: bytes, source: str, kinds: frozenset[LeakKind]) -> bytes:
-        document = lines_of(data, source)
+class _OpenedText(Rewritable, Strippable):
+    """The lines stay, and each change is made in a copy of their list."""
+
+    def __init__(self, document: Document) -> None:
+        super().__init__(_read(document), _leaks(document))
+        self.document = document
+
+    def without(self, kinds: frozenset[LeakKind]) -> bytes:
+        document = self._copy()
         if LeakKind.EXTREMES in kinds and "feature_infos" in document.header:
             infos = (document.said("feature_infos") or "").split(" ")
             kept = ["none" if INTERVAL.fullmatch(info) else info for info in infos]
@@ -77,18 +73,30 @@ class LightgbmText(Format):
             document.lines = [line for at, line in enumerate(document.lines) if at not in gone]
         return document.written()
 
-    def rewrite(self, data: bytes, source: str, changed: Model) -> bytes:
+    def rewrite(self, changed: Model) -> bytes:
         """Return the file with pruned nodes as leaves, and withheld nodes with the count and the weight 0.
 
         That concerns ``leaf_count``, ``leaf_weight``, ``internal_count`` and ``internal_weight``: a weight is the
         count wherever the second derivative is 1. Gains and the importances of features stay.
         """
-        document = lines_of(data, source)
-        pairs = paired(self.read(data, source), changed)
+        document = self._copy()
+        pairs = paired(self.model, changed)
         for block, (old, new) in zip(document.trees, pairs, strict=True):
             if old.nodes != new.nodes:
                 changed_in(document, block, old, new)
         return document.written()
+
+    def _copy(self) -> Document:
+        return replace(self.document, lines=list(self.document.lines))
+
+
+def _read(document: Document) -> Ensemble:
+    header = _header(document)
+    each = [arrays_of(document, block) for block in document.trees]
+    shape, asked = shape_and_splits(each, lambda tree: f"{document.source}: tree {tree}")
+    tests = Tests(header, asked)
+    forest = forest_of(each, shape, tests.splits(int(sum(len(one.lefts) for one in each))))
+    return ensemble_of(header, forest, tests.features, [one.is_linear for one in each])
 
 
 def _header(document: Document) -> Header:
@@ -174,7 +182,12 @@ def _seeds(document: Document) -> list[str]:
     return [key for key in document.settings if key == "seed" or key.endswith("_seed")]
 
 
-def _leaks(document: Document) -> Iterator[tuple[int, LeakKind, str, int | None, bool]]:
+def _leaks(document: Document) -> Iterator[Leak]:
+    for line, kind, what, records, removable in sorted(_said(document)):
+        yield Leak(kind, f"line {line + 1}", what, records, removable)
+
+
+def _said(document: Document) -> Iterator[tuple[int, LeakKind, str, int | None, bool]]:
     for name in (document.said("feature_names") or "").split():
         kind = telling(name)
         if kind is not None:

@@ -15,7 +15,7 @@ from ppdm_models import limits
 from ppdm_models.codecs.common.grow import Branch, Draft, bounded, compared, grown, simplest
 from ppdm_models.codecs.ranking.ranking import single_number, summed
 from ppdm_models.errors import TreeFormatError
-from ppdm_models.formats import Format
+from ppdm_models.formats import Format, Opened
 from ppdm_models.tree.ensemble import Model
 from ppdm_models.tree.tree import Node
 
@@ -42,30 +42,34 @@ class LtrText(Format):
         lines = [line for line in data[:8192].split(b"\n") if line[:1] not in (b"#", b"")]
         return bool(lines) and re.match(rb"- tree:[-+.\d]", lines[0]) is not None
 
-    def read(self, data: bytes, source: str) -> Model:
-        try:
-            text = data.decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            raise TreeFormatError(source, "not UTF-8") from error
-        weights: list[float] = []
-        groups: list[list[Line]] = []
-        for number, line in enumerate(text.split("\n"), 1):
-            where = f"{source}:{number}"
-            line = line.rstrip()
-            if not line or line.startswith("#"):
-                continue
-            found = TREE.fullmatch(line)
-            if found is not None:
-                weights.append(single_number(found[1], where, "the weight"))
-                groups.append([])
-            elif not groups:
-                raise TreeFormatError(where, "a node before the first tree")
-            else:
-                groups[-1].append(_line(line, where))
-            if len(groups) > limits.TREES:
-                raise TreeFormatError(where, f"more than {limits.TREES:,} trees")
-        forest = bounded((_nodes(group, source) for group in groups), source)
-        return simplest(summed(forest, weights, source, single=True))
+    def open(self, data: bytes, source: str) -> Opened:
+        return Opened(_read(data, source))
+
+
+def _read(data: bytes, source: str) -> Model:
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise TreeFormatError(source, "not UTF-8") from error
+    weights: list[float] = []
+    groups: list[list[Line]] = []
+    for number, line in enumerate(text.split("\n"), 1):
+        where = f"{source}:{number}"
+        line = line.rstrip()
+        if not line or line.startswith("#"):
+            continue
+        found = TREE.fullmatch(line)
+        if found is not None:
+            weights.append(single_number(found[1], where, "the weight"))
+            groups.append([])
+        elif not groups:
+            raise TreeFormatError(where, "a node before the first tree")
+        else:
+            groups[-1].append(_line(line, where))
+        if len(groups) > limits.TREES:
+            raise TreeFormatError(where, f"more than {limits.TREES:,} trees")
+    forest = bounded((_nodes(group, source) for group in groups), source)
+    return simplest(summed(forest, weights, source, single=True))
 
 
 def _line(line: str, where: str) -> Line:

@@ -22,7 +22,7 @@ from ppdm_models.codecs.common.json import opens_json
 from ppdm_models.codecs.onnx.file import Operator, read_operator
 from ppdm_models.codecs.onnx.meaning import Meaning, read_meaning
 from ppdm_models.codecs.onnx.table import Handle, Table, read_table
-from ppdm_models.formats import Format
+from ppdm_models.formats import Format, Opened
 from ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member, Model
 from ppdm_models.tree.tree import Feature, Missing, Node, Quality, Task, Tree
 
@@ -39,18 +39,22 @@ class OnnxMl(Format):
             return False
         return not is_json or b'"opType"' in data
 
-    def read(self, data: bytes, source: str) -> Model:
-        operator = read_operator(data, source)
-        table = read_table(operator)
-        meaning = read_meaning(operator, table)
-        names = _names(operator, table)
-        draft_of = _reader(operator, table, meaning, names)
-        forest = bounded((grown(root, draft_of, source) for root in table.roots), source)
-        tested = (node for nodes in forest for node in nodes)
-        features = features_named(names, tested, source, single=not operator.double)
-        forest = _with_shares(forest, meaning)
-        trees = [_tree(nodes, features, meaning, source) for nodes in forest]
-        return _model(operator, trees, features, meaning)
+    def open(self, data: bytes, source: str) -> Opened:
+        return Opened(_read(data, source))
+
+
+def _read(data: bytes, source: str) -> Model:
+    operator = read_operator(data, source)
+    table = read_table(operator)
+    meaning = read_meaning(operator, table)
+    names = _names(operator, table)
+    draft_of = _reader(operator, table, meaning, names)
+    forest = bounded((grown(root, draft_of, source) for root in table.roots), source)
+    tested = (node for nodes in forest for node in nodes)
+    features = features_named(names, tested, source, single=not operator.double)
+    forest = _with_shares(forest, meaning)
+    trees = [_tree(nodes, features, meaning, source) for nodes in forest]
+    return _model(operator, trees, features, meaning)
 
 
 def _names(operator: Operator, table: Table) -> tuple[str, ...]:
@@ -132,7 +136,7 @@ def _tree(
     return Tree(
         nodes=nodes,
         features=features,
-        target="target",
+        target="",
         classes=meaning.classes,
         task=Task.CLASSIFICATION if meaning.classes else Task.REGRESSION,
         quality=Quality.NORMALISED if shared else Quality.ABSENT,
@@ -158,7 +162,7 @@ def _model(
         ),
         combination=meaning.combination,
         features=features,
-        target="target",
+        target="",
         classes=meaning.classes,
         task=Task.CLASSIFICATION if meaning.classes else Task.REGRESSION,
         base=meaning.base,

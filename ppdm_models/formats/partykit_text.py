@@ -20,7 +20,7 @@ from ppdm_models.codecs.common.text_tree import (
 )
 from ppdm_models.codecs.r.printed_sets import printed_set
 from ppdm_models.errors import TreeFormatError
-from ppdm_models.formats import Format
+from ppdm_models.formats import Format, Opened
 from ppdm_models.meaning.consistency import is_whole
 from ppdm_models.meaning.support import checked
 from ppdm_models.tree.predicate import Predicate, features_of
@@ -55,27 +55,27 @@ class Partykit(Format):
         marks = (b"Fitted party:", b"Conditional inference tree with")
         return not is_json(data) and any(mark in data for mark in marks)
 
-    def read(self, data: bytes, source: str) -> Tree:
-        lines = lines_of(data, source)
-        if b"Model-based recursive" in data or MODEL.search("\n".join(lines)):
-            raise TreeFormatError(source, "a model-based tree, whose leaves hold regressions")
-        is_party = b")*  weights" in data
-        rows, leaves = _party(lines, source) if is_party else _partykit(lines, source)
-        children = nested(rows, source)
-        if not is_party:  # its first row is the root; party prints none
-            children = children[:-1]
-        ways: dict[int, list[Branch]] = {place: [] for place in range(len(rows) + 1)}
-        ways |= _ways(rows, children, leaves, source)
-        root = len(rows) if is_party else 0
-        nodes = grown(root, lambda place: _draft(place, ways, leaves), source)
-        if len(nodes) != len(rows) + is_party:
-            raise TreeFormatError(source, "a line that belongs to no split")
-        tree = _judged(nodes, {str(place): leaf for place, leaf in leaves.items()}, lines, source)
-        return (
-            replace(tree, unused=TESTED)
-            if is_party and STATISTIC.search("\n".join(lines))
-            else tree
-        )
+    def open(self, data: bytes, source: str) -> Opened:
+        return Opened(_read(data, source))
+
+
+def _read(data: bytes, source: str) -> Tree:
+    lines = lines_of(data, source)
+    if b"Model-based recursive" in data or MODEL.search("\n".join(lines)):
+        raise TreeFormatError(source, "a model-based tree, whose leaves hold regressions")
+    is_party = b")*  weights" in data
+    rows, leaves = _party(lines, source) if is_party else _partykit(lines, source)
+    children = nested(rows, source)
+    if not is_party:  # its first row is the root; party prints none
+        children = children[:-1]
+    ways: dict[int, list[Branch]] = {place: [] for place in range(len(rows) + 1)}
+    ways |= _ways(rows, children, leaves, source)
+    root = len(rows) if is_party else 0
+    nodes = grown(root, lambda place: _draft(place, ways, leaves), source)
+    if len(nodes) != len(rows) + is_party:
+        raise TreeFormatError(source, "a line that belongs to no split")
+    tree = _judged(nodes, {str(place): leaf for place, leaf in leaves.items()}, lines, source)
+    return replace(tree, unused=TESTED) if is_party and STATISTIC.search("\n".join(lines)) else tree
 
 
 def _partykit(lines: Sequence[str], source: str) -> tuple[list[Row], dict[int, Leaf]]:
@@ -243,7 +243,7 @@ def _target(lines: Sequence[str]) -> str:
         found = RESPONSE.fullmatch(line.strip()[:200])
         if found and (found[1] or found[2]):
             return str(found[1] or found[2]).strip()
-    return "y"
+    return ""
 
 
 FORMAT = Partykit()

@@ -19,7 +19,7 @@ from ppdm_models.codecs.common.grow import (
 from ppdm_models.codecs.common.json import opens_json
 from ppdm_models.codecs.common.part import Part, read_part
 from ppdm_models.codecs.common.text_tree import as_float
-from ppdm_models.formats import Format
+from ppdm_models.formats import Format, Opened
 from ppdm_models.tree.ensemble import Combination, Ensemble, Member
 from ppdm_models.tree.predicate import Predicate, features_of
 from ppdm_models.tree.tree import Feature, Learner, Node, Quality, Task, Tree
@@ -36,16 +36,20 @@ class RForestJson(Format):
             return False
         return b'"left daughter"' in data or (b'"leftChild"' in data and b'"splitvarName"' in data)
 
-    def read(self, data: bytes, source: str) -> Ensemble:
-        root = read_part(data, source)
-        trees = list(root)
-        if not 0 < len(trees) <= limits.TREES:
-            raise root.refused(f"{len(trees):,} trees; 1 to {limits.TREES:,} are read")
-        is_ranger = any(name == "nodeID" for name, _ in trees[0].at(0).entries())
-        rows = [list(tree) for tree in trees]
-        factors = _factors(rows) if is_ranger else {}
-        grown_trees = [_nodes(own, is_ranger, factors, root.source) for own in rows]
-        return _ensemble(grown_trees, rows, is_ranger, root)
+    def open(self, data: bytes, source: str) -> Opened:
+        return Opened(_read(data, source))
+
+
+def _read(data: bytes, source: str) -> Ensemble:
+    root = read_part(data, source)
+    trees = list(root)
+    if not 0 < len(trees) <= limits.TREES:
+        raise root.refused(f"{len(trees):,} trees; 1 to {limits.TREES:,} are read")
+    is_ranger = any(name == "nodeID" for name, _ in trees[0].at(0).entries())
+    rows = [list(tree) for tree in trees]
+    factors = _factors(rows) if is_ranger else {}
+    grown_trees = [_nodes(own, is_ranger, factors, root.source) for own in rows]
+    return _ensemble(grown_trees, rows, is_ranger, root)
 
 
 def _factors(rows: Sequence[Sequence[Part]]) -> dict[str, bool]:
@@ -154,7 +158,7 @@ def _ensemble(
         members=tuple(members),
         combination=Combination.MAJORITY_VOTE if votes else Combination.AVERAGE,
         features=features,
-        target="y",
+        target="",
         classes=classes,
         task=Task.CLASSIFICATION if is_class else Task.REGRESSION,
         resampled=True,
@@ -183,7 +187,7 @@ def _tree(
     return Tree(
         nodes=tuple(nodes),
         features=features,
-        target="y",
+        target="",
         classes=classes,
         task=Task.CLASSIFICATION if classes else Task.REGRESSION,
         learner=Learner(all_features=False),

@@ -10,7 +10,7 @@ from ppdm_models.codecs.common.grow import Branch, Draft, bounded, compared, gro
 from ppdm_models.codecs.common.xml import Element, parse
 from ppdm_models.codecs.ranking.ranking import single_number, summed
 from ppdm_models.errors import TreeFormatError
-from ppdm_models.formats import Format
+from ppdm_models.formats import Format, Opened
 from ppdm_models.tree.ensemble import Combination, Ensemble, Model
 from ppdm_models.tree.tree import Node
 
@@ -29,19 +29,23 @@ class Ranklib(Format):
     def sniff(self, data: bytes) -> bool:
         return KINDS.match(data) is not None
 
-    def read(self, data: bytes, source: str) -> Model:
-        root = parse(_wrapped(data), source, lambda element, around: None)
-        ensembles = list(root.all(":ensemble", "ensemble"))
-        trees = [tree for one in ensembles for tree in one.all("tree")]
-        if not trees:
-            raise TreeFormatError(source, "no tree in it: settings alone; give the whole model")
-        weights = [_weight(tree, source) for tree in trees]
-        forest = bounded((_nodes(tree, source) for tree in trees), source)
-        note = f"{source}: a value that is missing counts as 0"
-        ensemble = summed(forest, weights, source, single=True, notes=(note,))
-        if data.startswith(FOREST) and len(ensembles) > 1:
-            ensemble = _mean(ensemble, len(ensembles))
-        return simplest(ensemble)
+    def open(self, data: bytes, source: str) -> Opened:
+        return Opened(_read(data, source))
+
+
+def _read(data: bytes, source: str) -> Model:
+    root = parse(_wrapped(data), source, lambda element, around: None)
+    ensembles = list(root.all(":ensemble", "ensemble"))
+    trees = [tree for one in ensembles for tree in one.all("tree")]
+    if not trees:
+        raise TreeFormatError(source, "no tree in it: settings alone; give the whole model")
+    weights = [_weight(tree, source) for tree in trees]
+    forest = bounded((_nodes(tree, source) for tree in trees), source)
+    note = f"{source}: a value that is missing counts as 0"
+    ensemble = summed(forest, weights, source, single=True, notes=(note,))
+    if data.startswith(FOREST) and len(ensembles) > 1:
+        ensemble = _mean(ensemble, len(ensembles))
+    return simplest(ensemble)
 
 
 def _wrapped(data: bytes) -> bytes:

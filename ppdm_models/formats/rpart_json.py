@@ -19,7 +19,7 @@ from ppdm_models.codecs.r.rpart_splits import (
     other_splits,
     ways_of,
 )
-from ppdm_models.formats import Format
+from ppdm_models.formats import Format, Opened
 from ppdm_models.meaning.consistency import is_whole
 from ppdm_models.meaning.support import checked
 from ppdm_models.tree.leaks import Leak, LeakKind
@@ -60,27 +60,25 @@ class RpartJson(Format):
         parts = (b'"ncompete"', b'"splits"', b'"frame"')
         return opens_json(data) == b"{" and all(part in data for part in parts)
 
-    def read(self, data: bytes, source: str) -> Tree:
-        return _Reader(read_part(data, source)).tree()
-
-    def leaks(self, data: bytes, source: str) -> tuple[Leak, ...]:
+    def open(self, data: bytes, source: str) -> Opened:
         root = read_part(data, source)
-        rows = frame_rows(root)
-        found = []
-        others = sum(len(row.competitors) + len(row.surrogates) for row in rows)
-        if others:
-            what = f"{others} splits that were not used tell how the target differs over further attributes"
-            found.append(Leak(LeakKind.TARGET_STATISTICS, "/splits", what))
-        sizes = [row.part["n"].amount() for row in rows if row.is_leaf]
-        if root["method"].text() != "class" and min(sizes, default=3) <= 2:
-            what = (
-                "mean and deviance of a node with 1 or 2 records give their target values exactly"
-            )
-            found.append(Leak(LeakKind.EXACT_TARGETS, "/frame", what, records=int(min(sizes))))
-        if root.get("call") is not None:
-            what = "the call with all settings: training can be repeated on guessed records"
-            found.append(Leak(LeakKind.REPLAY, "/call", what))
-        return (*found, *_per_record(root))
+        return Opened(_Reader(root).tree(), _leaks(root))
+
+
+def _leaks(root: Part) -> Iterator[Leak]:
+    rows = frame_rows(root)
+    others = sum(len(row.competitors) + len(row.surrogates) for row in rows)
+    if others:
+        what = f"{others} splits that were not used tell how the target differs over further attributes"
+        yield Leak(LeakKind.TARGET_STATISTICS, "/splits", what)
+    sizes = [row.part["n"].amount() for row in rows if row.is_leaf]
+    if root["method"].text() != "class" and min(sizes, default=3) <= 2:
+        what = "mean and deviance of a node with 1 or 2 records give their target values exactly"
+        yield Leak(LeakKind.EXACT_TARGETS, "/frame", what, records=int(min(sizes)))
+    if root.get("call") is not None:
+        what = "the call with all settings: training can be repeated on guessed records"
+        yield Leak(LeakKind.REPLAY, "/call", what)
+    yield from _per_record(root)
 
 
 def _per_record(root: Part) -> Iterator[Leak]:
@@ -296,7 +294,7 @@ class _Reader:
 
     def _target(self) -> str:
         found = FORMULA.search(self._call())
-        return found[1].strip() if found else "y"
+        return found[1].strip() if found else ""
 
 
 FORMAT = RpartJson()

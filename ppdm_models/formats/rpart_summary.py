@@ -13,7 +13,7 @@ from ppdm_models.codecs.common.text_tree import lines_of
 from ppdm_models.codecs.r.rpart_blocks import Block, Ways, blocks_of
 from ppdm_models.codecs.r.rpart_splits import OTHER_SPLITS
 from ppdm_models.errors import TreeFormatError
-from ppdm_models.formats import Format
+from ppdm_models.formats import Format, Opened
 from ppdm_models.meaning.consistency import is_whole
 from ppdm_models.meaning.support import checked
 from ppdm_models.tree.predicate import Never, Predicate, Surrogate
@@ -33,45 +33,49 @@ class RpartSummary(Format):
             return False
         return MARK in b"\n" + data or PATHS in b"\n" + data
 
-    def read(self, data: bytes, source: str) -> Tree:
-        if MARK not in b"\n" + data:
-            raise TreeFormatError(
-                source,
-                "no tree in it: only the paths to its leaves, with neither labels nor counts; give what print() shows",
-            )
-        blocks = blocks_of(lines_of(data, source), source)
-        is_class = _is_class(blocks, source)
-        classes, notes = _classes(blocks, source) if is_class else ((), [])
-        _check_levels(blocks, source)
-        stays = any(_stays(block) for block in blocks.values())
-        nodes = grown(1, lambda number: _draft(number, blocks, stays, source), source)
-        if len(nodes) < len(blocks):
-            raise TreeFormatError(source, "a node hangs on no other")
-        are_named = not notes  # whose counts they are
-        nodes = tuple(_told(node, blocks[int(node.name)], classes, are_named) for node in nodes)
-        splits = [way for block in blocks.values() for way in (*block.primary, *block.surrogate)]
-        names = list(dict.fromkeys(way.feature for way in splits))
-        if any(way.levels for way in splits):
-            notes.append("levels of factors are not named; they are numbered in their order")
-        ties = any(len({records for _, records in block.sons}) == 1 for block in blocks.values())
-        tree = Tree(
-            nodes=nodes,
-            features=features_named(names, nodes, source, values=_values(splits)),
-            target="y",
-            classes=classes,
-            task=Task.CLASSIFICATION if is_class else Task.REGRESSION,
-            learner=Learner(tool=Tool.RPART),
-            quality=_quality(blocks),
-            missing=Missing.LAST_PREDICTION if stays else Missing.DEFAULT_CHILD,
-            no_true_child=NoTrueChild.LAST_PREDICTION if ties else NoTrueChild.NULL_PREDICTION,
-            source=source,
-            notes=(
-                f"{source}: thresholds are printed rounded, so the regions are only near to those of the model",
-                *(f"{source}: {note}" for note in notes),
-            ),
-            unused=_unused(blocks) if is_class else (),
+    def open(self, data: bytes, source: str) -> Opened:
+        return Opened(_read(data, source))
+
+
+def _read(data: bytes, source: str) -> Tree:
+    if MARK not in b"\n" + data:
+        raise TreeFormatError(
+            source,
+            "no tree in it: only the paths to its leaves, with neither labels nor counts; give what print() shows",
         )
-        return checked(tree)
+    blocks = blocks_of(lines_of(data, source), source)
+    is_class = _is_class(blocks, source)
+    classes, notes = _classes(blocks, source) if is_class else ((), [])
+    _check_levels(blocks, source)
+    stays = any(_stays(block) for block in blocks.values())
+    nodes = grown(1, lambda number: _draft(number, blocks, stays, source), source)
+    if len(nodes) < len(blocks):
+        raise TreeFormatError(source, "a node hangs on no other")
+    are_named = not notes  # whose counts they are
+    nodes = tuple(_told(node, blocks[int(node.name)], classes, are_named) for node in nodes)
+    splits = [way for block in blocks.values() for way in (*block.primary, *block.surrogate)]
+    names = list(dict.fromkeys(way.feature for way in splits))
+    if any(way.levels for way in splits):
+        notes.append("levels of factors are not named; they are numbered in their order")
+    ties = any(len({records for _, records in block.sons}) == 1 for block in blocks.values())
+    tree = Tree(
+        nodes=nodes,
+        features=features_named(names, nodes, source, values=_values(splits)),
+        target="",
+        classes=classes,
+        task=Task.CLASSIFICATION if is_class else Task.REGRESSION,
+        learner=Learner(tool=Tool.RPART),
+        quality=_quality(blocks),
+        missing=Missing.LAST_PREDICTION if stays else Missing.DEFAULT_CHILD,
+        no_true_child=NoTrueChild.LAST_PREDICTION if ties else NoTrueChild.NULL_PREDICTION,
+        source=source,
+        notes=(
+            f"{source}: thresholds are printed rounded, so the regions are only near to those of the model",
+            *(f"{source}: {note}" for note in notes),
+        ),
+        unused=_unused(blocks) if is_class else (),
+    )
+    return checked(tree)
 
 
 def _unused(blocks: Mapping[int, Block]) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from ppdm_models.codecs.common.text_tree import as_float, lines_of
 from ppdm_models.codecs.r.printed_sets import printed_set
 from ppdm_models.codecs.r.rpart_rows import RpartRow, Way, rows_of
 from ppdm_models.errors import TreeFormatError
-from ppdm_models.formats import Format
+from ppdm_models.formats import Format, Opened
 from ppdm_models.meaning.consistency import is_whole
 from ppdm_models.meaning.support import checked
 from ppdm_models.tree.predicate import Always, Predicate, features_of
@@ -37,30 +37,34 @@ class RpartText(Format):
     def sniff(self, data: bytes) -> bool:
         return not is_json(data) and b"node), split, n, " in data
 
-    def read(self, data: bytes, source: str) -> Tree:
-        is_class, rows = rows_of(lines_of(data, source), source)
-        tests_of, settled = _settled(rows, source)
-        classes, notes = _classes(settled, source) if is_class else ((), [])
-        nodes = grown(1, lambda number: _draft(number, settled, tests_of), source)
-        if len(nodes) < len(rows):
-            raise TreeFormatError(source, "a printed node hangs on no other")
-        names = list(dict.fromkeys(name for node in nodes for name in features_of(node.test)))
-        tree = Tree(
-            nodes=nodes,
-            features=features_named(names, nodes, source),
-            target="y",
-            classes=classes,
-            task=Task.CLASSIFICATION if is_class else Task.REGRESSION,
-            learner=Learner(tool=Tool.RPART),
-            missing=_missing(nodes),
-            source=source,
-            notes=(
-                f"{source}: thresholds are printed rounded, so the regions are only near to those of the model",
-                f"{source}: surrogate splits are not printed, so it is not known where missing values go",
-                *notes,
-            ),
-        )
-        return checked(_with_counts(tree, settled) if is_class else _scored(tree, settled))
+    def open(self, data: bytes, source: str) -> Opened:
+        return Opened(_read(data, source))
+
+
+def _read(data: bytes, source: str) -> Tree:
+    is_class, rows = rows_of(lines_of(data, source), source)
+    tests_of, settled = _settled(rows, source)
+    classes, notes = _classes(settled, source) if is_class else ((), [])
+    nodes = grown(1, lambda number: _draft(number, settled, tests_of), source)
+    if len(nodes) < len(rows):
+        raise TreeFormatError(source, "a printed node hangs on no other")
+    names = list(dict.fromkeys(name for node in nodes for name in features_of(node.test)))
+    tree = Tree(
+        nodes=nodes,
+        features=features_named(names, nodes, source),
+        target="",
+        classes=classes,
+        task=Task.CLASSIFICATION if is_class else Task.REGRESSION,
+        learner=Learner(tool=Tool.RPART),
+        missing=_missing(nodes),
+        source=source,
+        notes=(
+            f"{source}: thresholds are printed rounded, so the regions are only near to those of the model",
+            f"{source}: surrogate splits are not printed, so it is not known where missing values go",
+            *notes,
+        ),
+    )
+    return checked(_with_counts(tree, settled) if is_class else _scored(tree, settled))
 
 
 def _missing(nodes: Sequence[Node]) -> Missing:

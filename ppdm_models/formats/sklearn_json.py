@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,7 +20,7 @@ from ppdm_models.codecs.common.json import (
 from ppdm_models.codecs.sklearn.arrays import TreeArrays, class_label, tree_from_arrays
 from ppdm_models.codecs.sklearn.leaks import seed_leak, size_leak, spread_leak
 from ppdm_models.codecs.sklearn.state import FIELDS, Columns, arrays_of
-from ppdm_models.formats import Format
+from ppdm_models.formats import Format, Opened
 from ppdm_models.tree.leaks import Leak
 from ppdm_models.tree.tree import Tree
 
@@ -48,25 +48,27 @@ class SklearnJson(Format):
         as_state = b'"nodes_dtype"' in data and b'"left_child"' in data
         return by_package or as_state
 
-    def read(self, data: bytes, source: str) -> Tree:
+    def open(self, data: bytes, source: str) -> Opened:
         saved = _saved(data, source)
-        tree = tree_from_arrays(
-            saved.arrays,
-            saved.names,
-            saved.classes,
-            settings=saved.settings,
-            target="y",
-            source=source,
-        )
-        return replace(tree, notes=saved.notes)
+        return Opened(_tree(saved, source), _leaks(saved))
 
-    def leaks(self, data: bytes, source: str) -> tuple[Leak, ...]:
-        saved = _saved(data, source)
-        return (
-            *seed_leak(saved.settings.get("random_state"), "/params/random_state"),
-            *size_leak(saved.arrays, "/nodes"),
-            *spread_leak(saved.arrays, not saved.classes, "/nodes"),
-        )
+
+def _tree(saved: Saved, source: str) -> Tree:
+    tree = tree_from_arrays(
+        saved.arrays,
+        saved.names,
+        saved.classes,
+        settings=saved.settings,
+        target="",
+        source=source,
+    )
+    return replace(tree, notes=saved.notes)
+
+
+def _leaks(saved: Saved) -> Iterator[Leak]:
+    yield from seed_leak(saved.settings.get("random_state"), "/params/random_state")
+    yield from size_leak(saved.arrays, "/nodes")
+    yield from spread_leak(saved.arrays, not saved.classes, "/nodes")
 
 
 def _saved(data: bytes, source: str) -> Saved:

@@ -11,7 +11,7 @@ from ppdm_models.codecs.common.class_names import named_classes
 from ppdm_models.codecs.common.grow import Branch, Draft, features_named, grown, unique
 from ppdm_models.codecs.common.text_tree import Row, as_float, lines_of, nested
 from ppdm_models.errors import TreeFormatError
-from ppdm_models.formats import Format
+from ppdm_models.formats import Format, Opened
 from ppdm_models.meaning.support import with_support
 from ppdm_models.tree.predicate import MissingTest, NumericTest, Predicate, features_of
 from ppdm_models.tree.tree import Learner, Node, Quality, Task, Tool, Tree
@@ -42,23 +42,27 @@ class SklearnText(Format):
     def sniff(self, data: bytes) -> bool:
         return START.match(data.removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n")) is not None
 
-    def read(self, data: bytes, source: str) -> Tree:
-        rows = _rows(lines_of(data, source), source)
-        children = nested(rows, source)
-        leaves: dict[int, Leaf] = {}
-        ways: dict[int, tuple[Branch, ...]] = {}
-        for parent, below in enumerate(children):
-            is_branch = parent == len(rows) or bool(below)
-            if len(below) == 1 and not children[below[0]]:
-                leaves[parent] = _leaf(rows[below[0]], source)
-            elif is_branch:
-                ways[parent] = _split(rows, below, source)
-        nodes = grown(len(rows), lambda place: _draft(place, rows, ways), source)
-        return _judged(
-            Tree(nodes, (), "y", learner=Learner(tool=Tool.SCIKIT_LEARN), source=source),
-            leaves,
-            len(rows),
-        )
+    def open(self, data: bytes, source: str) -> Opened:
+        return Opened(_read(data, source))
+
+
+def _read(data: bytes, source: str) -> Tree:
+    rows = _rows(lines_of(data, source), source)
+    children = nested(rows, source)
+    leaves: dict[int, Leaf] = {}
+    ways: dict[int, tuple[Branch, ...]] = {}
+    for parent, below in enumerate(children):
+        is_branch = parent == len(rows) or bool(below)
+        if len(below) == 1 and not children[below[0]]:
+            leaves[parent] = _leaf(rows[below[0]], source)
+        elif is_branch:
+            ways[parent] = _split(rows, below, source)
+    nodes = grown(len(rows), lambda place: _draft(place, rows, ways), source)
+    return _judged(
+        Tree(nodes, (), "", learner=Learner(tool=Tool.SCIKIT_LEARN), source=source),
+        leaves,
+        len(rows),
+    )
 
 
 def _rows(lines: Sequence[str], source: str) -> list[Row]:

@@ -10,9 +10,8 @@ from ppdm_models.codecs.sklearn.leaks import seed_leak, size_leak, spread_leak
 from ppdm_models.codecs.skops.fitted import Fitted, fitted_of
 from ppdm_models.codecs.skops.leaks import of_records, of_steps, place_of
 from ppdm_models.codecs.skops.models import arrays_in, model_of
-from ppdm_models.codecs.skops.schema import SCHEMA, open_archive
-from ppdm_models.formats import Format
-from ppdm_models.tree.ensemble import Model
+from ppdm_models.codecs.skops.schema import SCHEMA, Part, open_archive
+from ppdm_models.formats import Format, Opened
 from ppdm_models.tree.leaks import Leak, LeakKind
 
 
@@ -22,24 +21,20 @@ class Skops(Format):
     def sniff(self, data: bytes) -> bool:
         return is_archive(data) and b"schema.json" in data
 
-    def read(self, data: bytes, source: str) -> Model:
-        return model_of(open_archive(data, source).root())
+    def open(self, data: bytes, source: str) -> Opened:
+        root = open_archive(data, source).root()
+        return Opened(model_of(root), _leaks(root))
 
-    def leaks(self, data: bytes, source: str) -> tuple[Leak, ...]:
-        archive = open_archive(data, source)
-        root = archive.root()
-        fitted = fitted_of(root)
-        schema = archive.files[SCHEMA]
-        is_ensemble = "estimators_" in fitted.known
-        return (
-            *of_steps(root, fitted.part),
-            *_of_settings(fitted),
-            *of_records(fitted),
-            *(() if is_ensemble else _of_tree(fitted)),
-            *stray_files(
-                archive.files, lambda name: name == SCHEMA or f'"{name}"'.encode() in schema
-            ),
-        )
+
+def _leaks(root: Part) -> Iterator[Leak]:
+    files = root.archive.files
+    schema, fitted = files[SCHEMA], fitted_of(root)
+    yield from of_steps(root, fitted.part)
+    yield from _of_settings(fitted)
+    yield from of_records(fitted)
+    if "estimators_" not in fitted.known:
+        yield from _of_tree(fitted)
+    yield from stray_files(files, lambda name: name == SCHEMA or f'"{name}"'.encode() in schema)
 
 
 def _of_settings(fitted: Fitted) -> Iterator[Leak]:

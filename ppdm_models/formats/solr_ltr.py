@@ -10,7 +10,7 @@ from ppdm_models import limits
 from ppdm_models.codecs.common.grow import Branch, Draft, compared, grown, simplest, unique
 from ppdm_models.codecs.common.json import opens_json
 from ppdm_models.codecs.common.part import Part, read_part
-from ppdm_models.formats import Format
+from ppdm_models.formats import Format, Opened
 from ppdm_models.tree.ensemble import Combination, Ensemble, Member, Model
 from ppdm_models.tree.tree import Feature, Missing, Quality, Task, Tree
 
@@ -27,32 +27,36 @@ class SolrLtr(Format):
     def sniff(self, data: bytes) -> bool:
         return opens_json(data) == b"{" and CLASS.encode() in data
 
-    def read(self, data: bytes, source: str) -> Model:
-        document = read_part(data, source)
-        names = unique(
-            (item["name"].text() for item in document["features"]),
-            "features",
-            source,
-            limits.FEATURES,
+    def open(self, data: bytes, source: str) -> Opened:
+        return Opened(_read(data, source))
+
+
+def _read(data: bytes, source: str) -> Model:
+    document = read_part(data, source)
+    names = unique(
+        (item["name"].text() for item in document["features"]),
+        "features",
+        source,
+        limits.FEATURES,
+    )
+    features = tuple(Feature(name, numeric=True, single=True) for name in names)
+    parts = document["params"]["trees"]
+    if not 0 < len(parts) <= limits.TREES:
+        raise parts.refused(f"{len(parts):,} trees; give 1 to {limits.TREES:,}")
+    return simplest(
+        Ensemble(
+            members=tuple(
+                Member(_tree(part["root"], features), _single(part["weight"]), name=str(index))
+                for index, part in enumerate(parts)
+            ),
+            combination=Combination.WEIGHTED_SUM,
+            features=features,
+            target="",
+            task=Task.REGRESSION,
+            source=source,
+            format="solr_ltr",
         )
-        features = tuple(Feature(name, numeric=True, single=True) for name in names)
-        parts = document["params"]["trees"]
-        if not 0 < len(parts) <= limits.TREES:
-            raise parts.refused(f"{len(parts):,} trees; give 1 to {limits.TREES:,}")
-        return simplest(
-            Ensemble(
-                members=tuple(
-                    Member(_tree(part["root"], features), _single(part["weight"]), name=str(index))
-                    for index, part in enumerate(parts)
-                ),
-                combination=Combination.WEIGHTED_SUM,
-                features=features,
-                target="score",
-                task=Task.REGRESSION,
-                source=source,
-                format="solr_ltr",
-            )
-        )
+    )
 
 
 def _tree(root: Part, features: tuple[Feature, ...]) -> Tree:
@@ -80,7 +84,7 @@ def _tree(root: Part, features: tuple[Feature, ...]) -> Tree:
     return Tree(
         nodes=grown(root, draft_of, root.where),
         features=features,
-        target="score",
+        target="",
         task=Task.REGRESSION,
         quality=Quality.ABSENT,
         missing=Missing.DEFAULT_CHILD,

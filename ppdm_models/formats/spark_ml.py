@@ -12,9 +12,8 @@ from ppdm_models.codecs.spark.names import Names, read_names
 from ppdm_models.codecs.spark.nodes import nodes_of
 from ppdm_models.codecs.spark.trees import groups_of, tree_of, used_features
 from ppdm_models.errors import TreeFormatError
-from ppdm_models.formats import Format
+from ppdm_models.formats import Format, Opened
 from ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member, Model
-from ppdm_models.tree.leaks import Leak
 from ppdm_models.tree.tree import Criterion, Feature, Learner, Task, Tool, Tree
 
 CRITERIA = {"gini": Criterion.GINI, "entropy": Criterion.ENTROPY}
@@ -26,30 +25,29 @@ class SparkMl(Format):
     def sniff(self, data: bytes) -> bool:
         return is_archive(data) and b"metadata/part-" in data and b".parquet" in data
 
-    def read(self, data: bytes, source: str) -> Model:
+    def open(self, data: bytes, source: str) -> Opened:
         saved = read_saved(data, source)
-        leaks_of(saved)  # so that what is read can also be looked through
-        stage = saved.trees()
-        is_single = stage.kind.startswith("DecisionTree")
-        groups = groups_of(saved.rows(stage, "data"), is_single, stage.metadata)
-        names = read_names(saved, stage, used_features(groups))
-        boosted = stage.kind.startswith("GBT")
-        classes = () if boosted else names.classes
-        forest = bounded(
-            (nodes_of(rows, names.features, classes, source) for rows in groups), source
-        )
-        tested = (node for nodes in forest for node in nodes)
-        features = features_named(names.features, tested, source)
-        trees = [
-            tree_of(nodes, rows, features, (names.target, classes), _learner(stage), source)
-            for nodes, rows in zip(forest, groups, strict=True)
-        ]
-        if is_single:
-            return replace(trees[0], notes=(*names.notes, *trees[0].notes))
-        return _ensemble(saved, stage, trees, names, features)
+        leaks = leaks_of(saved)
+        return Opened(_read(saved), leaks)
 
-    def leaks(self, data: bytes, source: str) -> tuple[Leak, ...]:
-        return leaks_of(read_saved(data, source))
+
+def _read(saved: Saved) -> Model:
+    source, stage = saved.source, saved.trees()
+    is_single = stage.kind.startswith("DecisionTree")
+    groups = groups_of(saved.rows(stage, "data"), is_single, stage.metadata)
+    names = read_names(saved, stage, used_features(groups))
+    boosted = stage.kind.startswith("GBT")
+    classes = () if boosted else names.classes
+    forest = bounded((nodes_of(rows, names.features, classes, source) for rows in groups), source)
+    tested = (node for nodes in forest for node in nodes)
+    features = features_named(names.features, tested, source)
+    trees = [
+        tree_of(nodes, rows, features, (names.target, classes), _learner(stage), source)
+        for nodes, rows in zip(forest, groups, strict=True)
+    ]
+    if is_single:
+        return replace(trees[0], notes=(*names.notes, *trees[0].notes))
+    return _ensemble(saved, stage, trees, names, features)
 
 
 def _learner(stage: Stage) -> Learner:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from ppdm_models.codecs.common.grow import bounded, features_named
@@ -12,7 +12,7 @@ from ppdm_models.codecs.common.part import Part
 from ppdm_models.codecs.spark.nodes import nodes_of
 from ppdm_models.codecs.spark.trees import groups_of, tree_of, used_features
 from ppdm_models.errors import TreeFormatError
-from ppdm_models.formats import Format
+from ppdm_models.formats import Format, Opened
 from ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member, Model
 from ppdm_models.tree.leaks import Leak, LeakKind
 from ppdm_models.tree.tree import Criterion, Learner, Task, Tool, Tree
@@ -39,37 +39,39 @@ class SparkRows(Format):
         head = data[:4096]
         return b'"impurityStats"' in head or b"org.apache.spark.ml." in head
 
-    def read(self, data: bytes, source: str) -> Model:
+    def open(self, data: bytes, source: str) -> Opened:
         rows = _rows(data, source)
-        is_single = rows[0].get("nodeData") is None
-        groups = groups_of(rows, is_single, rows[0])
-        criterion = _criterion(groups)
-        size = len(groups[0][0]["impurityStats"])
-        classes = tuple(map(str, range(size))) if criterion is not None else ()
-        names = tuple(f"f{index}" for index in range(used_features(groups)))
-        forest = bounded((nodes_of(group, names, classes, source) for group in groups), source)
-        features = features_named(names, (node for nodes in forest for node in nodes), source)
-        learner = Learner(
-            criterion=criterion, all_features=is_single, multiway=False, tool=Tool.SPARK
-        )
-        trees = [
-            tree_of(nodes, group, features, ("label", classes), learner, source)
-            for nodes, group in zip(forest, groups, strict=True)
-        ]
-        if not is_single:
-            return _ensemble(trees, source)
-        return replace(trees[0], notes=(*_notes(source, bool(classes)), *trees[0].notes))
+        return Opened(_read(rows, source), _leaks(rows))
 
-    def leaks(self, data: bytes, source: str) -> tuple[Leak, ...]:
-        rows = [row.get("nodeData") or row for row in _rows(data, source)]
-        if _criterion([rows]) is not None:
-            return ()
-        sizes = [row["impurityStats"].at(0).number() for row in rows]
-        few = [size for size in sizes if 0 < size <= FEW]
+
+def _read(rows: list[Part], source: str) -> Model:
+    is_single = rows[0].get("nodeData") is None
+    groups = groups_of(rows, is_single, rows[0])
+    criterion = _criterion(groups)
+    size = len(groups[0][0]["impurityStats"])
+    classes = tuple(map(str, range(size))) if criterion is not None else ()
+    names = tuple(f"f{index}" for index in range(used_features(groups)))
+    forest = bounded((nodes_of(group, names, classes, source) for group in groups), source)
+    features = features_named(names, (node for nodes in forest for node in nodes), source)
+    learner = Learner(criterion=criterion, all_features=is_single, multiway=False, tool=Tool.SPARK)
+    trees = [
+        tree_of(nodes, group, features, ("", classes), learner, source)
+        for nodes, group in zip(forest, groups, strict=True)
+    ]
+    if not is_single:
+        return _ensemble(trees, source)
+    return replace(trees[0], notes=(*_notes(source, bool(classes)), *trees[0].notes))
+
+
+def _leaks(rows: Sequence[Part]) -> Iterator[Leak]:
+    nodes = [row.get("nodeData") or row for row in rows]
+    if _criterion([nodes]) is not None:
+        return
+    sizes = [node["impurityStats"].at(0).number() for node in nodes]
+    few = [size for size in sizes if 0 < size <= FEW]
+    if few:
         what = f"the exact targets of the records of {len(few)} nodes, from their sum and sum of squares"
-        return (
-            (Leak(LeakKind.EXACT_TARGETS, "", what, records=int(min(few)) or None),) if few else ()
-        )
+        yield Leak(LeakKind.EXACT_TARGETS, "", what, records=int(min(few)) or None)
 
 
 def _rows(data: bytes, source: str) -> list[Part]:
@@ -153,7 +155,7 @@ def _ensemble(trees: list[Tree], source: str) -> Ensemble:
         members=tuple(Member(tree, name=str(index)) for index, tree in enumerate(trees)),
         combination=Combination.AVERAGE if classifies else Combination.SUM,
         features=trees[0].features,
-        target="label",
+        target="",
         classes=trees[0].classes,
         task=Task.CLASSIFICATION if classifies else Task.REGRESSION,
         link=Link.IDENTITY if classifies else Link.UNKNOWN,

@@ -10,7 +10,7 @@ from ppdm_models import limits
 from ppdm_models.codecs.common.grow import bounded, features_named
 from ppdm_models.codecs.spark.printed import Line, nodes_of
 from ppdm_models.errors import TreeFormatError
-from ppdm_models.formats import Format
+from ppdm_models.formats import Format, Opened
 from ppdm_models.meaning.support import with_support
 from ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member, Model
 from ppdm_models.tree.tree import Feature, Learner, Missing, Node, Task, Tool, Tree
@@ -45,23 +45,27 @@ class SparkText(Format):
         first = data[:600].lstrip(b"\xef\xbb\xbf\r\n ").split(b"\n")[0]
         return HEAD.match(first.decode("ascii", "replace")) is not None
 
-    def read(self, data: bytes, source: str) -> Model:
-        lines = _lines(data, source)
-        head = _head(lines[0], source)
-        single = head.kind.startswith("DecisionTree")
-        groups = [(1.0, lines[1:])] if single else _groups(lines[1:], source)
-        if head.trees and head.trees != len(groups):
-            raise TreeFormatError(source, f"{len(groups)} trees, but its head counts {head.trees}")
-        forest = bounded((nodes_of(group, source) for _, group in groups), source)
-        features = _features(head, forest, source)
-        boosted = head.kind.startswith("GBT")
-        labels = _labels(head, forest, source) if head.classifies and not boosted else ()
-        trees = [_tree(nodes, features, labels, single, source) for nodes in forest]
-        notes = tuple(_notes(features, source))
-        if single:
-            return replace(trees[0], notes=notes)
-        weights = [weight for weight, _ in groups]
-        return _ensemble(head, trees, weights, labels, notes, source)
+    def open(self, data: bytes, source: str) -> Opened:
+        return Opened(_read(data, source))
+
+
+def _read(data: bytes, source: str) -> Model:
+    lines = _lines(data, source)
+    head = _head(lines[0], source)
+    single = head.kind.startswith("DecisionTree")
+    groups = [(1.0, lines[1:])] if single else _groups(lines[1:], source)
+    if head.trees and head.trees != len(groups):
+        raise TreeFormatError(source, f"{len(groups)} trees, but its head counts {head.trees}")
+    forest = bounded((nodes_of(group, source) for _, group in groups), source)
+    features = _features(head, forest, source)
+    boosted = head.kind.startswith("GBT")
+    labels = _labels(head, forest, source) if head.classifies and not boosted else ()
+    trees = [_tree(nodes, features, labels, single, source) for nodes in forest]
+    notes = tuple(_notes(features, source))
+    if single:
+        return replace(trees[0], notes=notes)
+    weights = [weight for weight, _ in groups]
+    return _ensemble(head, trees, weights, labels, notes, source)
 
 
 def _notes(features: Sequence[Feature], source: str) -> Iterator[str]:
@@ -172,7 +176,7 @@ def _tree(
         Tree(
             nodes=nodes,
             features=features,
-            target="label",
+            target="",
             classes=labels,
             task=Task.CLASSIFICATION if labels else Task.REGRESSION,
             learner=Learner(all_features=single, multiway=False, tool=Tool.SPARK),
@@ -207,7 +211,7 @@ def _ensemble(
         ),
         combination=Combination.WEIGHTED_SUM if boosted else Combination.WEIGHTED_AVERAGE,
         features=trees[0].features,
-        target="label",
+        target="",
         classes=("0", "1") if boosted and classifies else labels,
         task=Task.CLASSIFICATION if classifies else Task.REGRESSION,
         link=link,

@@ -13,7 +13,7 @@ from ppdm_models.codecs.common.json import opens_json
 from ppdm_models.codecs.common.part import Part, read_part
 from ppdm_models.codecs.treelite.header import Header, read_header
 from ppdm_models.codecs.treelite.trees import bootstrapped, nodes_of
-from ppdm_models.formats import Format
+from ppdm_models.formats import Format, Opened
 from ppdm_models.meaning.support import with_support
 from ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member, Model
 from ppdm_models.tree.tree import Feature, Missing, Node, Quality, Task, Tree
@@ -30,22 +30,26 @@ class TreeliteJson(Format):
             and b'"trees"' in data
         )
 
-    def read(self, data: bytes, source: str) -> Model:
-        document = read_part(data, source)
-        parts = document["trees"]
-        if not 0 < len(parts) <= limits.TREES:
-            raise parts.refused(f"{len(parts):,} trees; give 1 to {limits.TREES:,}")
-        header = read_header(document, len(parts))
-        widths = [header.width if output is None else 1 for output in header.outputs]
-        forest = bounded(
-            (nodes_of(part, width, header) for part, width in zip(parts, widths, strict=True)),
-            source,
-        )
-        names = [f"f{index}" for index in range(header.features)]
-        tested = (node for nodes in forest for node in nodes)
-        features = features_named(names, tested, source, single=header.single)
-        trees = [_tree(nodes, features, header, index, parts) for index, nodes in enumerate(forest)]
-        return simplest(_ensemble(header, trees, features, source))
+    def open(self, data: bytes, source: str) -> Opened:
+        return Opened(_read(data, source))
+
+
+def _read(data: bytes, source: str) -> Model:
+    document = read_part(data, source)
+    parts = document["trees"]
+    if not 0 < len(parts) <= limits.TREES:
+        raise parts.refused(f"{len(parts):,} trees; give 1 to {limits.TREES:,}")
+    header = read_header(document, len(parts))
+    widths = [header.width if output is None else 1 for output in header.outputs]
+    forest = bounded(
+        (nodes_of(part, width, header) for part, width in zip(parts, widths, strict=True)),
+        source,
+    )
+    names = [f"f{index}" for index in range(header.features)]
+    tested = (node for nodes in forest for node in nodes)
+    features = features_named(names, tested, source, single=header.single)
+    trees = [_tree(nodes, features, header, index, parts) for index, nodes in enumerate(forest)]
+    return simplest(_ensemble(header, trees, features, source))
 
 
 def _tree(
@@ -62,7 +66,7 @@ def _tree(
     bare = Tree(
         nodes=nodes,
         features=features,
-        target="target",
+        target="",
         task=Task.REGRESSION,
         missing=Missing.DEFAULT_CHILD,
         source=parts.source,
@@ -122,7 +126,7 @@ def _ensemble(
         ),
         combination=Combination.WEIGHTED_SUM,
         features=features,
-        target="target",
+        target="",
         classes=header.classes,
         task=Task.CLASSIFICATION if header.classes else Task.REGRESSION,
         base=(1 - header.base[0], header.base[0]) if alone else header.base,

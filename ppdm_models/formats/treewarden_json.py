@@ -8,15 +8,15 @@ from ppdm_models.codecs.treewarden.bytes import read_document
 from ppdm_models.codecs.treewarden.read import tree_of
 from ppdm_models.codecs.treewarden.write import written
 from ppdm_models.errors import OutputError, TreeFormatError
-from ppdm_models.formats import Format
+from ppdm_models.formats import Format, Opened, Writer
 from ppdm_models.meaning.partition import Problem, problems
 from ppdm_models.meaning.support import checked
-from ppdm_models.tree.leaks import Leak
+from ppdm_models.tree.ensemble import Model
 from ppdm_models.tree.named import odd_names
 from ppdm_models.tree.tree import NoTrueChild, Tree
 
 
-class TreewardenJson(Format):
+class TreewardenJson(Format, Writer):
     """One object per file; children that overlap or leave gaps are an error."""
 
     accounts_for_all = True
@@ -24,27 +24,33 @@ class TreewardenJson(Format):
     def sniff(self, data: bytes) -> bool:
         return data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"{" and b'"treewarden-tree"' in data
 
-    def leaks(self, data: bytes, source: str) -> tuple[Leak, ...]:
-        return odd_names(self.read(data, source))
+    def open(self, data: bytes, source: str) -> Opened:
+        tree = _read(data, source)
+        return Opened(tree, odd_names(tree))
 
-    def read(self, data: bytes, source: str) -> Tree:
-        tree = checked(tree_of(read_document(data, source), source))
-        found = [problem for problem in problems(tree) if not _is_allowed(problem, tree)]
-        wrong = next((problem for problem in found if problem.kind != "skipped"), None)
-        if wrong is not None:
-            raise TreeFormatError(tree.where(tree.nodes[wrong.node]), wrong.words(tree))
-        if found:
-            note = f"{found[0].describe(tree)} ({len(found)} such nodes)"
-            tree = replace(tree, notes=(*tree.notes, note))
-        return tree
-
-    def write(self, tree: Tree) -> bytes:
-        for problem in problems(tree):
-            if problem.kind != "skipped" and not _is_allowed(problem, tree):
+    def write(self, model: Model) -> bytes:
+        if not isinstance(model, Tree):
+            raise OutputError(
+                model.source, "treewarden_json holds one tree, and this is an ensemble"
+            )
+        for problem in problems(model):
+            if problem.kind != "skipped" and not _is_allowed(problem, model):
                 raise OutputError(
-                    tree.source, f"{problem.describe(tree)}; only PMML can hold such a tree"
+                    model.source, f"{problem.describe(model)}; only PMML can hold such a tree"
                 )
-        return written(tree)
+        return written(model)
+
+
+def _read(data: bytes, source: str) -> Tree:
+    tree = checked(tree_of(read_document(data, source), source))
+    found = [problem for problem in problems(tree) if not _is_allowed(problem, tree)]
+    wrong = next((problem for problem in found if problem.kind != "skipped"), None)
+    if wrong is not None:
+        raise TreeFormatError(tree.where(tree.nodes[wrong.node]), wrong.words(tree))
+    if found:
+        note = f"{found[0].describe(tree)} ({len(found)} such nodes)"
+        tree = replace(tree, notes=(*tree.notes, note))
+    return tree
 
 
 def _is_allowed(problem: Problem, tree: Tree) -> bool:

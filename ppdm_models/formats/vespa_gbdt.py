@@ -15,7 +15,7 @@ from ppdm_models.codecs.common.xml import Element, parse
 from ppdm_models.codecs.pmml.values import number
 from ppdm_models.codecs.ranking.ranking import summed
 from ppdm_models.errors import TreeFormatError
-from ppdm_models.formats import Format
+from ppdm_models.formats import Format, Opened
 from ppdm_models.tree.ensemble import Model
 from ppdm_models.tree.predicate import Predicate
 from ppdm_models.tree.tree import Node
@@ -31,23 +31,23 @@ class VespaGbdt(Format):
         head = data[:8192]
         return head[:64].lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<") and b"<MlrFunction" in head
 
-    def read(self, data: bytes, source: str) -> Model:
-        root = parse(data, source, lambda element, around: None)
-        if root.name.removeprefix(":") != "MlrFunction":
-            raise TreeFormatError(f"{source}:{root.line}", "the root element is no MlrFunction")
-        forests = [one for tree in root.all("DecisionTree") for one in tree.all("Forest")]
-        trees = [tree for one in forests for tree in one.all("Tree") if tree.children]
-        if len(forests) != 1 or not trees:
-            raise TreeFormatError(
-                source, "no tree in it: an MlrFunction without one Forest of trees"
-            )
-        forest = bounded((_nodes(tree, source) for tree in trees), source)
-        names = {tree.get("loss") for tree in root.all("DecisionTree")} - {None}
-        loss = "".join(
-            f"; they were trained for the {name!r} loss" for name in sorted(map(str, names))
-        )
-        note = f"{source}: the score is the sum of the trees{loss}"
-        return simplest(summed(forest, [1.0] * len(forest), source, notes=(note,)))
+    def open(self, data: bytes, source: str) -> Opened:
+        return Opened(_read(data, source))
+
+
+def _read(data: bytes, source: str) -> Model:
+    root = parse(data, source, lambda element, around: None)
+    if root.name.removeprefix(":") != "MlrFunction":
+        raise TreeFormatError(f"{source}:{root.line}", "the root element is no MlrFunction")
+    forests = [one for tree in root.all("DecisionTree") for one in tree.all("Forest")]
+    trees = [tree for one in forests for tree in one.all("Tree") if tree.children]
+    if len(forests) != 1 or not trees:
+        raise TreeFormatError(source, "no tree in it: an MlrFunction without one Forest of trees")
+    forest = bounded((_nodes(tree, source) for tree in trees), source)
+    names = {tree.get("loss") for tree in root.all("DecisionTree")} - {None}
+    loss = "".join(f"; they were trained for the {name!r} loss" for name in sorted(map(str, names)))
+    note = f"{source}: the score is the sum of the trees{loss}"
+    return simplest(summed(forest, [1.0] * len(forest), source, notes=(note,)))
 
 
 def _nodes(tree: Element, source: str) -> tuple[Node, ...]:

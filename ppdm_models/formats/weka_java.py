@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ppdm_models import limits
 from ppdm_models.codecs.common.grow import Branch, Draft, features_named, grown
 from ppdm_models.codecs.common.text_tree import lines_of
 from ppdm_models.errors import TreeFormatError
-from ppdm_models.formats import Format
+from ppdm_models.formats import Format, Opened
 from ppdm_models.meaning.support import with_support
 from ppdm_models.tree.leaks import Leak, LeakKind
 from ppdm_models.tree.predicate import (
@@ -54,32 +54,33 @@ class WekaJava(Format):
     def sniff(self, data: bytes) -> bool:
         return MARK in data and b"double p = Double.NaN;" in data
 
-    def read(self, data: bytes, source: str) -> Tree:
-        lines = [(number, line.strip()) for number, line in enumerate(lines_of(data, source), 1)]
-        reader = _Lines([pair for pair in lines if pair[1]], source)
-        root, methods = _program(reader)
-        used: list[Goal] = []
+    def open(self, data: bytes, source: str) -> Opened:
+        lines = lines_of(data, source)
+        return Opened(_read(lines, source), _leaks(lines))
 
-        def draft_of(place: int) -> Draft:
-            return _draft(place, used, methods, source)
 
-        used.append(root)
-        nodes = grown(0, draft_of, source)
-        asked = [goal for goal in used if isinstance(goal, str)]
-        if len(set(asked)) < len(asked) or set(asked) != methods.keys():
-            raise TreeFormatError(source, "a method that is called twice, or never")
-        return _tree(nodes, source)
+def _read(printed: Sequence[str], source: str) -> Tree:
+    lines = [(number, line.strip()) for number, line in enumerate(printed, 1)]
+    reader = _Lines([pair for pair in lines if pair[1]], source)
+    root, methods = _program(reader)
+    used: list[Goal] = []
 
-    def leaks(self, data: bytes, source: str) -> tuple[Leak, ...]:
-        found = [
-            number
-            for number, line in enumerate(lines_of(data, source), 1)
-            if line.startswith("// Timestamp:")
-        ]
-        return tuple(
-            Leak(LeakKind.TIMESTAMP, f"line {number}", "when the model was made")
-            for number in found[:1]
-        )
+    def draft_of(place: int) -> Draft:
+        return _draft(place, used, methods, source)
+
+    used.append(root)
+    nodes = grown(0, draft_of, source)
+    asked = [goal for goal in used if isinstance(goal, str)]
+    if len(set(asked)) < len(asked) or set(asked) != methods.keys():
+        raise TreeFormatError(source, "a method that is called twice, or never")
+    return _tree(nodes, source)
+
+
+def _leaks(lines: Sequence[str]) -> Iterator[Leak]:
+    for number, line in enumerate(lines, 1):
+        if line.startswith("// Timestamp:"):
+            yield Leak(LeakKind.TIMESTAMP, f"line {number}", "when the model was made")
+            return
 
 
 class _Lines:
@@ -198,7 +199,7 @@ def _tree(nodes: tuple[Node, ...], source: str) -> Tree:
         Tree(
             nodes=nodes,
             features=features_named(list(names), nodes, source),
-            target="class",
+            target="",
             classes=tuple(map(str, range(size))),
             task=Task.CLASSIFICATION,
             learner=Learner(tool=Tool.WEKA),

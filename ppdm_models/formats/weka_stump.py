@@ -10,9 +10,8 @@ from ppdm_models.codecs.common.grow import Branch, Draft, compared, features_nam
 from ppdm_models.codecs.common.text_tree import as_float, lines_of
 from ppdm_models.codecs.weka.header import header_leaks
 from ppdm_models.errors import TreeFormatError
-from ppdm_models.formats import Format
+from ppdm_models.formats import Format, Opened
 from ppdm_models.meaning.support import with_support
-from ppdm_models.tree.leaks import Leak
 from ppdm_models.tree.predicate import CategoryTest, MissingTest, Predicate
 from ppdm_models.tree.tree import Missing, Task, Tree
 
@@ -30,44 +29,45 @@ class WekaStump(Format):
         lines = [line.strip() for line in data[:65536].split(b"\n")]
         return TITLE.encode() in lines and LABELS.encode() in lines
 
-    def read(self, data: bytes, source: str) -> Tree:
+    def open(self, data: bytes, source: str) -> Opened:
         lines = lines_of(data, source)
-        start = _after(lines, LABELS, 0, source)
-        labels = [_line(lines, start + offset, source) for offset in range(3)]
-        name, _, at_missing = labels[2].partition(MISSING)
-        if not name or not at_missing:
-            raise TreeFormatError(f"{source}:{start + 3}", "no side for missing values")
-        is_class = any(line.strip() == SHARES for line in lines)
-        shares = _shares(lines, source) if is_class else None
-        classes = () if shares is None else shares[0]
-        sides, ends = _sides(labels[:2], name, classes, f"{source}:{start + 1}")
-        scores = [*ends, at_missing]
-        rows = None if shares is None else shares[1]
-        tests = (*sides, MissingTest(name))
+        return Opened(_read(lines, source), header_leaks(lines))
 
-        def draft_of(place: int) -> Draft:
-            if place:
-                score = _score(scores[place - 1], classes, f"{source}:{start + place}")
-                row = None if rows is None else rows[place - 1]
-                return Draft(f"side {place}", score=score, class_shares=row)
-            branches = tuple(Branch(index, test) for index, test in enumerate(tests, 1))
-            return Draft("root", branches)
 
-        nodes = grown(0, draft_of, source)
-        return with_support(
-            Tree(
-                nodes=nodes,
-                features=features_named([name], nodes, source),
-                target="class",
-                classes=classes,
-                task=Task.CLASSIFICATION if classes else Task.REGRESSION,
-                missing=Missing.NONE,
-                source=source,
-            )
+def _read(lines: Sequence[str], source: str) -> Tree:
+    start = _after(lines, LABELS, 0, source)
+    labels = [_line(lines, start + offset, source) for offset in range(3)]
+    name, _, at_missing = labels[2].partition(MISSING)
+    if not name or not at_missing:
+        raise TreeFormatError(f"{source}:{start + 3}", "no side for missing values")
+    is_class = any(line.strip() == SHARES for line in lines)
+    shares = _shares(lines, source) if is_class else None
+    classes = () if shares is None else shares[0]
+    sides, ends = _sides(labels[:2], name, classes, f"{source}:{start + 1}")
+    scores = [*ends, at_missing]
+    rows = None if shares is None else shares[1]
+    tests = (*sides, MissingTest(name))
+
+    def draft_of(place: int) -> Draft:
+        if place:
+            score = _score(scores[place - 1], classes, f"{source}:{start + place}")
+            row = None if rows is None else rows[place - 1]
+            return Draft(f"side {place}", score=score, class_shares=row)
+        branches = tuple(Branch(index, test) for index, test in enumerate(tests, 1))
+        return Draft("root", branches)
+
+    nodes = grown(0, draft_of, source)
+    return with_support(
+        Tree(
+            nodes=nodes,
+            features=features_named([name], nodes, source),
+            target="",
+            classes=classes,
+            task=Task.CLASSIFICATION if classes else Task.REGRESSION,
+            missing=Missing.NONE,
+            source=source,
         )
-
-    def leaks(self, data: bytes, source: str) -> tuple[Leak, ...]:
-        return tuple(header_leaks(lines_of(data, source)))
+    )
 
 
 def _after(lines: Sequence[str], title: str, start: int, source: str) -> int:

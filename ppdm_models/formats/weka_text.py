@@ -13,10 +13,9 @@ from ppdm_models.codecs.common.text_tree import Row, as_float, check_class_numbe
 from ppdm_models.codecs.weka.header import OTHERS, TREES, header_leaks, is_regression, matrix_of
 from ppdm_models.codecs.weka.leaf import WekaLeaf, class_counts, read_leaf
 from ppdm_models.errors import TreeFormatError
-from ppdm_models.formats import Format
+from ppdm_models.formats import Format, Opened
 from ppdm_models.meaning.consistency import is_whole
 from ppdm_models.meaning.support import checked
-from ppdm_models.tree.leaks import Leak
 from ppdm_models.tree.tree import Learner, Missing, Node, Quality, Task, Tool, Tree
 
 OPERATORS = (" <= ", " > ", " < ", " >= ", " = ", " != ")
@@ -34,13 +33,10 @@ class Weka(Format):
             return False
         return (FIRST_LINE.match(data) or LATER_LINE.search(data)) is not None
 
-    def read(self, data: bytes, source: str) -> Tree:
+    def open(self, data: bytes, source: str) -> Opened:
         lines = lines_of(data, source)
         kind, rows = _body(lines, source)
-        return _Reader(lines, kind, rows, source).tree()
-
-    def leaks(self, data: bytes, source: str) -> tuple[Leak, ...]:
-        return tuple(header_leaks(lines_of(data, source)))
+        return Opened(_Reader(lines, kind, rows, source).tree(), header_leaks(lines))
 
 
 def _body(lines: Sequence[str], source: str) -> tuple[str, list[Row]]:
@@ -186,7 +182,7 @@ class _Reader:
         tree = Tree(
             nodes=summed(nodes),
             features=features_named(list(names), nodes, self.source, values=values),
-            target="class",
+            target="",
             classes=classes,
             task=Task.REGRESSION if self.is_regression else Task.CLASSIFICATION,
             learner=Learner(all_features=self.kind != "RandomTree", tool=Tool.WEKA),

@@ -6,9 +6,8 @@ from ppdm_models.codecs.boosted.trees import leaf_score, paired
 from ppdm_models.codecs.common.json import as_list, opens_json, read_json, written_json
 from ppdm_models.codecs.xgboost.dumped import ensemble_of, telling_names
 from ppdm_models.codecs.xgboost.nested import pruned
-from ppdm_models.formats import Format
-from ppdm_models.tree.ensemble import Ensemble, Model
-from ppdm_models.tree.leaks import Leak
+from ppdm_models.formats import Format, Opened, Rewritable
+from ppdm_models.tree.ensemble import Model
 
 
 class XgboostDump(Format):
@@ -17,25 +16,35 @@ class XgboostDump(Format):
     def sniff(self, data: bytes) -> bool:
         return opens_json(data) == b"[" and b'"nodeid"' in data[:4096]
 
-    def read(self, data: bytes, source: str) -> Ensemble:
-        return ensemble_of(as_list(read_json(data, source), source, []), source)
+    def open(self, data: bytes, source: str) -> Opened:
+        return _OpenedDump(data, source)
 
-    def leaks(self, data: bytes, source: str) -> tuple[Leak, ...]:
-        return telling_names(self.read(data, source))
 
-    def rewrite(self, data: bytes, source: str, changed: Model) -> bytes:
+class _OpenedDump(Rewritable):
+    """The bytes stay, not the document: each change takes a fresh one, and uses it up."""
+
+    def __init__(self, data: bytes, source: str) -> None:
+        model = ensemble_of(_document(data, source), source)
+        super().__init__(model, telling_names(model))
+        self.data, self.source = data, source
+
+    def rewrite(self, changed: Model) -> bytes:
         """Return the file without the ``cover`` of withheld nodes, and with a leaf where nodes were pruned.
 
         Gains stay: with the regularisation they bound the covers again.
         """
-        raw = as_list(read_json(data, source), source, [])
-        for index, (old, new) in enumerate(paired(self.read(data, source), changed)):
+        raw = _document(self.data, self.source)
+        for index, (old, new) in enumerate(paired(self.model, changed)):
             if old.nodes != new.nodes:
                 for leaf in new.leaves:
                     if leaf.outputs is None:
                         leaf_score(new, leaf)
                 pruned(raw[index], new)
-        return written_json(raw, data)
+        return written_json(raw, self.data)
+
+
+def _document(data: bytes, source: str) -> list[object]:
+    return as_list(read_json(data, source), source, [])
 
 
 FORMAT = XgboostDump()

@@ -8,9 +8,7 @@ from collections.abc import Iterator
 from ppdm_models import limits
 from ppdm_models.codecs.xgboost.dumped import ensemble_of, telling_names
 from ppdm_models.errors import TreeFormatError
-from ppdm_models.formats import Format
-from ppdm_models.tree.ensemble import Ensemble
-from ppdm_models.tree.leaks import Leak
+from ppdm_models.formats import Format, Opened
 
 TREE = re.compile(r"booster\[(\d{1,7})\]:")
 NODE = re.compile(r"(\t*)(\d{1,9}):(.*)", re.DOTALL)
@@ -38,15 +36,13 @@ class XgboostText(Format):
     def sniff(self, data: bytes) -> bool:
         return data.startswith(b"booster[0]:")
 
-    def read(self, data: bytes, source: str) -> Ensemble:
+    def open(self, data: bytes, source: str) -> Opened:
         try:
             lines = data.decode("utf-8").split("\n")
         except UnicodeDecodeError as error:
             raise TreeFormatError(source, "not UTF-8; dump it again") from error
-        return ensemble_of(list(_trees(lines, source)), source)
-
-    def leaks(self, data: bytes, source: str) -> tuple[Leak, ...]:
-        return telling_names(self.read(data, source))
+        model = ensemble_of(list(_trees(lines, source)), source)
+        return Opened(model, telling_names(model))
 
 
 def _trees(lines: list[str], source: str) -> Iterator[Raw]:

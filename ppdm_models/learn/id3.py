@@ -21,7 +21,7 @@ def grow_id3(
     masses: FloatArray,
     classes: Sequence[str],
     *,
-    target: str = "class",
+    target: str = "",
     criterion: Criterion = Criterion.ENTROPY,
     min_records: float = 2.0,
 ) -> Tree:

@@ -144,7 +144,10 @@ def _target(trees: Sequence[Tree]) -> tuple[str, tuple[str, ...]]:
                 tree.source, "predicts no classes; only classification trees can be drawn from"
             )
         if tree.target != first.target:
-            problem = f"predicts {tree.target!r}, but {first.source} {first.target!r}; give trees of one target"
+            now, then = (
+                repr(one.target) if one.target else "an unnamed target" for one in (tree, first)
+            )
+            problem = f"predicts {now}, but {first.source} {then}; give trees of one target"
             raise SynthesisError(tree.source, problem)
         for feature in tree.features:
             for other in trees:

@@ -50,7 +50,8 @@ def _sentences(evidence: Evidence) -> Iterator[str]:
     if known.strict_labels:
         yield "That each leaf’s label is strictly its commonest value, never a tie."
     if known.marginal:
-        yield f"How common each value of “{evidence.target}” is overall."
+        target = f"“{evidence.target}”" if evidence.target else "the target"
+        yield f"How common each value of {target} is overall."
     if known.accuracy:
         yield "How accurate the tree is on the table overall."
     if known.min_leaf is not None:

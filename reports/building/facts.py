@@ -117,7 +117,7 @@ def model(evidence: Evidence) -> Model:
         file=whole.source,
         format=whole.format,
         task=whole.task.value,
-        target=whole.target,
+        target=evidence.target,
         classes=whole.classes,
         nodes=sum(len(tree.nodes) for tree in trees),
         leaves=sum(len(tree.leaves) for tree in trees),

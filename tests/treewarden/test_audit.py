@@ -73,6 +73,29 @@ def test_the_reading_of_the_model_is_in_the_report(files):
     assert said["solver"]["max_violation"] <= 1e-6
 
 
+UNNAMED = """|--- age <= 40.00
+|   |--- weights: [12.00, 8.00] class: no
+|--- age >  40.00
+|   |--- weights: [9.00, 11.00] class: yes
+"""
+
+
+@pytest.mark.parametrize(
+    ("sensitive", "target", "words"), [(True, "flu", "“flu”"), (False, "", "the target")]
+)
+def test_the_sensitive_column_is_the_target_where_the_file_names_none(
+    files, sensitive, target, words
+):
+    files.model.write_text(UNNAMED)
+    asked = ["--policy", files.policy("harsh"), "--marginal", "--format", "json"]
+    document = files.run("audit", *asked, sensitive=sensitive).stdout
+    assert json.loads(document)["model"]["target"] == target
+    assert (
+        f"How common each value of {words} is overall."
+        in json.loads(document)["knowledge"]["sentences"]
+    )
+
+
 def test_the_same_input_gives_the_same_document_but_for_time(files):
     def document():
         said = json.loads(files.run("audit", "--format", "json").stdout)

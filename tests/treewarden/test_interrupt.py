@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ppdm_models.files.load import formats
+from ppdm_models.files.load import writers
 from ppdm_models.learn.best_first import BestFirst
 from ppdm_models.learn.response import of_classes
 from ppdm_models.tree.column import CategoricalColumn
@@ -50,7 +50,7 @@ def write_case(folder, records, classes, splits):
     }
     labels = [f"c{code}" for code in range(classes)]
     tree = BestFirst("entropy").growth(columns, of_classes("y", codes, labels), splits).tree(splits)
-    (folder / "tree.json").write_bytes(formats()["treewarden_json"].write(tree))
+    (folder / "tree.json").write_bytes(writers()["treewarden_json"].write(tree))
     rows = zip(*(column.codes for column in columns.values()), codes, strict=True)
     lines = [",".join([*("uvwxyz"[code] for code in row[:-1]), labels[row[-1]]]) for row in rows]
     (folder / "table.csv").write_text("\n".join([",".join([*columns, "y"]), *lines, ""]))

@@ -6,13 +6,14 @@ import hashlib
 import json
 import os
 import re
+from dataclasses import replace
 
 import pytest
 
 from audit.options import AuditOptions
 from policies.pack import load_pack
 from policies.remedies import Proposal
-from ppdm_models.files.load import formats, read_tree
+from ppdm_models.files.load import read_tree, writers
 from ppdm_models.learn.best_first import BestFirst
 from ppdm_models.learn.response import of_classes
 from ppdm_models.records.read_table import read_table, table_of
@@ -199,7 +200,8 @@ def test_the_audits_are_the_same_for_any_number_of_processes(files):
         )
 
 
-def test_the_table_is_written_where_the_change_that_goes_with_it_is_applied(files):
+@pytest.mark.parametrize("named", ["flu", ""])
+def test_the_table_is_written_where_the_change_that_goes_with_it_is_applied(files, named):
     rows = [("x", "m", "a", 6), ("x", "m", "b", 2), ("y", "m", "a", 2), ("y", "m", "b", 6)]
     rows += [("x", "n", "b", 2)]
     flat = [row[:3] for row in rows for _ in range(row[3])]
@@ -208,7 +210,8 @@ def test_the_table_is_written_where_the_change_that_goes_with_it_is_applied(file
     features = {name: table.column(Feature(name, False, ())) for name in ("f", "g")}
     codes = table.column(Feature("flu", False, ("a", "b"))).codes
     tree = BestFirst("gini").growth(features, of_classes("flu", codes, ("a", "b")), 2).tree(2)
-    files.model.write_bytes(formats()["treewarden_json"].write(tree))
+    tree = replace(tree, target=named)
+    files.model.write_bytes(writers()["treewarden_json"].write(tree))
     files.table.write_text("\n".join(",".join(row) for row in [tuple(columns), *flat]) + "\n")
     target, beside = files.folder / "fixed.json", files.folder / "beside.csv"
     policy = files.folder / "four.toml"

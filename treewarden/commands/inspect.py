@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from ppdm_models.errors import TreewardenError
-from ppdm_models.files.load import leaks_of, load_model, read_bytes
+from ppdm_models.files.load import open_model, read_bytes
 from ppdm_models.meaning.describe import MOST_LEAVES, describe, leaf_entries
 from ppdm_models.meaning.producer import producer
 from reports.document.words import printable
@@ -47,12 +47,12 @@ def inspect_command(
 
 def _said(path: Path, leaves: bool) -> dict[str, object]:
     data = read_bytes(path)
-    model = load_model(data, path.name)
-    said: dict[str, object] = {"file": str(path), "format": model.format}
+    file = open_model(data, path.name)
+    said: dict[str, object] = {"file": str(path), "format": file.model.format}
     said["producer"] = producer(data)
-    said |= describe(model, leaks_of(data, model))
+    said |= describe(file.model, file.leaks)
     if leaves:
-        said["leaf"] = list(leaf_entries(model))
+        said["leaf"] = list(leaf_entries(file.model))
     return said
 
 

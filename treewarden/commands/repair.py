@@ -208,7 +208,9 @@ def _results(
     yield output, repaired.file
     if beside is not None and isinstance(applied.proposal, TableProposal):
         assert isinstance(subject.tree, Tree)
-        yield beside, table_beside(subject.tree, request.data, subject.pack, applied.proposal)
+        target = subject.tree.target or subject.population.sensitive
+        tree = replace(subject.tree, target=target)
+        yield beside, table_beside(tree, request.data, subject.pack, applied.proposal)
 
 
 def _list(document: Document) -> None:

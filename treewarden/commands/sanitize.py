@@ -8,7 +8,7 @@ import click
 
 from policies.pack import load_pack
 from ppdm_models.errors import OutputError
-from ppdm_models.files.load import formats
+from ppdm_models.files.load import writers
 from ppdm_models.learn.attributes import MOST_SET_VALUES
 from ppdm_models.learn.worth import CRITERIA
 from ppdm_models.tpp.sanitise import Candidate, Step
@@ -184,13 +184,11 @@ def _files(
     subject: Subject, best: Candidate, paths: tuple[Path, ...], tree_format: str
 ) -> tuple[bool, dict[Path, bytes]]:
     """Return whether the trees grow again, and every file."""
-    plugin = formats()[tree_format]
+    writer = writers()[tree_format]
     data = table_bytes(subject, best)
     found = grown_from(data, subject, best)
-    trees = [plugin.write(tree) for tree in best.trees]
-    files = dict(
-        zip(paths[:-1], [data, *(tree for tree in trees if tree is not None)], strict=True)
-    )
+    trees = [writer.write(tree) for tree in best.trees]
+    files = dict(zip(paths[:-1], [data, *trees], strict=True))
     named = {path.name: written for path, written in files.items()}
     files[paths[-1]] = manifest(subject, best, named, found)
     if found and not subject.wanted.as_published:

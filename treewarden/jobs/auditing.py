@@ -27,5 +27,5 @@ def audit_file(request: Request, step: Step = silent) -> Audited:
         TreewardenError: a file cannot be read, the files do not fit each other, or no audit is possible.
     """
     subject = read_subject(request, step)
-    audit = subject.audit(subject.tree, step=step)
+    audit = subject.audit(subject.file, step)
     return Audited(subject, audit, judge(audit, subject.pack))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from audit.ipopt.doors import doors
 from audit.options import AuditOptions
-from ppdm_models.files.load import formats
+from ppdm_models.files.load import writers
 from reports.building.build import audit_document, repair_document
 from reports.document.document import Document
 from reports.document.parts import Finding
@@ -57,8 +57,8 @@ def story(stage: Stage, progress: Progress) -> Iterator[str]:
     """Do each step, and yield the lines that tell it."""
     with progress.step("reading the survey and training a tree"):
         data = survey()
-        pmml = formats()["pmml"].write(data.tree)
-        write_files({stage.table: data.csv, stage.model: pmml or b""})
+        pmml = writers()["pmml"].write(data.tree)
+        write_files({stage.table: data.csv, stage.model: pmml})
     yield from _opening(data, stage)
 
     clock = Clock()

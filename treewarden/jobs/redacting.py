@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ppdm_models.errors import OutputError
-from ppdm_models.files.load import formats, leaks_of, load_model, read_bytes
+from ppdm_models.files.load import OpenedFile, open_model, read_bytes
+from ppdm_models.formats import Strippable
 from ppdm_models.tree.ensemble import Model, trees_of
 from ppdm_models.tree.leaks import Leak, LeakKind
 from ppdm_models.tree.tree import Node
@@ -30,14 +31,11 @@ def redact_file(path: Path, kinds: frozenset[LeakKind]) -> Redacted:
         TreeFormatError: the file cannot be read.
         OutputError: its format is only read here, or removing would change its trees.
     """
-    data = read_bytes(path)
-    model = load_model(data, path.name)
-    leaks = leaks_of(data, model)
-    if not _can_go(leaks, kinds):
-        return Redacted(None, (), leaks)
-    bare = _without(data, model, kinds)
-    left = leaks_of(bare, load_model(bare, path.name))
-    return Redacted(bare, _gone(leaks, left), left)
+    file = open_model(read_bytes(path), path.name)
+    if not _can_go(file.leaks, kinds):
+        return Redacted(None, (), file.leaks)
+    data, bare = _without(file, kinds)
+    return Redacted(data, _gone(file.leaks, bare.leaks), bare.leaks)
 
 
 def without_leaks(data: bytes, source: str) -> bytes:
@@ -46,22 +44,25 @@ def without_leaks(data: bytes, source: str) -> bytes:
     Raises:
         OutputError: its format is only read here, or removing would change its trees.
     """
-    model, kinds = load_model(data, source), frozenset(LeakKind)
-    return _without(data, model, kinds) if _can_go(leaks_of(data, model), kinds) else data
+    file, kinds = open_model(data, source), frozenset(LeakKind)
+    return _without(file, kinds)[0] if _can_go(file.leaks, kinds) else data
 
 
 def _can_go(leaks: tuple[Leak, ...], kinds: frozenset[LeakKind]) -> bool:
     return any(leak.kind in kinds and leak.removable for leak in leaks)
 
 
-def _without(data: bytes, model: Model, kinds: frozenset[LeakKind]) -> bytes:
-    bare = formats()[model.format].without(data, model.source, kinds)
-    if bare is None:
+def _without(file: OpenedFile, kinds: frozenset[LeakKind]) -> tuple[bytes, OpenedFile]:
+    """Return a file without its leaks of some kinds, as bytes and as whoever gets them reads them."""
+    model = file.model
+    if not isinstance(file.opened, Strippable):
         problem = f"the format {model.format} is only read here, so nothing can be removed from it"
         raise OutputError(model.source, f"{problem}; 'treewarden convert' writes the trees alone")
-    if _trees(load_model(bare, model.source)) != _trees(model):
+    data = file.opened.without(kinds)
+    bare = open_model(data, model.source)
+    if _trees(bare.model) != _trees(model):
         raise OutputError(model.source, "removing that would change its trees; nothing was removed")
-    return bare
+    return data, bare
 
 
 def _trees(model: Model) -> list[Sequence[Node]]:

@@ -17,7 +17,8 @@ from policies.repairing.repair import Attempt, AuditAll, Given, Repair, repair
 from policies.verdict import Verdict
 from ppdm_models.errors import OutputError, RemedyError, TreewardenError
 from ppdm_models.files.convert import MODELS, converted
-from ppdm_models.files.load import formats, load_model
+from ppdm_models.files.load import OpenedFile, open_model, writers
+from ppdm_models.formats import Opened, Rewritable
 from ppdm_models.tree.ensemble import Model
 from ppdm_models.tree.tree import Tree
 from treewarden.jobs.redacting import without_leaks
@@ -74,7 +75,7 @@ class Reaudit:
 
     def __call__(self) -> Audit:
         """Read the file and audit it."""
-        return self.subject.audit(load_model(self.file, self.name), self.file)
+        return self.subject.audit(open_model(self.file, self.name))
 
 
 def repair_file(
@@ -96,7 +97,7 @@ def repair_file(
     subject = replace(subject, options=replace(options, levels=False))
     _written(subject, own, target)
     begun = time.monotonic()
-    original = subject.audit(own)
+    original = subject.audit(subject.file)
     seconds = time.monotonic() - begun
     given = replace(given or Given(), trees_alone=target not in (None, own.format))
 
@@ -125,7 +126,7 @@ def auditing(
     def audit_all(proposals: Sequence[Proposal]) -> list[Audit | TreewardenError]:
         count = processes(len(proposals))
         options = replace(subject.options, jobs=1) if count > 1 else subject.options
-        asked = replace(subject, options=options)
+        asked = replace(subject, file=_apart(subject.file), options=options)
         files = [_file_of(subject, proposal, target) for proposal in proposals]
         jobs = [Reaudit(file, name, asked) for file in files if isinstance(file, bytes)]
         audits = iter(do_all(jobs, count))
@@ -133,6 +134,11 @@ def auditing(
         return [LOST if result is None else result for result in results]
 
     return audit_all
+
+
+def _apart(file: OpenedFile) -> OpenedFile:
+    """Return a file without what changes it: all that a process needs that audits other files, and no bytes."""
+    return replace(file, opened=Opened(file.model))
 
 
 def _file_of(subject: Subject, proposal: Proposal, target: str | None) -> bytes | TreewardenError:
@@ -149,19 +155,17 @@ def _published(subject: Subject, proposal: Proposal, target: str | None) -> byte
 
 
 def _written(subject: Subject, model: Model, target: str | None) -> bytes:
-    plugins, own = formats(), subject.tree
+    own, opened = subject.tree, subject.file.opened
     if target is not None and target != own.format:
         return converted(model, target)
-    plugin = plugins[own.format]
-    data = plugin.rewrite(subject.data, own.source, model)
-    if data is None and isinstance(model, Tree):
-        data = plugin.write(model)
-    if data is None:
-        raise RemedyError(
-            own.source,
-            f"the format {own.format} is only read here, so no repaired model is written in it; {_instead(own)}",
-        )
-    return data
+    if isinstance(opened, Rewritable):
+        return opened.rewrite(model)
+    if own.format in writers():
+        return writers()[own.format].write(model)
+    raise RemedyError(
+        own.source,
+        f"the format {own.format} is only read here, so no repaired model is written in it; {_instead(own)}",
+    )
 
 
 def _instead(own: Model) -> str:

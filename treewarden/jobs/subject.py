@@ -13,7 +13,7 @@ from audit.run import run, start_early
 from audit.stages import Step, silent
 from policies.pack import Pack, calls, load_pack
 from ppdm_models.errors import KnowledgeError, TableError
-from ppdm_models.files.load import leaks_of, load_model, read_bytes
+from ppdm_models.files.load import OpenedFile, open_model, read_bytes
 from ppdm_models.records.read_table import read_table
 from ppdm_models.tree.ensemble import Ensemble, Model
 
@@ -36,23 +36,26 @@ class Request:
 class Subject:
     """Everything an audit needs, read and checked against each other."""
 
-    tree: Model
+    file: OpenedFile
     population: Population
     knowledge: Knowledge
     pack: Pack
     options: AuditOptions
-    data: bytes = b""
-    """What the model was read from."""
 
-    def audit(self, tree: Model, data: bytes | None = None, step: Step = silent) -> Audit:
-        """Audit a tree, its own or a repaired one, over the same people under the same knowledge and policy.
+    @property
+    def tree(self) -> Model:
+        """The model as it would be published."""
+        return self.file.model
 
-        ``data`` is what a repaired tree was read from; ``step`` is told of each stage.
+    def audit(self, file: OpenedFile, step: Step = silent) -> Audit:
+        """Audit a file, its own or a repaired one, over the same people under the same knowledge and policy.
+
+        ``step`` is told of each stage.
         """
-        is_own = tree is self.tree or isinstance(tree, Ensemble)
+        tree = file.model
+        is_own = file is self.file or isinstance(tree, Ensemble)
         people = self.population if is_own else rerouted(tree, self.population)  # type: ignore[arg-type]  # no ensemble
-        leaks = leaks_of(self.data if data is None else data, tree)
-        return run(tree, people, self.knowledge, calls(self.pack), self.options, leaks, step)
+        return run(tree, people, self.knowledge, calls(self.pack), self.options, file.leaks, step)
 
 
 def read_subject(request: Request, step: Step = silent) -> Subject:
@@ -64,9 +67,8 @@ def read_subject(request: Request, step: Step = silent) -> Subject:
     pack = load_pack(request.policy)
     knowledge = _knowledge(request)
     with step(f"reading {request.model.name}"):
-        data = read_bytes(request.model)
-        tree = load_model(data, request.model.name)
-    options = request.options
+        file = open_model(read_bytes(request.model), request.model.name)
+    tree, options = file.model, request.options
     start_early(tree, options)
     with step(f"reading {request.data.name}"):
         table = read_table(request.data)
@@ -81,7 +83,7 @@ def read_subject(request: Request, step: Step = silent) -> Subject:
             )
         except TableError as error:
             raise _with_notes(error, tree) from error
-    return Subject(tree, population, knowledge, pack, options, data)
+    return Subject(file, population, knowledge, pack, options)
 
 
 def _with_notes(error: TableError, tree: Model) -> TableError:

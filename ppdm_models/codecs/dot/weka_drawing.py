@@ -44,7 +44,7 @@ def drawn_j48(graph: Graph, ways: Mapping[str, list[tuple[str, str]]], source: s
     tree = Tree(
         nodes=summed(described),
         features=features_named(names, nodes, source),
-        target="class",
+        target="",
         classes=classes,
         quality=whole if printed else Quality.ABSENT,
         missing=Missing.WEIGHTED_CONFIDENCE,

@@ -20,7 +20,7 @@ def bare_tree(nodes: tuple[Node, ...], features: tuple[Feature, ...], source: st
     return Tree(
         nodes=nodes,
         features=features,
-        target="target",
+        target="",
         task=Task.REGRESSION,
         missing=Missing.DEFAULT_CHILD,
         source=source,
@@ -69,7 +69,7 @@ def ensemble_of(
         ),
         combination=Combination.WEIGHTED_SUM,
         features=features,
-        target="target",
+        target="",
         classes=classes,
         task=Task.CLASSIFICATION if classes else Task.REGRESSION,
         base=base if any(base) else (),

@@ -43,7 +43,7 @@ def summed(
                 Tree(
                     nodes,
                     features,
-                    "score",
+                    "",
                     task=Task.REGRESSION,
                     missing=Missing.DEFAULT_CHILD,
                     source=source,
@@ -58,7 +58,7 @@ def summed(
         members,
         Combination.WEIGHTED_SUM,
         features,
-        "score",
+        "",
         task=Task.REGRESSION,
         source=source,
         notes=notes,

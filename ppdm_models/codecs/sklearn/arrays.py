@@ -114,7 +114,7 @@ def tree_from_arrays(
     classes: tuple[str, ...],
     *,
     settings: Mapping[str, object],
-    target: str = "class",
+    target: str = "",
     source: str = "tree",
 ) -> Tree:
     """Return the tree of checked arrays; ``settings`` are the estimator's, ``classes`` empty for a regression.

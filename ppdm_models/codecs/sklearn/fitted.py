@@ -25,7 +25,7 @@ def from_sklearn(
     estimator: Any,  # noqa: ANN401  # any estimator with a fitted tree_: scikit-learn is no dependency
     feature_names: Sequence[str] | None = None,
     class_names: Sequence[str] | None = None,
-    target: str = "class",
+    target: str = "",
 ) -> Tree:
     """Return a fitted decision tree (or extra tree, or one tree of a forest) as scikit-learn applies it.
 

@@ -79,7 +79,7 @@ def _tree(fitted: Fitted, part: Part, classes: tuple[str, ...], boosted: bool = 
     settings |= {name: "set" for name in UNMODELLED if name in known and name not in settings}
     source = fitted.part.archive.source
     tree = tree_from_arrays(
-        arrays, fitted.names, classes, settings=settings, target="y", source=source
+        arrays, fitted.names, classes, settings=settings, target="", source=source
     )
     if boosted:  # gradient boosting refuses missing values
         bare = tuple(replace(node, default_child=None) for node in tree.nodes)
@@ -168,7 +168,7 @@ def _ensemble(
         features=tuple(
             Feature(name, numeric=True, single=fitted.scaler is None) for name in fitted.names
         ),
-        target="y",
+        target="",
         classes=fitted.classes,
         task=Task.CLASSIFICATION if fitted.classes else Task.REGRESSION,
         resampled=resampled,

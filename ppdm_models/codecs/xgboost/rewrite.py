@@ -9,7 +9,7 @@ from ppdm_models.codecs.boosted.trees import leaf_score, paired
 from ppdm_models.codecs.common.json import as_list, as_object
 from ppdm_models.codecs.xgboost.learner import booster_of, learner_of
 from ppdm_models.errors import OutputError
-from ppdm_models.tree.ensemble import Ensemble, Model
+from ppdm_models.tree.ensemble import Model
 from ppdm_models.tree.tree import Tree
 
 PER_NODE = (
@@ -26,7 +26,7 @@ PER_NODE = (
 )
 
 
-def rewritten(document: object, before: Ensemble, changed: Model, source: str) -> object:
+def rewritten(document: object, before: Model, changed: Model, source: str) -> object:
     """Return the document with the changed trees; the document is used up.
 
     Raises:

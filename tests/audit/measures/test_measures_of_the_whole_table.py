@@ -20,8 +20,8 @@ from audit.run import run
 from policies.judging.groups import Clauses
 from policies.remedies import NoProposal, remedies
 from policies.remedies._pruning import merging
-from ppdm_models.records.routing import route
 from ppdm_models.records.read_table import table_of
+from ppdm_models.records.routing import route
 from ppdm_models.tpp.groups import grouped
 from tests.audit.weighed_trees import people_of as people_with_weights
 from tests.audit.weighed_trees import weighed_tree

@@ -188,3 +188,9 @@ def test_categories_match_through_padding_and_numbers_written_otherwise():
         small_tree(nodes=nodes, features=tree.features), table, sensitive="ill"
     )
     assert population.columns["sex"].categories == ("0", "1")
+
+
+def test_the_sensitive_column_is_the_target_of_a_tree_that_names_none():
+    tree = small_tree(target="")
+    people = build_population(tree, table_of(rows()), sensitive="ill")
+    assert (people.sensitive, people.truth.tolist()[0]) == ("ill", [1, 1])

@@ -59,6 +59,20 @@ def test_the_smaller_tree_comes_with_a_table_whose_groups_meet_the_clauses():
     assert kept == [(n.test, n.score, n.class_counts) for n in found.sanitised.trees[0].nodes]
 
 
+def test_a_tree_that_does_not_name_its_target_grows_again_for_the_sensitive_column():
+    tree = replace(grown(), target="")
+    (found,) = proposed(tree, remedy=REMEDY.using_table(TABLE))
+    assert found.model.target == ""
+    assert found.sanitised.trees[0].target == "flu"
+
+
+def test_a_tree_whose_target_nobody_names_is_not_sanitised():
+    tree = replace(grown(), target="")
+    people = build_population(tree, TABLE, sensitive=None)
+    (found,) = REMEDY.using_table(TABLE).propose(tree, people, THREE)
+    assert "needs a target" in found.reason
+
+
 def test_every_node_of_the_original_is_mapped_to_where_its_records_are_now():
     tree = grown()
     (found,) = proposed(tree, remedy=REMEDY.using_table(TABLE))

@@ -73,7 +73,7 @@ def test_a_real_tree_survives_being_written(name):
 @pytest.mark.parametrize("name", READ)
 def test_an_unchanged_model_is_written_back_byte_for_byte(name):
     data = (MODELS / name).read_bytes()
-    assert PMML.rewrite(data, name, load_model(data, name)) == data
+    assert PMML.open(data, name).rewrite(load_model(data, name)) == data
 
 
 def regions(model):
@@ -86,9 +86,9 @@ def regions(model):
 @pytest.mark.parametrize("name", READ)
 def test_without_what_leaks_beside_it_a_real_model_is_the_same(name):
     data = (MODELS / name).read_bytes()
-    clean = PMML.without(data, name, frozenset(LeakKind))
+    clean = PMML.open(data, name).without(frozenset(LeakKind))
     assert regions(load_model(clean, name)) == regions(load_model(data, name))
-    left = [leak.kind for leak in PMML.leaks(clean, name) if leak.removable]
+    left = [leak.kind for leak in PMML.open(clean, name).leaks if leak.removable]
     assert set(left) <= {LeakKind.UNKNOWN}, "what nobody could judge stays where the model needs it"
 
 
@@ -108,7 +108,7 @@ def test_without_what_leaks_beside_it_a_real_model_is_the_same(name):
     ],
 )
 def test_what_a_real_file_gives_away_beside_its_trees_is_found(name, kind, records):
-    found = PMML.leaks((MODELS / name).read_bytes(), name)
+    found = PMML.open((MODELS / name).read_bytes(), name).leaks
     assert (kind, records) in {(leak.kind, leak.records) for leak in found}
 
 

@@ -120,9 +120,9 @@ def test_a_file_is_read_with_all_its_nodes_or_refused_with_the_true_reason(name)
     (reader, *_), data = reader_of(name)
     if name in REFUSED:
         with pytest.raises(TreeFormatError, match=REFUSED[name]):
-            reader.read(data, Path(name).name)
+            reader.open(data, Path(name).name)
         return
-    trees = list(trees_of(reader.read(data, Path(name).name)))
+    trees = list(trees_of(reader.open(data, Path(name).name).model))
     quality, nodes, leaves = QUALITIES[name]
     assert {tree.quality for tree in trees} == {Quality(quality)}
     assert sum(len(tree.nodes) for tree in trees) == nodes

@@ -6,7 +6,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from ppdm_models.files.load import leaks_of, read_bytes, read_model
+from ppdm_models.files.load import open_model, read_bytes, read_model
 from ppdm_models.records.predict import predict
 from ppdm_models.records.routing import route
 from ppdm_models.tree.column import CategoricalColumn, NumericColumn
@@ -66,7 +66,7 @@ def test_the_learning_rate_stands_in_the_details():
 
 def test_what_else_the_archive_gives_away_is_found():
     data = read_bytes(GOOD / "details.zip")
-    found = leaks_of(data, read_model(GOOD / "details.zip"))
+    found = open_model(data, "details.zip").leaks
     kinds = [leak.kind for leak in found if not leak.is_possible]
     assert kinds == [
         LeakKind.TIMESTAMP,
@@ -81,7 +81,7 @@ def test_a_table_in_the_archive_is_found():
     data = io.BytesIO(read_bytes(GOOD / "details.zip"))
     with zipfile.ZipFile(data, "a") as archive:
         archive.writestr("people.csv", "age,flu\n30,yes\n")
-    found = leaks_of(data.getvalue(), read_model(GOOD / "details.zip"))
+    found = open_model(data.getvalue(), "details.zip").leaks
     assert [leak.where for leak in found if leak.kind is LeakKind.UNKNOWN] == [
         "people.csv",
         "anywhere in it",

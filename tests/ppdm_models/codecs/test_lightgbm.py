@@ -89,7 +89,7 @@ def with_categories(settings=None):
 def test_records_come_to_the_leaves_and_scores_of_lightgbm(name):
     booster = trained(SETTINGS[name])
     for form, raw in both(booster):
-        model = form.read(raw, "m")
+        model = form.open(raw, "m").model
         table = records(model, np.float64, np.random.default_rng(0))
         columns = columns_of(model, table)
         leaves = booster.predict(table, pred_leaf=True).reshape(len(table), -1)
@@ -102,7 +102,7 @@ def test_records_come_to_the_leaves_and_scores_of_lightgbm(name):
 def test_sets_of_categories_are_followed_as_lightgbm_does():
     booster, table = with_categories()
     for form, raw in both(booster):
-        model = form.read(raw, "m")
+        model = form.open(raw, "m").model
         found = leaf_numbers(model, columns_of(model, table))
         assert (found == booster.predict(table, pred_leaf=True)).all()
 
@@ -118,9 +118,9 @@ def test_names_of_categories_go_by_code():
     )
     booster = trained({"objective": "regression"}, frame, np.arange(120.0) % 3)
     for form, raw in both(booster):
-        values = {feature.name: feature.values for feature in form.read(raw, "m").features}
+        values = {feature.name: feature.values for feature in form.open(raw, "m").model.features}
         assert values == {"age": (), "town": ("Aue", "Bonn", "Ulm"), "zone": ("7", "9")}
-        kinds = [leak.kind for leak in form.leaks(raw, "m")]
+        kinds = [leak.kind for leak in form.open(raw, "m").leaks]
         assert kinds.count(LeakKind.CATEGORIES) == 2
 
 
@@ -141,7 +141,7 @@ def test_where_zero_is_missing_each_number_goes_one_way(threshold, default_left)
 def test_counts_are_the_records_that_reached_each_leaf():
     table, _ = table_of()
     for form, raw in both(trained(SETTINGS["binary"])):
-        model = form.read(raw, "m")
+        model = form.open(raw, "m").model
         numbers = leaf_numbers(model, columns_of(model, table))
         for position, tree in enumerate(model.trees):
             assert tree.quality is Quality.EXACT
@@ -162,18 +162,18 @@ def test_counts_are_the_records_that_reached_each_leaf():
 )
 def test_parameters_say_whether_trees_saw_samples(settings, resampled):
     booster = trained({"objective": "regression", **settings})
-    assert TEXT.read(text_of(booster), "m").resampled is resampled
+    assert TEXT.open(text_of(booster), "m").model.resampled is resampled
 
 
 def test_a_dump_alone_does_not_say_whether_trees_saw_samples():
-    assert DUMP.read(dump_of(trained(SETTINGS["binary"])), "m").resampled is None
+    assert DUMP.open(dump_of(trained(SETTINGS["binary"])), "m").model.resampled is None
 
 
 def test_a_tree_of_one_leaf_is_read_and_predicts():
     booster = trained({"objective": "binary", "min_data_in_leaf": 800}, rounds=1)
     table, _ = table_of()
     for form, raw in both(booster):
-        model = form.read(raw, "m")
+        model = form.open(raw, "m").model
         ours = predict(model, columns_of(model, table))[:, 1]
         np.testing.assert_allclose(ours, booster.predict(table))
         assert (model.task, model.classes) == (Task.CLASSIFICATION, ("0", "1"))
@@ -184,7 +184,7 @@ def test_linear_trees_are_read_but_not_evaluated():
     settings = {"objective": "regression", "linear_tree": True}
     booster = trained(settings, table, table[:, 0] * (table[:, 1] > 0), rounds=3)
     for form, raw in both(booster):
-        model = form.read(raw, "m")
+        model = form.open(raw, "m").model
         assert (
             leaf_numbers(model, columns_of(model, table)) == booster.predict(table, pred_leaf=True)
         ).all()
@@ -197,26 +197,26 @@ def test_a_custom_objective_is_not_guessed_from_a_dump():
     dump = json.loads(dump_of(trained(SETTINGS["binary"])))
     for objective in ("binary sqrt_of_mine", "mine"):
         dump["objective"] = objective
-        link = DUMP.read(json.dumps(dump).encode(), "m").link
+        link = DUMP.open(json.dumps(dump).encode(), "m").model.link
         assert link is (Link.UNKNOWN if objective == "mine" else Link.LOGISTIC)
     del dump["objective"]
-    assert DUMP.read(json.dumps(dump).encode(), "m").link is Link.UNKNOWN
+    assert DUMP.open(json.dumps(dump).encode(), "m").model.link is Link.UNKNOWN
 
 
 def test_old_dumps_without_infos_on_features_are_read():
     dump = json.loads(dump_of(with_categories()[0]))
-    new = DUMP.read(json.dumps(dump).encode(), "m")
+    new = DUMP.open(json.dumps(dump).encode(), "m").model
     for key in ("feature_infos", "pandas_categorical", "average_output", "objective"):
         del dump[key]
-    assert essence(DUMP.read(json.dumps(dump).encode(), "m")) == essence(new)
+    assert essence(DUMP.open(json.dumps(dump).encode(), "m").model) == essence(new)
 
 
 @pytest.mark.parametrize("name", ["regression", "zero_as_missing", "multiclass", "forest"])
 def test_a_changed_model_loads_in_lightgbm_and_predicts_what_we_say(name):
     raw = text_of(trained(SETTINGS[name]))
-    after = changed(TEXT.read(raw, "m"))
-    written = TEXT.rewrite(raw, "m", after)
-    assert essence(TEXT.read(written, "m")) == essence(after)
+    after = changed(TEXT.open(raw, "m").model)
+    written = TEXT.open(raw, "m").rewrite(after)
+    assert essence(TEXT.open(written, "m").model) == essence(after)
     table, _ = table_of()
     theirs = lightgbm.Booster(model_str=written.decode()).predict(table).reshape(len(table), -1)
     ours = predict(after, columns_of(after, table))
@@ -226,27 +226,27 @@ def test_a_changed_model_loads_in_lightgbm_and_predicts_what_we_say(name):
 def test_pruning_keeps_the_categories_of_the_other_nodes():
     booster, table = with_categories()
     raw = text_of(booster)
-    after = changed(TEXT.read(raw, "m"))
-    theirs = lightgbm.Booster(model_str=TEXT.rewrite(raw, "m", after).decode()).predict(table)
+    after = changed(TEXT.open(raw, "m").model)
+    theirs = lightgbm.Booster(model_str=TEXT.open(raw, "m").rewrite(after).decode()).predict(table)
     np.testing.assert_allclose(predict(after, columns_of(after, table))[:, 0], theirs)
 
 
 def test_a_changed_dump_says_what_was_changed_and_nothing_else():
     raw = dump_of(with_categories()[0])
-    model = DUMP.read(raw, "m")
+    model = DUMP.open(raw, "m").model
     after = changed(model)
-    assert essence(DUMP.read(DUMP.rewrite(raw, "m", after), "m")) == essence(after)
-    assert json.loads(DUMP.rewrite(raw, "m", model)) == json.loads(raw)
+    assert essence(DUMP.open(DUMP.open(raw, "m").rewrite(after), "m").model) == essence(after)
+    assert json.loads(DUMP.open(raw, "m").rewrite(model)) == json.loads(raw)
 
 
 def test_an_unchanged_text_is_the_same_bytes():
     raw = text_of(with_categories()[0])
-    assert TEXT.rewrite(raw, "m", TEXT.read(raw, "m")) == raw
+    assert TEXT.open(raw, "m").rewrite(TEXT.open(raw, "m").model) == raw
 
 
 def test_a_withheld_count_takes_its_weight_along():
     raw = text_of(trained(SETTINGS["regression"]))
-    written = TEXT.rewrite(raw, "m", changed(TEXT.read(raw, "m"))).decode()
+    written = TEXT.open(raw, "m").rewrite(changed(TEXT.open(raw, "m").model)).decode()
     hidden = {
         key: [
             [entry == "0" for entry in line.partition("=")[2].split(" ")]
@@ -263,35 +263,35 @@ def test_a_withheld_count_takes_its_weight_along():
 def test_what_can_go_goes_and_lightgbm_still_loads_the_rest():
     raw = text_of(trained({**SETTINGS["regression"], "machines": ""}))
     raw = raw.replace(b"[data: ]", b"[data: /home/jane/patients.csv]")
-    kinds = {leak.kind for leak in TEXT.leaks(raw, "m")}
+    kinds = {leak.kind for leak in TEXT.open(raw, "m").leaks}
     assert kinds == {LeakKind.EXTREMES, LeakKind.PATH, LeakKind.REPLAY}
-    clean = TEXT.without(raw, "m", EVERYTHING)
-    assert TEXT.leaks(clean, "m") == ()
+    clean = TEXT.open(raw, "m").without(EVERYTHING)
+    assert TEXT.open(clean, "m").leaks == ()
     assert b"jane" not in clean
     table, _ = table_of()
     before, after = (lightgbm.Booster(model_str=text.decode()) for text in (raw, clean))
     assert (before.predict(table) == after.predict(table)).all()
-    assert essence(TEXT.read(clean, "m")) == essence(TEXT.read(raw, "m"))
+    assert essence(TEXT.open(clean, "m").model) == essence(TEXT.open(raw, "m").model)
 
 
 def test_only_the_kinds_asked_for_go():
     raw = text_of(trained(SETTINGS["regression"]))
-    clean = TEXT.without(raw, "m", frozenset({LeakKind.EXTREMES}))
-    assert {leak.kind for leak in TEXT.leaks(clean, "m")} == {LeakKind.REPLAY}
+    clean = TEXT.open(raw, "m").without(frozenset({LeakKind.EXTREMES}))
+    assert {leak.kind for leak in TEXT.open(clean, "m").leaks} == {LeakKind.REPLAY}
 
 
 def test_extremes_go_from_a_dump_and_categories_stay():
     raw = dump_of(with_categories()[0])
-    assert {leak.kind for leak in DUMP.leaks(raw, "m")} == {LeakKind.EXTREMES}
-    clean = DUMP.without(raw, "m", EVERYTHING)
-    assert DUMP.leaks(clean, "m") == ()
-    assert DUMP.read(clean, "m") == DUMP.read(raw, "m")
+    assert {leak.kind for leak in DUMP.open(raw, "m").leaks} == {LeakKind.EXTREMES}
+    clean = DUMP.open(raw, "m").without(EVERYTHING)
+    assert DUMP.open(clean, "m").leaks == ()
+    assert DUMP.open(clean, "m").model == DUMP.open(raw, "m").model
 
 
 def test_a_place_in_the_text_is_a_line():
     raw = text_of(trained(SETTINGS["regression"]))
     lines = raw.decode().split("\n")
-    for leak in TEXT.leaks(raw, "m"):
+    for leak in TEXT.open(raw, "m").leaks:
         line = lines[int(leak.where.removeprefix("line ")) - 1]
         assert line.startswith(("feature_infos=", "[seed"))
 
@@ -312,12 +312,12 @@ def test_hostile_numbers_are_refused(key, value, problem):
     at = next(number for number, line in enumerate(lines) if line.startswith(f"{key}="))
     lines[at] = f"{key}={value}"
     with pytest.raises(TreeFormatError, match=problem):
-        TEXT.read("\n".join(lines).encode(), "m")
+        TEXT.open("\n".join(lines).encode(), "m")
 
 
 @pytest.mark.parametrize(("objective", "is_told"), [("binary", True), ("quantile", False)])
 def test_inner_nodes_have_no_number_where_leaves_get_theirs_anew(objective, is_told):
     table, score = table_of()
     raw = trained({"objective": objective}, table, score > 1 if is_told else score)
-    model = TEXT.read(raw.model_to_string().encode(), "m.txt")
+    model = TEXT.open(raw.model_to_string().encode(), "m.txt").model
     assert {tree.root.score is not None for tree in model.trees} == {is_told}

@@ -43,7 +43,7 @@ COMPLETE = np.array([all(row[name] for name in COLUMNS) for row in RECORDS])
 
 
 def read(reader, path):
-    return reader.read((GOOD / path).read_bytes(), Path(path).name)
+    return reader.open((GOOD / path).read_bytes(), Path(path).name).model
 
 
 def said_by_r(name):
@@ -114,7 +114,7 @@ def test_records_that_no_child_holds_have_stopped(name, rule):
 
 def test_splits_that_were_not_used_are_a_leak():
     data = (GOOD / "rpart_json/good/plain.json").read_bytes()
-    assert [leak.kind for leak in OBJECT.leaks(data, "plain.json")] == [
+    assert [leak.kind for leak in OBJECT.open(data, "plain.json").leaks] == [
         LeakKind.TARGET_STATISTICS,
         LeakKind.REPLAY,
     ]
@@ -123,7 +123,7 @@ def test_splits_that_were_not_used_are_a_leak():
 def test_what_the_object_keeps_of_every_record_is_a_leak():
     said = json.loads((GOOD / "rpart_json/good/plain.json").read_bytes())
     said |= {"y": [1, 2, 1], "where": [2, 3, 2], "weights": []}
-    found = OBJECT.leaks(json.dumps(said).encode(), "x")[2:]
+    found = OBJECT.open(json.dumps(said).encode(), "x").leaks[2:]
     assert [(leak.kind, leak.where, leak.records) for leak in found] == [
         (LeakKind.RAW_RECORDS, "/y", 3),
         (LeakKind.PER_RECORD, "/where", 3),
@@ -161,13 +161,13 @@ def test_party_prints_sizes_and_no_prediction():
     ],
 )
 def test_a_printed_tree_that_is_one_leaf_is_read(text):
-    tree = PARTYKIT.read(text.encode(), "t")
+    tree = PARTYKIT.open(text.encode(), "t").model
     assert (len(tree.nodes), tree.root.records) == (1, 9)
 
 
 def test_records_of_a_class_that_no_leaf_predicts_are_not_given_to_another():
     text = "Fitted party:\n[1] root\n|   [2] a <= 1: x (n = 10, err = 20.0%)\n|   [3] a > 1: y (n = 5, err = 0.0%)\n"
-    tree = PARTYKIT.read(text.encode(), "t")
+    tree = PARTYKIT.open(text.encode(), "t").model
     assert [leaf.class_counts for leaf in tree.leaves] == [(8, None), (0, 5)]
 
 
@@ -201,5 +201,5 @@ def test_levels_that_ranger_lists_are_categories():
 )
 def test_costs_of_attributes_had_a_part_in_the_choice_of_splits(call, unmodelled):
     said = json.loads((GOOD / "rpart_json/good/plain.json").read_bytes())
-    tree = OBJECT.read(json.dumps({**said, "call": [call]}).encode(), "x")
+    tree = OBJECT.open(json.dumps({**said, "call": [call]}).encode(), "x").model
     assert tree.learner.unmodelled == unmodelled

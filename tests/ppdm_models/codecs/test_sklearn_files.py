@@ -82,7 +82,7 @@ def assert_same(model, estimator, x):
 
 
 def read_skops(estimator):
-    return SKOPS.read(skops_io.dumps(estimator), "model.skops")
+    return SKOPS.open(skops_io.dumps(estimator), "model.skops").model
 
 
 MODELS = {
@@ -152,7 +152,7 @@ def test_counts_labels_and_settings_of_a_skops_tree_are_those_of_training():
         here = Y[where == int(leaf.name)]
         assert leaf.class_counts == tuple(float((here == label).sum()) for label in read.classes)
     data = skops_io.dumps(estimator)
-    assert [leak.kind for leak in SKOPS.leaks(data, "model.skops")] == [LeakKind.REPLAY]
+    assert [leak.kind for leak in SKOPS.open(data, "model.skops").leaks] == [LeakKind.REPLAY]
 
 
 @pytest.mark.parametrize(
@@ -188,14 +188,14 @@ def test_a_step_that_cannot_be_undone_is_named():
 )
 def test_what_a_fitted_step_keeps_of_the_training_records_is_found(step, kind):
     estimator = make_pipeline(step, tree.DecisionTreeClassifier()).fit(X, Y)
-    assert [leak.kind for leak in SKOPS.leaks(skops_io.dumps(estimator), "m")] == [kind]
+    assert [leak.kind for leak in SKOPS.open(skops_io.dumps(estimator), "m").leaks] == [kind]
 
 
 def test_a_table_in_the_archive_is_found():
     data = io.BytesIO(skops_io.dumps(tree.DecisionTreeClassifier().fit(X, Y)))
     with zipfile.ZipFile(data, "a") as archive:
         archive.writestr("people.csv", "age,flu\n30,yes\n")
-    (leak,) = SKOPS.leaks(data.getvalue(), "m")
+    (leak,) = SKOPS.open(data.getvalue(), "m").leaks
     assert (leak.kind, leak.where) == (LeakKind.UNKNOWN, "people.csv")
 
 
@@ -204,13 +204,13 @@ def test_estimates_for_each_record_that_was_not_drawn_are_found():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # few trees: somebody was drawn for all of them
         data = skops_io.dumps(estimator.fit(X, Y))
-    (leak,) = SKOPS.leaks(data, "m")
+    (leak,) = SKOPS.open(data, "m").leaks
     assert (leak.kind, leak.records) == (LeakKind.PER_RECORD, len(X))
 
 
 def test_a_scaler_publishes_the_extremes():
     estimator = make_pipeline(MinMaxScaler(), tree.DecisionTreeClassifier(random_state=0)).fit(X, Y)
-    kinds = [leak.kind for leak in SKOPS.leaks(skops_io.dumps(estimator), "m")]
+    kinds = [leak.kind for leak in SKOPS.open(skops_io.dumps(estimator), "m").leaks]
     assert LeakKind.EXTREMES in kinds
 
 
@@ -242,7 +242,7 @@ def test_an_array_of_objects_is_never_unpickled():
         for name in archive.namelist():
             copy.writestr(name, hostile.getvalue() if name.endswith(".npy") else archive.read(name))
     with pytest.raises(TreeFormatError, match="not read"):
-        SKOPS.read(out.getvalue(), "model.skops")
+        SKOPS.open(out.getvalue(), "model.skops")
 
 
 def state(estimator):
@@ -263,14 +263,14 @@ def state(estimator):
 def test_the_state_as_json_predicts_what_scikit_learn_predicts(target):
     kind = tree.DecisionTreeRegressor if target is NUMBER else tree.DecisionTreeClassifier
     estimator = kind(max_depth=5, random_state=0).fit(GAPS, target)
-    model = JSON.read(json.dumps(state(estimator)).encode(), "tree.json")
+    model = JSON.open(json.dumps(state(estimator)).encode(), "tree.json").model
     assert_same(model, estimator, records(model, X, missing=True))
     assert model.quality is Quality.EXACT
 
 
 def test_without_labels_the_classes_are_numbered_and_it_is_said():
     whole = state(tree.DecisionTreeClassifier(max_depth=2).fit(X, Y)) | {"classes_": None}
-    model = JSON.read(json.dumps(whole).encode(), "tree.json")
+    model = JSON.open(json.dumps(whole).encode(), "tree.json").model
     assert model.classes == ("0", "1", "2")
     assert "labels of the classes are not in the file" in model.notes[0]
 
@@ -303,7 +303,7 @@ def test_a_tree_printed_with_all_digits_predicts_what_scikit_learn_predicts(
     reader, text, estimator
 ):
     assert reader.sniff(text.encode())
-    model = reader.read(text.encode(), "tree.txt")
+    model = reader.open(text.encode(), "tree.txt").model
     x = records(model, GRID, missing=False)
     used = {feature.name: i for i, feature in enumerate(model.features)}
     order = NAMES if 'a "b" <= c' in used or len(used) < 4 else ["age", "pay", "b", "d"]
@@ -324,7 +324,7 @@ def test_a_tree_printed_with_all_digits_predicts_what_scikit_learn_predicts(
 def test_a_truncated_branch_is_a_leaf_without_a_label():
     estimator = tree.DecisionTreeClassifier(random_state=0).fit(X, Y)
     text = tree.export_text(estimator, max_depth=1)
-    model = TEXT.read(text.encode(), "tree.txt")
+    model = TEXT.open(text.encode(), "tree.txt").model
     hidden = [leaf for leaf in model.leaves if leaf.score is None]
     assert len(hidden) == text.count("truncated branch of depth")
     assert any("truncated" in note for note in model.notes)
@@ -333,7 +333,7 @@ def test_a_truncated_branch_is_a_leaf_without_a_label():
 def test_a_drawing_that_is_cut_off_has_leaves_without_a_label():
     estimator = tree.DecisionTreeClassifier(random_state=0).fit(X, Y)
     drawing = tree.export_graphviz(estimator, max_depth=1, class_names=list(estimator.classes_))
-    model = DOT.read(drawing.encode(), "tree.dot")
+    model = DOT.open(drawing.encode(), "tree.dot").model
     assert sum(leaf.score is None for leaf in model.leaves) == drawing.count("(...)")
 
 
@@ -350,4 +350,4 @@ def test_the_numbers_of_a_drawing_are_understood(settings, weights, quality):
         X, Y
     )
     drawing = tree.export_graphviz(estimator, class_names=list(estimator.classes_), **settings)
-    assert DOT.read(drawing.encode(), "tree.dot").quality is quality
+    assert DOT.open(drawing.encode(), "tree.dot").model.quality is quality

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from ppdm_models.codecs.sklearn.fitted import from_sklearn
 from ppdm_models.errors import TreeFormatError
-from ppdm_models.files.load import formats, load_tree
-from ppdm_models.formats import Format, from_sklearn
+from ppdm_models.files.load import load_tree, writers
 from ppdm_models.records.routing import route
 from ppdm_models.tree.column import NumericColumn
 from ppdm_models.tree.single import on_32_bits
@@ -181,15 +181,13 @@ def test_what_is_not_fitted_is_refused():
         from_sklearn(sklearn_tree.DecisionTreeClassifier())
 
 
-@pytest.mark.parametrize(
-    "name", [name for name, plugin in formats().items() if type(plugin).write is not Format.write]
-)
+@pytest.mark.parametrize("name", writers())
 @pytest.mark.parametrize("settings", [{}, {"max_leaf_nodes": 30}])
 def test_the_tree_survives_being_written(name, settings):
     tree = from_sklearn(fitted(**settings))
     # PMML rounds what a 32-bit field is compared with, so that it gets 32-bit numbers.
     wanted = on_32_bits(tree) if name == "pmml" else tree
-    assert load_tree(formats()[name].write(tree), "x") == wanted
+    assert load_tree(writers()[name].write(tree), "x") == wanted
 
 
 def test_the_formats_do_not_import_scikit_learn():

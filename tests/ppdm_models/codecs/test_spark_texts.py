@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ppdm_models.files.load import leaks_of, read_bytes, read_model
+from ppdm_models.files.load import open_model, read_bytes, read_model
 from ppdm_models.records.predict import predict
 from ppdm_models.records.routing import route
 from ppdm_models.tree.column import CategoricalColumn, NumericColumn
@@ -71,7 +71,7 @@ def test_what_the_trees_of_a_table_for_numbers_sum_to_is_not_known():
 
 def test_sums_and_squares_of_few_records_give_their_targets_away():
     path = DATA / "spark_rows" / "good" / "numbers.jsonl"
-    leak, rest = leaks_of(read_bytes(path), read_model(path))
+    leak, rest = open_model(read_bytes(path), path.name).leaks
     assert rest.is_possible
     assert (leak.kind, leak.records) == (LeakKind.EXACT_TARGETS, 1)
 

@@ -53,7 +53,7 @@ def stops(tree, columns):
 
 def leaks(name):
     path = DATA / name
-    return formats()[path.parent.parent.name].leaks(path.read_bytes(), path.name)
+    return formats()[path.parent.parent.name].open(path.read_bytes(), path.name).leaks
 
 
 def test_catboost_counts_every_leaf_and_inner_nodes_hold_their_sum():
@@ -97,7 +97,7 @@ def test_catboost_tells_the_smallest_cell_of_its_target_statistics():
     changed = document("catboost_json/good/symmetrictree.json")
     rows = ["18446744073709551615", 1, 1, "123", 40, 12, "456", 3, 5]
     changed["ctr_data"] = {'{"type":"Borders"}': {"hash_map": rows, "hash_stride": 3}}
-    found = formats()["catboost_json"].leaks(json.dumps(changed).encode(), "x")
+    found = formats()["catboost_json"].open(json.dumps(changed).encode(), "x").leaks
     assert [(leak.records, leak.kind) for leak in found][0] == (3, LeakKind.TARGET_STATISTICS)
 
 
@@ -108,7 +108,7 @@ def test_counts_of_catboost_of_a_category_of_one_record_speak_of_it(kind, told):
     changed = document("catboost_json/good/symmetrictree.json")
     rows = ["123", 40, 12, "456", 0, 1]
     changed["ctr_data"] = {f'{{"type":"{kind}"}}': {"hash_map": rows, "hash_stride": 3}}
-    found = formats()["catboost_json"].leaks(json.dumps(changed).encode(), "x")
+    found = formats()["catboost_json"].open(json.dumps(changed).encode(), "x").leaks
     assert [(leak.records, leak.kind) for leak in found][0] == (1, told)
 
 
@@ -303,7 +303,7 @@ def test_onnx_without_its_library_names_what_to_install():
         "from pathlib import Path\n"
         "from ppdm_models.formats.onnx_ml import FORMAT\n"
         "path = Path(sys.argv[1])\n"
-        "try: FORMAT.read(path.read_bytes(), path.name)\n"
+        "try: FORMAT.open(path.read_bytes(), path.name)\n"
         "except Exception as error: print(type(error).__name__, error)\n"
     )
     path = str(DATA / "onnx_ml" / "good" / "tree.onnx")
@@ -340,5 +340,5 @@ def test_a_table_in_the_folder_of_a_spark_model_is_found():
     data = io.BytesIO((DATA / "spark_ml/good/tree.zip").read_bytes())
     with zipfile.ZipFile(data, "a") as archive:
         archive.writestr("people.csv", "age,flu\n30,yes\n")
-    found = formats()["spark_ml"].leaks(data.getvalue(), "x")
+    found = formats()["spark_ml"].open(data.getvalue(), "x").leaks
     assert [leak.where for leak in found if leak.kind is LeakKind.UNKNOWN] == ["people.csv"]

@@ -61,7 +61,7 @@ def columns(model, names, records):
 
 def read(name, data):
     assert formats()[name].sniff(data)
-    return formats()[name].read(data, name)
+    return formats()[name].open(data, name).model
 
 
 @pytest.mark.parametrize("policy", ["SymmetricTree", "Depthwise", "Lossguide"])

@@ -7,7 +7,7 @@ import pytest
 
 from policies.remedies._withholding import label_only
 from ppdm_models.codecs.pmml.write import IMPURITY
-from ppdm_models.files.load import formats, load_model, load_tree
+from ppdm_models.files.load import formats, load_model, load_tree, writers
 from ppdm_models.tree.ensemble import trees_of
 from ppdm_models.tree.impurity import Impurity
 from ppdm_models.tree.tree import Criterion, Quality
@@ -91,7 +91,7 @@ def extended(value=b'<Extension name="chiSquare" value="3.5"/>'):
         tree.classes,
         quality=Quality.ABSENT,
     )
-    data = formats()["pmml"].write(bare)
+    data = writers()["pmml"].write(bare)
     head, mark, rest = data.partition(b"<True/>")
     return head + value + mark + rest
 
@@ -105,9 +105,9 @@ def test_numbers_in_extensions_are_named_where_class_counts_do_not_imply_them():
 def rewritten(data, **changes):
     """Return a PMML file with its tree changed in place."""
     plugin = formats()["pmml"]
-    tree = plugin.read(data, "file")
+    tree = plugin.open(data, "file").model
     nodes = tuple(replace(node, impurity=None) for node in tree.nodes)
-    return plugin.rewrite(data, "file", replace(tree, nodes=nodes, **changes))
+    return plugin.open(data, "file").rewrite(replace(tree, nodes=nodes, **changes))
 
 
 def test_what_no_audit_uses_leaves_a_file_whose_numbers_are_withheld():
@@ -124,8 +124,8 @@ def test_an_impurity_leaves_a_file_in_place_when_it_is_withheld():
 def test_no_impurity_is_written_where_counts_are_withheld(name):
     tree = load_tree(DOT.replace("CRITERION", "gini").encode(), "dot")
     bare = replace(tree, nodes=tuple(label_only(tree, node) for node in tree.nodes))
-    assert b"impurity" in formats()[name].write(tree)
-    assert b"impurity" not in formats()[name].write(bare)
+    assert b"impurity" in writers()[name].write(tree)
+    assert b"impurity" not in writers()[name].write(bare)
 
 
 @pytest.mark.parametrize("said", ["gini 0.5", "gini-ratio 0 1", "gini 0.6 0.5", "gini x y"])

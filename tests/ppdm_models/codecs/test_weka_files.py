@@ -35,7 +35,9 @@ COLUMNS, OUTCOMES = visits()
 
 
 def read(name):
-    return WEKA.read((DATA / "formats/weka_text/good" / f"{name}.txt").read_bytes(), f"{name}.txt")
+    return WEKA.open(
+        (DATA / "formats/weka_text/good" / f"{name}.txt").read_bytes(), f"{name}.txt"
+    ).model
 
 
 @pytest.mark.parametrize("name", PRINTED)
@@ -72,7 +74,7 @@ def test_the_sizes_and_counts_of_leaves_are_those_of_the_records(name):
 
 
 def test_a_drawing_of_j48_is_the_printed_tree():
-    drawn = DOT.read((DATA / "formats/graphviz_dot/good/j48.dot").read_bytes(), "j48.dot")
+    drawn = DOT.open((DATA / "formats/graphviz_dot/good/j48.dot").read_bytes(), "j48.dot").model
     printed = read("j48")
     assert [node.test for node in drawn.nodes] == [node.test for node in printed.nodes]
     assert [node.records for node in drawn.nodes] == [node.records for node in printed.nodes]
@@ -84,40 +86,40 @@ HEADER = "J48 pruned tree\n------------------\n\n"
 def test_a_label_that_can_be_read_in_two_ways_is_not_guessed():
     text = HEADER + "slot = 12: 30: yes (3.0)\nslot = 9: 15: no (2.0)\n"
     with pytest.raises(TreeFormatError, match="in several ways"):
-        WEKA.read(text.encode(), "t")
+        WEKA.open(text.encode(), "t")
 
 
 def test_an_empty_branch_holds_nobody():
-    tree = WEKA.read(
+    tree = WEKA.open(
         (HEADER + "a = x: yes (3.0)\na = y: yes (0.0)\na = z: no (2.0/1.0)\n").encode(), "t"
-    )
+    ).model
     assert [leaf.records for leaf in tree.leaves] == [3, 0, 2]
     assert any("hold no training record" in note for note in tree.notes)
 
 
 def test_errors_are_of_unknown_classes_where_none_are_listed():
-    tree = WEKA.read((HEADER + "a = x: yes (3.0/1.0)\na = y: no (2.0)\n").encode(), "t")
+    tree = WEKA.open((HEADER + "a = x: yes (3.0/1.0)\na = y: no (2.0)\n").encode(), "t").model
     assert [leaf.class_counts for leaf in tree.leaves] == [(2.0, None), (0.0, 2.0)]
 
 
 def test_fractions_of_records_are_weights():
-    tree = WEKA.read((HEADER + "a <= 1: yes (3.5/1.0)\na > 1: no (2.5)\n").encode(), "t")
+    tree = WEKA.open((HEADER + "a <= 1: yes (3.5/1.0)\na > 1: no (2.5)\n").encode(), "t").model
     assert tree.quality is Quality.WEIGHTED
 
 
 def test_a_tree_that_is_one_leaf_is_read():
-    tree = WEKA.read((HEADER + ": yes (14.0/5.0)\n").encode(), "t")
+    tree = WEKA.open((HEADER + ": yes (14.0/5.0)\n").encode(), "t").model
     assert (len(tree.nodes), tree.root.score, tree.root.records) == (1, "yes", 14.0)
 
 
 def test_a_leaf_of_id3_that_no_record_reached_has_no_label():
-    tree = WEKA.read(b"Id3\n\n\na = x: yes\na = y: null\n", "t")
+    tree = WEKA.open(b"Id3\n\n\na = x: yes\na = y: null\n", "t").model
     assert [leaf.score for leaf in tree.leaves] == ["yes", None]
 
 
 def test_a_regression_of_reptree_is_one_of_numbers():
     text = "REPTree\n============\n\na < 3.5 : 12.5 (10/3.2) [5/2.2]\na >= 3.5 : 7 (4/0) [2/1]\n"
-    tree = WEKA.read((text + "\nCorrelation coefficient 0.9\n").encode(), "t")
+    tree = WEKA.open((text + "\nCorrelation coefficient 0.9\n").encode(), "t").model
     assert tree.task is Task.REGRESSION
     assert [(leaf.score, leaf.records) for leaf in tree.leaves] == [(12.5, 15), (7, 6)]
 
@@ -125,12 +127,12 @@ def test_a_regression_of_reptree_is_one_of_numbers():
 def test_numbers_that_may_be_classes_are_not_guessed():
     text = "REPTree\n============\n\na < 3.5 : 12 (10/3) [5/2]\na >= 3.5 : 7 (4/0) [2/1]\n"
     with pytest.raises(TreeFormatError, match="classes or numbers"):
-        WEKA.read(text.encode(), "t")
+        WEKA.open(text.encode(), "t")
 
 
 def test_what_stands_around_the_tree_is_a_leak():
     text = "Scheme: weka.classifiers.trees.J48 -C 0.25 -M 2\nRelation:     clinic-2024\nInstances:    5\n\n"
-    found = WEKA.leaks((text + HEADER + "a <= 1: yes (3.0)\na > 1: no (2.0)\n").encode(), "t")
+    found = WEKA.open((text + HEADER + "a <= 1: yes (3.0)\na > 1: no (2.0)\n").encode(), "t").leaks
     assert [leak.kind for leak in found] == [
         LeakKind.REPLAY,
         LeakKind.IDENTIFIER,

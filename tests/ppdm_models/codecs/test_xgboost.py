@@ -73,11 +73,11 @@ def dumped(booster):
 @pytest.mark.parametrize("name", SETTINGS)
 def test_records_come_to_the_leaves_that_xgboost_sends_them_to(name):
     booster = booster_of(SETTINGS[name])
-    model = MODEL.read(saved(booster), "m.json")
+    model = MODEL.open(saved(booster), "m.json").model
     table = records(model, np.float32, np.random.default_rng(0))
     theirs = booster.predict(xgboost.DMatrix(table), pred_leaf=True).reshape(len(table), -1)
     assert (leaf_numbers(model, columns_of(model, table)) == theirs).all()
-    dump = DUMP.read(dumped(booster), "d.json")
+    dump = DUMP.open(dumped(booster), "d.json").model
     columns = {
         f"f{index}": column for index, column in enumerate(columns_of(model, table).values())
     }
@@ -87,7 +87,7 @@ def test_records_come_to_the_leaves_that_xgboost_sends_them_to(name):
 @pytest.mark.parametrize("name", SETTINGS)
 def test_scores_are_those_of_xgboost(name):
     booster = booster_of(SETTINGS[name])
-    model = MODEL.read(saved(booster), "m.json")
+    model = MODEL.open(saved(booster), "m.json").model
     table = records(model, np.float32, np.random.default_rng(1))
     theirs = booster.predict(xgboost.DMatrix(table)).reshape(len(table), -1)
     ours = predict(model, columns_of(model, table))[:, -theirs.shape[1] :]
@@ -104,7 +104,7 @@ def test_sets_of_categories_are_followed_as_xgboost_does(at_once):
     data = xgboost.DMatrix(table, label=label, **options)
     booster = xgboost.train({"nthread": 1, "max_cat_to_onehot": at_once}, data, 4)
     for form, raw in ((MODEL, saved(booster)), (DUMP, dumped(booster))):
-        model = form.read(raw, "m.json")
+        model = form.open(raw, "m.json").model
         found = leaf_numbers(model, columns_of(model, table))
         assert (found == booster.predict(data, pred_leaf=True)).all()
 
@@ -116,8 +116,11 @@ def test_names_of_categories_come_from_the_container():
     )
     data = xgboost.DMatrix(frame, label=np.arange(120.0), enable_categorical=True)
     raw = saved(xgboost.train({"nthread": 1}, data, 1))
-    assert [f.values for f in MODEL.read(raw, "m.json").features] == [("N", "S", "W"), ("7", "9")]
-    assert {leak.kind for leak in MODEL.leaks(raw, "m.json")} == {LeakKind.CATEGORIES}
+    assert [f.values for f in MODEL.open(raw, "m.json").model.features] == [
+        ("N", "S", "W"),
+        ("7", "9"),
+    ]
+    assert {leak.kind for leak in MODEL.open(raw, "m.json").leaks} == {LeakKind.CATEGORIES}
 
 
 def test_vectors_at_leaves_are_read_and_predicted():
@@ -125,7 +128,7 @@ def test_vectors_at_leaves_are_read_and_predicted():
     data = xgboost.DMatrix(table, label=np.column_stack([score, -2 * score]))
     settings = {"nthread": 1, "multi_strategy": "multi_output_tree", "tree_method": "hist"}
     booster = xgboost.train(settings, data, 3)
-    model = MODEL.read(saved(booster), "m.json")
+    model = MODEL.open(saved(booster), "m.json").model
     ours = predict(model, columns_of(model, table))
     np.testing.assert_allclose(ours, booster.predict(data), rtol=1e-5, atol=1e-5)
     assert {tree.quality for tree in model.trees} == {Quality.DERIVED}
@@ -145,14 +148,14 @@ def test_vectors_at_leaves_are_read_and_predicted():
     ],
 )
 def test_people_are_read_from_second_derivatives_only_where_that_is_sure(name, qualities):
-    model = MODEL.read(saved(booster_of(SETTINGS[name])), "m.json")
+    model = MODEL.open(saved(booster_of(SETTINGS[name])), "m.json").model
     assert [tree.quality for tree in model.trees] == qualities
 
 
 @pytest.mark.parametrize("name", ["squared", "logistic", "softprob"])
 def test_derived_counts_are_the_records_that_reached_each_leaf(name):
     table, _ = table_of()
-    model = MODEL.read(saved(booster_of(SETTINGS[name])), "m.json")
+    model = MODEL.open(saved(booster_of(SETTINGS[name])), "m.json").model
     numbers = leaf_numbers(model, columns_of(model, table))
     for position, tree in enumerate(model.trees):
         if tree.quality is Quality.DERIVED:
@@ -165,31 +168,31 @@ def test_fractional_weights_are_no_people():
     table, score = table_of()
     weights = np.random.default_rng(0).random(len(score))
     booster = xgboost.train({"nthread": 1}, xgboost.DMatrix(table, score, weight=weights), 1)
-    assert next(MODEL.read(saved(booster), "m.json").trees).quality is Quality.WEIGHTED
+    assert next(MODEL.open(saved(booster), "m.json").model.trees).quality is Quality.WEIGHTED
 
 
 def test_samples_of_different_size_show():
     settings = {"objective": "reg:squarederror", "subsample": 0.5, "num_parallel_tree": 4}
-    assert MODEL.read(saved(booster_of(settings)), "m.json").resampled is True
-    assert MODEL.read(saved(booster_of(SETTINGS["squared"])), "m.json").resampled is None
+    assert MODEL.open(saved(booster_of(settings)), "m.json").model.resampled is True
+    assert MODEL.open(saved(booster_of(SETTINGS["squared"])), "m.json").model.resampled is None
 
 
 def test_a_dump_with_whole_covers_is_still_no_count_of_people():
-    model = DUMP.read(dumped(booster_of(SETTINGS["squared"])), "d.json")
+    model = DUMP.open(dumped(booster_of(SETTINGS["squared"])), "d.json").model
     assert {tree.quality for tree in model.trees} == {Quality.HESSIAN}
     assert any("then they count training records" in note for note in model.notes)
     assert model.link is Link.UNKNOWN
 
 
 def test_a_booster_of_one_tree_is_an_ensemble_with_its_base():
-    model = MODEL.read(saved(booster_of(SETTINGS["logistic_of_0.3"], rounds=1)), "m.json")
+    model = MODEL.open(saved(booster_of(SETTINGS["logistic_of_0.3"], rounds=1)), "m.json").model
     assert len(model.members) == 1
     assert model.base == pytest.approx((np.log(0.3 / 0.7),))
     assert (model.task, model.classes) == (Task.CLASSIFICATION, ("0", "1"))
 
 
 def test_dart_weighs_its_trees():
-    model = MODEL.read(saved(booster_of(SETTINGS["dart"])), "m.json")
+    model = MODEL.open(saved(booster_of(SETTINGS["dart"])), "m.json").model
     assert model.combination is Combination.WEIGHTED_SUM
     assert len({member.weight for member in model.members}) > 1
 
@@ -200,9 +203,9 @@ def test_older_layouts_are_read():
     for tree in trees:
         tree["default_left"] = [bool(side) for side in tree["default_left"]]
     del document["learner"]["gradient_booster"]["model"]["iteration_indptr"]
-    new = MODEL.read(json.dumps(document).encode(), "m.json")
+    new = MODEL.open(json.dumps(document).encode(), "m.json").model
     document["learner"]["learner_model_param"]["base_score"] = "5E-1"
-    old = MODEL.read(json.dumps(document).encode(), "m.json")
+    old = MODEL.open(json.dumps(document).encode(), "m.json").model
     assert essence(new)[1:] == essence(old)[1:]
     assert old.base == (0.0,)
 
@@ -210,7 +213,7 @@ def test_older_layouts_are_read():
 def test_the_raw_scores_of_an_old_version_are_not_guessed():
     document = json.loads(saved(booster_of(SETTINGS["raw"])))
     document["version"] = [1, 7, 6]
-    assert MODEL.read(json.dumps(document).encode(), "m.json").link is Link.UNKNOWN
+    assert MODEL.open(json.dumps(document).encode(), "m.json").model.link is Link.UNKNOWN
 
 
 def test_indicators_ask_whether_the_value_is_there(tmp_path):
@@ -221,7 +224,7 @@ def test_indicators_ask_whether_the_value_is_there(tmp_path):
     data = xgboost.DMatrix(table, label=label)
     booster = xgboost.train({"nthread": 1, "max_depth": 2}, data, 1)
     raw = f"[{booster.get_dump(str(names), dump_format='json')[0]}]".encode()
-    model = DUMP.read(raw, "d.json")
+    model = DUMP.open(raw, "d.json").model
     assert isinstance(next(model.trees).nodes[1].test, MissingTest)
     columns = columns_of(model, table[:, :2])
     assert (
@@ -233,9 +236,9 @@ def test_indicators_ask_whether_the_value_is_there(tmp_path):
 @pytest.mark.parametrize("name", ["squared", "logistic", "softprob", "dart", "exact_pruned"])
 def test_a_changed_model_loads_in_xgboost_and_predicts_what_we_say(name, layout):
     raw = saved(booster_of(SETTINGS[name]), layout)
-    after = changed(MODEL.read(raw, "m"))
-    written = MODEL.rewrite(raw, "m", after)
-    assert essence(MODEL.read(written, "m")) == essence(after)
+    after = changed(MODEL.open(raw, "m").model)
+    written = MODEL.open(raw, "m").rewrite(after)
+    assert essence(MODEL.open(written, "m").model) == essence(after)
     table, _ = table_of()
     theirs = xgboost.Booster(model_file=bytearray(written)).predict(xgboost.DMatrix(table))
     ours = predict(after, columns_of(after, table))
@@ -250,46 +253,48 @@ def test_pruning_keeps_the_categories_of_the_other_nodes():
     label = np.isin(table[:, 0], [1, 4, 6]) * 2 + np.isin(table[:, 1], [0, 8])
     data = xgboost.DMatrix(table, label=label, **options)
     raw = saved(xgboost.train({"nthread": 1, "max_cat_to_onehot": 1, "max_depth": 3}, data, 4))
-    after = changed(MODEL.read(raw, "m"))
-    written = MODEL.rewrite(raw, "m", after)
+    after = changed(MODEL.open(raw, "m").model)
+    written = MODEL.open(raw, "m").rewrite(after)
     theirs = xgboost.Booster(model_file=bytearray(written)).predict(data)
     np.testing.assert_allclose(predict(after, columns_of(after, table))[:, 0], theirs, atol=1e-5)
 
 
 def test_a_changed_dump_says_what_was_changed_and_nothing_else():
     raw = dumped(booster_of(SETTINGS["squared"]))
-    model = DUMP.read(raw, "d.json")
+    model = DUMP.open(raw, "d.json").model
     after = changed(model)
-    assert essence(DUMP.read(DUMP.rewrite(raw, "d.json", after), "d.json")) == essence(after)
-    assert json.loads(DUMP.rewrite(raw, "d.json", model)) == json.loads(raw)
+    assert essence(DUMP.open(DUMP.open(raw, "d.json").rewrite(after), "d.json").model) == essence(
+        after
+    )
+    assert json.loads(DUMP.open(raw, "d.json").rewrite(model)) == json.loads(raw)
 
 
 @pytest.mark.parametrize("layout", ["json", "ubj"])
 def test_an_unchanged_model_is_the_same_document(layout):
     raw = saved(booster_of(SETTINGS["softprob"]), layout)
-    again = MODEL.rewrite(raw, "m", MODEL.read(raw, "m"))
+    again = MODEL.open(raw, "m").rewrite(MODEL.open(raw, "m").model)
     assert (again == raw) if layout == "ubj" else (json.loads(again) == json.loads(raw))
 
 
 def test_a_tree_cannot_be_taken_away():
     raw = saved(booster_of(SETTINGS["squared"]))
-    model = MODEL.read(raw, "m")
+    model = MODEL.open(raw, "m").model
     with pytest.raises(OutputError, match="added or taken away"):
-        MODEL.rewrite(raw, "m", replace(model, members=model.members[:-1]))
+        MODEL.open(raw, "m").rewrite(replace(model, members=model.members[:-1]))
 
 
 def test_attributes_that_tell_of_people_and_places_are_found_and_removed():
     booster = booster_of(SETTINGS["squared"])
     booster.set_attr(author="jane", train="/home/jane/patients.csv", best_iteration="3")
     raw = saved(booster)
-    found = {leak.where: leak.kind for leak in MODEL.leaks(raw, "m")}
+    found = {leak.where: leak.kind for leak in MODEL.open(raw, "m").leaks}
     assert found == {
         "/learner/attributes/author": LeakKind.AUTHOR,
         "/learner/attributes/train": LeakKind.PATH,
     }
-    clean = MODEL.without(raw, "m", frozenset({LeakKind.PATH, LeakKind.AUTHOR}))
+    clean = MODEL.open(raw, "m").without(frozenset({LeakKind.PATH, LeakKind.AUTHOR}))
     assert xgboost.Booster(model_file=bytearray(clean)).attributes() == {"best_iteration": "3"}
-    assert MODEL.leaks(clean, "m") == ()
+    assert MODEL.open(clean, "m").leaks == ()
 
 
 def test_a_snapshot_with_its_configuration_lets_training_be_replayed():
@@ -297,8 +302,8 @@ def test_a_snapshot_with_its_configuration_lets_training_be_replayed():
     snapshot = {"Config": json.loads(booster.save_config()), "Model": json.loads(saved(booster))}
     raw = json.dumps(snapshot).encode()
     assert MODEL.sniff(raw)
-    assert len(MODEL.read(raw, "m").members) == 4
-    assert LeakKind.REPLAY in {leak.kind for leak in MODEL.leaks(raw, "m")}
+    assert len(MODEL.open(raw, "m").model.members) == 4
+    assert LeakKind.REPLAY in {leak.kind for leak in MODEL.open(raw, "m").leaks}
 
 
 @pytest.mark.parametrize(

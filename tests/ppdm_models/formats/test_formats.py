@@ -8,7 +8,7 @@ import pytest
 
 from ppdm_models.codecs.treewarden import document
 from ppdm_models.errors import TreeFormatError
-from ppdm_models.files.load import formats, load_model, read_tree
+from ppdm_models.files.load import formats, load_model, read_tree, writers
 from tests import places
 
 DATA = places.DATA / "formats"
@@ -66,6 +66,6 @@ def test_good_json_follows_the_schema(path):
 
 def test_written_json_follows_the_schema():
     tree = read_tree(DATA / "pmml/good/golf.pmml")
-    written = json.loads(formats()["treewarden_json"].write(tree))
+    written = json.loads(writers()["treewarden_json"].write(tree))
     jsonschema.validate(written, json.loads(document.schema_text()))
     assert [node["id"] for node in written["nodes"]] == ["1", "2", "3", "4", "5"]

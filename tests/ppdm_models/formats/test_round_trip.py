@@ -5,34 +5,33 @@ from hypothesis import given, settings
 from lxml import etree
 
 from ppdm_models.errors import OutputError
-from ppdm_models.files.load import formats, load_tree
-from ppdm_models.formats import Format
+from ppdm_models.files.load import load_tree, writers
 from ppdm_models.tree.predicate import CategoryTest, NumericTest
 from ppdm_models.tree.tree import Feature, Node, Tree
 from tests.ppdm_models.tree_strategies import trees
 
-WRITERS = [name for name, plugin in formats().items() if type(plugin).write is not Format.write]
+WRITERS = writers()
 
 
 @pytest.mark.parametrize("name", WRITERS)
 @settings(max_examples=150)
 @given(tree=trees())
 def test_what_was_written_reads_back_equal(name, tree):
-    assert load_tree(formats()[name].write(tree), "tree") == tree
+    assert load_tree(writers()[name].write(tree), "tree") == tree
 
 
 @pytest.mark.parametrize("name", WRITERS)
 @settings(max_examples=20)
 @given(tree=trees())
 def test_the_same_tree_gives_the_same_bytes(name, tree):
-    assert formats()[name].write(tree) == formats()[name].write(tree)
+    assert writers()[name].write(tree) == writers()[name].write(tree)
 
 
 @settings(max_examples=50)
 @given(tree=trees())
 def test_written_pmml_has_the_parts_of_a_tree_model_in_the_order_of_the_schema(tree):
     order = ["Extension", "MiningSchema", "Targets", "Node"]
-    model = etree.fromstring(formats()["pmml"].write(tree)).find("{*}TreeModel")
+    model = etree.fromstring(writers()["pmml"].write(tree)).find("{*}TreeModel")
     names = [etree.QName(child).localname for child in model]
     assert names == sorted(names, key=order.index)
 
@@ -40,13 +39,13 @@ def test_written_pmml_has_the_parts_of_a_tree_model_in_the_order_of_the_schema(t
 @settings(max_examples=50)
 @given(tree=trees())
 def test_every_written_score_distribution_has_the_record_count_that_the_schema_asks_for(tree):
-    root = etree.fromstring(formats()["pmml"].write(tree))
+    root = etree.fromstring(writers()["pmml"].write(tree))
     assert all(item.get("recordCount") for item in root.iter("{*}ScoreDistribution"))
 
 
 def test_a_tree_without_a_target_keeps_its_classes():
     tree = Tree((Node(0, "0", None, score="b"),), (), target="", classes=("a", "b", "c"))
-    assert load_tree(formats()["pmml"].write(tree), "tree").classes == ("a", "b", "c")
+    assert load_tree(writers()["pmml"].write(tree), "tree").classes == ("a", "b", "c")
 
 
 @pytest.mark.parametrize("name", ["bell\x07", "half \ud800", "\ufffe"])
@@ -55,13 +54,13 @@ def test_what_xml_cannot_hold_is_not_written(name):
         (Node(0, "0", None),), (Feature(name, numeric=True),), target="class", classes=("a",)
     )
     with pytest.raises(OutputError, match="XML cannot"):
-        formats()["pmml"].write(tree)
+        writers()["pmml"].write(tree)
 
 
 def test_what_utf_8_cannot_hold_is_not_written_as_json():
     tree = Tree((Node(0, "\ud800", None),), (), target="class", classes=("a",))
     with pytest.raises(OutputError, match="cannot be written as JSON"):
-        formats()["treewarden_json"].write(tree)
+        writers()["treewarden_json"].write(tree)
 
 
 def pair(first, second):
@@ -79,19 +78,19 @@ def pair(first, second):
 
 def test_json_does_not_hold_children_that_overlap():
     with pytest.raises(OutputError, match="only PMML can hold such a tree"):
-        formats()["treewarden_json"].write(
+        writers()["treewarden_json"].write(
             pair(NumericTest("age", high=3), NumericTest("age", low=2))
         )
 
 
 def test_pmml_holds_children_that_overlap():
     tree = pair(NumericTest("age", high=3), NumericTest("age", low=2))
-    assert load_tree(formats()["pmml"].write(tree), "tree") == tree
+    assert load_tree(writers()["pmml"].write(tree), "tree") == tree
 
 
 def test_any_number_cannot_be_said_in_pmml():
     with pytest.raises(OutputError, match="takes any number of 'age'"):
-        formats()["pmml"].write(pair(NumericTest("age"), CategoryTest("sex", ("f",))))
+        writers()["pmml"].write(pair(NumericTest("age"), CategoryTest("sex", ("f",))))
 
 
 @pytest.mark.parametrize("name", WRITERS)
@@ -99,4 +98,4 @@ def test_two_nodes_of_one_name_are_not_written(name):
     tree = pair(NumericTest("age", high=3), NumericTest("age", low=3, low_closed=True))
     twins = tuple(Node(n.index, "same", n.parent, n.children, n.test) for n in tree.nodes)
     with pytest.raises(OutputError, match="two nodes"):
-        formats()[name].write(Tree(twins, tree.features, "class", ("a",)))
+        writers()[name].write(Tree(twins, tree.features, "class", ("a",)))

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from ppdm_models.errors import TreeFormatError
-from ppdm_models.files.load import formats, load_tree
+from ppdm_models.files.load import load_tree, writers
 from ppdm_models.tree.tree import Quality
 from tests.small_audits import flat_tree
 
@@ -24,13 +24,13 @@ def banded(*bands):
 )
 def test_bands_read_back_as_they_were_written(name, bands):
     tree = banded(*bands)
-    assert load_tree(formats()[name].write(tree), "tree") == tree
+    assert load_tree(writers()[name].write(tree), "tree") == tree
 
 
 @pytest.mark.parametrize("name", ["pmml", "treewarden_json"])
 @pytest.mark.parametrize("bands", [((0.0, 4.0), (0.0, 4.0)), ((8.0, 9.0), (5.0, 6.0))])
 def test_bands_that_the_record_count_contradicts_make_the_file_inconsistent(name, bands):
-    tree = load_tree(formats()[name].write(banded(*bands)), "tree")
+    tree = load_tree(writers()[name].write(banded(*bands)), "tree")
     assert tree.quality is Quality.INCONSISTENT
     assert "holds 9 records, but its bands allow" in tree.notes[0]
 
@@ -62,14 +62,14 @@ def test_bands_that_the_record_count_contradicts_make_the_file_inconsistent(name
     ],
 )
 def test_bands_that_mean_nothing_are_refused(name, old, new, said):
-    data = formats()[name].write(banded((5.0, 9.0), (0.0, 4.0)))
+    data = writers()[name].write(banded((5.0, 9.0), (0.0, 4.0)))
     assert old in data
     with pytest.raises(TreeFormatError, match=said):
         load_tree(data.replace(old, new, 1), "tree")
 
 
 def test_bands_beside_a_distribution_are_refused_in_pmml():
-    data = formats()["pmml"].write(banded((5.0, 9.0), (0.0, 4.0)))
+    data = writers()["pmml"].write(banded((5.0, 9.0), (0.0, 4.0)))
     line = next(line for line in data.splitlines() if b"5 9 a b" in line)
     twice = line + b'<ScoreDistribution value="c" recordCount="2"/>'
     with pytest.raises(TreeFormatError, match="stand only in a leaf"):

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ppdm_models.files.load import formats, load_tree
-from ppdm_models.formats import from_sklearn
+from ppdm_models.codecs.sklearn.fitted import from_sklearn
+from ppdm_models.files.load import load_tree, writers
 from ppdm_models.records.routing import route
 from ppdm_models.tree.column import NumericColumn
 from ppdm_models.tree.predicate import Always, Never, NumericTest
@@ -55,7 +55,7 @@ def test_a_fitted_tree_routes_alike_after_its_way_through_pmml():
     rows = draw.normal(size=(400, 3))
     fitted = ensemble.DecisionTreeClassifier(random_state=0).fit(rows, rows[:, 0] * rows[:, 1] > 0)
     tree = from_sklearn(fitted)
-    back = load_tree(formats()["pmml"].write(tree), "tree")
+    back = load_tree(writers()["pmml"].write(tree), "tree")
     ends = np.array([t for t in fitted.tree_.threshold if t != -2.0], dtype=np.float32)
     near = np.concatenate([ends, np.nextafter(ends, np.inf), np.nextafter(ends, -np.inf)])
     columns = {f"x{i}": NumericColumn(draw.choice(near, 20_000).astype(float)) for i in range(3)}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ppdm_models.files.load import formats, leaks_of, load_model
+from ppdm_models.files.load import formats, load_model, open_model
 from ppdm_models.tree.leaks import LeakKind
 from tests import places
 
@@ -189,7 +189,7 @@ def ids(case):
 
 def judged(data):
     """Return what a file gives away, but for what is named only as it is no part of the model."""
-    return [leak for leak in PMML.leaks(data, "x") if "no part of the model" not in leak.what]
+    return [leak for leak in PMML.open(data, "x").leaks if "no part of the model" not in leak.what]
 
 
 @pytest.mark.parametrize("case", CASES, ids=ids)
@@ -208,7 +208,7 @@ def test_without_it_the_model_is_the_same_and_nothing_is_left(case, encoding):
     kind, place, instead, _, _ = case
     text = GOLF.replace(place, instead, 1).replace("UTF-8", encoding, 1)
     data = text.encode(encoding)
-    clean = PMML.without(data, "x", frozenset({kind}))
+    clean = PMML.open(data, "x").without(frozenset({kind}))
     assert not any(leak.removable for leak in judged(clean))
     assert load_model(clean, "x") == load_model(data, "x")
 
@@ -217,27 +217,27 @@ def test_all_other_bytes_stay_as_they_were():
     data = GOLF.replace(HEADER, "<Header>\n\t<Timestamp>2020</Timestamp>\n</Header>", 1).encode()
     data = data.replace(b"\n", b"\r\n").replace(b"<Node ", b"<Node  ")
     expected = data.replace(b"\r\n\t<Timestamp>2020</Timestamp>", b"")
-    assert PMML.without(data, "x", frozenset(LeakKind)) == expected
+    assert PMML.open(data, "x").without(frozenset(LeakKind)) == expected
 
 
 def test_other_kinds_stay():
     text = GOLF.replace(HEADER, '<Header copyright="Jo"><Timestamp>2020</Timestamp></Header>', 1)
-    clean = PMML.without(text.encode(), "x", frozenset({LeakKind.TIMESTAMP}))
+    clean = PMML.open(text.encode(), "x").without(frozenset({LeakKind.TIMESTAMP}))
     assert clean.decode() == text.replace("<Timestamp>2020</Timestamp>", "")
 
 
 def test_a_file_that_gives_nothing_else_away_stays_as_it_is():
-    assert PMML.leaks(GOLF.encode(), "x") == ()
-    assert PMML.without(GOLF.encode(), "x", frozenset(LeakKind)) == GOLF.encode()
+    assert PMML.open(GOLF.encode(), "x").leaks == ()
+    assert PMML.open(GOLF.encode(), "x").without(frozenset(LeakKind)) == GOLF.encode()
 
 
 def test_rare_values_go_with_their_counts():
     some = '<DiscrStats><Array type="int">30 2</Array><Array type="string">a b</Array></DiscrStats>'
     rare = GOLF.replace(SCHEMA, SCHEMA + STATISTICS.format(some), 1).encode()
     kinds = [LeakKind.HISTOGRAM, LeakKind.RARE_VALUES]
-    assert [leak.kind for leak in PMML.leaks(rare, "x")] == kinds
+    assert [leak.kind for leak in PMML.open(rare, "x").leaks] == kinds
     for kind in kinds:
-        assert PMML.leaks(PMML.without(rare, "x", frozenset({kind})), "x") == ()
+        assert PMML.open(PMML.open(rare, "x").without(frozenset({kind})), "x").leaks == ()
 
 
 @pytest.mark.parametrize(
@@ -246,13 +246,13 @@ def test_rare_values_go_with_their_counts():
 def test_what_missing_values_become_is_named_though_the_model_needs_it(treatment, kind):
     field = '<MiningField name="temperature"'
     told = f'{field} missingValueReplacement="73" missingValueTreatment="{treatment}"'
-    (leak,) = PMML.leaks(GOLF.replace(field, told, 1).encode(), "x")
+    (leak,) = PMML.open(GOLF.replace(field, told, 1).encode(), "x").leaks
     assert (leak.kind, leak.removable) == (kind, False)
 
 
 def test_surrogate_splits_are_named_though_they_stay():
     surrogate = (places.DATA / "formats/pmml/good/surrogate.pmml").read_bytes()
-    found = PMML.leaks(surrogate, "x")
+    found = PMML.open(surrogate, "x").leaks
     assert [leak.kind for leak in found if not leak.removable] == [LeakKind.DIFFERENCING]
 
 
@@ -260,7 +260,7 @@ def test_the_secret_itself_is_not_repeated():
     text = GOLF.replace(
         HEADER, '<Header copyright="Jo Doe"><Timestamp>2020-02-30</Timestamp></Header>'
     )
-    said = "".join(leak.what for leak in PMML.leaks(text.encode(), "x"))
+    said = "".join(leak.what for leak in PMML.open(text.encode(), "x").leaks)
     assert "Doe" not in said
     assert "2020" not in said
 
@@ -290,5 +290,5 @@ def test_the_instances_of_another_kind_of_model_are_records_that_stay():
 )
 def test_a_mail_address_in_the_tree_itself_names_a_person(word, where):
     text = GOLF.replace(f'"{word}"', '"jo@example.org"').encode()
-    (leak,) = leaks_of(text, load_model(text, "x"))
+    (leak,) = open_model(text, "x").leaks
     assert (leak.kind, leak.what) == (LeakKind.PERSON, f"{where} holds a mail address")

@@ -28,7 +28,7 @@ def pruned(tree, index):
 
 
 def rewritten(data, changed):
-    return PMML.rewrite(data, "x", changed)
+    return PMML.open(data, "x").rewrite(changed)
 
 
 @pytest.mark.parametrize("path", sorted(GOOD.iterdir()), ids=lambda path: path.stem)

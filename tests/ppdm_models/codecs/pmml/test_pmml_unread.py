@@ -2,7 +2,7 @@
 
 import pytest
 
-from ppdm_models.files.load import formats, leaks_of, load_model
+from ppdm_models.files.load import formats, load_model, open_model
 from ppdm_models.tree.leaks import LeakGroup, LeakKind
 
 SECRET = "30,m,Anna Schmidt,1961-03-04,HIV"
@@ -73,7 +73,7 @@ ATTRIBUTES = (
 
 def people_leaks(text: str) -> list[LeakKind]:
     data = text.encode()
-    found = leaks_of(data, load_model(data, "model.pmml"))
+    found = open_model(data, "model.pmml").leaks
     return [leak.kind for leak in found if leak.kind.group is LeakGroup.PEOPLE]
 
 
@@ -99,7 +99,7 @@ def test_a_record_is_named_wherever_it_hides_and_goes_with_redaction(element, pl
         1,
     )
     assert people_leaks(text)
-    clean = formats()["pmml"].without(text.encode(), "model.pmml", frozenset(LeakKind))
+    clean = formats()["pmml"].open(text.encode(), "model.pmml").without(frozenset(LeakKind))
     assert b"Anna" not in clean
     assert people_leaks(clean.decode()) == []
     assert load_model(clean, "model.pmml") == load_model(PLAIN.encode(), "model.pmml")

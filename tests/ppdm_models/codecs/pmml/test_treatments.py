@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ppdm_models.errors import OutputError, TreeFormatError
-from ppdm_models.files.load import formats, load_model, load_tree
+from ppdm_models.files.load import load_model, load_tree, writers
 from ppdm_models.records.predict import labels, predict
 from ppdm_models.records.routing import NOWHERE, routed
 from ppdm_models.tree.column import CategoricalColumn, NumericColumn
@@ -60,7 +60,7 @@ def test_a_written_tree_treats_values_as_before(format_name, name):
     case = BY_NAME[name]
     model = load_model(case["pmml"].encode(), "m.pmml")
     if isinstance(model, Tree) and all(len(f.treatments) < 2 for f in model.features):
-        again = load_tree(formats()[format_name].write(model), "again")
+        again = load_tree(writers()[format_name].write(model), "again")
         assert said(again, case["records"]) == said(model, case["records"])
 
 
@@ -68,7 +68,7 @@ def test_two_steps_cannot_be_said_in_one_tree_of_pmml():
     case = BY_NAME["only the inner model as missing"]
     model = load_tree(case["pmml"].encode(), "m.pmml")
     with pytest.raises(OutputError, match="'x' in several steps"):
-        formats()["pmml"].write(model)
+        writers()["pmml"].write(model)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_an_unknown_treatment_of_silence_is_refused(old, new, message):
 
 def test_a_treatment_of_the_wrong_kind_is_refused_in_json():
     case = BY_NAME["none: extreme"]
-    written = formats()["treewarden_json"].write(load_tree(case["pmml"].encode(), "m.pmml"))
+    written = writers()["treewarden_json"].write(load_tree(case["pmml"].encode(), "m.pmml"))
     document = json.loads(written)
     document["features"][0]["treatments"][0]["values"] = ["high"]
     with pytest.raises(TreeFormatError, match="a treatment of 'x' holds values that are not num"):

@@ -1,0 +1,106 @@
+"""A model file is opened once: its model, its leaks, and what can be changed in it come from one parse."""
+
+import sys
+
+import pytest
+
+from ppdm_models.codecs.common import archive, json, xml, xml_edit
+from ppdm_models.codecs.lightgbm import lines
+from ppdm_models.codecs.xgboost import ubjson
+from ppdm_models.files.load import load_model, open_model, read_model, writers
+from ppdm_models.formats import Rewritable, Strippable
+from ppdm_models.tree.ensemble import trees_of
+from ppdm_models.tree.leaks import LeakKind
+from tests import places
+
+DATA = places.DATA / "formats"
+UNNAMED = (
+    *(
+        "catboost_json/good/depthwise.json",
+        "eland_json/good/tree.json",
+        "graphviz_dot/good/j48.dot",
+    ),
+    *(
+        "graphviz_dot/good/iris.dot",
+        "h2o_json/good/printmojo.json",
+        "lightgbm_text/good/loan.model",
+    ),
+    *("ltr_text/good/two_trees.ltr", "ranklib/good/forest.ranklib", "solr_ltr/good/ranker.json"),
+    *("rpart_text/good/plain.txt", "sklearn_json/good/iris.json", "sklearn_text/good/iris.txt"),
+    *("skops_file/good/iris.skops", "spark_rows/good/classes.jsonl", "spark_text/good/tree.debug"),
+    *("weka_text/good/j48.txt", "xgboost_model/good/loan.json", "r_forest_json/good/ranger.json"),
+)
+"""Files of which the format does not say what the predicted column is called."""
+
+
+def opened(name):
+    return open_model((DATA / name).read_bytes(), name)
+
+
+def calls_of(function, work):
+    """Return how often a function is called while some work is done."""
+    calls = []
+
+    def note(frame, event, argument):
+        if event == "call" and frame.f_code is function.__code__:
+            calls.append(frame)
+
+    sys.setprofile(note)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return len(calls)
+
+
+@pytest.mark.parametrize(
+    ("name", "parser"),
+    [
+        ("lightgbm_dump/good/loan.json", json.read_json),
+        ("lightgbm_text/good/loan.model", lines.lines_of),
+        ("pmml/good/golf.pmml", xml.parse),
+        ("pmml/good/golf.pmml", xml_edit.Document.__init__),
+        ("skops_file/good/iris.skops", archive.entries),
+        ("treewarden_json/good/golf.json", json.read_json),
+        ("xgboost_dump/good/loan.json", json.read_json),
+        ("xgboost_model/good/loan.json", json.read_json),
+        ("xgboost_model/good/loan.ubj", ubjson.read_ubjson),
+    ],
+)
+def test_a_file_is_parsed_once_for_its_model_and_its_leaks(name, parser):
+    assert calls_of(parser, lambda: opened(name)) == 1
+
+
+def test_a_file_of_lines_is_parsed_once_for_all_its_changes():
+    file = opened("lightgbm_text/good/loan.model")
+    assert isinstance(file.opened, Rewritable)
+    first = file.opened.rewrite(file.model)
+    assert calls_of(lines.lines_of, lambda: file.opened.rewrite(file.model)) == 0
+    assert file.opened.rewrite(file.model) == first
+
+
+def test_a_change_leaves_the_opened_file_as_it_was():
+    file = opened("lightgbm_text/good/loan.model")
+    assert isinstance(file.opened, Strippable)
+    whole = file.opened.rewrite(file.model)
+    assert file.opened.without(frozenset(LeakKind)) != whole
+    assert file.opened.rewrite(file.model) == whole
+
+
+def test_an_opened_file_says_what_its_reader_may_have_passed_over():
+    (rest,) = opened("ltr_text/good/two_trees.ltr").leaks
+    assert rest.is_possible
+    assert opened("sklearn_text/good/iris.txt").leaks == ()
+
+
+@pytest.mark.parametrize("name", UNNAMED)
+def test_a_target_that_the_file_does_not_name_has_no_name(name):
+    model = read_model(DATA / name)
+    assert {model.target, *(tree.target for tree in trees_of(model))} == {""}
+
+
+@pytest.mark.parametrize("name", writers())
+def test_a_tree_without_a_named_target_is_written_and_keeps_its_classes(name):
+    tree = read_model(DATA / "sklearn_text/good/iris.txt")
+    again = load_model(writers()[name].write(tree), "again")
+    assert (again.target, again.classes) == ("", tree.classes)
