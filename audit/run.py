@@ -75,7 +75,7 @@ def run(
     system = build_system(case)
     _refuse_contradictions(system)
     posterior, report = estimate(system, options)
-    worlds = _worlds(system, options)
+    worlds = _worlds(system, options, asks_rest=_reads_cells(calls))
     evidence = Evidence(
         tree, population, knowledge, _prior(system, options), posterior, worlds, leaks=leaks
     )
@@ -203,7 +203,13 @@ def _publishes_rates(tree: Tree) -> bool:
     )
 
 
-def _worlds(system: System, options: SolveOptions) -> Worlds | Undetermined:
+def _reads_cells(calls: Sequence[MeasureCall]) -> bool:
+    """Return whether anything that is judged reads more of whole records than who is certain."""
+    known = discover(measures, "MEASURE", Measure)
+    return any(known[call.measure].about_cells for call in calls)
+
+
+def _worlds(system: System, options: SolveOptions, *, asks_rest: bool) -> Worlds | Undetermined:
     """Return what whole records prove.
 
     Raises:
@@ -212,7 +218,10 @@ def _worlds(system: System, options: SolveOptions) -> Worlds | Undetermined:
     if not options.worlds:
         return NOT_RUN
     found = reason_in_doubt(
-        system, budget_seconds=options.worlds_budget, strict_ties=options.strict_ties
+        system,
+        budget_seconds=options.worlds_budget,
+        strict_ties=options.strict_ties,
+        asks_rest=asks_rest,
     )
     if isinstance(found, Worlds) and found.consistency is Consistency.INCONSISTENT:
         said = "; ".join(found.conflict[:5]) or "its leaves and splits contradict each other"

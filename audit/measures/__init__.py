@@ -38,8 +38,9 @@ class Measure(ABC):
     readings mean little privacy. ``limits`` is the range in which a policy's limit makes sense. ``is_open`` is true
     where the notion holds only beyond the reading, never at it, so that only a strict rule fits. ``about_leaves`` is
     true where only the leaves' own records count, so that pruning can mend it and the posterior has no part in it;
-    ``about_worlds`` where it reads what is proved over whole records, not the estimate; ``about_file`` where it reads
-    what stands in the file beside its trees, which no change of the trees mends.
+    ``about_worlds`` where it reads what is proved over whole records, not the estimate, and ``about_cells`` where that
+    is more than who is certain; ``about_file`` where it reads what stands in the file beside its trees, which no change
+    of the trees mends.
     """
 
     unit: ClassVar[str]
@@ -49,6 +50,7 @@ class Measure(ABC):
     is_open: ClassVar[bool] = False
     about_leaves: ClassVar[bool] = False
     about_worlds: ClassVar[bool] = False
+    about_cells: ClassVar[bool] = False
     about_file: ClassVar[bool] = False
     parameters: ClassVar[Mapping[str, Parameter]] = {}
 

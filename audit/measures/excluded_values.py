@@ -22,6 +22,7 @@ class ExcludedValues(Measure):
     risk = "high"
     limits = (0.0, np.inf)
     about_worlds = True
+    about_cells = True
     parameters = {
         "values": Parameter(1.0, "how many values must be ruled out", low=1.0, whole=True),
     }

@@ -24,6 +24,7 @@ class WorldBounds(Measure):
     risk = "high"
     limits = (0.0, 1.0)
     about_worlds = True
+    about_cells = True
 
     def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
         worlds = known_worlds(evidence)
