@@ -17,7 +17,7 @@ import numpy as np
 from audit.worlds.clock import Clock
 from audit.worlds.facts.explain import SPLIT, would_have_split
 from audit.worlds.facts.splits import Split
-from audit.worlds.proofs.relax import Answer, Scope
+from audit.worlds.proofs.relax import NOTHING, Answer, Scope
 from audit.worlds.proofs.rows import branch_ends, terms, value_of
 from ppdm_models.arrays import IntArray
 
@@ -40,7 +40,7 @@ def solver_module() -> Any:  # noqa: ANN401 - the solver has no types
 def ask(scope: Scope, questions: Sequence[Question], clock: Clock, units: float) -> Answer | None:
     """Prove ``sign * cell >= target`` of all questions below the scope's node, or return a table where one is not so.
 
-    The bound of the answer is that of a single question. None: not decided. ``units`` limits each search in the
+    The bound of a proof is that of a single question; a table proves nothing. None: not decided. ``units`` limits each search in the
     solver's own deterministic seconds, so that runs agree.
     """
     target = questions[0][2]
@@ -54,7 +54,7 @@ def ask(scope: Scope, questions: Sequence[Question], clock: Clock, units: float)
         table = model.table(found)
         is_broken, is_new = model.extend(table)
         if not is_broken:
-            return Answer(target - 1, table.astype(np.float64))
+            return Answer(NOTHING, table.astype(np.float64))
         if not is_new:
             return None
     return None
