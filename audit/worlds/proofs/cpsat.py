@@ -40,8 +40,8 @@ def solver_module() -> Any:  # noqa: ANN401 - the solver has no types
 def ask(scope: Scope, questions: Sequence[Question], clock: Clock, units: float) -> Answer | None:
     """Prove ``sign * cell >= target`` of all questions below the scope's node, or return a table where one is not so.
 
-    The bound of a proof is that of a single question; a table proves nothing. None: not decided. ``units`` limits each search in the
-    solver's own deterministic seconds, so that runs agree.
+    The bound of a proof is that of a single question; a table proves nothing. None: not decided. ``units`` limits each
+    search in the solver's own deterministic seconds, so that runs agree.
     """
     target = questions[0][2]
     model = _Model(scope, list(scope.met.values()), questions)
