@@ -90,7 +90,7 @@ def run(
         posterior, report = estimate(system, options)
         prior = _prior(system, options)
     with step(_reasoning(options)):
-        worlds = _worlds(system, options)
+        worlds = _worlds(system, options, asks_rest=_reads_cells(calls))
     evidence = Evidence(forest, population, knowledge, prior, posterior, worlds, leaks)
     exposure = _exposure(evidence, calls, report, system.dropped)
     if options.levels:
@@ -170,7 +170,13 @@ def _refuse_contradictions(system: System) -> None:
         raise KnowledgeError(system.case.tree.source, problem)
 
 
-def _worlds(system: System, options: AuditOptions) -> Worlds | Undetermined:
+def _reads_cells(calls: Sequence[MeasureCall]) -> bool:
+    """Return whether anything that is judged reads more of whole records than who is certain."""
+    known = measures()
+    return any(known[call.measure].is_of_cells for call in calls)
+
+
+def _worlds(system: System, options: AuditOptions, *, asks_rest: bool) -> Worlds | Undetermined:
     """Return what whole records prove.
 
     Raises:
@@ -179,7 +185,10 @@ def _worlds(system: System, options: AuditOptions) -> Worlds | Undetermined:
     if not options.worlds:
         return NOT_RUN
     found = reason_in_doubt(
-        system, budget_seconds=options.worlds_budget, strict_ties=options.strict_ties
+        system,
+        budget_seconds=options.worlds_budget,
+        strict_ties=options.strict_ties,
+        asks_rest=asks_rest,
     )
     if isinstance(found, Worlds) and found.consistency is Consistency.INCONSISTENT:
         said = "; ".join(found.conflict[:5]) or "its leaves and splits contradict each other"

@@ -47,6 +47,7 @@ class Source(StrEnum):
     LEAVES = "leaves"
     ESTIMATE = "estimate"
     WORLDS = "worlds"
+    CELLS = "cells"
     FILE = "file"
     TRUTH = "truth"
 
@@ -77,6 +78,11 @@ class Measure(ABC):
     def is_of_file(self) -> bool:
         """Whether it reads only what stands in the file beside its trees, which no change of the trees mends."""
         return self.reads <= {Source.FILE}
+
+    @property
+    def is_of_cells(self) -> bool:
+        """Whether it reads more of whole records than who is certain: how often each value can be."""
+        return Source.CELLS in self.reads
 
     @property
     def is_of_worlds(self) -> bool:

@@ -21,7 +21,7 @@ class ExcludedValues(Measure):
     plain = "people for whom the tree rules out a value"
     risk = "high"
     limits = (0.0, np.inf)
-    reads = frozenset({Source.WORLDS})
+    reads = frozenset({Source.WORLDS, Source.CELLS})
     parameters = {
         "values": Parameter(1.0, "how many values must be ruled out", low=1.0, whole=True),
     }

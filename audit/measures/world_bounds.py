@@ -23,7 +23,7 @@ class WorldBounds(Measure):
     plain = "share of alike people who provably have the same value, at worst"
     risk = "high"
     limits = (0.0, 1.0)
-    reads = frozenset({Source.WORLDS})
+    reads = frozenset({Source.WORLDS, Source.CELLS})
 
     def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
         worlds = known_worlds(evidence)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from audit.worlds.found.check import first_broken
+from audit.worlds.found.open import may_be_certain, not_moved
 from audit.worlds.proofs import cpsat
 from audit.worlds.proofs.bounds import ContradictionError
 from audit.worlds.queries import Asker, Effort, Question
+from ppdm_models.arrays import BoolArray
 
 MOST_FIRST_BRANCHES = 10_000
 FIRST_UNITS = 5.0
@@ -16,72 +18,94 @@ EFFORTS = (Effort(2, 10, 30, 0.1), Effort(4, 30, 100, 0.5), Effort(10_000, 60, 4
 """The first passes are short, so that a hard question does not hold up easy ones."""
 
 
-def decide(asker: Asker) -> None:
-    """Prove or move every cell that no world moves, profiles that may be forced first.
+def decide_certain(asker: Asker) -> None:
+    """Ask of every profile that may be certain whether it is: prove it, or find a world where it is not.
 
     Raises:
         ContradictionError: no world obeys the facts.
     """
-    if asker.pool.is_empty and not asker.clock.is_over:
-        _first_world(asker)
     if asker.pool.is_empty:
         return
-    for number, effort in enumerate(EFFORTS):
-        risky, others = _by_risk(asker)
-        _one_by_one(asker, risky, effort)
-        if not number and asker.facts.classes > 2 and cpsat.is_there():
-            _together(asker, others, effort)
-        _one_by_one(asker, others, effort)
+    asker.wanted = may_be_certain
+    for effort in EFFORTS:
+        _one_by_one(asker, _cells(asker.open()), effort, None)
 
 
-def _one_by_one(asker: Asker, positions: list[int], effort: Effort) -> None:
-    for position in positions:
-        for klass in range(asker.facts.classes):
-            for sign in (1, -1):
-                if asker.clock.is_over:
-                    return
-                question = _open_question(asker, position, klass, sign)
-                if question is not None:
-                    asker.settle(question, effort)
+def decide_rest(asker: Asker, most: int | None) -> bool:
+    """Ask whether each value that no world has is ruled out, then how far the other cells that none moves can go.
+
+    At most so many questions are put, with little effort (None: all of them); return whether some were not.
+
+    Raises:
+        ContradictionError: no world obeys the facts.
+    """
+    if asker.pool.is_empty:
+        return False
+    asker.wanted = not_moved
+    end = None if most is None else asker.asked + most
+    for number, effort in enumerate(EFFORTS if most is None else EFFORTS[:1]):
+        absent = asker.pool.high == 0
+        if not number and asker.facts.classes > 2:
+            _together(asker, _cells(asker.open()), effort, end)
+        for cells in (asker.open() & absent, asker.open() & ~absent):
+            _one_by_one(asker, _cells(cells), effort, end)
+    return most is not None and bool(asker.open().any())
 
 
-def _together(asker: Asker, positions: list[int], effort: Effort) -> None:
-    """Ask of all these positions below each lowest node with rows at once."""
-    of_place, classes = asker.facts.place_of(), range(asker.facts.classes)
+def _cells(wanted: BoolArray) -> list[tuple[int, int]]:
+    return [(position, klass) for position, klass in np.argwhere(wanted).tolist()]
+
+
+def _is_over(asker: Asker, end: int | None) -> bool:
+    return end is not None and asker.asked >= end
+
+
+def _one_by_one(
+    asker: Asker, cells: list[tuple[int, int]], effort: Effort, end: int | None
+) -> None:
+    for cell in cells:
+        for sign in (1, -1):
+            if asker.clock.is_over or _is_over(asker, end):
+                return
+            question = _open_question(asker, cell, sign)
+            if question is not None:
+                asker.settle(question, effort)
+
+
+def _together(asker: Asker, cells: list[tuple[int, int]], effort: Effort, end: int | None) -> None:
+    """Ask of all these cells below each lowest node with rows at once."""
+    of_place = asker.facts.place_of()
     below: dict[int, list[Question]] = {}
-    for position in positions:
-        node = next(filter(asker.has_rows, asker.facts.path(int(of_place[position]))), None)
-        asked = (_open_question(asker, position, c, sign) for c in classes for sign in (1, -1))
+    for cell in cells:
+        node = next(filter(asker.has_rows, asker.facts.path(int(of_place[cell[0]]))), None)
+        asked = (_open_question(asker, cell, sign) for sign in (1, -1))
         if node is not None and not asker.is_large(node):
             below.setdefault(node, []).extend(each for each in asked if each is not None)
     for node, questions in below.items():
         for begin in range(0, len(questions), MOST_TOGETHER):
+            if _is_over(asker, end):
+                return
             some = questions[begin : begin + MOST_TOGETHER]
             asker.settle_together(node, [each for each in some if asker.is_open(each)], effort)
 
 
-def _by_risk(asker: Asker) -> tuple[list[int], list[int]]:
-    """Return the positions with stuck cells: those that may be forced, and the others."""
-    bounds, pool = asker.bounds, asker.pool
-    stuck = ((bounds.low < bounds.high) & (pool.low >= pool.high)).any(axis=1)
-    may = np.minimum(pool.low, bounds.high) == asker.facts.counts[:, None]
-    first = may.any(axis=1)
-    return np.flatnonzero(stuck & first).tolist(), np.flatnonzero(stuck & ~first).tolist()
-
-
-def _open_question(asker: Asker, position: int, klass: int, sign: int) -> Question | None:
+def _open_question(asker: Asker, cell: tuple[int, int], sign: int) -> Question | None:
     """Return what is to be proved of ``sign * cell``: that it never falls below what all worlds so far have."""
-    low, high = (int(end[position, klass]) for end in (asker.bounds.low, asker.bounds.high))
-    least, most = (int(end[position, klass]) for end in (asker.pool.low, asker.pool.high))
+    low, high = (int(end[cell]) for end in (asker.bounds.low, asker.bounds.high))
+    least, most = (int(end[cell]) for end in (asker.pool.low, asker.pool.high))
     if low == high or least < most:
         return None
     if sign > 0:
-        return Question((position, klass), 1, least) if least > low else None
-    return Question((position, klass), -1, -most) if most < high else None
+        return Question(cell, 1, least) if least > low else None
+    return Question(cell, -1, -most) if most < high else None
 
 
-def _first_world(asker: Asker) -> None:
-    """Look for any world, where there is no truth and the sampler gave up."""
+def first_world(asker: Asker) -> None:
+    """Look for any world, where there is no truth and the sampler gave up.
+
+    Raises:
+        ContradictionError: no world obeys the facts.
+    """
     facts, bounds, clock = asker.facts, asker.bounds, asker.clock
     scope = asker.scope(0)
     free = np.argwhere(bounds.low < bounds.high)
@@ -93,7 +117,7 @@ def _first_world(asker: Asker) -> None:
     anything = int(bounds.high[cell]) + 1
     whole = scope.integer_point(cell, 1, anything, clock.part(clock.left / 2), MOST_FIRST_BRANCHES)
     points += [] if whole is None else [whole]
-    if whole is None and cpsat.is_there():
+    if whole is None:
         exact = cpsat.ask(scope, [(cell, 1, anything)], clock.part(clock.left / 2), FIRST_UNITS)
         if exact is not None and exact.point is None:
             raise ContradictionError(*exact.says)

@@ -7,6 +7,7 @@ too (``audit.facts.rows.LeftOut``), so that it would be possible either way. Wha
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -27,14 +28,22 @@ NOT_COUNTED = Undetermined(f"{IN_DOUBT}: tables cannot be counted")
 
 
 def reason_in_doubt(
-    system: System, *, budget_seconds: float = 20.0, strict_ties: bool = False
+    system: System,
+    *,
+    budget_seconds: float = 20.0,
+    strict_ties: bool = False,
+    asks_rest: bool = True,
 ) -> Worlds | Undetermined:
-    """Return what a tree's rows prove, and what is possible whatever holds of that which was left out."""
+    """Return what a tree's rows prove, and what is possible whatever holds of that which was left out.
+
+    The settings are those of ``reason``.
+    """
     system = replace(system, rows=(*system.rows, *system.whole))
+    ask = partial(reason, strict_ties=strict_ties, asks_rest=asks_rest)
     if not system.left_out:
-        return reason(system, budget_seconds=budget_seconds, strict_ties=strict_ties)
+        return ask(system, budget_seconds=budget_seconds)
     share = PROOFS_SHARE * budget_seconds
-    proved = reason(system, budget_seconds=share, strict_ties=strict_ties)
+    proved = ask(system, budget_seconds=share)
     if isinstance(proved, Undetermined) or proved.consistency is Consistency.INCONSISTENT:
         return proved
     found = None
@@ -44,7 +53,7 @@ def reason_in_doubt(
         # No row says what sums of weights allow; whole tables can still be held against them.
         is_weighed = any(family.weights is not None for family in narrow.families)
         tiers = TABLES_ONLY if is_weighed else ALL_TIERS
-        found = reason(narrow, budget_seconds=left, strict_ties=strict_ties, tiers=tiers)
+        found = ask(narrow, budget_seconds=left, tiers=tiers)
     return _joined(system, proved, found if isinstance(found, Worlds) else None)
 
 

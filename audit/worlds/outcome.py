@@ -11,7 +11,6 @@ import numpy as np
 from audit.reading import Undetermined
 from audit.worlds.facts.facts import Facts
 from audit.worlds.found.exact_posterior import Counted, ExactPosterior
-from audit.worlds.proofs import cpsat
 from audit.worlds.result import Consistency, Worlds
 from audit.worlds.state import Run
 from audit.worlds.witness import MOST_WITNESSES, witnesses
@@ -94,8 +93,4 @@ def with_what_is_open(worlds: Worlds, because: Sequence[str], *, is_empty: bool 
         said.append(f"{number} profiles may be forced; neither a proof nor a witness was found")
     if values:
         said.append(f"{values} values may be ruled out; neither a proof nor a witness was found")
-    if (number or values) and not cpsat.is_there():
-        said.append(
-            "OR-Tools is not installed, so its tier was skipped (pip install treewarden[exact])"
-        )
     return replace(worlds, not_decided=tuple(said) if number or values or is_empty else ())

@@ -12,6 +12,7 @@ from audit.worlds.clock import Clock
 from audit.worlds.facts.explain import joined
 from audit.worlds.facts.facts import Facts
 from audit.worlds.found.check import path_holds, scope_holds
+from audit.worlds.found.open import may_be_certain
 from audit.worlds.found.pool import Pool
 from audit.worlds.found.swaps import swap_stuck
 from audit.worlds.proofs import cpsat
@@ -19,7 +20,7 @@ from audit.worlds.proofs.bounds import Bounds, ContradictionError
 from audit.worlds.proofs.branch_and_bound import branch_and_bound
 from audit.worlds.proofs.needed import needed
 from audit.worlds.proofs.relax import NOTHING, Answer, Scope
-from ppdm_models.arrays import FloatArray
+from ppdm_models.arrays import BoolArray, FloatArray
 
 Way = Callable[[Scope, "Question", "Effort"], Answer | None]
 LARGEST_SCOPE_CELLS = 60_000
@@ -62,18 +63,27 @@ class Effort:
 class Asker:
     """Puts questions to the solvers; what they prove goes into the bounds, the worlds they find into the pool.
 
-    ``allowed`` are the nodes whose rows are known to allow what a question asks about: only those above can tell.
+    ``wanted`` says which cells are asked about: those that a new world's neighbours are tried for too. ``allowed`` are
+    the nodes whose rows are known to allow what a question asks about: only those above can tell. ``asked`` counts what
+    the solvers were asked.
     """
 
     facts: Facts
     bounds: Bounds
     pool: Pool
     clock: Clock
+    wanted: Callable[[Facts, Bounds, Pool], BoolArray] = may_be_certain
+    asked: int = 0
     scopes: dict[int, Scope] = field(default_factory=dict)
     allowed: set[tuple[int, Question]] = field(default_factory=set)
 
+    def open(self) -> BoolArray:
+        """Return the cells that are asked about and not decided, shape (P, m)."""
+        return self.wanted(self.facts, self.bounds, self.pool)
+
     def settle(self, question: Question, effort: Effort) -> bool:
         """Prove the target at some node above the cell's profile, or find a world below it; False: neither."""
+        self.asked += 1
         levels = effort.levels
         place = int(self.facts.place_of()[question.cell[0]])
         for node in self.facts.path(place):
@@ -92,6 +102,7 @@ class Asker:
         """Put questions below a node to CP-SAT as one, as most are proofs; what it cannot tell is left as it is."""
         scope = self.scope(node)
         while len(questions) > 1 and not self.clock.is_over:
+            self.asked += 1
             parts = [question.parts for question in questions]
             answer = cpsat.ask(scope, parts, self.clock, effort.units)
             if answer is None:
@@ -154,7 +165,7 @@ class Asker:
 
     def _ways(self) -> tuple[Way, ...]:
         """Return the solvers to ask, the quickest first: with two classes rows are nearly linear."""
-        if self.facts.classes > 2 and cpsat.is_there():
+        if self.facts.classes > 2:
             return (self._by_cpsat, self._by_lines)
         return (self._by_lines, self._by_integers, self._by_branches, self._by_cpsat)
 
@@ -199,7 +210,7 @@ class Asker:
             return State.ALLOWED
         self.pool.add(base[None])
         # A far world has neighbours that the worlds before it did not have.
-        swap_stuck(facts, self.pool, self.bounds, self.clock, only=span)
+        swap_stuck(facts, self.pool, self.open(), self.clock, only=span)
         return State.SETTLED
 
     def _note(self, scope: Scope, question: Question, answer: Answer) -> None:

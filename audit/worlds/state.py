@@ -11,8 +11,10 @@ from audit.worlds.clock import Clock
 from audit.worlds.facts.facts import Facts
 from audit.worlds.found.enumerate import Limits
 from audit.worlds.found.exact_posterior import Counted, ExactPosterior
+from audit.worlds.found.open import not_moved
 from audit.worlds.found.pool import Pool
 from audit.worlds.proofs.bounds import Bounds
+from ppdm_models.arrays import BoolArray
 
 NOT_DRAWN = Undetermined("the sampler was not run")
 
@@ -50,6 +52,11 @@ class Run:
     split_bits: Reading = NOT_DRAWN
     counted: Counted | None = None
     said: list[str] = field(default_factory=list)
+
+    @property
+    def not_moved(self) -> BoolArray:
+        """The cells that no world moves, where it is not proved that none does, shape (P, m)."""
+        return not_moved(self.facts, self.bounds, self.pool)
 
     def worst(self, most: int) -> list[int]:
         """Return the positions that come nearest to being forced without being so, nearest first."""

@@ -9,13 +9,13 @@ import click
 
 import treewarden
 from audit.ipopt.doors import doors
-from audit.worlds.proofs.cpsat import is_there
+from audit.worlds.proofs.cpsat import solver_module
 from reports.document.words import printable
 from treewarden.terminal.exits import NO_AUDIT, PASS
 
 PACKAGES = (
-    *("casadi", "click", "cyipopt", "jinja2", "lxml", "matplotlib", "numpy", "pyarrow", "pydantic"),
-    *("pyomo", "scikit-learn", "scipy", "statsmodels"),
+    *("casadi", "click", "cyipopt", "jinja2", "lxml", "matplotlib", "numpy", "ortools", "pyarrow"),
+    *("pydantic", "pyomo", "scikit-learn", "scipy", "statsmodels"),
 )
 
 
@@ -34,19 +34,18 @@ def doctor_command(context: click.Context) -> None:
     for name, probe in probes.items():
         said = f"works: {probe.version}" if probe.works else f"left out: {probe.reason}"
         click.echo(f"solver door {name:8} {printable(said)}")
-    click.echo(f"exact worlds     {_exact()}")
+    click.echo(f"exact worlds     {printable(_exact())}")
     click.echo("packages: " + ", ".join(f"{name} {_version(name)}" for name in PACKAGES))
     context.exit(PASS if any(probe.works for probe in probes.values()) else NO_AUDIT)
 
 
 def _exact() -> str:
-    """Say whether the optional tier of the reasoning over whole records is there."""
-    if is_there():
-        return f"all tiers work: OR-Tools {_version('ortools')}"
-    return (
-        "the OR-Tools tier is left out, so more stays undecided where a tree has three classes or more "
-        "(pip install 'treewarden[exact]'); all other tiers work"
-    )
+    """Say whether the solver of the reasoning over whole records loads."""
+    try:
+        solver_module()
+    except ImportError as error:
+        return f"OR-Tools does not load: {error}"
+    return f"works: OR-Tools {_version('ortools')}"
 
 
 def _version(name: str) -> str:

@@ -14,7 +14,6 @@ from audit.worlds.facts.facts import Facts
 from audit.worlds.facts.splits import Split
 from audit.worlds.found.pool import Pool, Swap
 from audit.worlds.found.swaps import swaps_of, trades_of
-from audit.worlds.proofs.bounds import Bounds
 from ppdm_models.arrays import BoolArray, IntArray
 
 BASES = 4
@@ -23,15 +22,15 @@ MOST_SECOND = 20_000
 MOST_LEAVES = 8
 
 
-def mend_stuck(facts: Facts, pool: Pool, bounds: Bounds, clock: Clock) -> None:
-    """Try to move every cell that no world of the pool moves by two swaps, from a few worlds in turn."""
+def mend_stuck(facts: Facts, pool: Pool, wanted: BoolArray, clock: Clock) -> None:
+    """Try to move every wanted cell (P, m) that no world of the pool moves by two swaps, from a few worlds in turn."""
     every = [split for found in facts.splits.values() for split in found]
     if any(split.low is None for split in every) or any(facts.lines.values()):
         return
     of_place = facts.place_of()
     for base in range(min(BASES, len(pool.tables))):
         mender = _Mender(facts, pool.tables[base])
-        for position, klass in np.argwhere(pool.stuck(bounds.low, bounds.high)).tolist():
+        for position, klass in np.argwhere(wanted & (pool.low == pool.high)).tolist():
             if clock.is_over:
                 return
             if pool.low[position, klass] == pool.high[position, klass]:

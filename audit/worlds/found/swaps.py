@@ -12,7 +12,6 @@ from audit.worlds.facts.facts import Facts
 from audit.worlds.facts.splits import Split
 from audit.worlds.found.check import node_holds
 from audit.worlds.found.pool import Pool, Swap
-from audit.worlds.proofs.bounds import Bounds
 from ppdm_models.arrays import BoolArray, FloatArray, IntArray
 from ppdm_models.tree.tree import Criterion
 
@@ -25,9 +24,9 @@ BASES = 6
 
 
 def swap_stuck(
-    facts: Facts, pool: Pool, bounds: Bounds, clock: Clock, only: slice | None = None
+    facts: Facts, pool: Pool, wanted: BoolArray, clock: Clock, only: slice | None = None
 ) -> None:
-    """Try to move every cell that no world of the pool moves by one swap, from a few worlds in turn.
+    """Try to move every wanted cell (P, m) that no world of the pool moves by one swap, from a few worlds in turn.
 
     With ``only`` the newest world is tried, and the cells of those positions: elsewhere it is as the first.
     """
@@ -36,7 +35,7 @@ def swap_stuck(
     newest = len(pool.tables) - 1
     for base in range(min(BASES, newest + 1)) if only is None else (newest,):
         before: Known = {}
-        is_stuck = pool.stuck(bounds.low, bounds.high)
+        is_stuck = wanted & (pool.low == pool.high)
         if only is not None:
             is_stuck[: only.start] = is_stuck[only.stop :] = False
         cells = np.argwhere(is_stuck)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from audit.worlds.clock import Clock
-from audit.worlds.proofs.relax import Answer, Scope
+from audit.worlds.proofs.relax import NOTHING, Answer, Scope
 from ppdm_models.arrays import IntArray
 
 WHOLE = 1e-6
@@ -16,8 +16,8 @@ def branch_and_bound(
 ) -> Answer | None:
     """Prove that ``sign * cell`` is at least target below the scope's node, or find a table where it is not.
 
-    Returns an answer with bound = target (proved) or with a whole-number point that breaks no row; None where the
-    branches or the time ran out.
+    Returns an answer with bound = target (proved), or with a whole-number point that breaks no row and proves nothing,
+    as the branches that are left may hold less; None where the branches or the time ran out.
     """
     span = scope.facts.span(scope.node)
     stack = [(scope.bounds.low[span].copy(), scope.bounds.high[span].copy())]
@@ -36,7 +36,7 @@ def branch_and_bound(
             return None
         off = np.abs(answer.point - np.rint(answer.point))
         if off.max() < WHOLE:
-            return Answer(answer.bound, np.rint(answer.point), ())
+            return Answer(NOTHING, np.rint(answer.point))
         place = np.unravel_index(int(off.argmax()), off.shape)
         value = float(answer.point[place])
         stack += _parted(low, high, (int(place[0]), int(place[1])), value)

@@ -1,4 +1,4 @@
-"""Decides one question below a node by OR-Tools CP-SAT, where it is installed: exact on whole numbers.
+"""Decides one question below a node by OR-Tools CP-SAT: exact on whole numbers.
 
 Terms of split rows are looked up in tables of whole numbers rounded to one side, so that the solver's set only grows:
 "infeasible" is a proof, and a table it finds is a proposal that is checked exactly, row by row.
@@ -17,7 +17,7 @@ import numpy as np
 from audit.worlds.clock import Clock
 from audit.worlds.facts.explain import SPLIT, would_have_split
 from audit.worlds.facts.splits import Split
-from audit.worlds.proofs.relax import Answer, Scope
+from audit.worlds.proofs.relax import NOTHING, Answer, Scope
 from audit.worlds.proofs.rows import branch_ends, terms, value_of
 from ppdm_models.arrays import IntArray
 
@@ -32,39 +32,29 @@ Question = tuple[tuple[int, int], int, int]
 
 
 @cache
-def is_there() -> bool:
-    """Whether OR-Tools, an optional extra, is installed and loads; asked late, as loading it takes a while."""
-    try:
-        _cp_model()
-    except ImportError:
-        return False
-    return True
-
-
-def _cp_model() -> Any:  # noqa: ANN401 - the solver has no types
+def solver_module() -> Any:  # noqa: ANN401 - the solver has no types
+    """Return OR-Tools' CP-SAT; loaded late, as that takes a while and many audits never ask it."""
     return importlib.import_module("ortools.sat.python.cp_model")
 
 
 def ask(scope: Scope, questions: Sequence[Question], clock: Clock, units: float) -> Answer | None:
     """Prove ``sign * cell >= target`` of all questions below the scope's node, or return a table where one is not so.
 
-    The bound of the answer is that of a single question. None: not decided. ``units`` limits each search in the
-    solver's own deterministic seconds, so that runs agree.
+    The bound of a proof is that of a single question; a table proves nothing. None: not decided. ``units`` limits each
+    search in the solver's own deterministic seconds, so that runs agree.
     """
-    if not is_there():
-        return None
     target = questions[0][2]
     model = _Model(scope, list(scope.met.values()), questions)
     for _ in range(MOST_ROUNDS):
         status, found = _solved(model, clock, units)
-        if status == _cp_model().INFEASIBLE:
+        if status == solver_module().INFEASIBLE:
             return Answer(target, None, _says(scope, model, questions, clock, units))
-        if status not in (_cp_model().OPTIMAL, _cp_model().FEASIBLE):
+        if status not in (solver_module().OPTIMAL, solver_module().FEASIBLE):
             return None
         table = model.table(found)
         is_broken, is_new = model.extend(table)
         if not is_broken:
-            return Answer(target - 1, table.astype(np.float64))
+            return Answer(NOTHING, table.astype(np.float64))
         if not is_new:
             return None
     return None
@@ -72,7 +62,7 @@ def ask(scope: Scope, questions: Sequence[Question], clock: Clock, units: float)
 
 def _solved(model: _Model, clock: Clock, units: float) -> tuple[int, Any]:
     """Return the solver's status and the solver; an interrupt of the user's is left to Python."""
-    solver = _cp_model().CpSolver()
+    solver = solver_module().CpSolver()
     solver.parameters.max_time_in_seconds = max(clock.left, 0.01)
     solver.parameters.max_deterministic_time = units
     solver.parameters.num_workers = 1
@@ -95,7 +85,7 @@ def _says(
         for row in model.used:
             fewer = [other for other in used if other is not row]
             status, _ = _solved(_Model(scope, fewer, questions), clock, units)
-            used = fewer if status == _cp_model().INFEASIBLE else used
+            used = fewer if status == solver_module().INFEASIBLE else used
     names = [would_have_split(scope.facts, split, candidate) for split, candidate in used]
     return (*names, *dict.fromkeys(model.says))
 
@@ -106,7 +96,7 @@ class _Model:
     def __init__(
         self, scope: Scope, rows: list[tuple[Split, int]], questions: Sequence[Question]
     ) -> None:
-        self.scope, self.model = scope, _cp_model().CpModel()
+        self.scope, self.model = scope, solver_module().CpModel()
         self.span = scope.facts.span(scope.node)
         self.m = scope.facts.classes
         self.low = scope.bounds.low[self.span]

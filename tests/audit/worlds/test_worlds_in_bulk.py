@@ -47,9 +47,9 @@ def test_two_swaps_move_what_one_does_not_and_lead_to_worlds():
     facts = with_intervals(facts_of(build_system(case)))
     bounds, pool = closed_form(facts), Pool(facts)
     pool.add(facts.arranged(case.population.truth)[None])
-    swap_stuck(facts, pool, bounds, clock(100))
+    swap_stuck(facts, pool, pool.stuck(bounds.low, bounds.high), clock(100))
     left = pool.stuck(bounds.low, bounds.high).sum()
-    mend_stuck(facts, pool, bounds, clock(100))
+    mend_stuck(facts, pool, pool.stuck(bounds.low, bounds.high), clock(100))
     assert pool.stuck(bounds.low, bounds.high).sum() < left
     assert all(first_broken(facts, table) is None for table in pool.tables)
 

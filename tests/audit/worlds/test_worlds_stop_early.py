@@ -12,7 +12,6 @@ from audit.facts.rows import LeafMass, Origin
 from audit.people.members import members
 from audit.system.system import build_system
 from audit.worlds.engine import reason
-from audit.worlds.proofs import cpsat
 from audit.worlds.result import Consistency
 from audit.worlds.state import Tiers
 from tests.grown_trees import german, grown, heart
@@ -45,19 +44,6 @@ def test_a_node_where_records_stop_counts_like_a_leaf(tiers, own):
     assert told.consistency is Consistency.CONSISTENT
     assert (told.low == every.min(axis=0)).all()
     assert (told.high == every.max(axis=0)).all()
-
-
-def test_without_or_tools_its_tier_is_skipped_and_that_is_said(monkeypatch):
-    monkeypatch.setattr(cpsat, "is_there", lambda: False)
-    case = grown(*heart(), criterion="gini", max_depth=5)
-    told = reason(build_system(case), budget_seconds=120)
-    assert not told.open_profiles.any()
-    idle = reason(
-        build_system(case),
-        tiers=Tiers(enumerate=None, propagate=False, solver=False, swaps=False, most_draws=0),
-    )
-    assert idle.open_profiles.any()
-    assert any("OR-Tools is not installed" in said for said in idle.not_decided)
 
 
 def test_an_interrupt_ends_the_reasoning():

@@ -1,0 +1,58 @@
+"""Which questions are asked: one change of a world is a world, and what nobody reads hides nobody who is certain."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from audit import measures
+from audit.measures import Measure
+from audit.system.system import build_system
+from audit.worlds import Tiers, reason
+from audit.worlds.clock import clock
+from audit.worlds.engine import UNREAD
+from audit.worlds.facts.facts import facts_of
+from audit.worlds.facts.intervals import with_intervals
+from audit.worlds.found.changes import change_many
+from audit.worlds.found.pool import Pool
+from ppdm_models.plugins import discover
+from tests.audit.worlds.test_worlds_against_brute_force import judged, small_case
+
+CRITERIA = ("gini", "entropy", "gain-ratio")
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+@pytest.mark.parametrize("level", ["rates", "labels"])
+@pytest.mark.parametrize("seed", range(8))
+def test_what_one_change_reaches_some_world_reaches(seed, level, criterion):
+    system, worlds = judged(small_case(2 * seed, level, criterion))
+    facts = with_intervals(facts_of(system))
+    every = np.array([facts.arranged(table) for table, *_ in worlds])
+    pool = Pool(facts)
+    pool.add(every[:1])
+    change_many(facts, pool, np.ones(pool.low.shape, dtype=bool), clock(60))
+    assert (pool.low >= every.min(axis=0)).all()
+    assert (pool.high <= every.max(axis=0)).all()
+    if len(every) > 20:
+        assert (pool.low < pool.high).any()
+
+
+@pytest.mark.parametrize("level", ["counts", "rates", "labels"])
+@pytest.mark.parametrize("seed", range(6))
+def test_who_is_certain_does_not_depend_on_what_else_is_asked(seed, level):
+    system = build_system(small_case(seed, level))
+    full, few = (
+        reason(system, budget_seconds=60, tiers=Tiers(enumerate=None), asks_rest=asks)
+        for asks in (True, False)
+    )
+    assert (full.forced == few.forced).all()
+    assert (full.open_profiles == few.open_profiles).all()
+    assert not (few.excluded & ~full.excluded).any()
+    assert UNREAD not in full.not_decided
+
+
+def test_the_measures_that_read_more_than_who_is_certain_say_so():
+    known = discover(measures, "MEASURE", Measure)
+    assert known["excluded_values"].is_of_cells
+    assert known["world_bounds"].is_of_cells
+    assert not known["certain_disclosure"].is_of_cells
