@@ -71,7 +71,7 @@ class Answer:
     @property
     def certain(self) -> np.ndarray:
         """Each record's certain class, -1 where there is none."""
-        return self.worlds.forced_class[self.profile]
+        return self.worlds.certain_class[self.profile]
 
     @property
     def left_open(self) -> np.ndarray:

@@ -144,7 +144,7 @@ def reasoned(task: Task) -> Figures:
     done = time.process_time()
     few = reason(system, budget_seconds=task.budget, tiers=Tiers(posterior=False))
     decided = time.process_time() - done
-    by_leaves = reason(system, budget_seconds=0).forced
+    by_leaves = reason(system, budget_seconds=0).certain
     posterior = worlds.posterior
     is_stuck, is_stuck_then = (
         (told.low < told.high) & (told.reached_low == told.reached_high) for told in (worlds, few)
@@ -156,7 +156,7 @@ def reasoned(task: Task) -> Figures:
         "profiles": len(people.counts),
         "candidates": sum(len(family.admissible) for family in system.families),
         "free": int((~by_leaves).sum()),
-        "forced": int((worlds.forced & ~by_leaves).sum()),
+        "forced": int((worlds.certain & ~by_leaves).sum()),
         "open_profiles": int(worlds.open_profiles.sum()),
         "open_values": int(worlds.open_exclusions.sum()),
         "open_cells": int(is_stuck.sum()),

@@ -129,7 +129,7 @@ def _bounds(found: Trial, worlds: Worlds, every: Every) -> None:
     for witness in worlds.witnesses:
         is_world = np.ascontiguousarray(witness.table, dtype=int).tobytes() in listed
         found.claim(is_world, f"the witness for profile {witness.profile} is no world")
-    for profile in np.flatnonzero(worlds.forced).tolist():
+    for profile in np.flatnonzero(worlds.certain).tolist():
         found.claim(bool(worlds.reasons.get(profile)), f"profile {profile} forced without a reason")
 
 
@@ -172,7 +172,7 @@ def _share_open(found: Trial, worlds: Worlds, every: Every, tiers: str) -> None:
     found.tried[f"profiles, {tiers}"] += len(forced)
     found.tried[f"profiles open, {tiers}"] += int(worlds.open_profiles.sum())
     found.tried[f"forced, {tiers}"] += int(forced.sum())
-    found.tried[f"forced and proved, {tiers}"] += int((forced & worlds.forced).sum())
+    found.tried[f"forced and proved, {tiers}"] += int((forced & worlds.certain).sum())
     found.tried[f"values, {tiers}"] += worlds.high.size
     found.tried[f"values open, {tiers}"] += int(worlds.open_exclusions.sum())
 

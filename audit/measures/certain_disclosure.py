@@ -18,7 +18,7 @@ from audit.spots import people, worst_spots
 
 
 class CertainDisclosure(Measure):
-    """Records of profiles that are forced; the reason of each stands in its spot."""
+    """Records of profiles that are certain; the reason of each stands in its spot."""
 
     unit = "records"
     plain = "people whose value the tree proves"
@@ -30,7 +30,7 @@ class CertainDisclosure(Measure):
         worlds = known_worlds(evidence)
         if isinstance(worlds, Undetermined):
             return Measurement(worlds)
-        proved = np.where(worlds.forced, worlds.counts, 0).astype(np.float64)
+        proved = np.where(worlds.certain, worlds.counts, 0).astype(np.float64)
         at_most = np.where(worlds.open_profiles, worlds.counts, proved).astype(np.float64)
         profiles = np.flatnonzero(at_most > 0)
         classes = evidence.classes
@@ -38,9 +38,9 @@ class CertainDisclosure(Measure):
         def note(position: int) -> str:
             profile = int(profiles[position])
             who = people(worlds.counts[profile])
-            if not worlds.forced[profile]:
+            if not worlds.certain[profile]:
                 return f"{who}: neither proved nor refuted"
-            value = classes[worlds.forced_class[profile]]
+            value = classes[worlds.certain_class[profile]]
             return f"{who} certainly {value}: {worlds.reasons[profile]}"
 
         spots = worst_spots(

@@ -24,10 +24,10 @@ def outcome(run: Run, truth: IntArray | None, began: float) -> Worlds:
     # Proof and witness must never contradict each other.
     if not pool.is_empty and ((pool.low < low) | (pool.high > high)).any():
         raise AssertionError("a witness lies outside what was proved")
-    forced = (low == facts.counts[:, None]).any(axis=1)
+    certain = (low == facts.counts[:, None]).any(axis=1)
     reasons = {
         int(facts.order[s]): bounds.last.get(s, "the counts of its leaf")
-        for s in np.flatnonzero(forced).tolist()
+        for s in np.flatnonzero(certain).tolist()
     }
     worst = [] if pool.is_empty else run.worst(MOST_WITNESSES)
     worlds = Worlds(
@@ -90,7 +90,7 @@ def with_what_is_open(worlds: Worlds, because: Sequence[str], *, is_empty: bool 
     said = list(because)
     number, values = int(worlds.open_profiles.sum()), int(worlds.open_exclusions.sum())
     if number:
-        said.append(f"{number} profiles may be forced; neither a proof nor a witness was found")
+        said.append(f"{number} profiles may be certain; neither a proof nor a witness was found")
     if values:
         said.append(f"{values} values may be ruled out; neither a proof nor a witness was found")
     return replace(worlds, not_decided=tuple(said) if number or values or is_empty else ())

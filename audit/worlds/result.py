@@ -40,8 +40,8 @@ class Worlds:
 
     ``counts`` are the profiles' records. In every world a cell n[q, c] lies in [low, high], which is proved; worlds
     were found that take it as far as [reached_low, reached_high] (reached_low > reached_high where none was found).
-    ``forced`` profiles have one class for all their records in every world, ``forced_class``, for the reason in
-    ``reasons``; ``open_profiles`` may be forced, which was not decided, and ``not_decided`` says why.
+    ``certain`` profiles have one class for all their records in every world, ``certain_class``, for the reason in
+    ``reasons``; ``open_profiles`` may be certain, which was not decided, and ``not_decided`` says why.
     """
 
     counts: IntArray
@@ -61,21 +61,21 @@ class Worlds:
     seconds: float = field(default=0.0, compare=False)
 
     @property
-    def forced(self) -> BoolArray:
+    def certain(self) -> BoolArray:
         """Whether all records of a profile provably have one class, shape (P,)."""
         return np.asarray((self.low == self.counts[:, None]).any(axis=1))
 
     @property
-    def forced_class(self) -> IndexArray:
-        """The class of each forced profile, -1 elsewhere, shape (P,)."""
-        return np.where(self.forced, self.low.argmax(axis=1), -1)
+    def certain_class(self) -> IndexArray:
+        """The class of each certain profile, -1 elsewhere, shape (P,)."""
+        return np.where(self.certain, self.low.argmax(axis=1), -1)
 
     @property
     def open_profiles(self) -> BoolArray:
-        """Whether it was not decided that a profile is forced, shape (P,)."""
+        """Whether it was not decided that a profile is certain, shape (P,)."""
         size = self.counts[:, None]
         may = (np.minimum(self.reached_low, self.high) == size).any(axis=1)
-        return np.asarray(may & ~self.forced)
+        return np.asarray(may & ~self.certain)
 
     @property
     def excluded(self) -> BoolArray:

@@ -59,7 +59,7 @@ class Run:
         return not_moved(self.facts, self.bounds, self.pool)
 
     def worst(self, most: int) -> list[int]:
-        """Return the positions that come nearest to being forced without being so, nearest first."""
+        """Return the positions that come nearest to being certain without being so, nearest first."""
         size = self.facts.counts
         share = self.pool.low / np.maximum(size, 1)[:, None]
         if isinstance(self.posterior, ExactPosterior):

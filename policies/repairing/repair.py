@@ -10,6 +10,7 @@ from audit.evidence import Evidence
 from audit.measures import measures
 from audit.people.population import Population
 from audit.result import Audit
+from audit.stages import Step, silent
 from policies.judging.decision import Decision
 from policies.judging.groups import Clauses
 from policies.judging.judge import judge
@@ -123,11 +124,13 @@ def repair(
     pack: Pack,
     given: Given | None = None,
     audit_all: AuditAll | None = None,
+    step: Step = silent,
 ) -> Repair:
     """Try each remedy, and each after the one before it, until all that can be proposed was audited and judged.
 
     ``population`` is that of the original; ``audit`` audits any model over the same people, under the same knowledge,
     with the pack's measures taken; ``audit_all`` does so for several proposals at once, each as it would be published.
+    ``step`` is told of each stage; what it raises ends the search.
 
     Raises:
         TaxonomyError: a hierarchy speaks of what the model does not know, or lacks a value.
@@ -140,7 +143,7 @@ def repair(
     attempts: tuple[Attempt, ...] = ()
     refusals: tuple[NoProposal, ...] = ()
     if decision.verdict is not Verdict.PASS and not _doubts(decision):
-        trial = _Trial(model, population, audit_all or _one_by_one(audit), pack, given)
+        trial = _Trial(model, population, audit_all or _one_by_one(audit), pack, given, step)
         attempts, refusals = _search(result, decision, trial)
     best = min(attempts, key=order, default=None)
     recommended = best if best is not None and best.verdict is Verdict.PASS else None
@@ -159,6 +162,7 @@ class _Trial:
     audit_all: AuditAll
     pack: Pack
     given: Given
+    step: Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,7 +289,11 @@ def _joined(base: Proposal, found: Proposal) -> Proposal:
 
 
 def _attempts(proposals: Sequence[tuple[str, Proposal]], trial: _Trial) -> list[Attempt]:
-    results = trial.audit_all([proposal for _, proposal in proposals])
+    if not proposals:
+        return []
+    changes = f"{len(proposals)} change{'s' if len(proposals) > 1 else ''}"
+    with trial.step(f"auditing {changes} like the original"):
+        results = trial.audit_all([proposal for _, proposal in proposals])
     return [
         _attempt(name, proposal, result, trial)
         for (name, proposal), result in zip(proposals, results, strict=True)

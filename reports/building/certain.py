@@ -41,16 +41,16 @@ def worlds_part(evidence: Evidence) -> WorldsPart:
     worlds = evidence.worlds
     if isinstance(worlds, Undetermined):
         return _unknown(worlds.reason)
-    forced, open_ = worlds.forced, worlds.open_profiles
+    certain, open_ = worlds.certain, worlds.open_profiles
     held = worlds.counts > 0
     kind, said = _posterior(worlds)
     return WorldsPart(
         reason="",
         consistency=worlds.consistency.value,
         profiles=int(held.sum()),
-        profiles_certain=int((forced & held).sum()),
+        profiles_certain=int((certain & held).sum()),
         profiles_not_decided=int((open_ & held).sum()),
-        records_certain=number(float(worlds.counts[forced].sum())),
+        records_certain=number(float(worlds.counts[certain].sum())),
         records_not_decided=number(float(worlds.counts[open_].sum())),
         records_with_excluded_value=number(float(worlds.counts[worlds.excluded.any(axis=1)].sum())),
         summary=_summary(worlds),
@@ -71,7 +71,7 @@ def _rows(worlds: Worlds, told: str) -> tuple[Row, ...]:
     bits = worlds.split_bits
     said = (
         ("Groups of people who look alike", count(float((worlds.counts > 0).sum()))),
-        ("Certain", _groups(worlds, worlds.forced)),
+        ("Certain", _groups(worlds, worlds.certain)),
         ("Some value ruled out", counted(ruled_out, "person", "people")),
         ("Not decided", _groups(worlds, worlds.open_profiles)),
         ("Whether some table fits", FITS[worlds.consistency]),
@@ -104,7 +104,7 @@ def _unknown(reason: str) -> WorldsPart:
 def _summary(worlds: Worlds) -> str:
     records = float(worlds.counts.sum())
     sure, open_ = (
-        float(worlds.counts[these].sum()) for these in (worlds.forced, worlds.open_profiles)
+        float(worlds.counts[these].sum()) for these in (worlds.certain, worlds.open_profiles)
     )
     if sure:
         of = f"{count(sure)} of {counted(records, 'person', 'people')} ({percent(sure / records)})"
@@ -152,7 +152,7 @@ def _certain(evidence: Evidence, worlds: Worlds) -> tuple[Certain, ...]:
             Certain(
                 profile=evidence.population.describe(profile),
                 records=number(float(worlds.counts[profile])),
-                value=evidence.classes[int(worlds.forced_class[profile])],
+                value=evidence.classes[int(worlds.certain_class[profile])],
                 reason=_because(worlds.reasons[profile]),
                 path=path_text(evidence.forest.drawn, node.index),
                 node=node.name,

@@ -69,7 +69,7 @@ def _certainty(
     whole_records = evidence.worlds
     worlds = certain = None
     if isinstance(whole_records, Worlds):
-        proved = float(whole_records.counts[whole_records.forced].sum())
+        proved = float(whole_records.counts[whole_records.certain].sum())
         known += f"; the value of {count(proved)} is proved by whole records"
         certain = proved / people.records
         worlds = _reached(_best_of_worlds(whole_records), people.counts)

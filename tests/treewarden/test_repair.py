@@ -22,7 +22,6 @@ from tests.treewarden.conftest import CLAUSE, PMML
 from treewarden.jobs.provenance import Clock
 from treewarden.jobs.repairing import auditing
 from treewarden.jobs.subject import Request, read_subject
-from treewarden.terminal.progress import Progress
 
 
 def test_what_it_writes_passes_the_audit_that_the_original_fails(files):
@@ -187,7 +186,7 @@ def test_hierarchies_are_read_and_must_fit(files):
 
 def test_the_audits_are_the_same_for_any_number_of_processes(files):
     request = Request(files.model, files.table, AuditOptions("flu"), policy=files.policy("unsure"))
-    subject = read_subject(request, Progress(quiet=True))
+    subject = read_subject(request)
     tree = subject.tree
     twice = [Proposal((), "as it is", tree, (), tuple(range(len(tree.nodes))))] * 2
     alone = auditing(subject, "x.pmml", lambda count: 1)(twice)

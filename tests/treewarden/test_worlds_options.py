@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from contextlib import contextmanager
 
 import pytest
 from click.testing import CliRunner
 
 from audit.options import AuditOptions
 from treewarden.cli import cli
-from treewarden.jobs.subject import Request, read_subject
-from treewarden.terminal.progress import Progress
+from treewarden.jobs.auditing import audit_file
+from treewarden.jobs.subject import Request
 
 CERTAIN = """name = "certain"
 version = "1"
@@ -92,12 +92,34 @@ def test_budget_and_ties_change_no_verdict_where_the_leaves_say_it_all(files, ce
     assert files.run("audit", *certain, *option).exit_code == 0
 
 
-def test_what_takes_long_is_announced_as_what_it_is(files):
-    asked = Request(files.model, files.table, AuditOptions("flu", worlds_budget=7))
-    with_worlds = read_subject(asked, Progress(quiet=True))
-    without = read_subject(replace(asked, worlds=False), Progress(quiet=True))
-    assert with_worlds.auditing == "auditing, and reasoning over whole records for 7 s at most"
-    assert without.auditing == "auditing"
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ({}, "reasoning over whole records for 7 s at most"),
+        ({"worlds": False}, "measuring"),
+    ],
+)
+def test_each_stage_of_an_audit_is_told(files, more, told):
+    said = []
+
+    @contextmanager
+    def step(doing):
+        said.append(doing)
+        yield
+
+    options = AuditOptions("flu", worlds_budget=7, **more)
+    audit_file(Request(files.model, files.table, options), step)
+    assert said[:4] == ["reading flu.pmml", "reading flu.csv", "solving", told]
+    assert all(stage.startswith("level: ") for stage in said[4:])
+    assert len(said) > 4
+
+
+def test_what_is_raised_at_a_stage_ends_the_audit(files):
+    def step(doing):
+        raise InterruptedError(doing)
+
+    with pytest.raises(InterruptedError, match="reading"):
+        audit_file(Request(files.model, files.table, AuditOptions("flu")), step)
 
 
 @pytest.mark.parametrize("command", ["audit", "repair"])

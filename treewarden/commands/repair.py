@@ -126,9 +126,8 @@ def repair_command(
         _given(subject.tree, request, taxonomies, holdout, with_table=beside is not None),
         bases=tuple(sorted(set(bases))),
     )
-    with progress.step("repairing, each change audited like the original"):
-        name = request.model.name if output is None else output.name
-        repaired = repair_file(subject, name, given, target)
+    name = request.model.name if output is None else output.name
+    repaired = repair_file(subject, name, given, target, progress.step)
     if wanted is not None and repaired.repair.is_needed:
         repaired = _chosen(context, repaired, wanted, subject)
     repaired = repaired.with_levels(subject, progress.step)

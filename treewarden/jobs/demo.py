@@ -70,8 +70,9 @@ def story(stage: Stage, progress: Progress) -> Iterator[str]:
         write_files({stage.report("audit"): renderer("html").render(document)})
     yield from _audit(document)
 
-    with progress.step("repairing"):
-        fixed = repair_file(done.subject, stage.repaired.name).with_levels(done.subject)
+    fixed = repair_file(done.subject, stage.repaired.name, step=progress.step)
+    fixed = fixed.with_levels(done.subject, progress.step)
+    with progress.step("reporting"):
         provenance = clock.provenance(request, done.subject.pack)
         mended = repair_document(fixed.repair, provenance)
         files = {stage.report("repair"): renderer("html").render(mended)}

@@ -79,7 +79,11 @@ class Reaudit:
 
 
 def repair_file(
-    subject: Subject, name: str, given: Given | None = None, target: str | None = None
+    subject: Subject,
+    name: str,
+    given: Given | None = None,
+    target: str | None = None,
+    step: Step = silent,
 ) -> Repaired:
     """Look for a change that passes; ``name`` is what the repaired file will be called, ``target`` its format.
 
@@ -97,7 +101,7 @@ def repair_file(
     subject = replace(subject, options=replace(options, levels=False))
     _written(subject, own, target)
     begun = time.monotonic()
-    original = subject.audit(subject.file)
+    original = subject.audit(subject.file, step)
     seconds = time.monotonic() - begun
     given = replace(given or Given(), trees_alone=target not in (None, own.format))
 
@@ -112,6 +116,7 @@ def repair_file(
         subject.pack,
         given,
         auditing(subject, name, processes, target),
+        step,
     )
     best = found.recommended
     file = None if best is None else _published(subject, best.proposal, target)

@@ -111,11 +111,11 @@ def test_whole_records_prove_of_a_band_only_what_its_ends_do():
     exact = run(pure, people(truth), PLAIN, ())
     hidden = run(banded((((5.0, 7.0), (0.0, 4.0), (0.0, 4.0)), BANDS[1])), people(truth), PLAIN, ())
     assert not isinstance(hidden.full.evidence.worlds, Undetermined)
-    assert exact.full.evidence.worlds.forced.tolist() == [True, True, False, False]
-    assert not hidden.full.evidence.worlds.forced.any()
+    assert exact.full.evidence.worlds.certain.tolist() == [True, True, False, False]
+    assert not hidden.full.evidence.worlds.certain.any()
 
 
 def test_a_band_of_nought_is_proof_all_the_same():
     pure = (((7.0, 7.0), (0.0, 0.0), (0.0, 0.0)), BANDS[1])
     audit = run(banded(pure), people([[7, 0, 0], [3, 3, 3]]), PLAIN, ())
-    assert audit.full.evidence.worlds.forced.tolist() == [True, True, False, False]
+    assert audit.full.evidence.worlds.certain.tolist() == [True, True, False, False]

@@ -91,7 +91,7 @@ def test_an_impurity_of_nothing_but_one_class_and_a_label_prove_everybody():
     nodes[1] = replace(nodes[1], impurity=printed(Criterion.GINI, 0.0, 3))
     bare = replace(tree, nodes=tuple(nodes))
     worlds = run(bare, people_of(tree), Knowledge(split="none"), ()).full.evidence.worlds
-    assert worlds.forced.tolist() == [True, False]
+    assert worlds.certain.tolist() == [True, False]
 
 
 def test_with_two_classes_a_label_and_an_impurity_tell_the_counts():

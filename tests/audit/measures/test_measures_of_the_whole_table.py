@@ -147,7 +147,7 @@ def test_the_trees_of_an_ensemble_are_each_held_against_the_table(name):
     ensemble = forest(stump(40.0, "no", "yes"), stump(55.0, "no", "yes"))
     people = build_population(ensemble, table, sensitive="flu")
     call = MeasureCall(name)
-    taken = run(ensemble, people, Knowledge(), [call]).measurements[call]
+    taken = run(ensemble, people, Knowledge(), [call]).full.readings[call]
     parts = [[1, 1], [4, 1], [1, 2], [4, 0]]
     assert taken.reading.high == pytest.approx(
         float(max(by_definition(name, each, [5, 2]) for each in parts))

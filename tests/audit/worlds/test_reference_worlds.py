@@ -131,8 +131,8 @@ def test_proofs_and_witnesses_without_listing_worlds_are_sound(spec, criterion, 
 @pytest.mark.parametrize("criterion", BOTH)
 def test_example_1_forces_everybody(criterion):
     told = worlds_of(system(R1, criterion))
-    assert told.forced.all()
-    assert told.forced_class.tolist() == [0, 0, 1, 1]
+    assert told.certain.all()
+    assert told.certain_class.tolist() == [0, 0, 1, 1]
     assert told.posterior.values[1].tolist() == [1, 0]
     assert told.split_bits.low == pytest.approx(1.0)
 
@@ -140,12 +140,12 @@ def test_example_1_forces_everybody(criterion):
 @pytest.mark.parametrize("criterion", BOTH)
 @pytest.mark.parametrize("tiers", [{}, {"tiers": ONLY_PROOFS}])
 def test_example_1_is_forced_with_or_without_listing_worlds(criterion, tiers):
-    assert worlds_of(system(R1, criterion), **tiers).forced.all()
+    assert worlds_of(system(R1, criterion), **tiers).certain.all()
 
 
 def test_without_split_rows_half_of_example_1_is_open():
     told = worlds_of(system(R2))
-    assert told.forced.tolist() == [True, False, False, True]
+    assert told.certain.tolist() == [True, False, False, True]
     assert told.posterior.values[1:3].tolist() == [[0.5, 0.5], [0.5, 0.5]]
     assert told.split_bits.high == 0
 
@@ -155,7 +155,7 @@ def test_without_split_rows_half_of_example_1_is_open():
 def test_labels_alone_force_one_person_of_example_1(criterion, strict):
     told = worlds_of(system(R3, criterion), strict_ties=strict)
     assert (told.counted.worlds, told.counted.data_sets) == (7, 14)
-    assert told.forced_class.tolist() == [-1, -1, 1, -1]
+    assert told.certain_class.tolist() == [-1, -1, 1, -1]
     assert (told.low[0, 0], told.high[0, 0]) == (1, 2)
     wanted = [float(x) for x in (Fraction(5, 7), Fraction(5, 14), 0, Fraction(2, 7))]
     assert told.posterior.values[:, 0].tolist() == pytest.approx(wanted)
@@ -292,13 +292,13 @@ def test_ranges_of_three_classes_are_those_of_the_reference(criterion):
 
 
 def test_two_nodes_together_force_what_neither_forces_alone():
-    assert worlds_of(system(R11)).forced.all()
+    assert worlds_of(system(R11)).certain.all()
     for alone in R11["candidates"]:
         told = worlds_of(system({**R11, "candidates": [alone]}))
-        assert not told.forced[:4].any()
+        assert not told.certain[:4].any()
 
 
 def test_the_solver_also_finds_what_takes_two_nodes():
     told = worlds_of(system(R11), tiers=ONLY_PROOFS)
-    assert told.forced.all()
+    assert told.certain.all()
     assert "node" in told.reasons[0]

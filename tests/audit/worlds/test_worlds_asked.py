@@ -8,13 +8,13 @@ import pytest
 from audit import measures
 from audit.measures import Measure
 from audit.system.system import build_system
-from audit.worlds import Tiers, reason
 from audit.worlds.clock import clock
-from audit.worlds.engine import UNREAD
+from audit.worlds.engine import UNREAD, reason
 from audit.worlds.facts.facts import facts_of
 from audit.worlds.facts.intervals import with_intervals
 from audit.worlds.found.changes import change_many
 from audit.worlds.found.pool import Pool
+from audit.worlds.state import Tiers
 from ppdm_models.plugins import discover
 from tests.audit.worlds.test_worlds_against_brute_force import judged, small_case
 
@@ -45,7 +45,7 @@ def test_who_is_certain_does_not_depend_on_what_else_is_asked(seed, level):
         reason(system, budget_seconds=60, tiers=Tiers(enumerate=None), asks_rest=asks)
         for asks in (True, False)
     )
-    assert (full.forced == few.forced).all()
+    assert (full.certain == few.certain).all()
     assert (full.open_profiles == few.open_profiles).all()
     assert not (few.excluded & ~full.excluded).any()
     assert UNREAD not in full.not_decided

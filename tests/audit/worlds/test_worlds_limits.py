@@ -30,7 +30,7 @@ def test_weighted_records_are_not_reasoned_over():
 @pytest.mark.parametrize("criterion", ["gini", "entropy"])
 def test_without_time_only_what_leaves_say_alone_is_decided(criterion):
     told = worlds_of(square([1, 1, 1, 1], [(1, 1), (2, 0)], criterion=criterion), budget_seconds=0)
-    assert told.forced.tolist() == [False, False, True, True]
+    assert told.certain.tolist() == [False, False, True, True]
     assert told.open_profiles.tolist() == [True, True, False, False]
     assert told.consistency is Consistency.NOT_DECIDED
     assert told.not_decided
@@ -48,7 +48,7 @@ def test_huge_counts_keep_the_answers_exact(criterion, scale):
     assert (told.low[:, 0] <= np.array([scale, scale, 1, 1])).all()
     assert (told.high[:, 0] >= np.array([scale - 1, scale - 1, 0, 0])).all()
     assert told.low[:2, 0].tolist() == [scale - 1, scale - 1]
-    assert not told.forced.any()
+    assert not told.certain.any()
 
 
 @pytest.mark.parametrize("criterion", ["gini", "entropy"])
@@ -68,7 +68,7 @@ def test_a_hundred_classes_are_worked_through():
     told = worlds_of(square([25, 25, 25, 25], [leaf, other], classes=classes), budget_seconds=5)
     assert told.consistency is Consistency.CONSISTENT
     assert told.excluded[:2, 50:].all()
-    assert not told.forced.any()
+    assert not told.certain.any()
 
 
 def test_a_leaf_that_contradicts_its_own_size_is_inconsistent():

@@ -32,12 +32,12 @@ def test_the_forced_profiles_of_real_trees_are_proved_and_all_others_witnessed(
     if len(case.tree.nodes) != nodes:
         pytest.skip(f"this scikit-learn grows {len(case.tree.nodes)} nodes, not {nodes}")
     system = build_system(case)
-    by_leaves = reason(system, budget_seconds=0).forced
+    by_leaves = reason(system, budget_seconds=0).certain
     told = reason(system, budget_seconds=600)
     assert (~by_leaves).sum() == free
-    assert (told.forced & ~by_leaves).sum() == forced
+    assert (told.certain & ~by_leaves).sum() == forced
     assert not told.open_profiles.any()
     assert told.consistency is Consistency.CONSISTENT
     truth = case.population.truth.argmax(axis=1)
-    assert (told.forced_class == truth)[told.forced].all()
-    assert all(told.reasons[q] for q in range(len(truth)) if told.forced[q])
+    assert (told.certain_class == truth)[told.certain].all()
+    assert all(told.reasons[q] for q in range(len(truth)) if told.certain[q])

@@ -35,7 +35,7 @@ def test_one_row_that_proves_a_value_is_named_with_its_node(tiers):
 @pytest.mark.parametrize("tiers", [Tiers(), LIST_ONLY])
 def test_only_splits_that_another_table_would_have_changed_are_named(tiers):
     told = worlds_of(R10, tiers=tiers)
-    assert told.forced.any()
+    assert told.certain.any()
     assert all("table" not in said for said in told.reasons.values())
 
 
@@ -54,7 +54,7 @@ def test_several_rows_are_joined_and_shortened():
 def test_every_profile_that_is_certain_by_a_split_names_one():
     case = grown(*heart(), criterion="gini", max_depth=5)
     told = reason(build_system(case), budget_seconds=120)
-    said = [told.reasons[q] for q in np.flatnonzero(told.forced)]
+    said = [told.reasons[q] for q in np.flatnonzero(told.certain)]
     assert all("would have split" in each or each == "the counts of its leaf" for each in said)
     alone = [each for each in said if "would have split" in each and ", or" not in each]
     assert len(alone) > 30

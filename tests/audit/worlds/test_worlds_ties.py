@@ -36,7 +36,7 @@ def test_what_is_certain_without_strict_ties_stays_certain_with_them(first):
         plain, strict = (reason(system, strict_ties=how) for how in (False, True))
         assert isinstance(plain, Worlds)
         assert isinstance(strict, Worlds)
-        assert not (plain.forced & ~strict.forced).any(), f"seed {seed}"
+        assert not (plain.certain & ~strict.certain).any(), f"seed {seed}"
         assert (strict.low >= plain.low).all(), f"seed {seed}"
         assert (strict.high <= plain.high).all(), f"seed {seed}"
 
@@ -52,5 +52,5 @@ def test_a_candidate_that_the_truth_only_ties_still_cannot_be_better():
         assert isinstance(strict, Worlds)
         assert isinstance(blind, Worlds)
         assert not any("left out" in note for note in strict.notes), f"seed {seed}"
-        proved += int((strict.forced & ~blind.forced).sum())
+        proved += int((strict.certain & ~blind.certain).sum())
     assert proved > 0
