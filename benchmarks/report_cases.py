@@ -118,7 +118,7 @@ def income(data: Path, folder: Path) -> Iterator[Case]:
 def _written(folder: Path, name: str, tree: Tree, table: Table, sensitive: str) -> tuple[str, ...]:
     """Write a tree and its table; return how a command names them."""
     (folder / f"{name}.pmml").write_bytes(written(tree))
-    columns = [table.columns[each].to_pylist() for each in table.columns]
+    columns = [table.columns[each].cells() for each in table.columns]
     with (folder / f"{name}.csv").open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(table.columns)

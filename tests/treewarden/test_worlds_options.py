@@ -109,7 +109,7 @@ def test_each_stage_of_an_audit_is_told(files, more, told):
 
     options = AuditOptions("flu", worlds_budget=7, **more)
     audit_file(Request(files.model, files.table, options), step)
-    assert said[:4] == ["reading flu.pmml", "reading flu.csv", "solving", told]
+    assert said[:4] == ["reading flu.pmml", "reading people.csv", "solving", told]
     assert all(stage.startswith("level: ") for stage in said[4:])
     assert len(said) > 4
 
