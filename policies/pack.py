@@ -6,8 +6,6 @@ import hashlib
 import json
 import math
 import tomllib
-from importlib import resources
-from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -21,9 +19,9 @@ from pydantic import (
     ValidationError,
 )
 
-import policies
 from audit.measures import Measure, MeasureCall, Parameter, call, measures
 from policies.rules import rules
+from policies.shipped import shipped_packs
 from ppdm_models.errors import PolicyError
 
 Text = Annotated[str, Field(strict=True, min_length=1)]
@@ -71,13 +69,6 @@ def asked(clause: Clause) -> MeasureCall:
 def calls(pack: Pack) -> tuple[MeasureCall, ...]:
     """Return the measures a pack needs, each once, in the pack's order."""
     return tuple(dict.fromkeys(asked(clause) for clause in pack.clauses))
-
-
-def shipped_packs() -> dict[str, Traversable]:
-    """Return the files of the packs that ship, by name, in name order."""
-    folder = resources.files(policies) / "packs"
-    files = sorted(folder.iterdir(), key=lambda file: file.name)
-    return {file.name[:-5]: file for file in files if file.name.endswith(".toml")}
 
 
 def load_pack(name_or_path: str) -> Pack:

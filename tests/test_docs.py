@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from policies.pack import shipped_packs
+from policies.shipped import shipped_packs
 from reports.document.document import Document
 from tests import places
 from treewarden.cli import COMMANDS

@@ -17,9 +17,10 @@ import reports.renderers
 from audit.constraints import Constraint
 from audit.measures import LeafMeasure, Measure, Source
 from audit.reading import Interval, Undetermined, exactly
-from policies.pack import load_pack, shipped_packs
+from policies.pack import load_pack
 from policies.remedies import Remedy
 from policies.rules import Rule
+from policies.shipped import shipped_packs
 from policies.verdict import Verdict
 from ppdm_models.errors import TreeFormatError
 from ppdm_models.formats import Format

@@ -1,4 +1,4 @@
-"""The people behind the tree: distinct quasi-identifier profiles, how many records each has, and the truth."""
+"""The people behind the tree: equivalence classes (profiles), how many records each has, and the truth."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NEARLY_UNIQUE_SHARE = 0.9
 
 @dataclass(frozen=True, slots=True)
 class Population:
-    """Distinct profiles of quasi-identifier (QI) values.
+    """Distinct profiles of quasi-identifier (QI) values: the equivalence classes of the table.
 
     ``columns`` hold one value per profile; ``counts`` are records per profile, shape (P,); ``leaf`` is the index of the
     node where each profile stops, shape (P,); ``truth`` holds records per profile and class, shape (P, m), or why it is

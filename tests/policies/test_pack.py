@@ -2,7 +2,8 @@
 
 import pytest
 
-from policies.pack import asked, calls, load_pack, read_pack, shipped_packs
+from policies.pack import asked, calls, load_pack, read_pack
+from policies.shipped import shipped_packs
 from ppdm_models.errors import PolicyError
 from tests import places
 from tests.small_audits import pack_of

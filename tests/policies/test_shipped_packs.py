@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from audit.evidence import NOT_READ, NOT_RUN
 from audit.measures import measures
 from policies.judging.judge import judge
-from policies.pack import load_pack, shipped_packs
+from policies.pack import load_pack
+from policies.shipped import shipped_packs
 from policies.verdict import Verdict
 from ppdm_models.tree.leaks import Leak, LeakKind
 from tests import places

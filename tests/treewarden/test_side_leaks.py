@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from audit.measures import measures
 from audit.reading import Interval
-from policies.pack import shipped_packs
+from policies.shipped import shipped_packs
 from ppdm_models.files.convert import converted
 from ppdm_models.files.load import formats, load_model, read_tree
 from ppdm_models.tree.leaks import Leak, LeakKind

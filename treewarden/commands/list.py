@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import click
 
-from policies.pack import load_pack, shipped_packs
+from policies.shipped import shipped_titles
 from ppdm_models.plugins import summaries
 
 FOLDERS: Mapping[str, str] = {
@@ -36,7 +36,7 @@ def list_command(kind: str | None) -> None:
 
 def _catalogue(kind: str) -> dict[str, str]:
     if kind == "packs":
-        return {name: load_pack(name).title for name in shipped_packs()}
+        return shipped_titles()
     return summaries(FOLDERS[kind])
 
 

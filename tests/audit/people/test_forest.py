@@ -12,7 +12,8 @@ from audit.people.population import build_population
 from audit.reading import Interval, Undetermined
 from audit.run import run
 from policies.judging.judge import judge
-from policies.pack import calls, load_pack, shipped_packs
+from policies.pack import calls, load_pack
+from policies.shipped import shipped_packs
 from policies.verdict import Verdict
 from ppdm_models.errors import TableError
 from ppdm_models.records.read_table import table_of

@@ -8,9 +8,10 @@ from audit.adversary.knowledge import Knowledge
 from audit.people.population import build_population
 from audit.reading import Undetermined
 from audit.run import run
-from policies.pack import calls, load_pack, shipped_packs
+from policies.pack import calls, load_pack
 from policies.repairing.holdout import holdout_of
 from policies.repairing.repair import Given, repair
+from policies.shipped import shipped_packs
 from policies.verdict import Verdict
 from ppdm_models.errors import TableError
 from ppdm_models.records.read_table import table_of
