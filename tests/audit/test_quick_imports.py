@@ -1,4 +1,4 @@
-"""What is imported, and what is left alone: nobody waits for what he does not use."""
+"""What is imported, and what is left alone: nobody waits for what is not used."""
 
 import subprocess
 import sys
@@ -78,7 +78,10 @@ def test_what_plug_ins_are_there_is_found_without_a_heavy_package(code):
 
 
 def test_what_is_listed_is_not_imported():
-    assert seen_of(["audit.constraints", "ppdm_models.formats", "reports.renderers"], LISTED) == []
+    assert (
+        seen_of(["numpy", "audit.measures", "ppdm_models.formats", "reports.renderers"], LISTED)
+        == []
+    )
 
 
 @pytest.mark.parametrize("before", ["", "import scipy"])
