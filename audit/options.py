@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Any
@@ -30,10 +31,11 @@ class Says:
     """What a field means to whoever sets it, and what it may be.
 
     Numbers lie between ``low`` (not that itself where ``is_open``) and ``high``. ``metavar`` stands for the value in a
-    synopsis, ``unset`` for what holds where nothing is given.
+    synopsis, ``unset`` for what holds where nothing is given, ``kinds`` are the types that a value can have.
     """
 
     help: str
+    kinds: frozenset[type]
     choices: tuple[str, ...] = ()
     low: float | None = None
     high: float | None = None
@@ -43,10 +45,15 @@ class Says:
 
     def problem(self, value: object) -> str:
         """Return why a value cannot be, in words; "" where it can."""
-        if value is None:
+        if value is None and not self.kinds & {bool}:
             return ""
         if self.choices and value not in self.choices:
             return f"one of {', '.join(self.choices)} is needed"
+        if not self.choices and type(value) not in self.kinds:
+            names = " or ".join(sorted(kind.__name__ for kind in self.kinds))
+            return f"{names} is needed, not {type(value).__name__}"
+        if isinstance(value, float) and math.isnan(value):
+            return "a number is needed"
         if not isinstance(value, int | float) or isinstance(value, bool):
             return ""
         if self.low is not None and (value < self.low or (self.is_open and value == self.low)):
@@ -56,9 +63,11 @@ class Says:
         return ""
 
 
-def option(default: object, help: str, **says: Any) -> Any:  # noqa: A002, ANN401  # as dataclasses.field; the field is typed
+def option(default: object, help: str, *kinds: type, **says: Any) -> Any:  # noqa: A002, ANN401  # as dataclasses.field; the field is typed
     """Return a field with its default and what it says."""
-    return field(default=default, metadata={"says": Says(help, **says)})
+    return field(
+        default=default, metadata={"says": Says(help, frozenset(kinds or (type(default),)), **says)}
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,17 +79,24 @@ class AuditOptions:
     """
 
     sensitive: str | None = option(
-        None, "The sensitive column: the tree's target.", metavar="COLUMN"
+        None,
+        "The sensitive column: the tree's target. Names it where the file does not.",
+        str,
+        metavar="COLUMN",
     )
     qi: tuple[str, ...] | None = option(
         None,
         "What the adversary knows of everyone. May be repeated; default: the model's fields.",
+        tuple,
         metavar="COLUMN[,COLUMN...]",
     )
-    weights: str | None = option(None, "How many people each row stands for.", metavar="COLUMN")
+    weights: str | None = option(
+        None, "How many people each row stands for.", str, metavar="COLUMN"
+    )
     sampling_weights: str | None = option(
         None,
         "A survey's weights: each row is one person, and only the tree's numbers are weighed.",
+        str,
         metavar="COLUMN",
     )
     leaf: LeafLevel = option(
@@ -106,11 +122,18 @@ class AuditOptions:
     jobs: int | None = option(
         None,
         "Processes to solve with; the result is the same for any number.",
+        int,
         low=1,
         unset="all cores",
     )
     time_limit: float | None = option(
-        None, "What is not solved by then is undetermined.", low=0, is_open=True, metavar="SECONDS"
+        None,
+        "What is not solved by then is undetermined; for each estimate.",
+        int,
+        float,
+        low=0,
+        is_open=True,
+        metavar="SECONDS",
     )
     rows: Rows = option(
         Rows.INTEGER,
@@ -123,6 +146,8 @@ class AuditOptions:
     worlds_budget: float = option(
         20.0,
         "What whole records prove beyond that is not decided.",
+        int,
+        float,
         low=0,
         high=1e9,
         metavar="SECONDS",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from audit.evidence import Evidence
-from audit.people.leaves import label_of
+from audit.people.target import label_of
 from audit.reading import Undetermined
 from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member, Shrinkage

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from audit.people.population import Population
+from audit.people.target import label_of
 from audit.reading import Undetermined
 from ppdm_models.arrays import FloatArray, IndexArray
 from ppdm_models.records.routing import SEVERAL
@@ -101,16 +102,6 @@ def described(
         weighed,
         weighed_whole,
     )
-
-
-def label_of(tree: Tree, node: Node) -> int | None:
-    """Return the code of the class a node predicts: its score, else the largest of its published class numbers."""
-    if isinstance(node.score, str) and node.score in tree.classes:
-        return tree.classes.index(node.score)
-    numbers = node.class_counts if node.class_counts is not None else node.class_shares
-    if numbers is None or any(number is None for number in numbers):
-        return None
-    return int(np.argmax(np.array(numbers, dtype=float)))
 
 
 def _by_class(groups: IndexArray, classes: FloatArray, size: int) -> FloatArray:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from audit.people.table_counts import check_counts, count_gaps, fitting_column, has_sums
+from audit.people.target import check_target, rival
 from audit.people.weights import Weights, weighing
 from audit.reading import Undetermined
 from ppdm_models.arrays import FloatArray, IndexArray
@@ -32,7 +33,8 @@ class Population:
 
     ``counts`` and ``truth`` are people. ``weight`` (P,) is the sampling weight of one person of the profile, None where
     each counts once; the adversary is taken to know it like the QI values. ``weights`` says what the rows of
-    the table carried. ``sensitive`` is the sensitive column that was named, "" where none was.
+    the table carried. ``sensitive`` is the sensitive column that was named, "" where none was; ``rival``
+    another column that a file without a target may have been trained on as well.
     """
 
     qi: tuple[str, ...]
@@ -45,6 +47,7 @@ class Population:
     weight: FloatArray | None = None
     weights: Weights = Weights.NONE
     sensitive: str = ""
+    rival: str = ""
 
     @property
     def records(self) -> float:
@@ -120,7 +123,7 @@ def build_population(
         counts=counts,
         leaf=leaf,
         truth=truth,
-        warnings=(*rows.warnings, *_warnings(tree, table, features, columns)),
+        warnings=(*rows.warnings, *_warnings(tree, table, features, columns, sensitive)),
         values=_values(tree, table, sensitive, kept, weight, profile_of),
         weight=None if rows.sampling is None else rows.sampling[kept[first]],
         weights=rows.kind,
@@ -128,6 +131,12 @@ def build_population(
     )
     if not isinstance(tree, Tree):
         return population
+    if not tree.target and classes is not None:
+        taken = (sensitive or "", *population.qi, weights or "", sampling_weights or "")
+        stops = np.zeros(table.rows, dtype=np.intp)
+        stops[kept] = leaf[profile_of]
+        other = rival(tree, table, stops, np.where(weight > 0, weight, 0.0), taken)
+        population = replace(population, rival=other)
     return _checked(tree, population, table, population.leaf[profile_of], sensitive)
 
 
@@ -185,7 +194,7 @@ def _classes(tree: Model, table: Table, sensitive: str | None) -> tuple[IndexArr
         return None, "the tree predicts a number, not a class; only its leaves can be measured"
     if sensitive is None:
         return None, "no sensitive column was named (--sensitive COLUMN)"
-    _check_target(tree, table, sensitive)
+    check_target(tree, table, sensitive)
     if sensitive not in table.columns:
         return None, f"the table has no column {sensitive!r}"
     column = table.categories(sensitive, tree.classes)
@@ -211,15 +220,6 @@ def _classes(tree: Model, table: Table, sensitive: str | None) -> tuple[IndexArr
     return np.array([tree.classes.index(value) for value in column.categories])[column.codes], ""
 
 
-def _check_target(tree: Model, table: Table, sensitive: str) -> None:
-    if tree.target and sensitive != tree.target:
-        raise TableError(
-            table.source,
-            f"the sensitive column {sensitive!r} is not the tree's target {tree.target!r}; "
-            "other sensitive columns are not supported yet",
-        )
-
-
 def _values(
     tree: Model,
     table: Table,
@@ -233,7 +233,7 @@ def _values(
         return Undetermined("the target is no number")
     if sensitive is None:
         return Undetermined("no sensitive column was named (--sensitive COLUMN)")
-    _check_target(tree, table, sensitive)
+    check_target(tree, table, sensitive)
     if sensitive not in table.columns:
         return Undetermined(f"the table has no column {sensitive!r}")
     try:
@@ -299,9 +299,17 @@ def stopping(tree: Tree, population: Population) -> tuple[FloatArray, FloatArray
 
 
 def _warnings(
-    tree: Model, table: Table, features: Sequence[Feature], columns: Mapping[str, Column]
+    tree: Model,
+    table: Table,
+    features: Sequence[Feature],
+    columns: Mapping[str, Column],
+    sensitive: str | None,
 ) -> list[str]:
     said = []
+    if sensitive is not None and not tree.target:
+        said.append(
+            f"{tree.source} does not name what it predicts; {sensitive!r} is taken for it on your word (--sensitive)"
+        )
     for feature in features:
         column = columns[feature.name]
         distinct = len(np.unique(column.keys))

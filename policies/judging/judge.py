@@ -52,6 +52,14 @@ def _doubts(exposure: Exposure) -> Iterator[Finding]:
             f"what the file publishes is not true of this table, so nothing read from both can be trusted: "
             f"{first.where}: {first.problem}{more}; audit with the table the tree was trained on",
         )
+    rival = exposure.evidence.population.rival
+    if rival:
+        yield _doubt(
+            "target-named",
+            f"{source} does not name what it predicts, and its labels are right about {rival!r} as often as about "
+            f"{exposure.evidence.target!r}, so which of them it was trained on cannot be told; leave the other column "
+            "out of the table, or name the target in the file",
+        )
     wrong = [tree for tree in exposure.evidence.trees if tree.quality is Quality.INCONSISTENT]
     if wrong:
         notes = f": {'; '.join(wrong[0].notes)}" if wrong[0].notes else ""

@@ -13,8 +13,9 @@ from typing import ClassVar
 import numpy as np
 
 from audit.measures import LeafMeasure, measures
-from audit.people.leaves import Leaves, described, label_of
+from audit.people.leaves import Leaves, described
 from audit.people.population import Population
+from audit.people.target import label_of
 from audit.reading import Interval, Undetermined
 from policies.pack import Clause, Pack, asked
 from policies.remedies import NoProposal, Proposal, Remedy

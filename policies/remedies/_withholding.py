@@ -17,8 +17,8 @@ from audit.estimate.posterior import certain
 from audit.evidence import NOT_RUN, Evidence
 from audit.measures import Measure, measures
 from audit.people.forest import Forest
-from audit.people.leaves import label_of
 from audit.people.population import Population
+from audit.people.target import label_of
 from audit.reading import Undetermined
 from audit.system.leaf_knowledge import LeafKnowledge, closed_form, complete
 from policies.pack import Pack, asked

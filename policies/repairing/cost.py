@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from audit.people.forest import accuracy_of, said_by
-from audit.people.leaves import label_of
 from audit.people.population import Population
+from audit.people.target import label_of
 from audit.reading import Reading, Undetermined, exactly
 from policies.remedies import Proposal
 from policies.repairing.holdout import Holdout

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from audit.people.forest import said_by
-from audit.people.leaves import label_of
+from audit.people.target import label_of
 from audit.reading import Reading, Undetermined, exactly
 from ppdm_models.arrays import FloatArray
 from ppdm_models.errors import TableError

@@ -5,6 +5,7 @@ Sharkey, Tian, Zhang & Xu (2008), section 2.2. PPGEN is PGEN on trees that algor
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -159,10 +160,17 @@ def _target(trees: Sequence[Tree]) -> tuple[str, tuple[str, ...]]:
                     )
                     raise SynthesisError(tree.source, f"{problem}; give trees of one table")
     classes = dict.fromkeys(label for tree in trees for label in tree.classes)
-    name = first.target or "class"
-    if any(feature.name == name for tree in trees for feature in tree.features):
+    tested = {feature.name for tree in trees for feature in tree.features}
+    name = first.target or next(each for each in _free_names() if each not in tested)
+    if name in tested:
         raise SynthesisError(first.source, f"tests its own target {name!r}")
     return name, tuple(classes)
+
+
+def _free_names() -> Iterator[str]:
+    """Yield what a target that no file names can be called."""
+    yield "class"
+    yield from (f"class_{number}" for number in itertools.count(2))
 
 
 def _class_weights(tree: Tree, leaf: Node, classes: tuple[str, ...], plan: Plan) -> FloatArray:

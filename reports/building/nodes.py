@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from audit.evidence import Evidence
-from audit.people.leaves import label_of
+from audit.people.target import label_of
 from audit.reading import Undetermined
 from policies.judging.decision import Decision, Finding
 from policies.verdict import Verdict

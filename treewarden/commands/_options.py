@@ -88,8 +88,14 @@ def request_of(context: click.Context) -> Request:
         for name in KNOWLEDGE:
             if context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT:
                 raise click.UsageError(f"--knowledge says it all; leave out --{name}")
-    given["qi"] = names_of(given["qi"]) or None
-    options = AuditOptions(**{each.name: given[each.name] for each in fields(AuditOptions)})
+    names = names_of(given["qi"])
+    if given["qi"] and not names:
+        raise click.UsageError("--qi names no column; leave it out for the model's own fields")
+    given["qi"] = names or None
+    try:
+        options = AuditOptions(**{each.name: given[each.name] for each in fields(AuditOptions)})
+    except ValueError as error:
+        raise click.UsageError(f"--{str(error).replace('_', '-')}") from error
     files = (given["model"], given["data"], options, given["knowledge"], given["policy"])
     return Request(*files)
 

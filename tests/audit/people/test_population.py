@@ -5,8 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from audit.adversary.knowledge import Knowledge
+from audit.options import AuditOptions
 from audit.people.population import build_population
 from audit.reading import Undetermined
+from audit.run import run
+from policies.judging.judge import judge
+from policies.pack import calls, load_pack
+from policies.verdict import Verdict
 from ppdm_models.errors import TableError
 from ppdm_models.records.read_table import table_of
 from ppdm_models.tree.predicate import CategoryTest, NumericTest
@@ -194,3 +200,54 @@ def test_the_sensitive_column_is_the_target_of_a_tree_that_names_none():
     tree = small_tree(target="")
     people = build_population(tree, table_of(rows()), sensitive="ill")
     assert (people.sensitive, people.truth.tolist()[0]) == ("ill", [1, 1])
+
+
+def nameless(counts=None):
+    """A stump on age whose file names no target; with counts where they are given."""
+    numbers = counts or [None, None, None]
+    quality = Quality.EXACT if counts else Quality.ABSENT
+    nodes = (
+        Node(0, "1", None, (1, 2), score="no", class_counts=numbers[0]),
+        Node(1, "2", 0, (), NumericTest("age", high=40.0), "no", class_counts=numbers[1]),
+        Node(
+            2,
+            "3",
+            0,
+            (),
+            NumericTest("age", low=40.0, low_closed=True),
+            "yes",
+            class_counts=numbers[2],
+        ),
+    )
+    return Tree(nodes, (Feature("age", True),), "", ("no", "yes"), quality=quality)
+
+
+TWINS = {"age": [20, 30, 50, 60], "y": ["no", "no", "yes", "no"], "z": ["no", "yes", "yes", "yes"]}
+
+
+def test_where_two_columns_fit_labels_alike_a_tree_without_a_target_is_not_cleared():
+    table = table_of(TWINS)
+    assert build_population(nameless(), table, sensitive="z").rival == "y"
+    assert build_population(nameless(), table, sensitive="y").rival == "z"
+    people = build_population(nameless(), table, sensitive="z")
+    pack = load_pack("standard")
+    audit = run(nameless(), people, Knowledge(), calls(pack), AuditOptions(worlds=False), leaks=())
+    decision = judge(audit, pack)
+    assert "target-named" in [finding.clause for finding in decision.failing]
+    assert decision.verdict is not Verdict.PASS
+    assert any("on your word" in said for said in audit.warnings)
+
+
+def test_a_column_that_fits_worse_and_one_of_other_values_are_no_rivals():
+    table = table_of({**TWINS, "y": ["yes", "no", "no", "no"], "other": ["a", "b", "a", "b"]})
+    assert build_population(nameless(), table, sensitive="z").rival == ""
+
+
+def test_published_counts_tell_which_column_a_tree_was_trained_on():
+    tree = nameless([(1.0, 3.0), (1.0, 1.0), (0.0, 2.0)])
+    assert build_population(tree, table_of(TWINS), sensitive="z").rival == ""
+
+
+def test_a_column_that_is_not_there_cannot_be_the_target_of_a_file_that_names_none():
+    with pytest.raises(TableError, match="no column 'nope', and .* does not name what it predicts"):
+        build_population(nameless(), table_of(TWINS), sensitive="nope")
