@@ -11,7 +11,7 @@ PINS   := pyproject.toml constraints.txt
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-tools check soundness soundness-worlds soundness-doors studies bench bench-worlds bench-formats \
+.PHONY: help demo test test-tools check soundness soundness-worlds soundness-doors studies bench bench-worlds bench-formats bench-commands \
 	conformance fuzz ipopt clean
 
 help:
@@ -27,6 +27,7 @@ help:
 	@echo "make bench-worlds  time, memory and proofs of exact worlds; make bench runs it too (DATA=...)"
 	@echo "make conformance  compare what is read from published models with their real tools (MODELS=...)"
 	@echo "make fuzz       damage model files at random, SECONDS=60 in all, and look for a reader that fails"
+	@echo "make bench-commands  time whole commands: text, JSON and HTML of the same audit, and how long it takes to start"
 	@echo "make bench-formats  time and memory of reading, beside parsers that understand nothing"
 	@echo "make ipopt   build cyipopt against this machine's IPOPT: the second solver door, optional"
 	@echo "make clean   remove $(VENV), $(TOOLS) and what was generated"
@@ -85,6 +86,9 @@ bench: bench-worlds
 
 bench-worlds: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.worlds --data $(DATA)
+
+bench-commands: $(VENV)/.demo $(VENV)/.dev
+	$(BIN)/python -m benchmarks.commands --data $(DATA) --out docs/benchmarks-commands.md
 
 bench-formats: $(TOOLS)/.tools
 	$(TOOLS)/bin/python -m benchmarks.formats --out docs/benchmarks-formats.md
