@@ -53,9 +53,12 @@ def rival(
         places = [
             tree.classes.index(each) if each in tree.classes else -1 for each in column.categories
         ]
-        if -1 in places or len(places) < 2 or column.missing.any():
+        if sum(place >= 0 for place in places) < 2:
             return -1.0
-        return float(weight[(np.array(places)[column.codes] == labels) & (labels >= 0)].sum())
+        said = np.array([*places, -1])[
+            column.codes
+        ]  # a missing value, whose code is -1, is never right
+        return float(weight[(said == labels) & (said >= 0)].sum())
 
     own = right(sensitive)
     others = (name for name in table.columns if name not in taken)

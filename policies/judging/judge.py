@@ -56,9 +56,9 @@ def _doubts(exposure: Exposure) -> Iterator[Finding]:
     if rival:
         yield _doubt(
             "target-named",
-            f"{source} does not name what it predicts, and its labels are right about {rival!r} as often as about "
-            f"{exposure.evidence.target!r}, so which of them it was trained on cannot be told; leave the other column "
-            "out of the table, or name the target in the file",
+            f"the file {source} does not name what it predicts, and its labels are right about {rival!r} at least "
+            f"as often as about {exposure.evidence.target!r}, so which of them it was trained on cannot be told; "
+            "export the model in a format that names its target, and audit that file",
         )
     wrong = [tree for tree in exposure.evidence.trees if tree.quality is Quality.INCONSISTENT]
     if wrong:

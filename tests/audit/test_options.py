@@ -6,7 +6,8 @@ from dataclasses import fields
 import pytest
 from click.testing import CliRunner
 
-from audit.options import AuditOptions
+from audit.adversary.knowledge import LeafLevel
+from audit.options import AuditOptions, Rows
 from treewarden.cli import cli
 from treewarden.commands._options import request_options
 
@@ -36,7 +37,9 @@ def test_what_cannot_be_is_refused_by_name(given):
 
 
 def test_what_can_be_is_taken():
-    AuditOptions("flu", ("age",), leaf="rates", jobs=2, time_limit=3, worlds=False, rows="real")
+    taken = AuditOptions("flu", ("age",), leaf="rates", jobs=2, time_limit=3, rows="real")
+    assert (taken.sensitive, taken.qi, taken.leaf) == ("flu", ("age",), LeafLevel.RATES)
+    assert (taken.jobs, taken.time_limit, taken.rows) == (2, 3, Rows.REAL)
 
 
 def test_each_field_is_a_flag_of_the_command_line():

@@ -243,6 +243,13 @@ def test_a_column_that_fits_worse_and_one_of_other_values_are_no_rivals():
     assert build_population(nameless(), table, sensitive="z").rival == ""
 
 
+@pytest.mark.parametrize("spoilt", [None, "maybe"])
+def test_a_missing_cell_or_another_value_does_not_hide_the_column_that_fits(spoilt):
+    ages = {"age": [20, 30, 50, 60, 70], "z": ["no", "yes", "yes", "no", "no"]}
+    table = table_of({**ages, "y": ["no", "no", "yes", "yes", spoilt]})
+    assert build_population(nameless(), table, sensitive="z").rival == "y"
+
+
 def test_published_counts_tell_which_column_a_tree_was_trained_on():
     tree = nameless([(1.0, 3.0), (1.0, 1.0), (0.0, 2.0)])
     assert build_population(tree, table_of(TWINS), sensitive="z").rival == ""
