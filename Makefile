@@ -11,14 +11,16 @@ PINS   := pyproject.toml constraints.txt
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-tools check soundness soundness-worlds soundness-doors studies bench bench-worlds bench-formats bench-commands \
-	conformance fuzz ipopt clean
+.PHONY: help demo test test-tools check docs docs-shown soundness soundness-worlds soundness-doors studies bench bench-worlds \
+	bench-formats bench-commands conformance fuzz ipopt clean
 
 help:
 	@echo "make demo    audit, repair and report on a tree grown on real data (installs what it needs into $(VENV))"
 	@echo "make test    run all tests"
 	@echo "make test-tools  run the tests that compare with XGBoost, LightGBM, CatBoost, onnxruntime and JPMML ($(TOOLS))"
 	@echo "make check   formatting, lint, types, generated files up to date"
+	@echo "make docs    build the documentation into build/docs; a warning is an error, and no network is needed"
+	@echo "make docs-shown  run the commands that the tutorial shows, and write what they print now into it"
 	@echo "make soundness  judge the estimate, exact worlds and the doors on random small cases (CASES=... SEED=0)"
 	@echo "make soundness-worlds  exact worlds alone, against a list of every world (CASES=5000 SEED=0)"
 	@echo "make soundness-doors  how files and tables become facts, against the learners (CASES=500 of a kind SEED=0)"
@@ -57,6 +59,15 @@ check: $(VENV)/.dev
 
 schema_is_current := import sys; from reports.document.schema import SCHEMA_FILE, json_schema; \
 	sys.exit(SCHEMA_FILE.read_bytes() != json_schema() and f'{SCHEMA_FILE} is out of date: python -m reports.document.schema')
+
+# The reference is generated from the code as it stands; links, notebooks and pages that load something from elsewhere are checked.
+
+docs: $(VENV)/.docs
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -b html docs build/docs
+	@echo "build/docs/index.html"
+
+docs-shown: $(VENV)/.demo
+	$(BIN)/python -m docs._ext.console docs/tutorial.md
 
 # What is measured, and against what. The data sets are public (see benchmarks/adult.py) and not part of this project.
 
@@ -100,7 +111,7 @@ fuzz: $(TOOLS)/.tools
 	$(TOOLS)/bin/python -m benchmarks.fuzz --seconds $(SECONDS) --seed $(SEED) --models $(MODELS)
 
 clean:
-	rm -rf $(VENV) $(TOOLS) demo-report build *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(TOOLS) demo-report docs/reference/_generated build *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 # Stamps: each is newer than the pins when its packages are installed, so that pip is asked only once.
 
@@ -112,6 +123,11 @@ $(VENV)/.demo: $(VENV)/.made $(PINS)
 $(VENV)/.dev: $(VENV)/.made $(PINS)
 	@echo "installing treewarden, the demo and the developer's tools (once, about a minute) ..."
 	@$(PIP) -e '.[demo,dev]'
+	@touch $@ $(VENV)/.demo
+
+$(VENV)/.docs: $(VENV)/.made $(PINS)
+	@echo "installing what builds the documentation (once, about a minute) ..."
+	@$(PIP) -e '.[demo,docs]'
 	@touch $@ $(VENV)/.demo
 
 $(TOOLS)/.tools: $(TOOLS)/.made $(PINS)

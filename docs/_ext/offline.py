@@ -1,4 +1,4 @@
-"""Warns of every built page that loads something from elsewhere: the site is read without a network, and tells nobody."""
+"""Warns of every built page that loads something from elsewhere: the site needs no network, and tells nobody."""
 
 from __future__ import annotations
 

@@ -44,7 +44,8 @@ def rules_page() -> str:
     """Return the page of rules."""
     told = {
         name: _about(rule)
-        + f"\n\nHolds where the reading is {rule.words} the limit. For measures of which {ENDS[rule.risk]} are dangerous."
+        + f"\n\nHolds where the reading is {rule.words} the limit. "
+        + f"For measures of which {ENDS[rule.risk]} are dangerous."
         for name, rule in rules().items()
     }
     opening = "How a reading is held against a limit: on its dangerous end, so that what is open never passes."

@@ -1,0 +1,73 @@
+"""The generated reference leaves nothing out, and nothing that it quotes becomes markup."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from audit.measures import measures
+from docs._ext.reference import FOLDER, PAGES, write_pages
+from docs._ext.words import escaped, paragraphs, table
+from policies.pack import load_pack
+from policies.shipped import shipped_packs
+from ppdm_models.plugins import summaries
+from reports.document.document import json_schema
+from treewarden.commands.list import FOLDERS
+
+
+@pytest.mark.parametrize("kind", FOLDERS)
+def test_every_plug_in_has_a_section(kind):
+    headings = [line for line in PAGES[kind]().splitlines() if line.startswith("## ")]
+    assert headings == [f"## `{name}`" for name in summaries(FOLDERS[kind])]
+
+
+@pytest.mark.parametrize("pack", shipped_packs())
+def test_every_clause_of_a_pack_stands_with_its_limit_and_its_reason(pack):
+    section = PAGES["packs"]().split(f"## `{pack}`\n")[1].split("\n## ")[0]
+    for clause in load_pack(pack).clauses:
+        row = next(line for line in section.splitlines() if line.startswith(f"| `{clause.id}` |"))
+        assert clause.measure in row
+        assert escaped(clause.why) in row
+
+
+def test_every_parameter_of_a_measure_is_described():
+    page = PAGES["measures"]()
+    told = [f"| `{name}` |" for each in measures().values() for name in each.parameters]
+    assert [row for row in told if row not in page] == []
+
+
+def test_every_part_of_the_schema_has_a_section_with_its_keys():
+    page = PAGES["schema"]()
+    for name, part in json.loads(json_schema())["$defs"].items():
+        section = page.split(f"\n## {name}\n")[1].split("\n## ")[0]
+        assert [key for key in part["properties"] if f"| `{key}` |" not in section] == []
+
+
+def test_pages_are_written_once_and_left_alone_where_they_say_the_same(tmp_path):
+    write_pages(tmp_path)
+    files = sorted((tmp_path / FOLDER).iterdir())
+    before = [file.stat().st_mtime_ns for file in files]
+    write_pages(tmp_path)
+    assert [file.stem for file in files] == sorted(PAGES)
+    assert [file.stat().st_mtime_ns for file in files] == before
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("P*(c | q)", r"P\*(c \| q)"),
+        ("``P*`` and `a_b`", "``P*`` and `a_b`"),
+        ("<b> [x](y) # ~", r"\<b\> \[x\](y) \# \~"),
+    ],
+)
+def test_text_is_no_markup(text, said):
+    assert escaped(text) == said
+
+
+def test_paragraphs_and_lists_of_a_docstring_stay():
+    assert paragraphs("One.\n\n    Two:\n    - a\n    - b\n") == "One.\n\nTwo:\n- a\n- b"
+
+
+def test_a_cell_is_one_line():
+    assert table(("a",), [("one\n two",)]) == "| a |\n| --- |\n| one two |"
