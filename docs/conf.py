@@ -15,6 +15,7 @@ html_title = f"treewarden {version}"
 extensions = [
     "docs._ext.reference",
     "docs._ext.offline",
+    "docs._ext.accessible",
     "myst_nb",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
@@ -24,7 +25,8 @@ exclude_patterns = ["_ext", "**/.ipynb_checkpoints"]
 
 # Links to headings, as repositories show them too, and tables of contents made of whatever stands in a folder.
 myst_heading_anchors = 4
-myst_enable_extensions = ["colon_fence", "deflist"]
+myst_enable_extensions = ["fieldlist"]
+smartquotes = False  # "--k" is an option, not a dash
 
 # A notebook is run where it has no outputs, without a network, and a cell that fails ends the build.
 nb_execution_mode = "auto"

@@ -36,7 +36,7 @@ def _row(clause: Clause) -> tuple[str, str, str, str, str]:
     settings = ", ".join(f"{key} = {value}" for key, value in clause.parameters.items())
     measured = f"[`{clause.measure}`](measures.md#{clause.measure.replace('_', '-')})"
     measured += f" ({escaped(settings)})" if settings else ""
-    limit = figure(clause.limit, measures()[clause.measure].unit)
+    limit = figure(clause.limit, measures()[clause.measure].unit).replace(" ", "&nbsp;")
     return (
         f"`{clause.id}`",
         f"{measured} {rules()[clause.rule].words} {limit}",

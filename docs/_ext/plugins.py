@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import sys
 from collections.abc import Iterator, Mapping
 
@@ -107,21 +108,24 @@ def _about(plugin: object) -> str:
 
 
 def _measure(name: str, measure: Measure) -> str:
-    low, high = measure.limits
-    rows = [
-        ("In words", escaped(measure.plain)),
-        ("Unit", measure.unit),
-        ("Dangerous", ENDS[measure.risk]),
-        ("Limits between", f"{low:g} and {high:g}"),
-        ("Reads", ", ".join(READS[each] for each in sorted(measure.reads))),
-        ("Asked by", ", ".join(_clauses(name)) or "no pack that ships"),
-    ]
-    told = f"{_about(measure)}\n\n{table(('', ''), rows)}"
+    facts = {
+        "In words": escaped(measure.plain),
+        "Unit": measure.unit,
+        "Dangerous": ENDS[measure.risk],
+        "Sensible limits": _limits(*measure.limits),
+        "Reads": ", ".join(READS[each] for each in sorted(measure.reads)),
+        "Asked by": ", ".join(_clauses(name)) or "no pack that ships",
+    }
+    told = "\n".join([_about(measure), "", *(f":{key}: {said}" for key, said in facts.items())])
     if not measure.parameters:
         return told
     settings = [_setting(*each) for each in measure.parameters.items()]
     head = ("Parameter", "Default", "What it means", "May be")
     return f"{told}\n\n{table(head, settings)}"
+
+
+def _limits(low: float, high: float) -> str:
+    return f"{low:g} or more" if math.isinf(high) else f"{low:g} to {high:g}"
 
 
 def _setting(name: str, parameter: Parameter) -> tuple[str, str, str, str]:
