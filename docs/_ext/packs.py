@@ -23,24 +23,24 @@ def packs_page() -> str:
 def _pack(name: str) -> str:
     pack = load_pack(name)
     rows = [_row(clause) for clause in pack.clauses]
-    head = ("Clause", "Asks for", "Severity", "Why", "Source of the limit")
+    reasons = "\n".join(map(_reason, pack.clauses))
     return (
         f"## `{name}`\n\n**{escaped(pack.title)}.** {escaped(pack.description)} Version {pack.version}.\n\n"
-        f"{table(head, rows)}\n\n"
+        f"{table(('Clause', 'Asks for', 'Severity'), rows)}\n\nWhy, and where each limit is from:\n\n{reasons}\n\n"
         f"The file, with what was considered for each limit:\n\n"
         f"```{{literalinclude}} ../../../policies/packs/{name}.toml\n:language: toml\n```\n"
     )
 
 
-def _row(clause: Clause) -> tuple[str, str, str, str, str]:
+def _row(clause: Clause) -> tuple[str, str, str]:
     settings = ", ".join(f"{key} = {value}" for key, value in clause.parameters.items())
     measured = f"[`{clause.measure}`](measures.md#{clause.measure.replace('_', '-')})"
     measured += f" ({escaped(settings)})" if settings else ""
     limit = figure(clause.limit, measures()[clause.measure].unit).replace(" ", "&nbsp;")
-    return (
-        f"`{clause.id}`",
-        f"{measured} {rules()[clause.rule].words} {limit}",
-        clause.severity,
-        escaped(clause.why),
-        escaped(clause.source),
-    )
+    demand = f"{measured} {rules()[clause.rule].words} {limit}"
+    return f"`{clause.id}`", demand, clause.severity
+
+
+def _reason(clause: Clause) -> str:
+    source = f" ({escaped(clause.source)})" if clause.source else ""
+    return f"- `{clause.id}`: {escaped(clause.why)}{source}"

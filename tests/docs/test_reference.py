@@ -28,7 +28,7 @@ def test_every_clause_of_a_pack_stands_with_its_limit_and_its_reason(pack):
     for clause in load_pack(pack).clauses:
         row = next(line for line in section.splitlines() if line.startswith(f"| `{clause.id}` |"))
         assert clause.measure in row
-        assert escaped(clause.why) in row
+        assert f"- `{clause.id}`: {escaped(clause.why)}" in section
 
 
 def test_every_parameter_of_a_measure_is_described():
