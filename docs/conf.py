@@ -34,7 +34,9 @@ nb_execution_raise_on_error = True
 nb_execution_timeout = 300
 
 autodoc_member_order = "bysource"
+autodoc_class_signature = "separated"  # results are made by functions
 autodoc_typehints = "description"
+autodoc_typehints_description_target = "documented"
 autodoc_preserve_defaults = True
 
 html_theme = "furo"
