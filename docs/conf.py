@@ -36,7 +36,7 @@ nb_execution_timeout = 300
 autodoc_member_order = "bysource"
 autodoc_class_signature = "separated"  # results are made by functions
 autodoc_typehints = "description"
-autodoc_typehints_description_target = "documented"
+autodoc_typehints_description_target = "documented_params"
 autodoc_preserve_defaults = True
 
 html_theme = "furo"
