@@ -15,7 +15,7 @@ import shlex
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from click.testing import CliRunner
@@ -34,7 +34,7 @@ class Session:
     """A folder in which commands run, and what the last one ended with."""
 
     folder: Path
-    exit_code: int = field(default=0)
+    exit_code: int = 0
 
     def run(self, command: str) -> str:
         """Return what a command prints on stdout."""
