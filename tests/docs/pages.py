@@ -26,5 +26,6 @@ def code(text):
 
 
 def links(text):
-    """The targets of a page's relative links, pictures too."""
-    return [link for link in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in link]
+    """The targets of a page's relative links, pictures too; what code looks like is none."""
+    prose = INLINE.sub("", FENCED.sub("", text))
+    return [link for link in re.findall(r"\]\(([^)\s]+)\)", prose) if "://" not in link]
