@@ -10,13 +10,30 @@ from lxml import html
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
-LOADED = "//script/@src | //link[@rel!='canonical']/@href | //img/@src | //iframe/@src"
+LOADING = {
+    "audio",
+    "embed",
+    "iframe",
+    "img",
+    "link",
+    "object",
+    "script",
+    "source",
+    "style",
+    "video",
+}
+"""Elements that a browser fetches something for; of others it fetches what a reader follows."""
 
 
 def loads(page: bytes) -> list[str]:
     """Return the addresses that a page would fetch when it is opened; links that a reader may follow are none."""
-    found = html.document_fromstring(page).xpath(LOADED)
-    return [address for address in found if address.startswith(("http:", "https:", "//"))]
+    return [
+        address
+        for element, _, address, _ in html.document_fromstring(page).iterlinks()
+        if element.tag in LOADING
+        and element.get("rel") != "canonical"
+        and address.startswith(("http:", "https:", "//"))
+    ]
 
 
 def _look(app: Sphinx, failed: Exception | None) -> None:

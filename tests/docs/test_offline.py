@@ -14,6 +14,7 @@ from docs._ext.offline import loads
         '<link rel="stylesheet" href="{}">',
         '<img src="{}">',
         '<iframe src="{}"></iframe>',
+        "<style>@import url({});</style>",
     ],
 )
 @pytest.mark.parametrize("address", ["https://elsewhere.example/x", "//elsewhere.example/x"])
