@@ -64,7 +64,7 @@ def model_advice(data: bytes, source: str) -> str:
     if not lines:
         return f"{kind}, which is no model file that is read; docs/recipes says how to export yours"
     where = "Weka" if kind is Foreign.JAVA else "R" if "R " in kind else "Python"
-    return f"{kind}, so it is not read; export the model in {where}, where you trust the file:\n{_shown(lines)}"
+    return f"{kind}, so it is not read; export the model in {where}, where you trust the file: {'; '.join(lines)}"
 
 
 def table_advice(start: bytes, source: str) -> str:
@@ -75,7 +75,7 @@ def table_advice(start: bytes, source: str) -> str:
         return ""
     if not lines:
         return f"{kind}; save the table as CSV in UTF-8, or as Parquet"
-    return f"{kind}; save the table as CSV or Parquet:\n{_shown(lines)}"
+    return f"{kind}; save the table as CSV or Parquet: {'; '.join(lines)}"
 
 
 def _kind(data: bytes) -> Foreign | None:
@@ -173,7 +173,3 @@ def _table_lines(kind: Foreign, source: str) -> list[str]:
 def _quoted(name: str) -> str:
     """Return a file's name as R, Python and a shell read it."""
     return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
-def _shown(lines: list[str]) -> str:
-    return "\n".join(f"    {line}" for line in lines)
