@@ -204,6 +204,8 @@ def _classes(tree: Model, table: Table, sensitive: str | None) -> tuple[IndexArr
     if sensitive is None:
         return None, "no sensitive column was named (--sensitive COLUMN)"
     check_target(tree, table, sensitive)
+    if not tree.classes:
+        return None, "the file names no class; only its leaves are measured"
     if sensitive not in table.columns:
         return None, f"the table has no column {sensitive!r}{near_text(sensitive, table.columns)}"
     column = table.categories(sensitive, tree.classes)

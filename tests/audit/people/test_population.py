@@ -292,3 +292,14 @@ def test_a_target_that_the_table_lacks_says_what_is_near():
     assert population.truth == Undetermined("the table has no column 'il' (near: 'ill')")
     with pytest.raises(TableError, match=r"'il' \(near: 'ill'\) is not the tree's target 'ill'"):
         build_population(small_tree(), table_of(rows()), sensitive="il")
+
+
+def test_a_tree_whose_leaves_name_no_class_is_measured_by_its_leaves_alone():
+    nodes = tuple(replace(node, score=None) for node in small_tree().nodes)
+    tree = small_tree(nodes=nodes, classes=(), target="", quality=Quality.EXACT)
+    population = build_population(tree, table_of(rows()), sensitive="ill")
+    assert population.truth == Undetermined("the file names no class; only its leaves are measured")
+    pack = load_pack("baseline")
+    decision = judge(run(tree, population, Knowledge(), calls(pack), leaks=()), pack)
+    assert decision.verdict is not Verdict.PASS
+    assert decision.findings
