@@ -76,8 +76,8 @@ class Evidence:
 
     @property
     def target(self) -> str:
-        """What the model predicts; where its file does not say, the sensitive column that was named for it, or ""."""
-        return self.model.target or self.population.sensitive
+        """What the model predicts: the sensitive column that was named for it, else what its file says, or ""."""
+        return self.population.sensitive or self.model.target
 
     @property
     def truth(self) -> FloatArray | Undetermined:

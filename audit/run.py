@@ -47,6 +47,8 @@ TOLD = (MeasureCall("guess_accuracy", (("over", "marginal"),)),)
 """What reports tell beside every measure with its defaults."""
 
 NO_CLASSES = Undetermined("the tree predicts a number, not a class; only its leaves are measured")
+NO_NAMED_CLASSES = Undetermined("the file names no class; only its leaves are measured")
+"""party prints how many records a leaf holds, and nothing else of it."""
 NO_JOINT_ESTIMATE = Undetermined("the joint posterior over several trees is not computed yet")
 
 
@@ -77,10 +79,11 @@ def run(
         evidence = _unsolved(forest, population, knowledge, NO_JOINT_ESTIMATE, leaks)
         return Audit((_exposure(evidence, calls, _not_run(NO_JOINT_ESTIMATE)),), warnings)
     knowledge, said = resolved(knowledge, model)
-    if model.task is Task.REGRESSION:
-        evidence = _unsolved(forest, population, knowledge, NO_CLASSES, leaks)
+    if model.task is Task.REGRESSION or not model.classes:
+        unknown = NO_CLASSES if model.task is Task.REGRESSION else NO_NAMED_CLASSES
+        evidence = _unsolved(forest, population, knowledge, unknown, leaks)
         return Audit(
-            (_exposure(evidence, calls, _not_run(NO_CLASSES)),), (*population.warnings, *said)
+            (_exposure(evidence, calls, _not_run(unknown)),), (*population.warnings, *said)
         )
     case = Case(model, population, members(model, population.leaf), knowledge)
     with step("solving"):

@@ -13,8 +13,9 @@ from audit.people.weights import Weights, weighing
 from audit.reading import Undetermined
 from ppdm_models.arrays import FloatArray, IndexArray
 from ppdm_models.errors import TableError
+from ppdm_models.records.matching import matched, target_in
 from ppdm_models.records.routing import NOWHERE, SEVERAL, route
-from ppdm_models.records.table import Table
+from ppdm_models.records.table import Table, near_text
 from ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn, number_text
 from ppdm_models.tree.ensemble import Model, trees_of
 from ppdm_models.tree.tree import Feature, Task, Tree
@@ -87,7 +88,8 @@ def build_population(
 ) -> Population:
     """Return the people of a table as the tree sees them, after checking that the table is the tree's.
 
-    ``qi`` defaults to the tree's features. Columns that are neither QI nor sensitive are not read. ``weights`` names
+    ``qi`` defaults to the tree's features; columns whose names differ from theirs in spelling only are taken for them,
+    and said so. Columns that are neither QI nor sensitive are not read. ``weights`` names
     the column of how many people each row stands for; ``sampling_weights`` that of a survey's weights, under which a
     row is one person and records of unequal weight are of unequal profiles. For an ensemble ``leaf`` says nowhere;
     ``forest_of`` sends its people through the trees.
@@ -97,6 +99,9 @@ def build_population(
             value or a class the tree does not know, a record falls in no leaf, or a leaf holds another number of
             records than the file publishes.
     """
+    taken = tuple(name for name in (weights, sampling_weights) if name is not None)
+    names = matched(tree, table, sensitive=sensitive, qi=qi, taken=taken)
+    table, sensitive, qi = names.table, names.sensitive, names.qi
     features = _quasi_identifiers(tree, table, sensitive, qi)
     columns = {feature.name: table.column(feature) for feature in features}
     rows = weighing(table, weights, sampling_weights)
@@ -123,7 +128,11 @@ def build_population(
         counts=counts,
         leaf=leaf,
         truth=truth,
-        warnings=(*rows.warnings, *_warnings(tree, table, features, columns, sensitive)),
+        warnings=(
+            *names.notes,
+            *rows.warnings,
+            *_warnings(tree, table, features, columns, sensitive),
+        ),
         values=_values(tree, table, sensitive, kept, weight, profile_of),
         weight=None if rows.sampling is None else rows.sampling[kept[first]],
         weights=rows.kind,
@@ -131,11 +140,11 @@ def build_population(
     )
     if not isinstance(tree, Tree):
         return population
-    if not tree.target and classes is not None:
-        taken = (sensitive or "", *population.qi, weights or "", sampling_weights or "")
+    if not target_in(tree, table) and classes is not None:
+        others = (sensitive or "", *population.qi, *taken)
         stops = np.zeros(table.rows, dtype=np.intp)
         stops[kept] = leaf[profile_of]
-        other = rival(tree, table, stops, np.where(weight > 0, weight, 0.0), taken)
+        other = rival(tree, table, stops, np.where(weight > 0, weight, 0.0), others)
         population = replace(population, rival=other)
     return _checked(tree, population, table, population.leaf[profile_of], sensitive)
 
@@ -195,8 +204,10 @@ def _classes(tree: Model, table: Table, sensitive: str | None) -> tuple[IndexArr
     if sensitive is None:
         return None, "no sensitive column was named (--sensitive COLUMN)"
     check_target(tree, table, sensitive)
+    if not tree.classes:
+        return None, "the file names no class; only its leaves are measured"
     if sensitive not in table.columns:
-        return None, f"the table has no column {sensitive!r}"
+        return None, f"the table has no column {sensitive!r}{near_text(sensitive, table.columns)}"
     column = table.categories(sensitive, tree.classes)
     if column.missing.any():
         row = int(np.flatnonzero(column.missing)[0]) + 1
@@ -235,7 +246,8 @@ def _values(
         return Undetermined("no sensitive column was named (--sensitive COLUMN)")
     check_target(tree, table, sensitive)
     if sensitive not in table.columns:
-        return Undetermined(f"the table has no column {sensitive!r}")
+        near = near_text(sensitive, table.columns)
+        return Undetermined(f"the table has no column {sensitive!r}{near}")
     try:
         numbers = table.numbers(sensitive).numbers
     except TableError as error:
@@ -306,9 +318,11 @@ def _warnings(
     sensitive: str | None,
 ) -> list[str]:
     said = []
-    if sensitive is not None and not tree.target:
+    if sensitive is not None and not target_in(tree, table):
+        says = f"calls what it predicts {tree.target!r}, as tools do where nobody names it"
+        says = says if tree.target else "does not name what it predicts"
         said.append(
-            f"{tree.source} does not name what it predicts; {sensitive!r} is taken for it on your word (--sensitive)"
+            f"{tree.source} {says}; {sensitive!r} is taken for it on your word (--sensitive)"
         )
     for feature in features:
         column = columns[feature.name]

@@ -8,28 +8,31 @@ import numpy as np
 
 from ppdm_models.arrays import FloatArray, IndexArray
 from ppdm_models.errors import TableError
-from ppdm_models.records.table import Table
+from ppdm_models.records.matching import target_in
+from ppdm_models.records.table import Table, near_text
 from ppdm_models.tree.ensemble import Model
 from ppdm_models.tree.tree import Node, Tree
 
 
 def check_target(model: Model, table: Table, sensitive: str) -> None:
-    """Check that a sensitive column can be what the model predicts.
+    """Check that a sensitive column can be what the model predicts; the table has the model's names.
 
     Raises:
         TableError: the file names another target, or none, and the table has no such column.
     """
-    if model.target and sensitive != model.target:
+    target = target_in(model, table)
+    if target and sensitive != target:
+        near = near_text(sensitive, [target])
         raise TableError(
             table.source,
-            f"the sensitive column {sensitive!r} is not the tree's target {model.target!r}; "
+            f"the sensitive column {sensitive!r}{near} is not the tree's target {target!r}; "
             "other sensitive columns are not supported yet",
         )
-    if not model.target and sensitive not in table.columns:
+    if not target and sensitive not in table.columns:
         raise TableError(
             table.source,
-            f"there is no column {sensitive!r}, and {model.source} does not name what it predicts; "
-            "name the column with --sensitive",
+            f"there is no column {sensitive!r}{near_text(sensitive, table.columns)}, and {model.source} does not name "
+            "what it predicts; name the column with --sensitive",
         )
 
 

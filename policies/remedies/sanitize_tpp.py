@@ -51,7 +51,7 @@ class SanitizeTpp(Remedy):
             )
             yield NoProposal(NAME, f"sanitising knows no weights: {reason}")
             return
-        target = tree.target or population.sensitive
+        target = population.sensitive or tree.target
         if not target:
             reason = "neither the tree nor --sensitive names the column that it predicts"
             yield NoProposal(NAME, f"sanitising needs a target: {reason}")

@@ -12,6 +12,7 @@ from audit.people.target import label_of
 from audit.reading import Reading, Undetermined, exactly
 from ppdm_models.arrays import FloatArray
 from ppdm_models.errors import TableError
+from ppdm_models.records.matching import matched, target_in
 from ppdm_models.records.routing import route
 from ppdm_models.records.table import Table
 from ppdm_models.tree.column import Column, NumericColumn
@@ -66,12 +67,19 @@ def holdout_of(tree: Model, table: Table, target: str = "") -> Holdout:
     Raises:
         TableError: the table is empty, lacks a column, or does not say what the model predicts.
     """
-    target = tree.target or target
+    used = _used(tree)
+    names = matched(
+        tree,
+        table,
+        sensitive=target_in(tree, table) or target or None,
+        qi=[feature.name for feature in used],
+    )
+    table, target = names.table, names.sensitive or ""
     if not target:
         raise TableError(table.source, "the model does not name what it predicts; say --sensitive")
     if not table.rows:
         raise TableError(table.source, "there are no records in it; give some that were held out")
-    columns = {feature.name: table.column(feature) for feature in _used(tree)}
+    columns = {feature.name: table.column(feature) for feature in used}
     numeric = tree.task is Task.REGRESSION
     truth = table.column(Feature(target, numeric, () if numeric else tree.classes))
     if truth.missing.any():

@@ -11,6 +11,7 @@ from ppdm_models import formats as formats_package
 from ppdm_models.codecs.common.archive import archived
 from ppdm_models.codecs.common.json import DEPTH, nesting
 from ppdm_models.errors import TreeFormatError
+from ppdm_models.foreign import model_advice
 from ppdm_models.formats import Format, Opened, Writer
 from ppdm_models.plugins import discover
 from ppdm_models.tree.ensemble import Model
@@ -137,6 +138,9 @@ def _opened(data: bytes, source: str) -> tuple[str, Opened]:
     source = _file_name(source)
     if len(data) > limits.BYTES:
         raise TreeFormatError(source, _too_large(len(data)))
+    advice = model_advice(data, source)
+    if advice:
+        raise TreeFormatError(source, advice)
     known = formats()
     candidates = {name: plugin for name, plugin in known.items() if plugin.sniff(data)}
     if not candidates:

@@ -1,4 +1,4 @@
-"""Forests of R as JSON: a list of trees, each the rows of randomForest's getTree or of ranger's treeInfo."""
+"""Forests of R as JSON: one tree or a list of them, each the rows of randomForest's getTree or of ranger's treeInfo."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from ppdm_models import limits
 from ppdm_models.codecs.common.grow import (
     Branch,
     Draft,
-    belongs,
     compared,
     features_named,
     grown,
@@ -18,7 +17,14 @@ from ppdm_models.codecs.common.grow import (
 )
 from ppdm_models.codecs.common.json import opens_json
 from ppdm_models.codecs.common.part import Part, read_part
-from ppdm_models.codecs.common.text_tree import as_float
+from ppdm_models.codecs.common.text_tree import as_float, decimals_of
+from ppdm_models.codecs.r.forest_levels import (
+    Levels,
+    cut_between,
+    levels_of,
+    listed_right,
+    masked_left,
+)
 from ppdm_models.formats import Format, Opened
 from ppdm_models.tree.ensemble import Combination, Ensemble, Member
 from ppdm_models.tree.predicate import Predicate, features_of
@@ -29,10 +35,10 @@ SHARE = "pred."
 
 
 class RForestJson(Format):
-    """One list per file; randomForest and ranger resample, and publish no counts."""
+    """One list per file, or an object of ``trees`` and ``levels``; both tools resample, and publish no counts."""
 
     def sniff(self, data: bytes) -> bool:
-        if opens_json(data) != b"[":
+        if opens_json(data) not in (b"[", b"{"):
             return False
         return b'"left daughter"' in data or (b'"leftChild"' in data and b'"splitvarName"' in data)
 
@@ -41,15 +47,28 @@ class RForestJson(Format):
 
 
 def _read(data: bytes, source: str) -> Ensemble:
-    root = read_part(data, source)
-    trees = list(root)
+    document = read_part(data, source)
+    root = document["trees"] if document.is_object else document
+    trees = [root] if len(root) and root.at(0).is_object else list(root)
     if not 0 < len(trees) <= limits.TREES:
         raise root.refused(f"{len(trees):,} trees; 1 to {limits.TREES:,} are read")
     is_ranger = any(name == "nodeID" for name, _ in trees[0].at(0).entries())
     rows = [list(tree) for tree in trees]
+    levels = levels_of(document) if document.is_object else {}
+    ordered = document.get("ordered") if document.is_object else None
     factors = _factors(rows) if is_ranger else {}
-    grown_trees = [_nodes(own, is_ranger, factors, root.source) for own in rows]
-    return _ensemble(grown_trees, rows, is_ranger, root)
+    if is_ranger and ordered is not None:  # else a lone "2" may be a level or a number
+        names = {part.text() for part in ordered}
+        factors = dict.fromkeys(_variables(rows), False) | {
+            name: name not in names for name in levels
+        }
+    grown_trees = [_nodes(own, is_ranger, factors, levels, root.source) for own in rows]
+    return _ensemble(grown_trees, rows, is_ranger, levels, root)
+
+
+def _variables(rows: Sequence[Sequence[Part]]) -> list[str]:
+    said = (row.get("splitvarName") for own in rows for row in own)
+    return list(dict.fromkeys(name.text() for name in said if name is not None))
 
 
 def _factors(rows: Sequence[Sequence[Part]]) -> dict[str, bool]:
@@ -71,14 +90,14 @@ def _factors(rows: Sequence[Sequence[Part]]) -> dict[str, bool]:
 
 
 def _nodes(
-    rows: Sequence[Part], is_ranger: bool, factors: Mapping[str, bool], source: str
+    rows: Sequence[Part], is_ranger: bool, factors: Mapping[str, bool], levels: Levels, source: str
 ) -> tuple[Node, ...]:
     if is_ranger:
-        return grown(0, lambda number: _ranger_draft(number, rows, factors), source)
-    return grown(1, lambda number: _forest_draft(number, rows), source)
+        return grown(0, lambda number: _ranger_draft(number, rows, factors, levels), source)
+    return grown(1, lambda number: _forest_draft(number, rows, levels), source)
 
 
-def _forest_draft(number: int, rows: Sequence[Part]) -> Draft:
+def _forest_draft(number: int, rows: Sequence[Part], levels: Levels) -> Draft:
     """randomForest: rows count from 1, ``<=`` goes left, status -1 is a leaf."""
     row = rows[number - 1]
     if row["status"].number() == -1:
@@ -86,11 +105,19 @@ def _forest_draft(number: int, rows: Sequence[Part]) -> Draft:
     children = tuple(
         row[side].whole(low=2, high=len(rows)) for side in ("left daughter", "right daughter")
     )
-    pair = compared(row["split var"].text(), "<=", row["split point"].number())
+    name, value = row["split var"].text(), row["split point"]
+    is_factor = name in levels
+    pair = (
+        masked_left(name, levels[name], value)
+        if is_factor
+        else compared(name, "<=", value.number())
+    )
     return Draft(str(number), tuple(map(Branch, children, pair)))
 
 
-def _ranger_draft(number: int, rows: Sequence[Part], factors: Mapping[str, bool]) -> Draft:
+def _ranger_draft(
+    number: int, rows: Sequence[Part], factors: Mapping[str, bool], levels: Levels
+) -> Draft:
     """Ranger: rows count from 0, ``<=`` goes left, listed levels of an unordered factor go right."""
     row = rows[number]
     if row["nodeID"].whole() != number:
@@ -101,38 +128,49 @@ def _ranger_draft(number: int, rows: Sequence[Part], factors: Mapping[str, bool]
         row[side].whole(low=1, high=len(rows) - 1) for side in ("leftChild", "rightChild")
     )
     name, value = row["splitvarName"].text(), row["splitval"]
-    return Draft(str(number), tuple(map(Branch, children, _ranger_tests(name, value, factors))))
+    return Draft(
+        str(number), tuple(map(Branch, children, _ranger_tests(name, value, factors, levels)))
+    )
 
 
 def _ranger_tests(
-    name: str, value: Part, factors: Mapping[str, bool]
+    name: str, value: Part, factors: Mapping[str, bool], levels: Levels
 ) -> tuple[Predicate, Predicate]:
     if not isinstance(value.value, str):
+        if name in levels:
+            return cut_between(name, levels[name], value.number())
         return compared(name, "<=", value.number())
     if name not in factors:
         raise value.refused(f"it is not said whether {name[:60]!r} is a factor or a number")
     if factors[name]:
         if not LEVELS.fullmatch(value.text()):
             raise value.refused("no list of level numbers")
-        right, left = belongs(name, value.text().split(","))
-        return left, right
+        return listed_right(name, value.text().split(","), levels, value)
     threshold = as_float(value.text())
     if threshold is None:
         raise value.refused("no number")
+    if name in levels:
+        return cut_between(name, levels[name], threshold)
     return compared(name, "<=", threshold)
 
 
 def _ensemble(
-    trees: Sequence[tuple[Node, ...]], rows: Sequence[Sequence[Part]], is_ranger: bool, root: Part
+    trees: Sequence[tuple[Node, ...]],
+    rows: Sequence[Sequence[Part]],
+    is_ranger: bool,
+    levels: Levels,
+    root: Part,
 ) -> Ensemble:
     offset = 0 if is_ranger else 1
     leaves = [
         [own[int(node.name) - offset] if node.is_leaf else None for node in nodes]
         for nodes, own in zip(trees, rows, strict=True)
     ]
-    columns = (
-        [name for name, _ in rows[0][0].entries() if name.startswith(SHARE)] if is_ranger else []
+    # jsonlite leaves out what is NA, so inner nodes need not have them
+    said_of = (
+        (name for own in rows for row in own for name, _ in row.entries()) if is_ranger else ()
     )
+    columns = list(dict.fromkeys(name for name in said_of if name.startswith(SHARE)))
     shares = [name.removeprefix(SHARE) for name in columns]
     said = (
         [leaf["prediction"].value for own in leaves for leaf in own if leaf is not None]
@@ -145,11 +183,14 @@ def _ensemble(
     names = list(
         dict.fromkeys(n for nodes in trees for node in nodes for n in features_of(node.test))
     )
-    features = features_named(names, [node for nodes in trees for node in nodes], root.source)
+    features = features_named(
+        names, [node for nodes in trees for node in nodes], root.source, values=levels
+    )
+    rounding = _rounding(leaves, columns)
     members = []
     for nodes, own in zip(trees, leaves, strict=True):
         filled = [
-            node if leaf is None else _filled(node, leaf, columns, classes)
+            node if leaf is None else _filled(node, leaf, columns, classes, rounding)
             for node, leaf in zip(nodes, own, strict=True)
         ]
         members.append(Member(_tree(filled, features, classes, root.source, bool(columns))))
@@ -163,14 +204,28 @@ def _ensemble(
         task=Task.CLASSIFICATION if is_class else Task.REGRESSION,
         resampled=True,
         source=root.source,
-        notes=_notes(root.source, features, is_ranger),
+        notes=() if levels else _notes(root.source, features, is_ranger),
     )
 
 
-def _filled(node: Node, leaf: Part, columns: Sequence[str], classes: tuple[str, ...]) -> Node:
+def _rounding(leaves: Sequence[Sequence[Part | None]], columns: Sequence[str]) -> float:
+    """Return by how much the shares of a leaf may miss 1: jsonlite prints four decimals unless told otherwise."""
+    printed = (
+        decimals_of(repr(leaf[name].number()))
+        for own in leaves
+        for leaf in own
+        if leaf is not None
+        for name in columns
+    )
+    return 1e-6 + 0.5 * len(columns) * 10.0 ** -max(printed, default=0)
+
+
+def _filled(
+    node: Node, leaf: Part, columns: Sequence[str], classes: tuple[str, ...], rounding: float
+) -> Node:
     if columns:
         shares = tuple(leaf[name].amount() for name in columns)
-        if not abs(sum(shares) - 1.0) <= 1e-6:
+        if not abs(sum(shares) - 1.0) <= min(rounding, 0.01):
             raise leaf.refused("class shares that do not add up to 1")
         return replace(node, score=classes[shares.index(max(shares))], class_shares=shares)
     value = leaf["prediction"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 
 from ppdm_models import limits
@@ -12,6 +11,8 @@ from ppdm_models.codecs.common.grow import Branch, Draft, features_named, grown,
 from ppdm_models.codecs.common.json import opens_json
 from ppdm_models.codecs.common.part import Part, read_part
 from ppdm_models.codecs.common.text_tree import decimals_of
+from ppdm_models.codecs.r.rpart_leaks import leaks_of
+from ppdm_models.codecs.r.rpart_object import named
 from ppdm_models.codecs.r.rpart_splits import (
     OTHER_SPLITS,
     FrameRow,
@@ -22,7 +23,6 @@ from ppdm_models.codecs.r.rpart_splits import (
 from ppdm_models.formats import Format, Opened
 from ppdm_models.meaning.consistency import is_whole
 from ppdm_models.meaning.support import checked
-from ppdm_models.tree.leaks import Leak, LeakKind
 from ppdm_models.tree.other_split import OtherSplit
 from ppdm_models.tree.predicate import Never, Surrogate
 from ppdm_models.tree.tree import (
@@ -44,14 +44,6 @@ CRITERIA = {1: Criterion.GINI, 2: Criterion.ENTROPY}
 MAJORITY = 2
 """The value of usesurrogate with which a record goes with the larger child where all else is missing."""
 
-OF_RECORDS = {
-    "y": (LeakKind.RAW_RECORDS, "the target of every training record"),
-    "x": (LeakKind.RAW_RECORDS, "the features of every training record"),
-    "model": (LeakKind.RAW_RECORDS, "the training records themselves"),
-    "where": (LeakKind.PER_RECORD, "the leaf of every training record"),
-    "weights": (LeakKind.PER_RECORD, "the weight of every training record"),
-}
-
 
 class RpartJson(Format):
     """One object per file; exact thresholds, surrogate splits and counts."""
@@ -61,33 +53,8 @@ class RpartJson(Format):
         return opens_json(data) == b"{" and all(part in data for part in parts)
 
     def open(self, data: bytes, source: str) -> Opened:
-        root = read_part(data, source)
-        return Opened(_Reader(root).tree(), _leaks(root))
-
-
-def _leaks(root: Part) -> Iterator[Leak]:
-    rows = frame_rows(root)
-    others = sum(len(row.competitors) + len(row.surrogates) for row in rows)
-    if others:
-        what = f"{others} splits that were not used tell how the target differs over further attributes"
-        yield Leak(LeakKind.TARGET_STATISTICS, "/splits", what)
-    sizes = [row.part["n"].amount() for row in rows if row.is_leaf]
-    if root["method"].text() != "class" and min(sizes, default=3) <= 2:
-        what = "mean and deviance of a node with 1 or 2 records give their target values exactly"
-        yield Leak(LeakKind.EXACT_TARGETS, "/frame", what, records=int(min(sizes)))
-    if root.get("call") is not None:
-        what = "the call with all settings: training can be repeated on guessed records"
-        yield Leak(LeakKind.REPLAY, "/call", what)
-    yield from _per_record(root)
-
-
-def _per_record(root: Part) -> Iterator[Leak]:
-    """Yield the parts of R's object that hold something of every training record."""
-    for key, (kind, what) in OF_RECORDS.items():
-        part = root.get(key)
-        if part is not None and isinstance(part.value, (list, dict)) and part.value:
-            size = len(part.value) if isinstance(part.value, list) else None
-            yield Leak(kind, part.pointer, what, records=size)
+        root = named(read_part(data, source))
+        return Opened(_Reader(root).tree(), leaks_of(root))
 
 
 class _Reader:
@@ -99,7 +66,11 @@ class _Reader:
         if len(self.rows) < len(root["frame"]) or 1 not in self.rows:
             raise root["frame"].refused("a node stands twice, or node 1 is not there")
         self.is_class = root["method"].text() == "class"
-        labels = [part.text() for part in root["ylevels"]] if self.is_class else []
+        if self.is_class and root.get("ylevels") is None:
+            raise root.refused(
+                'no "ylevels", the classes; write ylevels = attr(model, "ylevels") too'
+            )
+        labels = [part.label() for part in root["ylevels"]] if self.is_class else []
         self.classes = unique(labels, "classes", self.source, limits.CLASSES)
         self.yval2 = dict(zip(self.rows, root["yval2"], strict=False)) if self.is_class else {}
         xlevels = root.get("xlevels")
@@ -110,8 +81,8 @@ class _Reader:
         control = root.get("control")
         use = None if control is None else control.get("usesurrogate")
         self.use_surrogate = MAJORITY if use is None else use.whole(high=MAJORITY)
-        parms = root.get("parms")
-        self.has_priors = self.is_class and parms is not None and not self._has_usual_priors(parms)
+        self.parms = root.get("parms") if self.is_class else None  # of other methods no object
+        self.has_priors = self.parms is not None and not self._has_usual_priors(self.parms)
         # jsonlite rounds all numbers of a file to one number of digits, four unless it is told otherwise.
         self.decimals = max(
             (
@@ -120,6 +91,9 @@ class _Reader:
                 for part in row.competitors
             ),
             default=0,
+        )
+        self.nameless = any(
+            not part["var"].value for row in self.rows.values() for part in row.surrogates
         )
         self.absent = 0
         self.ties = 0
@@ -132,7 +106,7 @@ class _Reader:
             part["var"].text()
             for row in self.rows.values()
             for part in (row.primary, *row.competitors, *row.surrogates)
-            if part is not None
+            if part is not None and part["var"].value
         )
         names |= dict.fromkeys(self.levels)
         quality, notes = self._support()
@@ -147,9 +121,7 @@ class _Reader:
                 task=Task.CLASSIFICATION if self.is_class else Task.REGRESSION,
                 learner=self._learner(),
                 quality=quality,
-                missing=Missing.DEFAULT_CHILD
-                if self.use_surrogate == MAJORITY
-                else Missing.LAST_PREDICTION,
+                missing=self._missing(),
                 no_true_child=NoTrueChild.LAST_PREDICTION
                 if self.ties
                 else NoTrueChild.NULL_PREDICTION,
@@ -159,17 +131,21 @@ class _Reader:
             )
         )
 
+    def _missing(self) -> Missing:
+        if self.nameless:
+            return Missing.NULL_PREDICTION
+        return Missing.DEFAULT_CHILD if self.use_surrogate == MAJORITY else Missing.LAST_PREDICTION
+
     def _unused(self) -> tuple[str, ...]:
         others = self.is_class and any(row.competitors for row in self.rows.values())
         return (OTHER_SPLITS,) if others else ()
 
     def _others(self, node: Node) -> tuple[OtherSplit, ...]:
         """Return the splits that were not taken, where their improvements are by plain gini."""
-        parms = self.root.get("parms") if self.is_class else None
-        rule = None if parms is None else parms.get("split")
+        rule = None if self.parms is None else self.parms.get("split")
         if rule is None or CRITERIA.get(rule.whole(high=10)) is not Criterion.GINI:
             return ()
-        if parms is None or not self._is_plain(parms):
+        if self.parms is None or not self._is_plain(self.parms):
             return ()
         row = self.rows[int(node.name)]
         return other_splits(row, self.root.get("csplit"), self.levels, self.decimals)
@@ -195,7 +171,7 @@ class _Reader:
         ways = ways_of(row, csplit, self.levels, self.use_surrogate > 0)
         self.absent += ways.has_absent
         left, right = (self.rows[child].part["n"].amount() for child in pair)
-        majority = self.use_surrogate == MAJORITY
+        majority = self.use_surrogate == MAJORITY and not self.nameless
         if (
             majority and left == right
         ):  # then rpart goes with neither, and predicts as the node itself
@@ -237,6 +213,10 @@ class _Reader:
     def _support(self) -> tuple[Quality, list[str]]:
         pairs = [(row.part["n"].amount(), row.part["wt"].amount()) for row in self.rows.values()]
         notes = []
+        if self.nameless:
+            notes.append(
+                "surrogate splits have no names, so it is not told where missing values go"
+            )
         if self.absent:
             notes.append("values that no training record had at a split are not routed there")
         if all(math.isclose(n, wt) and is_whole(n) for n, wt in pairs):
@@ -248,9 +228,9 @@ class _Reader:
         return Quality.WEIGHTED, notes
 
     def _learner(self) -> Learner:
-        control, parms = self.root.get("control"), self.root.get("parms")
+        control, parms = self.root.get("control"), self.parms
         bucket = None if control is None else control.get("minbucket")
-        rule = parms.get("split") if self.is_class and parms is not None else None
+        rule = None if parms is None else parms.get("split")
         complete = all(
             split["count"].amount() == row.part["n"].amount()
             for row in self.rows.values()
@@ -289,7 +269,7 @@ class _Reader:
     def _call(self) -> str:
         """Return how rpart was called, as far as that is worth reading."""
         call = self.root.get("call")
-        pieces = [] if call is None else list(call) if call.is_list else [call]
+        pieces = [] if call is None or call.is_object else list(call) if call.is_list else [call]
         return "".join(piece.text() for piece in pieces)[:2000]
 
     def _target(self) -> str:

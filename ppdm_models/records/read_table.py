@@ -16,6 +16,7 @@ import pyarrow.parquet as pa_parquet
 
 from ppdm_models.arrays import FloatArray
 from ppdm_models.errors import TableError
+from ppdm_models.foreign import PEEKED, table_advice
 from ppdm_models.records.table import RawColumn, Table
 from ppdm_models.tree.column import CategoricalColumn
 
@@ -73,7 +74,11 @@ def read_table(path: Path) -> Table:
     """
     try:
         with path.open("rb") as file:
-            is_parquet = file.read(4) == b"PAR1"
+            start = file.read(PEEKED)
+        advice = table_advice(start, path.name)
+        if advice:
+            raise TableError(path.name, advice)
+        is_parquet = start.startswith(b"PAR1")
         table = pa_parquet.read_table(path) if is_parquet else _read_csv(path)
     except OSError as error:
         raise TableError(

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
+from itertools import islice
 
 from ppdm_models.arrays import FloatArray
 from ppdm_models.errors import TableError
 from ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
 from ppdm_models.tree.tree import Feature
+
+MOST_LISTED = 12
+MOST_NEAR_OF, MOST_COMPARED = 1000, 100
+"""Nearest names are looked for among so many, by so many of their characters."""
 
 
 class RawColumn(ABC):
@@ -81,6 +87,22 @@ class Table:
 
     def _raw(self, name: str) -> RawColumn:
         if name not in self.columns:
-            known = ", ".join(repr(column) for column in list(self.columns)[:12])
-            raise TableError(self.source, f"no column {name!r}; the table has {known}")
+            near = near_text(name, self.columns)
+            raise TableError(
+                self.source, f"no column {name!r}{near}; the table has {listed(self.columns)}"
+            )
         return self.columns[name]
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return names as a list in a message, the first twelve of them."""
+    quoted = [repr(name) for name in names]
+    more = f" and {len(quoted) - MOST_LISTED} more" if len(quoted) > MOST_LISTED else ""
+    return ", ".join(quoted[:MOST_LISTED]) + more
+
+
+def near_text(name: str, names: Iterable[str]) -> str:
+    """Return which names may have been meant, to follow a name in a message; "" where none is near."""
+    known = {other[:MOST_COMPARED].casefold(): other for other in islice(names, MOST_NEAR_OF)}
+    found = get_close_matches(name[:MOST_COMPARED].casefold(), known, n=3)
+    return f" (near: {', '.join(repr(known[each]) for each in found)})" if found else ""

@@ -55,3 +55,25 @@ writeLines(capture.output(print(as.party(fits$plain))), file.path(folder, "party
 writeLines(capture.output(print(as.party(fits$costs))), file.path(folder, "partykit_costs.txt"))
 writeLines(capture.output(print(ctree(ill ~ age + pay + job, d))), file.path(folder, "partykit_ctree.txt"))
 writeLines(capture.output(print(party::ctree(ill ~ age + pay + job, d))), file.path(folder, "party_ctree.txt"))
+
+# What jsonlite makes of an rpart object: whole by force, and with the names that it drops (docs/recipes/r.md).
+forced <- function(fit, path) writeLines(toJSON(unclass(fit), digits = NA, force = TRUE), path)
+parted <- function(fit, path) {
+  splits <- data.frame(var = rownames(fit$splits), fit$splits, row.names = NULL)
+  parts <- c(unclass(fit)[c("frame", "csplit", "method", "parms", "control")], list(splits = splits,
+    xlevels = attr(fit, "xlevels"), ylevels = attr(fit, "ylevels"), call = deparse(fit$call)))
+  writeLines(toJSON(parts, digits = NA, force = TRUE), path)
+}
+d$visits <- rpois(size, 1 + d$age / 40)
+gaps$visits <- d$visits
+d$years <- rexp(size, d$age / 100)
+jsons <- list(
+  forced_anova = rpart(cost ~ age + pay, d),
+  parted_class = rpart(ill ~ age + pay + job + band, gaps),
+  parted_poisson = rpart(visits ~ age + pay + job, gaps, method = "poisson"),
+  parted_exp = rpart(survival::Surv(years) ~ age + pay + job, d))
+for (name in names(jsons)) {
+  if (startsWith(name, "forced")) forced(jsons[[name]], file.path(folder, paste0("rpart_", name, ".json")))
+  else parted(jsons[[name]], file.path(folder, paste0("rpart_", name, ".json")))
+  write.csv(predict(jsons[[name]], gaps), file.path(folder, paste0("rpart_", name, ".predicted.csv")), row.names = FALSE)
+}

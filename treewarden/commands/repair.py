@@ -15,6 +15,7 @@ from policies.repairing.repair import Given
 from policies.verdict import Verdict
 from ppdm_models.errors import OutputError, RemedyError
 from ppdm_models.files.convert import MODELS
+from ppdm_models.records.matching import matched
 from ppdm_models.records.read_table import read_table
 from ppdm_models.records.taxonomy_files import load_taxonomies
 from ppdm_models.tree.ensemble import Ensemble, Model
@@ -174,7 +175,14 @@ def _given(
 ) -> Given:
     return Given(
         load_taxonomies(taxonomies),
-        read_table(request.data) if with_table else None,
+        matched(
+            model,
+            read_table(request.data),
+            sensitive=request.options.sensitive,
+            qi=request.options.qi,
+        ).table
+        if with_table
+        else None,
         None
         if holdout is None
         else holdout_of(model, read_table(holdout), request.options.sensitive or ""),
@@ -207,7 +215,7 @@ def _results(
     yield output, repaired.file
     if beside is not None and isinstance(applied.proposal, TableProposal):
         assert isinstance(subject.tree, Tree)
-        target = subject.tree.target or subject.population.sensitive
+        target = subject.population.sensitive or subject.tree.target
         tree = replace(subject.tree, target=target)
         yield beside, table_beside(tree, request.data, subject.pack, applied.proposal)
 

@@ -9,6 +9,7 @@ from policies.remedies._table import TableProposal
 from ppdm_models.errors import RemedyError
 from ppdm_models.learn.best_first import BestFirst
 from ppdm_models.learn.response import of_classes
+from ppdm_models.records.matching import matched
 from ppdm_models.records.read_table import read_table
 from ppdm_models.tpp.sanitise import Job
 from ppdm_models.tree.tree import Tree
@@ -26,7 +27,8 @@ def table_beside(tree: Tree, data: Path, pack: Pack, proposal: TableProposal) ->
         if column.missing.any():
             problem = f"column {name!r} lacks values; use “treewarden sanitize”, which makes them a category"
             raise RemedyError(data.name, problem)
-    target = read_table(data).categories(tree.target, tree.classes)
+    table = matched(tree, read_table(data), sensitive=tree.target).table
+    target = table.categories(tree.target, tree.classes)
     learner = BestFirst(
         str(tree.learner.criterion),
         bool(tree.learner.multiway),

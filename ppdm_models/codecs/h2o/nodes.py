@@ -76,7 +76,7 @@ def nodes_of_arrays(document: Part) -> tuple[Node, ...]:
         if max(left, right) >= size:
             raise document.refused(f"no node {max(left, right)}")
         split, side = arrays["thresholds"][index], arrays["nas"][index]
-        if side.value not in SIDES:
+        if side.value not in (*SIDES, None):  # null: missing values went another way further up
             raise side.refused(f"neither {' nor '.join(SIDES)}")
         levels = tuple(arrays["levels"][child] for child in (left, right))
         sides = None

@@ -140,6 +140,10 @@ class Fields:
         """Whether a field holds numbers of 32 bits."""
         return name in self._floats
 
+    def is_boolean(self, name: str) -> bool:
+        """Whether a raw field holds true and false."""
+        return name in self._declared and self._declared[name].get("dataType") == "boolean"
+
     def typed(self, name: str) -> Feature:
         """Return a raw field as a feature."""
         if name not in self.features:

@@ -9,6 +9,7 @@ from ppdm_models import limits
 from ppdm_models.codecs.common.xml import Element
 from ppdm_models.codecs.pmml.fields import Fields
 from ppdm_models.codecs.pmml.sources import (
+    COMPARISONS,
     INTERVALS,
     Raw,
     Source,
@@ -156,6 +157,8 @@ def _comparison(
         if end is None:
             raise _no_number(element, feature.name, text, fail)
         test = INTERVALS[operator](feature.name, end)
+    elif fields.is_boolean(feature.name) and _truth(text) is not None:
+        test = _ordered_truths(feature, source, operator, text)
     elif operator in ("equal", "notEqual"):
         test = _category(feature, (text,), operator == "notEqual", fields)
     else:
@@ -163,6 +166,25 @@ def _comparison(
     if source.missing is None:
         return test
     return with_missing(source, test, lambda value: holds(value, operator, text))
+
+
+def _truth(text: str) -> float | None:
+    """Return a truth value as JPMML-Evaluator orders it: false is 0, true is 1, and numbers are numbers."""
+    return {"false": 0.0, "true": 1.0}.get(text.strip().lower(), number(text))
+
+
+def _ordered_truths(feature: Feature, source: Raw, operator: str, text: str) -> Predicate:
+    end = _truth(text)
+    assert end is not None
+    names = {_truth(value): value for value in feature.values}
+    kept = [
+        names.get(code, word)
+        for code, word in ((0.0, "false"), (1.0, "true"))
+        if COMPARISONS[operator](code, end)
+    ]
+    if len(kept) == 2:
+        return is_present(source)
+    return CategoryTest(feature.name, tuple(kept)) if kept else Never()
 
 
 def _category(

@@ -74,7 +74,7 @@ def other_splits(
     Their improvements are by gini, and rounded to so many decimals.
     """
     found = []
-    for part in row.competitors:
+    for part in (each for each in row.competitors if each["var"].value):
         ways, improve = _ways(part, csplit, levels), part["improve"].number()
         if ways.records == row.part["n"].amount() and not ways.has_absent:
             slack = 0.5 * 10.0**-decimals + FLOAT_SLACK * max(1.0, improve)
@@ -89,7 +89,7 @@ def ways_of(
     assert row.primary is not None
     ways = [_ways(row.primary, csplit, levels)]
     if with_surrogates:
-        ways += [_ways(part, csplit, levels) for part in row.surrogates]
+        ways += [_ways(part, csplit, levels) for part in row.surrogates if part["var"].value]
     if len(ways) == 1:
         return ways[0]
     left, right = (
@@ -106,7 +106,9 @@ def _ways(split: Part, csplit: Part | None, levels: Mapping[str, Sequence[str]])
         left, right = compared(name, "<" if sides == -1 else ">=", split["index"].number())
         return Ways(left, right, records)
     if name not in levels or len(levels[name]) != sides or csplit is None:
-        raise split.refused(f"the {sides} levels of {name[:60]!r} are not in the file")
+        raise split.refused(
+            f'the {sides} levels of {name[:60]!r} are not in the file; write xlevels = attr(model, "xlevels") too'
+        )
     row = csplit.at(split["index"].whole(low=1) - 1)
     codes = [item.whole(low=LEFT, high=RIGHT) for item in row][:sides]
     if len(codes) < sides:

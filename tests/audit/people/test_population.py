@@ -139,7 +139,9 @@ def test_a_column_that_the_tree_tests_cannot_be_left_out_of_the_quasi_identifier
 
 
 def test_a_missing_feature_names_the_columns_there_are():
-    with pytest.raises(TableError, match="no column 'age'; the table has 'sex', 'ill'"):
+    with pytest.raises(
+        TableError, match="no column 'age', a feature of tree; its columns: 'sex', 'ill'"
+    ):
         build_population(
             small_tree(), table_of({k: v for k, v in rows().items() if k != "age"}), sensitive="ill"
         )
@@ -258,3 +260,46 @@ def test_published_counts_tell_which_column_a_tree_was_trained_on():
 def test_a_column_that_is_not_there_cannot_be_the_target_of_a_file_that_names_none():
     with pytest.raises(TableError, match="no column 'nope', and .* does not name what it predicts"):
         build_population(nameless(), table_of(TWINS), sensitive="nope")
+
+
+def test_columns_that_a_tool_respelt_are_taken_under_the_models_names_and_the_report_says_so():
+    plain = build_population(small_tree(), table_of(rows()), sensitive="ill")
+    respelt = {"AGE": rows()["age"], "Sex ": rows()["sex"], "Ill": rows()["ill"]}
+    population = build_population(
+        small_tree(), table_of(respelt), sensitive="Ill", qi=["AGE", "sex"]
+    )
+    assert population.qi == plain.qi
+    assert population.describe(0) == plain.describe(0)
+    assert population.truth.tolist() == plain.truth.tolist()
+    assert population.sensitive == "ill"
+    assert "'AGE' for 'age', 'Sex ' for 'sex'" in population.warnings[0]
+
+
+def test_a_target_that_is_a_tools_default_is_the_column_that_was_named_unless_another_fits_as_well():
+    tree = small_tree(target="y", quality=Quality.ABSENT)
+    population = build_population(tree, table_of(rows()), sensitive="ill")
+    assert population.sensitive == "ill"
+    assert population.truth.tolist() == [[1, 1], [1, 0], [0, 1], [0, 1]]
+    assert any("calls what it predicts 'y'" in warning for warning in population.warnings)
+    other = ["no", "no", "yes", "yes", "yes"]
+    assert build_population(tree, table_of(rows(dead=other)), sensitive="ill").rival == "dead"
+    with pytest.raises(TableError, match="'ill' is not the tree's target 'y'"):
+        build_population(tree, table_of(rows(y=other)), sensitive="ill")
+
+
+def test_a_target_that_the_table_lacks_says_what_is_near():
+    population = build_population(small_tree(target="il"), table_of(rows()), sensitive="il")
+    assert population.truth == Undetermined("the table has no column 'il' (near: 'ill')")
+    with pytest.raises(TableError, match=r"'il' \(near: 'ill'\) is not the tree's target 'ill'"):
+        build_population(small_tree(), table_of(rows()), sensitive="il")
+
+
+def test_a_tree_whose_leaves_name_no_class_is_measured_by_its_leaves_alone():
+    nodes = tuple(replace(node, score=None) for node in small_tree().nodes)
+    tree = small_tree(nodes=nodes, classes=(), target="", quality=Quality.EXACT)
+    population = build_population(tree, table_of(rows()), sensitive="ill")
+    assert population.truth == Undetermined("the file names no class; only its leaves are measured")
+    pack = load_pack("baseline")
+    decision = judge(run(tree, population, Knowledge(), calls(pack), leaks=()), pack)
+    assert decision.verdict is not Verdict.PASS
+    assert decision.findings

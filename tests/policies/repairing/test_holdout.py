@@ -59,3 +59,8 @@ def test_a_tree_of_one_node_has_a_loss():
 def test_a_table_that_does_not_fit_is_refused(columns, problem):
     with pytest.raises(TableError, match=problem):
         held_out(**{name: np.array(values, dtype=object) for name, values in columns.items()})
+
+
+def test_columns_that_only_spell_a_name_differently_are_taken():
+    holdout = held_out(Place=["p0", "p0", "p1", "p1"], ILLNESS=["c0", "c1", "c1", "c1"])
+    assert holdout.loss(TREE).low == 0.25

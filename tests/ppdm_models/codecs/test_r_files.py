@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ppdm_models.errors import TreeFormatError
 from ppdm_models.formats.partykit_text import FORMAT as PARTYKIT
 from ppdm_models.formats.r_forest_json import FORMAT as FORESTS
 from ppdm_models.formats.rpart_json import FORMAT as OBJECT
@@ -203,3 +204,71 @@ def test_costs_of_attributes_had_a_part_in_the_choice_of_splits(call, unmodelled
     said = json.loads((GOOD / "rpart_json/good/plain.json").read_bytes())
     tree = OBJECT.open(json.dumps({**said, "call": [call]}).encode(), "x").model
     assert tree.learner.unmodelled == unmodelled
+
+
+@pytest.mark.parametrize("name", ["parted_class", "parted_poisson", "parted_exp"])
+def test_an_object_with_the_names_that_jsonlite_drops_predicts_what_r_predicts(name):
+    tree = read(OBJECT, f"rpart_json/good/{name}.json")
+    np.testing.assert_allclose(predict(tree, COLUMNS), said_by_r(name), rtol=1e-9)
+    assert tree.quality is Quality.EXACT
+
+
+def test_an_object_written_by_force_predicts_where_no_value_is_missing_and_nothing_elsewhere():
+    tree = read(OBJECT, "rpart_json/good/forced_anova.json")
+    tested = {feature.name for feature in tree.used_features()}
+    there = np.array([all(row[name] for name in tested) for row in RECORDS])
+    said = predict(tree, COLUMNS)
+    np.testing.assert_allclose(said[there], said_by_r("forced_anova")[there], rtol=1e-9)
+    assert np.isnan(said[~there]).any()
+    assert any("not told where missing values go" in note for note in tree.notes)
+    assert {leak.kind for leak in OBJECT.open(forced(), "x").leaks} >= {LeakKind.RAW_RECORDS}
+
+
+def forced(**changes):
+    held = json.loads((GOOD / "rpart_json/good/forced_anova.json").read_bytes())
+    return json.dumps({**held, **changes}).encode()
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"method": ["class"]}, r'no "ylevels", the classes; write ylevels = attr'),
+        ({"splits": [[1, 2]]}, "2 numbers, where a split has"),
+        ({"splits": [[150, 3, 1.0, 1, 0]]}, "splits"),
+    ],
+)
+def test_an_object_written_by_force_that_is_no_tree_is_refused(changes, problem):
+    with pytest.raises(TreeFormatError, match=problem):
+        OBJECT.open(forced(**changes), "x")
+
+
+def test_a_frame_that_ends_too_early_is_refused():
+    frame = json.loads(forced())["frame"]
+    for cut in (frame[:-1], [*frame, frame[-1]]):
+        with pytest.raises(TreeFormatError, match="no tree in preorder"):
+            OBJECT.open(forced(frame=cut), "x")
+
+
+FACTORS = table("r_factors.predicted.csv")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["randomforest_levels", "ranger_ignore", "ranger_order", "ranger_partition", "ranger_one"],
+)
+def test_a_forest_over_factors_predicts_what_r_predicts_by_the_levels_beside_its_trees(name):
+    forest = read(FORESTS, f"r_forest_json/good/{name}.json")
+    columns = {each: column(FACTORS, each) for each in ("age", "pay", "job", "grade")}
+    scores = predict(forest, columns)
+    shares = scores[:, forest.classes.index("yes")]
+    if name == "randomforest_levels":
+        shares = shares / scores.sum(axis=1)
+    expected = [float(row[name]) for row in FACTORS]
+    np.testing.assert_allclose(shares, expected, atol=1e-4 if name == "ranger_one" else 1e-9)
+
+
+def test_a_level_that_no_factor_has_is_refused():
+    said = json.loads((GOOD / "r_forest_json/good/ranger_partition.json").read_bytes())
+    said["levels"]["job"] = said["levels"]["job"][:1]
+    with pytest.raises(TreeFormatError, match="a level beyond the 1 of 'job'"):
+        FORESTS.open(json.dumps(said).encode(), "x")

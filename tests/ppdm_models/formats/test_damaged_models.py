@@ -16,7 +16,18 @@ from tests import places
 from tests.ppdm_models.formats.damage import damaged, damaged_json, with_a_wrong_byte, zipped
 
 DATA = places.DATA / "formats"
-JSON = (*("bigml_json", "catboost_json", "eland_json", "h2o_json", "solr_ltr", "treelite_json"),)
+JSON = (
+    *(
+        "bigml_json",
+        "catboost_json",
+        "eland_json",
+        "gbm_json",
+        "h2o_json",
+        "partykit_json",
+        "solr_ltr",
+        "treelite_json",
+    ),
+)
 GOOD = [path for name in JSON for path in sorted((DATA / name / "good").iterdir())]
 SPARK = DATA / "spark_ml" / "good" / "tree.zip"
 ONNX = DATA / "onnx_ml" / "good" / "tree.onnx"

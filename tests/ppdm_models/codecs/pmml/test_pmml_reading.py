@@ -4,9 +4,12 @@ import math
 import re
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from ppdm_models.files.load import load_tree
+from ppdm_models.records.routing import route
+from ppdm_models.tree.column import CategoricalColumn
 from ppdm_models.tree.predicate import (
     AllOf,
     Always,
@@ -87,6 +90,14 @@ UNDER, OVER = NumericTest("age", high=3.0), NumericTest("age", low=3.0)
         (simple("city", "notEqual", "a"), CategoryTest("city", ("a",), negated=True)),
         (simple("rooms", "equal", "1.0"), CategoryTest("rooms", ("1",))),
         (simple("member", "equal", "true"), CategoryTest("member", ("true",))),
+        (simple("member", "equal", "1"), CategoryTest("member", ("true",))),
+        (simple("member", "notEqual", "true"), CategoryTest("member", ("false",))),
+        (simple("member", "lessThan", "0.5"), CategoryTest("member", ("false",))),
+        (simple("member", "lessThan", "true"), CategoryTest("member", ("false",))),
+        (simple("member", "lessThan", "false"), Never()),
+        (simple("member", "lessOrEqual", "1.0"), MissingTest("member", negated=True)),
+        (simple("member", "greaterThan", "0"), CategoryTest("member", ("true",))),
+        (simple("member", "greaterOrEqual", "true"), CategoryTest("member", ("true",))),
         (a_set("city", "isIn", ' a "b c" '), CategoryTest("city", ("a", "b c"))),
         (
             a_set("city", "isNotIn", r"&quot;a \"b\"&quot; &quot;&quot;"),
@@ -378,3 +389,24 @@ def test_a_confidence_of_more_than_one_is_no_share():
         for label in ("no", "yes")
     )
     assert load_tree(pmml(f"<Node><True/>{distribution}</Node>"), "x").root.class_shares is None
+
+
+@pytest.mark.parametrize("operator", ["lessThan", "lessOrEqual", "greaterThan", "greaterOrEqual"])
+@pytest.mark.parametrize("value", ["0.5", "true", "false", "1", "0.0"])
+def test_truth_values_are_ordered_as_the_reference_evaluator_orders_them(tmp_path, operator, value):
+    jpmml = pytest.importorskip("jpmml_evaluator", reason="compares with JPMML itself")
+    pandas = pytest.importorskip("pandas", reason="hands records to JPMML")
+    yes = f'<Node score="yes">{simple("member", operator, value)}</Node>'
+    start = b'<PMML xmlns="http://www.dmg.org/PMML-4_4" version="4.4"><Header/>'
+    nodes = f'<Node><True/>{yes}<Node score="no"><True/></Node></Node>'
+    data = pmml(nodes).replace(b"<PMML>", start)
+    (tmp_path / "m.pmml").write_bytes(data)
+    evaluator = jpmml.make_evaluator(tmp_path / "m.pmml", backend="jpype")
+    records = pandas.DataFrame(
+        {name: [None, None] for name in ACTIVE} | {"member": [False, True]}, dtype=object
+    )
+    said = evaluator.evaluateAll(records, parallelism=1)["y"].tolist()
+    tree = load_tree(data, "x")
+    column = CategoricalColumn(np.array([0, 1]), ("false", "true"))
+    stops = route(tree, {"member": column})
+    assert [tree.nodes[stop].score for stop in stops] == said

@@ -1,0 +1,175 @@
+"""Files that people have at hand and that are never opened here: what they are, and the lines that export them.
+
+A pickle runs code when it is opened, and R's and Java's own files are the like. So they are told by their first bytes
+alone, unpacked as far as that needs and no further.
+"""
+
+from __future__ import annotations
+
+import bz2
+import lzma
+import zlib
+from collections.abc import Callable
+from enum import StrEnum
+
+PEEKED = 1 << 18
+"""So many bytes are looked at, before and after unpacking."""
+
+
+class Foreign(StrEnum):
+    """A kind of file, as messages name it."""
+
+    PICKLE = "a Python pickle (joblib writes them too), which runs code when it is opened"
+    RDS = "an R object (.rds), which only R opens"
+    RDATA = "an R workspace (.RData), which only R opens"
+    JAVA = "a serialised Java object (Weka's .model, say), which runs code when it is opened"
+    HDF5 = "an HDF5 file"
+    CATBOOST = "CatBoost's binary model"
+    EXCEL = "an Excel workbook"
+    SPSS = "an SPSS file"
+    STATA = "a Stata file"
+    SAS = "a SAS data set"
+    ARROW = "an Arrow or Feather file"
+    SQLITE = "an SQLite database"
+
+
+STARTS = {
+    Foreign.RDS: (b"X\n\0\0\0", b"A\n2\n", b"A\n3\n", b"B\n\2\0\0\0", b"B\n\3\0\0\0"),
+    Foreign.RDATA: (b"RDX2\n", b"RDX3\n", b"RDA2\n", b"RDA3\n"),
+    Foreign.PICKLE: tuple(b"\x80" + bytes([protocol]) for protocol in range(2, 6))
+    + (b"ccopy_reg\n", b"csklearn.", b"cnumpy.", b"ccopyreg\n"),
+    Foreign.JAVA: (b"\xac\xed\0\x05",),
+    Foreign.HDF5: (b"\x89HDF\r\n\x1a\n",),
+    Foreign.CATBOOST: (b"CBM1",),
+    Foreign.EXCEL: (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1",),
+    Foreign.SPSS: (b"$FL2", b"$FL3"),
+    Foreign.STATA: (b"<stata_dta>",),
+    Foreign.SAS: (b"\0" * 12 + b"\xc2\xea\x81\x60",),
+    Foreign.ARROW: (b"ARROW1", b"FEA1"),
+    Foreign.SQLITE: (b"SQLite format 3\0",),
+}
+
+
+def foreign(data: bytes) -> Foreign | None:
+    """Return what kind of file starts like this, packed or not; None where it is none of them."""
+    return _kind(data) or _kind(_unpacked(data))
+
+
+def model_advice(data: bytes, source: str) -> str:
+    """Return what a file is that was given as a model, and how to export the model in it; "" where it is not known."""
+    kind = foreign(data)
+    if kind is None:
+        return ""
+    lines = _model_lines(kind, data[:PEEKED] + _unpacked(data), source)
+    if not lines:
+        return f"{kind}, which is no model file that is read; docs/recipes says how to export yours"
+    where = "Weka" if kind is Foreign.JAVA else "R" if "R " in kind else "Python"
+    return f"{kind}, so it is not read; export the model in {where}, where you trust the file: {'; '.join(lines)}"
+
+
+def table_advice(start: bytes, source: str) -> str:
+    """Return what a file is that was given as a table, and how to export it; "" where it is not known."""
+    kind = foreign(start)
+    lines = [] if kind is None else _table_lines(kind, source)
+    if kind is None:
+        return ""
+    if not lines:
+        return f"{kind}; save the table as CSV in UTF-8, or as Parquet"
+    return f"{kind}; save the table as CSV or Parquet: {'; '.join(lines)}"
+
+
+def _kind(data: bytes) -> Foreign | None:
+    for kind, starts in STARTS.items():
+        if data.startswith(starts):
+            return kind
+    if data.startswith(b"PK\x03\x04") and b"xl/" in data[:PEEKED]:
+        return Foreign.EXCEL
+    return None
+
+
+def _unpacked(data: bytes) -> bytes:
+    """Return the start of what is packed in bytes; nothing where they are not packed."""
+    packed = data[:PEEKED]
+    openers: dict[bytes, Callable[[], bytes]] = {
+        b"\x1f\x8b": lambda: zlib.decompressobj(31).decompress(packed, PEEKED),
+        b"\x78": lambda: zlib.decompressobj().decompress(packed, PEEKED),
+        b"BZh": lambda: bz2.BZ2Decompressor().decompress(packed, PEEKED),
+        b"\xfd7zXZ\0": lambda: lzma.LZMADecompressor(memlimit=1 << 28).decompress(packed, PEEKED),
+        b"\x5d\0\0": lambda: lzma.LZMADecompressor(memlimit=1 << 28).decompress(packed, PEEKED),
+    }
+    for start, opener in openers.items():
+        if packed.startswith(start):
+            try:
+                return opener()
+            except (zlib.error, OSError, EOFError, lzma.LZMAError):
+                return b""
+    return b""
+
+
+def _model_lines(kind: Foreign, held: bytes, source: str) -> list[str]:
+    stem = source.rpartition(".")[0] or source
+    if kind is Foreign.PICKLE:
+        return _python_lines(held, source, stem)
+    if kind in (Foreign.RDS, Foreign.RDATA):
+        read = (
+            f"readRDS({_quoted(source)})"
+            if kind is Foreign.RDS
+            else f"get(load({_quoted(source)})[1])"
+        )
+        return [f"model <- {read}", _r_line(held, stem)]
+    if kind is Foreign.JAVA:
+        files = f"-l {_quoted(source)} -T TRAINING.arff > {_quoted(stem + '.txt')}"
+        return [f"java -cp weka.jar weka.classifiers.trees.J48 {files}"]
+    if kind is Foreign.CATBOOST:
+        load = f"model = catboost.CatBoost().load_model({_quoted(source)})"
+        return [load, f'model.save_model({_quoted(stem + ".json")}, format="json")']
+    return []
+
+
+def _python_lines(held: bytes, source: str, stem: str) -> list[str]:
+    load = f"joblib.load({_quoted(source)})"
+    if b"lightgbm" in held:  # its pickles name xgboost too
+        return ["import joblib", f"{load}.booster_.save_model({_quoted(stem + '.txt')})"]
+    if b"xgboost" in held:
+        return ["import joblib", f"{load}.save_model({_quoted(stem + '.json')})"]
+    if b"catboost" in held:
+        return ["import joblib", f'{load}.save_model({_quoted(stem + ".json")}, format="json")']
+    return ["import joblib, skops.io", f"skops.io.dump({load}, {_quoted(stem + '.skops')})"]
+
+
+def _r_line(held: bytes, stem: str) -> str:
+    """Return the line that writes a model; what package it is of, its class says."""
+    path = _quoted(stem + ".json")
+    if b"randomForest" in held:
+        tree = "randomForest::getTree(model, k, labelVar = TRUE)"
+        trees = f"lapply(1:model$ntree, function(k) {tree})"
+    elif b"ranger" in held:
+        trees = "lapply(1:model$num.trees, function(k) ranger::treeInfo(model, k))"
+    elif b"rpart" in held:
+        return f"writeLines(capture.output(print(model, digits = 15)), {_quoted(stem + '.txt')})"
+    else:
+        return f"writeLines(capture.output(print(model)), {_quoted(stem + '.txt')})"
+    return f'jsonlite::write_json({trees}, {path}, digits = NA, na = "null")'
+
+
+def _table_lines(kind: Foreign, source: str) -> list[str]:
+    stem = source.rpartition(".")[0] or source
+    path, name = _quoted(stem + ".csv"), _quoted(source)
+    to_csv = f"to_csv({path}, index=False)"
+    r_line = f"write.csv(%s, {path}, row.names = FALSE)"
+    return {
+        Foreign.RDS: [r_line % f"readRDS({name})"],
+        Foreign.RDATA: [r_line % f"get(load({name})[1])"],
+        Foreign.PICKLE: ["import pandas", f"pandas.read_pickle({name}).{to_csv}"],
+        Foreign.EXCEL: ["import pandas", f"pandas.read_excel({name}).{to_csv}"],
+        Foreign.SPSS: ["import pandas", f"pandas.read_spss({name}).{to_csv}"],
+        Foreign.STATA: ["import pandas", f"pandas.read_stata({name}).{to_csv}"],
+        Foreign.SAS: ["import pandas", f"pandas.read_sas({name}).{to_csv}"],
+        Foreign.ARROW: ["import pandas", f"pandas.read_feather({name}).{to_csv}"],
+        Foreign.HDF5: ["import pandas", f"pandas.read_hdf({name}).{to_csv}"],
+    }.get(kind, [])
+
+
+def _quoted(name: str) -> str:
+    """Return a file's name as R, Python and a shell read it."""
+    return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -1,0 +1,223 @@
+"""Which column of a table is which feature of a model, where the two spell its name differently.
+
+Tools change names on the way: R makes ``X1st`` of ``1st``, LightGBM ``mean_radius`` of ``mean radius``.
+A name is taken for another only where nothing but blanks, ``_``, ``.``, case or ``make.names`` parts them, and only one
+to one. Values are never matched like this.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ppdm_models.errors import TableError
+from ppdm_models.records.table import Table, listed, near_text
+from ppdm_models.tree.ensemble import Model
+
+PLACEHOLDERS = frozenset(
+    {"y", "..y", ".y", ".outcome", "_target", "internal::y", "label", "prediction"}
+)
+"""What tools call a target that nobody named: R and sklearn2pmml, tidymodels, caret, JPMML, Spark, CatBoost."""
+
+SEPARATORS = re.compile(r"[_.\s]+")
+NOT_BETWEEN_DIGITS = re.compile(r"(?<!\d)_|_(?!\d)")
+
+
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """A table whose columns have the model's names.
+
+    ``sensitive`` and ``qi`` are what was asked for, by their names in it; ``notes`` say what was taken for what.
+    """
+
+    table: Table
+    sensitive: str | None
+    qi: tuple[str, ...] | None
+    notes: tuple[str, ...]
+
+
+def matched(
+    model: Model,
+    table: Table,
+    *,
+    sensitive: str | None = None,
+    qi: Sequence[str] | None = None,
+    taken: Iterable[str] = (),
+) -> Matched:
+    """Return the table under the names of the model; ``taken`` are columns that are no features, weights say.
+
+    A name that fits exactly goes first. A sensitive column that is not found stays as it was asked for.
+
+    Raises:
+        TableError: a feature has no column, or several, or shares one with another feature; so for ``qi``.
+    """
+    own = _sensitive_column(model, table, sensitive)
+    renamed = _target_renamed(model, table, own)
+    pairs = _Pairs(model, table, {*taken, *(() if own is None else (own,))})
+    asked = None if qi is None else tuple(pairs.asked(name) for name in qi)
+    pairs.check(
+        [feature.name for feature in model.features if asked is None or feature.name in asked]
+    )
+    renamed |= pairs.renamed
+    named = sensitive if own is None else renamed.get(own, own)
+    columns = {renamed.get(name, name): raw for name, raw in table.columns.items()}
+    new = replace(table, columns=columns) if renamed else table
+    notes = list(_notes(model, table, renamed, pairs))
+    if own is not None and own != sensitive and named != sensitive:
+        notes.append(f"{table.source}: {own!r} was taken for the sensitive column {sensitive!r}")
+    return Matched(new, named, asked, tuple(notes))
+
+
+def target_in(model: Model, table: Table) -> str:
+    """Return the name of the model's target; "" where it has none, or a tool's default that no column is called."""
+    if model.target in PLACEHOLDERS and not _Index(table.columns).find(model.target):
+        return ""
+    return model.target
+
+
+def are_alike(one: str, other: str) -> bool:
+    """Whether two names differ by nothing but blanks, ``_``, ``.``, case or R's ``make.names``."""
+    return bool(_Index([other]).find(one))
+
+
+def _plain(name: str) -> str:
+    """Return a name without what tools change in it; what parts two digits stays, as ``x1_1`` is not ``x11``."""
+    text = unicodedata.normalize("NFC", name).casefold()
+    return NOT_BETWEEN_DIGITS.sub("", SEPARATORS.sub("_", text))
+
+
+def _made(name: str) -> str:
+    """Return what R's ``make.names`` makes of a name, plain."""
+    starts = re.match(r"[^\W\d_]|\.(?!\d)", name)
+    return _plain(re.sub(r"[^\w.]", ".", name if starts else f"X{name}"))
+
+
+class _Index:
+    """Names by what they are without blanks, points and case, as they stand and as R would write them."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self.plain: dict[str, list[str]] = {}
+        self.made: dict[str, list[str]] = {}
+        for name in names:
+            if not _plain(name):
+                continue
+            self.plain.setdefault(_plain(name), []).append(name)
+            self.made.setdefault(_made(name), []).append(name)
+
+    def find(self, name: str) -> list[str]:
+        """Return the names that are the same but for spelling, in their order."""
+        plain = _plain(name)
+        if not plain:
+            return []
+        found = [*self.plain.get(plain, ()), *self.made.get(plain, ())]
+        found += self.plain.get(_made(name), ())
+        return list(dict.fromkeys(found))
+
+
+class _Pairs:
+    """The features that the table spells differently, and the columns that may be they."""
+
+    def __init__(self, model: Model, table: Table, taken: set[str]) -> None:
+        self.model, self.table = model, table
+        names = [feature.name for feature in model.features]
+        self.features = dict.fromkeys(names)
+        self.lacking = [name for name in names if name not in table.columns]
+        self.free = [
+            name for name in table.columns if name not in self.features and name not in taken
+        ]
+        columns, features = _Index(self.free if self.lacking else ()), _Index(self.lacking)
+        self.columns_of = {name: columns.find(name) for name in self.lacking}
+        self.features_of = {
+            column: features.find(column) for found in self.columns_of.values() for column in found
+        }
+        self.renamed = {
+            found[0]: name
+            for name, found in self.columns_of.items()
+            if len(found) == 1 and len(self.features_of[found[0]]) == 1
+        }
+        self.said: dict[str, str] = {}
+
+    def asked(self, name: str) -> str:
+        """Return the name that a quasi-identifier has in the matched table."""
+        if name in self.features:
+            return name
+        if name in self.table.columns:
+            return self.renamed.get(name, name)
+        found = _Index([*self.features, *self.free]).find(name)
+        meant = dict.fromkeys(self.renamed.get(each, each) for each in found)
+        if len(meant) > 1:
+            raise TableError(
+                self.table.source,
+                f"no column {name!r}, and it may be any of {listed(found)}; name one of them with --qi",
+            )
+        if meant:
+            self.said[name] = next(iter(meant))
+        return next(iter(meant), name)
+
+    def check(self, needed: Sequence[str]) -> None:
+        """Raise what keeps a feature that is needed from its column."""
+        for name in (each for each in self.lacking if each in set(needed)):
+            found = self.columns_of[name]
+            if len(found) > 1:
+                problem = f"the feature {name!r} matches the columns {listed(found)}; rename one of them to {name!r}"
+                raise TableError(self.table.source, problem)
+            rivals = self.features_of[found[0]] if found else []
+            same = [each for each in self.features if each in self.table.columns]
+            rivals = rivals or [*_Index(same).find(name), name]
+            column = found[0] if found else rivals[0]
+            if len(rivals) > 1:
+                problem = (
+                    f"the features {listed(rivals)} match one column, {column!r}; give each its own"
+                )
+                raise TableError(self.table.source, problem)
+        lacking = [
+            name for name in self.lacking if name in set(needed) and not self.columns_of[name]
+        ]
+        if lacking:
+            raise TableError(self.table.source, self._lack(lacking))
+
+    def _lack(self, lacking: Sequence[str]) -> str:
+        others = [name for name in self.free if name not in self.renamed]
+        near = near_text(lacking[0], others)
+        several = (
+            f"; the table lacks {len(lacking)} features: {listed(lacking)}" if lacking[1:] else ""
+        )
+        left = "columns that are no feature" if others else "columns"
+        return (
+            f"no column {lacking[0]!r}, a feature of {self.model.source}{near}{several}; its {left}: "
+            f"{listed(others or self.table.columns)}; name the columns as the model does"
+        )
+
+
+def _sensitive_column(model: Model, table: Table, asked: str | None) -> str | None:
+    """Return the column that is called so, or that alone differs from it by spelling."""
+    if asked is None or asked in table.columns:
+        return asked
+    features = {feature.name for feature in model.features}
+    found = [name for name in _Index(table.columns).find(asked) if name not in features]
+    if len(found) > 1:
+        raise TableError(
+            table.source,
+            f"no column {asked!r}, and it may be any of {listed(found)}; name one of them with --sensitive",
+        )
+    return found[0] if found else None
+
+
+def _target_renamed(model: Model, table: Table, own: str | None) -> dict[str, str]:
+    """Return the sensitive column under the name of the target, where they differ by spelling."""
+    target = model.target
+    if own is None or not target or target in table.columns or not are_alike(own, target):
+        return {}
+    return {own: target}
+
+
+def _notes(model: Model, table: Table, renamed: Mapping[str, str], pairs: _Pairs) -> Iterable[str]:
+    if renamed:
+        said = [f"{column!r} for {name!r}" for column, name in renamed.items()]
+        cut = ", ".join(said[:6]) + (f" and {len(said) - 6} more" if len(said) > 6 else "")
+        yield f"{table.source}: columns that only spell a name of {model.source} differently were taken: {cut}"
+    if pairs.said:
+        said = [f"{name!r} for {asked!r}" for asked, name in pairs.said.items()]
+        yield f"{table.source}: quasi-identifiers were taken that only differ in spelling: {', '.join(said[:6])}"

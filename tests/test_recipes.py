@@ -1,0 +1,146 @@
+"""The recipes in docs/recipes: each block is run by its tool, and the file it leaves is audited as the page says."""
+
+from __future__ import annotations
+
+import csv
+import os
+import random
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from ppdm_models.files.load import read_model
+from ppdm_models.records.matching import matched
+from ppdm_models.records.predict import labels, predict
+from ppdm_models.records.read_table import read_table
+from ppdm_models.tree.tree import Task
+from tests import places
+from treewarden.cli import cli
+
+BLOCK = re.compile(r"^## (?P<title>.+?)\n(?P<text>.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(
+    r"^```(?P<kind>r|python|sh|console)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL
+)
+WEKA = Path("/usr/share/java/weka.jar")
+MUST_HAVE_R = os.environ.get("TREEWARDEN_REQUIRE_R") == "1"
+SAID = {
+    ("r", "rpart"): 'predict(model, loans, type = "class")',
+    ("r", "rpart, as it prints"): 'predict(model, loans, type = "class")',
+    ("r", "partykit"): "predict(model, loans)",
+    ("r", "randomForest"): "predict(model, loans)",
+    (
+        "r",
+        "ranger",
+    ): 'with(predict(model, loans), colnames(predictions)[max.col(predictions, "first")])',
+    ("r", "gbm"): "as.numeric(predict(model, loans, n.trees = 5) > 0)",
+    ("python", "scikit-learn"): "model.predict(features)",
+    ("python", "XGBoost"): "model.predict(features)",
+    ("python", "LightGBM"): "model.predict(features)",
+    ("python", "CatBoost"): "model.predict(features)",
+}
+"""What the tool predicts for the table, in its own language; it is appended to the block."""
+NEEDS = {
+    "scikit-learn": ("sklearn", "skops"),
+    "XGBoost": ("xgboost",),
+    "LightGBM": ("lightgbm",),
+    "CatBoost": ("catboost",),
+    "Decision tree": ("pyspark",),
+    "One tree": ("h2o",),
+}
+
+
+def recipes():
+    for page in sorted((places.ROOT / "docs" / "recipes").glob("*.md")):
+        for found in BLOCK.finditer(page.read_text(encoding="utf-8")):
+            yield pytest.param(
+                page.stem, found["title"], found["text"], id=f"{page.stem}-{found['title']}"
+            )
+
+
+def write_loans(folder):
+    """Write 240 people; the name of one column has a blank, as tables do."""
+    chance = random.Random(3)
+    rows = []
+    for _ in range(240):
+        age, income = chance.randint(18, 80), chance.randint(8, 90) * 500
+        job = chance.choice(["clerk", "nurse", "cook"])
+        owner, debt = (
+            chance.randint(0, 1),
+            chance.randint(0, 30) * 100 + (900 if job == "cook" else 0),
+        )
+        score = income / 500 + age / 2 + 30 * owner - debt / 100 + chance.gauss(0, 12)
+        rows.append([age, income, job, owner, debt, "no" if score > 60 else "yes"])
+    with (folder / "loans.csv").open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows(
+            [["age", "income", "job", "home owner", "debt", "default"], *rows]
+        )
+
+
+def command(page, title, code, folder):
+    """Return how a block is run, and what it lacks here: "" for nothing."""
+    if page == "r":
+        (folder / "recipe.R").write_text(code, encoding="utf-8")
+        package = title.partition(",")[0]
+        lacks = "R" if shutil.which("Rscript") is None else ""
+        if not lacks:
+            asked = f'quit(status = !all(c("{package}", "jsonlite") %in% rownames(installed.packages())))'
+            lacks = f"R's {package}" if subprocess.run(["Rscript", "-e", asked]).returncode else ""
+        return ["Rscript", "--vanilla", "recipe.R"], lacks
+    if page == "weka":
+        lacks = "" if WEKA.exists() and shutil.which("java") else "Weka and Java"
+        return ["sh", "-c", code.replace("weka.jar", str(WEKA))], lacks
+    (folder / "recipe.py").write_text(code, encoding="utf-8")
+    lacks = [name for name in NEEDS[title] if find_spec(name) is None]
+    if page in ("spark", "h2o") and not shutil.which("java"):
+        lacks.append("Java")
+    return [sys.executable, "-W", "ignore", "recipe.py"], ", ".join(lacks)
+
+
+def judged(page, title, code):
+    """Return the block with a line that writes what the tool itself predicts."""
+    said = SAID.get((page, title))
+    if said is None:
+        return code
+    if page == "r":
+        return f'{code}\nwriteLines(as.character({said}), "said.txt")\n'
+    return f'{code}\nopen("said.txt", "w").write("\\n".join(map(str, {said})) + "\\n")\n'
+
+
+@pytest.mark.parametrize(("page", "title", "text"), list(recipes()))
+def test_a_recipe_leaves_a_file_that_is_audited_as_the_page_says(page, title, text, tmp_path):
+    fences = [(found["kind"], found["code"]) for found in FENCE.finditer(text)]
+    (kind, code), (console, typed) = fences
+    assert kind != "console" == console
+    write_loans(tmp_path)
+    run, lacks = command(page, title, judged(page, title, code), tmp_path)
+    if lacks:
+        assert not (MUST_HAVE_R and page == "r"), f"{lacks} is not installed, and must be"
+        pytest.skip(f"{lacks} is not installed")
+    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+    words = shlex.split(typed.removeprefix("$ treewarden "))
+    files = {name: str(tmp_path / name) for name in words if (tmp_path / name).exists()}
+    outcome = CliRunner().invoke(cli, [*(files.get(word, word) for word in words), "--no-worlds"])
+    assert outcome.exit_code in (0, 1, 3), outcome.output
+
+    if (tmp_path / "said.txt").exists():
+        model = read_model(Path(files[words[1]]))
+        told = (tmp_path / "said.txt").read_text(encoding="utf-8").split()
+        assert own_labels(model, Path(files[words[3]])) == told
+
+
+def own_labels(model, data):
+    table = matched(model, read_table(data)).table
+    scores = predict(model, {feature.name: table.column(feature) for feature in model.features})
+    assert model.task is Task.CLASSIFICATION
+    assert not np.isnan(scores).all(axis=1).any()
+    return list(labels(model, scores))
