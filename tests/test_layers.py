@@ -83,6 +83,7 @@ reports/renderers
 treewarden
 treewarden/terminal
 treewarden/jobs
+treewarden/api
 treewarden/commands
 treewarden/cli.py
 treewarden/__main__.py

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 from ppdm_models.arrays import FloatArray
 from ppdm_models.errors import TableError
@@ -27,6 +28,14 @@ class RawColumn(ABC):
             TableError: a value is no number.
         """
 
+    def is_numeric(self) -> bool:
+        """Return whether the column looks like numbers: every value is one, and they are no truth values."""
+        try:
+            self.numbers()
+        except TableError:
+            return False
+        return True
+
     @abstractmethod
     def categories(self, known: tuple[str, ...]) -> CategoricalColumn:
         """Return the values as categories, a text that means one of the ``known`` as that."""
@@ -34,11 +43,15 @@ class RawColumn(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table as it was read: columns of equal length; ``source`` is the file's name."""
+    """A table as it was read: columns of equal length; ``source`` is the file's name.
+
+    ``index`` are the names of what labels the records of a data frame, which is no column.
+    """
 
     source: str
     columns: Mapping[str, RawColumn]
     rows: int
+    index: tuple[str, ...] = ()
 
     def column(self, feature: Feature) -> Column:
         """Return one column typed as the feature says, missing values kept as missing.
@@ -72,15 +85,20 @@ class Table:
         Raises:
             TableError: the column is not there.
         """
-        raw = self._raw(name)
-        try:
-            raw.numbers()
-        except TableError:
-            return Feature(name, numeric=False)
-        return Feature(name, numeric=True)
+        return Feature(name, numeric=self._raw(name).is_numeric())
+
+    def lacks(self, name: str) -> str:
+        """Return in words that a column is not there, and which one may be meant."""
+        if name in self.index:
+            return f"{name!r} is the index, no column; reset_index() makes it one"
+        folded = {column.casefold(): column for column in reversed(list(self.columns))}
+        near = get_close_matches(name.casefold(), folded, n=3)
+        nearest = f" (nearest: {', '.join(repr(folded[each]) for each in near)})" if near else ""
+        known = ", ".join(repr(column) for column in list(self.columns)[:12])
+        more = f" and {len(self.columns) - 12} more" if len(self.columns) > 12 else ""
+        return f"no column {name!r}{nearest}; the table has {known}{more}"
 
     def _raw(self, name: str) -> RawColumn:
         if name not in self.columns:
-            known = ", ".join(repr(column) for column in list(self.columns)[:12])
-            raise TableError(self.source, f"no column {name!r}; the table has {known}")
+            raise TableError(self.source, self.lacks(name))
         return self.columns[name]

@@ -26,6 +26,7 @@ from reports.figures.attempts import attempt_lines
 from treewarden.commands._options import FILE, FORCE, TAXONOMY, request_of, request_options
 from treewarden.commands._reporting import report_options, reporting
 from treewarden.jobs.beside import table_beside
+from treewarden.jobs.inputs import model_name, read
 from treewarden.jobs.provenance import Clock
 from treewarden.jobs.repairing import Repaired, repair_file
 from treewarden.jobs.subject import Request, Subject, read_subject
@@ -112,8 +113,7 @@ def repair_command(
     targets = _targets(output, beside, only_list)
     for path in targets:
         check_file(path)
-    inputs = (request.model, request.data, request.knowledge, Path(request.policy), holdout)
-    check_no_input((*report.paths, *targets), (*inputs, *taxonomies))
+    check_no_input((*report.paths, *targets), (*request.files, holdout, *taxonomies))
     _check_new(targets, force)
 
     subject = read_subject(report.asking(request), progress.step)
@@ -126,7 +126,7 @@ def repair_command(
         _given(subject.tree, request, taxonomies, holdout, with_table=beside is not None),
         bases=tuple(sorted(set(bases))),
     )
-    name = request.model.name if output is None else output.name
+    name = model_name(request.model) if output is None else output.name
     repaired = repair_file(subject, name, given, target, progress.step)
     if wanted is not None and repaired.repair.is_needed:
         repaired = _chosen(context, repaired, wanted, subject)
@@ -174,7 +174,7 @@ def _given(
 ) -> Given:
     return Given(
         load_taxonomies(taxonomies),
-        read_table(request.data) if with_table else None,
+        read(request.data) if with_table else None,
         None
         if holdout is None
         else holdout_of(model, read_table(holdout), request.options.sensitive or ""),
@@ -209,6 +209,7 @@ def _results(
         assert isinstance(subject.tree, Tree)
         target = subject.tree.target or subject.population.sensitive
         tree = replace(subject.tree, target=target)
+        assert isinstance(request.data, Path)
         yield beside, table_beside(tree, request.data, subject.pack, applied.proposal)
 
 
