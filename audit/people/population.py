@@ -196,7 +196,7 @@ def _classes(tree: Model, table: Table, sensitive: str | None) -> tuple[IndexArr
         return None, "no sensitive column was named (--sensitive COLUMN)"
     check_target(tree, table, sensitive)
     if sensitive not in table.columns:
-        return None, f"there is {table.lacks(sensitive)}"
+        return None, f"the table has no column {sensitive!r}{table.meant(sensitive)}"
     column = table.categories(sensitive, tree.classes)
     if column.missing.any():
         row = int(np.flatnonzero(column.missing)[0]) + 1
@@ -235,7 +235,7 @@ def _values(
         return Undetermined("no sensitive column was named (--sensitive COLUMN)")
     check_target(tree, table, sensitive)
     if sensitive not in table.columns:
-        return Undetermined(f"there is {table.lacks(sensitive)}")
+        return Undetermined(f"the table has no column {sensitive!r}{table.meant(sensitive)}")
     try:
         numbers = table.numbers(sensitive).numbers
     except TableError as error:

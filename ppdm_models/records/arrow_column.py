@@ -42,9 +42,8 @@ class ArrowColumn(RawColumn):
 
     def numbers(self) -> FloatArray:
         name, values = self.name, self.values
-        if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
-            values = pc.utf8_trim_whitespace(values)
-            values = pc.if_else(pc.is_in(values, pa.array(MISSING, values.type)), None, values)
+        if _is_text(values):
+            values = _present(values)
         elif pa.types.is_temporal(values.type):
             problem = f"column {name!r} holds dates or times, which are no numbers"
             what = "give the number that the model compares in their place"
@@ -97,16 +96,22 @@ def _truth(values: pa.Array) -> pa.Array | None:
     """Return truth values as learners compare them, 1 and 0; None of a column that holds anything else."""
     if pa.types.is_boolean(values.type):
         return pc.cast(values, pa.float64())
-    if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
+    if not _is_text(values):
         return None
-    known = pc.is_in(pc.utf8_lower(values), pa.array([*TRUTH, *MISSING], values.type))
-    if not pc.all(known, min_count=0).as_py():
+    said = pc.utf8_lower(_present(values).drop_null())
+    if not len(said) or not pc.all(pc.is_in(said, pa.array([*TRUTH], said.type))).as_py():
         return None
-    said = pc.utf8_lower(values)
-    is_said = pc.is_in(said, pa.array([*TRUTH], values.type))
-    if not pc.any(is_said, min_count=0).as_py():
-        return None
-    return pc.if_else(is_said, pc.cast(pc.equal(said, "true"), pa.float64()), None)
+    return pc.cast(pc.equal(pc.utf8_lower(_present(values)), "true"), pa.float64())
+
+
+def _is_text(values: pa.Array) -> bool:
+    return bool(pa.types.is_string(values.type) or pa.types.is_large_string(values.type))
+
+
+def _present(texts: pa.Array) -> pa.Array:
+    """Return texts without padding, null where one stands for a missing value."""
+    trimmed = pc.utf8_trim_whitespace(texts)
+    return pc.if_else(pc.is_in(trimmed, pa.array(MISSING, trimmed.type)), None, trimmed)
 
 
 def _not_a_number(name: str, values: pa.Array) -> str:

@@ -88,15 +88,18 @@ class Table:
         return Feature(name, numeric=self._raw(name).is_numeric())
 
     def lacks(self, name: str) -> str:
-        """Return in words that a column is not there, and which one may be meant."""
-        if name in self.index:
-            return f"{name!r} is the index, no column; reset_index() makes it one"
-        folded = {column.casefold(): column for column in reversed(list(self.columns))}
-        near = get_close_matches(name.casefold(), folded, n=3)
-        nearest = f" (nearest: {', '.join(repr(folded[each]) for each in near)})" if near else ""
+        """Return in words that a column is not there."""
         known = ", ".join(repr(column) for column in list(self.columns)[:12])
         more = f" and {len(self.columns) - 12} more" if len(self.columns) > 12 else ""
-        return f"no column {name!r}{nearest}; the table has {known}{more}"
+        return f"no column {name!r}{self.meant(name)}; the table has {known}{more}"
+
+    def meant(self, name: str) -> str:
+        """Return in brackets what may be meant by the name of a column that is not there; "" where nothing is near."""
+        if name in self.index:
+            return " (it is the index; reset_index() makes it a column)"
+        folded = {column.casefold(): column for column in reversed(list(self.columns))}
+        near = get_close_matches(name.casefold(), folded, n=3)
+        return f" (nearest: {', '.join(repr(folded[each]) for each in near)})" if near else ""
 
     def _raw(self, name: str) -> RawColumn:
         if name not in self.columns:
