@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from reports.document.document import Attempt
 from reports.document.parts import Finding, Number, Reading, Value
+from treewarden.api.regrowing import Regrown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,30 +63,45 @@ def readings_frame(readings: Mapping[str, Reading]) -> pd.DataFrame:
     return frame.set_index("reading")
 
 
-def attempts_frame(attempts: Iterable[Attempt]) -> pd.DataFrame:
-    """Return one row per change that was tried, best first, as the report of a repair lists them."""
-    return frame_of(
-        (
-            {
-                "name": each.name,
-                "verdict": each.verdict,
-                "title": each.title,
-                "leaves": each.leaves,
-                "leaves_lost": each.leaves_lost,
-                "accuracy_before": _ends(each.accuracy_before)[0],
-                "accuracy_after": _ends(each.accuracy_after)[0],
-                "predictions_changed": _float(each.predictions_changed),
-                "numbers_withheld": _float(each.numbers_withheld),
-                "is_recommended": each.is_recommended,
-                "is_applied": each.is_applied,
-                "is_unbeaten": each.is_unbeaten,
-                "failing": "; ".join(each.failing),
-                "problem": each.problem,
-            }
-            for each in attempts
-        ),
-        _ATTEMPT,
-    )
+def attempts_frame(attempts: Iterable[Attempt], regrown: Iterable[Regrown] = ()) -> pd.DataFrame:
+    """Return one row per change that was tried, best first, as the report of a repair lists them.
+
+    Below them stand the settings that the model was grown anew with; what those would change is not told.
+    """
+    rows = [
+        {
+            "name": each.name,
+            "verdict": each.verdict,
+            "title": each.title,
+            "leaves": each.leaves,
+            "leaves_lost": each.leaves_lost,
+            "accuracy_before": _ends(each.accuracy_before)[0],
+            "accuracy_after": _ends(each.accuracy_after)[0],
+            "predictions_changed": _float(each.predictions_changed),
+            "numbers_withheld": _float(each.numbers_withheld),
+            "is_recommended": each.is_recommended,
+            "is_applied": each.is_applied,
+            "is_unbeaten": each.is_unbeaten,
+            "failing": "; ".join(each.failing),
+            "problem": each.problem,
+        }
+        for each in attempts
+    ]
+    rows += [
+        {
+            "name": each.name,
+            "verdict": each.verdict.name,
+            "title": "grown anew",
+            "leaves": each.leaves,
+            "accuracy_after": each.accuracy,
+            "failing": "; ".join(finding.clause for finding in each.audited.decision.failing)
+            if each.audited
+            else "",
+            "problem": each.problem,
+        }
+        for each in regrown
+    ]
+    return frame_of(rows, _ATTEMPT)
 
 
 def frame_of(

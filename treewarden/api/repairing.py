@@ -32,6 +32,7 @@ from treewarden.api.asking import (
 )
 from treewarden.api.card import Card, reasons
 from treewarden.api.errors import ArgumentError
+from treewarden.api.estimators import Offer, offer
 from treewarden.api.frames import attempts_frame
 from treewarden.api.result import Result
 from treewarden.api.saving import save_bytes, save_report
@@ -52,9 +53,15 @@ class Repair:
     """What was tried, and the model that passes; in a notebook it shows itself as a card."""
 
     def __init__(
-        self, repaired: Repaired, subject: Subject, request: Request, provenance: Provenance
+        self,
+        repaired: Repaired,
+        subject: Subject,
+        request: Request,
+        provenance: Provenance,
+        offer: Offer,
     ) -> None:
         self._repaired = repaired
+        self._offer = offer
         self._subject = subject
         self._request = request
         self._provenance = provenance
@@ -66,13 +73,17 @@ class Repair:
 
     @property
     def is_found(self) -> bool:
-        """Whether a change passes, so that there is a file to publish."""
-        return self._repaired.file is not None
+        """Whether something passes that is not the original, so that there is a file to publish."""
+        return self.model_bytes is not None
 
     @property
     def message(self) -> str:
         """What came of it, in words."""
-        return self._repaired.repair.message
+        said = self._repaired.repair.message
+        if self.suggestion is None:
+            return said
+        grown = self._offer.tried[-1]
+        return f"Grown anew with {grown.name}, the model passes. {said}"
 
     @cached_property
     def original(self) -> Result:
@@ -83,21 +94,40 @@ class Repair:
     @cached_property
     def result(self) -> Result:
         """The audit of the repaired model; of the original where nothing passes or nothing is needed."""
-        best = self._repaired.repair.applied
-        if best is None or best.audit is None or best.decision is None:
-            return self.original
-        return self._result(best.audit, best.decision)
+        best, grown = self._repaired.repair.applied, self._offer.audited
+        if best is not None and best.audit is not None and best.decision is not None:
+            return self._result(best.audit, best.decision)
+        return self.original if grown is None else self._result(grown.audit, grown.decision)
 
     @cached_property
     def attempts(self) -> pd.DataFrame:
-        """Every change that was tried, best first."""
+        """Every change that was tried, best first; below them the settings that the model was grown anew with."""
         told = self._brief.repair
-        return attempts_frame(told.attempts if told else ())
+        return attempts_frame(told.attempts if told else (), self._offer.tried)
 
     @property
     def model_bytes(self) -> bytes | None:
         """The file to publish, audited as its receiver reads it; None where nothing passes or nothing is needed."""
-        return self._repaired.file
+        return self._offer.file if self._repaired.file is None else self._repaired.file
+
+    @property
+    def estimator(self) -> Any:  # noqa: ANN401  # of a library that is no dependency
+        """A scikit-learn estimator that passes: cut back as the file was, or grown anew; None where there is none.
+
+        Publish the file, not this: an estimator holds more than its file, for instance the counts of every node.
+        """
+        return self._offer.estimator
+
+    @property
+    def estimator_result(self) -> Result | None:
+        """The audit of ``estimator``; None where there is none, or it is the original."""
+        grown = self._offer.audited
+        return None if grown is None else self._result(grown.audit, grown.decision)
+
+    @property
+    def suggestion(self) -> dict[str, Any] | None:
+        """The settings that ``estimator`` was grown anew with, for ``set_params``; None where it was not."""
+        return None if self._offer.settings is None else dict(self._offer.settings)
 
     def save_model(self, path: AnyPath) -> Path:
         """Write the repaired model: whole, or not at all.
@@ -107,7 +137,7 @@ class Repair:
             OutputError: the file cannot be written, or is one that was read.
         """
         if self.model_bytes is None:
-            raise RemedyError(model_name(self._request.model), f"no model to write. {self.message}")
+            raise RemedyError(model_name(self._request.model), f"no model to write: {self.message}")
         return save_bytes(self.model_bytes, path, self._request.files)
 
     def save(self, path: AnyPath) -> Path:
@@ -182,6 +212,7 @@ def repair(
     holdout: object = None,
     taxonomies: Iterable[AnyPath] = (),
     bands: Iterable[int] = (),
+    regrow_seconds: float = 60.0,
     **options: Unpack[Options],
 ) -> Repair:
     """Change a model that fails as little as the policy allows; what ``treewarden repair`` does.
@@ -202,6 +233,8 @@ def repair(
         holdout: Records that the model was not grown on, as ``data``: what its loss is measured on.
         taxonomies: The paths of hierarchies of values to merge by.
         bands: The widths of bands, in records, that numbers are given in before they are withheld.
+        regrow_seconds: How long settings are looked for that grow a scikit-learn model which passes, where its nodes
+            cannot be pruned to one; 0 for not at all.
         options: Further flags of ``treewarden audit``, by name.
 
     Raises:
@@ -232,7 +265,8 @@ def repair(
     done = repair_file(subject, name, given, target, step)
     if apply is not None and done.repair.is_needed:
         done = done.choosing(_named(done.repair.attempts, apply), subject)
-    return Repair(done, subject, request, clock.provenance(request, subject.pack))
+    other = offer(model, data, done, subject, asked, step, regrow_seconds)
+    return Repair(done, subject, request, clock.provenance(request, subject.pack), other)
 
 
 def _each(paths: Iterable[AnyPath]) -> Iterable[AnyPath]:
@@ -241,13 +275,17 @@ def _each(paths: Iterable[AnyPath]) -> Iterable[AnyPath]:
 
 def _target(model: ModelInput) -> str | None:
     """Return the first format that can say an estimator; None for what is a file, or is saved as one of its own."""
-    if not isinstance(model, OpenedFile) or isinstance(model.opened, Rewritable):
+    if not isinstance(model, OpenedFile):
         return None
+    if isinstance(model.opened, Rewritable):
+        with suppress(OutputError):
+            model.opened.rewrite(model.model)
+            return None
     for target in MODELS:
         with suppress(OutputError):
             converted(model.model, target)
             return target
-    return MODELS[0]
+    return None
 
 
 def _named(attempts: Sequence[Attempt], name: str) -> Attempt:

@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 
 from ppdm_models.codecs.common.archive import archived
 from ppdm_models.errors import OutputError
-from ppdm_models.files.convert import MODELS
-from ppdm_models.files.load import OpenedFile, open_model, read_bytes, writers
+from ppdm_models.files.convert import MODELS, converted
+from ppdm_models.files.load import OpenedFile, open_model, read_bytes
 from ppdm_models.formats import Rewritable
 from ppdm_models.records.arrow_column import ArrowColumn
 from ppdm_models.records.read_table import read_table
@@ -69,28 +69,39 @@ def read(table: TableInput) -> Table:
 def told(source: ModelInput | TableInput) -> File:
     """Return what a report tells of a file by name, and the digest of its bytes.
 
-    In memory the digest is of what would be the same in any process: the model as it would be written,
-    the table's names and values.
+    In memory the digest is of what is the same in any process: the model as it would be written, the table's names and
+    values.
     """
     if isinstance(source, Path):
         return File(name=source.name, sha256=_of_file(source))
     if isinstance(source, ModelBytes):
         return File(name=source.name, sha256=hashlib.sha256(source.data).hexdigest())
     if isinstance(source, OpenedFile):
-        return File(name=model_name(source), sha256=hashlib.sha256(saved(source)).hexdigest())
+        return File(name=model_name(source), sha256=hashlib.sha256(_content(source)).hexdigest())
     return File(name=source.source, sha256=_of_table(source))
 
 
 def saved(file: OpenedFile) -> bytes:
-    """Return a model as the bytes of a file: its own format's where that can be written, else the first that can."""
-    model = file.model
+    """Return a model as the bytes of a file: as it would be rewritten, else in the first format that can say it.
+
+    Raises:
+        OutputError: none can.
+    """
     if isinstance(file.opened, Rewritable):
-        return file.opened.rewrite(model)
-    for name in dict.fromkeys((model.format, *reversed(MODELS))):
-        if name in writers():
-            with suppress(OutputError):
-                return writers()[name].write(model)
-    return repr(model).encode("utf-8")
+        with suppress(OutputError):
+            return file.opened.rewrite(file.model)
+    *others, last = MODELS
+    for target in others:
+        with suppress(OutputError):
+            return converted(file.model, target)
+    return converted(file.model, last)
+
+
+def _content(file: OpenedFile) -> bytes:
+    try:
+        return saved(file)
+    except OutputError:  # no format can say it
+        return repr(file.model).encode("utf-8")
 
 
 def _of_file(path: Path) -> str:

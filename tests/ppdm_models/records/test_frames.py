@@ -158,7 +158,11 @@ def test_y_is_called_as_is_said_else_as_it_calls_itself():
 
 
 def test_an_array_has_the_names_that_are_given():
-    assert list(table_of_pair((X, [0, 1, 0]), "y", ("age", "pay"))[0].columns) == ["age", "pay", "y"]
+    assert list(table_of_pair((X, [0, 1, 0]), "y", ("age", "pay"))[0].columns) == [
+        "age",
+        "pay",
+        "y",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,206 @@
+"""Grows an estimator anew under other settings, from the same records, until what it publishes passes."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from audit.evidence import Evidence
+from audit.measures import measured, measures
+from audit.people.forest import forest_of
+from audit.reading import Undetermined
+from audit.stages import Step
+from policies.judging.judge import judge
+from policies.pack import Pack, asked
+from policies.rules import rules
+from policies.verdict import Verdict
+from ppdm_models.errors import TreewardenError
+from treewarden.api.asking import model_input
+from treewarden.api.training import Training, final_of
+from treewarden.jobs.auditing import Audited
+from treewarden.jobs.subject import Request, Subject, read_subject
+
+Settings = Mapping[str, Any]
+KNOBS = ("min_samples_leaf", "ccp_alpha", "max_depth")
+STEPS = (2, 3, 5, 7, 10, 15, 20, 30, 50, 75, 100, 150, 200, 300, 500, 750, 1000, 1500, 2000, 3000)
+MOST_ALPHAS = 12
+NOT_ESTIMATED = Undetermined("only the leaves were looked at")
+
+
+@dataclass(frozen=True, slots=True)
+class Regrown:
+    """One estimator that was grown anew, by the settings that changed, and what its audit came to.
+
+    ``accuracy`` is the share of the training records it predicts rightly (of numbers: the variance it explains).
+    ``audited`` is None where a clause about leaves alone broke, or no audit was possible; ``problem`` says which.
+    """
+
+    settings: Settings
+    estimator: Any
+    accuracy: float
+    leaves: int
+    audited: Audited | None
+    problem: str = ""
+
+    @property
+    def name(self) -> str:
+        """The settings as they are typed."""
+        return ", ".join(f"{name}={value!r}" for name, value in self.settings.items())
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict; a broken clause about leaves is a fail."""
+        if self.audited is not None:
+            return self.audited.decision.verdict
+        return Verdict.FAIL if self.problem.startswith("clause") else Verdict.UNDETERMINED
+
+
+def regrow(
+    estimator: Any,  # noqa: ANN401  # of a library that is no dependency
+    training: Training,
+    request: Request,
+    step: Step,
+    seconds: float,
+) -> tuple[Regrown, ...]:
+    """Return what was tried, the most accurate first, up to the first that passes or the end of the time.
+
+    Everything is fitted first, as that is quick beside an audit. The first that passes is then the most accurate one.
+    """
+    end = time.monotonic() + seconds
+    with step("growing the model anew under other settings"):
+        fitted = list(_fitted(estimator, training, request, end))
+    fitted.sort(key=lambda each: -each.accuracy)
+    tried = []
+    for each in fitted:
+        if time.monotonic() > end:
+            break
+        with step(f"auditing the model grown with {each.name}"):
+            tried.append(_audited(each, request, training))
+        if tried[-1].verdict is Verdict.PASS:
+            break
+    return tuple(tried)
+
+
+def _fitted(estimator: Any, training: Training, request: Request, end: float) -> Iterator[Regrown]:  # noqa: ANN401  # see above
+    clone = sys.modules["sklearn.base"].clone  # whoever made the estimator has it loaded
+    seen = set()
+    for settings in _candidates(estimator, training, request.policy):
+        if time.monotonic() > end:
+            return
+        grown = clone(estimator).set_params(**settings)
+        try:
+            grown.fit(training.inputs, training.target)
+            said = grown.predict(training.inputs)
+            accuracy = float(grown.score(training.inputs, training.target))
+        except (ValueError, TypeError):  # as the library says that it cannot
+            continue
+        key = (np.asarray(said).tobytes(), *_shape(final_of(grown)[0]))
+        if key not in seen:
+            seen.add(key)
+            yield Regrown(settings, grown, accuracy, _leaves(final_of(grown)[0]), None)
+
+
+def _candidates(estimator: Any, training: Training, policy: object) -> Iterator[Settings]:  # noqa: ANN401  # see above
+    """Yield settings to try, those that change one thing first; a random choice is made the same every time."""
+    final, before = final_of(estimator)
+    known = final.get_params(deep=False)
+    fixed = {f"{before}random_state": 0} if known.get("random_state", 0) is None else {}
+    sizes = [size for size in _sizes(policy) if size <= len(training.target) // 2]
+    values: dict[str, list[Any]] = {
+        "min_samples_leaf": sizes,
+        "ccp_alpha": _alphas(estimator, training) if "ccp_alpha" in known else [],
+        "max_depth": list(range(min(_depth(final) - 1, 12), 0, -1)),
+    }
+    single = [(name, value) for name in KNOBS if name in known for value in values[name]]
+    for name, value in single:
+        yield {f"{before}{name}": value, **fixed}
+    if {"min_samples_leaf", "max_depth"} <= known.keys():
+        for size, depth in itertools.product(sizes[:6], values["max_depth"][-5:]):
+            yield {f"{before}min_samples_leaf": size, f"{before}max_depth": depth, **fixed}
+
+
+def _sizes(policy: object) -> list[int]:
+    """Return the smallest leaves to try: what the policy asks for first among them."""
+    clauses = policy.clauses if isinstance(policy, Pack) else ()
+    wanted = {int(np.ceil(each.limit)) for each in clauses if each.measure == "k_anonymity"}
+    least = max(wanted, default=2)
+    return sorted({size for size in (*STEPS, *wanted) if size >= least})
+
+
+def _alphas(estimator: Any, training: Training) -> list[float]:  # noqa: ANN401  # see above
+    final = final_of(estimator)[0]
+    if not hasattr(final, "cost_complexity_pruning_path"):
+        return [0.0003, 0.001, 0.003, 0.01, 0.03, 0.1]
+    inputs = training.inputs
+    if final is not estimator:
+        if any(getattr(step, "steps", None) for _, step in estimator.steps):
+            return []
+        inputs = estimator[:-1].transform(inputs)
+    path = final.cost_complexity_pruning_path(inputs, training.target).ccp_alphas
+    found = np.unique(path[path > 0])
+    places = np.linspace(0, len(found) - 1, min(MOST_ALPHAS, len(found))).astype(int)
+    # Rounded up: an alpha that is exactly where a node goes may or may not take it along.
+    return [float(f"{found[place] * 1.0005:.4g}") for place in places]
+
+
+def _depth(final: Any) -> int:  # noqa: ANN401  # see above
+    if hasattr(final, "get_depth"):
+        return int(final.get_depth())
+    trees = np.ravel(getattr(final, "estimators_", ()))
+    return max((int(tree.get_depth()) for tree in trees), default=8)
+
+
+def _leaves(final: Any) -> int:  # noqa: ANN401  # see above
+    if hasattr(final, "get_n_leaves"):
+        return int(final.get_n_leaves())
+    return sum(int(tree.get_n_leaves()) for tree in np.ravel(getattr(final, "estimators_", ())))
+
+
+def _shape(final: Any) -> tuple[bytes, ...]:  # noqa: ANN401  # see above
+    tree = getattr(final, "tree_", None)
+    if tree is None:
+        return (repr(final.get_params(deep=False)).encode(),)
+    return (tree.children_left.tobytes(), tree.feature.tobytes(), tree.threshold.tobytes())
+
+
+def _audited(each: Regrown, request: Request, training: Training) -> Regrown:
+    """Return the same with its audit, unless its leaves alone break a clause."""
+    try:
+        file = model_input(each.estimator, training.table, request.options)
+        subject = read_subject(replace(request, model=file, data=training.table))
+        broken = _broken(subject)
+        if broken:
+            return replace(each, problem=broken)
+        audit = subject.audit(subject.file)
+    except TreewardenError as error:
+        return replace(each, problem=str(error))
+    return replace(each, audited=Audited(subject, audit, judge(audit, subject.pack)))
+
+
+def _broken(subject: Subject) -> str:
+    """Return the first clause about leaves that breaks, in words: no estimate is needed to see that."""
+    forest = forest_of(subject.tree, subject.population)
+    unknown = NOT_ESTIMATED
+    evidence = Evidence(
+        forest,
+        subject.population,
+        subject.knowledge,
+        unknown,
+        unknown,
+        unknown,
+        subject.file.leaks,
+    )
+    known = measures()
+    for clause in subject.pack.clauses:
+        if clause.severity != "error" or not known[clause.measure].is_of_leaves:
+            continue
+        reading = measured(asked(clause), evidence).reading
+        if rules()[clause.rule].judge(reading, clause.limit) is Verdict.FAIL:
+            return f"clause {clause.id!r} breaks on its leaves"
+    return ""
