@@ -94,6 +94,7 @@ def attempts_frame(attempts: Iterable[Attempt], regrown: Iterable[Regrown] = ())
             "title": "grown anew",
             "leaves": each.leaves,
             "accuracy_after": each.accuracy,
+            **dict.fromkeys(("is_recommended", "is_applied", "is_unbeaten"), False),
             "failing": "; ".join(finding.clause for finding in each.audited.decision.failing)
             if each.audited
             else "",

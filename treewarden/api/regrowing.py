@@ -17,7 +17,8 @@ from audit.people.forest import forest_of
 from audit.reading import Undetermined
 from audit.stages import Step
 from policies.judging.judge import judge
-from policies.pack import Pack, asked
+from policies.pack import Pack
+from policies.pack import asked as call_of
 from policies.rules import rules
 from policies.verdict import Verdict
 from ppdm_models.errors import TreewardenError
@@ -68,23 +69,40 @@ def regrow(
     step: Step,
     seconds: float,
 ) -> tuple[Regrown, ...]:
-    """Return what was tried, the most accurate first, up to the first that passes or the end of the time.
+    """Return what was tried, the most accurate first; the first that passes is the one to take.
 
-    Everything is fitted first, as that is quick beside an audit. The first that passes is then the most accurate one.
+    Everything is fitted and looked at first, as that is quick beside an audit. Of what is left each audit goes twice as
+    far down as the one before, until one passes; then those above it have their turn, until the time is up.
     """
     end = time.monotonic() + seconds
     with step("growing the model anew under other settings"):
-        fitted = list(_fitted(estimator, training, request, end))
-    fitted.sort(key=lambda each: -each.accuracy)
-    tried = []
-    for each in fitted:
-        if time.monotonic() > end:
-            break
-        with step(f"auditing the model grown with {each.name}"):
-            tried.append(_audited(each, request, training))
-        if tried[-1].verdict is Verdict.PASS:
-            break
-    return tuple(tried)
+        grown = sorted(_fitted(estimator, training, request, end), key=lambda each: -each.accuracy)
+        read = [_looked_at(each, request, training) for each in grown]
+    tried = {place: each for place, (each, subject) in enumerate(read) if subject is None}
+    waiting = [place for place in range(len(read)) if place not in tried]
+
+    def passes(place: int) -> bool:
+        each, subject = read[place]
+        if place not in tried and subject is not None and time.monotonic() <= end:
+            with step(f"auditing the model grown with {each.name}"):
+                tried[place] = _audited(each, subject)
+        return place in tried and tried[place].verdict is Verdict.PASS
+
+    reach = next((n for n in _further(len(waiting)) if passes(waiting[n])), None)
+    if reach is not None:
+        next(place for place in waiting[: reach + 1] if passes(place))
+    best = min((n for n in tried if tried[n].verdict is Verdict.PASS), default=len(read))
+    return tuple(tried[place] for place in sorted(tried) if place <= best)
+
+
+def _further(size: int) -> Iterator[int]:
+    """Yield places 0, 1, 3, 7 and so on, and the last."""
+    place = 0
+    while place < size - 1:
+        yield place
+        place = 2 * place + 1
+    if size:
+        yield size - 1
 
 
 def _fitted(estimator: Any, training: Training, request: Request, end: float) -> Iterator[Regrown]:  # noqa: ANN401  # see above
@@ -169,18 +187,31 @@ def _shape(final: Any) -> tuple[bytes, ...]:  # noqa: ANN401  # see above
     return (tree.children_left.tobytes(), tree.feature.tobytes(), tree.threshold.tobytes())
 
 
-def _audited(each: Regrown, request: Request, training: Training) -> Regrown:
-    """Return the same with its audit, unless its leaves alone break a clause."""
+def _looked_at(
+    each: Regrown, request: Request, training: Training
+) -> tuple[Regrown, Subject | None]:
+    """Return what is to be audited; nothing where its leaves alone break a clause, or it cannot be read."""
     try:
         file = model_input(each.estimator, training.table, request.options)
         subject = read_subject(replace(request, model=file, data=training.table))
         broken = _broken(subject)
-        if broken:
-            return replace(each, problem=broken)
-        audit = subject.audit(subject.file)
     except TreewardenError as error:
-        return replace(each, problem=str(error))
-    return replace(each, audited=Audited(subject, audit, judge(audit, subject.pack)))
+        broken = str(error)
+    return (replace(each, problem=broken), None) if broken else (each, subject)
+
+
+def _audited(each: Regrown, subject: Subject) -> Regrown:
+    """Return the same with its audit; whole records are left out where it fails without them, as it would with them."""
+    brief = replace(subject, options=replace(subject.options, worlds=False))
+    for asked in (brief, subject):
+        try:
+            audit = asked.audit(asked.file)
+        except TreewardenError as error:
+            return replace(each, problem=str(error))
+        done = Audited(asked, audit, judge(audit, asked.pack))
+        if done.decision.verdict is Verdict.FAIL:
+            break
+    return replace(each, audited=done)
 
 
 def _broken(subject: Subject) -> str:
@@ -200,7 +231,7 @@ def _broken(subject: Subject) -> str:
     for clause in subject.pack.clauses:
         if clause.severity != "error" or not known[clause.measure].is_of_leaves:
             continue
-        reading = measured(asked(clause), evidence).reading
+        reading = measured(call_of(clause), evidence).reading
         if rules()[clause.rule].judge(reading, clause.limit) is Verdict.FAIL:
             return f"clause {clause.id!r} breaks on its leaves"
     return ""

@@ -80,6 +80,12 @@ def read_subject(request: Request, step: Step = silent) -> Subject:
     start_early(tree, options)
     with step(f"reading {table_name(request.data)}"):
         table = read(request.data)
+        if isinstance(request.model, OpenedFile) and options.sensitive not in (
+            None,
+            *table.columns,
+        ):
+            # No file names the target here, so that a slip in its name would go unseen.
+            raise TableError(table.source, table.lacks(str(options.sensitive)))
         try:
             population = build_population(
                 tree,
