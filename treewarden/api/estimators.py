@@ -5,32 +5,34 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from audit.result import Audit
 from audit.stages import Step
-from policies.repairing.repair import Attempt
+from policies.judging.decision import Decision
 from policies.verdict import Verdict
-from ppdm_models.errors import OutputError, TreewardenError
-from ppdm_models.files.load import OpenedFile
+from ppdm_models.errors import TreewardenError
+from ppdm_models.files.load import OpenedFile, open_model
 from ppdm_models.tree.tree import Tree
 from treewarden.api.asking import model_input
 from treewarden.api.pruned import pruned_copy
 from treewarden.api.regrowing import Regrown, Settings, regrow
 from treewarden.api.training import Training, innermost, is_of_scikit, training_of
-from treewarden.jobs.auditing import Audited, audit_file
-from treewarden.jobs.inputs import ModelBytes, model_name, read, saved
+from treewarden.jobs.auditing import audit_file
+from treewarden.jobs.inputs import ModelBytes, model_name, opened, read, saved
 from treewarden.jobs.repairing import Repaired
 from treewarden.jobs.subject import Request, Subject
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """An estimator whose own audit passes, and that audit; None where the one that was given needs no other.
+    """An estimator that passes, and the audit that says so; none where the one that was given needs no other.
 
     ``settings`` are those that it was grown anew with, ``tried`` all that were; ``file`` is its own file, audited as
     read, where no change of the original passes.
     """
 
     estimator: Any = None
-    audited: Audited | None = None
+    audit: Audit | None = None
+    decision: Decision | None = None
     settings: Settings | None = None
     tried: tuple[Regrown, ...] = ()
     file: bytes | None = None
@@ -60,7 +62,7 @@ def offer(
     training = training_of(estimator, data, table, request.options.sensitive or "")
     if training is None or not training.agrees(estimator, subject.tree):
         return Offer()
-    cut = _cut_back(estimator, repaired.repair.applied, training, asked, step)
+    cut = _cut_back(estimator, repaired, training, asked, step)
     if cut is not None:
         return cut
     options = request.options
@@ -72,35 +74,48 @@ def offer(
         return Offer(tried=tried)
     file = None
     if repaired.file is None and best.audited is not None:
-        file = _published(best.audited, asked, step)
-    return Offer(best.estimator, best.audited, best.settings, tried, file)
+        file = _published(best.audited.subject.file, asked, step)
+    done = best.audited
+    assert done is not None
+    return Offer(best.estimator, done.audit, done.decision, best.settings, tried, file)
 
 
 def _cut_back(
-    estimator: object, applied: Attempt | None, training: Training, request: Request, step: Step
+    estimator: object, repaired: Repaired, training: Training, request: Request, step: Step
 ) -> Offer | None:
     """Return the estimator cut back to what was written, if that says it all, and it passes on its own."""
+    applied = repaired.repair.applied
     if applied is None or applied.proposal.withheld or not isinstance(applied.proposal.model, Tree):
         return None
     found = pruned_copy(estimator, applied.proposal.model)
     if found is None or not training.agrees(found, applied.proposal.model):
         return None
     try:
-        file = model_input(found, training.table, request.options)
+        file = opened(model_input(found, training.table, request.options))
+        if _is_same(file, repaired.file):
+            return Offer(found, applied.audit, applied.decision)
         with step("auditing the estimator cut back"):
-            audited = audit_file(replace(request, model=file))
+            done = audit_file(replace(request, model=file))
     except TreewardenError:
         return None
-    return Offer(found, audited) if audited.decision.verdict is Verdict.PASS else None
+    passes = done.decision.verdict is Verdict.PASS
+    return Offer(found, done.audit, done.decision) if passes else None
 
 
-def _published(audited: Audited, request: Request, step: Step) -> bytes | None:
+def _is_same(file: OpenedFile, published: bytes | None) -> bool:
+    """Return whether an estimator says what a file says, which was audited."""
+    if published is None:
+        return False
+    other = open_model(published, model_name(file))
+    return file.model == other.model and set(file.leaks) <= set(other.leaks)
+
+
+def _published(file: OpenedFile, request: Request, step: Step) -> bytes | None:
     """Return the file of an estimator, if it passes as whoever gets it reads it."""
     try:
-        data = saved(audited.subject.file)
-        again = ModelBytes(data, model_name(audited.subject.file))
+        data = saved(file)
         with step("auditing the file of the model grown anew"):
-            done = audit_file(replace(request, model=again))
-    except (TreewardenError, OutputError):
+            done = audit_file(replace(request, model=ModelBytes(data, model_name(file))))
+    except TreewardenError:
         return None
     return data if done.decision.verdict is Verdict.PASS else None

@@ -11,6 +11,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
+from audit.result import Audit
+from policies.judging.decision import Decision
 from policies.repairing.holdout import holdout_of
 from policies.repairing.repair import Attempt, Given
 from policies.verdict import Verdict as Answer
@@ -94,10 +96,10 @@ class Repair:
     @cached_property
     def result(self) -> Result:
         """The audit of the repaired model; of the original where nothing passes or nothing is needed."""
-        best, grown = self._repaired.repair.applied, self._offer.audited
+        best = self._repaired.repair.applied
         if best is not None and best.audit is not None and best.decision is not None:
             return self._result(best.audit, best.decision)
-        return self.original if grown is None else self._result(grown.audit, grown.decision)
+        return self.original if self.estimator_result is None else self.estimator_result
 
     @cached_property
     def attempts(self) -> pd.DataFrame:
@@ -118,11 +120,11 @@ class Repair:
         """
         return self._offer.estimator
 
-    @property
+    @cached_property
     def estimator_result(self) -> Result | None:
         """The audit of ``estimator``; None where there is none, or it is the original."""
-        grown = self._offer.audited
-        return None if grown is None else self._result(grown.audit, grown.decision)
+        audit, decision = self._offer.audit, self._offer.decision
+        return None if audit is None or decision is None else self._result(audit, decision)
 
     @property
     def suggestion(self) -> dict[str, Any] | None:
@@ -181,7 +183,7 @@ class Repair:
             report=renderer("html").render(self._document).decode("utf-8"),
         ).html()
 
-    def _result(self, audit: Any, decision: Any) -> Result:  # noqa: ANN401  # typed by Result
+    def _result(self, audit: Audit, decision: Decision) -> Result:
         options, files = self._request.options, self._request.files
         return Result(audit, decision, self._provenance, options, files)
 
