@@ -9,6 +9,7 @@ from ppdm_models.files.drawings import dot, mermaid
 from ppdm_models.files.load import load_model, writers
 from ppdm_models.tree.ensemble import Ensemble, Model, trees_of
 from ppdm_models.tree.predicate import Predicate
+from ppdm_models.tree.single import on_32_bits
 from ppdm_models.tree.tree import Node, Tree
 
 MODELS = ("pmml", "treewarden_json")
@@ -79,7 +80,8 @@ def _check_same(model: Model, again: Model, target: str) -> None:
         if set(_compared(tree)) != set(_compared(other)):
             problem = f"{target} cannot say how it compares its features (numbers, 32 bits)"
             raise OutputError(tree.source, problem)
-        pairs = zip(tree.nodes, other.nodes, strict=False)
+        # An end between two 32-bit numbers takes the same records as the one beside it, which is what is written.
+        pairs = zip(on_32_bits(tree).nodes, on_32_bits(other).nodes, strict=False)
         wrong = next((node for node, twin in pairs if _core(node) != _core(twin)), None)
         if wrong is not None or len(tree.nodes) != len(other.nodes):
             where = tree.source if wrong is None else tree.where(wrong)

@@ -10,6 +10,7 @@ from ppdm_models.files.load import load_model
 from ppdm_models.records.predict import labels, predict
 from ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from ppdm_models.tree.leaks import LeakKind
+from ppdm_models.tree.predicate import MissingTest
 from ppdm_models.tree.tree import Quality, Tree
 
 sklearn = pytest.importorskip("sklearn", reason="scikit-learn is not installed")
@@ -254,6 +255,26 @@ def test_a_seed_is_told_and_counts_are_people():
 
 def test_a_tree_is_written_as_pmml_that_says_the_same():
     file = open_fitted(TREE.fit(GAPS[NUMERIC], CLASSES), target="worth")
+    again = load_model(file.opened.rewrite(file.model), "again.pmml")
+    held = columns(file.model, GAPS)
+    np.testing.assert_array_equal(predict(file.model, held), predict(again, held))
+
+
+def test_a_split_between_missing_and_present_values_is_written_too():
+    gone = np.where(BINARY, np.nan, FRAME.pay)
+    estimator = tree.DecisionTreeClassifier(max_depth=3).fit(np.c_[gone, FRAME.age], BINARY)
+    file = open_fitted(estimator, names=["pay", "age"])
+    again = load_model(file.opened.rewrite(file.model), "again.pmml")
+    held = columns(file.model, pd.DataFrame({"pay": gone, "age": FRAME.age}))
+    np.testing.assert_array_equal(predict(file.model, held), predict(again, held))
+    assert any(isinstance(node.test, MissingTest) for node in file.model.nodes)
+
+
+def test_a_pipeline_is_written_as_pmml_that_says_the_same():
+    steps = make_column_transformer(
+        (ENCODERS["imputed"], ["town", "job"]), (SCALERS["imputed"], ["age", "floor"])
+    )
+    file = open_fitted(make_pipeline(steps, TREE).fit(GAPS, CLASSES), target="worth")
     again = load_model(file.opened.rewrite(file.model), "again.pmml")
     held = columns(file.model, GAPS)
     np.testing.assert_array_equal(predict(file.model, held), predict(again, held))
