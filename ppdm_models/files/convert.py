@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 from ppdm_models.errors import OutputError, TreeFormatError
 from ppdm_models.files.drawings import dot, mermaid
@@ -14,6 +15,8 @@ from ppdm_models.tree.tree import Node, Tree
 
 MODELS = ("pmml", "treewarden_json")
 DRAWINGS: Mapping[str, Callable[[Model], bytes]] = {"dot": dot, "mermaid": mermaid}
+MOST_NODES = 200_000
+"""A larger model is not written only to see whether it can be."""
 TARGETS = (*MODELS, *DRAWINGS)
 SUFFIXES = {
     ".pmml": "pmml",
@@ -36,6 +39,20 @@ def target_of(suffix: str) -> str:
         known = ", ".join(SUFFIXES)
         raise OutputError(suffix or "the output", f"stands for no format; have {known}")
     return SUFFIXES[suffix.lower()]
+
+
+def writable(model: Model) -> tuple[str, ...]:
+    """Return the formats of models that can say all that a model holds, the most common one first.
+
+    Each was tried; for a model with more nodes than is worth the time there are none.
+    """
+    found = []
+    small = sum(len(tree.nodes) for tree in trees_of(model)) <= MOST_NODES
+    for target in MODELS if small else ():
+        with suppress(OutputError):
+            converted(model, target)
+            found.append(target)
+    return tuple(found)
 
 
 def converted(model: Model, target: str) -> bytes:
