@@ -69,7 +69,7 @@ def fitted_of(root: Part, names: Sequence[str] = (), *, strict: bool = False) ->
         steps.extend(named[:-1])
         part = named[-1][1]
     if part.kind not in KINDS:
-        raise part.refused(f"a {part.kind[:60]}; {READ}")
+        raise part.refused(f"{part.kind[:60]} is not read here; {READ}{_alone(part.kind)}")
     known = part.attributes()
     features = _feature_count(part, known)
     working = [(name, step) for name, step in steps if not is_identity(step)]
@@ -85,6 +85,12 @@ def fitted_of(root: Part, names: Sequence[str] = (), *, strict: bool = False) ->
     is_classifier = part.kind.endswith("Classifier")
     classes, noted = _classes(part, known) if is_classifier else ((), ())
     return Fitted(part, known, found, classes, columns, (*said, *noted))
+
+
+def _alone(kind: str) -> str:
+    if not kind.startswith(("XGB", "LGBM", "CatBoost")):
+        return ""
+    return f"; give the {kind[:60]} alone, and the table as the steps before it make it"
 
 
 def _columns(

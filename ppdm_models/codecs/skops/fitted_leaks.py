@@ -17,6 +17,7 @@ def leaks_of(root: Part, fitted: Fitted) -> Iterator[Leak]:
     yield from of_steps(root, fitted.part)
     yield from _of_settings(fitted)
     yield from of_records(fitted)
+    yield from _of_bins(fitted)
     if "tree_" in fitted.known:
         yield from _of_tree(fitted)
 
@@ -29,6 +30,16 @@ def _of_settings(fitted: Fitted) -> Iterator[Leak]:
             fitted.part.place_of("init_"),
             "the mean of the target, or the shares of its classes, over all training records",
         )
+
+
+def _of_bins(fitted: Fitted) -> Iterator[Leak]:
+    bins, coder = fitted.known.get("_bin_mapper"), fitted.known.get("_preprocessor")
+    if bins is not None:
+        what = "the ends of the bins of each feature, which lie between values of training records"
+        yield Leak(LeakKind.MEDIANS, bins.place_of("bin_thresholds_"), what)
+    if coder is not None and coder.loader == "ObjectNode":
+        what = "all values of each column of categories, those of one record too"
+        yield Leak(LeakKind.CATEGORIES, coder.place_of("transformers_"), what)
 
 
 def _of_tree(fitted: Fitted) -> Iterator[Leak]:

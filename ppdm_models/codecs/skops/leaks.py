@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ppdm_models.codecs.common.json import pointer
 from ppdm_models.codecs.skops.fitted import Fitted
+from ppdm_models.codecs.skops.following import is_identity
 from ppdm_models.codecs.skops.part import Part
 from ppdm_models.tree.leaks import Leak, LeakKind
 
@@ -53,7 +54,7 @@ OF_STEPS = {
     ),
 }
 """What fitted steps hold of the training records, by their class and one of their attributes."""
-UNDERSTOOD = {kind for kind, _ in OF_STEPS} | {"Pipeline", "Normalizer"}
+UNDERSTOOD = {kind for kind, _ in OF_STEPS} | {"Pipeline", "ColumnTransformer", "Normalizer"}
 OF_RECORDS = ("oob_decision_function_", "oob_prediction_")
 
 
@@ -65,11 +66,13 @@ def of_steps(root: Part, last: Part) -> Iterator[Leak]:
         known = part.attributes() if part.loader == "ObjectNode" else {}
         if part.kind == "Pipeline" and "steps" in known:
             pending.extend(step.items()[-1] for step in reversed(known["steps"].items()))
+        if part.kind == "ColumnTransformer" and "transformers_" in known:
+            pending.extend(entry.items()[1] for entry in reversed(known["transformers_"].items()))
         for (kind, name), (leak, what) in OF_STEPS.items():
             if part.kind == kind and name in known:
                 yield Leak(leak, part.place_of(name), what)
         is_working = part.loader == "ObjectNode" and part.place != last.place
-        if is_working and part.kind not in UNDERSTOOD:
+        if is_working and part.kind not in UNDERSTOOD and not is_identity(part):
             what = (
                 f"a fitted {part.kind[:60]}: nobody looked at what it keeps of the training records"
             )

@@ -216,7 +216,10 @@ def test_the_best_estimator_of_a_search_is_taken():
             make_pipeline(impute.SimpleImputer(add_indicator=True), TREE),
             "step 'simpleimputer': this SimpleImputer: add_indicator is not followed",
         ),
-        (ensemble.AdaBoostClassifier(n_estimators=2), "a AdaBoostClassifier; DecisionTree"),
+        (
+            ensemble.AdaBoostClassifier(n_estimators=2),
+            "AdaBoostClassifier is not read here; DecisionTree",
+        ),
     ],
 )
 def test_what_cannot_be_followed_is_named(estimator, said):
@@ -251,6 +254,19 @@ def test_a_seed_is_told_and_counts_are_people():
     file = open_fitted(TREE.fit(FRAME[NUMERIC], CLASSES))
     assert [leak.kind for leak in file.leaks] == [LeakKind.REPLAY]
     assert file.model.quality is Quality.EXACT
+
+
+def test_what_the_steps_keep_of_the_table_is_told():
+    steps = make_column_transformer(
+        (preprocessing.OneHotEncoder(), ["job"]), (preprocessing.StandardScaler(), ["age"])
+    )
+    last = ensemble.HistGradientBoostingClassifier(max_iter=2)
+    leaks = open_fitted(make_pipeline(steps, last).fit(FRAME, CLASSES)).leaks
+    assert [leak.kind for leak in leaks] == [
+        LeakKind.CATEGORIES,
+        LeakKind.AVERAGES,
+        LeakKind.MEDIANS,
+    ]
 
 
 def test_a_tree_is_written_as_pmml_that_says_the_same():
