@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from audit.levels import with_levels
@@ -15,8 +14,8 @@ from audit.stages import Step, silent
 from policies.remedies import Proposal
 from policies.repairing.repair import Attempt, AuditAll, Given, Repair, repair
 from policies.verdict import Verdict
-from ppdm_models.errors import OutputError, RemedyError, TreewardenError
-from ppdm_models.files.convert import MODELS, converted
+from ppdm_models.errors import RemedyError, TreewardenError
+from ppdm_models.files.convert import converted, writable
 from ppdm_models.files.load import OpenedFile, open_model, writers
 from ppdm_models.formats import Opened, Rewritable
 from ppdm_models.tree.ensemble import Model
@@ -175,11 +174,7 @@ def _written(subject: Subject, model: Model, target: str | None) -> bytes:
 
 def _instead(own: Model) -> str:
     """Return what to do about a format that is only read."""
-    targets = []
-    for target in reversed(MODELS):
-        with suppress(OutputError):
-            converted(own, target)
-            targets.append(f"--to {target}")
+    targets = [f"--to {target}" for target in reversed(writable(own))]
     if not targets:
         return "convert cannot write it either, so train it anew with larger leaves"
     what = "tree" if isinstance(own, Tree) else "trees"
