@@ -20,7 +20,7 @@ from ppdm_models.records.read_table import read_table, table_of
 from ppdm_models.tree.tree import Feature
 from tests.treewarden.conftest import CLAUSE, PMML
 from treewarden.jobs.provenance import Clock
-from treewarden.jobs.repairing import auditing
+from treewarden.jobs.reauditing import auditing
 from treewarden.jobs.subject import Request, read_subject
 
 
@@ -189,9 +189,10 @@ def test_the_audits_are_the_same_for_any_number_of_processes(files):
     subject = read_subject(request)
     tree = subject.tree
     twice = [Proposal((), "as it is", tree, (), tuple(range(len(tree.nodes))))] * 2
-    alone = auditing(subject, "x.pmml", lambda count: 1)(twice)
-    shared = auditing(subject, "x.pmml", lambda count: 2)(twice)
-    for one, two in zip(alone, shared, strict=True):
+    alone = dict(auditing(subject, "x.pmml", lambda count: 0)(iter(twice), 2))
+    shared = dict(auditing(subject, "x.pmml", lambda count: 2)(iter(twice), 2))
+    assert set(alone) == set(shared) == {0, 1}
+    for one, two in ((alone[number], shared[number]) for number in alone):
         assert one.full.readings == two.full.readings
         assert (
             one.full.evidence.posterior.values.tobytes()
