@@ -1,4 +1,4 @@
-"""Does jobs over the pool's processes as they are thought of, until the time is up; each answer comes once it is done."""
+"""Does jobs over the pool's processes as they come up, until the time is up; each answer is there once it is done."""
 
 from __future__ import annotations
 
