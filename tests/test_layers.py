@@ -64,6 +64,7 @@ audit/evidence.py
 audit/measures
 audit/agreement.py
 audit/result.py
+audit/glance.py
 audit/levels.py
 audit/run.py
 

@@ -10,7 +10,7 @@ from audit.evidence import Evidence
 from audit.measures import measures
 from audit.reading import Undetermined
 from policies.judging.decision import Decision
-from policies.repairing.repair import Repair
+from policies.repairing.attempts import Repair
 from policies.verdict import Verdict
 from reports.building.advice import repair_steps, undecided_steps
 from reports.building.beside import publish_step, removal

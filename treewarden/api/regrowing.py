@@ -11,15 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from audit.evidence import Evidence
-from audit.measures import measured, measures
-from audit.people.forest import forest_of
-from audit.reading import Undetermined
 from audit.stages import Step
 from policies.judging.judge import judge
 from policies.pack import Pack
-from policies.pack import asked as call_of
-from policies.rules import rules
 from policies.verdict import Verdict
 from ppdm_models.errors import TreewardenError
 from treewarden.api.asking import model_input
@@ -31,7 +25,6 @@ Settings = Mapping[str, Any]
 KNOBS = ("min_samples_leaf", "ccp_alpha", "max_depth")
 STEPS = (2, 3, 5, 7, 10, 15, 20, 30, 50, 75, 100, 150, 200, 300, 500, 750, 1000, 1500, 2000, 3000)
 MOST_ALPHAS = 12
-NOT_ESTIMATED = Undetermined("only the leaves were looked at")
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,23 +208,7 @@ def _audited(each: Regrown, subject: Subject) -> Regrown:
 
 
 def _broken(subject: Subject) -> str:
-    """Return the first clause about leaves that breaks, in words: no estimate is needed to see that."""
-    forest = forest_of(subject.tree, subject.population)
-    unknown = NOT_ESTIMATED
-    evidence = Evidence(
-        forest,
-        subject.population,
-        subject.knowledge,
-        unknown,
-        unknown,
-        unknown,
-        subject.file.leaks,
-    )
-    known = measures()
-    for clause in subject.pack.clauses:
-        if clause.severity != "error" or not known[clause.measure].is_of_leaves:
-            continue
-        reading = measured(call_of(clause), evidence).reading
-        if rules()[clause.rule].judge(reading, clause.limit) is Verdict.FAIL:
-            return f"clause {clause.id!r} breaks on its leaves"
-    return ""
+    """Return the first clause that breaks already on what needs no estimate, in words."""
+    seen = judge(subject.glance(subject.file), subject.pack)
+    broken = (each for each in seen.failing if each.verdict is Verdict.FAIL)
+    return next((f"clause {each.clause!r} breaks without any estimate" for each in broken), "")

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 from audit.result import Audit
 from policies.judging.decision import Decision
 from policies.repairing.holdout import holdout_of
-from policies.repairing.repair import Attempt, Given
+from policies.repairing.attempts import Attempt, Ended
+from policies.repairing.deadline import Deadline
+from policies.repairing.given import Given
 from policies.verdict import Verdict as Answer
 from ppdm_models.errors import OutputError, RemedyError
 from ppdm_models.files.convert import MODELS, converted
@@ -38,7 +40,7 @@ from treewarden.api.estimators import Offer, offer
 from treewarden.api.frames import attempts_frame
 from treewarden.api.result import Result
 from treewarden.api.saving import save_bytes, save_report
-from treewarden.api.telling import Listener, step_of
+from treewarden.api.telling import Listener, say_of, step_of
 from treewarden.jobs.inputs import ModelInput, model_name
 from treewarden.jobs.provenance import Clock
 from treewarden.jobs.repairing import Repaired, repair_file
@@ -211,6 +213,7 @@ def repair(
     progress: Listener = None,
     to: Literal["pmml", "treewarden_json"] | None = None,
     apply: str | None = None,
+    every: bool = False,
     holdout: object = None,
     taxonomies: Iterable[AnyPath] = (),
     bands: Iterable[int] = (),
@@ -232,12 +235,15 @@ def repair(
         progress: As for ``audit``.
         to: The format of the repaired model; by default the one that it came in, PMML where it came in none.
         apply: The name of a change among ``attempts`` that is taken instead of the cheapest one that passes.
+        every: Whether to audit changes too that cost more than one that passes, as ``--list`` does.
         holdout: Records that the model was not grown on, as ``data``: what its loss is measured on.
         taxonomies: The paths of hierarchies of values to merge by.
         bands: The widths of bands, in records, that numbers are given in before they are withheld.
         regrow_seconds: How long settings are looked for that grow a scikit-learn model which passes, where its nodes
             cannot be pruned to one; 0 for not at all.
-        options: Further flags of ``treewarden audit``, by name.
+        options: Further flags of ``treewarden audit``, by name; ``time_limit`` holds for all of it.
+
+    At the time limit, or a keyboard interrupt, the search ends with what it has; after an interrupt there is no file.
 
     Raises:
         TreewardenError: an argument cannot be, something cannot be read or does not fit, or no audit is possible.
@@ -264,10 +270,24 @@ def repair(
     name = model_name(request.model)
     if isinstance(request.model, OpenedFile):
         name += SUFFIXES.get(target or "", "")
-    done = repair_file(subject, name, given, target, step)
+    deadline = Deadline.after(request.options.time_limit)
+    done = repair_file(
+        subject,
+        name,
+        given,
+        target,
+        step,
+        deadline=deadline,
+        every=every,
+        wanted=apply or "",
+        tell=say_of(progress),
+    )
     if apply is not None and done.repair.is_needed:
         done = done.choosing(_named(done.repair.attempts, apply), subject)
-    other = offer(model, data, done, subject, asked, step, regrow_seconds)
+    seconds = min(regrow_seconds, deadline.left)
+    other = Offer()
+    if done.repair.ended is not Ended.INTERRUPTED:
+        other = offer(model, data, done, subject, asked, step, seconds)
     return Repair(done, subject, request, clock.provenance(request, subject.pack), other)
 
 

@@ -33,3 +33,21 @@ def step_of(progress: Listener) -> Step:
         yield
 
     return step
+
+
+def say_of(progress: Listener) -> Callable[[str], None]:
+    """Return what tells what is no step, such as what came of one of many changes."""
+    if progress is None or progress is False:
+        return _nothing
+    if progress is True:
+        return Progress().say
+    tell = progress
+
+    def say(text: str) -> None:
+        tell(text)
+
+    return say
+
+
+def _nothing(text: str) -> None:
+    """Tell nobody."""

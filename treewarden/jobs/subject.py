@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from audit.adversary.knowledge import Knowledge, read_knowledge
+from audit.glance import glance
 from audit.options import DEFAULT, KNOWLEDGE, AuditOptions
 from audit.people.population import Population, build_population, rerouted
 from audit.result import Audit
@@ -60,10 +61,19 @@ class Subject:
 
         ``step`` is told of each stage.
         """
+        people, asked = self._people(file), calls(self.pack)
+        return run(file.model, people, self.knowledge, asked, self.options, file.leaks, step)
+
+    def glance(self, file: OpenedFile) -> Audit:
+        """Take the readings of its audit that need no estimate."""
+        return glance(file.model, self._people(file), self.knowledge, calls(self.pack), file.leaks)
+
+    def _people(self, file: OpenedFile) -> Population:
+        """Return the same people, where they stop in the trees of a file."""
         tree = file.model
-        is_own = file is self.file or isinstance(tree, Ensemble)
-        people = self.population if is_own else rerouted(tree, self.population)  # type: ignore[arg-type]  # no ensemble
-        return run(tree, people, self.knowledge, calls(self.pack), self.options, file.leaks, step)
+        if file is self.file or isinstance(tree, Ensemble):
+            return self.population
+        return rerouted(tree, self.population)
 
 
 def read_subject(request: Request, step: Step = silent) -> Subject:

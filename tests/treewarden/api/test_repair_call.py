@@ -36,6 +36,7 @@ def test_the_attempts_are_those_of_the_command_line(files):
         sensitive="flu",
         policy=files.policy("harsh"),
         jobs=1,
+        every=True,
     )
     said = fixed.to_dict()
     assert said["repair"] == told["repair"]
@@ -199,7 +200,7 @@ def test_what_nothing_mends_raises_the_verdict_and_names_the_nearest(tree, frame
 
 
 def test_another_change_can_be_chosen_if_it_passes(files):
-    asked = {"sensitive": "flu", "policy": files.policy("harsh"), "jobs": 1}
+    asked = {"sensitive": "flu", "policy": files.policy("harsh"), "jobs": 1, "every": True}
     fixed = tw.repair(files.model, files.table, **asked)
     passing = fixed.attempts[fixed.attempts["verdict"] == "PASS"]["name"]
     other = tw.repair(files.model, files.table, apply=passing.iloc[-1], **asked)
