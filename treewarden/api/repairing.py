@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from audit.result import Audit
 from policies.judging.decision import Decision
-from policies.repairing.holdout import holdout_of
 from policies.repairing.attempts import Attempt, Ended
 from policies.repairing.deadline import Deadline
 from policies.repairing.given import Given
+from policies.repairing.holdout import holdout_of
 from policies.verdict import Verdict as Answer
 from ppdm_models.errors import OutputError, RemedyError
 from ppdm_models.files.convert import MODELS, converted
