@@ -87,7 +87,8 @@ class Repair:
         if self.suggestion is None:
             return said
         grown = self._offer.tried[-1]
-        return f"Grown anew with {grown.name}, the model passes. {said}"
+        too = " too" if self._repaired.file is not None else ""
+        return f"{said} Grown anew with {grown.name}, the model passes{too}."
 
     @cached_property
     def original(self) -> Result:

@@ -7,6 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PolynomialFeatures
 from sklearn.tree import DecisionTreeClassifier
 
 import treewarden as tw
@@ -23,6 +24,12 @@ LEVELS = FRAME.set_axis(pd.MultiIndex.from_product([["a"], FRAME.columns]), axis
     [
         (DecisionTreeClassifier(), FRAME, {}, "fit"),
         (make_pipeline(DecisionTreeClassifier()), FRAME, {}, "fit"),
+        (
+            make_pipeline(PolynomialFeatures(), DecisionTreeClassifier()).fit(INPUTS, FRAME["ill"]),
+            FRAME,
+            {},
+            "step 'polynomialfeatures': a PolynomialFeatures comes before the trees",
+        ),
         (object(), FRAME, {}, "object"),
         (None, FRAME, {}, "NoneType"),
         (b"", FRAME, {}, "the file is empty"),

@@ -6,8 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeClassifier
 
 import treewarden as tw
@@ -179,6 +182,31 @@ def test_a_pipeline_keeps_its_steps_when_its_tree_is_cut_back(tree, frame):
     found = pruned_copy(pipeline, left)
     assert list(found.predict(frame[INPUTS])) == said_by(left, frame)
     assert pipeline[-1].get_n_leaves() == 5
+
+
+def test_a_fitted_pipeline_is_repaired_over_the_columns_that_go_into_it(quick):
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame({"age": random.integers(18, 60, 200), "job": random.choice([*"abc"], 200)})
+    target = pd.Series(random.choice(["no", "yes"], 200), name="ill")
+    prepared = make_column_transformer((OneHotEncoder(), ["job"]), (StandardScaler(), ["age"]))
+    tree = DecisionTreeClassifier(max_depth=4, random_state=0)
+    pipeline = make_pipeline(prepared, tree).fit(frame, target)
+    asked = {"policy": pack(k_anonymity=10), **quick}
+    fixed = tw.repair(pipeline, (frame, target), **asked)
+    assert fixed.result.passed
+    assert fixed.estimator[-1].get_n_leaves() < pipeline[-1].get_n_leaves()
+    assert tw.audit(fixed.estimator, (frame, target), **asked).passed
+
+
+def test_a_forest_is_grown_anew_as_its_trees_cannot_be_cut_back_one_by_one(noise, quick):
+    inputs = noise[["a", "b", "c"]]
+    forest = RandomForestClassifier(3, max_depth=3, bootstrap=False, random_state=0)
+    forest.fit(inputs, noise["y"])
+    asked = {"policy": pack(k_anonymity=10), **quick}
+    fixed = tw.repair(forest, (inputs, noise["y"]), **asked)
+    assert fixed.suggestion
+    assert "the model passes too" in fixed.message
+    assert tw.audit(fixed.estimator, (inputs, noise["y"]), **asked).passed
 
 
 def test_what_passes_is_handed_back_and_no_file_is_made_of_it(tree, frame, quick, tmp_path):
