@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -100,6 +101,15 @@ def read_pack(data: bytes, where: str) -> Pack:
         said = tomllib.loads(data.decode("utf-8"))
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise PolicyError(where, f"not a TOML file ({error})") from error
+    return pack_of(said, where)
+
+
+def pack_of(said: Mapping[str, object], where: str) -> Pack:
+    """Return the pack that a file says, as TOML reads it, each clause checked as by ``read_pack``.
+
+    Raises:
+        PolicyError: a key is missing or unknown, or a clause asks for what does not exist.
+    """
     try:
         pack = Pack.model_validate(said)
     except ValidationError as error:

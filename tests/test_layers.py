@@ -64,6 +64,7 @@ audit/evidence.py
 audit/measures
 audit/agreement.py
 audit/result.py
+audit/glance.py
 audit/levels.py
 audit/run.py
 
@@ -83,6 +84,7 @@ reports/renderers
 treewarden
 treewarden/terminal
 treewarden/jobs
+treewarden/api
 treewarden/commands
 treewarden/cli.py
 treewarden/__main__.py

@@ -1,3 +1,49 @@
-"""The command `treewarden` and its version."""
+"""Privacy audits of decision trees that are about to be published; the command line does the same.
+
+What stands here is stable, and read when it is first asked for: importing this package loads nothing else.
+"""
+
+from __future__ import annotations
+
+import importlib
 
 __version__ = "0.1.0"
+
+_PLACES = {
+    "audit": "treewarden.api.auditing",
+    "repair": "treewarden.api.repairing",
+    "inspect": "treewarden.api.inspecting",
+    "Result": "treewarden.api.result",
+    "Repair": "treewarden.api.repairing",
+    "Inspection": "treewarden.api.inspecting",
+    "Verdict": "treewarden.api.verdict",
+    "ArgumentError": "treewarden.api.errors",
+    "VerdictError": "treewarden.api.errors",
+    "FailedError": "treewarden.api.errors",
+    "UndeterminedError": "treewarden.api.errors",
+    "TreewardenError": "ppdm_models.errors",
+    "TreeFormatError": "ppdm_models.errors",
+    "TableError": "ppdm_models.errors",
+    "KnowledgeError": "ppdm_models.errors",
+    "PolicyError": "ppdm_models.errors",
+    "SolverError": "ppdm_models.errors",
+    "RemedyError": "ppdm_models.errors",
+    "TaxonomyError": "ppdm_models.errors",
+    "OutputError": "ppdm_models.errors",
+}
+"""Where each name lives."""
+
+__all__ = ["__version__", *_PLACES]  # noqa: PLE0604  # all are texts
+
+
+def __getattr__(name: str) -> object:
+    """Read a name where it lives (PEP 562)."""
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found: object = getattr(importlib.import_module(_PLACES[name]), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

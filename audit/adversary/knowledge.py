@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -75,9 +76,18 @@ def read_knowledge(data: bytes, where: str) -> Knowledge:
         said = tomllib.loads(data.decode("utf-8"))
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise KnowledgeError(where, f"not TOML ({error}); see the README for an example") from error
+    return knowledge_of(said, where)
+
+
+def knowledge_of(said: Mapping[str, Any], where: str) -> Knowledge:
+    """Return the knowledge that a file says, as TOML reads it.
+
+    Raises:
+        KnowledgeError: it says something that is not understood.
+    """
     try:
-        facts = tuple(said.pop("fact", ()))
-        return Knowledge.model_validate({**said, "facts": facts})
+        told = {("facts" if key == "fact" else key): value for key, value in said.items()}
+        return Knowledge.model_validate(told)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])

@@ -15,7 +15,7 @@ from ppdm_models.arrays import FloatArray, IndexArray
 from ppdm_models.errors import TableError
 from ppdm_models.records.matching import matched, target_in
 from ppdm_models.records.routing import NOWHERE, SEVERAL, route
-from ppdm_models.records.table import Table, near_text
+from ppdm_models.records.table import Table
 from ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn, number_text
 from ppdm_models.tree.ensemble import Model, trees_of
 from ppdm_models.tree.tree import Feature, Task, Tree
@@ -207,7 +207,7 @@ def _classes(tree: Model, table: Table, sensitive: str | None) -> tuple[IndexArr
     if not tree.classes:
         return None, "the file names no class; only its leaves are measured"
     if sensitive not in table.columns:
-        return None, f"the table has no column {sensitive!r}{near_text(sensitive, table.columns)}"
+        return None, f"the table has no column {sensitive!r}{table.meant(sensitive)}"
     column = table.categories(sensitive, tree.classes)
     if column.missing.any():
         row = int(np.flatnonzero(column.missing)[0]) + 1
@@ -246,8 +246,7 @@ def _values(
         return Undetermined("no sensitive column was named (--sensitive COLUMN)")
     check_target(tree, table, sensitive)
     if sensitive not in table.columns:
-        near = near_text(sensitive, table.columns)
-        return Undetermined(f"the table has no column {sensitive!r}{near}")
+        return Undetermined(f"the table has no column {sensitive!r}{table.meant(sensitive)}")
     try:
         numbers = table.numbers(sensitive).numbers
     except TableError as error:

@@ -31,8 +31,8 @@ def check_target(model: Model, table: Table, sensitive: str) -> None:
     if not target and sensitive not in table.columns:
         raise TableError(
             table.source,
-            f"there is no column {sensitive!r}{near_text(sensitive, table.columns)}, and {model.source} does not name "
-            "what it predicts; name the column with --sensitive",
+            f"there is no column {sensitive!r}{table.meant(sensitive)}, and {model.source} does not name what it "
+            "predicts; name the column with --sensitive",
         )
 
 

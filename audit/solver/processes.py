@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import queue
 import threading
 from collections.abc import Callable, Sequence
 from types import TracebackType
@@ -80,6 +81,7 @@ class Call(Generic[Result]):
         self.pool = pool
         self.jobs: list[Callable[[], Result]] = []
         self.answers: dict[int, Result | TreewardenError | None] = {}
+        self.done: queue.SimpleQueue[int] = queue.SimpleQueue()
         self.line = Line()
         self.threads: list[threading.Thread] = []
         self.workers: set[Worker] = set()
@@ -140,6 +142,7 @@ class Call(Generic[Result]):
                 worker = self._entered(self.pool.start)
                 if worker is None:
                     return
+            self.done.put(number)
 
     def dismiss(self) -> None:
         """Kill all workers, idle ones too; none is started any more."""

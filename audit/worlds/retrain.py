@@ -128,7 +128,7 @@ def _sklearn_grows(case: Case, table: IntArray, criterion: Criterion, setting: S
     model = sklearn_tree.DecisionTreeClassifier(
         criterion=criterion.value,
         max_depth=None if setting.best_first else max(tree.depth, 1),
-        max_leaf_nodes=len(tree.leaves) if setting.best_first else None,
+        max_leaf_nodes=max(len(tree.leaves), 2) if setting.best_first else None,
         min_samples_leaf=least,
         random_state=setting.seed,
     ).fit(values, classes, None if people.weight is None else people.weight[rows])

@@ -8,13 +8,14 @@ from audit.reading import Undetermined
 from policies.judging.decision import Decision
 from policies.remedies import NoProposal, Proposal
 from policies.verdict import Verdict
+from ppdm_models.files.convert import writable
 from ppdm_models.tree.ensemble import Model
 from ppdm_models.tree.leaks import kinds_of
 from ppdm_models.tree.tree import Tree
 
 REDACT_FILE = "redact_file"
 """The name that a repair calls it by; ``treewarden redact`` does the same alone."""
-OTHERWISE = "export the model again without them, or have the trees alone in another format (repair --to, convert)"
+AGAIN = "export the model again without them"
 
 
 def file_fails(decision: Decision) -> bool:
@@ -38,10 +39,18 @@ def without_leaks(model: Model, evidence: Evidence, *, trees_alone: bool) -> Pro
     if not goes:
         kinds = ", ".join(kinds_of(evidence.leaks))
         reason = f"what {evidence.source} gives away beside its trees ({kinds}) cannot be taken out of its format: "
-        return NoProposal((REDACT_FILE,), reason + OTHERWISE)
+        return NoProposal((REDACT_FILE,), reason + _otherwise(model))
     stays = [leak for leak in evidence.leaks if leak not in goes]
     title = f"write the trees without what the file gives away beside them ({', '.join(kinds_of(goes))})"
     if stays:
-        title += f"; its format keeps {', '.join(kinds_of(stays))}: {OTHERWISE}"
+        title += f"; its format keeps {', '.join(kinds_of(stays))}: {_otherwise(model)}"
     node_map = tuple(range(len(model.nodes))) if isinstance(model, Tree) else ()
     return Proposal((REDACT_FILE,), title, model, (), node_map, is_bare=True)
+
+
+def _otherwise(model: Model) -> str:
+    """Return what to do about what a format keeps; PMML is written as it was read, so that no other way is asked."""
+    targets = [target for target in writable(model) if target != model.format]
+    if not targets:
+        return AGAIN
+    return f"{AGAIN}, or have the trees alone in another format (repair --to {targets[0]}, convert)"

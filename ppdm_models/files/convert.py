@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 from ppdm_models.errors import OutputError, TreeFormatError
 from ppdm_models.files.drawings import dot, mermaid
 from ppdm_models.files.load import load_model, writers
 from ppdm_models.tree.ensemble import Ensemble, Model, trees_of
 from ppdm_models.tree.predicate import Predicate
+from ppdm_models.tree.single import on_32_bits
 from ppdm_models.tree.tree import Node, Tree
 
 MODELS = ("pmml", "treewarden_json")
 DRAWINGS: Mapping[str, Callable[[Model], bytes]] = {"dot": dot, "mermaid": mermaid}
+MOST_NODES = 200_000
+"""A larger model is not written only to see whether it can be."""
 TARGETS = (*MODELS, *DRAWINGS)
 SUFFIXES = {
     ".pmml": "pmml",
@@ -35,6 +39,20 @@ def target_of(suffix: str) -> str:
         known = ", ".join(SUFFIXES)
         raise OutputError(suffix or "the output", f"stands for no format; have {known}")
     return SUFFIXES[suffix.lower()]
+
+
+def writable(model: Model) -> tuple[str, ...]:
+    """Return the formats of models that can say all that a model holds, the most common one first.
+
+    Each was tried; for a model with more nodes than is worth the time there are none.
+    """
+    found = []
+    small = sum(len(tree.nodes) for tree in trees_of(model)) <= MOST_NODES
+    for target in MODELS if small else ():
+        with suppress(OutputError):
+            converted(model, target)
+            found.append(target)
+    return tuple(found)
 
 
 def converted(model: Model, target: str) -> bytes:
@@ -79,7 +97,8 @@ def _check_same(model: Model, again: Model, target: str) -> None:
         if set(_compared(tree)) != set(_compared(other)):
             problem = f"{target} cannot say how it compares its features (numbers, 32 bits)"
             raise OutputError(tree.source, problem)
-        pairs = zip(tree.nodes, other.nodes, strict=False)
+        # An end between two 32-bit numbers takes the same records as the one beside it, which is what is written.
+        pairs = zip(on_32_bits(tree).nodes, on_32_bits(other).nodes, strict=False)
         wrong = next((node for node, twin in pairs if _core(node) != _core(twin)), None)
         if wrong is not None or len(tree.nodes) != len(other.nodes):
             where = tree.source if wrong is None else tree.where(wrong)

@@ -56,10 +56,11 @@ class Format(ABC):
     """Reads one format of published trees.
 
     ``accounts_for_all`` says that whatever a file holds is in the model, named by its leaks, or refused: nothing else
-    can stand in a file that is read.
+    can stand in a file that is read. ``rewrites`` says that what it opens is ``Rewritable``.
     """
 
     accounts_for_all: ClassVar[bool] = False
+    rewrites: ClassVar[bool] = False
 
     @abstractmethod
     def sniff(self, data: bytes) -> bool:

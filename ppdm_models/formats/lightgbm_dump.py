@@ -31,6 +31,8 @@ from ppdm_models.tree.leaks import Leak, LeakKind
 class LightgbmDump(Format):
     """Reads and rewrites dumps of all versions, those without ``feature_infos`` too."""
 
+    rewrites = True
+
     def sniff(self, data: bytes) -> bool:
         parts = (b'"tree_info"', b'"feature_names"', b'"num_tree_per_iteration"')
         return opens_json(data) == b"{" and all(part in data for part in parts)

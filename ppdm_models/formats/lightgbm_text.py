@@ -40,6 +40,8 @@ OTHERWISE = ("lambda_l1", "max_delta_step", "path_smooth", "linear_tree", "reg_s
 class LightgbmText(Format):
     """Reads and rewrites model files of versions 2 to 4."""
 
+    rewrites = True
+
     def sniff(self, data: bytes) -> bool:
         head = data[:65536].replace(b"\r", b"")
         return head.startswith(b"tree\n") and b"\nnum_class=" in head

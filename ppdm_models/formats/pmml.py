@@ -34,6 +34,7 @@ class Pmml(Format, Writer):
     """TreeModels and MiningModels, as deep as they nest."""
 
     accounts_for_all = True
+    rewrites = True
 
     def sniff(self, data: bytes) -> bool:
         looks_like_xml = data[:64].lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n\0").startswith(b"<")

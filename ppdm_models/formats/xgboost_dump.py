@@ -13,6 +13,8 @@ from ppdm_models.tree.ensemble import Model
 class XgboostDump(Format):
     """Reads and rewrites dumps; they say neither the objective nor the base score, so that nothing is predicted."""
 
+    rewrites = True
+
     def sniff(self, data: bytes) -> bool:
         return opens_json(data) == b"[" and b'"nodeid"' in data[:4096]
 

@@ -15,6 +15,8 @@ from ppdm_models.tree.leaks import LeakKind
 class XgboostModel(Format):
     """Reads and rewrites both layouts of ``gbtree`` and ``dart`` boosters, from version 1 on."""
 
+    rewrites = True
+
     def sniff(self, data: bytes) -> bool:
         if opens_ubjson(data):
             return b"learner" in data[:64] or b"gradient_booster" in data

@@ -180,7 +180,8 @@ class _Pairs:
 
     def _lack(self, lacking: Sequence[str]) -> str:
         others = [name for name in self.free if name not in self.renamed]
-        near = near_text(lacking[0], others)
+        is_label = lacking[0] in self.table.index
+        near = self.table.meant(lacking[0]) if is_label else near_text(lacking[0], others)
         several = (
             f"; the table lacks {len(lacking)} features: {listed(lacking)}" if lacking[1:] else ""
         )

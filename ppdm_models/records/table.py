@@ -33,6 +33,14 @@ class RawColumn(ABC):
             TableError: a value is no number.
         """
 
+    def is_numeric(self) -> bool:
+        """Return whether the column looks like numbers: every value is one, and they are no truth values."""
+        try:
+            self.numbers()
+        except TableError:
+            return False
+        return True
+
     @abstractmethod
     def categories(self, known: tuple[str, ...]) -> CategoricalColumn:
         """Return the values as categories, a text that means one of the ``known`` as that."""
@@ -40,11 +48,15 @@ class RawColumn(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table as it was read: columns of equal length; ``source`` is the file's name."""
+    """A table as it was read: columns of equal length; ``source`` is the file's name.
+
+    ``index`` are the names of what labels the records of a data frame, which is no column.
+    """
 
     source: str
     columns: Mapping[str, RawColumn]
     rows: int
+    index: tuple[str, ...] = ()
 
     def column(self, feature: Feature) -> Column:
         """Return one column typed as the feature says, missing values kept as missing.
@@ -78,19 +90,21 @@ class Table:
         Raises:
             TableError: the column is not there.
         """
-        raw = self._raw(name)
-        try:
-            raw.numbers()
-        except TableError:
-            return Feature(name, numeric=False)
-        return Feature(name, numeric=True)
+        return Feature(name, numeric=self._raw(name).is_numeric())
+
+    def lacks(self, name: str) -> str:
+        """Return in words that a column is not there."""
+        return f"no column {name!r}{self.meant(name)}; the table has {listed(self.columns)}"
+
+    def meant(self, name: str) -> str:
+        """Return in brackets what may be meant by the name of a column that is not there; "" where nothing is near."""
+        if name in self.index:
+            return " (it is the index; reset_index() makes it a column)"
+        return near_text(name, self.columns)
 
     def _raw(self, name: str) -> RawColumn:
         if name not in self.columns:
-            near = near_text(name, self.columns)
-            raise TableError(
-                self.source, f"no column {name!r}{near}; the table has {listed(self.columns)}"
-            )
+            raise TableError(self.source, self.lacks(name))
         return self.columns[name]
 
 

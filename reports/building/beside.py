@@ -7,6 +7,8 @@ from pathlib import PurePath
 
 from audit.evidence import Evidence
 from audit.reading import Undetermined
+from ppdm_models.files.convert import writable
+from ppdm_models.tree.ensemble import Model
 from ppdm_models.tree.leaks import kinds_of
 from reports.document.words import counted, listed
 
@@ -42,13 +44,13 @@ def removal(evidence: Evidence) -> str:
         form = evidence.model.format
         kinds = listed(list(kinds_of(stays)))
         said.append(f"The format {form} cannot be written without this: {kinds}.")
-        said.append(_otherwise(evidence.source, form))
+        said.append(_otherwise(evidence.model, evidence.source))
     return " ".join(said)
 
 
-def _otherwise(source: str, form: str) -> str:
+def _otherwise(model: Model, source: str) -> str:
     """Return what to do about what stays; PMML is written as it was read, so that converting it again is no help."""
-    if form in WRITTEN:
+    if model.format in WRITTEN or "pmml" not in writable(model):
         return "Export the model again without it."
     output = _typed(f"{PurePath(source).stem}.pmml")
     convert = f"treewarden convert {_typed(source)} {output}"

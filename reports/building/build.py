@@ -9,7 +9,7 @@ from audit.result import Audit
 from policies.judging import decision as decisions
 from policies.judging.decision import Decision
 from policies.judging.figures import figure
-from policies.repairing.repair import Repair
+from policies.repairing.attempts import Repair
 from policies.rules import rules
 from ppdm_models.tree.tree import Task
 from reports.building.assumed import knowledge

@@ -10,8 +10,8 @@ from audit.reading import Reading as Taken
 from audit.reading import Undetermined
 from audit.result import Audit
 from policies.judging.decision import Decision
-from policies.repairing import repair as repairs
-from policies.repairing.repair import Repair, order
+from policies.repairing import attempts as repairs
+from policies.repairing.attempts import Repair, order
 from policies.repairing.tradeoff import privacy
 from policies.verdict import Verdict
 from ppdm_models.tree.tree import Task
@@ -95,7 +95,7 @@ def _bare(reading: Reading) -> Value:
 
 
 def _attempt(tried: repairs.Attempt, repair: Repair) -> Attempt:
-    cost, decision = tried.cost, tried.decision
+    cost = tried.cost
     changed = cost.predictions_changed
     return Attempt(
         name=tried.name,
@@ -118,8 +118,9 @@ def _attempt(tried: repairs.Attempt, repair: Repair) -> Attempt:
         numbers_withheld=number(cost.numbers_withheld),
         numbers_withheld_text=percent(cost.numbers_withheld),
         withheld=tried.proposal.withheld,
-        failing=() if decision is None else tuple(f.clause for f in decision.failing),
+        failing=tuple(finding.clause for finding in tried.failing),
         problem=tried.problem,
+        not_audited=tried.not_audited,
     )
 
 

@@ -10,12 +10,11 @@ from audit.evidence import Evidence
 from audit.measures import measures
 from audit.reading import Undetermined
 from policies.judging.decision import Decision
-from policies.repairing.repair import Repair
+from policies.repairing.attempts import Repair
 from policies.verdict import Verdict
+from reports.building.advice import repair_steps, undecided_steps
 from reports.building.beside import publish_step, removal
 from reports.document.words import counted, listed, percent, sentence
-
-MOST_REASONS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,19 +172,11 @@ def _after_fail(evidence: Evidence, decision: Decision) -> Iterator[str]:
             "Publishing less lowers what an adversary can be sure of, never what is guessed right."
         )
     yield from _reasons(decision)
-    yield "Run “treewarden repair” with the same files: it tries such changes, audits each and says what it costs."
-    if evidence.forest.is_ensemble:
-        yield (
-            "Where that costs too much, train the trees anew with larger leaves (min_samples_leaf, min_data_in_leaf, "
-            "min_child_weight)."
-        )
+    yield from repair_steps(evidence)
 
 
 def _reasons(decision: Decision) -> Iterator[str]:
-    """Yield what to mend so that the audit can decide, each reason once."""
+    """Yield what can be done so that the audit can decide, each reason once."""
     if any(not finding.measure for finding in decision.failing):
         yield "Find out first whether the file or the table is wrong, and audit the two that belong together."
-    readings = [finding.reading for finding in decision.failing if finding.measure]
-    reasons = [reading.reason for reading in readings if isinstance(reading, Undetermined)]
-    for reason in list(dict.fromkeys(reasons))[:MOST_REASONS]:
-        yield f"Remove what kept the audit from deciding: {reason.rstrip('. ')}."
+    yield from undecided_steps(decision)

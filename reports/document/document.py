@@ -161,7 +161,7 @@ class Attempt(Part):
 
     ``is_unbeaten``: no other attempt is as good in privacy and every cost, and better in one. ``is_applied``: this is
     the one that is written. The losses are null without records held out,
-    ``predictions_changed`` where the model cannot be evaluated.
+    ``predictions_changed`` where the model cannot be evaluated. ``not_audited`` is why no full audit was made of it.
     """
 
     name: Text
@@ -186,6 +186,7 @@ class Attempt(Part):
     withheld: tuple[Text, ...]
     failing: tuple[Text, ...]
     problem: Text
+    not_audited: Text = ""
 
 
 class Repair(Part):

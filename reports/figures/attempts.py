@@ -34,6 +34,10 @@ def attempt_lines(repair: Repair) -> Iterator[str]:
             yield from wrapped(each.title, "      ")
             lacks = "; ".join([part for part in (", ".join(each.failing), each.problem) if part])
             yield from wrapped(f"not met: {lacks}", "      ") if lacks else ()
+            why = each.not_audited
+            yield from (
+                wrapped(f"not audited{' further' * bool(lacks)}: {why}", "      ") if why else ()
+            )
 
 
 def _row(each: Attempt) -> tuple[str, ...]:

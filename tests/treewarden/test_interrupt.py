@@ -68,23 +68,28 @@ def marked(mark, leader):
     return found - {leader}
 
 
-@pytest.mark.parametrize("whom", ["the parent", "everybody"])
-@pytest.mark.parametrize("command", CASES)
-def test_an_interrupt_ends_every_process_and_leaves_no_file(tmp_path, command, whom):
+def started(folder, command):
+    """Write the files of a case and start its command; return what the folder holds, and the process."""
     records, classes, splits, asked = CASES[command]
-    write_case(tmp_path, records, classes, splits)
-    before = sorted(tmp_path.rglob("*"))
+    write_case(folder, records, classes, splits)
+    before = sorted(folder.rglob("*"))
     words = [command, "tree.json", "--data", "table.csv", "--sensitive", "y", "--jobs", "2"]
-    words += ["--policy", "policy.toml", *(word.format(folder=tmp_path) for word in asked)]
-    mark = f"TREEWARDEN_TEST={tmp_path}"
-    said = subprocess.Popen(
+    words += ["--policy", "policy.toml", *(word.format(folder=folder) for word in asked)]
+    return before, subprocess.Popen(
         [sys.executable, "-m", "treewarden", *words],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(TOP), "TREEWARDEN_TEST": str(tmp_path)},
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(TOP), "TREEWARDEN_TEST": str(folder)},
         start_new_session=True,
     )
+
+
+@pytest.mark.parametrize("whom", ["the parent", "everybody"])
+@pytest.mark.parametrize("command", CASES)
+def test_an_interrupt_ends_every_process_and_leaves_no_file(tmp_path, command, whom):
+    before, said = started(tmp_path, command)
+    mark = f"TREEWARDEN_TEST={tmp_path}"
     while not (workers := marked(mark, said.pid)):
         assert said.poll() is None, said.communicate()
         time.sleep(0.02)
@@ -98,4 +103,20 @@ def test_an_interrupt_ends_every_process_and_leaves_no_file(tmp_path, command, w
     assert not [pid for pid in workers if Path(f"/proc/{pid}").exists()]
     assert not marked(mark, said.pid)
     assert b"Traceback" not in output + errors
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_an_interrupt_of_a_search_shows_what_was_tried_and_writes_nothing(tmp_path):
+    before, said = started(tmp_path, "repair")
+    for line in said.stderr:
+        if line.startswith(b"trying "):
+            break
+    said.send_signal(signal.SIGINT)
+    output, errors = said.communicate()
+    assert said.returncode == INTERRUPTED, errors
+    assert b"Tried, best first" in output
+    assert b"not audited: the search was interrupted" in output
+    assert b"interrupted: nothing is written" in errors
+    assert b"Traceback" not in output + errors
+    assert not marked(f"TREEWARDEN_TEST={tmp_path}", said.pid)
     assert sorted(tmp_path.rglob("*")) == before

@@ -45,14 +45,22 @@ def test_the_original_is_left_alone(telling):
 def test_only_the_kinds_that_are_asked_for_are_removed(telling):
     outcome = redact(telling, "--kinds", "extremes")
     assert outcome.exit_code == 0
-    assert not (telling.folder / "out.pmml").exists()
-    assert "nothing to remove" in outcome.stdout
+    assert (telling.folder / "out.pmml").read_bytes() == telling.model.read_bytes()
+    assert "as it came: nothing to remove" in outcome.stdout
 
 
-def test_where_nothing_leaks_nothing_is_written(files):
+def test_where_nothing_leaks_the_file_is_written_as_it_came(files):
     outcome = redact(files)
     assert outcome.exit_code == 0
-    assert not (files.folder / "out.pmml").exists()
+    assert (files.folder / "out.pmml").read_bytes() == files.model.read_bytes()
+
+
+def test_what_may_be_there_and_may_not_is_listed_and_is_no_failure(tmp_path):
+    model, out = places.DATA / "formats/xgboost_model/good/loan.json", tmp_path / "out.json"
+    outcome = CliRunner().invoke(cli, ["redact", str(model), "-o", str(out)])
+    assert outcome.exit_code == 0
+    assert out.read_bytes() == model.read_bytes()
+    assert "not removed: 1 thing" in outcome.stdout
 
 
 def test_an_output_that_is_there_stays_unless_forced(telling):
@@ -73,4 +81,4 @@ def test_what_could_not_be_removed_is_listed_and_is_no_success(tmp_path):
     outcome = CliRunner().invoke(cli, asked)
     assert outcome.exit_code == 1
     assert "removed: nothing\nnot removed: " in outcome.stdout
-    assert not (tmp_path / "out.json").exists()
+    assert (tmp_path / "out.json").read_bytes() == model.read_bytes()

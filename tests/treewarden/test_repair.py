@@ -20,7 +20,7 @@ from ppdm_models.records.read_table import read_table, table_of
 from ppdm_models.tree.tree import Feature
 from tests.treewarden.conftest import CLAUSE, PMML
 from treewarden.jobs.provenance import Clock
-from treewarden.jobs.repairing import auditing
+from treewarden.jobs.reauditing import auditing
 from treewarden.jobs.subject import Request, read_subject
 
 
@@ -189,9 +189,10 @@ def test_the_audits_are_the_same_for_any_number_of_processes(files):
     subject = read_subject(request)
     tree = subject.tree
     twice = [Proposal((), "as it is", tree, (), tuple(range(len(tree.nodes))))] * 2
-    alone = auditing(subject, "x.pmml", lambda count: 1)(twice)
-    shared = auditing(subject, "x.pmml", lambda count: 2)(twice)
-    for one, two in zip(alone, shared, strict=True):
+    alone = dict(auditing(subject, "x.pmml", lambda count: 0)(iter(twice), 2))
+    shared = dict(auditing(subject, "x.pmml", lambda count: 2)(iter(twice), 2))
+    assert set(alone) == set(shared) == {0, 1}
+    for one, two in ((alone[number], shared[number]) for number in alone):
         assert one.full.readings == two.full.readings
         assert (
             one.full.evidence.posterior.values.tobytes()
@@ -319,3 +320,70 @@ def test_a_format_that_is_only_read_is_an_error_that_says_what_to_do(files):
     assert "say --to pmml to have the tree alone" in outcome.stderr
     assert files.run("repair", *asked, "--to", "pmml", sensitive=False).exit_code == 0
     assert read_tree(target).format == "pmml"
+
+
+def test_the_list_is_shown_too_where_the_change_to_apply_does_not_pass(files):
+    asked = ["--policy", files.policy("unsure"), "--list", "--apply", "redact-4"]
+    outcome = files.run("repair", *asked)
+    assert outcome.exit_code == 1
+    assert "Tried, best first" in outcome.stdout
+    assert re.search(r"^ *redact-4 +FAIL", outcome.stdout, re.MULTILINE)
+    assert "nothing is written: redact-4 does not pass (FAIL)" in outcome.stderr
+
+
+def test_the_list_is_shown_too_where_no_change_has_the_name_to_apply(files):
+    outcome = files.run(
+        "repair", "--policy", files.policy("harsh"), "--list", "--apply", "prune_all"
+    )
+    assert outcome.exit_code == 2
+    assert "* prune_apt  PASS" in outcome.stdout
+    assert "no change is called 'prune_all'; have prune_apt" in outcome.stderr
+
+
+def test_a_change_to_apply_is_said_to_be_left_out_where_the_model_passes(files):
+    target = files.folder / "fixed.pmml"
+    asked = ["--policy", files.policy("lenient"), "-o", target, "--apply", "prune_apt"]
+    outcome = files.run("repair", *asked)
+    assert outcome.exit_code == 0
+    assert "prune_apt is not applied: The tree passes as it is" in outcome.stderr
+    assert not target.exists()
+
+
+def test_what_is_tried_is_told_with_what_came_of_it(files):
+    outcome = files.run("repair", "--policy", files.policy("harsh"), "--list")
+    assert "trying prune_apt (prune: " in outcome.stderr
+    assert "prune_apt: PASS; 0 left" in outcome.stderr
+    assert "passes: prune_apt (" in outcome.stderr
+    assert (
+        "trying"
+        not in files.run("repair", "--policy", files.policy("harsh"), "--list", "--quiet").stderr
+    )
+
+
+def test_at_the_time_limit_what_was_not_tried_is_listed_and_nothing_is_written(files):
+    target = files.folder / "fixed.pmml"
+    asked = ["--policy", files.policy("harsh"), "--time-limit", "0.000001"]
+    outcome = files.run("repair", *asked, "--list")
+    assert outcome.exit_code == 1
+    assert "prune_apt  UNDETERMINED" in outcome.stdout
+    assert "not audited: the time was up" in outcome.stdout
+    assert "ran out of time: 1 change was not tried" in " ".join(outcome.stdout.split())
+    assert files.run("repair", *asked, "-o", target).exit_code == 1
+    assert not target.exists()
+
+
+def test_a_limit_that_is_not_reached_changes_nothing(files):
+    asked = ["--policy", files.policy("unsure"), "--list"]
+    plain, limited = (
+        files.run("repair", *asked, *more).stdout for more in ([], ["--time-limit", "3600"])
+    )
+    assert plain == limited
+
+
+def test_what_costs_more_than_what_passes_is_audited_only_for_the_list(files):
+    target = files.folder / "fixed.pmml"
+    asked = ["--policy", files.policy("unsure")]
+    assert "costs more than" not in files.run("repair", *asked, "--list").stdout
+    outcome = files.run("repair", *asked, "-o", target)
+    assert outcome.exit_code == 0
+    assert "not audited: it costs more than redact-1, which passes" in outcome.stdout

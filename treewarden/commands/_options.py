@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterator
-from dataclasses import Field, fields
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import Field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -66,10 +66,19 @@ def output_option(help: str) -> Option:  # noqa: A002  # as click names it
 
 def request_options(command: Command) -> Command:
     """Add all that an audit can be asked to a command; pass what they hold to ``request_of``."""
-    options: list[Option] = [*_FILES, *_flags(), QUIET]
-    for option in reversed(options):
-        command = option(command)
-    return command
+    return request_options_saying({})(command)
+
+
+def request_options_saying(other: Mapping[str, str]) -> Option:
+    """Return what adds the same options, the help of some of them another: by the name of the field."""
+
+    def add(command: Command) -> Command:
+        options: list[Option] = [*_FILES, *_flags(other), QUIET]
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
 
 
 def request_of(context: click.Context) -> Request:
@@ -111,10 +120,11 @@ def names_of(values: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in names if name))
 
 
-def _flags() -> Iterator[Option]:
+def _flags(other: Mapping[str, str]) -> Iterator[Option]:
     """Yield the fields of ``AuditOptions`` as flags; the files that say more stand behind what they can replace."""
     for each in fields(AuditOptions):
-        yield _flag(each, each.metadata["says"])
+        says = each.metadata["says"]
+        yield _flag(each, replace(says, help=other.get(each.name, says.help)))
         if each.name == KNOWLEDGE[-1]:
             yield from _BESIDE
 

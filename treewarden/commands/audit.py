@@ -49,7 +49,7 @@ def audit_command(
         check_suffix(posterior_path)
         check_file(posterior_path)
     wanted = (*report.paths, *([posterior_path] if posterior_path else []))
-    check_no_input(wanted, (request.model, request.data, request.knowledge, Path(request.policy)))
+    check_no_input(wanted, request.files)
 
     done = audit_file(report.asking(request), progress.step)
     with progress.step("reporting"):

@@ -9,11 +9,9 @@ from pathlib import Path
 import click
 
 from ppdm_models.errors import TreewardenError
-from ppdm_models.files.load import open_model, read_bytes
-from ppdm_models.meaning.describe import MOST_LEAVES, describe, leaf_entries
-from ppdm_models.meaning.producer import producer
+from ppdm_models.meaning.describe import MOST_LEAVES
 from reports.document.words import printable
-from treewarden.jobs.inspecting import leaf_lines, lines
+from treewarden.jobs.inspecting import leaf_lines, lines, said_of
 from treewarden.terminal.exits import NO_AUDIT, PASS
 
 
@@ -36,24 +34,13 @@ def inspect_command(
     failed = False
     for path in files:
         try:
-            said = _said(path, leaves)
+            said = {"file": str(path), **said_of(path, leaves=leaves)}
         except TreewardenError as error:
             failed = True
             said = {"file": str(path), "error": str(error)}
         for line in [json.dumps(said)] if form == "jsonl" else _text(said):
             click.echo(line)
     context.exit(NO_AUDIT if failed else PASS)
-
-
-def _said(path: Path, leaves: bool) -> dict[str, object]:
-    data = read_bytes(path)
-    file = open_model(data, path.name)
-    said: dict[str, object] = {"file": str(path), "format": file.model.format}
-    said["producer"] = producer(data)
-    said |= describe(file.model, file.leaks)
-    if leaves:
-        said["leaf"] = list(leaf_entries(file.model))
-    return said
 
 
 def _text(said: dict[str, object]) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -10,8 +11,10 @@ from typing import Any
 import click
 
 from policies.remedies._table import TableProposal
+from policies.repairing.attempts import Ended
+from policies.repairing.deadline import Deadline
+from policies.repairing.given import Given
 from policies.repairing.holdout import holdout_of
-from policies.repairing.repair import Given
 from policies.verdict import Verdict
 from ppdm_models.errors import OutputError, RemedyError
 from ppdm_models.files.convert import MODELS
@@ -24,19 +27,28 @@ from reports.building.build import repair_document
 from reports.document.document import Document
 from reports.document.words import wrapped
 from reports.figures.attempts import attempt_lines
-from treewarden.commands._options import FILE, FORCE, TAXONOMY, request_of, request_options
+from treewarden.commands._options import FILE, FORCE, TAXONOMY, request_of, request_options_saying
 from treewarden.commands._reporting import report_options, reporting
 from treewarden.jobs.beside import table_beside
+from treewarden.jobs.inputs import model_name, read
 from treewarden.jobs.provenance import Clock
 from treewarden.jobs.repairing import Repaired, repair_file
 from treewarden.jobs.subject import Request, Subject, read_subject
-from treewarden.terminal.exits import EXITS, PASS
+from treewarden.terminal.exits import EXITS, INTERRUPTED, PASS, USAGE
 from treewarden.terminal.outputs import check_file, check_new, check_no_input, write_files
 from treewarden.terminal.progress import Progress
 
+TERMINAL_SECONDS = 300.0
+"""The limit where somebody waits at a terminal and gives none; a pipeline waits for the whole answer."""
+SAYS = {
+    "time_limit": "For the whole repair: then it ends with what it has found.  "
+    f"[default: {TERMINAL_SECONDS:g} on a terminal, else none]",
+    "worlds_budget": "What whole records prove beyond that is not decided. Changes that are tried together share it.",
+}
+
 
 @click.command("repair")
-@request_options
+@request_options_saying(SAYS)
 @click.option("-o", "--output", type=FILE, help="The file for the repaired model.")
 @FORCE
 @click.option("--list", "only_list", is_flag=True, help="Show all changes; write no model.")
@@ -93,12 +105,17 @@ def repair_command(
 
     Each change is audited again like the original. The cheapest one that passes is written in the format that MODEL
     came in, unless --to says another; where MODEL passes already (exit code 0), or nothing passes (1 or 3), no model is
-    written.
+    written. What costs more than a change that passes is audited only for --list, and where --apply names it.
+
+    At --time-limit the search ends, and the cheapest change that passes by then counts. At Ctrl-C it ends too: what was
+    found is shown, and nothing is written (130). A second Ctrl-C ends at once.
 
     Numbers are withheld in this order: class counts, error rates, record counts, labels only. The trees of an ensemble
     are pruned, each over the people in it; the file stays as it is otherwise.
     """
     clock, progress, request = Clock(), Progress(quiet), request_of(context)
+    deadline = _deadline(request)
+    request = replace(request, options=replace(request.options, time_limit=None))
     if beside is not None and request.options.weights is not None:
         raise click.UsageError(
             "--weights beside --with-table: tables are sanitised by counting rows; "
@@ -113,8 +130,7 @@ def repair_command(
     targets = _targets(output, beside, only_list)
     for path in targets:
         check_file(path)
-    inputs = (request.model, request.data, request.knowledge, Path(request.policy), holdout)
-    check_no_input((*report.paths, *targets), (*inputs, *taxonomies))
+    check_no_input((*report.paths, *targets), (*request.files, holdout, *taxonomies))
     _check_new(targets, force)
 
     subject = read_subject(report.asking(request), progress.step)
@@ -127,11 +143,29 @@ def repair_command(
         _given(subject.tree, request, taxonomies, holdout, with_table=beside is not None),
         bases=tuple(sorted(set(bases))),
     )
-    name = request.model.name if output is None else output.name
-    repaired = repair_file(subject, name, given, target, progress.step)
-    if wanted is not None and repaired.repair.is_needed:
-        repaired = _chosen(context, repaired, wanted, subject)
-    repaired = repaired.with_levels(subject, progress.step)
+    name = model_name(request.model) if output is None else output.name
+    repaired = repair_file(
+        subject,
+        name,
+        given,
+        target,
+        progress.step,
+        deadline=deadline,
+        every=only_list,
+        wanted=wanted or "",
+        tell=progress.say,
+    )
+    if repaired.repair.ended is Ended.INTERRUPTED:
+        if report.is_text_on_stdout:
+            _list(repair_document(repaired.repair, clock.provenance(request, subject.pack)))
+        progress.say("interrupted: nothing is written")
+        context.exit(INTERRUPTED)
+    code = _refusal(repaired, wanted) if wanted is not None else None
+    if code is not None and not only_list:
+        context.exit(code)
+    if code is None:
+        repaired = _applied(repaired, wanted, subject)
+    repaired = repaired.with_levels(subject, progress.step, deadline)
     with progress.step("reporting"):
         found = repaired.repair
         document = repair_document(found, clock.provenance(request, subject.pack))
@@ -146,7 +180,17 @@ def repair_command(
     for path in targets:
         done = path in files
         progress.say(f"written: {path}" if done else f"{path} is not written: {found.message}")
+    if code is not None:
+        context.exit(code)
     context.exit(PASS if repaired.file else EXITS[found.decision.verdict])
+
+
+def _deadline(request: Request) -> Deadline:
+    """Return when the repair ends: where somebody waits, not too late."""
+    limit = request.options.time_limit
+    if limit is None and sys.stderr.isatty():
+        limit = TERMINAL_SECONDS
+    return Deadline.after(limit)
 
 
 def _targets(output: Path | None, beside: Path | None, only_list: bool) -> tuple[Path, ...]:
@@ -177,7 +221,7 @@ def _given(
         load_taxonomies(taxonomies),
         matched(
             model,
-            read_table(request.data),
+            read(request.data),
             sensitive=request.options.sensitive,
             qi=request.options.qi,
         ).table
@@ -189,20 +233,32 @@ def _given(
     )
 
 
-def _chosen(context: click.Context, repaired: Repaired, name: str, subject: Subject) -> Repaired:
-    """Return the repair with the change of that name applied; end here where it does not pass."""
-    known = {attempt.name: attempt for attempt in repaired.repair.attempts}
+def _refusal(repaired: Repaired, name: str) -> int | None:
+    """Return the exit code where the change of that name cannot be applied, having said why; None where it can."""
+    found = repaired.repair
+    if not found.is_needed:
+        click.echo(f"{name} is not applied: {found.message}", err=True)
+        return None
+    known = {attempt.name: attempt for attempt in found.attempts}
     if name not in known:
         have = ", ".join(known) or "none, as nothing could be tried"
-        raise click.BadParameter(f"no change is called {name!r}; have {have}", param_hint="--apply")
-    if known[name].verdict is not Verdict.PASS:
-        verdict = known[name].verdict
-        click.echo(
-            f"nothing is written: {name} does not pass ({verdict.name}); --list shows what does",
-            err=True,
-        )
-        context.exit(EXITS[verdict])
-    return repaired.choosing(known[name], subject)
+        early = "" if found.ended is Ended.DONE else " so far; the time was up"
+        click.echo(f"--apply: no change is called {name!r}; have {have}{early}", err=True)
+        return USAGE
+    tried = known[name]
+    if tried.verdict is Verdict.PASS:
+        return None
+    why = f"does not pass ({tried.verdict.name})"
+    if not tried.is_tried:
+        why = f"was not audited: {tried.not_audited}"
+    click.echo(f"nothing is written: {name} {why}; --list shows what passes", err=True)
+    return EXITS[tried.verdict]
+
+
+def _applied(repaired: Repaired, name: str | None, subject: Subject) -> Repaired:
+    """Return the repair with the change of that name applied, where one is needed and named."""
+    chosen = [attempt for attempt in repaired.repair.attempts if attempt.name == name]
+    return repaired.choosing(chosen[0], subject) if chosen else repaired
 
 
 def _results(
@@ -217,6 +273,7 @@ def _results(
         assert isinstance(subject.tree, Tree)
         target = subject.population.sensitive or subject.tree.target
         tree = replace(subject.tree, target=target)
+        assert isinstance(request.data, Path)
         yield beside, table_beside(tree, request.data, subject.pack, applied.proposal)
 
 

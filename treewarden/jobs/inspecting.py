@@ -1,14 +1,19 @@
-"""Lays out for a terminal what ``ppdm_models.meaning.describe`` found: grouped, short, every name made harmless."""
+"""What a model publishes, and how a terminal shows that: grouped, short, every name made harmless."""
 
 from __future__ import annotations
 
 import math
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from ppdm_models.files.load import read_bytes
+from ppdm_models.meaning.describe import describe, leaf_entries
+from ppdm_models.meaning.producer import producer
 from ppdm_models.tree.column import number_text
 from reports.document.words import count, counted, listed, printable
+from treewarden.jobs.inputs import ModelBytes, ModelInput, opened
 
 WIDTH = 110
 LABEL = 15
@@ -19,29 +24,36 @@ Said = Mapping[str, Any]
 """A description as ``describe`` returns it: plain values, ready for JSON."""
 
 
+def said_of(model: ModelInput, *, leaves: bool = False) -> dict[str, Any]:
+    """Return what a model publishes, ready for JSON; with its ``leaf`` entries where they are asked for.
+
+    Raises:
+        TreeFormatError: it holds no model that is understood.
+    """
+    if isinstance(model, Path):
+        model = ModelBytes(read_bytes(model), model.name)
+    file = opened(model)
+    said: dict[str, Any] = {
+        "format": file.model.format,
+        "producer": producer(model.data) if isinstance(model, ModelBytes) else None,
+        **describe(file.model, file.leaks),
+    }
+    if leaves:
+        said["leaf"] = list(leaf_entries(file.model))
+    return said
+
+
 def lines(said: Said) -> Iterator[str]:
     """Yield the lines that say what one file publishes."""
-    for name, text in _facts(said):
+    for name, text in facts(said):
         yield from _wrapped(name, text)
 
 
-def leaf_lines(entries: Iterable[Said]) -> Iterator[str]:
-    """Yield one line per leaf: its region, what it says, its records, and what that number is."""
-    rows = [_leaf(entry) for entry in entries]
-    if not rows:
-        return
-    heads = ("leaf", "says", "records", "region")
-    table = [heads, *rows]
-    widths = [min(max(len(row[i]) for row in table), 32) for i in range(3)]
-    yield ""
-    for row in table:
-        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
-        yield f"  {'  '.join(cells)}  {row[3]}".rstrip()
-
-
-def _facts(said: Said) -> Iterator[tuple[str, str]]:
-    maker = f", written by {said['producer']}" if said["producer"] else ""
-    yield "what", f"{_kind(said)} ({said['format']}{maker})"
+def facts(said: Said) -> Iterator[tuple[str, str]]:
+    """Yield what a model publishes in words, each with what it is about; "" goes on with the one before."""
+    maker = f"written by {said['producer']}" if said["producer"] else ""
+    origin = ", ".join(part for part in (str(said["format"]), maker) if part)
+    yield "what", f"{_kind(said)} ({origin or 'in memory'})"
     yield "predicts", _predicts(said)
     depth = f"depth {'at most ' if said['trees'] > 1 else ''}{said['depth']}"
     yield (
@@ -65,6 +77,20 @@ def _facts(said: Said) -> Iterator[tuple[str, str]]:
     yield from _leaks(said["leaks"])
     for position, note in enumerate(said["notes"]):
         yield ("notes" if not position else ""), str(note)
+
+
+def leaf_lines(entries: Iterable[Said]) -> Iterator[str]:
+    """Yield one line per leaf: its region, what it says, its records, and what that number is."""
+    rows = [_leaf(entry) for entry in entries]
+    if not rows:
+        return
+    heads = ("leaf", "says", "records", "region")
+    table = [heads, *rows]
+    widths = [min(max(len(row[i]) for row in table), 32) for i in range(3)]
+    yield ""
+    for row in table:
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
+        yield f"  {'  '.join(cells)}  {row[3]}".rstrip()
 
 
 def _kind(said: Said) -> str:

@@ -30,13 +30,8 @@ def check_suffix(path: Path) -> None:
 
 
 def posterior_file(evidence: Evidence, posterior: Posterior, path: Path) -> bytes:
-    """Return the posterior in the format of the path's suffix, one row per profile and class.
-
-    Columns: the QI values, ``weight`` (where a survey weighs people), ``records`` (of the profile), ``class``,
-    ``probability`` (P*), ``low`` and ``high`` (what equally good estimates give), ``decided`` (false where the estimate
-    of this profile was not found). A column of ours whose name a QI already has gets a ``_`` behind it.
-    """
-    table = _table(evidence, posterior)
+    """Return the posterior in the format of the path's suffix; see ``posterior_table``."""
+    table = posterior_table(evidence, posterior)
     sink = pa.BufferOutputStream()
     write: Mapping[str, Callable[[pa.Table, pa.BufferOutputStream], None]] = {
         ".csv": pyarrow.csv.write_csv,
@@ -46,7 +41,13 @@ def posterior_file(evidence: Evidence, posterior: Posterior, path: Path) -> byte
     return bytes(sink.getvalue().to_pybytes())
 
 
-def _table(evidence: Evidence, posterior: Posterior) -> pa.Table:
+def posterior_table(evidence: Evidence, posterior: Posterior) -> pa.Table:
+    """Return the posterior, one row per profile and class.
+
+    Columns: the QI values, ``weight`` (where a survey weighs people), ``records`` (of the profile), ``class``,
+    ``probability`` (P*), ``low`` and ``high`` (what equally good estimates give), ``decided`` (false where the estimate
+    of this profile was not found). A column of ours whose name a QI already has gets a ``_`` behind it.
+    """
     population, classes = evidence.population, evidence.classes
     columns = _profiles(population, len(classes))
     weight = population.weight

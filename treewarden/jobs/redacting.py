@@ -17,9 +17,9 @@ from ppdm_models.tree.tree import Node
 
 @dataclass(frozen=True, slots=True)
 class Redacted:
-    """What was removed, what is left, and the file (None: there was nothing to remove)."""
+    """What was removed, what is left, and the file: as it came where there was nothing to remove."""
 
-    data: bytes | None
+    data: bytes
     removed: tuple[Leak, ...]
     left: tuple[Leak, ...]
 
@@ -31,9 +31,10 @@ def redact_file(path: Path, kinds: frozenset[LeakKind]) -> Redacted:
         TreeFormatError: the file cannot be read.
         OutputError: its format is only read here, or removing would change its trees.
     """
-    file = open_model(read_bytes(path), path.name)
+    came = read_bytes(path)
+    file = open_model(came, path.name)
     if not _can_go(file.leaks, kinds):
-        return Redacted(None, (), file.leaks)
+        return Redacted(came, (), file.leaks)
     data, bare = _without(file, kinds)
     return Redacted(data, _gone(file.leaks, bare.leaks), bare.leaks)
 

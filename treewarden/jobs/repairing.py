@@ -1,32 +1,28 @@
-"""Repairs a model as a file: every proposal is audited as it would be read by whoever gets it, several at a time."""
+"""Repairs a model as a file: looks for a change that passes, and writes it as it was audited."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from audit.levels import with_levels
 from audit.result import Audit
 from audit.solver.parallel import default_jobs
-from audit.solver.processes import do_all
 from audit.stages import Step, silent
-from policies.remedies import Proposal
-from policies.repairing.repair import Attempt, AuditAll, Given, Repair, repair
+from policies.judging.judge import judge
+from policies.repairing.attempts import Attempt, Ended, Repair
+from policies.repairing.deadline import NO_LIMIT, Deadline
+from policies.repairing.given import Given
+from policies.repairing.repair import repair
+from policies.repairing.search import Tell, to_nobody
 from policies.verdict import Verdict
-from ppdm_models.errors import OutputError, RemedyError, TreewardenError
-from ppdm_models.files.convert import MODELS, converted
-from ppdm_models.files.load import OpenedFile, open_model, writers
-from ppdm_models.formats import Opened, Rewritable
-from ppdm_models.tree.ensemble import Model
-from ppdm_models.tree.tree import Tree
-from treewarden.jobs.redacting import without_leaks
+from treewarden.jobs.reauditing import auditing, glancing, published, within, written
 from treewarden.jobs.subject import Subject
 
-WORTH_WORKERS_SECONDS = 8.0
+WORTH_WORKERS_SECONDS = 4.0
 """What all re-audits together must be expected to take before processes are started for them."""
-LOST = RemedyError("the audit", "its process ended before it was done; is there enough memory?")
+SETTLED_SHARE = 4
+"""Part of the budget for whole records that the original has where its leaves fail anyway."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,31 +47,20 @@ class Repaired:
         """
         if attempt.verdict is not Verdict.PASS:
             raise ValueError(f"{attempt.name} does not pass")
-        file = _published(subject, attempt.proposal, self.target)
+        file = published(subject, attempt.proposal, self.target)
         return replace(self, repair=replace(self.repair, applied=attempt), file=file)
 
-    def with_levels(self, subject: Subject, step: Step = silent) -> Repaired:
-        """Return the same, with what each kind of information adds in the audit that a report is about."""
-        if not subject.options.levels:
+    def with_levels(
+        self, subject: Subject, step: Step = silent, deadline: Deadline = NO_LIMIT
+    ) -> Repaired:
+        """Return the same, with what each kind of information adds in the audit that a report is about, in time."""
+        if not subject.options.levels or deadline.is_over:
             return self
-        told = with_levels(self.audit, subject.options, step)
+        told = with_levels(self.audit, within(deadline, subject.options), step)
         best = self.repair.applied
         if best is None or best.audit is None:
             return replace(self, repair=replace(self.repair, audit=told))
         return replace(self, repair=self.repair.exchanging(best, replace(best, audit=told)))
-
-
-@dataclass(frozen=True, slots=True)
-class Reaudit:
-    """The audit of one proposal, as a job that another process can do; the file is read as its receiver would."""
-
-    file: bytes
-    name: str
-    subject: Subject
-
-    def __call__(self) -> Audit:
-        """Read the file and audit it."""
-        return self.subject.audit(open_model(self.file, self.name))
 
 
 def repair_file(
@@ -84,10 +69,17 @@ def repair_file(
     given: Given | None = None,
     target: str | None = None,
     step: Step = silent,
+    *,
+    deadline: Deadline = NO_LIMIT,
+    every: bool = False,
+    wanted: str = "",
+    tell: Tell = to_nobody,
 ) -> Repaired:
     """Look for a change that passes; ``name`` is what the repaired file will be called, ``target`` its format.
 
-    Levels of knowledge are left out, as nobody asks for those of every change: see ``Repaired.with_levels``.
+    Levels of knowledge are left out, as nobody asks for those of every change: see ``Repaired.with_levels``. At the
+    deadline, or a keyboard interrupt, the search ends with what it has; after an interrupt there is no file. For
+    ``every``, ``wanted`` and ``tell`` see ``repair``.
 
     Without a target it is written as the original was: the original file with its trees changed where its format can do
     that, else the tree alone.
@@ -97,17 +89,19 @@ def repair_file(
         OutputError: the format cannot say something that the tree holds.
         TreewardenError: the original cannot be audited.
     """
-    own, options = subject.tree, subject.options
-    subject = replace(subject, options=replace(options, levels=False))
-    _written(subject, own, target)
+    own = subject.tree
+    subject = replace(subject, options=replace(subject.options, levels=False))
+    written(subject, own, target)
     begun = time.monotonic()
-    original = subject.audit(subject.file, step)
+    is_settled = judge(subject.glance(subject.file), subject.pack).verdict is Verdict.FAIL
+    options = within(deadline, subject.options, SETTLED_SHARE if is_settled else 1)
+    original = replace(subject, options=options).audit(subject.file, step)
     seconds = time.monotonic() - begun
     given = replace(given or Given(), trees_alone=target not in (None, own.format))
 
     def processes(models: int) -> int:
-        jobs = subject.options.jobs or default_jobs()
-        return min(jobs, models) if seconds * models >= WORTH_WORKERS_SECONDS else 1
+        count = min(subject.options.jobs or default_jobs(), models)
+        return count if count > 1 and seconds * models >= WORTH_WORKERS_SECONDS else 0
 
     found = repair(
         own,
@@ -115,72 +109,15 @@ def repair_file(
         lambda model: original,
         subject.pack,
         given,
-        auditing(subject, name, processes, target),
+        auditing(subject, name, processes, target, deadline),
         step,
+        glance=glancing(subject, name, target),
+        deadline=deadline,
+        every=every,
+        wanted=wanted,
+        tell=tell,
     )
     best = found.recommended
-    file = None if best is None else _published(subject, best.proposal, target)
+    is_written = best is not None and found.ended is not Ended.INTERRUPTED
+    file = published(subject, best.proposal, target) if best and is_written else None
     return Repaired(found, file, target)
-
-
-def auditing(
-    subject: Subject, name: str, processes: Callable[[int], int], target: str | None = None
-) -> AuditAll:
-    """Return what audits several proposals over as many processes as ``processes`` says for their number."""
-
-    def audit_all(proposals: Sequence[Proposal]) -> list[Audit | TreewardenError]:
-        count = processes(len(proposals))
-        options = replace(subject.options, jobs=1) if count > 1 else subject.options
-        asked = replace(subject, file=_apart(subject.file), options=options)
-        files = [_file_of(subject, proposal, target) for proposal in proposals]
-        jobs = [Reaudit(file, name, asked) for file in files if isinstance(file, bytes)]
-        audits = iter(do_all(jobs, count))
-        results = [next(audits) if isinstance(file, bytes) else file for file in files]
-        return [LOST if result is None else result for result in results]
-
-    return audit_all
-
-
-def _apart(file: OpenedFile) -> OpenedFile:
-    """Return a file without what changes it: all that a process needs that audits other files, and no bytes."""
-    return replace(file, opened=Opened(file.model))
-
-
-def _file_of(subject: Subject, proposal: Proposal, target: str | None) -> bytes | TreewardenError:
-    try:
-        return _published(subject, proposal, target)
-    except TreewardenError as error:
-        return error
-
-
-def _published(subject: Subject, proposal: Proposal, target: str | None) -> bytes:
-    """Return the file as it would be published: what is audited again is what is written."""
-    data = _written(subject, proposal.model, target)
-    return without_leaks(data, subject.tree.source) if proposal.is_bare else data
-
-
-def _written(subject: Subject, model: Model, target: str | None) -> bytes:
-    own, opened = subject.tree, subject.file.opened
-    if target is not None and target != own.format:
-        return converted(model, target)
-    if isinstance(opened, Rewritable):
-        return opened.rewrite(model)
-    if own.format in writers():
-        return writers()[own.format].write(model)
-    raise RemedyError(
-        own.source,
-        f"the format {own.format} is only read here, so no repaired model is written in it; {_instead(own)}",
-    )
-
-
-def _instead(own: Model) -> str:
-    """Return what to do about a format that is only read."""
-    targets = []
-    for target in reversed(MODELS):
-        with suppress(OutputError):
-            converted(own, target)
-            targets.append(f"--to {target}")
-    if not targets:
-        return "convert cannot write it either, so train it anew with larger leaves"
-    what = "tree" if isinstance(own, Tree) else "trees"
-    return f"say {' or '.join(targets)} to have the {what} alone"

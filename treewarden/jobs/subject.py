@@ -1,4 +1,4 @@
-"""What a command was asked: the files and settings as typed, and the subject of the audit once they are read."""
+"""What an audit was asked: model, table and settings as given, and the subject of the audit once they are read."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from audit.adversary.knowledge import Knowledge, read_knowledge
+from audit.glance import glance
 from audit.options import DEFAULT, KNOWLEDGE, AuditOptions
 from audit.people.population import Population, build_population, rerouted
 from audit.result import Audit
@@ -13,23 +14,31 @@ from audit.run import run, start_early
 from audit.stages import Step, silent
 from policies.pack import Pack, calls, load_pack
 from ppdm_models.errors import KnowledgeError, TableError
-from ppdm_models.files.load import OpenedFile, open_model, read_bytes
-from ppdm_models.records.read_table import read_table
+from ppdm_models.files.load import OpenedFile
 from ppdm_models.tree.ensemble import Ensemble, Model
+from treewarden.jobs.inputs import ModelInput, TableInput, model_name, opened, read, table_name
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The files of an audit, and how it is done; ``knowledge`` says more of what the adversary knows than options can.
+    """The model and the table of an audit, and how it is done; each may be a file, or in memory.
 
-    ``policy`` is a pack that ships, by name, or the path of another.
+    ``knowledge`` says more of what the adversary knows than options can: a TOML file, or what such a file says.
+    ``policy`` is a pack that ships, by name, the path of another, or a pack.
     """
 
-    model: Path
-    data: Path
+    model: ModelInput
+    data: TableInput
     options: AuditOptions = DEFAULT
-    knowledge: Path | None = None
-    policy: str = "standard"
+    knowledge: Path | Knowledge | None = None
+    policy: str | Pack = "standard"
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files that are read, which nothing may overwrite."""
+        policy = (Path(self.policy),) if isinstance(self.policy, str) else ()
+        given = (self.model, self.data, self.knowledge, *policy)
+        return tuple(each for each in given if isinstance(each, Path))
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +61,19 @@ class Subject:
 
         ``step`` is told of each stage.
         """
+        people, asked = self._people(file), calls(self.pack)
+        return run(file.model, people, self.knowledge, asked, self.options, file.leaks, step)
+
+    def glance(self, file: OpenedFile) -> Audit:
+        """Take the readings of its audit that need no estimate."""
+        return glance(file.model, self._people(file), self.knowledge, calls(self.pack), file.leaks)
+
+    def _people(self, file: OpenedFile) -> Population:
+        """Return the same people, where they stop in the trees of a file."""
         tree = file.model
-        is_own = file is self.file or isinstance(tree, Ensemble)
-        people = self.population if is_own else rerouted(tree, self.population)  # type: ignore[arg-type]  # no ensemble
-        return run(tree, people, self.knowledge, calls(self.pack), self.options, file.leaks, step)
+        if file is self.file or isinstance(tree, Ensemble):
+            return self.population
+        return rerouted(tree, self.population)
 
 
 def read_subject(request: Request, step: Step = silent) -> Subject:
@@ -64,14 +82,20 @@ def read_subject(request: Request, step: Step = silent) -> Subject:
     Raises:
         TreewardenError: one of them cannot be read, or they do not fit each other.
     """
-    pack = load_pack(request.policy)
+    pack = load_pack(request.policy) if isinstance(request.policy, str) else request.policy
     knowledge = _knowledge(request)
-    with step(f"reading {request.model.name}"):
-        file = open_model(read_bytes(request.model), request.model.name)
+    with step(f"reading {model_name(request.model)}"):
+        file = opened(request.model)
     tree, options = file.model, request.options
     start_early(tree, options)
-    with step(f"reading {request.data.name}"):
-        table = read_table(request.data)
+    with step(f"reading {table_name(request.data)}"):
+        table = read(request.data)
+        if isinstance(request.model, OpenedFile) and options.sensitive not in (
+            None,
+            *table.columns,
+        ):
+            # No file names the target here, so that a slip in its name would go unseen.
+            raise TableError(table.source, table.lacks(str(options.sensitive)))
         try:
             population = build_population(
                 tree,
@@ -96,6 +120,8 @@ def _with_notes(error: TableError, tree: Model) -> TableError:
 def _knowledge(request: Request) -> Knowledge:
     if request.knowledge is None:
         return Knowledge(**{name: getattr(request.options, name) for name in KNOWLEDGE})
+    if isinstance(request.knowledge, Knowledge):
+        return request.knowledge
     try:
         data = request.knowledge.read_bytes()
     except OSError as error:

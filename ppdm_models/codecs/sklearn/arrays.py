@@ -199,7 +199,7 @@ def _nodes(
         parents[left] = parents[right] = index
         if arrays.missing_left is not None:
             defaults[index] = left if arrays.missing_left[index] else right
-        tests[left], tests[right] = _tests(
+        tests[left], tests[right] = threshold_tests(
             names[int(arrays.feature[index])], float(arrays.threshold[index])
         )
     value = arrays.value
@@ -219,7 +219,8 @@ def _nodes(
     ]
 
 
-def _tests(name: str, threshold: float) -> tuple[Predicate, Predicate]:
+def threshold_tests(name: str, threshold: float) -> tuple[Predicate, Predicate]:
+    """Return the tests of both children of a split: at most the threshold, and above it."""
     if threshold == math.inf:  # the split sends every number left and only missing values right
         return MissingTest(name, negated=True), MissingTest(name)
     return (

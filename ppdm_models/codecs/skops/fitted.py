@@ -2,70 +2,122 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ppdm_models import limits
 from ppdm_models.codecs.sklearn.arrays import class_label
-from ppdm_models.codecs.skops.scalers import Scaler, chained, scaler_of
-from ppdm_models.codecs.skops.schema import Part
+from ppdm_models.codecs.skops.derived import Derived
+from ppdm_models.codecs.skops.following import all_followed, is_identity, steps_of
+from ppdm_models.codecs.skops.part import Part
+from ppdm_models.codecs.skops.told import Table
+from ppdm_models.errors import TreeFormatError
 
 TREES = ("DecisionTree", "ExtraTree")
 FORESTS = ("RandomForest", "ExtraTrees")
 BOOSTED = ("GradientBoosting",)
+BINNED = ("HistGradientBoosting",)
 KINDS = tuple(
-    f"{name}{task}" for name in (*TREES, *FORESTS, *BOOSTED) for task in ("Classifier", "Regressor")
+    f"{name}{task}"
+    for name in (*TREES, *FORESTS, *BOOSTED, *BINNED)
+    for task in ("Classifier", "Regressor")
 )
-READ = "DecisionTree, ExtraTree, RandomForest, ExtraTrees and GradientBoosting estimators are read"
+READ = "DecisionTree, ExtraTree, RandomForest, ExtraTrees, GradientBoosting and HistGradientBoosting are read"
 
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """A fitted estimator, with what the pipeline before it does."""
+    """A fitted estimator, with what the pipeline before it does.
+
+    ``names`` are those of the columns that go into the pipeline, and ``columns`` what the estimator sees of them; None
+    where nobody can say, so that names and thresholds are the estimator's own.
+    """
 
     part: Part
     known: Mapping[str, Part]
     names: tuple[str, ...]
     classes: tuple[str, ...]
-    scaler: Scaler | None = None
+    columns: Sequence[Derived] | None = None
     notes: tuple[str, ...] = field(default=())
+
+    @property
+    def width(self) -> int:
+        """The number of columns that the estimator sees."""
+        return len(self.names if self.columns is None else self.columns)
+
+    def table(self, *, single: bool = True) -> Table | None:
+        """Return what the estimator's columns were made of; None where they are the table's own."""
+        return None if self.columns is None else Table(self.columns, self.names, single)
 
     def plain(self, name: str, default: object = None) -> object:
         """Return one of its settings."""
         return self.known[name].plain() if name in self.known else default
 
 
-def fitted_of(root: Part) -> Fitted:
-    """Return the estimator at the end of the pipelines around it, if any."""
+def fitted_of(root: Part, names: Sequence[str] = (), *, strict: bool = False) -> Fitted:
+    """Return the estimator at the end of the pipelines around it, if any.
+
+    ``names`` are those of the table's columns where the estimator saw none. A step that cannot be followed back to the
+    table is noted, or refused where ``strict``.
+
+    Raises:
+        TreeFormatError: it is no estimator that is read, not fitted, or something contradicts itself.
+    """
     part, steps = root, list[tuple[str, Part]]()
     while part.kind == "Pipeline":
-        named = _steps(part)
+        named = steps_of(part)
         steps.extend(named[:-1])
         part = named[-1][1]
     if part.kind not in KINDS:
-        raise part.refused(f"a {part.kind[:60]}; {READ}")
+        raise part.refused(f"{part.kind[:60]} is not read here; {READ}{_alone(part.kind)}")
     known = part.attributes()
     features = _feature_count(part, known)
-    names = _names(part, known, [step for _, step in steps], features)
-    scaler, notes = _prepared(steps, features)
+    working = [(name, step) for name, step in steps if not is_identity(step)]
+    columns, said, width, places = None, tuple[str, ...](), features, [known]
+    if working:
+        first = working[0][1].attributes()
+        columns, said = _columns(part, working, first, features, strict=strict)
+        if columns is not None:
+            width, places = _feature_count(working[0][1], first), [first]
+        elif _keeps_names(working):
+            places.append(first)
+    found = _names(part, places, width) or _given(part, names, width)
     is_classifier = part.kind.endswith("Classifier")
-    classes, said = _classes(part, known) if is_classifier else ((), ())
-    return Fitted(part, known, names, classes, scaler, (*notes, *said))
+    classes, noted = _classes(part, known) if is_classifier else ((), ())
+    return Fitted(part, known, found, classes, columns, (*said, *noted))
 
 
-def _steps(pipeline: Part) -> list[tuple[str, Part]]:
-    known = pipeline.attributes()
-    if "steps" not in known:
-        raise pipeline.refused("a pipeline without steps")
-    named = []
-    for step in known["steps"].items():
-        pair = step.items()
-        if len(pair) != 2:
-            raise step.refused("a step is a name and an estimator")
-        named.append((str(pair[0].plain())[:60], pair[1]))
-    if not named:
-        raise pipeline.refused("a pipeline without steps")
-    return named
+def _alone(kind: str) -> str:
+    if not kind.startswith(("XGB", "LGBM", "CatBoost")):
+        return ""
+    return f"; give the {kind[:60]} alone, and the table as the steps before it make it"
+
+
+def _columns(
+    part: Part,
+    working: list[tuple[str, Part]],
+    seen: Mapping[str, Part],
+    features: int,
+    *,
+    strict: bool,
+) -> tuple[Sequence[Derived] | None, tuple[str, ...]]:
+    """Return what the steps before the estimator make of the table, where that can be told, and a note on them."""
+    said = ", ".join(f"{name!r} ({step.kind[:60]})" for name, step in working)
+    try:
+        columns = all_followed(working, _feature_count(working[0][1], seen))
+    except TreeFormatError:
+        if strict:
+            raise
+        note = "comes before the tree, so its features and thresholds are not the raw ones"
+        return None, (f"{part.source}: {said} {note}",)
+    if len(columns) != features:
+        raise part.refused(f"sees {features} features, and the steps before it make {len(columns)}")
+    note = "comes before the tree; thresholds are given on raw values"
+    return columns, (f"{part.source}: {said} {note}",)
+
+
+def _keeps_names(steps: list[tuple[str, Part]]) -> bool:
+    return all(step.kind in ("StandardScaler", "MinMaxScaler") for _, step in steps)
 
 
 def _feature_count(part: Part, known: Mapping[str, Part]) -> int:
@@ -73,19 +125,14 @@ def _feature_count(part: Part, known: Mapping[str, Part]) -> int:
         (known[name].plain() for name in ("n_features_in_", "n_features_") if name in known), None
     )
     if not isinstance(count, int) or isinstance(count, bool):
-        raise part.refused(f"this {part.kind} is not fitted")
+        raise part.refused(f"this {part.kind[:60]} is not fitted; call fit first")
     if not 0 < count <= limits.FEATURES:
         raise part.refused(f"{count} features; 1 to {limits.FEATURES:,} are read")
     return count
 
 
-def _names(
-    part: Part, known: Mapping[str, Part], steps: list[Part], features: int
-) -> tuple[str, ...]:
-    """Return the names of the features: the tree's, or those of the first scaler before it."""
-    places = [known]
-    if steps and all(step.kind in ("StandardScaler", "MinMaxScaler") for step in steps):
-        places.append(steps[0].attributes())
+def _names(part: Part, places: Sequence[Mapping[str, Part]], features: int) -> tuple[str, ...]:
+    """Return the names that were seen by the first of some objects that saw any; none where none did."""
     for place in places:
         if "feature_names_in_" in place:
             found = tuple(str(name) for name in place["feature_names_in_"].array().reshape(-1))
@@ -94,29 +141,18 @@ def _names(
                     f"{len(found)} feature names for {features} features, or one twice"
                 )
             return found
-    return tuple(f"x{place}" for place in range(features))
+    return ()
 
 
-def _prepared(
-    steps: list[tuple[str, Part]], features: int
-) -> tuple[Scaler | None, tuple[str, ...]]:
-    """Return what the steps before the tree do where that can be undone, and what to say about them."""
-    source = steps[0][1].archive.source if steps else ""
-    working = [(name, step) for name, step in steps if step.loader == "ObjectNode"]
-    if not working:
-        return None, ()
-    scalers = [scaler_of(step, features) for _, step in working]
-    said = ", ".join(f"{name!r} ({step.kind[:60]})" for name, step in working)
-    combined: Scaler | None = None
-    for scaler in scalers:
-        if scaler is None:
-            return None, (
-                f"{source}: {said} comes before the tree, so its features and thresholds are not the raw ones",
-            )
-        combined = scaler if combined is None else chained(combined, scaler)
-    return combined, (
-        f"{source}: {said} comes before the tree; thresholds are given on raw values",
-    )
+def _given(part: Part, names: Sequence[str], features: int) -> tuple[str, ...]:
+    """Return the names that were given, or the places of the features."""
+    if not names:
+        return tuple(f"x{place}" for place in range(features))
+    if len(names) != features or len(set(names)) < features:
+        raise part.refused(
+            f"{len(names)} column names for {features} features, or one twice; give those that it was fitted on"
+        )
+    return tuple(names)
 
 
 def _classes(part: Part, known: Mapping[str, Part]) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -130,7 +166,5 @@ def _classes(part: Part, known: Mapping[str, Part]) -> tuple[tuple[str, ...], tu
     count = known["n_classes_"].plain() if "n_classes_" in known else None
     if not isinstance(count, int) or not 0 < count <= limits.CLASSES:
         raise part.refused("says neither its classes nor how many there are")
-    note = (
-        f"{part.archive.source}: the labels of the classes are not in the file; they are numbered"
-    )
+    note = f"{part.source}: the labels of the classes are not in the file; they are numbered"
     return tuple(map(str, range(count))), (note,)

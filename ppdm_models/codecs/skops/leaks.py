@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from ppdm_models.codecs.common.json import pointer
 from ppdm_models.codecs.skops.fitted import Fitted
-from ppdm_models.codecs.skops.schema import Part
+from ppdm_models.codecs.skops.following import is_identity
+from ppdm_models.codecs.skops.part import Part
 from ppdm_models.tree.leaks import Leak, LeakKind
 
 OF_STEPS = {
@@ -53,7 +54,7 @@ OF_STEPS = {
     ),
 }
 """What fitted steps hold of the training records, by their class and one of their attributes."""
-UNDERSTOOD = {kind for kind, _ in OF_STEPS} | {"Pipeline", "Normalizer"}
+UNDERSTOOD = {kind for kind, _ in OF_STEPS} | {"Pipeline", "ColumnTransformer", "Normalizer"}
 OF_RECORDS = ("oob_decision_function_", "oob_prediction_")
 
 
@@ -65,15 +66,17 @@ def of_steps(root: Part, last: Part) -> Iterator[Leak]:
         known = part.attributes() if part.loader == "ObjectNode" else {}
         if part.kind == "Pipeline" and "steps" in known:
             pending.extend(step.items()[-1] for step in reversed(known["steps"].items()))
+        if part.kind == "ColumnTransformer" and "transformers_" in known:
+            pending.extend(entry.items()[1] for entry in reversed(known["transformers_"].items()))
         for (kind, name), (leak, what) in OF_STEPS.items():
             if part.kind == kind and name in known:
-                yield Leak(leak, place_of(part, name), what)
-        is_working = part.loader == "ObjectNode" and part.steps != last.steps
-        if is_working and part.kind not in UNDERSTOOD:
+                yield Leak(leak, part.place_of(name), what)
+        is_working = part.loader == "ObjectNode" and part.place != last.place
+        if is_working and part.kind not in UNDERSTOOD and not is_identity(part):
             what = (
                 f"a fitted {part.kind[:60]}: nobody looked at what it keeps of the training records"
             )
-            yield Leak(LeakKind.UNKNOWN, pointer(part.steps), what)
+            yield Leak(LeakKind.UNKNOWN, pointer(part.place), what)
 
 
 def of_records(fitted: Fitted) -> Iterator[Leak]:
@@ -82,9 +85,4 @@ def of_records(fitted: Fitted) -> Iterator[Leak]:
         if name in fitted.known and fitted.known[name].loader == "NdArrayNode":
             size = len(fitted.known[name].array())
             what = "what the other trees say of each training record, in the order of the table"
-            yield Leak(LeakKind.PER_RECORD, place_of(fitted.part, name), what, records=size)
-
-
-def place_of(part: Part, attribute: str) -> str:
-    """Return where an attribute of an object stands, as a JSON pointer."""
-    return pointer((*part.steps, "content", "content", attribute))
+            yield Leak(LeakKind.PER_RECORD, fitted.part.place_of(name), what, records=size)

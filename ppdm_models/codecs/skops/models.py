@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,26 +10,28 @@ import numpy as np
 from ppdm_models import limits
 from ppdm_models.codecs.sklearn.arrays import UNMODELLED, TreeArrays, tree_from_arrays
 from ppdm_models.codecs.sklearn.state import arrays_of
-from ppdm_models.codecs.skops.fitted import BOOSTED, FORESTS, TREES, Fitted, fitted_of
+from ppdm_models.codecs.skops.binned import binned
+from ppdm_models.codecs.skops.fitted import BINNED, BOOSTED, FORESTS, TREES, Fitted
 from ppdm_models.codecs.skops.npy import Array
-from ppdm_models.codecs.skops.scalers import unscaled
-from ppdm_models.codecs.skops.schema import Part
+from ppdm_models.codecs.skops.part import Part
+from ppdm_models.codecs.skops.told import told
 from ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member, Model
 from ppdm_models.tree.tree import Feature, Missing, Task, Tree
 
 SMALLEST_SHARE = float(np.finfo(np.float64).eps)
 
 
-def model_of(root: Part) -> Model:
-    """Return the tree or ensemble that was saved.
+def model_of(fitted: Fitted) -> Model:
+    """Return the tree or ensemble of a fitted estimator.
 
     Raises:
         TreeFormatError: it is another estimator, not fitted, or damaged.
     """
-    fitted = fitted_of(root)
     kind = fitted.part.kind
     if kind.startswith(FORESTS):
         return _forest(fitted)
+    if kind.startswith(BINNED):
+        return binned(fitted)
     if kind.startswith(BOOSTED):
         return _boosted(fitted)
     tree = _tree(fitted, fitted.part, fitted.classes)
@@ -54,7 +56,7 @@ def arrays_in(part: Part, features: int) -> TreeArrays:
     return arrays_of(columns, values, str(known["tree_"].refused("").where), features)
 
 
-def parts_of(fitted: Fitted) -> list[Part]:
+def parts_of(fitted: Fitted) -> Sequence[Part]:
     """Return the fitted trees of a forest or of a boosted model, by round and then by output."""
     if "estimators_" not in fitted.known:
         raise fitted.part.refused(f"this {fitted.part.kind} is not fitted")
@@ -67,7 +69,7 @@ def parts_of(fitted: Fitted) -> list[Part]:
 
 
 def _tree(fitted: Fitted, part: Part, classes: tuple[str, ...], boosted: bool = False) -> Tree:
-    arrays = arrays_in(part, len(fitted.names))
+    arrays = arrays_in(part, fitted.width)
     width = arrays.value.shape[1]
     if width != (len(classes) or 1):
         raise part.refused(f"{width} numbers per node for {len(classes)} classes")
@@ -77,14 +79,15 @@ def _tree(fitted: Fitted, part: Part, classes: tuple[str, ...], boosted: bool = 
         settings["max_features_"] = known["max_features_"].plain()
     # What is not plain, an array or a dictionary of numbers, is set.
     settings |= {name: "set" for name in UNMODELLED if name in known and name not in settings}
-    source = fitted.part.archive.source
+    table = fitted.table()
+    names = fitted.names if table is None else tuple(map(str, range(fitted.width)))
     tree = tree_from_arrays(
-        arrays, fitted.names, classes, settings=settings, target="", source=source
+        arrays, names, classes, settings=settings, target="", source=fitted.part.source
     )
     if boosted:  # gradient boosting refuses missing values
         bare = tuple(replace(node, default_child=None) for node in tree.nodes)
         tree = replace(tree, nodes=bare, missing=Missing.NULL_PREDICTION)
-    return tree if fitted.scaler is None else unscaled(tree, fitted.scaler)
+    return tree if table is None else told(tree, table)
 
 
 def _trees(fitted: Fitted, classes: tuple[str, ...], boosted: bool = False) -> list[Tree]:
@@ -165,13 +168,18 @@ def _ensemble(
     return Ensemble(
         members=members,
         combination=combination,
-        features=tuple(
-            Feature(name, numeric=True, single=fitted.scaler is None) for name in fitted.names
-        ),
+        features=_features(fitted),
         target="",
         classes=fitted.classes,
         task=Task.CLASSIFICATION if fitted.classes else Task.REGRESSION,
         resampled=resampled,
-        source=fitted.part.archive.source,
+        source=fitted.part.source,
         notes=fitted.notes,
     )
+
+
+def _features(fitted: Fitted) -> tuple[Feature, ...]:
+    table = fitted.table()
+    if table is not None:
+        return table.features()
+    return tuple(Feature(name, numeric=True, single=True) for name in fitted.names)

@@ -8,37 +8,53 @@ from dataclasses import dataclass
 import numpy as np
 
 from ppdm_models.codecs.common.archive import entries
-from ppdm_models.codecs.common.json import Steps, as_list, as_object, as_text, read_json, refused
+from ppdm_models.codecs.common.json import (
+    Steps,
+    as_list,
+    as_object,
+    as_text,
+    pointer,
+    read_json,
+    refused,
+)
 from ppdm_models.codecs.skops.npy import Array, read_npy
+from ppdm_models.codecs.skops.part import Part
 from ppdm_models.errors import TreeFormatError
 
 SCHEMA = "schema.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """One described object, and where in schema.json it stands."""
+class FilePart(Part):
+    """One described object of a file, and where in schema.json it stands."""
 
     archive: Archive
     raw: Mapping[str, object]
     steps: tuple[str | int, ...]
 
     @property
+    def source(self) -> str:
+        return self.archive.source
+
+    @property
+    def place(self) -> tuple[str | int, ...]:
+        return self.steps
+
+    @property
     def kind(self) -> str:
-        """The name of its class."""
         return str(self.raw.get("__class__"))
 
     @property
     def loader(self) -> str:
-        """What skops would build it with."""
         return str(self.raw.get("__loader__"))
 
+    def place_of(self, attribute: str) -> str:
+        return pointer((*self.steps, "content", "content", attribute))
+
     def refused(self, problem: str) -> TreeFormatError:
-        """Return the error for this place."""
         return refused(f"{self.archive.source}/{SCHEMA}", self.steps, problem)
 
-    def attributes(self) -> dict[str, Part]:
-        """Return the attributes of an object, or the entries of a dictionary."""
+    def attributes(self) -> dict[str, FilePart]:
         part = self
         if self.loader != "DictNode" and isinstance(self.raw.get("content"), dict):
             part = self.child(self.raw["content"], "content")
@@ -49,12 +65,11 @@ class Part:
             if isinstance(value, dict)
         }
 
-    def items(self) -> list[Part]:
-        """Return the items of a list or tuple, or those of an array of objects (flattened)."""
+    def items(self) -> list[FilePart]:
         if self.loader != "NdArrayNode":
             return self._listed()
         pending = self._listed()[::-1]
-        found: list[Part] = []
+        found: list[FilePart] = []
         while pending:
             part = pending.pop()
             if part.loader == "ListNode":
@@ -63,17 +78,16 @@ class Part:
                 found.append(part)
         return found
 
-    def _listed(self) -> list[Part]:
+    def _listed(self) -> list[FilePart]:
         listed = as_list(self.raw.get("content"), self.archive.source, (*self.steps, "content"))
         return [self.child(item, "content", place) for place, item in enumerate(listed)]
 
-    def child(self, raw: object, *steps: str | int) -> Part:
+    def child(self, raw: object, *steps: str | int) -> FilePart:
         """Return a described object inside this one."""
         place: Steps = (*self.steps, *steps)
-        return Part(self.archive, as_object(raw, self.archive.source, place), tuple(place))
+        return FilePart(self.archive, as_object(raw, self.archive.source, place), tuple(place))
 
     def plain(self) -> object:
-        """Return a number, text, None or array; None too where it is an object of another kind."""
         if self.loader == "JsonNode":
             text = as_text(self.raw.get("content"), self.archive.source, self.steps)
             return read_json(
@@ -85,11 +99,6 @@ class Part:
         return None
 
     def array(self) -> Array:
-        """Return the array, from its own file or as a list of plain values.
-
-        Raises:
-            TreeFormatError: it is no array, or its file is missing or damaged.
-        """
         if self.loader != "NdArrayNode":
             raise self.refused(f"a {self.kind}, where an array should be")
         name = self.raw.get("file")
@@ -107,12 +116,12 @@ class Archive:
     source: str
     files: Mapping[str, bytes]
 
-    def root(self) -> Part:
+    def root(self) -> FilePart:
         """Return the object that was saved."""
         if SCHEMA not in self.files:
             raise TreeFormatError(self.source, f"no {SCHEMA}, so it is no skops file")
         raw = read_json(self.files[SCHEMA], f"{self.source}/{SCHEMA}")
-        return Part(self, as_object(raw, f"{self.source}/{SCHEMA}", ()), ())
+        return FilePart(self, as_object(raw, f"{self.source}/{SCHEMA}", ()), ())
 
 
 def open_archive(data: bytes, source: str) -> Archive:
@@ -125,5 +134,6 @@ def open_archive(data: bytes, source: str) -> Archive:
 
 
 def _in_words(value: object) -> object:
-    """Return a label as it is; what cannot be one, as text."""
-    return value if isinstance(value, str | int | float | bool) else str(value)[:60]
+    """Return a label as it is, nothing too; what cannot be one, as text."""
+    is_plain = value is None or isinstance(value, str | int | float | bool)
+    return value if is_plain else str(value)[:60]

@@ -227,7 +227,12 @@ def test_a_change_whose_audit_was_lost_is_reported_and_not_recommended():
     people = people_of(MENDABLE)
     lost = RemedyError("the audit", "its process ended")
     result = repair(
-        MENDABLE, people, auditor(people, LEAVES), LEAVES, None, lambda trees: [lost for _ in trees]
+        MENDABLE,
+        people,
+        auditor(people, LEAVES),
+        LEAVES,
+        None,
+        lambda trees, most: ((number, lost) for number, _ in enumerate(trees)),
     )
     assert result.recommended is None
     assert [attempt.verdict for attempt in result.attempts] == [Verdict.UNDETERMINED]
@@ -240,9 +245,10 @@ def test_all_changes_of_a_round_are_audited_together():
     people, rounds = people_of(tree), []
     audit = auditor(people, pack)
 
-    def audit_all(proposals):
-        rounds.append(len(proposals))
-        return [audit(each.model) for each in proposals]
+    def audit_all(proposals, most):
+        rounds.append(most)
+        for number, each in enumerate(proposals):
+            yield number, audit(each.model)
 
     result = repair(tree, people, audit, pack, None, audit_all)
     assert len(rounds) == 2

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from ppdm_models.errors import OutputError
 from ppdm_models.files.convert import TARGETS, converted, target_of
 from ppdm_models.files.drawings import dot, mermaid
 from ppdm_models.files.load import load_model, read_tree
+from ppdm_models.records.predict import predict
+from ppdm_models.tree.column import NumericColumn
 from ppdm_models.tree.ensemble import Combination, Link, Member, Other
 from ppdm_models.tree.predicate import CategoryTest
 from tests import places
@@ -103,3 +106,13 @@ def test_no_label_can_leave_its_quotes_in_mermaid():
     line = next(line for line in said.splitlines() if "31m" in line)
     assert line.count('"') == 2
     assert not set(line) & set("\\|<>\x1b")
+
+
+def test_an_end_between_two_32_bit_numbers_is_not_held_against_the_one_that_is_written():
+    between = 4.950000047683716  # halfway from one 32-bit number to the next
+    features = tuple(replace(feature, single=feature.numeric) for feature in TWO.features)
+    tree = replace(stump(between, "no", "yes", counts=(4.0, 6.0)), features=features)
+    again = load_model(converted(tree, "pmml"), "stump")
+    beside = [4.949999809265137, between, 4.950000286102295, np.nan]
+    held = {"age": NumericColumn(np.array(beside))}
+    np.testing.assert_array_equal(predict(again, held), predict(tree, held))

@@ -85,7 +85,54 @@ def test_an_empty_column_name_is_kept_apart(tmp_path):
     assert table.column(AGE).numbers.tolist() == [1, 2]
 
 
-def test_true_and_false_are_no_numbers(tmp_path):
+def test_truth_values_are_compared_as_learners_do_and_named_where_nothing_is_compared(tmp_path):
+    pq.write_table(pa.table({"age": [True, False, None]}), tmp_path / "t.parquet")
+    parquet = read_table(tmp_path / "t.parquet")
+    text = read_table(written(tmp_path, "age,name\nTrue,a\nfalse,b\n,c\n"))
+    for table in (parquet, text):
+        assert table.column(AGE).numbers[:2].tolist() == [1, 0]
+        assert table.column(AGE).missing.tolist() == [False, False, True]
+        assert not table.guessed("age").numeric
+    assert parquet.categories("age").categories == ("false", "true")
+
+
+@pytest.mark.parametrize("declared", [("false", "true"), ("False", "True"), ("FALSE", "TRUE")])
+def test_truth_values_are_the_declared_ones_in_any_case(tmp_path, declared):
+    table = read_table(written(tmp_path, "age,name\nTrue,a\nFALSE,b\n"))
+    assert table.categories("age", declared).categories == declared
+
+
+def test_truth_values_typed_as_such_are_the_classes_1_and_0(tmp_path):
     pq.write_table(pa.table({"age": [True, False]}), tmp_path / "t.parquet")
-    with pytest.raises(TableError, match="holds true/false"):
-        read_table(tmp_path / "t.parquet").column(AGE)
+    assert read_table(tmp_path / "t.parquet").categories("age", ("0", "1")).categories == ("0", "1")
+
+
+def test_a_column_of_missing_values_alone_is_no_column_of_truth_values(tmp_path):
+    assert read_table(written(tmp_path, "age,name\n,a\n?,b\n")).guessed("age").numeric
+
+
+def test_dates_are_categories_by_day_and_never_numbers(tmp_path):
+    days = pa.array([0, 86_400_000, None], pa.timestamp("ms"))
+    times = pa.array([0, 1_000, 1_500], pa.timestamp("ms"))
+    pq.write_table(pa.table({"day": days, "age": times}), tmp_path / "t.parquet")
+    table = read_table(tmp_path / "t.parquet")
+    assert table.categories("day").categories == ("1970-01-01", "1970-01-02")
+    assert table.categories("age").categories[1] == "1970-01-01 00:00:01.000"
+    with pytest.raises(TableError, match="column 'age' holds dates or times"):
+        table.column(AGE)
+
+
+def test_a_column_of_lists_is_refused_where_it_is_used(tmp_path):
+    pq.write_table(pa.table({"age": [[1], [2]]}), tmp_path / "t.parquet")
+    with pytest.raises(TableError, match="neither numbers nor texts"):
+        read_table(tmp_path / "t.parquet").categories("age")
+
+
+def test_the_nearest_columns_are_offered_for_one_that_is_not_there(tmp_path):
+    table = read_table(written(tmp_path, "age,Illness\n1,a\n"))
+    with pytest.raises(
+        TableError, match=r"no column 'ilness' \(nearest: 'Illness'\); the table has"
+    ):
+        table.categories("ilness")
+    with pytest.raises(TableError, match="no column 'zzz'; the table has 'age', 'Illness'"):
+        table.categories("zzz")

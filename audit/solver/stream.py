@@ -1,0 +1,58 @@
+"""Does jobs over the pool's processes as they come up, until the time is up; each answer is there once it is done."""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Callable, Generator, Iterable
+from typing import TypeVar
+
+from audit.solver.pool import WORKERS, Pool
+from audit.solver.processes import Call
+from ppdm_models.errors import TreewardenError
+
+Result = TypeVar("Result")
+
+LOOK_SECONDS = 1.0
+"""How often to look whether anybody is left who could answer."""
+
+
+def each_done(
+    jobs: Iterable[Callable[[], Result]],
+    processes: int,
+    left: Callable[[], float],
+    pool: Pool = WORKERS,
+) -> Generator[tuple[int, Result | TreewardenError | None], None, None]:
+    """Yield each job's number with what it returns or refuses, as they are done; None where its process died, twice.
+
+    The next job is asked for only when a process is free for it. When no seconds are ``left``, and when whoever listens
+    stops, the processes are ended and nothing more comes.
+    """
+    waiting = iter(jobs)
+    with Call[Result](pool) as call:
+        given = done = 0
+        while True:
+            while given - done < processes and (job := next(waiting, None)) is not None:
+                call.add(job)
+                given += 1
+                if len(call.threads) < min(processes, given):
+                    call.hire()
+            if given == done:
+                call.finish()
+                return
+            number = _next(call, left)
+            if number is None:
+                call.dismiss()
+                return
+            done += 1
+            yield number, call.answers[number]
+
+
+def _next(call: Call[Result], left: Callable[[], float]) -> int | None:
+    """Return the number of the next job that is done; None once the time is up."""
+    while (seconds := left()) > 0:
+        try:
+            return call.done.get(timeout=min(seconds, LOOK_SECONDS))
+        except queue.Empty:
+            if not any(thread.is_alive() for thread in call.threads):
+                return None
+    return None

@@ -1,0 +1,239 @@
+"""The trees of a HistGradientBoosting estimator: numbers of 64 bits, sets of categories, leaves that are added up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ppdm_models import limits
+from ppdm_models.codecs.sklearn.arrays import TreeArrays, threshold_tests
+from ppdm_models.codecs.skops.derived import Derived
+from ppdm_models.codecs.skops.fitted import Fitted
+from ppdm_models.codecs.skops.following import followed, places_in
+from ppdm_models.codecs.skops.npy import Array
+from ppdm_models.codecs.skops.part import Part
+from ppdm_models.codecs.skops.told import Table, told
+from ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member
+from ppdm_models.tree.predicate import Always, CategoryTest, MissingTest, Predicate
+from ppdm_models.tree.tree import (
+    Feature,
+    Learner,
+    Missing,
+    Node,
+    Task,
+    Tree,
+    rebuilt,
+)
+
+FIELDS = (
+    *("value", "count", "feature_idx", "num_threshold", "missing_go_to_left"),
+    *("left", "right", "is_leaf", "is_categorical", "bitset_idx"),
+)
+LINKS = {
+    "squared_error": Link.IDENTITY,
+    "absolute_error": Link.IDENTITY,
+    "quantile": Link.IDENTITY,
+    "poisson": Link.EXP,
+    "gamma": Link.EXP,
+}
+"""What becomes of the sum of a regression's trees, by its loss."""
+WORD_BITS = 32
+
+
+def binned(fitted: Fitted) -> Ensemble:
+    """Return the ensemble of a fitted HistGradientBoosting estimator.
+
+    Raises:
+        TreeFormatError: it is not fitted, of a scikit-learn that encodes categories otherwise, or contradicts itself.
+    """
+    outputs = len(fitted.classes) if len(fitted.classes) > 2 else 1
+    table = _table(fitted)
+    resampled = bool(fitted.plain("do_early_stopping_", default=True))
+    least = fitted.plain("min_samples_leaf", 1)
+    least = least if isinstance(least, int) and least > 0 else 1
+    trees = _trees(fitted, outputs, table, least)
+    return Ensemble(
+        members=tuple(Member(tree, output=place % outputs) for place, tree in enumerate(trees)),
+        combination=Combination.SUM,
+        features=trees[0].features,
+        target="",
+        classes=fitted.classes,
+        task=Task.CLASSIFICATION if fitted.classes else Task.REGRESSION,
+        base=_base(fitted, outputs),
+        link=_link(fitted),
+        resampled=resampled,
+        source=fitted.part.source,
+        notes=fitted.notes,
+    )
+
+
+def _trees(fitted: Fitted, outputs: int, table: Table | None, least: int) -> list[Tree]:
+    if "_predictors" not in fitted.known:
+        raise fitted.part.refused(f"this {fitted.part.kind} is not fitted; call fit first")
+    rounds = [part.items() for part in fitted.known["_predictors"].items()]
+    parts = [part for each in rounds for part in each]
+    if not 0 < len(parts) <= limits.TREES or any(len(each) != outputs for each in rounds):
+        raise fitted.part.refused(f"{len(parts):,} trees for {outputs} outputs")
+    trees: list[Tree] = []
+    total = 0
+    for part in parts:
+        tree = _tree(part, fitted, table, least)
+        trees.append(tree if table is None else told(tree, table))
+        total += len(tree.nodes)
+        if total > limits.FILE_NODES:
+            raise part.refused(f"more than {limits.FILE_NODES:,} nodes in all trees")
+    return trees
+
+
+def _table(fitted: Fitted) -> Table | None:
+    """Return what the trees' columns were made of: the estimator codes categories itself, and puts them first."""
+    preparing = fitted.known.get("_preprocessor")
+    is_none = preparing is None or (preparing.loader == "JsonNode" and preparing.plain() is None)
+    categorical = fitted.known.get("is_categorical_")
+    if preparing is None or is_none:
+        if (
+            categorical is not None
+            and categorical.loader == "NdArrayNode"
+            and categorical.array().any()
+        ):
+            raise fitted.part.refused(
+                "its categories are not in it; fit it again with scikit-learn 1.4 or newer"
+            )
+        return None if fitted.columns is None else Table(fitted.columns, fitted.names, single=False)
+    columns: Sequence[Derived] = (
+        [Derived(place) for place in range(fitted.width)]
+        if fitted.columns is None
+        else fitted.columns
+    )
+    known = preparing.attributes()
+    places = known["_transformer_to_input_indices"].attributes()
+    seen: list[Derived] = []
+    for entry in known["transformers_"].items():
+        name, step, *_ = entry.items()
+        indices = places_in(places[str(name.plain())], len(columns))
+        taken = [columns[index] for index in indices]
+        if step.kind == "OrdinalEncoder":
+            seen.extend(followed(step, taken))
+        elif step.kind == "FunctionTransformer":  # checks that they are numbers
+            seen.extend(taken)
+    if len(seen) != fitted.width:
+        raise preparing.refused(f"makes {len(seen)} columns of {fitted.width}")
+    return Table(seen, fitted.names, single=False)
+
+
+def _tree(part: Part, fitted: Fitted, table: Table | None, least: int) -> Tree:
+    known = part.attributes()
+    if "nodes" not in known or known["nodes"].loader != "NdArrayNode":
+        raise part.refused("holds no nodes")
+    table_of_nodes = known["nodes"].array()
+    absent = [name for name in FIELDS if name not in (table_of_nodes.dtype.names or ())]
+    if absent or table_of_nodes.ndim != 1:
+        raise part.refused(f"its nodes have no {(absent or ['order'])[0]}")
+    column: dict[str, Array] = {
+        name: table_of_nodes[name]  # type: ignore[call-overload]  # it has named fields
+        for name in FIELDS
+    }
+    if any(each.dtype.kind not in "biuf" for each in column.values()):
+        raise part.refused("a node holds something that is no number")
+    arrays = _arrays(column)
+    arrays.check(part.source, fitted.width)
+    names = fitted.names if table is None else tuple(map(str, range(fitted.width)))
+    sets = known["raw_left_cat_bitsets"].array() if "raw_left_cat_bitsets" in known else None
+    coded = () if table is None else tuple(each.codes is not None for each in table.columns)
+    nodes = []
+    tests: dict[int, Predicate] = {}
+    parents: dict[int, int] = {}
+    for index in range(len(arrays.children_left)):
+        left, right = int(arrays.children_left[index]), int(arrays.children_right[index])
+        children = () if left < 0 else (left, right)
+        if children:
+            place = int(arrays.feature[index])
+            parents |= dict.fromkeys(children, index)
+            if column["is_categorical"][index]:
+                if sets is None or not (coded and coded[place]):
+                    raise part.refused(f"node {index} splits categories that are not in it")
+                codes = _codes(part, sets, int(column["bitset_idx"][index]))
+                tests[left], tests[right] = _set_tests(names[place], codes)
+            else:
+                end = float(arrays.threshold[index])
+                tests[left], tests[right] = threshold_tests(names[place], end)
+        assert arrays.missing_left is not None
+        nodes.append(
+            Node(
+                index=index,
+                name=str(index),
+                parent=parents.get(index),
+                children=children,
+                test=tests.get(index, Always()),
+                score=None if children else float(arrays.value[index, 0]),
+                records=float(arrays.samples[index]),
+                default_child=(left if arrays.missing_left[index] else right) if children else None,
+            )
+        )
+    tree = Tree(
+        nodes=tuple(nodes),
+        features=tuple(Feature(name, numeric=True) for name in names),
+        target="",
+        task=Task.REGRESSION,
+        learner=Learner(min_leaf_records=least, multiway=False),
+        missing=Missing.DEFAULT_CHILD,
+        source=part.source,
+    )
+    return rebuilt(tree, tree.nodes)
+
+
+def _arrays(column: dict[str, Array]) -> TreeArrays:
+    is_leaf = column["is_leaf"].astype(bool)
+    counts = column["count"].astype(np.int64)
+    return TreeArrays(
+        children_left=np.where(is_leaf, -1, column["left"].astype(np.int64)),
+        children_right=np.where(is_leaf, -1, column["right"].astype(np.int64)),
+        feature=column["feature_idx"].astype(np.int64),
+        threshold=column["num_threshold"].astype(np.float64),
+        samples=counts,
+        weighted=counts.astype(np.float64),
+        value=column["value"].astype(np.float64)[:, None],
+        missing_left=column["missing_go_to_left"].astype(bool),
+    )
+
+
+def _codes(part: Part, sets: Array, row: int) -> tuple[str, ...]:
+    """Return the codes in one set of bits, the lowest bit of the first word first."""
+    if sets.ndim != 2 or not 0 <= row < len(sets) or sets.dtype.kind != "u":
+        raise part.refused(f"names a set of categories {row} that is not there")
+    words = [int(word) for word in sets[row].tolist()]
+    bits = range(len(words) * WORD_BITS)
+    codes = [bit for bit in bits if words[bit // WORD_BITS] >> (bit % WORD_BITS) & 1]
+    return tuple(map(str, codes))
+
+
+def _set_tests(name: str, codes: tuple[str, ...]) -> tuple[Predicate, Predicate]:
+    if not codes:  # missing values alone go left
+        return MissingTest(name), MissingTest(name, negated=True)
+    return CategoryTest(name, codes), CategoryTest(name, codes, negated=True)
+
+
+def _base(fitted: Fitted, outputs: int) -> tuple[float, ...]:
+    part = fitted.known.get("_baseline_prediction")
+    if part is None or part.loader != "NdArrayNode":
+        raise fitted.part.refused("has no starting score; call fit first")
+    found = part.array()
+    if (
+        found.size != outputs
+        or found.dtype.kind != "f"
+        or not np.isfinite(found.astype(np.float64)).all()
+    ):
+        raise part.refused(f"not one number for each of {outputs} outputs")
+    return tuple(float(number) for number in found.astype(np.float64).reshape(-1).tolist())
+
+
+def _link(fitted: Fitted) -> Link:
+    loss = fitted.plain("loss")
+    if fitted.classes:
+        if loss != "log_loss":
+            raise fitted.part.refused(f"the loss {str(loss)[:40]!r}; log_loss is read")
+        return Link.LOGISTIC if len(fitted.classes) == 2 else Link.SOFTMAX
+    if loss not in LINKS:
+        raise fitted.part.refused(f"the loss {str(loss)[:40]!r}; {', '.join(LINKS)} are read")
+    return LINKS[str(loss)]

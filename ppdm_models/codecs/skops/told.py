@@ -1,0 +1,208 @@
+"""The tests of a tree on a matrix, told as tests on the columns of the table that the matrix was made of."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ppdm_models.codecs.sklearn.arrays import threshold_tests
+from ppdm_models.codecs.skops.derived import Derived, Label
+from ppdm_models.tree.predicate import (
+    AnyOf,
+    CategoryTest,
+    MissingTest,
+    NumericTest,
+    Predicate,
+)
+from ppdm_models.tree.tree import Feature, Missing, Node, Tree
+
+Pair = tuple[Predicate, Predicate]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """What a matrix was made of: its columns, the names of the table's, and whether trees compare 32-bit numbers."""
+
+    columns: Sequence[Derived]
+    names: Sequence[str]
+    single: bool = True
+
+    def features(self) -> tuple[Feature, ...]:
+        """Return the table's columns that the matrix is made of, in the table's order."""
+        seen: dict[int, Derived] = {}
+        for column in self.columns:
+            seen.setdefault(column.source, column)
+        return tuple(_feature(self.names[place], seen[place]) for place in sorted(seen))
+
+    def number(self, column: Derived, value: float) -> float:
+        """Return a number of the table as a tree compares it."""
+        seen = column.of(value)
+        with np.errstate(all="ignore"):
+            return float(np.float32(seen)) if self.single else seen
+
+
+def _feature(name: str, column: Derived) -> Feature:
+    texts = [label for label, _ in column.codes or () if isinstance(label, str)]
+    texts += [label for label in column.labels if isinstance(label, str)]
+    declared = tuple(label for label in column.labels if isinstance(label, str))
+    return Feature(name, numeric=not texts, values=declared)
+
+
+def told(tree: Tree, table: Table) -> Tree:
+    """Return a tree whose features are called by their places in the matrix with its tests on the table: exact.
+
+    Scaling and rounding keep the order of numbers, so a threshold becomes the largest number on its left.
+    """
+    ends: dict[tuple[int, float], float] = {}
+    nodes = list(tree.nodes)
+    for node in tree.nodes:
+        if not node.children:
+            continue
+        left, right = node.children
+        tests, default = _tests(tree, node, table, ends)
+        nodes[left] = replace(nodes[left], test=tests[0])
+        nodes[right] = replace(nodes[right], test=tests[1])
+        nodes[node.index] = replace(nodes[node.index], default_child=default)
+    takes_missing = any(node.default_child is not None for node in nodes)
+    return replace(
+        tree,
+        nodes=tuple(nodes),
+        features=table.features(),
+        missing=Missing.DEFAULT_CHILD if takes_missing else tree.missing,
+    )
+
+
+def _tests(
+    tree: Tree, node: Node, table: Table, ends: dict[tuple[int, float], float]
+) -> tuple[Pair, int | None]:
+    """Return the tests of both children, and the child that takes missing values."""
+    left, right = node.children
+    test = tree.nodes[left].test
+    assert isinstance(test, NumericTest | CategoryTest | MissingTest)
+    place = int(test.feature)
+    column = table.columns[place]
+    name = table.names[column.source]
+    default = node.default_child
+
+    def is_left(number: float) -> bool:
+        """Whether a number of the matrix goes left; what is none goes as missing values do."""
+        if math.isnan(number):
+            return default == left
+        if isinstance(test, CategoryTest):
+            return str(int(number)) in test.values
+        if isinstance(test, MissingTest):
+            return test.negated
+        return _narrow(number, table) <= test.high
+
+    if isinstance(column.filled, float):
+        default = left if is_left(column.filled) else right
+    if column.codes is not None:
+        lefts = [label for label, number in column.codes if is_left(number)]
+        rights = [label for label, number in column.codes if not is_left(number)]
+        pair = _parted(name, lefts, rights, is_left(column.other), not math.isnan(column.other))
+    elif isinstance(test, MissingTest):
+        there, absent = MissingTest(name, negated=True), MissingTest(name)
+        pair = (there, absent) if test.negated else (absent, there)
+    else:
+        assert isinstance(test, NumericTest)  # sets of codes are of columns with codes
+        pair = _cut(name, column, test.high, place, table, ends)
+    return pair, default
+
+
+def _narrow(number: float, table: Table) -> float:
+    with np.errstate(all="ignore"):
+        return float(np.float32(number)) if table.single else number
+
+
+def _cut(
+    name: str,
+    column: Derived,
+    threshold: float,
+    place: int,
+    table: Table,
+    ends: dict[tuple[int, float], float],
+) -> Pair:
+    key = place, threshold
+    if key not in ends:
+        is_same = column.is_raw and not table.single
+        ends[key] = (
+            threshold
+            if is_same
+            else largest(lambda value: table.number(column, value) <= threshold)
+        )
+    end = ends[key]
+    return threshold_tests(name, end)
+
+
+def _parted(
+    name: str,
+    lefts: Sequence[Label],
+    rights: Sequence[Label],
+    others_left: bool,
+    takes_others: bool,
+) -> Pair:
+    """Return tests that part categories in two; all that is not named goes to one side."""
+    named = rights if others_left else lefts
+    if not named:  # all values that are there go to one side
+        there, absent = MissingTest(name, negated=True), MissingTest(name)
+        return (there, absent) if others_left else (absent, there)
+    if isinstance(named[0], str):
+        texts = tuple(map(str, named))
+        inside: Predicate = CategoryTest(name, texts)
+        outside: Predicate = CategoryTest(name, texts, negated=True)
+    elif not takes_others and lefts and rights and _top(lefts) < min(map(float, rights)):
+        return threshold_tests(name, _top(lefts))
+    else:
+        numbers = sorted(map(float, named))
+        inside, outside = _any(_point(name, each) for each in numbers), _any(_gaps(name, numbers))
+    return (outside, inside) if others_left else (inside, outside)
+
+
+def _top(labels: Sequence[Label]) -> float:
+    return max(map(float, labels))
+
+
+def _any(parts: Iterable[Predicate]) -> Predicate:
+    found = tuple(parts)
+    return found[0] if len(found) == 1 else AnyOf(found)
+
+
+def _point(name: str, number: float) -> NumericTest:
+    return NumericTest(name, low=number, high=number, low_closed=True, high_closed=True)
+
+
+def _gaps(name: str, numbers: Sequence[float]) -> list[Predicate]:
+    ends = [-math.inf, *numbers, math.inf]
+    return [
+        NumericTest(name, low=low, high=high) for low, high in zip(ends, ends[1:], strict=False)
+    ]
+
+
+def largest(holds: Callable[[float], bool]) -> float:
+    """Return the largest finite number for which a condition holds that no larger number can meet again.
+
+    The lowest finite number where it holds for none: then no record is left of it.
+    """
+    low, high = _rank(-1.7976931348623157e308), _rank(1.7976931348623157e308)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if holds(_number(middle)):
+            low = middle
+        else:
+            high = middle - 1
+    return _number(low)
+
+
+def _rank(value: float) -> int:
+    """Return the place of a number among all 64-bit numbers, in their order."""
+    bits = int(struct.unpack("<q", struct.pack("<d", value))[0])
+    return bits if bits >= 0 else -(bits & 0x7FFFFFFFFFFFFFFF)
+
+
+def _number(rank: int) -> float:
+    bits = rank if rank >= 0 else (-rank) | (1 << 63)
+    return float(struct.unpack("<d", struct.pack("<Q", bits))[0])

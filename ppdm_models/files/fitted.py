@@ -1,0 +1,168 @@
+"""Fitted estimators in memory to models: scikit-learn by what it holds, the boosting tools by what they save."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ppdm_models.codecs.sklearn.arrays import class_label
+from ppdm_models.codecs.skops.fitted import fitted_of
+from ppdm_models.codecs.skops.fitted_leaks import leaks_of
+from ppdm_models.codecs.skops.live import LivePart
+from ppdm_models.codecs.skops.models import model_of
+from ppdm_models.errors import TreeFormatError
+from ppdm_models.files.convert import converted
+from ppdm_models.files.load import OpenedFile, open_model
+from ppdm_models.formats import Rewritable
+from ppdm_models.tree.ensemble import Ensemble, Model, with_trees
+from ppdm_models.tree.named import people_named
+
+IN_MEMORY = "scikit-learn"
+"""The format that a scikit-learn estimator in memory is said to have."""
+
+ACCEPTED = (
+    "a fitted scikit-learn tree, forest or boosting, alone or at the end of a Pipeline, or a fitted model of XGBoost, "
+    "LightGBM or CatBoost"
+)
+SEARCHES = ("GridSearchCV", "RandomizedSearchCV", "HalvingGridSearchCV", "HalvingRandomSearchCV")
+
+
+def open_fitted(estimator: object, *, target: str = "", names: Sequence[str] = ()) -> OpenedFile:
+    """Return the model that a fitted estimator is, as if it had been read from a file.
+
+    ``target`` names what it predicts, and ``names`` the columns of the table for an estimator that was fitted on a
+    plain array. A scikit-learn estimator is looked at and none of its code runs; a pipeline becomes a model of the
+    columns that go into it. The boosting tools save their model in memory, CatBoost in a private folder that is gone
+    afterwards: none of it holds the training table. What is rewritten is of the tool's own format, of scikit-learn
+    PMML.
+
+    Raises:
+        TreeFormatError: it is none of those that are read, not fitted, or has a step that cannot be followed.
+    """
+    tool = type(estimator).__module__.partition(".")[0]
+    if tool == "sklearn":
+        return _of_sklearn(estimator, target, tuple(names))
+    if tool not in TOOLS:
+        kind = type(estimator).__name__
+        raise TreeFormatError(kind, f"no estimator that is read; give {ACCEPTED}")
+    return _of_tool(estimator, TOOLS[tool], target, tuple(names))
+
+
+class _InMemory(Rewritable):
+    """A scikit-learn estimator; its changed trees are written as PMML, as nothing of it is changed in place."""
+
+    def rewrite(self, changed: Model) -> bytes:
+        return converted(changed, "pmml")
+
+
+def _of_sklearn(estimator: object, target: str, names: tuple[str, ...]) -> OpenedFile:
+    while type(estimator).__name__ in SEARCHES:
+        kind = type(estimator).__name__
+        estimator = getattr(estimator, "best_estimator_", None)
+        if estimator is None:
+            raise TreeFormatError(kind, "is not fitted, or kept no best estimator; call fit first")
+    root = LivePart(type(estimator).__name__, estimator)
+    fitted = fitted_of(root, names, strict=True)
+    model = replace(_aimed(model_of(fitted), target), format=IN_MEMORY)
+    leaks = (*leaks_of(root, fitted), *people_named(model))
+    return OpenedFile(model, leaks, _InMemory(model, leaks))
+
+
+def _aimed(model: Model, target: str) -> Model:
+    """Return a model that names what it predicts."""
+    if isinstance(model, Ensemble):
+        model = with_trees(model, (replace(tree, target=target) for tree in model.trees))
+    return replace(model, target=target)
+
+
+Saved = tuple[bytes, tuple[str, ...]]
+"""A model as its tool saves it, and the labels of its classes where it does not save them."""
+
+
+def _of_tool(
+    estimator: Any,  # noqa: ANN401  # of a library that is no dependency
+    save: Callable[[Any, tuple[str, ...]], Saved],
+    target: str,
+    names: tuple[str, ...],
+) -> OpenedFile:
+    kind = type(estimator).__name__
+    try:
+        data, classes = save(estimator, names)
+    except (AttributeError, ValueError, TypeError) as error:  # each tool has its own way to say it
+        said = " ".join(str(error).split())[:120]
+        raise TreeFormatError(
+            kind, f"is not fitted, or cannot be saved ({said}); call fit first"
+        ) from error
+    file = open_model(data, kind)
+    model = replace(file.model, target=target)
+    if classes and len(classes) == len(model.classes):
+        model = replace(model, classes=classes, notes=tuple(_without_labels(model.notes)))
+    return replace(file, model=model)
+
+
+def _without_labels(notes: Sequence[str]) -> list[str]:
+    """Return the notes but the one that the class labels are not published: they are known here."""
+    return [note for note in notes if "classes are their numbers" not in note]
+
+
+def _xgboost(model: Any, names: tuple[str, ...]) -> Saved:  # noqa: ANN401  # see _of_tool
+    booster = model.get_booster() if hasattr(model, "get_booster") else model
+    data = bytes(booster.save_raw("json"))
+    if names and not booster.feature_names:
+        document = json.loads(data)
+        _check_count(names, booster.num_features())
+        document["learner"]["feature_names"] = list(names)
+        data = json.dumps(document, ensure_ascii=False).encode()
+    return data, _labels(model)
+
+
+def _lightgbm(model: Any, names: tuple[str, ...]) -> Saved:  # noqa: ANN401  # see _of_tool
+    booster = model.booster_ if hasattr(model, "booster_") else model
+    text = str(booster.model_to_string())
+    known = booster.feature_name()
+    if names and known == [f"Column_{place}" for place in range(len(known))]:
+        _check_count(names, len(known))
+        said = " ".join("_".join(name.split()) for name in names)  # it takes no blanks in a name
+        text = text.replace(f"\nfeature_names={' '.join(known)}\n", f"\nfeature_names={said}\n", 1)
+    return text.encode(), _labels(model)
+
+
+def _catboost(model: Any, names: tuple[str, ...]) -> Saved:  # noqa: ANN401  # see _of_tool
+    if not model.is_fitted():
+        raise ValueError("no trees")
+    with tempfile.TemporaryDirectory(
+        prefix="treewarden-"
+    ) as folder:  # mode 700; JSON has no other way out
+        path = Path(folder) / "model.json"
+        model.save_model(str(path), format="json")
+        data = path.read_bytes()
+    known = list(model.feature_names_)
+    if names and known == list(map(str, range(len(known)))):
+        _check_count(names, len(known))
+        document = json.loads(data)
+        for kind in ("float_features", "categorical_features"):
+            for feature in document["features_info"].get(kind, ()):
+                feature["feature_name"] = names[feature["flat_feature_index"]]
+        data = json.dumps(document, ensure_ascii=False).encode()
+    return data, ()
+
+
+def _check_count(names: tuple[str, ...], features: int) -> None:
+    if len(names) != features or len(set(names)) < features:
+        raise ValueError(f"{len(names)} column names for {features} features, or one twice")
+
+
+def _labels(model: Any) -> tuple[str, ...]:  # noqa: ANN401  # see _of_tool
+    found = getattr(model, "classes_", None)
+    return () if found is None else tuple(class_label(value) for value in found)
+
+
+TOOLS: Mapping[str, Callable[[Any, tuple[str, ...]], Saved]] = {
+    "xgboost": _xgboost,
+    "lightgbm": _lightgbm,
+    "catboost": _catboost,
+}

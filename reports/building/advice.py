@@ -1,0 +1,65 @@
+"""What to do next, said so that it can be followed: for the format at hand, and for what could not be decided."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from audit.evidence import NOT_RUN, Evidence
+from audit.reading import Undetermined
+from audit.run import NO_JOINT_ESTIMATE
+from policies.judging.decision import Decision
+from ppdm_models.files.convert import writable
+from ppdm_models.files.fitted import IN_MEMORY
+from ppdm_models.files.load import formats, writers
+from reports.document.words import listed
+
+MOST_REASONS = 4
+TRIES = "it tries such changes, audits each and says what it costs."
+SETTINGS = "(min_samples_leaf, min_data_in_leaf, min_child_weight)"
+
+
+def repair_steps(evidence: Evidence) -> Iterator[str]:
+    """Yield how the model is repaired: with the command that its format allows, else by whoever trained it."""
+    model = evidence.model
+    known, in_memory = formats().get(model.format), model.format == IN_MEMORY
+    anew = "train the trees anew" if evidence.forest.is_ensemble else "train the tree anew"
+    anew += f" with larger leaves {SETTINGS}"
+    is_written = known is None or known.rewrites or model.format in writers()
+    targets = () if is_written else writable(model)
+    if in_memory:
+        yield f"Call treewarden.repair with the same estimator and table: {TRIES}"
+    elif is_written:
+        yield f"Run “treewarden repair” with the same files: {TRIES}"
+    elif targets:
+        yield (
+            f"Run “treewarden repair --to {targets[0]}” with the same files, as the format {model.format} is only "
+            f"read here: {TRIES}"
+        )
+    else:
+        yield (
+            f"“treewarden repair” cannot help: the format {model.format} is only read here, and no "
+            f"other was found that can say this model. Instead, {anew}, and audit the new file."
+        )
+        return
+    if evidence.forest.is_ensemble:
+        yield f"Where that costs too much, {anew}."
+
+
+def undecided_steps(decision: Decision) -> Iterator[str]:
+    """Yield what could not be decided, why, and what can be done about it: once for each reason."""
+    clauses: dict[str, list[str]] = {}
+    for finding in decision.failing:
+        if finding.measure and isinstance(finding.reading, Undetermined):
+            clauses.setdefault(finding.reading.reason, []).append(finding.clause)
+    for reason, named in list(clauses.items())[:MOST_REASONS]:
+        yield f"{listed(named)}: not decided, as {reason.rstrip('. ')}. {_way_out(reason, named)}"
+
+
+def _way_out(reason: str, clauses: list[str]) -> str:
+    if reason == NOT_RUN.reason:
+        return "Audit again without --no-worlds."
+    what = "this clause" if len(clauses) == 1 else "these clauses"
+    openly = f"a policy without {what}, changed openly"
+    if reason == NO_JOINT_ESTIMATE.reason:
+        return f"Publish a single tree, of which this can be told, or audit under {openly}."
+    return f"Where that cannot be mended, audit under {openly}."

@@ -1,0 +1,61 @@
+"""What a report says to do next can be done: with the format at hand, and about what could not be decided."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from audit.evidence import NOT_RUN
+from audit.reading import Undetermined
+from audit.run import NO_JOINT_ESTIMATE
+from ppdm_models.files.convert import converted
+from ppdm_models.files.load import formats, open_model, writers
+from ppdm_models.formats import Rewritable
+from ppdm_models.tree.ensemble import Ensemble
+from reports.building.advice import repair_steps, undecided_steps
+from tests import places
+
+FILES = sorted(path for path in (places.DATA / "formats").glob("*/good/*") if path.is_file())
+NAMES = [str(path.relative_to(places.DATA / "formats")) for path in FILES]
+
+
+def steps(model):
+    forest = SimpleNamespace(is_ensemble=isinstance(model, Ensemble))
+    return " ".join(repair_steps(SimpleNamespace(model=model, forest=forest)))
+
+
+@pytest.mark.parametrize("path", FILES, ids=NAMES)
+def test_repair_is_advised_as_it_works_for_each_format(path):
+    file = open_model(path.read_bytes(), path.name)
+    said, form = steps(file.model), file.model.format
+    assert isinstance(file.opened, Rewritable) is formats()[form].rewrites
+    if "--to" in said:
+        target = said.partition("--to ")[2].partition("”")[0]
+        assert converted(file.model, target)
+    elif "with the same files" in said:
+        assert isinstance(file.opened, Rewritable) or form in writers()
+    else:
+        assert "treewarden repair” cannot help" in said
+        assert "with larger leaves" in said
+
+
+def failing(*pairs):
+    findings = [
+        SimpleNamespace(measure="disclosure", clause=clause, reading=Undetermined(reason))
+        for clause, reason in pairs
+    ]
+    return SimpleNamespace(failing=tuple(findings))
+
+
+def test_each_reason_is_said_once_with_its_clauses_and_a_way_out():
+    joint = NO_JOINT_ESTIMATE.reason
+    decision = failing(("certain", joint), ("disclosure", joint), ("label", NOT_RUN.reason))
+    first, second = undecided_steps(decision)
+    assert first.startswith("certain and disclosure: not decided, as the joint posterior")
+    assert "Publish a single tree" in first
+    assert second.endswith("Audit again without --no-worlds.")
+
+
+def test_what_nobody_can_mend_is_never_asked_for():
+    (said,) = undecided_steps(failing(("label", "the tree predicts a number, not a class")))
+    assert "a policy without this clause" in said
+    assert "Remove" not in said

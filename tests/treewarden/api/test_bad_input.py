@@ -1,0 +1,106 @@
+"""What cannot be audited is refused in words that say what to do, by errors of one family."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PolynomialFeatures
+from sklearn.tree import DecisionTreeClassifier
+
+import treewarden as tw
+from tests.treewarden.api.conftest import pack, people
+
+FRAME = people()
+INPUTS = FRAME[["age", "sex"]]
+FITTED = DecisionTreeClassifier(random_state=0).fit(INPUTS, FRAME["ill"])
+LEVELS = FRAME.set_axis(pd.MultiIndex.from_product([["a"], FRAME.columns]), axis=1)
+
+
+@pytest.mark.parametrize(
+    ("model", "data", "changed", "message"),
+    [
+        (DecisionTreeClassifier(), FRAME, {}, "fit"),
+        (make_pipeline(DecisionTreeClassifier()), FRAME, {}, "fit"),
+        (
+            make_pipeline(PolynomialFeatures(), DecisionTreeClassifier()).fit(INPUTS, FRAME["ill"]),
+            FRAME,
+            {},
+            "step 'polynomialfeatures': a PolynomialFeatures comes before the trees",
+        ),
+        (object(), FRAME, {}, "object"),
+        (None, FRAME, {}, "NoneType"),
+        (b"", FRAME, {}, "the file is empty"),
+        ("nowhere.pmml", FRAME, {}, "No such file"),
+        (FITTED, "nowhere.csv", {}, "No such file"),
+        (FITTED, (INPUTS, FRAME["ill"][:-1]), {}, "X has 155 records and y 154"),
+        (FITTED, pd.concat([FRAME, FRAME[["age"]]], axis=1), {}, "two columns are called 'age'"),
+        (FITTED, FRAME.set_index("ill"), {}, r"no column 'ill' \(it is the index; reset_index"),
+        (FITTED, FRAME.set_index("age"), {}, r"no column 'age' \(it is the index; reset_index"),
+        (FITTED, LEVELS, {}, "several levels"),
+        (FITTED, FRAME, {"sensitive": "il"}, r"no column 'il' \(nearest: 'ill'\)"),
+        (FITTED, FRAME, {"sensitive": "ILL"}, r"no column 'ILL' \(nearest: 'ill'\)"),
+        (FITTED, FRAME, {"qi": ["age", "sexx"]}, "sex"),
+        (FITTED, FRAME.assign(age=pd.Timestamp("2020-01-01")), {}, "holds dates or times"),
+        (FITTED, FRAME.drop(columns="age"), {}, "no column 'age'"),
+        (FITTED, FRAME.iloc[:0], {}, "has no records"),
+        (FITTED, FRAME.assign(ill="perhaps"), {}, "holds one value"),
+        (FITTED, pl.DataFrame(FRAME).lazy(), {}, "collect"),
+        (FITTED, FRAME.to_numpy(), {"sensitive": "ill"}, "no column 'ill'"),
+        (FITTED, 5, {}, "int is no table"),
+        (FITTED, (INPUTS, FRAME["ill"], 1), {}, "3 things at once"),
+        (FITTED, (INPUTS.to_numpy()[:, :1], FRAME["ill"]), {}, "X has 1 columns"),
+        (FITTED, FRAME, {"policy": "standart"}, "no such policy pack"),
+        (FITTED, FRAME, {"policy": {"name": "x"}}, "is missing; add it"),
+        (FITTED, FRAME, {"policy": 3}, "the name of a pack, a path or a mapping is needed"),
+        (FITTED, FRAME, {"policy": pack(k_anonymty=3)}, "no measure 'k_anonymty'"),
+        (FITTED, FRAME, {"knowledge": {"leaves": 3}}, "leaves: extra inputs"),
+        (FITTED, FRAME, {"knowledge": "nowhere.toml"}, "No such file"),
+        (FITTED, FRAME, {"knowledge": 3}, "a path or a mapping is needed"),
+        (FITTED, FRAME, {"knowledge": {}, "leaf": "labels"}, "says it all; leave out leaf"),
+        (FITTED, FRAME, {"worlds_budget": -1}, "worlds_budget: -1: at least 0 is needed"),
+        (FITTED, FRAME, {"jobs": 0}, "jobs: 0: at least 1 is needed"),
+        (FITTED, FRAME, {"jobs": "two"}, "jobs: 'two': int is needed, not str"),
+        (FITTED, FRAME, {"solver": "cplex"}, "solver: 'cplex': one of auto"),
+        (FITTED, FRAME, {"leef": "labels"}, "leef: is no argument; is leaf meant"),
+        (FITTED, FRAME, {"progress": 5}, "progress: True or a function of one text is needed"),
+        (FITTED, FRAME, {"qi": []}, "qi: names no column"),
+        (FITTED, FRAME, {"qi": [b"age"]}, "qi: names of columns are needed, not bytes"),
+        (FITTED, FRAME, {"sensitive": ["ill"]}, "sensitive: the name of a column is needed"),
+        (FITTED, FRAME, {"weights": "w", "sampling_weights": "v"}, "choose one"),
+    ],
+)
+def test_it_is_refused_in_words(model, data, changed, message):
+    with pytest.raises(tw.TreewardenError, match=message) as caught:
+        tw.audit(model, data, **{"sensitive": "ill", "worlds": False, "jobs": 1, **changed})
+    assert re.match(r"[^:]+: \S", str(caught.value))
+
+
+def test_a_wrong_argument_is_a_value_error_too():
+    with pytest.raises(ValueError, match="worlds_budget"):
+        tw.audit(FITTED, FRAME, sensitive="ill", worlds_budget=-1)
+
+
+def test_a_typo_in_the_target_offers_the_nearest_on_the_command_line_too(tmp_path):
+    path = tmp_path / "people.csv"
+    FRAME.to_csv(path, index=False)
+    with pytest.raises(tw.TableError, match=r"'il' \(nearest: 'ill'\)"):
+        tw.audit(FITTED, path, sensitive="il")
+
+
+def test_columns_of_every_kind_are_the_same_numbers():
+    plain = tw.audit(FITTED, FRAME, sensitive="ill", worlds=False, jobs=1, levels=False)
+    kinds = {
+        "nullable": FRAME.convert_dtypes(),
+        "sparse": FRAME.assign(sex=pd.arrays.SparseArray(FRAME["sex"])),
+        "truth": FRAME.assign(sex=FRAME["sex"] == 1),
+        "nullable truth": FRAME.assign(sex=(FRAME["sex"] == 1).astype("boolean")),
+        "texts": FRAME.astype(str),
+        "unused": FRAME.assign(ill=pd.Categorical(FRAME["ill"], ["no", "yes", "never"])),
+        "small": FRAME.astype({"age": np.int8, "sex": np.float32}),
+    }
+    for kind, frame in kinds.items():
+        other = tw.audit(FITTED, frame, sensitive="ill", worlds=False, jobs=1, levels=False)
+        assert other.readings.equals(plain.readings), kind

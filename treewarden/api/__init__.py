@@ -1,0 +1,1 @@
+"""What ``import treewarden`` offers: the jobs that commands do, for data frames and fitted estimators."""

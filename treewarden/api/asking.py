@@ -1,0 +1,173 @@
+"""From the arguments of a call to the request that the command line would make of the same."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Literal, TypedDict
+
+from audit.adversary.knowledge import Knowledge, knowledge_of
+from audit.options import KNOWLEDGE, AuditOptions
+from policies.pack import Pack, pack_of
+from ppdm_models.errors import TableError
+from ppdm_models.files.fitted import open_fitted
+from ppdm_models.records.frames import column_names, table_of_frame, table_of_pair
+from ppdm_models.records.read_table import read_table
+from ppdm_models.records.table import Table
+from treewarden.api.errors import ArgumentError
+from treewarden.jobs.inputs import ModelBytes, ModelInput, TableInput, read, table_name
+from treewarden.jobs.subject import Request
+
+AnyPath = str | os.PathLike[str]
+PolicyLike = AnyPath | Mapping[str, object] | Pack
+KnowledgeLike = AnyPath | Mapping[str, object] | Knowledge
+
+
+class Options(TypedDict, total=False):
+    """What else an audit can be asked; each is the flag of the same name of ``treewarden audit``."""
+
+    weights: str | None
+    sampling_weights: str | None
+    leaf: Literal["labels", "rates", "counts", "as-published"]
+    split: Literal["none", "gini", "entropy", "gain-ratio", "as-published"]
+    learner: str | None
+    marginal: bool
+    accuracy: bool
+    time_limit: float | None
+    rows: Literal["integer", "real"]
+    worlds: bool
+    strict_ties: bool
+    levels: bool
+
+
+def request_of(
+    model: object,
+    data: object,
+    sensitive: str | None,
+    qi: str | Iterable[str] | None,
+    policy: PolicyLike,
+    knowledge: KnowledgeLike | None,
+    more: Mapping[str, Any],
+) -> Request:
+    """Return what the job functions are asked; ``more`` are options by name.
+
+    Raises:
+        ArgumentError: an argument cannot be, is not known, or says again what the knowledge says.
+        TreewardenError: the data are no table, or the model is no fitted one.
+    """
+    table, target = _table(data, sensitive, model)
+    options = _options({"sensitive": target, "qi": _names(qi), **more})
+    said = [name for name in KNOWLEDGE if name in more]
+    if knowledge is not None and said:
+        raise ArgumentError("knowledge", f"says it all; leave out {', '.join(said)}")
+    if options.weights is not None and options.sampling_weights is not None:
+        problem = "a row stands for so many people (weights), or for one whom a survey weighs (sampling_weights)"
+        raise ArgumentError("weights", f"{problem}; choose one")
+    file = model_input(model, table, options)
+    return Request(file, table, options, _knowledge(knowledge), _policy(policy))
+
+
+def holdout_table(data: object, request: Request, model: object) -> Table:
+    """Return records that a model was not grown on, given as its training table may be.
+
+    Raises:
+        TableError: they are no table.
+    """
+    return read(_table(data, request.options.sensitive, model)[0])
+
+
+def model_input(
+    model: object, table: TableInput | None = None, options: AuditOptions | None = None
+) -> ModelInput:
+    """Return the model that is meant: a path, the bytes of a file, or else a fitted estimator.
+
+    Raises:
+        TreeFormatError: the estimator is not fitted, or not one that is understood.
+    """
+    if isinstance(model, str | os.PathLike):
+        return Path(model)
+    if isinstance(model, bytes | bytearray | memoryview):
+        return ModelBytes(bytes(model))
+    options = options or AuditOptions()
+    names: tuple[str, ...] = ()
+    if isinstance(table, Path):
+        names = tuple(read_table(table).columns) if not _knows_names(model) else ()
+    elif table is not None:
+        names = tuple(table.columns)
+    others = (options.sensitive, options.weights, options.sampling_weights)
+    inputs = tuple(name for name in names if name not in others)
+    return open_fitted(model, target=options.sensitive or "", names=inputs)
+
+
+def _knows_names(estimator: object) -> bool:
+    return getattr(estimator, "feature_names_in_", None) is not None
+
+
+def _table(data: object, sensitive: str | None, model: object) -> tuple[TableInput, str | None]:
+    """Return the table, and the sensitive column: y where the data are a pair."""
+    if not (sensitive is None or isinstance(sensitive, str)):
+        problem = f"the name of a column is needed, not {type(sensitive).__name__}"
+        raise ArgumentError("sensitive", problem)
+    if isinstance(data, str | os.PathLike):
+        return Path(data), sensitive
+    if isinstance(data, tuple):
+        names = getattr(model, "feature_names_in_", None)
+        is_named = bool(data) and bool(column_names(data[0]))
+        return table_of_pair(data, sensitive, () if names is None or is_named else tuple(names))
+    table = data if isinstance(data, Table) else table_of_frame(data)
+    if sensitive is not None and sensitive not in table.columns:
+        raise TableError(table_name(table), table.lacks(sensitive))
+    return table, sensitive
+
+
+def _options(given: Mapping[str, Any]) -> AuditOptions:
+    known = [each.name for each in fields(AuditOptions)]
+    for name in given:
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            hint = f"; is {near[0]} meant?" if near else f"; have {', '.join(known)}"
+            raise ArgumentError(name, f"is no argument{hint}")
+    try:
+        return AuditOptions(**given)
+    except ValueError as error:
+        name, _, problem = str(error).partition(": ")
+        raise ArgumentError(name, problem) from error
+
+
+def _names(qi: object) -> tuple[str, ...] | None:
+    """Return the quasi-identifiers; a single text is the name of one."""
+    if qi is None:
+        return None
+    names = (qi,) if isinstance(qi, str) else tuple(qi) if isinstance(qi, Iterable) else (qi,)
+    wrong = next((name for name in names if not isinstance(name, str)), None)
+    if wrong is not None:
+        problem = f"names of columns are needed, not {type(wrong).__name__}"
+        raise ArgumentError("qi", problem)
+    if not names:
+        raise ArgumentError("qi", "names no column; leave it out for the model's own fields")
+    return tuple(dict.fromkeys(str(name) for name in names))
+
+
+def _policy(policy: object) -> str | Pack:
+    if isinstance(policy, Pack):
+        return policy
+    if isinstance(policy, Mapping):
+        return pack_of(policy, "policy")
+    if isinstance(policy, str | os.PathLike):
+        return os.fspath(policy)
+    problem = f"the name of a pack, a path or a mapping is needed, not {type(policy).__name__}"
+    raise ArgumentError("policy", problem)
+
+
+def _knowledge(knowledge: object) -> Path | Knowledge | None:
+    if knowledge is None or isinstance(knowledge, Knowledge):
+        return knowledge
+    if isinstance(knowledge, Mapping):
+        return knowledge_of(knowledge, "knowledge")
+    if isinstance(knowledge, str | os.PathLike):
+        return Path(knowledge)
+    problem = f"a path or a mapping is needed, not {type(knowledge).__name__}"
+    raise ArgumentError("knowledge", problem)

@@ -1,0 +1,146 @@
+"""Parts of a report as pandas DataFrames; pandas is imported when the first is made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from reports.document.document import Attempt
+from reports.document.parts import Finding, Number, Reading, Value
+from treewarden.api.regrowing import Regrown
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def findings_frame(findings: Iterable[Finding]) -> pd.DataFrame:
+    """Return one row per clause of the policy, as the report lists them; ``places`` counts where it breaks."""
+    return frame_of(
+        (
+            {
+                "clause": each.clause,
+                "verdict": each.verdict,
+                "severity": each.severity,
+                "measure": each.measure,
+                "low": _ends(each.value)[0],
+                "high": _ends(each.value)[1],
+                "value": each.value.text,
+                "rule": each.rule,
+                "limit": _float(each.limit),
+                "unit": each.unit,
+                "places": len(each.where),
+                "message": each.message,
+                "why": each.why,
+                "source": each.source,
+            }
+            for each in findings
+        ),
+        _FINDING,
+    )
+
+
+def readings_frame(readings: Mapping[str, Reading]) -> pd.DataFrame:
+    """Return one row per measure, its name as index; both ends are missing where it could not be told."""
+    frame = frame_of(
+        (
+            {
+                "reading": name,
+                "measure": each.measure,
+                "low": _ends(each)[0],
+                "high": _ends(each)[1],
+                "value": each.text,
+                "unit": each.unit,
+                "danger": each.danger,
+                "plain": each.plain,
+                "reason": each.reason,
+            }
+            for name, each in readings.items()
+        ),
+        _READING,
+    )
+    return frame.set_index("reading")
+
+
+def attempts_frame(attempts: Iterable[Attempt], regrown: Iterable[Regrown] = ()) -> pd.DataFrame:
+    """Return one row per change that was tried, best first, as the report of a repair lists them.
+
+    Below them stand the settings that the model was grown anew with; what those would change is not told.
+    """
+    rows = [
+        {
+            "name": each.name,
+            "verdict": each.verdict,
+            "title": each.title,
+            "leaves": each.leaves,
+            "leaves_lost": each.leaves_lost,
+            "accuracy_before": _ends(each.accuracy_before)[0],
+            "accuracy_after": _ends(each.accuracy_after)[0],
+            "predictions_changed": _float(each.predictions_changed),
+            "numbers_withheld": _float(each.numbers_withheld),
+            "is_recommended": each.is_recommended,
+            "is_applied": each.is_applied,
+            "is_unbeaten": each.is_unbeaten,
+            "failing": "; ".join(each.failing),
+            "problem": each.problem,
+        }
+        for each in attempts
+    ]
+    rows += [
+        {
+            "name": each.name,
+            "verdict": each.verdict.name,
+            "title": "grown anew",
+            "leaves": each.leaves,
+            "accuracy_after": each.accuracy,
+            **dict.fromkeys(("is_recommended", "is_applied", "is_unbeaten"), False),
+            "failing": "; ".join(finding.clause for finding in each.audited.decision.failing)
+            if each.audited
+            else "",
+            "problem": each.problem,
+        }
+        for each in regrown
+    ]
+    return frame_of(rows, _ATTEMPT)
+
+
+def frame_of(
+    rows: Iterable[Mapping[str, object]], kinds: Mapping[str, pa.DataType]
+) -> pd.DataFrame:
+    """Return rows as a DataFrame whose columns have these types, also where there is no row."""
+    schema = pa.schema(list(kinds.items()))
+    return pa.Table.from_pylist(list(rows), schema=schema).to_pandas()
+
+
+_TEXT, _NUMBER, _COUNT, _TRUTH = pa.string(), pa.float64(), pa.int64(), pa.bool_()
+_FINDING = {
+    **dict.fromkeys(("clause", "verdict", "severity", "measure"), _TEXT),
+    **dict.fromkeys(("low", "high"), _NUMBER),
+    **dict.fromkeys(("value", "rule"), _TEXT),
+    "limit": _NUMBER,
+    "unit": _TEXT,
+    "places": _COUNT,
+    **dict.fromkeys(("message", "why", "source"), _TEXT),
+}
+_READING = {
+    **dict.fromkeys(("reading", "measure"), _TEXT),
+    **dict.fromkeys(("low", "high"), _NUMBER),
+    **dict.fromkeys(("value", "unit", "danger", "plain", "reason"), _TEXT),
+}
+_ATTEMPT = {
+    **dict.fromkeys(("name", "verdict", "title"), _TEXT),
+    **dict.fromkeys(("leaves", "leaves_lost"), _COUNT),
+    **dict.fromkeys(("accuracy_before", "accuracy_after"), _NUMBER),
+    **dict.fromkeys(("predictions_changed", "numbers_withheld"), _NUMBER),
+    **dict.fromkeys(("is_recommended", "is_applied", "is_unbeaten"), _TRUTH),
+    **dict.fromkeys(("failing", "problem"), _TEXT),
+}
+
+
+def _ends(value: Value) -> tuple[float | None, float | None]:
+    return _float(value.low), _float(value.high)
+
+
+def _float(number: Number | None) -> float | None:
+    return None if number is None else float(number)

@@ -1,0 +1,92 @@
+"""``treewarden.inspect``: what does a model publish? No table is needed."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from treewarden.api.asking import model_input
+from treewarden.api.card import Card
+from treewarden.api.frames import frame_of
+from treewarden.jobs.inputs import model_name
+from treewarden.jobs.inspecting import facts, lines, said_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_TREE = {
+    **dict.fromkeys(("tree", "nodes", "leaves", "depth"), pa.int64()),
+    "quality": pa.string(),
+    "smallest_published": pa.float64(),
+}
+_LEAF = {
+    "tree": pa.int64(),
+    **dict.fromkeys(("node", "region", "says"), pa.string()),
+    "records": pa.float64(),
+    "quality": pa.string(),
+}
+_LEAK = {
+    **dict.fromkeys(("kind", "group", "where", "what"), pa.string()),
+    "records": pa.float64(),
+    "removable": pa.bool_(),
+}
+
+
+class Inspection:
+    """What a model publishes, as ``treewarden inspect`` says it; a notebook shows a card."""
+
+    def __init__(self, name: str, said: dict[str, Any]) -> None:
+        self._name = name
+        self._said = said
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what ``treewarden inspect --leaves --format jsonl`` says of the same, but for the file's path."""
+        return dict(self._said)
+
+    @cached_property
+    def trees(self) -> pd.DataFrame:
+        """One row per tree, at most a thousand."""
+        whole = {
+            **{name: self._said[name] for name in ("nodes", "leaves", "depth")},
+            "tree": 1,
+            "quality": self._said["support"]["quality"],
+            "smallest_published": self._said["support"]["smallest_published"],
+        }
+        return frame_of(self._said.get("members") or [whole], _TREE)
+
+    @cached_property
+    def leaves(self) -> pd.DataFrame:
+        """One row per leaf, at most ten thousand: its region, what it says, its records where these are told."""
+        return frame_of(
+            (
+                {**each, "says": None if each["says"] is None else str(each["says"])}
+                for each in self._said["leaf"]
+            ),
+            _LEAF,
+        )
+
+    @cached_property
+    def leaks(self) -> pd.DataFrame:
+        """One row for each thing that the file gives away beside its trees."""
+        return frame_of(self._said["leaks"], _LEAK)
+
+    def __repr__(self) -> str:
+        return "\n".join([self._name, *lines(self._said)])
+
+    def _repr_html_(self) -> str:
+        said: list[tuple[str, str]] = []
+        for name, text in facts(self._said):
+            said.append((name or said[-1][0], text))
+        return Card("INSPECTED", self._name, said[0][1], facts=said[1:]).html()
+
+
+def inspect(model: object) -> Inspection:
+    """Say what a model publishes: the path of a file, the bytes of one, or a fitted estimator.
+
+    Raises:
+        TreeFormatError: it is no model that is understood.
+    """
+    read = model_input(model)
+    return Inspection(model_name(read), said_of(read, leaves=True))

@@ -1,0 +1,214 @@
+"""Grows an estimator anew under other settings, from the same records, until what it publishes passes."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from audit.stages import Step
+from policies.judging.judge import judge
+from policies.pack import Pack
+from policies.verdict import Verdict
+from ppdm_models.errors import TreewardenError
+from treewarden.api.asking import model_input
+from treewarden.api.training import Training, final_of
+from treewarden.jobs.auditing import Audited
+from treewarden.jobs.subject import Request, Subject, read_subject
+
+Settings = Mapping[str, Any]
+KNOBS = ("min_samples_leaf", "ccp_alpha", "max_depth")
+STEPS = (2, 3, 5, 7, 10, 15, 20, 30, 50, 75, 100, 150, 200, 300, 500, 750, 1000, 1500, 2000, 3000)
+MOST_ALPHAS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Regrown:
+    """One estimator that was grown anew, by the settings that changed, and what its audit came to.
+
+    ``accuracy`` is the share of the training records it predicts rightly (of numbers: the variance it explains).
+    ``audited`` is None where a clause about leaves alone broke, or no audit was possible; ``problem`` says which.
+    """
+
+    settings: Settings
+    estimator: Any
+    accuracy: float
+    leaves: int
+    audited: Audited | None
+    problem: str = ""
+
+    @property
+    def name(self) -> str:
+        """The settings as they are typed."""
+        return ", ".join(f"{name}={value!r}" for name, value in self.settings.items())
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict; a broken clause about leaves is a fail."""
+        if self.audited is not None:
+            return self.audited.decision.verdict
+        return Verdict.FAIL if self.problem.startswith("clause") else Verdict.UNDETERMINED
+
+
+def regrow(
+    estimator: Any,  # noqa: ANN401  # of a library that is no dependency
+    training: Training,
+    request: Request,
+    step: Step,
+    seconds: float,
+) -> tuple[Regrown, ...]:
+    """Return what was tried, the most accurate first; the first that passes is the one to take.
+
+    Everything is fitted and looked at first, as that is quick beside an audit. Of what is left each audit goes twice as
+    far down as the one before, until one passes; then those above it have their turn, until the time is up.
+    """
+    end = time.monotonic() + seconds
+    with step("growing the model anew under other settings"):
+        grown = sorted(_fitted(estimator, training, request, end), key=lambda each: -each.accuracy)
+        read = [_looked_at(each, request, training) for each in grown]
+    tried = {place: each for place, (each, subject) in enumerate(read) if subject is None}
+    waiting = [place for place in range(len(read)) if place not in tried]
+
+    def passes(place: int) -> bool:
+        each, subject = read[place]
+        if place not in tried and subject is not None and time.monotonic() <= end:
+            with step(f"auditing the model grown with {each.name}"):
+                tried[place] = _audited(each, subject)
+        return place in tried and tried[place].verdict is Verdict.PASS
+
+    reach = next((n for n in _further(len(waiting)) if passes(waiting[n])), None)
+    if reach is not None:
+        next(place for place in waiting[: reach + 1] if passes(place))
+    best = min((n for n in tried if tried[n].verdict is Verdict.PASS), default=len(read))
+    return tuple(tried[place] for place in sorted(tried) if place <= best)
+
+
+def _further(size: int) -> Iterator[int]:
+    """Yield places 0, 1, 3, 7 and so on, and the last."""
+    place = 0
+    while place < size - 1:
+        yield place
+        place = 2 * place + 1
+    if size:
+        yield size - 1
+
+
+def _fitted(estimator: Any, training: Training, request: Request, end: float) -> Iterator[Regrown]:  # noqa: ANN401  # see above
+    clone = sys.modules["sklearn.base"].clone  # whoever made the estimator has it loaded
+    seen = set()
+    for settings in _candidates(estimator, training, request.policy):
+        if time.monotonic() > end:
+            return
+        grown = clone(estimator).set_params(**settings)
+        try:
+            grown.fit(training.inputs, training.target)
+            said = grown.predict(training.inputs)
+            accuracy = float(grown.score(training.inputs, training.target))
+        except (ValueError, TypeError):  # as the library says that it cannot
+            continue
+        key = (np.asarray(said).tobytes(), *_shape(final_of(grown)[0]))
+        if key not in seen:
+            seen.add(key)
+            yield Regrown(settings, grown, accuracy, _leaves(final_of(grown)[0]), None)
+
+
+def _candidates(estimator: Any, training: Training, policy: object) -> Iterator[Settings]:  # noqa: ANN401  # see above
+    """Yield settings to try, those that change one thing first; a random choice is made the same every time."""
+    final, before = final_of(estimator)
+    known = final.get_params(deep=False)
+    fixed = {f"{before}random_state": 0} if known.get("random_state", 0) is None else {}
+    sizes = [size for size in _sizes(policy) if size <= len(training.target) // 2]
+    values: dict[str, list[Any]] = {
+        "min_samples_leaf": sizes,
+        "ccp_alpha": _alphas(estimator, training) if "ccp_alpha" in known else [],
+        "max_depth": list(range(min(_depth(final) - 1, 12), 0, -1)),
+    }
+    single = [(name, value) for name in KNOBS if name in known for value in values[name]]
+    for name, value in single:
+        yield {f"{before}{name}": value, **fixed}
+    if {"min_samples_leaf", "max_depth"} <= known.keys():
+        for size, depth in itertools.product(sizes[:6], values["max_depth"][-5:]):
+            yield {f"{before}min_samples_leaf": size, f"{before}max_depth": depth, **fixed}
+
+
+def _sizes(policy: object) -> list[int]:
+    """Return the smallest leaves to try: what the policy asks for first among them."""
+    clauses = policy.clauses if isinstance(policy, Pack) else ()
+    wanted = {int(np.ceil(each.limit)) for each in clauses if each.measure == "k_anonymity"}
+    least = max(wanted, default=2)
+    return sorted({size for size in (*STEPS, *wanted) if size >= least})
+
+
+def _alphas(estimator: Any, training: Training) -> list[float]:  # noqa: ANN401  # see above
+    final = final_of(estimator)[0]
+    if not hasattr(final, "cost_complexity_pruning_path"):
+        return [0.0003, 0.001, 0.003, 0.01, 0.03, 0.1]
+    inputs = training.inputs
+    if final is not estimator:
+        if any(getattr(step, "steps", None) for _, step in estimator.steps):
+            return []
+        inputs = estimator[:-1].transform(inputs)
+    path = final.cost_complexity_pruning_path(inputs, training.target).ccp_alphas
+    found = np.unique(path[path > 0])
+    places = np.linspace(0, len(found) - 1, min(MOST_ALPHAS, len(found))).astype(int)
+    # Rounded up: an alpha that is exactly where a node goes may or may not take it along.
+    return [float(f"{found[place] * 1.0005:.4g}") for place in places]
+
+
+def _depth(final: Any) -> int:  # noqa: ANN401  # see above
+    if hasattr(final, "get_depth"):
+        return int(final.get_depth())
+    trees = np.ravel(getattr(final, "estimators_", ()))
+    return max((int(tree.get_depth()) for tree in trees), default=8)
+
+
+def _leaves(final: Any) -> int:  # noqa: ANN401  # see above
+    if hasattr(final, "get_n_leaves"):
+        return int(final.get_n_leaves())
+    return sum(int(tree.get_n_leaves()) for tree in np.ravel(getattr(final, "estimators_", ())))
+
+
+def _shape(final: Any) -> tuple[bytes, ...]:  # noqa: ANN401  # see above
+    tree = getattr(final, "tree_", None)
+    if tree is None:
+        return (repr(final.get_params(deep=False)).encode(),)
+    return (tree.children_left.tobytes(), tree.feature.tobytes(), tree.threshold.tobytes())
+
+
+def _looked_at(
+    each: Regrown, request: Request, training: Training
+) -> tuple[Regrown, Subject | None]:
+    """Return what is to be audited; nothing where its leaves alone break a clause, or it cannot be read."""
+    try:
+        file = model_input(each.estimator, training.table, request.options)
+        subject = read_subject(replace(request, model=file, data=training.table))
+        broken = _broken(subject)
+    except TreewardenError as error:
+        broken = str(error)
+    return (replace(each, problem=broken), None) if broken else (each, subject)
+
+
+def _audited(each: Regrown, subject: Subject) -> Regrown:
+    """Return the same with its audit; whole records are left out where it fails without them, as it would with them."""
+    brief = replace(subject, options=replace(subject.options, worlds=False))
+    for asked in (brief, subject):
+        try:
+            audit = asked.audit(asked.file)
+        except TreewardenError as error:
+            return replace(each, problem=str(error))
+        done = Audited(asked, audit, judge(audit, asked.pack))
+        if done.decision.verdict is Verdict.FAIL:
+            break
+    return replace(each, audited=done)
+
+
+def _broken(subject: Subject) -> str:
+    """Return the first clause that breaks already on what needs no estimate, in words."""
+    seen = judge(subject.glance(subject.file), subject.pack)
+    broken = (each for each in seen.failing if each.verdict is Verdict.FAIL)
+    return next((f"clause {each.clause!r} breaks without any estimate" for each in broken), "")

@@ -1,0 +1,322 @@
+"""``treewarden.repair``: what is the smallest change that lets a model pass?"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Unpack
+
+from audit.result import Audit
+from policies.judging.decision import Decision
+from policies.repairing.attempts import Attempt, Ended
+from policies.repairing.deadline import Deadline
+from policies.repairing.given import Given
+from policies.repairing.holdout import holdout_of
+from policies.verdict import Verdict as Answer
+from ppdm_models.errors import OutputError, RemedyError
+from ppdm_models.files.convert import MODELS, converted
+from ppdm_models.files.load import OpenedFile
+from ppdm_models.formats import Rewritable
+from ppdm_models.records.taxonomy_files import load_taxonomies
+from reports.building.build import repair_document
+from reports.document.document import Document, Provenance
+from reports.renderers import renderer
+from treewarden.api.asking import (
+    AnyPath,
+    KnowledgeLike,
+    Options,
+    PolicyLike,
+    holdout_table,
+    request_of,
+)
+from treewarden.api.card import Card, reasons
+from treewarden.api.errors import ArgumentError
+from treewarden.api.estimators import Offer, offer
+from treewarden.api.frames import attempts_frame
+from treewarden.api.result import Result
+from treewarden.api.saving import save_bytes, save_report
+from treewarden.api.telling import Listener, say_of, step_of
+from treewarden.jobs.inputs import ModelInput, model_name
+from treewarden.jobs.provenance import Clock
+from treewarden.jobs.repairing import Repaired, repair_file
+from treewarden.jobs.subject import Request, Subject, read_subject
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SUFFIXES = {"pmml": ".pmml", "treewarden_json": ".json"}
+MOST_ROWS = 6
+
+
+class Repair:
+    """What was tried, and the model that passes; in a notebook it shows itself as a card."""
+
+    def __init__(
+        self,
+        repaired: Repaired,
+        subject: Subject,
+        request: Request,
+        provenance: Provenance,
+        offer: Offer,
+    ) -> None:
+        self._repaired = repaired
+        self._offer = offer
+        self._subject = subject
+        self._request = request
+        self._provenance = provenance
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether the model does not pass as it is."""
+        return self._repaired.repair.is_needed
+
+    @property
+    def is_found(self) -> bool:
+        """Whether something passes that is not the original, so that there is a file to publish."""
+        return self.model_bytes is not None
+
+    @property
+    def message(self) -> str:
+        """What came of it, in words."""
+        said = self._repaired.repair.message
+        if self.suggestion is None:
+            return said
+        grown = self._offer.tried[-1]
+        too = " too" if self._repaired.file is not None else ""
+        return f"{said} Grown anew with {grown.name}, the model passes{too}."
+
+    @cached_property
+    def original(self) -> Result:
+        """The audit of the model as it was given."""
+        found = self._repaired.repair
+        return self._result(found.audit, found.decision)
+
+    @cached_property
+    def result(self) -> Result:
+        """The audit of the repaired model; of the original where nothing passes or nothing is needed."""
+        best = self._repaired.repair.applied
+        if best is not None and best.audit is not None and best.decision is not None:
+            return self._result(best.audit, best.decision)
+        return self.original if self.estimator_result is None else self.estimator_result
+
+    @cached_property
+    def attempts(self) -> pd.DataFrame:
+        """Every change that was tried, best first; below them the settings that the model was grown anew with."""
+        told = self._brief.repair
+        return attempts_frame(told.attempts if told else (), self._offer.tried)
+
+    @property
+    def model_bytes(self) -> bytes | None:
+        """The file to publish, audited as its receiver reads it; None where nothing passes or nothing is needed."""
+        return self._offer.file if self._repaired.file is None else self._repaired.file
+
+    @property
+    def estimator(self) -> Any:  # noqa: ANN401  # of a library that is no dependency
+        """A scikit-learn estimator that passes: cut back as the file was, or grown anew; None where there is none.
+
+        Publish the file, not this: an estimator holds more than its file, for instance the counts of every node.
+        """
+        return self._offer.estimator
+
+    @cached_property
+    def estimator_result(self) -> Result | None:
+        """The audit of ``estimator``; None where there is none, or it is the original."""
+        audit, decision = self._offer.audit, self._offer.decision
+        return None if audit is None or decision is None else self._result(audit, decision)
+
+    @property
+    def suggestion(self) -> dict[str, Any] | None:
+        """The settings that ``estimator`` was grown anew with, for ``set_params``; None where it was not."""
+        return None if self._offer.settings is None else dict(self._offer.settings)
+
+    def save_model(self, path: AnyPath) -> Path:
+        """Write the repaired model: whole, or not at all.
+
+        Raises:
+            RemedyError: there is none; the message says why.
+            OutputError: the file cannot be written, or is one that was read.
+        """
+        if self.model_bytes is None:
+            raise RemedyError(model_name(self._request.model), f"no model to write: {self.message}")
+        return save_bytes(self.model_bytes, path, self._request.files)
+
+    def save(self, path: AnyPath) -> Path:
+        """Write the report of the repair in the form that the suffix says; see ``Result.save``."""
+        return save_report(self._document, path, self._request.files)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON report of the repair as plain values."""
+        said: dict[str, Any] = json.loads(self.to_json())
+        return said
+
+    def to_json(self) -> str:
+        """Return the JSON report of the repair as text."""
+        return renderer("json").render(self._document).decode("utf-8")
+
+    def raise_for_verdict(self) -> None:
+        """Do nothing where there is a model that passes: the original, or the repaired one.
+
+        Raises:
+            FailedError: nothing passes, and the original fails.
+            UndeterminedError: nothing passes, and the original could not be decided.
+        """
+        self.result.raise_for_verdict()
+
+    def __repr__(self) -> str:
+        return f"<Repair of {model_name(self._request.model)}: {self.message}>"
+
+    def _repr_html_(self) -> str:
+        brief = self._brief
+        told = brief.repair.attempts if brief.repair else ()
+        return Card(
+            verdict=str(self.result.verdict),
+            title=f"{brief.title}, policy “{brief.policy.title}”",
+            headline=self.message,
+            reasons=[] if self.result.passed else reasons(brief.findings),
+            columns=("change", "verdict", "leaves", "accuracy"),
+            rows=[
+                (each.name, str(each.verdict), each.leaves_text, each.accuracy_after.text)
+                for each in told[:MOST_ROWS]
+            ],
+            report=renderer("html").render(self._document).decode("utf-8"),
+        ).html()
+
+    def _result(self, audit: Audit, decision: Decision) -> Result:
+        options, files = self._request.options, self._request.files
+        return Result(audit, decision, self._provenance, options, files)
+
+    @cached_property
+    def _brief(self) -> Document:
+        return repair_document(self._repaired.repair, self._provenance)
+
+    @cached_property
+    def _document(self) -> Document:
+        full = replace(self._subject, options=self._request.options)
+        return repair_document(self._repaired.with_levels(full).repair, self._provenance)
+
+
+def repair(
+    model: object,
+    data: object,
+    *,
+    sensitive: str | None = None,
+    qi: str | Iterable[str] | None = None,
+    policy: PolicyLike = "standard",
+    knowledge: KnowledgeLike | None = None,
+    worlds_budget: float = 20.0,
+    jobs: int | None = None,
+    solver: Literal["auto", "casadi", "cyipopt"] = "auto",
+    progress: Listener = None,
+    to: Literal["pmml", "treewarden_json"] | None = None,
+    apply: str | None = None,
+    every: bool = False,
+    holdout: object = None,
+    taxonomies: Iterable[AnyPath] = (),
+    bands: Iterable[int] = (),
+    regrow_seconds: float = 60.0,
+    **options: Unpack[Options],
+) -> Repair:
+    """Change a model that fails as little as the policy allows; what ``treewarden repair`` does.
+
+    Args:
+        model: As for ``audit``.
+        data: As for ``audit``.
+        sensitive: As for ``audit``.
+        qi: As for ``audit``.
+        policy: As for ``audit``.
+        knowledge: As for ``audit``.
+        worlds_budget: As for ``audit``; for each change that is tried.
+        jobs: As for ``audit``.
+        solver: As for ``audit``.
+        progress: As for ``audit``.
+        to: The format of the repaired model; by default the one that it came in, PMML where it came in none.
+        apply: The name of a change among ``attempts`` that is taken instead of the cheapest one that passes.
+        every: Whether to audit changes too that cost more than one that passes, as ``--list`` does.
+        holdout: Records that the model was not grown on, as ``data``: what its loss is measured on.
+        taxonomies: The paths of hierarchies of values to merge by.
+        bands: The widths of bands, in records, that numbers are given in before they are withheld.
+        regrow_seconds: How long settings are looked for that grow a scikit-learn model which passes, where its nodes
+            cannot be pruned to one; 0 for not at all.
+        options: Further flags of ``treewarden audit``, by name; ``time_limit`` holds for all of it.
+
+    At the time limit, or a keyboard interrupt, the search ends with what it has; after an interrupt there is no file.
+
+    Raises:
+        TreewardenError: an argument cannot be, something cannot be read or does not fit, or no audit is possible.
+    """
+    clock, step = Clock(), step_of(progress)
+    if to is not None and to not in MODELS:
+        raise ArgumentError("to", f"{to!r}: one of {', '.join(MODELS)} is needed")
+    widths = tuple(sorted(set(bands)))
+    if any(type(width) is not int or width < 2 for width in widths):
+        raise ArgumentError("bands", f"{widths!r}: whole numbers of 2 or more are needed")
+    more = {"worlds_budget": worlds_budget, "jobs": jobs, "solver": solver, **options}
+    request = request_of(model, data, sensitive, qi, policy, knowledge, more)
+    held = None if holdout is None else holdout_table(holdout, request, model)
+    hierarchies = load_taxonomies(tuple(Path(path) for path in _each(taxonomies)))
+    asked = replace(request, options=replace(request.options, levels=False))
+    subject = read_subject(asked, step)
+    target = to or _target(request.model)
+    given = Given(
+        hierarchies,
+        None,
+        None if held is None else holdout_of(subject.tree, held, request.options.sensitive or ""),
+        widths,
+    )
+    name = model_name(request.model)
+    if isinstance(request.model, OpenedFile):
+        name += SUFFIXES.get(target or "", "")
+    deadline = Deadline.after(request.options.time_limit)
+    done = repair_file(
+        subject,
+        name,
+        given,
+        target,
+        step,
+        deadline=deadline,
+        every=every,
+        wanted=apply or "",
+        tell=say_of(progress),
+    )
+    if apply is not None and done.repair.is_needed:
+        done = done.choosing(_named(done.repair.attempts, apply), subject)
+    seconds = min(regrow_seconds, deadline.left)
+    other = Offer()
+    if done.repair.ended is not Ended.INTERRUPTED:
+        other = offer(model, data, done, subject, asked, step, seconds)
+    return Repair(done, subject, request, clock.provenance(request, subject.pack), other)
+
+
+def _each(paths: Iterable[AnyPath]) -> Iterable[AnyPath]:
+    return (paths,) if isinstance(paths, str | os.PathLike) else paths
+
+
+def _target(model: ModelInput) -> str | None:
+    """Return the first format that can say an estimator; None for what is a file, or is saved as one of its own."""
+    if not isinstance(model, OpenedFile):
+        return None
+    if isinstance(model.opened, Rewritable):
+        with suppress(OutputError):
+            model.opened.rewrite(model.model)
+            return None
+    for target in MODELS:
+        with suppress(OutputError):
+            converted(model.model, target)
+            return target
+    return None
+
+
+def _named(attempts: Sequence[Attempt], name: str) -> Attempt:
+    known = {attempt.name: attempt for attempt in attempts}
+    if name not in known:
+        have = ", ".join(known) or "none, as nothing could be tried"
+        raise ArgumentError("apply", f"no change is called {name!r}; have {have}")
+    if known[name].verdict is not Answer.PASS:
+        verdict = known[name].verdict.name
+        raise ArgumentError("apply", f"{name} does not pass ({verdict}); attempts shows what does")
+    return known[name]

@@ -1,0 +1,146 @@
+"""What an audit comes to: the verdict first, then findings and readings as tables, and the report in any form."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from audit.levels import with_levels
+from audit.options import AuditOptions
+from audit.reading import Undetermined
+from audit.result import Audit
+from policies.judging.decision import Decision
+from reports.building.build import audit_document
+from reports.document.document import Document, Provenance
+from reports.renderers import renderer
+from treewarden.api.card import Card, cases, reasons
+from treewarden.api.errors import FailedError, UndeterminedError
+from treewarden.api.frames import findings_frame, readings_frame
+from treewarden.api.saving import save_report
+from treewarden.api.verdict import Verdict
+from treewarden.jobs.posterior_file import posterior_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from treewarden.api.asking import AnyPath
+
+
+class Result:
+    """An audit and its verdict; in a notebook it shows itself as a card with the full report.
+
+    What each kind of published information adds is worked out when a report is first asked for.
+    """
+
+    def __init__(
+        self,
+        audit: Audit,
+        decision: Decision,
+        provenance: Provenance,
+        options: AuditOptions,
+        inputs: Iterable[Path] = (),
+    ) -> None:
+        self._audit = audit
+        self._decision = decision
+        self._provenance = provenance
+        self._options = options
+        self._inputs = tuple(inputs)
+
+    @property
+    def verdict(self) -> Verdict:
+        """PASS, FAIL or UNDETERMINED."""
+        return Verdict[self._decision.verdict.name]
+
+    @property
+    def passed(self) -> bool:
+        """Whether every clause of the policy holds; never true of what could not be decided."""
+        return self.verdict is Verdict.PASS
+
+    @cached_property
+    def findings(self) -> pd.DataFrame:
+        """What came of each clause of the policy, one row each."""
+        return findings_frame(self._brief.findings)
+
+    @cached_property
+    def readings(self) -> pd.DataFrame:
+        """What each measure read, one row each, ``low`` to ``high``."""
+        return readings_frame(self._brief.readings)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the reader of the result should know about the audit as a whole."""
+        return self._brief.warnings
+
+    def posterior(self) -> pd.DataFrame:
+        """Return what the adversary believes of each profile, one row per profile and class.
+
+        Columns: the quasi-identifiers, ``records``, ``class``, ``probability``, ``low``, ``high``, ``decided``.
+
+        Raises:
+            UndeterminedError: there is no estimate, as of an ensemble or of a model of numbers.
+        """
+        evidence = self._audit.full.evidence
+        if isinstance(evidence.posterior, Undetermined):
+            raise UndeterminedError(self._brief.model.file, evidence.posterior.reason)
+        return posterior_table(evidence, evidence.posterior).to_pandas()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON report as plain values."""
+        said: dict[str, Any] = json.loads(self.to_json())
+        return said
+
+    def to_json(self) -> str:
+        """Return the JSON report as text."""
+        return renderer("json").render(self._document).decode("utf-8")
+
+    def save(self, path: AnyPath) -> Path:
+        """Write the report in the form that the suffix says (``.html``, ``.json``, ``.txt``): whole, or not at all.
+
+        Raises:
+            OutputError: the suffix stands for no form, the file cannot be written or is one that was read.
+        """
+        return save_report(self._document, path, self._inputs)
+
+    def raise_for_verdict(self) -> None:
+        """Do nothing where the model passes.
+
+        Raises:
+            FailedError: a clause of the policy does not hold.
+            UndeterminedError: nothing fails, but a clause could not be decided.
+        """
+        if self.passed:
+            return
+        kind = FailedError if self.verdict is Verdict.FAIL else UndeterminedError
+        said = [self._brief.headline, *reasons(self._brief.findings)]
+        raise kind(self._brief.model.file, " ".join(said))
+
+    def __repr__(self) -> str:
+        return f"<Result {self.verdict}: {self._brief.model.file}, {self._brief.headline}>"
+
+    def _repr_html_(self) -> str:
+        brief = self._brief
+        return Card(
+            verdict=str(self.verdict),
+            title=f"{brief.title}, policy “{brief.policy.title}”",
+            headline=brief.headline,
+            reasons=reasons(brief.findings),
+            cases=cases(brief.findings),
+            facts=[("Warning", each) for each in brief.warnings[:1]],
+            report=renderer("html").render(self._document).decode("utf-8"),
+        ).html()
+
+    @cached_property
+    def _brief(self) -> Document:
+        """The report without what each kind of published information adds."""
+        return audit_document(self._audit, self._decision, self._provenance)
+
+    @cached_property
+    def _document(self) -> Document:
+        """The report in full."""
+        if not self._options.levels:
+            return self._brief
+        told = with_levels(self._audit, self._options)
+        return audit_document(told, self._decision, self._provenance)

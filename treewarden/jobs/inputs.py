@@ -1,0 +1,135 @@
+"""The model and the table of an audit, each a file or in memory, and what is told of where they came from."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ppdm_models.codecs.common.archive import archived
+from ppdm_models.errors import OutputError
+from ppdm_models.files.convert import MODELS, converted
+from ppdm_models.files.load import OpenedFile, open_model, read_bytes
+from ppdm_models.formats import Rewritable
+from ppdm_models.records.arrow_column import ArrowColumn
+from ppdm_models.records.read_table import read_table
+from ppdm_models.records.table import Table
+from reports.document.parts import File
+
+
+@dataclass(frozen=True, slots=True)
+class ModelBytes:
+    """The bytes of a model file, and what the file is called in messages."""
+
+    data: bytes
+    name: str = "model"
+
+
+ModelInput = Path | ModelBytes | OpenedFile
+"""A model as a file, as the bytes of one, or as it was read from a fitted estimator."""
+TableInput = Path | Table
+"""A table as a file, or as it was read from a data frame."""
+
+
+def model_name(model: ModelInput) -> str:
+    """Return what a model is called in messages and reports: its file's name, without folders."""
+    return model.model.source if isinstance(model, OpenedFile) else model.name
+
+
+def table_name(table: TableInput) -> str:
+    """Return what a table is called in messages and reports."""
+    return table.source if isinstance(table, Table) else table.name
+
+
+def opened(model: ModelInput) -> OpenedFile:
+    """Return the model, read.
+
+    Raises:
+        TreeFormatError: the file or the bytes hold no model that is understood.
+    """
+    if isinstance(model, Path):
+        return open_model(read_bytes(model), model.name)
+    return open_model(model.data, model.name) if isinstance(model, ModelBytes) else model
+
+
+def read(table: TableInput) -> Table:
+    """Return the table, read.
+
+    Raises:
+        TableError: the file cannot be read.
+    """
+    return read_table(table) if isinstance(table, Path) else table
+
+
+def told(source: ModelInput | TableInput) -> File:
+    """Return what a report tells of a file by name, and the digest of its bytes.
+
+    In memory the digest is of what is the same in any process: the model as it would be written, the table's names and
+    values.
+    """
+    if isinstance(source, Path):
+        return File(name=source.name, sha256=_of_file(source))
+    if isinstance(source, ModelBytes):
+        return File(name=source.name, sha256=hashlib.sha256(source.data).hexdigest())
+    if isinstance(source, OpenedFile):
+        return File(name=model_name(source), sha256=hashlib.sha256(_content(source)).hexdigest())
+    return File(name=source.source, sha256=_of_table(source))
+
+
+def saved(file: OpenedFile) -> bytes:
+    """Return a model as the bytes of a file: as it would be rewritten, else in the first format that can say it.
+
+    Raises:
+        OutputError: none can.
+    """
+    if isinstance(file.opened, Rewritable):
+        with suppress(OutputError):
+            return file.opened.rewrite(file.model)
+    *others, last = MODELS
+    for target in others:
+        with suppress(OutputError):
+            return converted(file.model, target)
+    return converted(file.model, last)
+
+
+def _content(file: OpenedFile) -> bytes:
+    try:
+        return saved(file)
+    except OutputError:  # no format can say it
+        return repr(file.model).encode("utf-8")
+
+
+def _of_file(path: Path) -> str:
+    if path.is_dir():  # a model as Spark writes it: the digest is of the archive that it is read as
+        return hashlib.sha256(archived(path)).hexdigest()
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _of_table(table: Table) -> str:
+    digest = hashlib.sha256()
+    for name, column in table.columns.items():
+        for part in (name.encode("utf-8", "surrogatepass"), *_parts(column)):
+            digest.update(len(part).to_bytes(8, "big"))
+            digest.update(part)
+    return digest.hexdigest()
+
+
+def _parts(column: object) -> Iterator[bytes]:
+    """Yield what a column holds as bytes: which values are missing, then all others, one kind after the other."""
+    if not isinstance(column, ArrowColumn):
+        yield repr(column).encode("utf-8")
+        return
+    values = column.values
+    yield bytes(pc.is_valid(values).to_numpy(zero_copy_only=False))
+    there = values.drop_null()
+    if pa.types.is_integer(there.type) or pa.types.is_floating(there.type):
+        yield pc.cast(there, pa.float64(), safe=False).to_numpy(zero_copy_only=False).tobytes()
+        return
+    for value in there.to_pylist():
+        yield str(value).encode("utf-8", "surrogatepass")

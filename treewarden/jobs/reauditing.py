@@ -1,0 +1,154 @@
+"""Audits changed models as files: each as it would be read by whoever gets it, several at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass, replace
+
+from audit.options import AuditOptions
+from audit.result import Audit
+from audit.solver.pool import done
+from audit.solver.stream import each_done
+from policies.remedies import Proposal
+from policies.repairing.deadline import NO_LIMIT, Deadline
+from policies.repairing.search import AuditAll, Found, Glance
+from ppdm_models.errors import RemedyError, TreewardenError
+from ppdm_models.files.convert import converted, writable
+from ppdm_models.files.load import OpenedFile, open_model, writers
+from ppdm_models.formats import Opened, Rewritable
+from ppdm_models.tree.ensemble import Model
+from ppdm_models.tree.tree import Tree
+from treewarden.jobs.redacting import without_leaks
+from treewarden.jobs.subject import Subject
+
+LOST = RemedyError("the audit", "its process ended before it was done; is there enough memory?")
+LEAST_SHARE_SECONDS = 1.0
+"""What each change has of the budget for whole records, however many share it."""
+LESS_FOR_MANY = 1.5
+"""By which power of their number each has less: what many ways of withholding leave open is mostly left open by all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reaudit:
+    """The audit of one proposal, as a job that another process can do; the file is read as its receiver would."""
+
+    file: bytes
+    name: str
+    subject: Subject
+
+    def __call__(self) -> Audit:
+        """Read the file and audit it."""
+        return self.subject.audit(open_model(self.file, self.name))
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A proposal that cannot be written, as a job beside those that can."""
+
+    error: TreewardenError
+
+    def __call__(self) -> Audit:
+        """Say why."""
+        raise self.error
+
+
+def auditing(
+    subject: Subject,
+    name: str,
+    processes: Callable[[int], int],
+    target: str | None = None,
+    deadline: Deadline = NO_LIMIT,
+) -> AuditAll:
+    """Return what audits proposals over as many processes as ``processes`` says for their number; this one for 0.
+
+    They share the budget for whole records, and each estimate has at most what is left until the deadline.
+    """
+
+    def audit_all(
+        proposals: Iterator[Proposal], most: int
+    ) -> Generator[tuple[int, Found], None, None]:
+        count = processes(most)
+        asked = replace(subject, file=_apart(subject.file))
+
+        def jobs() -> Iterator[Reaudit | Refused]:
+            for proposal in proposals:
+                try:
+                    file = published(subject, proposal, target)
+                except TreewardenError as error:
+                    yield Refused(error)
+                    continue
+                options = within(deadline, subject.options, most)
+                options = replace(options, jobs=1) if count else options
+                yield Reaudit(file, name, replace(asked, options=options))
+
+        if not count:
+            for number, job in enumerate(jobs()):
+                yield number, done(job)
+            return
+        for number, found in each_done(jobs(), count, lambda: deadline.left):
+            yield number, LOST if found is None else found
+
+    return audit_all
+
+
+def glancing(subject: Subject, name: str, target: str | None = None) -> Glance:
+    """Return what reads the leaves and the file of a proposal, as its receiver would."""
+
+    def glance(proposal: Proposal) -> Found:
+        try:
+            return subject.glance(open_model(published(subject, proposal, target), name))
+        except TreewardenError as error:
+            return error
+
+    return glance
+
+
+def within(deadline: Deadline, options: AuditOptions, sharing: int = 1) -> AuditOptions:
+    """Return how one of several audits is done that share the budget for whole records, and end with the deadline."""
+    budget = options.worlds_budget
+    share = max(LEAST_SHARE_SECONDS, budget / sharing**LESS_FOR_MANY)
+    budget = min(budget, share, deadline.left)
+    if deadline.end == NO_LIMIT.end:
+        return replace(options, worlds_budget=budget)
+    limits = (deadline.left, options.time_limit or deadline.left)
+    return replace(options, worlds_budget=budget, time_limit=max(min(limits), 1e-3))
+
+
+def published(subject: Subject, proposal: Proposal, target: str | None) -> bytes:
+    """Return the file as it would be published: what is audited again is what is written."""
+    data = written(subject, proposal.model, target)
+    return without_leaks(data, subject.tree.source) if proposal.is_bare else data
+
+
+def written(subject: Subject, model: Model, target: str | None) -> bytes:
+    """Return a model in the format that is wanted: the original file with its trees changed where that is its own.
+
+    Raises:
+        RemedyError: that format is only read here.
+        OutputError: the format cannot say something that the model holds.
+    """
+    own, opened = subject.tree, subject.file.opened
+    if target is not None and target != own.format:
+        return converted(model, target)
+    if isinstance(opened, Rewritable):
+        return opened.rewrite(model)
+    if own.format in writers():
+        return writers()[own.format].write(model)
+    raise RemedyError(
+        own.source,
+        f"the format {own.format} is only read here, so no repaired model is written in it; {_instead(own)}",
+    )
+
+
+def _apart(file: OpenedFile) -> OpenedFile:
+    """Return a file without what changes it: all that a process needs that audits other files, and no bytes."""
+    return replace(file, opened=Opened(file.model))
+
+
+def _instead(own: Model) -> str:
+    """Return what to do about a format that is only read."""
+    targets = [f"--to {target}" for target in reversed(writable(own))]
+    if not targets:
+        return "convert cannot write it either, so train it anew with larger leaves"
+    what = "tree" if isinstance(own, Tree) else "trees"
+    return f"say {' or '.join(targets)} to have the {what} alone"
