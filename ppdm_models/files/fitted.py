@@ -24,6 +24,10 @@ from ppdm_models.tree.named import people_named
 IN_MEMORY = "scikit-learn"
 """The format that a scikit-learn estimator in memory is said to have."""
 
+NOTE = (
+    "audited as its trees and what its own attributes are known to hold; a file of the estimator says more and is "
+    "audited as that file, PMML says the trees alone"
+)
 ACCEPTED = (
     "a fitted scikit-learn tree, forest or boosting, alone or at the end of a Pipeline, or a fitted model of XGBoost, "
     "LightGBM or CatBoost"
@@ -67,7 +71,8 @@ def _of_sklearn(estimator: object, target: str, names: tuple[str, ...]) -> Opene
             raise TreeFormatError(kind, "is not fitted, or kept no best estimator; call fit first")
     root = LivePart(type(estimator).__name__, estimator)
     fitted = fitted_of(root, names, strict=True)
-    model = replace(_aimed(model_of(fitted), target), format=IN_MEMORY)
+    model = _aimed(model_of(fitted), target)
+    model = replace(model, format=IN_MEMORY, notes=(*model.notes, f"{root.name}: {NOTE}"))
     leaks = (*leaks_of(root, fitted), *people_named(model))
     return OpenedFile(model, leaks, _InMemory(model, leaks))
 
@@ -92,7 +97,7 @@ def _of_tool(
     kind = type(estimator).__name__
     try:
         data, classes = save(estimator, names)
-    except (AttributeError, ValueError, TypeError) as error:  # each tool has its own way to say it
+    except Exception as error:  # each tool has errors of its own, which are no part of ours
         said = " ".join(str(error).split())[:120]
         raise TreeFormatError(
             kind, f"is not fitted, or cannot be saved ({said}); call fit first"
