@@ -24,6 +24,10 @@ from ppdm_models.tree.named import people_named
 IN_MEMORY = "scikit-learn"
 """The format that a scikit-learn estimator in memory is said to have."""
 
+NOTE = (
+    "audited as its trees and what its own attributes are known to hold; a file of the estimator says more and is "
+    "audited as that file, PMML says the trees alone"
+)
 ACCEPTED = (
     "a fitted scikit-learn tree, forest or boosting, alone or at the end of a Pipeline, or a fitted model of XGBoost, "
     "LightGBM or CatBoost"
@@ -60,14 +64,16 @@ class _InMemory(Rewritable):
 
 
 def _of_sklearn(estimator: object, target: str, names: tuple[str, ...]) -> OpenedFile:
-    while type(estimator).__name__ in SEARCHES:
-        kind = type(estimator).__name__
-        estimator = getattr(estimator, "best_estimator_", None)
-        if estimator is None:
+    kind = type(estimator).__name__
+    if kind in SEARCHES:
+        best = getattr(estimator, "best_estimator_", None)
+        if best is None:
             raise TreeFormatError(kind, "is not fitted, or kept no best estimator; call fit first")
-    root = LivePart(type(estimator).__name__, estimator)
+        return open_fitted(best, target=target, names=names)
+    root = LivePart(kind, estimator)
     fitted = fitted_of(root, names, strict=True)
-    model = replace(_aimed(model_of(fitted), target), format=IN_MEMORY)
+    model = _aimed(model_of(fitted), target)
+    model = replace(model, format=IN_MEMORY, notes=(*model.notes, f"{root.name}: {NOTE}"))
     leaks = (*leaks_of(root, fitted), *people_named(model))
     return OpenedFile(model, leaks, _InMemory(model, leaks))
 
@@ -92,7 +98,9 @@ def _of_tool(
     kind = type(estimator).__name__
     try:
         data, classes = save(estimator, names)
-    except (AttributeError, ValueError, TypeError) as error:  # each tool has its own way to say it
+    except TreeFormatError:
+        raise
+    except Exception as error:  # each tool has errors of its own, which are no part of ours
         said = " ".join(str(error).split())[:120]
         raise TreeFormatError(
             kind, f"is not fitted, or cannot be saved ({said}); call fit first"
@@ -153,7 +161,8 @@ def _catboost(model: Any, names: tuple[str, ...]) -> Saved:  # noqa: ANN401  # s
 
 def _check_count(names: tuple[str, ...], features: int) -> None:
     if len(names) != features or len(set(names)) < features:
-        raise ValueError(f"{len(names)} column names for {features} features, or one twice")
+        problem = f"{len(names)} column names for {features} features, or one twice"
+        raise TreeFormatError("names", f"{problem}; give those that it was fitted on")
 
 
 def _labels(model: Any) -> tuple[str, ...]:  # noqa: ANN401  # see _of_tool

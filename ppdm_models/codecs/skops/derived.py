@@ -28,8 +28,8 @@ class Derived:
 
     A number goes through ``operations``, in order. Where there are ``codes``, a category becomes its number, and every
     other value ``other``: not a number where the step refuses those or calls them missing. ``labels`` are all
-    categories that the step knows (none: it takes others too). ``filled`` is what a missing value becomes (None: it
-    stays missing).
+    categories that the step knows, and ``takes_others`` says that it takes values beside them. ``filled`` is what a
+    missing value becomes (None: it stays missing).
     """
 
     source: int
@@ -37,6 +37,7 @@ class Derived:
     codes: tuple[tuple[Label, float], ...] | None = None
     other: float = math.nan
     labels: tuple[Label, ...] = ()
+    takes_others: bool = False
     filled: Label | None = None
 
     @property

@@ -41,8 +41,8 @@ def followed(step: Part, columns: Columns) -> Columns:
 
 def is_identity(step: Part) -> bool:
     """Whether a step leaves its columns as they are."""
-    if step.plain() in ("passthrough", None) and step.loader == "JsonNode":
-        return True
+    if step.loader == "JsonNode":
+        return step.plain() in ("passthrough", None)
     if step.kind != "FunctionTransformer":
         return False
     function = step.attributes().get("func")
@@ -193,7 +193,8 @@ def _ordinal(step: Part, known: Mapping[str, Part], columns: Columns) -> Columns
                 column.source,
                 codes=tuple(named.items()),
                 other=other,
-                labels=() if lenient else tuple(named),
+                labels=tuple(named),
+                takes_others=lenient,
                 filled=None if math.isnan(filled) else filled,
             )
         )
@@ -220,7 +221,8 @@ def _one_hot(step: Part, known: Mapping[str, Part], columns: Columns) -> Columns
                     column.source,
                     codes=() if is_missing else ((_label(value), 1.0),),
                     other=0.0,
-                    labels=named if strict else (),
+                    labels=named,
+                    takes_others=not strict,
                     filled=filled,
                 )
             )

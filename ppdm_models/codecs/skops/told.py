@@ -9,14 +9,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ppdm_models import limits
 from ppdm_models.codecs.sklearn.arrays import threshold_tests
 from ppdm_models.codecs.skops.derived import Derived, Label
+from ppdm_models.errors import TreeFormatError
 from ppdm_models.tree.predicate import (
     AnyOf,
     CategoryTest,
     MissingTest,
     NumericTest,
     Predicate,
+    features_of,
 )
 from ppdm_models.tree.tree import Feature, Missing, Node, Tree
 
@@ -38,6 +41,20 @@ class Table:
             seen.setdefault(column.source, column)
         return tuple(_feature(self.names[place], seen[place]) for place in sorted(seen))
 
+    def check(self, tree: Tree) -> None:
+        """Refuse a tree whose tests would name too many categories.
+
+        Raises:
+            TreeFormatError: all its tests together could name more than are read.
+        """
+        codes = [len(column.codes or ()) for column in self.columns]
+        asked = (
+            int(features[0]) for node in tree.nodes if (features := list(features_of(node.test)))
+        )
+        if sum(codes[place] for place in asked) > limits.CLASS_NUMBERS:
+            said = f"its tests name more than {limits.CLASS_NUMBERS:,} categories"
+            raise TreeFormatError(tree.source, said)
+
     def number(self, column: Derived, value: float) -> float:
         """Return a number of the table as a tree compares it."""
         seen = column.of(value)
@@ -46,17 +63,19 @@ class Table:
 
 
 def _feature(name: str, column: Derived) -> Feature:
-    texts = [label for label, _ in column.codes or () if isinstance(label, str)]
-    texts += [label for label in column.labels if isinstance(label, str)]
-    declared = tuple(label for label in column.labels if isinstance(label, str))
-    return Feature(name, numeric=not texts, values=declared)
+    texts = tuple(label for label in column.labels if isinstance(label, str))
+    return Feature(name, numeric=not texts, values=() if column.takes_others else texts)
 
 
 def told(tree: Tree, table: Table) -> Tree:
     """Return a tree whose features are called by their places in the matrix with its tests on the table: exact.
 
     Scaling and rounding keep the order of numbers, so a threshold becomes the largest number on its left.
+
+    Raises:
+        TreeFormatError: its tests would name too many categories.
     """
+    table.check(tree)
     ends: dict[tuple[int, float], float] = {}
     nodes = list(tree.nodes)
     for node in tree.nodes:

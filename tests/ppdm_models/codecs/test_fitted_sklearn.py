@@ -294,3 +294,11 @@ def test_a_pipeline_is_written_as_pmml_that_says_the_same():
     again = load_model(file.opened.rewrite(file.model), "again.pmml")
     held = columns(file.model, GAPS)
     np.testing.assert_array_equal(predict(file.model, held), predict(again, held))
+
+
+def test_a_column_of_which_only_its_gaps_are_left_is_one_of_categories():
+    column = pd.DataFrame({"town": GAPS.town.where(GAPS.town.isna(), "here")})
+    encoder = preprocessing.OneHotEncoder(drop="first", handle_unknown="ignore")
+    estimator = make_pipeline(encoder, TREE).fit(column, CLASSES)
+    (feature,) = open_fitted(estimator).model.features
+    assert (feature.name, feature.numeric, feature.values) == ("town", False, ())
