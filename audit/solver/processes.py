@@ -5,11 +5,11 @@ from __future__ import annotations
 import heapq
 import queue
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from types import TracebackType
 from typing import Generic, TypeVar
 
-from audit.solver.pool import WORKERS, Pool, Worker, done
+from audit.solver.pool import Pool, Worker
 from ppdm_models.errors import TreewardenError
 
 Result = TypeVar("Result")
@@ -18,23 +18,6 @@ TRIES = 2
 """Processes that may die over one job before it is given up."""
 LOOK_SECONDS = 0.02
 """How often to look whether a worker that is starting is ready."""
-
-
-def do_all(
-    jobs: Sequence[Callable[[], Result]], processes: int, pool: Pool = WORKERS
-) -> list[Result | TreewardenError | None]:
-    """Return what each job returns or refuses, in their order; None where its process died, twice.
-
-    With one process the jobs are done in this one. Jobs and results must be picklable.
-    """
-    if processes == 1:
-        return [done(job) for job in jobs]
-    with Call[Result](pool) as call:
-        for job in jobs:
-            call.add(job)
-        for _ in range(min(processes, len(jobs))):
-            call.hire()
-        return call.finish()
 
 
 class Line:

@@ -27,6 +27,7 @@ from reports.document.words import count, counted, percent, sentence
 def repair_part(repair: Repair) -> RepairPart:
     """Return what was tried, best first; ``after`` is the applied attempt, else the nearest that was audited."""
     after, shown = repair.applied or repair.nearest, repair.audit.full.evidence.forest.shown
+    after = None if after is None or after.not_audited else after
     return RepairPart(
         message=repair.message,
         is_found=repair.applied is not None,
@@ -52,10 +53,12 @@ def _title(repair: Repair) -> str:
 
 def _summary(repair: Repair) -> str:
     """Return what the picture of privacy against utility shows, in words."""
-    tried = len(repair.attempts)
+    tried = sum(each.is_tried for each in repair.attempts)
+    left = len(repair.attempts) - tried
     passing = sum(each.verdict is Verdict.PASS for each in repair.attempts)
     said = f"{counted(tried, 'change was', 'changes were')} tried, {count(passing)} of them "
     said += f"{'passes' if passing == 1 else 'pass'}."
+    said += f" {counted(left, 'more was', 'more were')} not audited." if left else ""
     if repair.recommended is not None:
         kept = value(repair.recommended.cost.accuracy_after, "share").text
         said += f" Recommended is {repair.recommended.name}, with a training accuracy of {kept}."

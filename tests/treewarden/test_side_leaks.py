@@ -166,6 +166,19 @@ def test_where_leaves_fail_too_both_are_mended_in_one_file(files):
     assert files.run("audit", "--policy", policy).exit_code == 0
 
 
+@pytest.mark.parametrize("form", ["text", "json", "html"])
+def test_a_change_whose_leaves_fail_anyway_is_reported_without_an_audit_in_full(files, form):
+    text = files.model.read_text("utf-8").replace("</TreeModel>", f"{VERIFIED}</TreeModel>")
+    files.model.write_text(text, encoding="utf-8")
+    policy, sure = with_clause(files), Path(files.policy("truth")).read_text("utf-8")
+    hopeless = policy.read_text("utf-8").replace("limit = 10", "limit = 1000")
+    policy.write_text(hopeless + sure[sure.index("[[clause]]") :].replace("the-one", "c"), "utf-8")
+    outcome = files.run("repair", "--policy", policy, "-o", "fixed.pmml", "--format", form)
+    assert outcome.exit_code == 1, outcome.output
+    assert "its leaves, or its file, break a clause already" in said(outcome)
+    assert "redact_file: FAIL (the-one)" in outcome.stderr
+
+
 def test_the_trees_of_an_ensemble_are_pruned_in_a_file_without_its_leaks(files):
     members = forest(stump(40.0, "no", "yes"), stump(55.0, "no", "yes"), by_sex("yes", "no"))
     text = converted(members, "pmml").decode().replace("<Header>", SIGNED.replace("/>", ">"))

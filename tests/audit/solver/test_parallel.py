@@ -24,7 +24,8 @@ from audit.solver import parallel
 from audit.solver.block_solver import joined, solve_task
 from audit.solver.parallel import solve_all
 from audit.solver.pool import WORKERS, Pool, Worker, done
-from audit.solver.processes import Call, Line, do_all
+from audit.solver.processes import Call, Line
+from audit.solver.stream import each_done
 from audit.solver.task import Outcome, Task, no_answer
 from audit.system.system import build_system
 from ppdm_models.errors import SolverError
@@ -190,7 +191,8 @@ def test_workers_that_did_whole_jobs_go_on_with_tasks(workers):
         return started[-1]
 
     asked, pool = tasks(), Pool(start)
-    assert do_all([partial(pow, 2, 1), partial(pow, 2, 2)], 2, pool) == [2, 4]
+    jobs = [partial(pow, 2, 1), partial(pow, 2, 2)]
+    assert dict(each_done(jobs, 2, lambda: 3600.0, pool)) == {0: 2, 1: 4}
     before = len(started)
     assert all(answer.is_accepted for answer in solve_all(asked, 2, pool))
     assert len(started) == before

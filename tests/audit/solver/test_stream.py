@@ -9,7 +9,8 @@ import pytest
 
 from audit.solver.pool import Pool
 from audit.solver.stream import each_done
-from ppdm_models.errors import SolverError
+from policies.pack import load_pack
+from ppdm_models.errors import PolicyError, SolverError
 
 
 def forever():
@@ -36,6 +37,11 @@ def test_every_job_has_its_answer_by_its_number(pool):
     jobs = [partial(pow, 2, 3), partial(SolverError, "a", "b"), partial(pow, 2, 4)]
     found = dict(each_done(jobs, 2, forever, pool))
     assert (found[0], str(found[1]), found[2]) == (8, "a: b", 16)
+
+
+def test_a_refusal_that_is_raised_is_an_answer_too(pool, tmp_path):
+    jobs = [partial(load_pack, str(tmp_path / "none.toml"))]
+    assert isinstance(dict(each_done(jobs, 1, forever, pool))[0], PolicyError)
 
 
 def test_a_job_whose_process_dies_is_lost_and_the_others_are_not(pool):
