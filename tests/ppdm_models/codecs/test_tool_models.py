@@ -342,3 +342,21 @@ def test_a_table_in_the_folder_of_a_spark_model_is_found():
         archive.writestr("people.csv", "age,flu\n30,yes\n")
     found = formats()["spark_ml"].open(data.getvalue(), "x").leaks
     assert [leak.where for leak in found if leak.kind is LeakKind.UNKNOWN] == ["people.csv"]
+
+
+def test_a_regression_tree_of_h2o_need_not_say_where_values_go_that_are_missing_further_up():
+    path = places.DATA / "formats" / "h2o_json" / "good" / "regression_arrays.json"
+    tree = load_model(path.read_bytes(), path.name)
+    arrays = json.loads(path.read_bytes())
+    silent = [
+        node for node, side in enumerate(arrays["nas"]) if arrays["features"][node] and not side
+    ]
+    assert silent
+    columns = {
+        feature.name: CategoricalColumn(np.array([-1, 0]), (feature.values or ("no",))[:1])
+        for feature in tree.features
+    }
+    stops = route(tree, columns)
+    assert all(tree.nodes[stop].is_leaf for stop in stops)
+    ways = {tree.nodes[node.parent].name for node in tree.nodes if node.index in stops}
+    assert not ways & {str(node) for node in silent}
