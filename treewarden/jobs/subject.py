@@ -11,6 +11,7 @@ from audit.people.population import Population, build_population, rerouted
 from audit.result import Audit
 from audit.run import run, start_early
 from audit.stages import Step, silent
+from policies.judging.enough import enough
 from policies.pack import Pack, calls, load_pack
 from ppdm_models.errors import KnowledgeError, TableError
 from ppdm_models.files.load import OpenedFile, open_model, read_bytes
@@ -55,7 +56,16 @@ class Subject:
         tree = file.model
         is_own = file is self.file or isinstance(tree, Ensemble)
         people = self.population if is_own else rerouted(tree, self.population)  # type: ignore[arg-type]  # no ensemble
-        return run(tree, people, self.knowledge, calls(self.pack), self.options, file.leaks, step)
+        return run(
+            tree,
+            people,
+            self.knowledge,
+            calls(self.pack),
+            self.options,
+            file.leaks,
+            step,
+            enough(self.pack),
+        )
 
 
 def read_subject(request: Request, step: Step = silent) -> Subject:

@@ -34,6 +34,9 @@ for large tables. A limit on work and not on time, so that runs agree."""
 PASSES_PER_DRAW = 50
 
 
+OUT_OF_TIME = "time was over"
+
+
 class GaveUpError(Exception):
     """Too few draws are accepted, or time is over."""
 
@@ -90,7 +93,7 @@ class Sampler:
     def _node(self, node: int, number: int) -> IntArray:
         """Return draws below a node, shape (S, number, m): sums over positions are quick in this order."""
         if self.clock.is_over:
-            raise GaveUpError("time was over")
+            raise GaveUpError(OUT_OF_TIME)
         if not self._is_tested(node):
             return self._parts(node, number)
         got: list[IntArray] = []
@@ -116,6 +119,8 @@ class Sampler:
         lines = self.facts.lines.get(node, ())
         good = np.ones(len(tables), dtype=bool)
         for k in range(len(tables)) if lines else ():
+            if self.clock.is_over:
+                raise GaveUpError(OUT_OF_TIME)
             good[k] = all(line.holds(tables[k], start) for line in lines)
         splits = self.order.setdefault(node, list(self.facts.splits.get(node, ())))
         most, first = 0, 0
@@ -123,6 +128,8 @@ class Sampler:
             left = np.flatnonzero(good)
             if not len(left):
                 break
+            if self.clock.is_over:
+                raise GaveUpError(OUT_OF_TIME)
             good[left] = split.holds(tables if len(left) == len(tables) else tables[left])
             killed = len(left) - int(good[left].sum())
             self.work += tables[0].size * len(left)
@@ -185,7 +192,7 @@ class Sampler:
         have = tried = 0
         while have < number:
             if self.clock.is_over:
-                raise GaveUpError("time was over")
+                raise GaveUpError(OUT_OF_TIME)
             free = self.draw.choice(open_, size=(max(number, 16), rest))
             values = np.concatenate([np.broadcast_to(fixed, (len(free), len(fixed))), free], axis=1)
             cells = np.arange(len(free))[:, None] * len(low) + values

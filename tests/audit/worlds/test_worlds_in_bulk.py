@@ -9,10 +9,14 @@ import pytest
 
 from audit.system.system import build_system
 from audit.worlds.clock import clock
-from audit.worlds.facts.facts import facts_of
+from audit.worlds.facts.facts import facts_of, with_splits, without_splits
 from audit.worlds.facts.intervals import with_intervals
 from audit.worlds.facts.splits import groups
-from audit.worlds.found.check import first_broken, without_what_breaks
+from audit.worlds.found.check import (
+    first_broken,
+    without_false_places,
+    without_false_splits,
+)
 from audit.worlds.found.enumerate import _row_number, _rows
 from audit.worlds.found.mend import mend_stuck
 from audit.worlds.found.pool import Pool
@@ -55,8 +59,9 @@ def test_two_swaps_move_what_one_does_not_and_lead_to_worlds():
 
 
 def test_a_leaf_that_the_true_table_contradicts_tells_the_splits_above_it_nothing():
-    told = facts_of(system_of([1, 1, 1, 1], [[0, 1], [2, 3]], [(1, 1), (1, 1)], [(0, "0101")]))
+    system = system_of([1, 1, 1, 1], [[0, 1], [2, 3]], [(1, 1), (1, 1)], [(0, "0101")])
     truth = np.array([[1, 0], [1, 0], [0, 1], [1, 0]])
-    kept = without_what_breaks(told, truth)
+    told = with_splits(without_false_places(without_splits(system), truth), system)
+    kept = without_false_splits(told, truth)
     assert all(split.chosen_table is None for split in kept.splits[0])
     assert first_broken(kept, truth) is None
