@@ -9,7 +9,6 @@ import numpy as np
 from audit.worlds.clock import FOREVER, Clock
 from audit.worlds.facts.explain import would_have_split
 from audit.worlds.facts.facts import Facts
-from audit.worlds.facts.places import Place
 from audit.worlds.facts.splits import Split
 from ppdm_models.arrays import BoolArray, IntArray
 

@@ -7,6 +7,7 @@ from itertools import groupby
 
 import numpy as np
 
+from audit.facts.rows import Grouping
 from audit.worlds.clock import Clock, OutOfTimeError
 from audit.worlds.facts.facts import Facts
 from audit.worlds.facts.splits import Split
@@ -232,11 +233,26 @@ def _in_intervals(
     split: Split, count: FloatArray, bins: tuple[IntArray, IntArray], own: IntArray
 ) -> BoolArray:
     assert split.low is not None
-    first, second = split.on_left(bins[0]), split.on_left(bins[1])
+    assert split.high is not None
     gain = np.where(own == 0, -1, 1)
-    after = count[:, None] + gain * (first.astype(np.int64) - second.astype(np.int64))
-    inside = (after >= split.low[:, None]) & (after <= np.asarray(split.high)[:, None])
-    return np.asarray(inside.all(axis=0))
+    if split.family.grouping is not Grouping.THRESHOLD:
+        first, second = (split.on_left(each).astype(np.int8) for each in bins)
+        after = count[:, None] + gain * (first - second)
+        inside = (after >= split.low[:, None]) & (after <= split.high[:, None])
+        return np.asarray(inside.all(axis=0))
+    # Only the cuts between the two records' bins see the swap, by one record.
+    low, high = np.minimum(*bins), np.maximum(*bins)
+    ends = np.searchsorted(split.family.admissible, np.stack([low, high]))
+    step = np.where(bins[0] < bins[1], gain, -gain)
+    bad = {
+        moved: np.concatenate(
+            [[0], np.cumsum((count + moved < split.low) | (count + moved > split.high))]
+        )
+        for moved in (-1, 0, 1)
+    }
+    between = {moved: sums[ends[1]] - sums[ends[0]] for moved, sums in bad.items()}
+    moved_well = np.where(step > 0, between[1], between[-1]) == 0
+    return np.asarray(moved_well & (bad[0][-1] == between[0]))
 
 
 def _over_after(
@@ -252,10 +268,9 @@ def _over_after(
     """
     before, mass = known
     number = np.arange(split.size)[:, None]
-    if not split.is_binary:
-        first, second = bins[0][None], bins[1][None]
-    else:
-        first, second = ~split.on_left(bins[0]), ~split.on_left(bins[1])
+    first, second = bins[0][None], bins[1][None]
+    if split.is_binary:
+        first, second = (np.asarray(~split.on_left(each), dtype=np.intp) for each in bins)
     first, second = first.astype(np.intp), second.astype(np.intp)
     sizes = mass.sum(axis=-1)
     own, other = classes

@@ -19,8 +19,8 @@ from audit.worlds.found.check import (
 )
 from audit.worlds.found.enumerate import _row_number, _rows
 from audit.worlds.found.mend import mend_stuck
-from audit.worlds.found.pool import Pool
-from audit.worlds.found.swaps import swap_stuck
+from audit.worlds.found.pool import Pool, Swap
+from audit.worlds.found.swaps import _allowed, swap_stuck
 from audit.worlds.proofs.bounds import closed_form
 from tests.grown_trees import grown, heart
 from tests.worlds_by_hand import system_of
@@ -65,3 +65,24 @@ def test_a_leaf_that_the_true_table_contradicts_tells_the_splits_above_it_nothin
     kept = without_false_splits(told, truth)
     assert all(split.chosen_table is None for split in kept.splits[0])
     assert first_broken(kept, truth) is None
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_swap_is_allowed_where_the_table_after_it_obeys_the_row(seed):
+    case = grown(*heart(), criterion=("gini", "entropy")[seed % 2], max_depth=4)
+    facts = with_intervals(facts_of(build_system(case)))
+    draw = np.random.default_rng(seed)
+    table = facts.arranged(case.population.truth)
+    # From tables that are no worlds too, as worlds two swaps away go through them.
+    for place in list(facts.places.values())[: 2 * seed]:
+        table[place.start : place.end] = table[place.start : place.end][::-1]
+    for splits in facts.splits.values():
+        for split in splits[:4]:
+            first, second = draw.integers(split.start, split.end, size=(2, 30))
+            own = draw.integers(2, size=30)
+            trades = np.stack([first, own, second, 1 - own])
+            after = [
+                Swap(*trade).applied(table)[split.start : split.end] for trade in trades.T.tolist()
+            ]
+            wanted = [bool(split.holds(one[None])[0]) for one in after]
+            assert _allowed(split, table, trades, {}).tolist() == wanted

@@ -43,7 +43,8 @@ def case_of(seed):
     return grown(columns, labels, criterion="gini", max_depth=3, min_samples_leaf=smallest)
 
 
-def verdicts(case, pack, options=AuditOptions(levels=False)):
+def verdicts(case, pack):
+    options = AuditOptions(levels=False)
     audits = [
         run(case.tree, case.population, case.knowledge, calls(pack), options, (), enough=each)
         for each in (None, enough(pack))
