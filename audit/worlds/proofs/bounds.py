@@ -23,10 +23,10 @@ class ContradictionError(Exception):
 
 @dataclass(eq=False)
 class Bounds:
-    """Proved ends of every cell, shape (P, m) each; ``why`` is the fact that proved one, by position, class and side;
-    ``moves`` counts how often one moved.
+    """Proved ends of every cell, shape (P, m) each; ``why`` is the fact that proved one, by position, class and side.
 
-    The only records that change while the engine works: an end moves inwards only, each time with its proof.
+    The only records that change while the engine works: an end moves inwards only, each time with its proof, and
+    ``moves`` counts how often one did.
     """
 
     low: IntArray
