@@ -49,6 +49,8 @@ from ppdm_models.arrays import BoolArray, IntArray
 log = logging.getLogger(__name__)
 WITNESS_SHARE = 0.1
 """Of the budget; the last part is for the tables that a report shows."""
+FEW_DRAWS = 0.05
+"""Of the work that may be spent on independent draws, where no clause waits for what they tell."""
 MOST_UNREAD = 100
 """Questions whose answers stand in reports only, and no clause reads."""
 UNREAD = "not every value was asked for, as no clause of the policy reads which are ruled out"
@@ -124,7 +126,7 @@ def _work_out(
     """
     watch = Watch(run, enough)
     try:
-        if not _in_bulk(run, tiers, truth):
+        if not _in_bulk(run, tiers, truth, watch):
             _one_by_one(run, tiers, watch, asks_rest=asks_rest)
     except OutOfTimeError:
         log.debug("the budget was used up in the midst of a question")
@@ -136,7 +138,7 @@ def _work_out(
         run.said.append(DECIDED)
 
 
-def _in_bulk(run: Run, tiers: Tiers, truth: IntArray | None) -> bool:
+def _in_bulk(run: Run, tiers: Tiers, truth: IntArray | None, watch: Watch) -> bool:
     """Prove and find what can be of many cells at a time; return whether all worlds were listed.
 
     Raises:
@@ -152,7 +154,12 @@ def _in_bulk(run: Run, tiers: Tiers, truth: IntArray | None) -> bool:
         propagate(run.facts, run.bounds, run.clock)
     if tiers.swaps:
         change_many(run.facts, run.pool, run.not_moved, run.clock)
-    draw_worlds(run, tiers, truth)
+    is_decided = not run.pool.is_empty and watch.is_enough()
+    if tiers.swaps and is_decided:
+        # Draws take long in large tables; what is left to tell then is who else is certain.
+        wanted = may_be_certain(run.facts, run.bounds, run.pool)
+        swap_stuck(run.facts, run.pool, wanted, run.clock)
+    draw_worlds(run, tiers, truth, FEW_DRAWS if is_decided else 1.0)
     if tiers.solver and run.pool.is_empty:
         first_world(Asker(run.facts, run.bounds, run.pool, run.clock))
     if tiers.swaps:

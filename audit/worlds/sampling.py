@@ -21,9 +21,12 @@ MOST_CELLS = 4e7
 """Cells of the tables that are kept for the posterior."""
 
 
-def draw_worlds(run: Run, tiers: Tiers, truth: IntArray | None) -> None:
-    """Draw worlds into the pool, also from those with the true leaf counts; keep the draws from all worlds."""
-    sampler = Sampler(run.facts, run.clock, tiers.seed)
+def draw_worlds(run: Run, tiers: Tiers, truth: IntArray | None, effort: float = 1.0) -> None:
+    """Draw worlds into the pool, also from those with the true leaf counts; keep the draws from all worlds.
+
+    ``effort`` is how much of the usual work is spent before the sampler gives up.
+    """
+    sampler = Sampler(run.facts, run.clock, tiers.seed, effort)
     drawn, gave_up = _drawn(run, sampler, tiers.most_draws)
     if gave_up and sum(map(len, drawn)) < FEWEST_DRAWS:
         drawn = []
@@ -35,7 +38,7 @@ def draw_worlds(run: Run, tiers: Tiers, truth: IntArray | None) -> None:
     if truth is not None and not all(place.is_fixed for place in run.facts.places.values()):
         # A world with the true leaf counts is a world for whoever knows less of them.
         known = with_class_counts(run.facts, truth)
-        _drawn(run, Sampler(known, run.clock, tiers.seed + 1), tiers.draws)
+        _drawn(run, Sampler(known, run.clock, tiers.seed + 1, effort), tiers.draws)
 
 
 def estimate(run: Run) -> None:

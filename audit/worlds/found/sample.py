@@ -43,11 +43,15 @@ class GaveUpError(Exception):
 
 @dataclass(eq=False)
 class Sampler:
-    """Draws whole tables; ``tried`` and ``kept`` count, per node, the draws tested and those accepted."""
+    """Draws whole tables; ``tried`` and ``kept`` count, per node, the draws tested and those accepted.
+
+    ``effort`` scales the work after which it gives up.
+    """
 
     facts: Facts
     clock: Clock
     seed: int = 0
+    effort: float = 1.0
     tried: dict[int, int] = field(default_factory=dict)
     kept: dict[int, int] = field(default_factory=dict)
     order: dict[int, list[Split]] = field(default_factory=dict)
@@ -147,7 +151,8 @@ class Sampler:
             name = self.facts.tree.nodes[node].name
             raise GaveUpError(f"at node {name} {kept} of {tried} draws obey the split rows")
         size = PASSES_PER_DRAW * len(self.facts.counts) * self.facts.classes
-        if self.work > max(FIRST_WORK, size) + max(WORK_PER_DRAW, size) * (self.done - 1):
+        most = max(FIRST_WORK, size) + max(WORK_PER_DRAW, size) * (self.done - 1)
+        if self.work > self.effort * most:
             raise GaveUpError("too many draws had to be thrown away")
 
     def _is_tested(self, node: int) -> bool:
