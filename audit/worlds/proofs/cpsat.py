@@ -49,7 +49,8 @@ def ask(scope: Scope, questions: Sequence[Question], clock: Clock, units: float)
     target = questions[0][2]
     model = _Model(scope, list(scope.met.values()), questions)
     for _ in range(MOST_ROUNDS):
-        clock.check()
+        if clock.is_over:
+            return None
         status, found = _solved(model, clock, units)
         if status == solver_module().INFEASIBLE:
             return Answer(target, None, _says(scope, model, questions, clock, units))
