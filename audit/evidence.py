@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from audit.adversary.knowledge import Knowledge
@@ -20,6 +21,10 @@ NOT_RUN = Undetermined("exact worlds were not run")
 NOT_READ = Undetermined(
     "what else the file holds was not looked at; give the file as it is to be published"
 )
+
+
+Enough = Callable[["Evidence"], bool]
+"""Whether what whole records have proved by now is all that is needed of them; once so, so it must stay."""
 
 
 @dataclass(frozen=True, slots=True)

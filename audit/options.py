@@ -152,6 +152,10 @@ class AuditOptions:
         high=1e9,
         metavar="SECONDS",
     )
+    worlds_all: bool = option(
+        False,
+        "Reason on once the policy's verdict is decided, until everything is or the budget is used up.",
+    )
     strict_ties: bool = option(
         False, "The learner is known to take the first of equally good splits, as ID3 does."
     )

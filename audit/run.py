@@ -12,7 +12,7 @@ from audit.agreement import disagreements
 from audit.estimate.estimate import estimate
 from audit.estimate.posterior import Posterior, certain
 from audit.estimate.report import SolverReport
-from audit.evidence import NOT_READ, NOT_RUN, Evidence
+from audit.evidence import NOT_READ, NOT_RUN, Enough, Evidence
 from audit.facts.case import Case
 from audit.facts.grower import said_of_missing
 from audit.facts.kind import Dropped
@@ -29,9 +29,11 @@ from audit.solver.parallel import default_jobs, start_ahead
 from audit.stages import Step, silent
 from audit.system.conflict import conflict
 from audit.system.system import System, build_system, left_out_in_words
+from audit.worlds.clock import clock
 from audit.worlds.doubts import reason_in_doubt
 from audit.worlds.result import Consistency, Worlds
 from audit.worlds.retrain import graded
+from audit.worlds.state import never
 from ppdm_models.errors import KnowledgeError, TableError
 from ppdm_models.tree.ensemble import Ensemble, Model
 from ppdm_models.tree.leaks import Leak
@@ -41,6 +43,8 @@ MANY_CELLS = 20_000
 """Profiles times classes from which on there is likely work for more than one process."""
 MANY_SHARES = 3_000
 """The same in leaves times classes, before the table is read."""
+GRADES_SHARE = 0.1
+"""Of the budget for whole records; the last part is for running the learner again on the tables that reports show."""
 BEFORE_THE_TREE = ("profile", "marginal", "background")
 """The constraints that hold whether or not the tree is published."""
 TOLD = (MeasureCall("guess_accuracy", (("over", "marginal"),)),)
@@ -60,12 +64,14 @@ def run(
     options: AuditOptions = DEFAULT,
     leaks: tuple[Leak, ...] | Undetermined = NOT_READ,
     step: Step = silent,
+    enough: Enough | None = None,
 ) -> Audit:
     """Audit a model: what an adversary who knows the quasi-identifiers and this much can infer about its people.
 
     Every measure is read with its defaults, and besides what ``calls`` ask for. Of an ensemble the leaves of every tree
     are measured, and no joint estimate is made. ``leaks`` is what the file gives away beside its trees. ``step`` is
-    told of each stage; what it raises ends the run.
+    told of each stage; what it raises ends the run. Once ``enough`` is known of whole records, nothing more is asked
+    of them one by one, unless the options want all of it.
 
     Raises:
         KnowledgeError: the adversary is said to know what cannot be known here.
@@ -93,8 +99,9 @@ def run(
         posterior, report = estimate(system, options)
         prior = _prior(system, options)
     with step(_reasoning(options)):
-        worlds = _worlds(system, options, asks_rest=_reads_cells(calls))
-    evidence = Evidence(forest, population, knowledge, prior, posterior, worlds, leaks)
+        evidence = Evidence(forest, population, knowledge, prior, posterior, leaks=leaks)
+        worlds = _worlds(evidence, system, options, enough, asks_rest=_reads_cells(calls))
+        evidence = replace(evidence, worlds=worlds)
     exposure = _exposure(evidence, calls, report, system.dropped)
     if options.levels:
         exposure = replace(exposure, levels=levels(system, exposure, options, step))
@@ -179,19 +186,32 @@ def _reads_cells(calls: Sequence[MeasureCall]) -> bool:
     return any(known[call.measure].is_of_cells for call in calls)
 
 
-def _worlds(system: System, options: AuditOptions, *, asks_rest: bool) -> Worlds | Undetermined:
-    """Return what whole records prove.
+def _worlds(
+    evidence: Evidence,
+    system: System,
+    options: AuditOptions,
+    enough: Enough | None,
+    *,
+    asks_rest: bool,
+) -> Worlds | Undetermined:
+    """Return what whole records prove, within one budget for all that is done to find out.
 
     Raises:
         TableError: no table with these quasi-identifiers can grow this tree.
     """
     if not options.worlds:
         return NOT_RUN
+
+    def is_enough(worlds: Worlds) -> bool:
+        return enough is not None and enough(replace(evidence, worlds=worlds))
+
+    until = clock(options.worlds_budget)
     found = reason_in_doubt(
         system,
-        budget_seconds=options.worlds_budget,
+        until=until.share(1 - GRADES_SHARE),
         strict_ties=options.strict_ties,
         asks_rest=asks_rest,
+        enough=never if options.worlds_all else is_enough,
     )
     if isinstance(found, Worlds) and found.consistency is Consistency.INCONSISTENT:
         said = "; ".join(found.conflict[:5]) or "its leaves and splits contradict each other"
@@ -200,7 +220,7 @@ def _worlds(system: System, options: AuditOptions, *, asks_rest: bool) -> Worlds
             f"no table with these quasi-identifiers grows this tree ({said}); the file was altered, or the table or "
             "the candidates for splits are others",
         )
-    return graded(found, system.case) if isinstance(found, Worlds) else found
+    return graded(found, system.case, until) if isinstance(found, Worlds) else found
 
 
 def _prior(system: System, options: AuditOptions) -> Posterior | Undetermined:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from sklearn.tree import DecisionTreeClassifier
 
 from benchmarks.adult import (
     CRITERIA,
@@ -20,6 +21,7 @@ from benchmarks.adult import (
 from benchmarks.studies.zhu_du_example import RECORDS
 from benchmarks.worlds_tables import grown
 from ppdm_models.codecs.pmml.write import written
+from ppdm_models.codecs.sklearn.fitted import from_sklearn
 from ppdm_models.learn.id3 import grow_id3
 from ppdm_models.records.read_table import table_of
 from ppdm_models.records.table import Table
@@ -113,6 +115,26 @@ def income(data: Path, folder: Path) -> Iterator[Case]:
         )
         asked = _written(folder, f"income-{least}", tree, table, "income")
         yield Case(f"Adult, income, gini {least}", folder, ("audit", *asked, "--no-worlds"))
+
+
+def large(folder: Path) -> Iterator[Case]:
+    """Yield a scikit-learn tree of 500 leaves on a table of 30,000 rows and 20 columns whose labels are noisy."""
+    draw = np.random.default_rng(15)
+    values = draw.integers(0, 100, size=(30_000, 20)).astype(float)
+    by = (values - 50) / 25
+    score = by[:, 0] + by[:, 1] * (by[:, 2] > -0.4) + (by[:, 3] > 0.8) - (by[:, 4] < -1.2)
+    is_yes = (score + draw.normal(size=len(score)) > 0.5) ^ (draw.random(len(score)) < 0.1)
+    names = tuple(f"x{number}" for number in range(values.shape[1]))
+    labels = np.where(is_yes, "yes", "no")
+    fitted = DecisionTreeClassifier(max_leaf_nodes=500, random_state=0).fit(values, labels)
+    tree = from_sklearn(fitted, feature_names=names, target="class")
+    columns = dict(zip(names, values.T.tolist(), strict=True))
+    asked = _written(
+        folder, "large", tree, table_of({**columns, "class": labels.tolist()}), "class"
+    )
+    yield Case("500 leaves, 30,000 x 20", folder, ("audit", *asked))
+    yield Case("the same without worlds", folder, ("audit", *asked, "--no-worlds"))
+    yield Case("the same, all of worlds", folder, ("audit", *asked, "--worlds-all"))
 
 
 def _written(folder: Path, name: str, tree: Tree, table: Table, sensitive: str) -> tuple[str, ...]:

@@ -70,6 +70,8 @@ def _known(
     """Yield those candidates that the program is known to have compared; the others are left out."""
     for why, sure in (_large(at, family, by), _sure(at, family, by)) if family else ():
         assert family is not None
+        if sure is family.admissible:
+            continue
         kept = np.isin(family.admissible, sure)
         if not kept.all():
             yield LeftOut(at.node, at.name, why, possible=(_only(family, ~kept),))

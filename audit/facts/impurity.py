@@ -10,6 +10,9 @@ from audit.facts.rows import Grouping, SplitFamily
 from ppdm_models.arrays import FloatArray, IndexArray
 from ppdm_models.tree.tree import Criterion
 
+FEW_CLASSES = 4
+"""Up to so many, classes are quicker summed one after the other."""
+
 # The two functions below are the whole of the arithmetic. ``masses`` has shape (..., m): records per class of a branch.
 
 
@@ -47,6 +50,9 @@ def _inside(family: SplitFamily, mass: FloatArray) -> FloatArray:
 
 def _grouped(groups: IndexArray, mass: FloatArray, count: int) -> FloatArray:
     width = mass.shape[1]
+    if width <= FEW_CLASSES:
+        columns = (np.bincount(groups, mass[:, klass], count) for klass in range(width))
+        return np.stack([column.astype(np.float64) for column in columns], axis=1)
     cells = (groups[:, None] * width + np.arange(width)).ravel()
     sums = np.bincount(cells, weights=mass.ravel(), minlength=count * width)
     return sums.astype(np.float64).reshape(count, width)
@@ -73,8 +79,9 @@ def excess(family: SplitFamily, mass: FloatArray) -> FloatArray:
     gain(chosen) / SI(chosen) >= gain(candidate) / SI(candidate) is multiplied by SI(candidate): with
     a = SI(candidate) / SI(chosen) the excess is a * E(chosen) - E(candidate) + (1 - a) * I(node).
     """
-    children = by_child(family, mass)
-    bins = by_bin(family, mass)
+    here = _inside(family, mass)
+    children = _grouped(family.chosen, here, int(family.chosen.max()) + 1)
+    bins = _grouped(family.bins, here, len(family.bin_names))
     branches = candidate_branches(family, np.maximum(bins, 0.0))
     records = float(bins.sum())
     chosen = branch_impurity(family.criterion, np.maximum(children, 0.0)).sum()

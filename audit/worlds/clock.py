@@ -3,30 +3,53 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+
+class OutOfTimeError(Exception):
+    """The budget is used up in the midst of what is of no use by halves."""
 
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """A moment at which to stop."""
+    """A moment at which to stop; ``now`` tells the time in seconds."""
 
     end: float
+    now: Callable[[], float] = time.monotonic
 
     @property
     def left(self) -> float:
         """Seconds that are left."""
-        return max(self.end - time.monotonic(), 0.0)
+        return max(self.end - self.now(), 0.0)
 
     @property
     def is_over(self) -> bool:
         """Whether the budget is used up."""
-        return time.monotonic() >= self.end
+        return self.now() >= self.end
 
     def part(self, seconds: float) -> Clock:
         """Return a clock that ends after so many seconds, or with this one."""
-        return Clock(min(self.end, time.monotonic() + seconds))
+        return replace(self, end=min(self.end, self.now() + seconds))
+
+    def share(self, share: float) -> Clock:
+        """Return a clock that ends when so much of what is left is used up."""
+        return self.part(share * self.left)
+
+    def check(self) -> None:
+        """Do nothing while there is time.
+
+        Raises:
+            OutOfTimeError: the budget is used up.
+        """
+        if self.is_over:
+            raise OutOfTimeError
 
 
 def clock(seconds: float) -> Clock:
     """Return a clock that ends after so many seconds."""
     return Clock(time.monotonic() + seconds)
+
+
+FOREVER = Clock(float("inf"))
+"""For what is to be worked out whatever it takes."""

@@ -49,7 +49,7 @@ def decide_rest(asker: Asker, most: int | None) -> bool:
             _together(asker, _cells(asker.open()), effort, end)
         for cells in (asker.open() & absent, asker.open() & ~absent):
             _one_by_one(asker, _cells(cells), effort, end)
-    return most is not None and bool(asker.open().any())
+    return most is not None and asker.asked >= (end or 0) and bool(asker.open().any())
 
 
 def _cells(wanted: BoolArray) -> list[tuple[int, int]]:
@@ -57,7 +57,7 @@ def _cells(wanted: BoolArray) -> list[tuple[int, int]]:
 
 
 def _is_over(asker: Asker, end: int | None) -> bool:
-    return end is not None and asker.asked >= end
+    return asker.clock.is_over or (end is not None and asker.asked >= end) or asker.stop()
 
 
 def _one_by_one(
@@ -65,7 +65,7 @@ def _one_by_one(
 ) -> None:
     for cell in cells:
         for sign in (1, -1):
-            if asker.clock.is_over or _is_over(asker, end):
+            if _is_over(asker, end):
                 return
             question = _open_question(asker, cell, sign)
             if question is not None:
@@ -77,6 +77,7 @@ def _together(asker: Asker, cells: list[tuple[int, int]], effort: Effort, end: i
     of_place = asker.facts.place_of()
     below: dict[int, list[Question]] = {}
     for cell in cells:
+        asker.clock.check()
         node = next(filter(asker.has_rows, asker.facts.path(int(of_place[cell[0]]))), None)
         asked = (_open_question(asker, cell, sign) for sign in (1, -1))
         if node is not None and not asker.is_large(node):

@@ -14,10 +14,11 @@ import numpy as np
 from audit.facts.rows import Linear, Origin
 from audit.reading import Undetermined
 from audit.system.system import System, doubled
+from audit.worlds.clock import Clock, clock
 from audit.worlds.engine import reason
 from audit.worlds.outcome import with_what_is_open
 from audit.worlds.result import Consistency, Worlds
-from audit.worlds.state import ALL_TIERS, Tiers
+from audit.worlds.state import ALL_TIERS, Enough, Tiers, never
 from ppdm_models.arrays import FloatArray, IndexArray
 
 PROOFS_SHARE = 0.6
@@ -31,8 +32,10 @@ def reason_in_doubt(
     system: System,
     *,
     budget_seconds: float = 20.0,
+    until: Clock | None = None,
     strict_ties: bool = False,
     asks_rest: bool = True,
+    enough: Enough = never,
 ) -> Worlds | Undetermined:
     """Return what a tree's rows prove, and what is possible whatever holds of that which was left out.
 
@@ -40,20 +43,27 @@ def reason_in_doubt(
     """
     system = replace(system, rows=(*system.rows, *system.whole))
     ask = partial(reason, strict_ties=strict_ties, asks_rest=asks_rest)
+    until = clock(budget_seconds) if until is None else until
     if not system.left_out:
-        return ask(system, budget_seconds=budget_seconds)
-    share = PROOFS_SHARE * budget_seconds
-    proved = ask(system, budget_seconds=share)
+        return ask(system, until=until, enough=enough)
+
+    def with_proofs_only(proved: Worlds) -> bool:
+        return enough(_joined(system, proved, None))
+
+    proved = ask(system, until=until.share(PROOFS_SHARE), enough=with_proofs_only)
     if isinstance(proved, Undetermined) or proved.consistency is Consistency.INCONSISTENT:
         return proved
     found = None
     narrow = _narrowed(system)
     if narrow is not None:
-        left = max(budget_seconds - proved.seconds, budget_seconds - share)
+
+        def with_tables(found: Worlds) -> bool:
+            return enough(_joined(system, proved, found))
+
         # No row says what sums of weights allow; whole tables can still be held against them.
         is_weighed = any(family.weights is not None for family in narrow.families)
         tiers = TABLES_ONLY if is_weighed else ALL_TIERS
-        found = ask(narrow, budget_seconds=left, tiers=tiers)
+        found = ask(narrow, until=until, tiers=tiers, enough=with_tables)
     return _joined(system, proved, found if isinstance(found, Worlds) else None)
 
 
@@ -103,6 +113,7 @@ def _joined(system: System, proved: Worlds, found: Worlds | None) -> Worlds:
         posterior=NOT_COUNTED,
         split_bits=NOT_COUNTED,
         counted=None,
+        left=(IN_DOUBT, *dict.fromkeys([*proved.left, *(() if found is None else found.left)])),
         seconds=proved.seconds + (0.0 if found is None else found.seconds),
     )
-    return with_what_is_open(joined, (IN_DOUBT,))
+    return with_what_is_open(joined)

@@ -17,18 +17,19 @@ was not asked is not decided: never possible, never certain. When nothing is ope
 from __future__ import annotations
 
 import logging
-import time
+from dataclasses import replace
 
 import numpy as np
 
 from audit.reading import Undetermined
 from audit.system.system import System
-from audit.worlds.clock import clock
+from audit.worlds.clock import Clock, OutOfTimeError, clock
 from audit.worlds.decide import decide_certain, decide_rest, first_world
-from audit.worlds.facts.facts import Facts, facts_of
+from audit.worlds.enough import DECIDED, Watch
+from audit.worlds.facts.facts import Facts, with_splits, without_splits
 from audit.worlds.facts.intervals import with_intervals
 from audit.worlds.found.changes import change_many
-from audit.worlds.found.check import without_what_breaks
+from audit.worlds.found.check import without_false_places, without_false_splits
 from audit.worlds.found.mend import mend_stuck
 from audit.worlds.found.open import may_be_certain
 from audit.worlds.found.pool import Pool
@@ -41,12 +42,15 @@ from audit.worlds.queries import Asker
 from audit.worlds.result import Worlds
 from audit.worlds.sampling import draw_worlds, estimate
 from audit.worlds.sharpen import sharpen
-from audit.worlds.state import ALL_TIERS, Run, Tiers
+from audit.worlds.state import ALL_TIERS, Enough, Run, Tiers, never
 from audit.worlds.witness import MOST_WITNESSES
 from ppdm_models.arrays import BoolArray, IntArray
 
 log = logging.getLogger(__name__)
-WITNESS_SECONDS = 5.0
+WITNESS_SHARE = 0.1
+"""Of the budget; the last part is for the tables that a report shows."""
+FEW_DRAWS = 0.05
+"""Of the work that may be spent on independent draws, where no clause waits for what they tell."""
 MOST_UNREAD = 100
 """Questions whose answers stand in reports only, and no clause reads."""
 UNREAD = "not every value was asked for, as no clause of the policy reads which are ruled out"
@@ -56,33 +60,53 @@ def reason(
     system: System,
     *,
     budget_seconds: float = 20.0,
+    until: Clock | None = None,
     strict_ties: bool = False,
     tiers: Tiers = ALL_TIERS,
     asks_rest: bool = True,
+    enough: Enough = never,
 ) -> Worlds | Undetermined:
     """Return what a tree's rows prove in whole records: every cell certain, possible otherwise, or not decided.
 
+    All of it ends with the budget, or with ``until`` where that is given: what is cut off then is not decided.
     ``strict_ties`` is for a learner known to take the first of equally good splits. Undetermined where records
     carry weights. Without ``asks_rest`` few questions are put beyond who is certain: where nothing reads the answers.
+    Once ``enough`` is known no more single questions are put at all.
     """
-    began = time.perf_counter()
-    facts = facts_of(system, strict_ties)
-    if isinstance(facts, Undetermined):
-        return facts
-    truth = _truth(facts)
-    if truth is not None:
-        facts = without_what_breaks(facts, truth)
-    facts = with_intervals(facts)
+    until = clock(budget_seconds) if until is None else until
+    began = until.now()
+    bare = without_splits(system, strict_ties)
+    if isinstance(bare, Undetermined):
+        return bare
+    truth = _truth(bare)
+    bare = bare if truth is None else without_false_places(bare, truth)
+    facts = _prepared(bare, system, truth, until)
     try:
-        run = Run(facts, closed_form(facts), Pool(facts), clock(budget_seconds))
+        run = Run(facts or bare, closed_form(bare), Pool(bare), until.share(1 - WITNESS_SHARE))
         if truth is not None:
+            # A row that the true table breaks is no fact, so it is a world whatever time there was to look at rows.
             run.pool.add(truth[None])
-        _work_out(run, tiers, truth, asks_rest=asks_rest)
+        if facts is None:
+            run.said.append("the budget was used up before anything could be tried")
+        else:
+            _work_out(run, tiers, truth, enough, asks_rest=asks_rest)
     except ContradictionError as contradiction:
-        return inconsistent(facts, contradiction.says, began)
-    if not run.pool.is_empty and budget_seconds > 0:
-        swap_worst(run.facts, run.pool, run.worst(MOST_WITNESSES), clock(WITNESS_SECONDS))
-    return outcome(run, truth, began)
+        return inconsistent(bare, contradiction.says, until.now() - began)
+    if not run.pool.is_empty and facts is not None:
+        swap_worst(run.facts, run.pool, run.worst(MOST_WITNESSES), until)
+    return replace(outcome(run, truth, until), seconds=until.now() - began)
+
+
+def _prepared(bare: Facts, system: System, truth: IntArray | None, until: Clock) -> Facts | None:
+    """Return the facts with what the choice of splits says; None where time is over: half of it shows nothing."""
+    try:
+        facts = with_intervals(with_splits(bare, system, until), until)
+        if truth is not None:
+            facts = with_intervals(without_false_splits(facts, truth, until), until)
+        until.check()
+    except OutOfTimeError:
+        return None
+    return facts
 
 
 def _truth(facts: Facts) -> IntArray | None:
@@ -92,45 +116,80 @@ def _truth(facts: Facts) -> IntArray | None:
     return facts.arranged(truth)
 
 
-def _work_out(run: Run, tiers: Tiers, truth: IntArray | None, *, asks_rest: bool) -> None:
-    """Run the tiers in order.
+def _work_out(
+    run: Run, tiers: Tiers, truth: IntArray | None, enough: Enough, *, asks_rest: bool
+) -> None:
+    """Run the tiers in order, until time is over or enough is known.
 
     Raises:
         ContradictionError: no world obeys the facts.
     """
+    watch = Watch(run, enough)
+    try:
+        if not _in_bulk(run, tiers, truth, watch):
+            _one_by_one(run, tiers, watch, asks_rest=asks_rest)
+    except OutOfTimeError:
+        log.debug("the budget was used up in the midst of a question")
+    if tiers.posterior:
+        estimate(run)
     if run.clock.is_over:
-        run.said.append("the budget was used up before anything could be tried")
-        return
+        run.said.append("the budget was used up")
+    elif watch.is_over:
+        run.said.append(DECIDED)
+
+
+def _in_bulk(run: Run, tiers: Tiers, truth: IntArray | None, watch: Watch) -> bool:
+    """Prove and find what can be of many cells at a time; return whether all worlds were listed.
+
+    Raises:
+        ContradictionError: no world obeys the facts.
+        OutOfTimeError: the budget is used up.
+    """
     spread(run.facts, run.bounds)
     if tiers.propagate:
         propagate(run.facts, run.bounds, run.clock, alone=True)
     if tiers.enumerate is not None and list_worlds(run, tiers.enumerate):
-        return
+        return True
     if tiers.propagate:
         propagate(run.facts, run.bounds, run.clock)
-    asker = Asker(run.facts, run.bounds, run.pool, run.clock)
     if tiers.swaps:
         change_many(run.facts, run.pool, run.not_moved, run.clock)
-    drawn = draw_worlds(run, tiers, truth)
-    if tiers.solver and run.pool.is_empty and not run.clock.is_over:
-        first_world(asker)
+    is_decided = not run.pool.is_empty and watch.is_enough()
+    if tiers.swaps and is_decided:
+        # Draws take long in large tables; what is left to tell then is who else is certain.
+        wanted = may_be_certain(run.facts, run.bounds, run.pool)
+        swap_stuck(run.facts, run.pool, wanted, run.clock)
+    draw_worlds(run, tiers, truth, FEW_DRAWS if is_decided else 1.0)
+    if tiers.solver and run.pool.is_empty:
+        first_world(Asker(run.facts, run.bounds, run.pool, run.clock))
     if tiers.swaps:
         change_many(run.facts, run.pool, run.not_moved, run.clock)
-        _look_around(run, may_be_certain(run.facts, run.bounds, run.pool))
+        wanted = may_be_certain(run.facts, run.bounds, run.pool)
+        swap_stuck(run.facts, run.pool, wanted, run.clock)
+    return False
+
+
+def _one_by_one(run: Run, tiers: Tiers, watch: Watch, *, asks_rest: bool) -> None:
+    """Ask of single cells, those first that a verdict is likely to hang on.
+
+    Raises:
+        ContradictionError: no world obeys the facts.
+        OutOfTimeError: the budget is used up.
+    """
+    asker = Asker(run.facts, run.bounds, run.pool, run.clock, stop=watch.is_enough)
+    if tiers.swaps and not watch.is_enough():
+        wanted = may_be_certain(run.facts, run.bounds, run.pool)
+        mend_stuck(run.facts, run.pool, wanted, run.clock)
     if tiers.solver:
         decide_certain(asker)
-    if tiers.swaps:
+    if tiers.swaps and not watch.is_enough():
         _look_around(run, run.not_moved & (run.pool.low > 0))
     if tiers.solver:
         sharpen(asker)
-    if tiers.swaps:
+    if tiers.swaps and not watch.is_enough():
         _look_around(run, run.not_moved)
     if tiers.solver and decide_rest(asker, None if asks_rest else MOST_UNREAD):
-        run.said.append(UNREAD)
-    if tiers.posterior:
-        estimate(run, drawn)
-    if run.clock.is_over:
-        run.said.append("the budget was used up")
+        run.said_of_values.append(UNREAD)
 
 
 def _look_around(run: Run, wanted: BoolArray) -> None:

@@ -19,18 +19,19 @@ def list_worlds(run: Run, limits: Limits) -> bool:
 
     Raises:
         ContradictionError: no table obeys what is said below some node.
+        OutOfTimeError: the budget is used up; what was proved stands.
     """
     facts = run.facts
     found = enumerated(facts, run.clock, limits)
     for node, tables in found.items():
-        reasons = Reasons(facts, node, found, limits)
+        reasons = Reasons(facts, node, found, limits, run.clock)
         if not len(tables):
             raise ContradictionError(*reasons.of_none())
         _note(run, node, tables, reasons)
     if 0 not in found:
         return False
     run.pool.add(found[0])
-    run.posterior, total = counted_posterior(facts, found[0])
+    run.posterior, total = counted_posterior(facts, found[0], run.clock)
     run.counted = _counted(run, len(found[0]), total, limits)
     without = run.counted.data_sets_without_splits
     run.split_bits = Undetermined("the data sets without split rows are too many to count")
@@ -65,11 +66,14 @@ def _counted(run: Run, worlds: int, total: int, limits: Limits) -> Counted:
         free = enumerated(facts, run.clock, limits, splits=False).get(0)
         if free is None:
             return Counted(worlds, total)
-        return Counted(worlds, total, len(free), sum(data_sets(facts, 0, free)))
+        return Counted(worlds, total, len(free), sum(data_sets(facts, 0, free, run.clock)))
     number, sets = 1, 1
     for place in facts.places.values():
         tables = place_tables(facts, place, limits.kept)
         if tables is None:
             return Counted(worlds, total)
-        number, sets = number * len(tables), sets * sum(data_sets(facts, place.start, tables))
+        number, sets = (
+            number * len(tables),
+            sets * sum(data_sets(facts, place.start, tables, run.clock)),
+        )
     return Counted(worlds, total, number, sets)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from audit.reading import Undetermined
+from audit.worlds.clock import Clock
 from audit.worlds.facts.facts import Facts
 from audit.worlds.found.exact_posterior import Counted, ExactPosterior
 from audit.worlds.result import Consistency, Worlds
@@ -16,9 +16,32 @@ from audit.worlds.state import Run
 from audit.worlds.witness import MOST_WITNESSES, witnesses
 from ppdm_models.arrays import IntArray
 
+BY_LEAF = "the counts of its leaf"
 
-def outcome(run: Run, truth: IntArray | None, began: float) -> Worlds:
-    """Return what a run proved and found."""
+
+def so_far(run: Run) -> Worlds:
+    """Return what a run has proved and found by now, without reasons and without the worlds that a report shows."""
+    facts, bounds, pool = run.facts, run.bounds, run.pool
+    certain = np.asarray(facts.profiles((bounds.low == facts.counts[:, None]).any(axis=1)))
+    return Worlds(
+        np.asarray(facts.profiles(facts.counts)),
+        np.asarray(facts.profiles(bounds.low)),
+        np.asarray(facts.profiles(bounds.high)),
+        np.asarray(facts.profiles(pool.low)),
+        np.asarray(facts.profiles(pool.high)),
+        Consistency.NOT_DECIDED if pool.is_empty else Consistency.CONSISTENT,
+        (),
+        dict.fromkeys(np.flatnonzero(certain).tolist(), BY_LEAF),
+        (),
+        _by_profile(facts, run.posterior),
+        run.split_bits,
+        run.counted,
+        notes=facts.notes,
+    )
+
+
+def outcome(run: Run, truth: IntArray | None, until: Clock) -> Worlds:
+    """Return what a run proved and found; no more of the worlds that a report shows than there is time for."""
     facts, bounds, pool = run.facts, run.bounds, run.pool
     low, high = bounds.low, bounds.high
     # Proof and witness must never contradict each other.
@@ -26,31 +49,20 @@ def outcome(run: Run, truth: IntArray | None, began: float) -> Worlds:
         raise AssertionError("a witness lies outside what was proved")
     certain = (low == facts.counts[:, None]).any(axis=1)
     reasons = {
-        int(facts.order[s]): bounds.last.get(s, "the counts of its leaf")
-        for s in np.flatnonzero(certain).tolist()
+        int(facts.order[s]): bounds.last.get(s, BY_LEAF) for s in np.flatnonzero(certain).tolist()
     }
     worst = [] if pool.is_empty else run.worst(MOST_WITNESSES)
-    worlds = Worlds(
-        np.asarray(facts.profiles(facts.counts)),
-        np.asarray(facts.profiles(low)),
-        np.asarray(facts.profiles(high)),
-        np.asarray(facts.profiles(pool.low)),
-        np.asarray(facts.profiles(pool.high)),
-        Consistency.NOT_DECIDED if pool.is_empty else Consistency.CONSISTENT,
-        (),
-        dict(sorted(reasons.items())),
-        witnesses(facts, pool, truth, worst),
-        _by_profile(facts, run.posterior),
-        run.split_bits,
-        run.counted,
-        (),
-        facts.notes,
-        time.perf_counter() - began,
+    worlds = replace(
+        so_far(run),
+        reasons=dict(sorted(reasons.items())),
+        witnesses=witnesses(facts, pool, truth, worst, until),
+        left=tuple(run.said),
+        left_of_values=tuple(run.said_of_values),
     )
-    return with_what_is_open(worlds, run.said, is_empty=pool.is_empty)
+    return with_what_is_open(worlds, is_empty=pool.is_empty)
 
 
-def inconsistent(facts: Facts, says: tuple[str, ...], began: float) -> Worlds:
+def inconsistent(facts: Facts, says: tuple[str, ...], seconds: float) -> Worlds:
     """Return the answer where no world obeys the facts; ``says`` names those that conflict."""
     shape = (len(facts.counts), facts.classes)
     nothing = np.zeros(shape, dtype=np.int64)
@@ -70,7 +82,7 @@ def inconsistent(facts: Facts, says: tuple[str, ...], began: float) -> Worlds:
         why,
         Counted(0, 0),
         notes=facts.notes,
-        seconds=time.perf_counter() - began,
+        seconds=seconds,
     )
 
 
@@ -85,12 +97,19 @@ def _by_profile(
     return ExactPosterior(values, low, high, posterior.draws)
 
 
-def with_what_is_open(worlds: Worlds, because: Sequence[str], *, is_empty: bool = False) -> Worlds:
-    """Return the worlds with what was not decided in words, and why; nothing where all was."""
-    said = list(because)
+def with_what_is_open(worlds: Worlds, *, is_empty: bool = False) -> Worlds:
+    """Return the worlds with what was not decided in words, each with why; nothing where all was."""
     number, values = int(worlds.open_profiles.sum()), int(worlds.open_exclusions.sum())
+    said = []
     if number:
-        said.append(f"{number} profiles may be certain; neither a proof nor a witness was found")
+        said.append(f"{number} profiles may be certain; {_why(worlds.left)}")
     if values:
-        said.append(f"{values} values may be ruled out; neither a proof nor a witness was found")
-    return replace(worlds, not_decided=tuple(said) if number or values or is_empty else ())
+        because = (*worlds.left, *worlds.left_of_values)
+        said.append(f"{values} values may be ruled out; {_why(because)}")
+    if is_empty and not said:
+        said += worlds.left
+    return replace(worlds, not_decided=tuple(said))
+
+
+def _why(because: Sequence[str]) -> str:
+    return "; ".join(("neither a proof nor a witness was found", *because))

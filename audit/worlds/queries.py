@@ -59,12 +59,18 @@ class Effort:
     units: float
 
 
+def ask_on() -> bool:
+    """Go on as long as there is time."""
+    return False
+
+
 @dataclass(eq=False)
 class Asker:
     """Puts questions to the solvers; what they prove goes into the bounds, the worlds they find into the pool.
 
     ``wanted`` says which cells are asked about: those that a new world's neighbours are tried for too. ``allowed`` are
-    the nodes whose rows are known to allow what a question asks about: only those above can tell. ``asked`` counts what
+    the nodes whose rows are known to allow what a question asks about: only those above can tell. ``stop`` says that no
+    more need be asked. ``asked`` counts what
     the solvers were asked.
     """
 
@@ -73,6 +79,7 @@ class Asker:
     pool: Pool
     clock: Clock
     wanted: Callable[[Facts, Bounds, Pool], BoolArray] = may_be_certain
+    stop: Callable[[], bool] = ask_on
     asked: int = 0
     scopes: dict[int, Scope] = field(default_factory=dict)
     allowed: set[tuple[int, Question]] = field(default_factory=set)
@@ -82,7 +89,11 @@ class Asker:
         return self.wanted(self.facts, self.bounds, self.pool)
 
     def settle(self, question: Question, effort: Effort) -> bool:
-        """Prove the target at some node above the cell's profile, or find a world below it; False: neither."""
+        """Prove the target at some node above the cell's profile, or find a world below it; False: neither.
+
+        Raises:
+            OutOfTimeError: the budget is used up.
+        """
         self.asked += 1
         levels = effort.levels
         place = int(self.facts.place_of()[question.cell[0]])
@@ -99,7 +110,11 @@ class Asker:
         return False
 
     def settle_together(self, node: int, questions: list[Question], effort: Effort) -> None:
-        """Put questions below a node to CP-SAT as one, as most are proofs; what it cannot tell is left as it is."""
+        """Put questions below a node to CP-SAT as one, as most are proofs; what it cannot tell is left as it is.
+
+        Raises:
+            OutOfTimeError: the budget is used up.
+        """
         scope = self.scope(node)
         while len(questions) > 1 and not self.clock.is_over:
             self.asked += 1
@@ -135,7 +150,7 @@ class Asker:
     def scope(self, node: int) -> Scope:
         """Return the linear rows below a node, as far as they are known."""
         if node not in self.scopes:
-            self.scopes[node] = Scope(self.facts, self.bounds, node)
+            self.scopes[node] = Scope(self.facts, self.bounds, node, self.clock)
         return self.scopes[node]
 
     def is_large(self, node: int) -> bool:
@@ -204,9 +219,9 @@ class Asker:
             return State.OPEN
         base = self.pool.tables[0].copy()
         base[span] = whole
-        if not scope_holds(facts, scope.node, base):
+        if not scope_holds(facts, scope.node, base, self.clock):
             return State.OPEN
-        if not path_holds(facts, scope.node, base):
+        if not path_holds(facts, scope.node, base, self.clock):
             return State.ALLOWED
         self.pool.add(base[None])
         # A far world has neighbours that the worlds before it did not have.

@@ -41,7 +41,9 @@ class Worlds:
     ``counts`` are the profiles' records. In every world a cell n[q, c] lies in [low, high], which is proved; worlds
     were found that take it as far as [reached_low, reached_high] (reached_low > reached_high where none was found).
     ``certain`` profiles have one class for all their records in every world, ``certain_class``, for the reason in
-    ``reasons``; ``open_profiles`` may be certain, which was not decided, and ``not_decided`` says why.
+    ``reasons``; ``open_profiles`` may be certain, which was not decided, and ``not_decided`` says why:
+    ``left`` is why questions were not put or not answered, ``left_of_values`` why some were that only tell which values
+    are ruled out.
     """
 
     counts: IntArray
@@ -58,6 +60,8 @@ class Worlds:
     counted: Counted | None = None
     not_decided: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+    left_of_values: tuple[str, ...] = ()
     seconds: float = field(default=0.0, compare=False)
 
     @property

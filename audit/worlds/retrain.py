@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+import logging
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from audit.facts.case import Case
-from audit.worlds.clock import clock
+from audit.worlds.clock import FOREVER, Clock, OutOfTimeError
 from audit.worlds.result import Worlds
 from ppdm_models.arrays import IntArray
 from ppdm_models.learn.id3 import grow_id3
@@ -17,6 +18,9 @@ from ppdm_models.tree.column import NumericColumn
 from ppdm_models.tree.predicate import NumericTest
 from ppdm_models.tree.tree import Criterion, Node, Tree
 
+log = logging.getLogger(__name__)
+SECONDS = 5.0
+"""At most, however large the budget is: what is told is only an illustration."""
 SAME = "same tree"
 TIE = "a tie"
 OTHER = "another tree"
@@ -33,7 +37,7 @@ class Setting:
 SETTINGS = tuple(Setting(seed, best) for best in (False, True) for seed in range(3))
 
 
-def graded(worlds: Worlds, case: Case, seconds: float = 5.0) -> Worlds:
+def graded(worlds: Worlds, case: Case, budget: Clock = FOREVER) -> Worlds:
     """Return the worlds with each witness graded by the learner: "same tree", "a tie", "another tree", or "consistent".
 
     With every leaf's class counts as they were, a split that differs is as good as the published one; else the learner
@@ -41,22 +45,28 @@ def graded(worlds: Worlds, case: Case, seconds: float = 5.0) -> Worlds:
     "consistent" stands where the learner is neither ours nor scikit-learn, or not at hand, or where it does not grow
     the published tree on the true table either (limits that the file does not name), or where time was over.
     """
-    until = clock(seconds)
     if not worlds.witnesses or not isinstance(case.population.truth, np.ndarray):
         return worlds
     truth = case.population.truth.astype(np.int64)
-    able = growers(case, truth)
-    if not able:
-        return worlds
-    found = tuple(
-        one if until.is_over else replace(one, grade=_grade(case, one.table, truth, able))
-        for one in worlds.witnesses
-    )
-    return replace(worlds, witnesses=found)
+    until, found = budget.part(SECONDS), list(worlds.witnesses)
+    try:
+        able = growers(case, truth, until=until)
+        for number, one in enumerate(found if able else ()):
+            found[number] = replace(one, grade=_grade(case, one.table, truth, able, until))
+    except OutOfTimeError:
+        log.debug("the budget was used up before every other table was given to the learner")
+    return replace(worlds, witnesses=tuple(found))
 
 
-def _grade(case: Case, table: IntArray, truth: IntArray, able: tuple[Setting, ...]) -> str:
-    if growers(case, table, able) == able:
+def _grade(
+    case: Case, table: IntArray, truth: IntArray, able: tuple[Setting, ...], until: Clock
+) -> str:
+    """Return the grade of one table.
+
+    Raises:
+        OutOfTimeError: the budget is used up.
+    """
+    if growers(case, table, able, until) == able:
         return SAME
     moved = np.zeros((len(case.tree.nodes), truth.shape[1]), dtype=np.int64)
     np.add.at(moved, case.population.leaf, table - truth)
@@ -64,20 +74,40 @@ def _grade(case: Case, table: IntArray, truth: IntArray, able: tuple[Setting, ..
 
 
 def growers(
-    case: Case, table: IntArray, among: Sequence[Setting] = SETTINGS
+    case: Case, table: IntArray, among: Sequence[Setting] = SETTINGS, until: Clock = FOREVER
 ) -> tuple[Setting, ...]:
     """Return the settings with which the learner grows the same splits on a table (P, m); none where it cannot be run.
 
     scikit-learn breaks ties by its random state, which no file tells: one that grows the published tree on the true
     table may be the one that was used, so a table on which only some of them grow it again is a tie.
+
+    Raises:
+        OutOfTimeError: the budget is used up, or the learner is likely to take longer than is left.
     """
     tree = case.tree
     criterion = tree.learner.criterion
     if criterion is None or case.knowledge.split == "none":
         return ()
     if all(feature.single for feature in tree.features) and tree.features:
-        return tuple(each for each in among if _sklearn_grows(case, table, criterion, each))
+        return tuple(
+            each for each in _in_time(among, until) if _sklearn_grows(case, table, criterion, each)
+        )
+    until.check()
     return SETTINGS[:1] if _id3_grows(case, table, criterion) else ()
+
+
+def _in_time(settings: Sequence[Setting], until: Clock) -> Iterator[Setting]:
+    """Yield settings while there is time for one that takes as long as the one before.
+
+    Raises:
+        OutOfTimeError: there is not.
+    """
+    before = 0.0
+    for each in settings:
+        until.part(until.left - before).check()
+        began = until.now()
+        yield each
+        before = until.now() - began
 
 
 def _id3_grows(case: Case, table: IntArray, criterion: Criterion) -> bool:

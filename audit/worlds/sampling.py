@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from audit.reading import Undetermined
+from audit.worlds.clock import Clock, OutOfTimeError
 from audit.worlds.facts.facts import Facts, with_class_counts
 from audit.worlds.found.check import first_broken
 from audit.worlds.found.posterior import drawn_posterior
-from audit.worlds.found.sample import GaveUpError, Sampler
+from audit.worlds.found.sample import OUT_OF_TIME, GaveUpError, Sampler
 from audit.worlds.state import Run, Tiers
 from ppdm_models.arrays import IntArray
 
@@ -20,12 +21,16 @@ MOST_CELLS = 4e7
 """Cells of the tables that are kept for the posterior."""
 
 
-def draw_worlds(run: Run, tiers: Tiers, truth: IntArray | None) -> list[IntArray]:
-    """Draw worlds into the pool, also from those with the true leaf counts; return the draws from all worlds."""
-    sampler = Sampler(run.facts, run.clock, tiers.seed)
+def draw_worlds(run: Run, tiers: Tiers, truth: IntArray | None, effort: float = 1.0) -> None:
+    """Draw worlds into the pool, also from those with the true leaf counts; keep the draws from all worlds.
+
+    ``effort`` is how much of the usual work is spent before the sampler gives up.
+    """
+    sampler = Sampler(run.facts, run.clock, tiers.seed, effort)
     drawn, gave_up = _drawn(run, sampler, tiers.most_draws)
     if gave_up and sum(map(len, drawn)) < FEWEST_DRAWS:
         drawn = []
+    run.drawn = drawn
     if drawn:
         run.split_bits = sampler.bits()
     elif gave_up:
@@ -33,14 +38,13 @@ def draw_worlds(run: Run, tiers: Tiers, truth: IntArray | None) -> list[IntArray
     if truth is not None and not all(place.is_fixed for place in run.facts.places.values()):
         # A world with the true leaf counts is a world for whoever knows less of them.
         known = with_class_counts(run.facts, truth)
-        _drawn(run, Sampler(known, run.clock, tiers.seed + 1), tiers.draws)
-    return drawn
+        _drawn(run, Sampler(known, run.clock, tiers.seed + 1, effort), tiers.draws)
 
 
-def estimate(run: Run, drawn: list[IntArray]) -> None:
+def estimate(run: Run) -> None:
     """Read the posterior off independent draws, within what is proved by now."""
-    if drawn:
-        tables = np.concatenate(drawn)
+    if run.drawn:
+        tables = np.concatenate(run.drawn)
         run.posterior = drawn_posterior(run.facts, tables, run.bounds.low, run.bounds.high)
 
 
@@ -53,17 +57,23 @@ def _drawn(run: Run, sampler: Sampler, number: int) -> tuple[list[IntArray], str
         step = min(STEPS[min(len(drawn), len(STEPS) - 1)], number - size)
         try:
             tables = sampler.tables(step)
+            _check(run.facts, tables, run.clock)
         except GaveUpError as reason:
             return drawn, str(reason)
-        _check(run.facts, tables)
+        except OutOfTimeError:
+            return drawn, OUT_OF_TIME
         run.pool.add(tables)
         drawn.append(tables)
         size += step
     return drawn, ""
 
 
-def _check(facts: Facts, tables: IntArray) -> None:
-    """Check the first of some draws against every fact from its definition."""
-    broken = first_broken(facts, tables[0])
+def _check(facts: Facts, tables: IntArray, clock: Clock) -> None:
+    """Check the first of some draws against every fact from its definition.
+
+    Raises:
+        OutOfTimeError: the budget is used up.
+    """
+    broken = first_broken(facts, tables[0], clock)
     if broken is not None:
         raise AssertionError(f"the sampler broke {broken}")

@@ -18,7 +18,11 @@ def sharpen(asker: Asker) -> None:
     """
     tried: set[tuple[int, int, int]] = set()
     for _ in range(MOST_QUESTIONS):
-        question = None if asker.clock.is_over or asker.pool.is_empty else _next(asker, tried)
+        question = (
+            None
+            if asker.clock.is_over or asker.pool.is_empty or asker.stop()
+            else _next(asker, tried)
+        )
         if question is None:
             return
         tried.add((*question.cell, question.target))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,9 +15,17 @@ from audit.worlds.found.exact_posterior import Counted, ExactPosterior
 from audit.worlds.found.open import not_moved
 from audit.worlds.found.pool import Pool
 from audit.worlds.proofs.bounds import Bounds
-from ppdm_models.arrays import BoolArray
+from audit.worlds.result import Worlds
+from ppdm_models.arrays import BoolArray, IntArray
 
+Enough = Callable[[Worlds], bool]
+"""Whether nothing that is still open is needed; once it is so it must stay so, however much more is known."""
 NOT_DRAWN = Undetermined("the sampler was not run")
+
+
+def never(worlds: Worlds) -> bool:
+    """Ask on, whatever is known."""
+    return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +51,11 @@ ALL_TIERS = Tiers()
 
 @dataclass(eq=False)
 class Run:
-    """What is proved (``bounds``), what was found (``pool``), and what is said of all worlds together."""
+    """What is proved (``bounds``), what was found (``pool``), and what is said of all worlds together.
+
+    ``drawn`` are independent draws. ``said`` is why questions were left, ``said_of_values`` why some were that are only
+    about which values are ruled out.
+    """
 
     facts: Facts
     bounds: Bounds
@@ -51,7 +64,9 @@ class Run:
     posterior: ExactPosterior | Undetermined = NOT_DRAWN
     split_bits: Reading = NOT_DRAWN
     counted: Counted | None = None
+    drawn: list[IntArray] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
+    said_of_values: list[str] = field(default_factory=list)
 
     @property
     def not_moved(self) -> BoolArray:

@@ -12,6 +12,7 @@ from audit.people.population import Population, build_population, rerouted
 from audit.result import Audit
 from audit.run import run, start_early
 from audit.stages import Step, silent
+from policies.judging.enough import enough
 from policies.pack import Pack, calls, load_pack
 from ppdm_models.errors import KnowledgeError, TableError
 from ppdm_models.files.load import OpenedFile
@@ -61,8 +62,16 @@ class Subject:
 
         ``step`` is told of each stage.
         """
-        people, asked = self._people(file), calls(self.pack)
-        return run(file.model, people, self.knowledge, asked, self.options, file.leaks, step)
+        return run(
+            file.model,
+            self._people(file),
+            self.knowledge,
+            calls(self.pack),
+            self.options,
+            file.leaks,
+            step,
+            enough(self.pack),
+        )
 
     def glance(self, file: OpenedFile) -> Audit:
         """Take the readings of its audit that need no estimate."""

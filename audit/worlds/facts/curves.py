@@ -21,19 +21,23 @@ STEPS = 60
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sides:
-    """Parts of a node's bins against the rest: ``left`` (A, B), the records on the left, and each one's candidate."""
+    """Parts of a node's bins against the rest, shape (A,): the records on the left, and each one's candidate."""
 
-    left: BoolArray
     records: IntArray
     candidate: IndexArray
 
 
 def sides_of(split: Split) -> Sides:
     """Return each candidate's left branch; of a candidate of many branches, each branch against the rest."""
-    if split.left is not None:
-        return Sides(split.left, split.left_records, np.arange(split.size))
-    zero = np.zeros(split.bin_count, dtype=np.intp)
-    return Sides(np.eye(split.bin_count, dtype=bool), split.bin_records, zero)
+    if split.is_binary:
+        return Sides(split.left_records, np.arange(split.size))
+    return Sides(split.bin_records, np.zeros(split.bin_count, dtype=np.intp))
+
+
+def inside_of(split: Split) -> BoolArray:
+    """Return which bins are in each part, (A, B); see ``Sides``."""
+    bins = np.arange(split.bin_count)
+    return split.on_left(bins) if split.is_binary else np.eye(len(bins), dtype=bool)
 
 
 def limits(
@@ -86,7 +90,7 @@ def _floors(
     split: Split, sides: Sides, totals: IntArray, least: IntArray, most: IntArray
 ) -> FloatArray:
     """Return, per side and class, the least that the class's terms can sum to: (A, m)."""
-    if split.left is not None:
+    if split.is_binary:
         peak = np.clip(totals * (sides.records / split.records)[:, None], least, most)
         return _both(split, sides, totals, peak)
     return np.broadcast_to(_level(split, sides, totals, least, most), least.shape)

@@ -18,8 +18,9 @@ from audit.facts.kind import COUNT_TOLERANCE_RECORDS, TRUTH_TOLERANCE_SHARE
 from audit.facts.rows import LeafMass, Linear, Origin
 from audit.reading import Undetermined
 from audit.system.system import System
+from audit.worlds.clock import FOREVER, Clock
 from audit.worlds.facts.places import Place, tightened
-from audit.worlds.facts.splits import Split, split_of
+from audit.worlds.facts.splits import Chosen, Split, chosen_of, split_of
 from audit.worlds.facts.ties import parted
 from ppdm_models.arrays import FloatArray, IndexArray, IntArray
 from ppdm_models.tree.tree import Tree
@@ -107,8 +108,18 @@ class Facts:
         return back
 
 
-def facts_of(system: System, strict: bool = False) -> Facts | Undetermined:
-    """Return the facts of a system, or why there are no whole records to reason over."""
+def facts_of(system: System, strict: bool = False, clock: Clock = FOREVER) -> Facts | Undetermined:
+    """Return the facts of a system, or why there are no whole records to reason over.
+
+    Raises:
+        OutOfTimeError: the budget is used up.
+    """
+    bare = without_splits(system, strict)
+    return bare if isinstance(bare, Undetermined) else with_splits(bare, system, clock)
+
+
+def without_splits(system: System, strict: bool = False) -> Facts | Undetermined:
+    """Return the facts of a system but for the choice of its splits, which take far longer to arrange."""
     case = system.case
     counts = case.population.counts
     if len(counts) == 0 or not counts.sum():
@@ -118,21 +129,13 @@ def facts_of(system: System, strict: bool = False) -> Facts | Undetermined:
     if (case.population.leaf < 0).any():
         return Undetermined("some records stop in no leaf, or are spread over several")
     order = case.members.order
-    position = np.empty_like(order)
-    position[order] = np.arange(len(order))
+    position = _positions(order)
     whole = np.rint(counts[order]).astype(np.int64)
     places, notes = _places(system, whole)
     lines: dict[int, list[Line]] = {}
-    splits: dict[int, list[Split]] = {}
     for row in system.across:
         line = _line(case, row, position)
         lines.setdefault(line.node, []).append(line)
-    for one in system.families:
-        start, end = int(case.members.start[one.node]), int(case.members.end[one.node])
-        below = [place for place in places.values() if start <= place.start < end]
-        for family, is_strict in parted(case, one, strict):
-            split = split_of(family, position, whole, below, is_strict)
-            splits.setdefault(one.node, []).append(split)
     return Facts(
         case,
         strict,
@@ -140,10 +143,40 @@ def facts_of(system: System, strict: bool = False) -> Facts | Undetermined:
         whole,
         len(case.tree.classes),
         places,
-        {node: tuple(found) for node, found in splits.items()},
+        {},
         {node: tuple(found) for node, found in lines.items()},
         tuple(notes),
     )
+
+
+def _positions(order: IndexArray) -> IndexArray:
+    """Return where each profile stands."""
+    position = np.empty_like(order)
+    position[order] = np.arange(len(order))
+    return position
+
+
+def with_splits(facts: Facts, system: System, clock: Clock = FOREVER) -> Facts:
+    """Return the facts with the choice of each split.
+
+    Raises:
+        OutOfTimeError: the budget is used up.
+    """
+    case, position = facts.case, _positions(facts.order)
+    splits: dict[int, list[Split]] = {}
+    known: dict[tuple[int, int, bool], Chosen] = {}
+    for one in system.families:
+        clock.check()
+        # All families of a node share the array that says how it was parted.
+        key = one.node, id(one.chosen), one.weights is None
+        if key not in known:
+            start, end = int(case.members.start[one.node]), int(case.members.end[one.node])
+            below = [place for place in facts.places.values() if start <= place.start < end]
+            known[key] = chosen_of(one, position, below)
+        for family, is_strict in parted(case, one, facts.strict):
+            split = split_of(family, known[key], facts.counts, is_strict)
+            splits.setdefault(one.node, []).append(split)
+    return replace(facts, splits={node: tuple(found) for node, found in splits.items()})
 
 
 def with_class_counts(facts: Facts, table: IntArray) -> Facts:

@@ -10,22 +10,32 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.special import xlogy
 
 from audit.facts.impurity import branch_impurity
+from audit.worlds.clock import FOREVER, Clock
 from audit.worlds.facts.exact import is_beaten
 from audit.worlds.facts.facts import Facts
 from audit.worlds.facts.splits import Split
 from ppdm_models.arrays import BoolArray, FloatArray, IntArray
 from ppdm_models.tree.tree import Criterion
 
+CANDIDATES_TOGETHER = 20_000
 
-def with_intervals(facts: Facts) -> Facts:
-    """Return the facts with each row that is an interval written as one."""
+
+def with_intervals(facts: Facts, clock: Clock = FOREVER) -> Facts:
+    """Return the facts with each row that is an interval written as one.
+
+    Raises:
+        OutOfTimeError: the budget is used up.
+    """
     every = [split for found in facts.splits.values() for split in found if _is_interval(split)]
     ends: dict[int, tuple[IntArray, IntArray]] = {}
     for criterion in Criterion:
         some = [split for split in every if split.criterion is criterion]
-        ends |= zip(map(id, some), _ends(criterion, some), strict=True) if some else ()
+        for few in _in_parts(some):
+            clock.check()
+            ends |= zip(map(id, few), _ends(criterion, few, clock), strict=True)
     splits = {
         node: tuple(
             replace(split, low=ends[id(split)][0], high=ends[id(split)][1])
@@ -38,10 +48,25 @@ def with_intervals(facts: Facts) -> Facts:
     return replace(facts, splits=splits)
 
 
+def _in_parts(splits: list[Split]) -> Iterator[list[Split]]:
+    """Yield the splits, so many at a time that their candidates stay near the processor."""
+    few: list[Split] = []
+    size = 0
+    for split in splits:
+        few.append(split)
+        size += split.size
+        if size >= CANDIDATES_TOGETHER:
+            yield few
+            few, size = [], 0
+    if few:
+        yield few
+
+
 def _is_interval(split: Split) -> bool:
     return (
-        split.chosen_table is not None
-        and split.left is not None
+        split.low is None
+        and split.chosen_table is not None
+        and split.is_binary
         and split.chosen_table.shape[1] == 2
     )
 
@@ -66,17 +91,18 @@ class _Candidates:
     def over(self, count: IntArray) -> FloatArray:
         """Return the excess beyond the limit of each candidate where the first class has this count on the left."""
         right, rest = self.records - self.left, self.first - count
-        table = np.stack(
-            [
-                np.stack([count, self.left - count], axis=-1),
-                np.stack([rest, right - rest], axis=-1),
-            ],
-            axis=-2,
-        ).astype(np.float64)
-        after = branch_impurity(self.criterion, table).sum(axis=-1)
+        after = self._impurity(count, self.left) + self._impurity(rest, right)
         return np.asarray(
             self.ratio * self.chosen - after + (1 - self.ratio) * self.whole - self.limit
         )
+
+    def _impurity(self, first: IntArray, records: IntArray) -> FloatArray:
+        """Return that of a branch of each candidate by its first class's count, in records; see ``branch_impurity``."""
+        if self.criterion is Criterion.GINI:
+            products = first.astype(np.float64) * (records - first)
+            return np.asarray(2.0 * products / np.maximum(records, 1))
+        rest = records - first
+        return np.asarray(xlogy(records, records) - xlogy(first, first) - xlogy(rest, rest))
 
 
 def _candidates(criterion: Criterion, splits: list[Split]) -> _Candidates:
@@ -98,7 +124,9 @@ def _candidates(criterion: Criterion, splits: list[Split]) -> _Candidates:
     )
 
 
-def _ends(criterion: Criterion, splits: list[Split]) -> Iterator[tuple[IntArray, IntArray]]:
+def _ends(
+    criterion: Criterion, splits: list[Split], clock: Clock = FOREVER
+) -> Iterator[tuple[IntArray, IntArray]]:
     """Yield, per split, the least and greatest count that each candidate allows; low > high where it allows none."""
     every = _candidates(criterion, splits)
     bottom = np.maximum(0, every.first - (every.records - every.left))
@@ -113,6 +141,7 @@ def _ends(criterion: Criterion, splits: list[Split]) -> Iterator[tuple[IntArray,
         begin += split.size
         ends = low[here].copy(), high[here].copy()
         for candidate in np.flatnonzero(~sure[here]).tolist():
+            clock.check()
             first = int(every.first[here][candidate])
             ends[0][candidate], ends[1][candidate] = _exact_ends(split, first, candidate)
         yield ends

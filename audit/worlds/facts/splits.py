@@ -6,55 +6,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.sparse import csr_matrix
 from scipy.special import xlogy
 
 from audit.facts.impurity import branch_impurity, split_information
 from audit.facts.rows import Grouping, SplitFamily, branch_of_bins
 from audit.worlds.facts.exact import SLACK_SHARE, is_beaten
+from audit.worlds.facts.groups import Groups, groups
 from audit.worlds.facts.places import Place
 from ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray, NumberArray
 from ppdm_models.tree.tree import Criterion
 
-MANY_CELLS = 20_000
-MANY_POSITIONS = 100
-"""From here on a sparse product is quicker than sums over slices, and worth its making."""
+EVERY = slice(None)
 ROUNDING = 1e-12
 """Floats decide a row only outside this share of the node's records, times 1 + the gain ratio's factor."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Groups:
-    """A partition of the node's positions: ``of`` (S,) numbers each one's group; the rest makes sums fast.
-
-    ``order`` has groups one after the other, which begin at ``starts``; ``matrix`` (groups, S) of many positions holds
-    ones.
-    """
-
-    of: IndexArray
-    order: IndexArray
-    starts: IndexArray
-    matrix: csr_matrix | None
-
-    def sums(self, tables: NumberArray) -> NumberArray:
-        """Return the sums per group of tables (K, S, ...), shape (K, groups, ...).
-
-        Quickest where the tables are a view of an array with the positions first.
-        """
-        first = tables.swapaxes(0, 1)
-        if self.matrix is None or first.size < MANY_CELLS:
-            found = np.add.reduceat(first.take(self.order, axis=0), self.starts, axis=0)
-        else:
-            found = self.matrix @ first.reshape(len(first), -1)
-        return found.reshape(len(self.starts), *first.shape[1:]).swapaxes(0, 1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Split:
     """The candidates on one attribute at one node; the node's positions are [start, end).
 
-    ``left`` (A, B) says, for candidates of two branches, which bins go left. ``ratio`` (A,) is SI(candidate) /
-    SI(chosen), 1 unless the gain ratio decides. ``chosen_table`` (branches, m) holds the masses of the chosen branches
+    ``is_binary`` says that candidates have two branches each. ``ratio`` (A,) is SI(candidate) / SI(chosen), 1 unless
+    the gain ratio decides. ``chosen_table`` (branches, m) holds the masses of the chosen branches
     where the leaves fix them. Then, with two classes and two branches, ``low`` and ``high`` (A,) are the whole numbers
     between which the first class's count on the left must lie. With ``weights`` (S,) sums are of what a record at each
     position weighs; only whole tables can then be tested.
@@ -67,7 +39,7 @@ class Split:
     strict: bool
     bins: Groups
     chosen: Groups
-    left: BoolArray | None
+    is_binary: bool
     left_records: IntArray
     bin_records: IntArray
     ratio: FloatArray
@@ -96,18 +68,32 @@ class Split:
         """The number of bins of the attribute here."""
         return len(self.bins.starts)
 
+    def on_left(self, bins: IndexArray, these: slice | BoolArray = EVERY) -> BoolArray:
+        """Return whether each of these candidates puts each of some bins (K,) on the left, shape (A, K)."""
+        codes = self.family.admissible[these][:, None]
+        if self.family.grouping is Grouping.THRESHOLD:
+            return np.asarray(bins <= codes)
+        if self.family.grouping is Grouping.SUBSET:
+            return np.asarray((codes >> bins) & 1 == 1)
+        return np.asarray(bins == codes)
+
+    def members_on_left(self, candidate: int) -> IndexArray:
+        """Return the positions that a candidate puts on the left."""
+        return np.flatnonzero(self.side(candidate)[self.bins.of] == 0) + self.start
+
     def lefts(self, bins: NumberArray) -> NumberArray:
         """Return the sums on the left of each candidate, from those per bin (K, B, ...), shape (K, A, ...)."""
-        assert self.left is not None
+        assert self.is_binary
         if self.family.grouping is Grouping.THRESHOLD:
             return np.asarray(np.cumsum(bins, axis=1)[:, self.family.admissible])
         if self.family.grouping in (Grouping.ONE_AGAINST_REST, Grouping.MULTIWAY):
             return bins[:, self.family.admissible]
-        return np.moveaxis(np.tensordot(self.left.astype(bins.dtype), bins, (1, 1)), 0, 1)
+        inside = self.on_left(np.arange(bins.shape[1])).astype(bins.dtype)
+        return np.moveaxis(np.tensordot(inside, bins, (1, 1)), 0, 1)
 
     def branches(self, bins: NumberArray) -> NumberArray:
         """Return the masses of each candidate's branches, shape (K, A, branches, m)."""
-        if self.left is None:
+        if not self.is_binary:
             return bins[:, None]
         left = self.lefts(bins)
         return np.stack([left, bins.sum(axis=1)[:, None] - left], axis=2)
@@ -142,7 +128,7 @@ class Split:
     @property
     def sizes(self) -> IntArray:
         """The records of each candidate's branches, shape (A, branches)."""
-        if self.left is None:
+        if not self.is_binary:
             return self.bin_records[None]
         return np.stack([self.left_records, self.records - self.left_records], axis=1)
 
@@ -180,6 +166,8 @@ class Split:
 
     def broken(self, table: IntArray) -> list[int]:
         """Return the candidates whose row a table (S, m) of the node's positions breaks; exact."""
+        if self.low is not None:
+            return np.flatnonzero(self.surely_broken(table[None])[0]).tolist()
         over = self.excess(table[None])[0] - self.limit
         sure = np.abs(over) > self.doubt
         return [
@@ -210,7 +198,6 @@ class Split:
         return replace(
             self,
             family=replace(self.family, admissible=self.family.admissible[kept]),
-            left=None if self.left is None else self.left[kept],
             left_records=self.left_records[kept],
             ratio=self.ratio[kept],
             low=low,
@@ -218,65 +205,61 @@ class Split:
         )
 
 
-def split_of(
-    family: SplitFamily,
-    position: IndexArray,
-    counts: IntArray,
-    below: Sequence[Place],
-    strict: bool,
-) -> Split:
-    """Return a family ready for testing; ``below`` are the places that it parts, ``counts`` all profiles' records."""
-    order = np.argsort(position[family.profiles])
-    start = int(position[family.profiles].min())
-    end = start + len(order)
-    bins, chosen = groups(family.bins[order]), groups(family.chosen[order])
-    weights = None if family.weights is None else family.weights[order]
+@dataclass(frozen=True, slots=True, eq=False)
+class Chosen:
+    """What all candidates at a node are held against: how the chosen split parts the node's positions.
+
+    ``order`` (S,) sorts a family's profiles by position, the first of which is ``start``; ``table`` (branches, m) are
+    the masses of the branches, where leaves fix them.
+    """
+
+    start: int
+    order: IndexArray
+    groups: Groups
+    table: IntArray | None
+
+
+def chosen_of(family: SplitFamily, position: IndexArray, below: Sequence[Place]) -> Chosen:
+    """Return the split that was chosen where a family was not; ``below`` are the places that it parts."""
+    at = position[family.profiles]
+    order = np.argsort(at, kind="stable")
+    start, chosen = int(at[order[0]]), groups(family.chosen[order])
+    if family.weights is not None or not all(place.is_fixed for place in below):
+        return Chosen(start, order, chosen, None)
+    table = np.zeros((len(chosen.starts), len(below[0].low)), dtype=np.int64)
+    for place in below:
+        table[chosen.of[place.start - start]] += np.array(place.low, dtype=np.int64)
+    return Chosen(start, order, chosen, table)
+
+
+def split_of(family: SplitFamily, chosen: Chosen, counts: IntArray, strict: bool) -> Split:
+    """Return a family ready for testing; ``counts`` are all profiles' records, by position."""
+    start, end = chosen.start, chosen.start + len(chosen.order)
+    bins = groups(family.bins[chosen.order])
+    weights = None if family.weights is None else family.weights[chosen.order]
     here = counts[start:end] if weights is None else counts[start:end] * weights
-    by_bin, by_child = bins.sums(here[None])[0], chosen.sums(here[None])[0]
-    left, left_records, ratio = None, np.zeros(len(family.admissible), np.int64), 1.0
-    sizes = by_bin[None, :]
-    if family.grouping is not Grouping.MULTIWAY or len(by_bin) == 2:
-        codes = [int(code) for code in family.admissible]
-        left = np.array([branch_of_bins(family.grouping, c, len(by_bin)) == 0 for c in codes])
-        left_records = np.array([int(by_bin[row].sum()) for row in left], dtype=np.int64)
-        sizes = np.stack([left_records, int(here.sum()) - left_records], axis=1)
-    factors = np.full(len(family.admissible), ratio)
-    if family.criterion is Criterion.GAIN_RATIO:
-        known = split_information(by_child.astype(np.float64))
-        factors = split_information(sizes.astype(np.float64)) / known
-    table = None
-    if weights is None and all(place.is_fixed for place in below):
-        table = np.zeros((len(by_child), len(below[0].low)), dtype=np.int64)
-        for place in below:
-            table[chosen.of[place.start - start]] += np.array(place.low, dtype=np.int64)
-    return Split(
+    by_bin = bins.sums(here[None])[0]
+    split = Split(
         family,
         start,
         end,
         int(here.sum()),
         strict,
         bins,
-        chosen,
-        left,
-        left_records,
+        chosen.groups,
+        family.grouping is not Grouping.MULTIWAY or len(by_bin) == 2,
+        np.zeros(len(family.admissible), np.int64),
         np.asarray(by_bin, dtype=np.int64),
-        factors,
-        table,
+        np.ones(len(family.admissible)),
+        chosen.table,
         weights=weights,
     )
-
-
-def groups(of: IndexArray) -> Groups:
-    """Return a partition from each member's label; labels that nobody has are left out."""
-    found, compact = np.unique(of, return_inverse=True)
-    compact = compact.reshape(-1)
-    order = np.argsort(compact, kind="stable")
-    starts = np.searchsorted(compact[order], np.arange(len(found)))
-    matrix = None
-    if len(compact) >= MANY_POSITIONS:
-        ones, ends = np.ones(len(compact), dtype=np.int32), np.append(starts, len(order))
-        matrix = csr_matrix((ones, order, ends), shape=(len(found), len(compact)))
-    return Groups(compact, order, starts, matrix)
+    if split.is_binary:
+        split = replace(split, left_records=split.lefts(split.bin_records[None])[0])
+    if split.criterion is not Criterion.GAIN_RATIO:
+        return split
+    known = split_information(chosen.groups.sums(here[None])[0].astype(np.float64))
+    return replace(split, ratio=split_information(split.sizes.astype(np.float64)) / known)
 
 
 def _totals(table: IntArray, group: IndexArray) -> list[list[int]]:

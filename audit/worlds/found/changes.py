@@ -24,7 +24,7 @@ ROUNDS = 6
 BASES = 6
 MOST_EXACT = 500
 """Changes of one row that floats cannot tell and that are counted exactly; of the others nothing is said."""
-CHUNK_CELLS = 4_000_000
+CHUNK_CELLS = 500_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,7 +61,11 @@ class Changes:
 
 
 def change_many(facts: Facts, pool: Pool, wanted: BoolArray, clock: Clock) -> None:
-    """Try to move the wanted cells (P, m) that no world of the pool moves, from a few worlds in turn."""
+    """Try to move the wanted cells (P, m) that no world of the pool moves, from a few worlds in turn.
+
+    Raises:
+        OutOfTimeError: the budget is used up.
+    """
     is_free = np.zeros(len(facts.counts), dtype=bool)
     for place in facts.places.values():
         is_free[place.start : place.end] = not place.is_fixed
@@ -74,7 +78,7 @@ def change_many(facts: Facts, pool: Pool, wanted: BoolArray, clock: Clock) -> No
         for number in range(ROUNDS):
             cells = np.argwhere(wanted & is_free[:, None] & (pool.low == pool.high))
             changes = _alone(table, cells) if number == 0 else _paired(facts, table, cells, draw)
-            if clock.is_over or not len(changes):
+            if not len(changes):
                 break
             _note(pool, base, changes.of(checker.allowed(changes, clock)))
 
@@ -148,19 +152,22 @@ class _Checker:
         self.facts, self.table = facts, table
 
     def allowed(self, changes: Changes, clock: Clock) -> IntArray:
-        """Return the numbers of the changes that lead to a world; those that floats cannot tell may be missing."""
+        """Return the numbers of the changes that lead to a world; those that floats cannot tell may be missing.
+
+        Raises:
+            OutOfTimeError: the budget is used up.
+        """
         good = self._places_hold(changes)
         order = np.argsort(changes.first, kind="stable")
         at = changes.first[order]
         for split in self._splits():
-            if clock.is_over:
-                return np.zeros(0, dtype=np.int64)
             here = order[slice(*np.searchsorted(at, (split.start, split.end)))]
             here = here[good[here]]
             step = max(1, CHUNK_CELLS // max(1, split.size))
             for begin in range(0, len(here), step):
+                clock.check()
                 some = here[begin : begin + step]
-                good[some] = self._split_holds(split, changes.of(some))
+                good[some] = self._split_holds(split, changes.of(some), clock)
         self._lines_hold(changes, good)
         return np.flatnonzero(good)
 
@@ -189,7 +196,7 @@ class _Checker:
         np.add.at(after, (rows, pairs % classes), 1)
         return np.asarray(place.holds(after)[of.reshape(-1)])
 
-    def _split_holds(self, split: Split, changes: Changes) -> BoolArray:
+    def _split_holds(self, split: Split, changes: Changes, clock: Clock) -> BoolArray:
         """Return whether a split's rows allow each change; exact where floats cannot tell."""
         position, partner = changes.first - split.start, changes.second - split.start
         steps = np.ones(len(changes), dtype=np.int64)
@@ -203,6 +210,7 @@ class _Checker:
         doubtful = np.flatnonzero(near.any(axis=0) & good)
         good[doubtful[MOST_EXACT:]] = False
         for number in doubtful[:MOST_EXACT].tolist():
+            clock.check()
             after = changes.applied(number, self.table)[split.start : split.end]
             good[number] = not any(
                 split.is_beaten(after, int(a)) for a in np.flatnonzero(near[:, number])
@@ -221,8 +229,8 @@ class _Checker:
         position, partner = changes.first - split.start, changes.second - split.start
         branches = split.branches(bins)[0].astype(np.float64)
         first, second = bin_of[position][None], bin_of[partner][None]
-        if split.left is not None:
-            first, second = ((~split.left[:, each[0]]).astype(np.intp) for each in (first, second))
+        if split.is_binary:
+            first, second = ((~split.on_left(each[0])).astype(np.intp) for each in (first, second))
         found = _moved(split, branches, (first, second), changes, steps)
         chosen = split.chosen.sums(here)[0].astype(np.float64)[None]
         child = child_of[position][None]

@@ -6,15 +6,19 @@ from dataclasses import replace
 
 import numpy as np
 
+from audit.worlds.clock import FOREVER, Clock
 from audit.worlds.facts.explain import would_have_split
 from audit.worlds.facts.facts import Facts
-from audit.worlds.facts.places import Place
 from audit.worlds.facts.splits import Split
 from ppdm_models.arrays import BoolArray, IntArray
 
 
-def node_holds(facts: Facts, node: int, tables: IntArray) -> BoolArray:
-    """Return whether tables (K, S, m) of a node's positions obey the node's own rows; exact."""
+def node_holds(facts: Facts, node: int, tables: IntArray, clock: Clock = FOREVER) -> BoolArray:
+    """Return whether tables (K, S, m) of a node's positions obey the node's own rows; exact.
+
+    Raises:
+        OutOfTimeError: the budget is used up.
+    """
     good = np.ones(len(tables), dtype=bool)
     start = facts.span(node).start
     for line in facts.lines.get(node, ()):
@@ -24,20 +28,29 @@ def node_holds(facts: Facts, node: int, tables: IntArray) -> BoolArray:
         left = np.flatnonzero(good)
         if not len(left):
             break
+        clock.check()
         good[left] = split.holds(tables[left])
     return good
 
 
-def path_holds(facts: Facts, node: int, table: IntArray) -> bool:
-    """Return whether a whole table (P, m) obeys the rows of a node and of all nodes above it."""
+def path_holds(facts: Facts, node: int, table: IntArray, clock: Clock = FOREVER) -> bool:
+    """Return whether a whole table (P, m) obeys the rows of a node and of all nodes above it.
+
+    Raises:
+        OutOfTimeError: the budget is used up.
+    """
     return all(
-        bool(node_holds(facts, above, table[None, facts.span(above)])[0])
+        bool(node_holds(facts, above, table[None, facts.span(above)], clock)[0])
         for above in facts.path(node)
     )
 
 
-def scope_holds(facts: Facts, node: int, table: IntArray) -> bool:
-    """Return whether a whole table (P, m) obeys everything that is said of the profiles below a node."""
+def scope_holds(facts: Facts, node: int, table: IntArray, clock: Clock = FOREVER) -> bool:
+    """Return whether a whole table (P, m) obeys everything that is said of the profiles below a node.
+
+    Raises:
+        OutOfTimeError: the budget is used up.
+    """
     span = facts.span(node)
     here = table[span]
     if (here < 0).any() or (here.sum(axis=1) != facts.counts[span]).any():
@@ -48,14 +61,18 @@ def scope_holds(facts: Facts, node: int, table: IntArray) -> bool:
             if not place.holds(totals):
                 return False
     return all(
-        bool(node_holds(facts, step.index, table[None, facts.span(step.index)])[0])
+        bool(node_holds(facts, step.index, table[None, facts.span(step.index)], clock)[0])
         for step in facts.tree.below(node)
         if step.index in facts.splits or step.index in facts.lines
     )
 
 
-def first_broken(facts: Facts, table: IntArray) -> str | None:
-    """Return the first fact that a table (P, m) breaks, in words; None where it is a world."""
+def first_broken(facts: Facts, table: IntArray, clock: Clock = FOREVER) -> str | None:
+    """Return the first fact that a table (P, m) breaks, in words; None where it is a world.
+
+    Raises:
+        OutOfTimeError: the budget is used up.
+    """
     if (table < 0).any() or (table.sum(axis=1) != facts.counts).any():
         return "the number of records of some profile"
     for place in facts.places.values():
@@ -67,16 +84,20 @@ def first_broken(facts: Facts, table: IntArray) -> str | None:
             if not line.holds(table):
                 return line.origin.where
         for split in facts.splits.get(node, ()):
+            clock.check()
             broken = split.broken(here)
             if broken:
                 return would_have_split(facts, split, broken[0])
     return None
 
 
-def without_what_breaks(facts: Facts, truth: IntArray) -> Facts:
-    """Return the facts without the rows that the true table breaks when it is counted exactly."""
+def without_false_places(facts: Facts, truth: IntArray) -> Facts:
+    """Return the facts without what is said of leaves' classes and across leaves that the true table breaks.
+
+    What splits say rests on the leaves, so it is worked out afterwards (``with_splits``).
+    """
     notes = list(facts.notes)
-    places, told = {}, dict(facts.splits)
+    places = {}
     for node, place in facts.places.items():
         if place.holds(truth[place.start : place.end].sum(axis=0)):
             places[node] = place
@@ -91,21 +112,30 @@ def without_what_breaks(facts: Facts, truth: IntArray) -> Facts:
             before=frozenset(),
         )
         notes.append(f"the classes of {facts.tree.where(facts.tree.nodes[node])} are not as told")
-        told = {above: _unaware(found, place) for above, found in told.items()}
-    splits = {}
-    for node, found in told.items():
+    lines = {
+        node: tuple(line for line in found if line.holds(truth))
+        for node, found in facts.lines.items()
+    }
+    return replace(facts, lines=lines, places=places, notes=tuple(notes))
+
+
+def without_false_splits(facts: Facts, truth: IntArray, clock: Clock = FOREVER) -> Facts:
+    """Return the facts without the split rows that the true table breaks when it is counted exactly.
+
+    Raises:
+        OutOfTimeError: the budget is used up.
+    """
+    notes, splits = list(facts.notes), {}
+    for node, found in facts.splits.items():
         kept: list[Split] = []
         for split in found:
+            clock.check()
             held, said = _held(facts, split, truth[facts.span(node)])
             kept += held
             notes += said
         if kept:
             splits[node] = tuple(kept)
-    lines = {
-        node: tuple(line for line in found if line.holds(truth))
-        for node, found in facts.lines.items()
-    }
-    return replace(facts, splits=splits, lines=lines, places=places, notes=tuple(notes))
+    return replace(facts, splits=splits, notes=tuple(notes))
 
 
 def _held(facts: Facts, split: Split, here: IntArray) -> tuple[list[Split], list[str]]:
@@ -119,16 +149,8 @@ def _held(facts: Facts, split: Split, here: IntArray) -> tuple[list[Split], list
     held = [split.without(broken)] if len(broken) < split.size else []
     if split.strict:
         others = np.setdiff1d(np.arange(split.size), broken)
-        tied = replace(split.without(others.tolist()), strict=False)
+        tied = replace(split.without(others.tolist()), strict=False, low=None, high=None)
         more, said = _held(facts, tied, here)
         return held + more, said
     first = would_have_split(facts, split, broken[0])
     return held, [f"{len(broken)} rows left out, as the true table breaks them: {first}"]
-
-
-def _unaware(found: tuple[Split, ...], place: Place) -> tuple[Split, ...]:
-    """Return splits above a place without what its class counts told of them."""
-    return tuple(
-        replace(split, chosen_table=None) if split.start <= place.start < split.end else split
-        for split in found
-    )

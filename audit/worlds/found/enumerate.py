@@ -9,13 +9,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from audit.worlds.clock import Clock
+from audit.worlds.clock import FOREVER, Clock
 from audit.worlds.facts.facts import Facts
 from audit.worlds.facts.places import Place
 from audit.worlds.found.check import node_holds
 from ppdm_models.arrays import BoolArray, IntArray
 
 CHUNK_CELLS = 2_000_000
+TOGETHER_CELLS = 250_000
+"""Cells of tables that are tested between two looks at the clock."""
 MOST_RECORDS = 100_000
 MOST_ROWS = 100_000
 MOST_COUNTED = 10_000
@@ -37,12 +39,14 @@ def enumerated(
     """Return, per node, every table (K, S, m) of its positions that obeys all rows at and below it.
 
     Nodes with too many tables are left out. With ``splits`` false the split rows are ignored.
+
+    Raises:
+        OutOfTimeError: the budget is used up.
     """
     found: dict[int, IntArray] = {}
     work = 0
     for node in reversed(facts.tree.nodes):
-        if clock.is_over:
-            break
+        clock.check()
         here = facts.span(node.index)
         if here.start == here.stop:
             continue
@@ -89,9 +93,9 @@ def _combined(
     kept: list[IntArray] = []
     size = 0
     for tables in combinations(parts):
-        if clock.is_over:
-            return None
-        good = node_holds(facts, node, tables) if splits else _lines_hold(facts, node, tables)
+        good = (
+            node_holds(facts, node, tables, clock) if splits else _lines_hold(facts, node, tables)
+        )
         kept.append(tables[good])
         size += int(good.sum())
         if size > limits.kept:
@@ -103,7 +107,7 @@ def _combined(
 def combinations(parts: list[IntArray]) -> Iterator[IntArray]:
     """Yield every combination of tables of neighbouring positions, (K, S, m) at a time."""
     total = math.prod(len(part) for part in parts)
-    step = max(1, CHUNK_CELLS // max(1, sum(part[:1].size for part in parts)))
+    step = max(1, TOGETHER_CELLS // max(1, sum(part[:1].size for part in parts)))
     for begin in range(0, total, step):
         index = np.arange(begin, min(begin + step, total))
         columns = []
@@ -223,11 +227,16 @@ def _rows(count: int, caps: Sequence[int]) -> IntArray:
     return np.asarray(rows[left == 0])
 
 
-def data_sets(facts: Facts, start: int, tables: IntArray) -> list[int]:
-    """Return how many data sets of told-apart records each table stands for: product of n_q! / product of n[q, c]!."""
+def data_sets(facts: Facts, start: int, tables: IntArray, clock: Clock = FOREVER) -> list[int]:
+    """Return how many data sets of told-apart records each table stands for: product of n_q! / product of n[q, c]!.
+
+    Raises:
+        OutOfTimeError: the budget is used up.
+    """
     size = facts.counts[start : start + tables.shape[1]].tolist()
     ways = []
     for table in tables.tolist():
+        clock.check()
         number = 1
         for count, row in zip(size, table, strict=True):
             for cell in row:

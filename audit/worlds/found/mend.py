@@ -23,16 +23,18 @@ MOST_LEAVES = 8
 
 
 def mend_stuck(facts: Facts, pool: Pool, wanted: BoolArray, clock: Clock) -> None:
-    """Try to move every wanted cell (P, m) that no world of the pool moves by two swaps, from a few worlds in turn."""
+    """Try to move every wanted cell (P, m) that no world of the pool moves by two swaps, from a few worlds in turn.
+
+    Raises:
+        OutOfTimeError: the budget is used up.
+    """
     every = [split for found in facts.splits.values() for split in found]
     if any(split.low is None for split in every) or any(facts.lines.values()):
         return
     of_place = facts.place_of()
     for base in range(min(BASES, len(pool.tables))):
-        mender = _Mender(facts, pool.tables[base])
+        mender = _Mender(facts, pool.tables[base], clock)
         for position, klass in np.argwhere(wanted & (pool.low == pool.high)).tolist():
-            if clock.is_over:
-                return
             if pool.low[position, klass] == pool.high[position, klass]:
                 found = mender.other(int(of_place[position]), position, klass)
                 if found is not None:
@@ -42,8 +44,8 @@ def mend_stuck(facts: Facts, pool: Pool, wanted: BoolArray, clock: Clock) -> Non
 class _Mender:
     """A world, with what is asked of it again and again: the counts that its rows bound, the swaps below a node."""
 
-    def __init__(self, facts: Facts, table: IntArray) -> None:
-        self.facts, self.table = facts, table
+    def __init__(self, facts: Facts, table: IntArray, clock: Clock) -> None:
+        self.facts, self.table, self.clock = facts, table, clock
         self.counts: dict[int, IntArray] = {}
         self.below: dict[int, tuple[IntArray, IntArray]] = {}
         self.draw = np.random.default_rng(0)
@@ -70,6 +72,7 @@ class _Mender:
 
     def _after(self, split: Split, trades: IntArray) -> tuple[IntArray, BoolArray]:
         """Return each candidate's count after each swap, (A, K), and whether it is none that the row allows."""
+        self.clock.check()
         if id(split) not in self.counts:
             here = self.table[None, split.start : split.end, 0]
             self.counts[id(split)] = np.asarray(split.lefts(split.bins.sums(here))[0])
@@ -85,12 +88,15 @@ class _Mender:
         own, other = table[trades[0], trades[1]], table[trades[2], trades[3]]
         fits = (own > 0) & (other > 0) & (trades[[0, 2]] != first.first).all(axis=0)
         for _, split, bad, after in rows:
+            self.clock.check()
             fits[fits] = ~_misses(
                 split, bad, after[:, None] + _change(split, trades[:, fits], bad)
             ).any(axis=0)
         trades, leaves = trades[:, fits], leaves[fits]
         for leaf in np.unique(leaves)[:MOST_LEAVES].tolist():
-            for second in swaps_of(self.facts, table, leaf, trades[:, leaves == leaf], {}):
+            for second in swaps_of(
+                self.facts, table, leaf, trades[:, leaves == leaf], {}, self.clock
+            ):
                 return second.applied(table)
         return None
 
@@ -120,10 +126,10 @@ class _Mender:
 
 def _change(split: Split, trades: IntArray, rows: slice | BoolArray) -> IntArray:
     """Return by how much each swap changes the first class's count on the left of candidates, (A, K)."""
-    assert split.left is not None
-    left = split.left[rows].astype(np.int64)
     bins = split.bins.of
-    first, second = (left[:, bins[trades[k] - split.start]] for k in (0, 2))
+    first, second = (
+        split.on_left(bins[trades[k] - split.start], rows).astype(np.int8) for k in (0, 2)
+    )
     return np.asarray(np.where(trades[1] == 0, second - first, first - second))
 
 

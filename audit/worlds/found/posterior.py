@@ -7,18 +7,26 @@ from fractions import Fraction
 import numpy as np
 from scipy.special import betainccinv, betaincinv
 
+from audit.worlds.clock import FOREVER, Clock
 from audit.worlds.facts.facts import Facts
 from audit.worlds.found.enumerate import data_sets
 from audit.worlds.found.exact_posterior import ERROR, ExactPosterior
 from ppdm_models.arrays import IntArray
 
 
-def counted_posterior(facts: Facts, tables: IntArray) -> tuple[ExactPosterior, int]:
-    """Return the exact posterior from the list of all worlds (K, P, m) in position order, and their data sets."""
-    ways = data_sets(facts, 0, tables)
+def counted_posterior(
+    facts: Facts, tables: IntArray, clock: Clock = FOREVER
+) -> tuple[ExactPosterior, int]:
+    """Return the exact posterior from the list of all worlds (K, P, m) in position order, and their data sets.
+
+    Raises:
+        OutOfTimeError: the budget is used up.
+    """
+    ways = data_sets(facts, 0, tables, clock)
     total = sum(ways)
     means = np.zeros(tables.shape[1:])
     for position, count in enumerate(facts.counts.tolist()):
+        clock.check()
         for klass in range(facts.classes):
             cells = tables[:, position, klass].tolist()
             weight = sum(way * cell for way, cell in zip(ways, cells, strict=True))

@@ -34,17 +34,24 @@ for large tables. A limit on work and not on time, so that runs agree."""
 PASSES_PER_DRAW = 50
 
 
+OUT_OF_TIME = "time was over"
+
+
 class GaveUpError(Exception):
     """Too few draws are accepted, or time is over."""
 
 
 @dataclass(eq=False)
 class Sampler:
-    """Draws whole tables; ``tried`` and ``kept`` count, per node, the draws tested and those accepted."""
+    """Draws whole tables; ``tried`` and ``kept`` count, per node, the draws tested and those accepted.
+
+    ``effort`` scales the work after which it gives up.
+    """
 
     facts: Facts
     clock: Clock
     seed: int = 0
+    effort: float = 1.0
     tried: dict[int, int] = field(default_factory=dict)
     kept: dict[int, int] = field(default_factory=dict)
     order: dict[int, list[Split]] = field(default_factory=dict)
@@ -90,7 +97,7 @@ class Sampler:
     def _node(self, node: int, number: int) -> IntArray:
         """Return draws below a node, shape (S, number, m): sums over positions are quick in this order."""
         if self.clock.is_over:
-            raise GaveUpError("time was over")
+            raise GaveUpError(OUT_OF_TIME)
         if not self._is_tested(node):
             return self._parts(node, number)
         got: list[IntArray] = []
@@ -116,6 +123,8 @@ class Sampler:
         lines = self.facts.lines.get(node, ())
         good = np.ones(len(tables), dtype=bool)
         for k in range(len(tables)) if lines else ():
+            if self.clock.is_over:
+                raise GaveUpError(OUT_OF_TIME)
             good[k] = all(line.holds(tables[k], start) for line in lines)
         splits = self.order.setdefault(node, list(self.facts.splits.get(node, ())))
         most, first = 0, 0
@@ -123,6 +132,8 @@ class Sampler:
             left = np.flatnonzero(good)
             if not len(left):
                 break
+            if self.clock.is_over:
+                raise GaveUpError(OUT_OF_TIME)
             good[left] = split.holds(tables if len(left) == len(tables) else tables[left])
             killed = len(left) - int(good[left].sum())
             self.work += tables[0].size * len(left)
@@ -140,7 +151,8 @@ class Sampler:
             name = self.facts.tree.nodes[node].name
             raise GaveUpError(f"at node {name} {kept} of {tried} draws obey the split rows")
         size = PASSES_PER_DRAW * len(self.facts.counts) * self.facts.classes
-        if self.work > max(FIRST_WORK, size) + max(WORK_PER_DRAW, size) * (self.done - 1):
+        most = max(FIRST_WORK, size) + max(WORK_PER_DRAW, size) * (self.done - 1)
+        if self.work > self.effort * most:
             raise GaveUpError("too many draws had to be thrown away")
 
     def _is_tested(self, node: int) -> bool:
@@ -185,7 +197,7 @@ class Sampler:
         have = tried = 0
         while have < number:
             if self.clock.is_over:
-                raise GaveUpError("time was over")
+                raise GaveUpError(OUT_OF_TIME)
             free = self.draw.choice(open_, size=(max(number, 16), rest))
             values = np.concatenate([np.broadcast_to(fixed, (len(free), len(fixed))), free], axis=1)
             cells = np.arange(len(free))[:, None] * len(low) + values

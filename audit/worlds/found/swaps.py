@@ -7,20 +7,25 @@ from itertools import groupby
 
 import numpy as np
 
-from audit.worlds.clock import Clock
+from audit.facts.rows import Grouping
+from audit.worlds.clock import Clock, OutOfTimeError
 from audit.worlds.facts.facts import Facts
 from audit.worlds.facts.splits import Split
-from audit.worlds.found.check import node_holds
+from audit.worlds.found.check import path_holds
 from audit.worlds.found.pool import Pool, Swap
 from ppdm_models.arrays import BoolArray, FloatArray, IntArray
 from ppdm_models.tree.tree import Criterion
 
 Known = dict[int, tuple[FloatArray, FloatArray]]
+Kept = tuple[np.random.Generator, Known, Clock]
+"""What calls share: the draws, what a table has per split, and the budget."""
 MOST_PARTNERS = 3000
 FIRST_PARTNERS = 64
 FEWEST_TOGETHER = 3
 PARTNERS_TOGETHER = 4
 BASES = 6
+TOGETHER_CELLS = 500_000
+"""Swaps times candidates that are held against each other between two looks at the clock."""
 
 
 def swap_stuck(
@@ -29,6 +34,9 @@ def swap_stuck(
     """Try to move every wanted cell (P, m) that no world of the pool moves by one swap, from a few worlds in turn.
 
     With ``only`` the newest world is tried, and the cells of those positions: elsewhere it is as the first.
+
+    Raises:
+        OutOfTimeError: the budget is used up.
     """
     draw = np.random.default_rng(0)
     of_place = facts.place_of()
@@ -41,12 +49,11 @@ def swap_stuck(
         cells = np.argwhere(is_stuck)
         for node, some in groupby(cells.tolist(), key=lambda cell: int(of_place[cell[0]])):
             mine = list(some)
-            _move_together(facts, pool, base, (node, mine), (draw, before))
+            _move_together(facts, pool, base, (node, mine), (draw, before, clock))
             for position, klass in mine:
-                if clock.is_over:
-                    return
+                clock.check()
                 if pool.low[position, klass] == pool.high[position, klass]:
-                    _move(facts, pool, base, (node, position, klass), (draw, before))
+                    _move(facts, pool, base, (node, position, klass), (draw, before, clock))
 
 
 def swap_worst(facts: Facts, pool: Pool, positions: Sequence[int], clock: Clock) -> None:
@@ -60,7 +67,10 @@ def swap_worst(facts: Facts, pool: Pool, positions: Sequence[int], clock: Clock)
             continue
         node, klass = int(of_place[position]), int(pool.tables[0][position].argmax())
         pool.swaps.pop(position, None)
-        _move(facts, pool, 0, (node, position, klass), (draw, before))
+        try:
+            _move(facts, pool, 0, (node, position, klass), (draw, before, clock))
+        except OutOfTimeError:
+            return
 
 
 def _move_together(
@@ -68,22 +78,23 @@ def _move_together(
     pool: Pool,
     base: int,
     cells: tuple[int, Sequence[Sequence[int]]],
-    kept_between: tuple[np.random.Generator, Known],
+    kept_between: Kept,
 ) -> None:
     """Try a few partners for each of many cells of a leaf at once: where rows are loose that moves nearly all."""
     node, mine = cells
-    draw, before = kept_between
+    draw, before, clock = kept_between
     if len(mine) < FEWEST_TOGETHER:
         return
     trades = []
     for position, klass in mine:
+        clock.check()
         found = trades_of(facts, pool.tables[base], (node, position, klass))
         if found.size:
             trades.append(found[:, draw.integers(found.shape[1], size=PARTNERS_TOGETHER)])
     if not trades:
         return
     together = np.concatenate(trades, axis=1)
-    for swap in swaps_of(facts, pool.tables[base], node, together, before):
+    for swap in swaps_of(facts, pool.tables[base], node, together, before, clock):
         if pool.is_moved_by(swap):
             pool.add_swap(base, swap)
 
@@ -93,19 +104,19 @@ def _move(
     pool: Pool,
     base: int,
     cell: tuple[int, int, int],
-    kept_between: tuple[np.random.Generator, Known],
+    kept_between: Kept,
 ) -> bool:
     """Note the first swap that takes a record of the class away from the profile, or gives it one."""
-    draw, before = kept_between
+    draw, before, clock = kept_between
     node, table = cell[0], pool.tables[base]
-    if not facts.places[node].is_fixed and _flip(facts, pool, base, cell):
+    if not facts.places[node].is_fixed and _flip(facts, pool, base, cell, clock):
         return True
     trades = trades_of(facts, table, cell)
     number = trades.shape[1]
     if number > MOST_PARTNERS:
         trades = trades[:, draw.choice(number, MOST_PARTNERS, replace=False)]
     for some in (trades[:, :FIRST_PARTNERS], trades[:, FIRST_PARTNERS:]):
-        for swap in swaps_of(facts, table, node, some, before):
+        for swap in swaps_of(facts, table, node, some, before, clock):
             pool.add_swap(base, swap)
             return True
     return False
@@ -133,14 +144,23 @@ def _columns(position: int, own: int, second: IntArray, other: IntArray | int) -
 
 
 def swaps_of(
-    facts: Facts, table: IntArray, node: int, trades: IntArray, before: Known
+    facts: Facts, table: IntArray, node: int, trades: IntArray, before: Known, clock: Clock
 ) -> Iterator[Swap]:
-    """Yield those swaps inside a leaf that lead to a world."""
+    """Yield those swaps inside a leaf that lead to a world.
+
+    Raises:
+        OutOfTimeError: the budget is used up.
+    """
     for above in facts.path(node):
         for split in facts.splits.get(above, ()):
             if not trades.shape[1]:
                 return
-            trades = trades[:, _allowed(split, table, trades, before)]
+            step = max(1, TOGETHER_CELLS // split.size)
+            good = []
+            for begin in range(0, trades.shape[1], step):
+                clock.check()
+                good.append(_allowed(split, table, trades[:, begin : begin + step], before))
+            trades = trades[:, np.concatenate(good)]
     for position, own, second, other in trades.T.tolist():
         swap = Swap(position, own, second, other)
         if _lines_hold(facts, node, swap.applied(table)):
@@ -153,7 +173,7 @@ def _lines_hold(facts: Facts, node: int, table: IntArray) -> bool:
     )
 
 
-def _flip(facts: Facts, pool: Pool, base: int, cell: tuple[int, int, int]) -> bool:
+def _flip(facts: Facts, pool: Pool, base: int, cell: tuple[int, int, int], clock: Clock) -> bool:
     """Change one record's class alone, where the leaf's counts are not known."""
     node, position, klass = cell
     table = pool.tables[base]
@@ -165,7 +185,7 @@ def _flip(facts: Facts, pool: Pool, base: int, cell: tuple[int, int, int]) -> bo
         changed = swap.applied(table)
         if not place.holds(changed[place.start : place.end].sum(axis=0)):
             continue
-        if all(node_holds(facts, n, changed[None, facts.span(n)])[0] for n in facts.path(node)):
+        if path_holds(facts, node, changed, clock):
             pool.add_swap(base, swap)
             return True
     return False
@@ -212,13 +232,27 @@ def _allowed(
 def _in_intervals(
     split: Split, count: FloatArray, bins: tuple[IntArray, IntArray], own: IntArray
 ) -> BoolArray:
-    assert split.left is not None
     assert split.low is not None
-    first, second = split.left[:, bins[0]], split.left[:, bins[1]]
+    assert split.high is not None
     gain = np.where(own == 0, -1, 1)
-    after = count[:, None] + gain * (first.astype(np.int64) - second.astype(np.int64))
-    inside = (after >= split.low[:, None]) & (after <= np.asarray(split.high)[:, None])
-    return np.asarray(inside.all(axis=0))
+    if split.family.grouping is not Grouping.THRESHOLD:
+        first, second = (split.on_left(each).astype(np.int8) for each in bins)
+        after = count[:, None] + gain * (first - second)
+        inside = (after >= split.low[:, None]) & (after <= split.high[:, None])
+        return np.asarray(inside.all(axis=0))
+    # Only the cuts between the two records' bins see the swap, by one record.
+    low, high = np.minimum(*bins), np.maximum(*bins)
+    ends = np.searchsorted(split.family.admissible, np.stack([low, high]))
+    step = np.where(bins[0] < bins[1], gain, -gain)
+    bad = {
+        moved: np.concatenate(
+            [[0], np.cumsum((count + moved < split.low) | (count + moved > split.high))]
+        )
+        for moved in (-1, 0, 1)
+    }
+    between = {moved: sums[ends[1]] - sums[ends[0]] for moved, sums in bad.items()}
+    moved_well = np.where(step > 0, between[1], between[-1]) == 0
+    return np.asarray(moved_well & (bad[0][-1] == between[0]))
 
 
 def _over_after(
@@ -234,10 +268,9 @@ def _over_after(
     """
     before, mass = known
     number = np.arange(split.size)[:, None]
-    if split.left is None:
-        first, second = bins[0][None], bins[1][None]
-    else:
-        first, second = 1 - split.left[:, bins[0]], 1 - split.left[:, bins[1]]
+    first, second = bins[0][None], bins[1][None]
+    if split.is_binary:
+        first, second = (np.asarray(~split.on_left(each), dtype=np.intp) for each in bins)
     first, second = first.astype(np.intp), second.astype(np.intp)
     sizes = mass.sum(axis=-1)
     own, other = classes

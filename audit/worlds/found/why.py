@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from audit.worlds.clock import Clock
 from audit.worlds.facts.explain import joined, would_have_split
 from audit.worlds.facts.facts import Facts
 from audit.worlds.found.enumerate import Limits, combinations, parts_of
@@ -21,11 +22,16 @@ class Reasons:
     """The combinations of tables from the parts below a node, and which of the node's rows each of them breaks."""
 
     def __init__(
-        self, facts: Facts, node: int, found: Mapping[int, IntArray], limits: Limits
+        self,
+        facts: Facts,
+        node: int,
+        found: Mapping[int, IntArray],
+        limits: Limits,
+        clock: Clock,
     ) -> None:
         self.facts, self.node, self.number = facts, node, len(found[node])
         self.start = facts.span(node).start
-        self.found, self.limits = found, limits
+        self.found, self.limits, self.clock = found, limits, clock
         splits = facts.splits.get(node, ())
         self.names = [would_have_split(facts, s, a) for s in splits for a in range(s.size)]
 
@@ -44,7 +50,8 @@ class Reasons:
         """Return why ``sign * cell >= bound``: the fewest rows that each other combination breaks one of."""
         if not self.names and not self.facts.lines.get(self.node):
             return BY_COUNTS
-        if self.others is None:
+        # It is proved whichever rows it rests on, so without time only their names are missing.
+        if self.clock.is_over or self.others is None:
             return self._by_number()
         tables, broken = self.others
         said = self._rows_that_break(broken[sign * tables[:, position - self.start, klass] < bound])

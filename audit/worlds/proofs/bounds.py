@@ -25,13 +25,15 @@ class ContradictionError(Exception):
 class Bounds:
     """Proved ends of every cell, shape (P, m) each; ``why`` is the fact that proved one, by position, class and side.
 
-    The only records that change while the engine works: an end moves inwards only, each time with its proof.
+    The only records that change while the engine works: an end moves inwards only, each time with its proof, and
+    ``moves`` counts how often one did.
     """
 
     low: IntArray
     high: IntArray
     why: dict[tuple[int, int, str], str] = field(default_factory=dict)
     last: dict[int, str] = field(default_factory=dict)
+    moves: int = 0
 
     def raise_low(self, position: int, klass: int, value: int, why: str) -> bool:
         """Note that a cell holds at least so many."""
@@ -50,6 +52,7 @@ class Bounds:
         return self._checked(position, klass, why)
 
     def _checked(self, position: int, klass: int, why: str) -> bool:
+        self.moves += 1
         if self.low[position, klass] > self.high[position, klass]:
             sides = (self.why.get((position, klass, side)) for side in ("low", "high"))
             raise ContradictionError(*dict.fromkeys([*(s for s in sides if s), why]))

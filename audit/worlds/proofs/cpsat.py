@@ -42,10 +42,15 @@ def ask(scope: Scope, questions: Sequence[Question], clock: Clock, units: float)
 
     The bound of a proof is that of a single question; a table proves nothing. None: not decided. ``units`` limits each
     search in the solver's own deterministic seconds, so that runs agree.
+
+    Raises:
+        OutOfTimeError: the budget is used up.
     """
     target = questions[0][2]
     model = _Model(scope, list(scope.met.values()), questions)
     for _ in range(MOST_ROUNDS):
+        if clock.is_over:
+            return None
         status, found = _solved(model, clock, units)
         if status == solver_module().INFEASIBLE:
             return Answer(target, None, _says(scope, model, questions, clock, units))
@@ -83,6 +88,8 @@ def _says(
     used = list(model.used)
     if sign > 0 and target == int(scope.facts.counts[position]) and len(used) <= MOST_EXPLAINED:
         for row in model.used:
+            if clock.is_over:
+                break
             fewer = [other for other in used if other is not row]
             status, _ = _solved(_Model(scope, fewer, questions), clock, units)
             used = fewer if status == solver_module().INFEASIBLE else used
@@ -116,12 +123,14 @@ class _Model:
             self.model.add(sum(self.cells[s]) == counts[s])
         known = scope.rows
         for number in range(len(known.low)):
+            scope.clock.check()
             weight = float(np.abs(known.weights[number]).max(initial=0))
             # With more classes cuts only come near the split rows, which follow themselves.
             is_cut = self.m > 2 and SPLIT in known.says[number]
             if weight * float(known.counts.sum()) < LARGEST_SUM and not is_cut:
                 self._linear(number)
         for split, candidate in rows:
+            scope.clock.check()
             self._split(split, candidate)
         self._deny(questions)
 
@@ -175,6 +184,7 @@ class _Model:
         is_broken = is_new = False
         for step in facts.tree.below(self.scope.node):
             for split in facts.splits.get(step.index, ()):
+                self.scope.clock.check()
                 here = table[split.start - self.span.start : split.end - self.span.start]
                 if split.holds(here[None])[0]:
                     continue
@@ -236,11 +246,10 @@ class _Model:
         return value
 
     def _interval(self, split: Split, candidate: int) -> None:
-        assert split.left is not None
         assert split.low is not None
         assert split.high is not None
-        inside = np.flatnonzero(split.left[candidate][split.bins.of]) + split.start
-        cells = [self.cells[s - self.span.start][0] for s in inside.tolist()]
+        inside = split.members_on_left(candidate).tolist()
+        cells = [self.cells[s - self.span.start][0] for s in inside]
         self.used.append((split, candidate))
         self._add(sum(cells), int(split.low[candidate]), int(split.high[candidate]))
 

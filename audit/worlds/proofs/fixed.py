@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
 
 from audit.reading import Undetermined
 from audit.system.system import System
-from audit.worlds.clock import clock
+from audit.worlds.clock import OutOfTimeError, clock
 from audit.worlds.facts.facts import facts_of
 from audit.worlds.facts.intervals import with_intervals
 from audit.worlds.proofs.bounds import closed_form, spread
@@ -48,7 +49,8 @@ def fixed_cells(system: System, *, seconds: float = 5.0) -> FixedCells | Undeter
     facts = with_intervals(facts)
     bounds = closed_form(facts)
     spread(facts, bounds)
-    propagate(facts, bounds, clock(seconds))
+    with suppress(OutOfTimeError):
+        propagate(facts, bounds, clock(seconds))
     index = {id(family): number for number, family in enumerate(system.families)}
     intervals = {
         index[id(split.family)]: (split.low, split.high)

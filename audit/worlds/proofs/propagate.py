@@ -12,7 +12,7 @@ import numpy as np
 
 from audit.facts.rows import Grouping
 from audit.worlds.clock import Clock
-from audit.worlds.facts.curves import Sides, limits, sides_of
+from audit.worlds.facts.curves import Sides, inside_of, limits, sides_of
 from audit.worlds.facts.explain import would_have_split
 from audit.worlds.facts.facts import Facts
 from audit.worlds.facts.splits import Split
@@ -24,12 +24,13 @@ FAR = np.int64(2**60)
 
 
 def propagate(facts: Facts, bounds: Bounds, clock: Clock, *, alone: bool = False) -> None:
-    """Draw in the ends of cells until no row moves any, or time is over (what was proved stands).
+    """Draw in the ends of cells until no row moves any; what was proved before time is over stands.
 
     With ``alone`` each row is taken by itself, once: what it proves then needs no other row as a reason.
 
     Raises:
         ContradictionError: no world obeys the rows.
+        OutOfTimeError: the budget is used up.
     """
     ends = (bounds.low.copy(), bounds.high.copy()) if alone else (bounds.low, bounds.high)
     leaves = _Leaves(facts)
@@ -37,8 +38,7 @@ def propagate(facts: Facts, bounds: Bounds, clock: Clock, *, alone: bool = False
         moved = not alone and spread(facts, bounds)
         for found in facts.splits.values():
             for split in found:
-                if clock.is_over:
-                    return
+                clock.check()
                 here = slice(split.start, split.end)
                 if split.chosen_table is None or (ends[0][here] == ends[1][here]).all():
                     continue
@@ -110,7 +110,7 @@ def _apply(facts: Facts, bounds: Bounds, split: Split, reach: _Reach) -> bool:
 
 
 def _lefts(split: Split, bins: IntArray) -> IntArray:
-    return bins if split.left is None else np.asarray(split.lefts(bins[None])[0])
+    return bins if not split.is_binary else np.asarray(split.lefts(bins[None])[0])
 
 
 def _tighten(
@@ -163,7 +163,8 @@ def _best(
     """Return, per bin and leaf, the tightest value among the sides that hold the bin (or do not), and which."""
     if split.family.grouping is Grouping.THRESHOLD:
         return _best_threshold(split, values, on_left, nothing)
-    inside = sides.left if on_left else ~sides.left
+    left = inside_of(split)
+    inside = left if on_left else ~left
     spread_out = np.where(inside[:, :, None], values[:, None, :], nothing)
     by = spread_out.argmin(axis=0) if nothing > 0 else spread_out.argmax(axis=0)
     return np.take_along_axis(spread_out, by[None], axis=0)[0], by

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from audit.worlds.clock import Clock
+from audit.worlds.clock import FOREVER, Clock
 from audit.worlds.facts.facts import Facts
 from audit.worlds.facts.splits import Split
 from audit.worlds.proofs.bounds import Bounds
@@ -37,12 +37,15 @@ NOTHING = -(2**62)
 class Scope:
     """The worlds below a node as far as linear rows tell; rows that a point breaks are added and kept.
 
+    Whatever is asked of it raises ``OutOfTimeError`` where the budget is used up before it is half answered.
+
     ``met`` are the candidates that tables of whole numbers broke, by split and number: asked for at once next time.
     """
 
     facts: Facts
     bounds: Bounds
     node: int
+    clock: Clock = FOREVER
     rows: Rows = field(init=False)
     met: dict[tuple[int, int], tuple[Split, int]] = field(default_factory=dict)
 
@@ -118,6 +121,7 @@ class Scope:
         found: list[CellRow] = []
         for step in self.facts.tree.below(self.node):
             for split in self.facts.splits.get(step.index, ()):
+                self.clock.check()
                 part = point[split.start - start : split.end - start]
                 found += cuts(self.facts, self.bounds, split, part, CUTS_PER_SPLIT)
         return self.rows.add(found)

@@ -81,7 +81,6 @@ def cuts(facts: Facts, bounds: Bounds, split: Split, point: FloatArray, most: in
 
 
 def _interval_cuts(facts: Facts, split: Split, point: FloatArray, most: int) -> list[CellRow]:
-    assert split.left is not None
     assert split.low is not None
     assert split.high is not None
     count = split.lefts(split.bins.sums(point[None, :, 0]))[0]
@@ -91,7 +90,7 @@ def _interval_cuts(facts: Facts, split: Split, point: FloatArray, most: int) -> 
         return found
     for a in np.argsort(-over)[:most].tolist():
         if over[a] > 1e-6:
-            rows = np.flatnonzero(split.left[a][split.bins.of]) + split.start
+            rows = split.members_on_left(a)
             ones = np.ones(len(rows), dtype=np.int64)
             says = would_have_split(facts, split, a)
             ends = int(split.low[a]), int(split.high[a])

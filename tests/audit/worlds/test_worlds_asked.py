@@ -48,7 +48,7 @@ def test_who_is_certain_does_not_depend_on_what_else_is_asked(seed, level):
     assert (full.certain == few.certain).all()
     assert (full.open_profiles == few.open_profiles).all()
     assert not (few.excluded & ~full.excluded).any()
-    assert UNREAD not in full.not_decided
+    assert UNREAD not in full.left_of_values
 
 
 def test_the_measures_that_read_more_than_who_is_certain_say_so():

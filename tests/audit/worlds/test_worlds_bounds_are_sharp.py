@@ -11,7 +11,7 @@ from audit.adversary.knowledge import Knowledge
 from audit.evidence import Evidence
 from audit.people.forest import forest_of
 from audit.reading import Undetermined
-from audit.worlds.facts.curves import limits, sides_of
+from audit.worlds.facts.curves import inside_of, limits, sides_of
 from audit.worlds.facts.facts import facts_of
 from audit.worlds.state import Tiers
 from tests.small_audits import read
@@ -67,7 +67,9 @@ def test_one_row_of_three_classes_never_cuts_off_a_world(criterion, branches):
     (split,) = facts.splits[0]
     sides = sides_of(split)
     every = np.array([table[facts.order] for table, _ in brute_force(system)[0]])
-    counts = np.stack([every[:, side[split.bins.of]].sum(axis=1) for side in sides.left], axis=1)
+    counts = np.stack(
+        [every[:, side[split.bins.of]].sum(axis=1) for side in inside_of(split)], axis=1
+    )
     nothing = np.zeros((len(sides.records), 3), dtype=np.int64)
     most = np.minimum(sides.records[:, None], split.chosen_table.sum(axis=0))
     low, high = limits(split, sides, nothing, most)

@@ -9,7 +9,7 @@ from audit.facts.rows import Grouping, Origin, SplitFamily
 from audit.worlds.facts.exact import is_beaten, is_one
 from audit.worlds.facts.intervals import _ends
 from audit.worlds.facts.places import Place, tightened
-from audit.worlds.facts.splits import split_of
+from audit.worlds.facts.splits import chosen_of, split_of
 from ppdm_models.tree.tree import Criterion
 from tests.worlds_by_hand import _compare
 
@@ -78,7 +78,9 @@ def test_intervals_hold_exactly_the_counts_that_the_row_allows(criterion, strict
         0, "a", criterion, Grouping.THRESHOLD, np.arange(8), chosen, draw.permutation(8),
         np.arange(7), tuple("abcdefgh"), Origin("split_choice", "node 0", 0),
     )  # fmt: skip
-    split = split_of(family, np.arange(8), counts.astype(np.int64), places, strict)
+    split = split_of(
+        family, chosen_of(family, np.arange(8), places), counts.astype(np.int64), strict
+    )
     ((low, high),) = _ends(criterion, [split])
     total = sum(place.low[0] for place in places)
     for a in range(split.size):

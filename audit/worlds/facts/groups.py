@@ -1,0 +1,56 @@
+"""A partition of some positions, kept so that sums over its groups are quick."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+from ppdm_models.arrays import IndexArray, NumberArray
+
+MANY_CELLS = 20_000
+MANY_POSITIONS = 100
+"""From here on a sparse product is quicker than sums over slices, and worth its making."""
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """A partition of the node's positions: ``of`` (S,) numbers each one's group; the rest makes sums fast.
+
+    ``order`` has groups one after the other, which begin at ``starts``.
+    """
+
+    of: IndexArray
+    order: IndexArray
+    starts: IndexArray
+
+    def sums(self, tables: NumberArray) -> NumberArray:
+        """Return the sums per group of tables (K, S, ...), shape (K, groups, ...).
+
+        Quickest where the tables are a view of an array with the positions first.
+        """
+        first = tables.swapaxes(0, 1)
+        if len(self.of) < MANY_POSITIONS or first.size < MANY_CELLS:
+            found = np.add.reduceat(first.take(self.order, axis=0), self.starts, axis=0)
+        else:
+            found = self._matrix @ first.reshape(len(first), -1)
+        return found.reshape(len(self.starts), *first.shape[1:]).swapaxes(0, 1)
+
+    @cached_property
+    def _matrix(self) -> csr_matrix:
+        """Ones where a position (a column) is in a group (a row)."""
+        ones, ends = np.ones(len(self.of), dtype=np.int32), np.append(self.starts, len(self.order))
+        return csr_matrix((ones, self.order, ends), shape=(len(self.starts), len(self.of)))
+
+
+def groups(of: IndexArray) -> Groups:
+    """Return a partition from each member's label; labels that nobody has are left out."""
+    sizes = np.bincount(of)
+    # Sorting is far quicker over few bits.
+    labels = of.astype(np.uint16) if len(sizes) <= 2**16 else of
+    used = sizes > 0
+    compact = of if used.all() else (np.cumsum(used) - 1)[of]
+    starts = (np.cumsum(sizes) - sizes)[used]
+    return Groups(compact, np.argsort(labels, kind="stable"), starts)

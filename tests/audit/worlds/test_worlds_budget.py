@@ -1,0 +1,72 @@
+"""All that is spent on worlds is within the budget: hardly anything is done once it is used up, wherever that is."""
+
+from __future__ import annotations
+
+import sys
+from functools import cache
+from itertools import count
+
+import numpy as np
+import pytest
+
+from audit.system.system import build_system
+from audit.worlds.clock import Clock
+from audit.worlds.doubts import reason_in_doubt
+from audit.worlds.retrain import graded
+from audit.worlds.state import never
+from tests.grown_trees import grown
+
+ENDS = 24
+MOST_AFTER = 0.05
+
+
+@cache
+def made(classes, kind):
+    """Return a system of a tree that splits say much of, and its case."""
+    draw = np.random.default_rng(3)
+    columns = {f"x{i}": draw.integers(9, size=150).astype(float) for i in range(4)}
+    score = columns["x0"] + columns["x1"] * (columns["x2"] > 4) + 3 * draw.normal(size=150)
+    cuts = np.quantile(score, np.arange(1, classes) / classes)
+    labels = [f"c{k}" for k in np.searchsorted(cuts, score)]
+    case = grown(columns, labels, criterion=kind, max_leaf_nodes=12)
+    return build_system(case), case
+
+
+def worked(system, case, end):
+    """Return the worlds where time passes by one second whenever somebody looks, and the calls before and after."""
+    now, calls = count(), [0, 0]
+    looked = [0.0]
+
+    def look():
+        looked[0] = float(next(now))
+        return looked[0]
+
+    def called(frame, event, _):
+        if event == "call" and "/audit/worlds/" in frame.f_code.co_filename:
+            calls[looked[0] >= end] += 1
+
+    sys.setprofile(called)
+    try:
+        until = Clock(end, look)
+        worlds = graded(reason_in_doubt(system, until=until, enough=never), case, until)
+    finally:
+        sys.setprofile(None)
+    return worlds, calls, looked[0]
+
+
+@pytest.mark.parametrize(("classes", "kind"), [(2, "gini"), (2, "entropy"), (3, "gini")])
+def test_once_the_budget_is_used_up_hardly_anything_is_done(classes, kind):
+    system, case = made(classes, kind)
+    full, calls, looks = worked(system, case, 1e9)
+    for end in np.linspace(0, looks, ENDS).astype(int).tolist():
+        cut, (_, after), _ = worked(system, case, end)
+        assert after < MOST_AFTER * calls[0]
+        assert not (cut.certain & ~full.certain).any()
+        assert not (full.certain & ~cut.certain & ~cut.open_profiles).any()
+        assert bool(cut.not_decided) == bool(cut.open_profiles.any() or cut.open_exclusions.any())
+
+
+def test_what_is_cut_off_is_said_to_be_so():
+    system, case = made(2, "gini")
+    cut, *_ = worked(system, case, 0)
+    assert any("the budget was used up" in said for said in cut.not_decided)

@@ -1,0 +1,111 @@
+"""Reasoning over whole records may stop once a verdict is decided, and stopping never changes one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+from audit.options import AuditOptions
+from audit.run import run
+from audit.system.system import build_system
+from audit.worlds.engine import reason
+from audit.worlds.enough import DECIDED
+from audit.worlds.state import Tiers
+from policies.judging.enough import enough
+from policies.judging.judge import judge
+from policies.pack import calls, load_pack
+from policies.shipped import shipped_packs
+from tests.grown_trees import grown
+from tests.small_audits import evidence_of, exposed, pack_of
+
+NO_LISTING = Tiers(enumerate=None, draws=0, most_draws=0)
+BY_WORLDS = [
+    ("certain_disclosure", "at_most", 0),
+    ("certain_disclosure", "at_most", 12),
+    ("excluded_values", "at_most", 3),
+    ("world_bounds", "at_most", 0.6),
+]
+
+
+@cache
+def case_of(seed):
+    """Return a tree on a few records whose values are more or less noise."""
+    draw = np.random.default_rng(seed)
+    columns = {f"x{i}": draw.integers(4, size=40).astype(float) for i in range(3)}
+    score = columns["x0"] - columns["x1"] + seed % 5 * draw.normal(size=40)
+    classes = 2 + seed % 2
+    cuts = np.quantile(score, np.arange(1, classes) / classes)
+    labels = [f"c{k}" for k in np.searchsorted(cuts, score)]
+    smallest = (1, 5, 12)[seed % 3]
+    return grown(columns, labels, criterion="gini", max_depth=3, min_samples_leaf=smallest)
+
+
+def verdicts(case, pack):
+    options = AuditOptions(levels=False)
+    audits = [
+        run(case.tree, case.population, case.knowledge, calls(pack), options, (), enough=each)
+        for each in (None, enough(pack))
+    ]
+    return [[f.verdict for f in judge(audit, pack).findings] for audit in audits]
+
+
+@pytest.mark.parametrize("name", shipped_packs())
+@pytest.mark.parametrize("seed", range(12))
+def test_stopping_early_changes_no_verdict_of_a_shipped_pack(name, seed):
+    full, early = verdicts(case_of(seed), load_pack(name))
+    assert full == early
+
+
+@pytest.mark.parametrize("clause", BY_WORLDS)
+@pytest.mark.parametrize("seed", range(12))
+def test_stopping_early_decides_what_a_clause_reads_as_going_on_does(clause, seed):
+    case, pack = case_of(seed), pack_of(clause)
+    evidence = evidence_of(case.tree, case.population)
+    system, is_enough = build_system(case), enough(pack)
+    full, early = (
+        reason(
+            system,
+            budget_seconds=1000,
+            tiers=NO_LISTING,
+            enough=lambda worlds, stops=stops: (
+                stops and is_enough(replace(evidence, worlds=worlds))
+            ),
+        )
+        for stops in (False, True)
+    )
+    judged = [
+        judge(exposed(replace(evidence, worlds=worlds), pack, None), pack).findings[-1].verdict
+        for worlds in (full, early)
+    ]
+    assert judged[0] == judged[1]
+    assert not (early.certain & ~full.certain).any()
+    assert not (full.certain & ~early.certain & ~early.open_profiles).any()
+
+
+def test_nothing_is_asked_where_the_first_who_is_certain_decides_and_all_is_if_wanted():
+    pack = pack_of(("certain_disclosure", "at_most", 0))
+    left = {}
+    for seed in range(12):
+        for wants_all in (False, True):
+            options = AuditOptions(levels=False, worlds_all=wants_all, worlds_budget=1000)
+            case = case_of(seed)
+            audit = run(
+                case.tree, case.population, case.knowledge, calls(pack), options, (),
+                enough=enough(pack),
+            )  # fmt: skip
+            left.setdefault(wants_all, []).extend(audit.full.evidence.worlds.left)
+    assert DECIDED in left[False]
+    assert not left[True]
+
+
+def test_a_policy_that_reads_nothing_of_whole_records_needs_none_of_them():
+    pack = pack_of(("k_anonymity", "at_least", 2))
+    assert enough(pack)(evidence_of(case_of(0).tree, case_of(0).population))
+
+
+def test_worlds_that_were_not_run_are_never_enough():
+    pack = load_pack("baseline")
+    assert not enough(pack)(evidence_of(case_of(0).tree, case_of(0).population))
