@@ -3,9 +3,9 @@
 A record counts where its value is the same in every integer table that fits (as in ``certain_disclosure``) and fewer
 than ``size`` people are proved together. Those are all who stop at one leaf, where the value of everybody there is
 proved and is the same: what the leaf says of one of them is said by the others (Dwork & Roth 2014, section 1). Else, as
-where the choice of splits proves the value of some in a mixed leaf, they are those who share all quasi-identifiers. What
-was neither proved nor refuted counts at the high end, in the group that it is in for certain. Which size is large enough
-is a judgement; with infinite size everybody counts. Our own measure.
+where the choice of splits proves the value of some in a mixed leaf, they are those who share all quasi-identifiers.
+What was neither proved nor refuted counts at the high end, in the group that it is in for certain. Which size is large
+enough is a judgement; with infinite size everybody counts. Our own measure.
 """
 
 from __future__ import annotations
