@@ -14,6 +14,7 @@ from audit.stages import Step, silent
 from policies.judging.decision import Decision
 from policies.judging.groups import Clauses
 from policies.judging.judge import judge
+from policies.judging.reachable import out_of_reach
 from policies.pack import Pack
 from policies.remedies import NoProposal, Proposal, Remedy, remedies
 from policies.remedies._table import TableProposal, UsesTable
@@ -150,6 +151,8 @@ def repair(
     nearest = None if recommended else best
     whole = "tree" if isinstance(model, Tree) else "model"
     message = _message(whole, decision, recommended, nearest, refusals)
+    if decision.verdict is not Verdict.PASS and recommended is None:
+        message = " ".join(filter(None, (out_of_reach(result, decision), message)))
     return Repair(result, decision, attempts, refusals, recommended, nearest, message, recommended)
 
 
