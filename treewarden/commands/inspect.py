@@ -36,7 +36,7 @@ def inspect_command(
     failed = False
     for path in files:
         try:
-            said = _said(path, leaves)
+            said = _said(path, leaves, exact=form == "jsonl")
         except TreewardenError as error:
             failed = True
             said = {"file": str(path), "error": str(error)}
@@ -45,14 +45,14 @@ def inspect_command(
     context.exit(NO_AUDIT if failed else PASS)
 
 
-def _said(path: Path, leaves: bool) -> dict[str, object]:
+def _said(path: Path, leaves: bool, *, exact: bool) -> dict[str, object]:
     data = read_bytes(path)
     file = open_model(data, path.name)
     said: dict[str, object] = {"file": str(path), "format": file.model.format}
     said["producer"] = producer(data)
     said |= describe(file.model, file.leaks)
     if leaves:
-        said["leaf"] = list(leaf_entries(file.model))
+        said["leaf"] = list(leaf_entries(file.model, exact=exact))
     return said
 
 
