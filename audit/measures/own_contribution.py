@@ -66,8 +66,8 @@ class OwnContribution(Measure):
             cell = profile, value[profile]
             sure = max(known[1][cell], rest.counted[cell])
             return (
-                f"{people(truth[cell])} truly {evidence.classes[value[profile]]}: {_percent(sure)} with each one's"
-                f" record, {_percent(sure - high[cell])} by the others of the leaf"
+                f"{people(truth[cell])} truly {evidence.classes[value[profile]]}: {_percent(sure)} with the record, "
+                f"{_percent(sure - high[cell])} without it"
             )
 
         ends = (low.max(axis=1), high.max(axis=1))
