@@ -16,8 +16,10 @@ believed without them. Under labels or rates P_others is what is inferred at the
 What it does not say: who knows everybody's value but hers reads hers off exact counts whatever this is (only noise
 helps, as under differential privacy, of which this is no substitute); and a value that all in a leaf share is out, even
 where it is a fact about many. The tree is taken as it is: that it might have split otherwise without her is left out.
-Of people who share all quasi-identifiers, the others may tell more or less of her than the leaf does. Under sampling
-weights the ends are of people and of weights. Not told of regression, of several trees, or without the true values.
+Of people who share all quasi-identifiers, the others may tell more or less of her than the leaf does: with ``without =
+"table"`` P_others is what the same estimate, asked again of the table without her, says of them. That is done for the
+worst cases, and the others lie anywhere between 0 and P(c | q). Under sampling weights the ends are of people and of
+weights. Not told of regression, of several trees, or without the true values.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from __future__ import annotations
 import numpy as np
 
 from audit.evidence import Evidence
-from audit.measures import Measure, Parameters, Source
+from audit.measures import Measure, Parameter, Parameters, Source
 from audit.measures._others import Ends, others
 from audit.measures._worlds import known_worlds
 from audit.reading import Interval, Measurement, Undetermined
@@ -43,6 +45,17 @@ class OwnContribution(Measure):
     risk = "high"
     limits = (0.0, 1.0)
     reads = frozenset({Source.LEAVES, Source.ESTIMATE, Source.WORLDS, Source.TRUTH})
+    parameters = {
+        "without": Parameter(
+            "leaf",
+            "who speaks for a person without the record: the others of the leaf, or, where others share all "
+            "quasi-identifiers, the estimate asked again of the table without it (which takes long)",
+            choices=("leaf", "table"),
+        ),
+    }
+
+    def asks_again(self, parameters: Parameters) -> bool:
+        return parameters["without"] == "table"
 
     def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
         worlds, truth = known_worlds(evidence), evidence.truth
@@ -55,9 +68,18 @@ class OwnContribution(Measure):
             return Measurement(known)
         if isinstance(rest, Undetermined):
             return Measurement(rest)
+        inferred = rest.inferred
+        if self.asks_again(parameters):
+            if isinstance(evidence.without, Undetermined):
+                return Measurement(evidence.without)
+            several = (evidence.population.counts > 1)[:, None]
+            inferred = (
+                np.where(several, evidence.without.low, inferred[0]),
+                np.where(several, evidence.without.high, inferred[1]),
+            )
         low, high = (
             np.where(truth > 0, np.maximum(np.maximum(sure - told, gain), 0.0), 0.0)
-            for sure, told, gain in zip(known, reversed(rest.inferred), rest.gains, strict=True)
+            for sure, told, gain in zip(known, reversed(inferred), rest.gains, strict=True)
         )
         value = high.argmax(axis=1)
         everyone = np.arange(len(truth), dtype=np.intp)
