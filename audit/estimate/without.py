@@ -74,7 +74,8 @@ def without_one(system: System, found: Posterior, options: AuditOptions) -> With
 
 def _is_counted(node: Node) -> bool:
     """Whether what a node publishes of classes are their counts, or nothing."""
-    return node.class_shares is None and node.bands is None and node.impurity is None
+    others = (node.class_shares, node.bands, node.impurity)
+    return all(each is None for each in others) and not node.other_splits
 
 
 def _less(case: Case, profile: int, klass: int) -> Case:
