@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from audit.adversary.knowledge import Knowledge
 from audit.estimate.posterior import Posterior
+from audit.estimate.without import Without
 from audit.people.forest import Forest
 from audit.people.leaves import Leaves
 from audit.people.population import Population
@@ -23,6 +24,10 @@ NOT_READ = Undetermined(
 )
 
 
+NOT_ASKED = Undetermined(
+    "the estimate was not asked again without anybody; no clause asks for that"
+)
+
 Enough = Callable[["Evidence"], bool]
 """Whether what whole records have proved by now is all that is needed of them; once so, so it must stay."""
 
@@ -33,7 +38,7 @@ class Evidence:
 
     ``forest`` is the model with the people in its trees, one tree or many. ``worlds`` is what integer reasoning over
     whole records proves. ``knowledge`` is resolved: no level in it says "as published". ``leaks`` is what the file
-    gives away beside its trees.
+    gives away beside its trees. ``without`` is the estimate of the table that lacks one person, for some of them.
     """
 
     forest: Forest
@@ -43,6 +48,7 @@ class Evidence:
     posterior: Posterior | Undetermined
     worlds: Worlds | Undetermined = field(default=NOT_RUN, compare=False)
     leaks: tuple[Leak, ...] | Undetermined = NOT_READ
+    without: Without | Undetermined = NOT_ASKED
 
     @property
     def model(self) -> Model:

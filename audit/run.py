@@ -12,6 +12,7 @@ from audit.agreement import disagreements
 from audit.estimate.estimate import estimate
 from audit.estimate.posterior import Posterior, certain
 from audit.estimate.report import SolverReport
+from audit.estimate.without import without_one
 from audit.evidence import NOT_READ, NOT_RUN, Enough, Evidence
 from audit.facts.case import Case
 from audit.facts.grower import said_of_missing
@@ -102,6 +103,9 @@ def run(
         evidence = Evidence(forest, population, knowledge, prior, posterior, leaks=leaks)
         worlds = _worlds(evidence, system, options, enough, asks_rest=_reads_cells(calls))
         evidence = replace(evidence, worlds=worlds)
+    if any(measures()[each.measure].asks_again(dict(each.parameters)) for each in calls):
+        with step("asking again without one person"):
+            evidence = replace(evidence, without=without_one(system, posterior, options))
     exposure = _exposure(evidence, calls, report, system.dropped)
     if options.levels:
         exposure = replace(exposure, levels=levels(system, exposure, options, step))

@@ -89,6 +89,10 @@ class Measure(ABC):
         """Whether it reads what is proved over whole records, not the estimate."""
         return Source.WORLDS in self.reads
 
+    def asks_again(self, parameters: Parameters) -> bool:
+        """Return whether, with these settings, it reads the estimate of the table without one person."""
+        return False
+
     def words(self, parameters: Parameters) -> str:
         """Return what the quantity is, in plain words, with these settings."""
         return self.plain

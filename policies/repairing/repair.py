@@ -8,6 +8,7 @@ from audit.people.population import Population
 from audit.result import Audit
 from audit.stages import Step, silent
 from policies.judging.judge import judge
+from policies.judging.reachable import out_of_reach
 from policies.pack import Pack
 from policies.remedies import Proposal
 from policies.repairing.attempts import Attempt, Ended, Repair, order
@@ -81,6 +82,8 @@ def repair(
     nearest = None if recommended else best
     whole = "tree" if isinstance(model, Tree) else "model"
     said = message(whole, decision, attempts, recommended, nearest, refusals, search.ended)
+    if decision.verdict is not Verdict.PASS and recommended is None:
+        said = " ".join(filter(None, (out_of_reach(result, decision), said)))
     return Repair(
         result, decision, attempts, refusals, recommended, nearest, said, recommended, search.ended
     )

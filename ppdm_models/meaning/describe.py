@@ -78,15 +78,16 @@ def describe(model: Model, leaks: Sequence[Leak] = ()) -> dict[str, object]:
     return said
 
 
-def leaf_entries(model: Model) -> Iterator[dict[str, object]]:
+def leaf_entries(model: Model, *, exact: bool = False) -> Iterator[dict[str, object]]:
     """Yield what each leaf publishes, at most ``MOST_LEAVES``: its tree (from 1), region, label or value, records.
 
-    Where no child takes some records and the node above then predicts for them, that rest is a leaf too.
+    Where no child takes some records and the node above then predicts for them, that rest is a leaf too. Thresholds are
+    rounded for reading, unless ``exact``.
     """
-    return islice(_leaf_entries(model), MOST_LEAVES)
+    return islice(_leaf_entries(model, exact), MOST_LEAVES)
 
 
-def _leaf_entries(model: Model) -> Iterator[dict[str, object]]:
+def _leaf_entries(model: Model, exact: bool) -> Iterator[dict[str, object]]:
     draws = may_be_draws(model)
     for number, tree in enumerate(trees_of(model), 1):
         rests = set()
@@ -95,7 +96,7 @@ def _leaf_entries(model: Model) -> Iterator[dict[str, object]]:
         for node in tree.nodes:
             if not node.is_leaf and node.index not in rests:
                 continue
-            path = path_text(tree, node.index)
+            path = path_text(tree, node.index, exact=exact)
             yield {
                 "tree": number,
                 "node": node.name,

@@ -5,43 +5,62 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from ppdm_models.tree.predicate import AllOf, Always, CategoryTest, NumericTest, Predicate, text
+from ppdm_models.tree.predicate import (
+    AllOf,
+    Always,
+    CategoryTest,
+    NumericTest,
+    Predicate,
+    exactly,
+    text,
+)
+from ppdm_models.tree.rounding import Say, rounded
 from ppdm_models.tree.tree import Tree
 
 EVERYTHING = "all records"
 
 
-def path_text(tree: Tree, index: int) -> str:
+def path_text(tree: Tree, index: int, *, exact: bool = False) -> str:
     """Return what leads to a node: ``30 < age ≤ 40 and sex = F``; intervals and sets of one feature are merged.
 
     Children are tried in order, so what an earlier sibling takes is excluded where the node's own test allows it.
+    Thresholds are rounded for reading, unless ``exact``.
     """
+    say = exactly if exact else rounded(_asked(tree, index))
     merged: dict[tuple[type, str], NumericTest | CategoryTest] = {}
     others: list[str] = []
-    for part in _conditions(tree, index):
+    for part in _conditions(tree, index, say):
         if isinstance(part, str):
             others.append(part)
         elif isinstance(part, NumericTest | CategoryTest):
             key = (type(part), part.feature)
             joint = both(merged[key], part) if key in merged else part
             if joint is None:
-                others.append(text(part))
+                others.append(text(part, say))
             else:
                 merged[key] = joint
         elif not isinstance(part, Always):
-            others.append(f"({text(part)})" if " or " in text(part) else text(part))
-    said = [text(part) for part in merged.values()] + list(dict.fromkeys(others))
-    return " and ".join(said) or EVERYTHING
+            said = text(part, say)
+            others.append(f"({said})" if " or " in said else said)
+    parts = [text(part, say) for part in merged.values()] + list(dict.fromkeys(others))
+    return " and ".join(parts) or EVERYTHING
 
 
-def _conditions(tree: Tree, index: int) -> Iterator[Predicate | str]:
+def _asked(tree: Tree, index: int) -> Iterator[Predicate]:
+    """Yield the tests on the way to a node, and those beside it."""
+    for node in tree.path(index):
+        if node.parent is not None:
+            yield from (tree.nodes[sibling].test for sibling in tree.nodes[node.parent].children)
+
+
+def _conditions(tree: Tree, index: int, say: Say) -> Iterator[Predicate | str]:
     for node in tree.path(index):
         if node.parent is not None:
             for sibling in tree.nodes[node.parent].children:
                 if sibling == node.index:
                     break
                 if not apart(tree.nodes[sibling].test, node.test):
-                    yield f"not ({text(tree.nodes[sibling].test)})"
+                    yield f"not ({text(tree.nodes[sibling].test, say)})"
         parts = [node.test]
         while parts:
             part = parts.pop(0)

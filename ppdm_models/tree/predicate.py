@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -187,8 +187,13 @@ def _in_set(test: CategoryTest, column: Column) -> BoolArray:
     return np.asarray(~inside if test.negated else inside)
 
 
-def text(test: Predicate) -> str:
-    """Return a test as people write it: ``age > 30``, ``sex in {F, M}``."""
+def exactly(feature: str, value: float) -> str:
+    """Return a threshold of a feature with all its digits."""
+    return number_text(value)
+
+
+def text(test: Predicate, say: Callable[[str, float], str] = exactly) -> str:
+    """Return a test as people write it: ``age > 30``, ``sex in {F, M}``; ``say`` writes a threshold of a feature."""
     if isinstance(test, Always):
         return "true"
     if isinstance(test, Never):
@@ -200,27 +205,27 @@ def text(test: Predicate) -> str:
             return f"{test.feature} {'≠' if test.negated else '='} {test.values[0]}"
         return f"{test.feature} {'not in' if test.negated else 'in'} {{{', '.join(test.values)}}}"
     if isinstance(test, NumericTest):
-        return _interval_text(test)
+        return _interval_text(test, say)
     joint = {AllOf: " and ", AnyOf: " or ", OneOf: " xor ", Surrogate: ", or if unknown: "}
     return joint[type(test)].join(
-        f"({text(p)})" if isinstance(p, AllOf | AnyOf | OneOf | Surrogate) else text(p)
+        f"({text(p, say)})" if isinstance(p, AllOf | AnyOf | OneOf | Surrogate) else text(p, say)
         for p in test.parts
     )
 
 
-def _interval_text(test: NumericTest) -> str:
+def _interval_text(test: NumericTest, say: Callable[[str, float], str]) -> str:
     if test.low == test.high:
-        return f"{test.feature} = {number_text(test.low)}"
+        return f"{test.feature} = {say(test.feature, test.low)}"
     lower = (
-        f"{number_text(test.low)} {'≤' if test.low_closed else '<'} "
+        f"{say(test.feature, test.low)} {'≤' if test.low_closed else '<'} "
         if test.low > -math.inf
         else ""
     )
     upper = (
-        f" {'≤' if test.high_closed else '<'} {number_text(test.high)}"
+        f" {'≤' if test.high_closed else '<'} {say(test.feature, test.high)}"
         if test.high < math.inf
         else ""
     )
     if lower and not upper:
-        return f"{test.feature} {'≥' if test.low_closed else '>'} {number_text(test.low)}"
+        return f"{test.feature} {'≥' if test.low_closed else '>'} {say(test.feature, test.low)}"
     return f"{lower}{test.feature}{upper}" if lower or upper else f"{test.feature} is any number"

@@ -15,6 +15,7 @@ from ppdm_models.arrays import FloatArray
 from ppdm_models.tree.column import number_text
 from ppdm_models.tree.paths import path_text
 from ppdm_models.tree.predicate import text
+from ppdm_models.tree.rounding import rounded
 from ppdm_models.tree.tree import Node, Tree
 from reports.document.parts import Risk, TreeNode, number
 from reports.document.words import count, percent
@@ -36,7 +37,8 @@ def tree_nodes(evidence: Evidence, decision: Decision) -> tuple[TreeNode, ...]:
             index=node.index,
             name=node.name,
             parent=node.parent,
-            test=text(node.test),
+            test=text(node.test, rounded([node.test])),
+            exact=text(node.test),
             path=path_text(tree, node.index),
             line=node.line,
             label=node_label(tree, node),

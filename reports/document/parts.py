@@ -123,7 +123,10 @@ class Lesson(Part):
 
 
 class TreeNode(Part):
-    """A node as it is drawn. ``rank`` orders the nodes at risk, 0 first; ``clauses`` are those that break there."""
+    """A node as it is drawn. ``rank`` orders the nodes at risk, 0 first; ``clauses`` are those that break there.
+
+    Thresholds are rounded for reading in ``test`` and ``path``; ``exact`` is the test with all their digits.
+    """
 
     index: int
     name: Text
@@ -138,6 +141,7 @@ class TreeNode(Part):
     risk: Risk = "none"
     rank: int | None = None
     clauses: tuple[Text, ...] = ()
+    exact: Text = ""
 
 
 class Row(Part):

@@ -59,7 +59,7 @@ def test_list_names_every_kind():
 
 
 def test_list_of_one_kind_has_nothing_else():
-    assert run("list", "packs").stdout.startswith("packs\n  baseline ")
+    assert run("list", "packs").stdout.startswith("packs\n  accurate ")
 
 
 def test_list_of_an_unknown_kind_is_wrong_usage():

@@ -34,7 +34,7 @@ def inspect_command(
     failed = False
     for path in files:
         try:
-            said = {"file": str(path), **said_of(path, leaves=leaves)}
+            said = {"file": str(path), **said_of(path, leaves=leaves, exact=form == "jsonl")}
         except TreewardenError as error:
             failed = True
             said = {"file": str(path), "error": str(error)}

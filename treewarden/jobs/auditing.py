@@ -8,6 +8,7 @@ from audit.result import Audit
 from audit.stages import Step, silent
 from policies.judging.decision import Decision
 from policies.judging.judge import judge
+from policies.judging.reachable import advised
 from treewarden.jobs.subject import Request, Subject, read_subject
 
 
@@ -28,4 +29,4 @@ def audit_file(request: Request, step: Step = silent) -> Audited:
     """
     subject = read_subject(request, step)
     audit = subject.audit(subject.file, step)
-    return Audited(subject, audit, judge(audit, subject.pack))
+    return Audited(subject, audit, advised(audit, judge(audit, subject.pack)))

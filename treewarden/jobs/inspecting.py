@@ -24,8 +24,10 @@ Said = Mapping[str, Any]
 """A description as ``describe`` returns it: plain values, ready for JSON."""
 
 
-def said_of(model: ModelInput, *, leaves: bool = False) -> dict[str, Any]:
+def said_of(model: ModelInput, *, leaves: bool = False, exact: bool = True) -> dict[str, Any]:
     """Return what a model publishes, ready for JSON; with its ``leaf`` entries where they are asked for.
+
+    Paths of leaves hold every digit of a threshold where ``exact``, else as many as are read easily.
 
     Raises:
         TreeFormatError: it holds no model that is understood.
@@ -39,7 +41,7 @@ def said_of(model: ModelInput, *, leaves: bool = False) -> dict[str, Any]:
         **describe(file.model, file.leaks),
     }
     if leaves:
-        said["leaf"] = list(leaf_entries(file.model))
+        said["leaf"] = list(leaf_entries(file.model, exact=exact))
     return said
 
 

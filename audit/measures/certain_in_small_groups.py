@@ -1,0 +1,76 @@
+"""Number of people whose value the published tree proves, but for those who share it with a large enough group.
+
+A record counts where its value is the same in every integer table that fits (as in ``certain_disclosure``) and fewer
+than ``size`` people are proved together. Those are all who stop at one leaf, where the value of everybody there is
+proved and is the same: what the leaf says of one of them is said by the others (Dwork & Roth 2014, section 1). Else, as
+where the choice of splits proves the value of some in a mixed leaf, they are those who share all quasi-identifiers.
+What was neither proved nor refuted counts at the high end, in the group that it is in for certain. Which size is large
+enough is a judgement; with infinite size everybody counts. Our own measure.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from audit.evidence import Evidence
+from audit.measures import Measure, Parameter, Parameters, Source
+from audit.measures._worlds import known_worlds
+from audit.reading import Interval, Measurement, Undetermined
+from audit.spots import people, worst_spots
+from audit.worlds.result import Worlds
+from ppdm_models.arrays import FloatArray
+
+
+class CertainInSmallGroups(Measure):
+    """Records that are certain, in groups of fewer than ``size``."""
+
+    unit = "records"
+    plain = "people whose value the tree proves, and few share it"
+    risk = "high"
+    limits = (0.0, np.inf)
+    reads = frozenset({Source.WORLDS})
+    parameters = {
+        "size": Parameter(
+            20.0, "a group of so many people, all proved to have one value, does not count", low=2.0
+        ),
+    }
+
+    def words(self, parameters: Parameters) -> str:
+        return f"people whose value the tree proves in groups of fewer than {parameters['size']:g}"
+
+    def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
+        worlds = known_worlds(evidence)
+        if isinstance(worlds, Undetermined):
+            return Measurement(worlds)
+        size = float(parameters["size"])
+        groups = _groups(evidence, worlds)
+        proved = np.where(worlds.certain & (groups < size), worlds.counts, 0).astype(np.float64)
+        may_be = worlds.open_profiles & (worlds.counts < size)
+        at_most = np.where(may_be, worlds.counts, proved).astype(np.float64)
+        profiles = np.flatnonzero(at_most > 0)
+
+        def note(position: int) -> str:
+            profile = int(profiles[position])
+            who = people(worlds.counts[profile])
+            if not worlds.certain[profile]:
+                return f"{who}: neither proved nor refuted"
+            value = evidence.classes[worlds.certain_class[profile]]
+            return f"{who} certainly {value}, in a group of {groups[profile]:g}: {worlds.reasons[profile]}"
+
+        ends = (proved[profiles], at_most[profiles])
+        spots = worst_spots("profile", profiles, ends, self.risk, note)
+        return Measurement(Interval(float(proved.sum()), float(at_most.sum())), spots)
+
+
+def _groups(evidence: Evidence, worlds: Worlds) -> FloatArray:
+    """Return how many people are proved together with each profile, itself included, shape (P,)."""
+    stops, said = evidence.stops[0], worlds.certain_class
+    groups = worlds.counts.astype(np.float64)
+    for stop in np.unique(stops[worlds.certain]):
+        here = stops == stop
+        if (said[here] == said[here][0]).all():  # -1 where it is not certain, as others here are
+            groups[here] = worlds.counts[here].sum()
+    return groups
+
+
+MEASURE = CertainInSmallGroups()

@@ -1,0 +1,118 @@
+"""How much surer the adversary is of a person's true value with that person's record in the numbers than without it.
+
+max over people, of profile q and true value c, of P(c | q) - P_others(c), never below 0. P(c | q) is all that is known:
+the maximum-entropy estimate with everything published (Zhu & Du 2010), and what whole records prove, 1 where they prove
+the value. P_others(c) is what her leaf says without her: its counts less her own record, so (h - 1) / (n - 1) of n
+records, h of them with her value; where the leaf is then empty, her nearest ancestor's that is not. What everybody else
+in the leaf tells is a fact about the population that holds whether or not she takes part; what only her own record adds
+is about her (Dwork & Roth 2014, section 1, on what counts as a privacy harm: a study that teaches that smoking causes
+cancer may harm a smoker, who is harmed as much where the smoker took no part). In a leaf of 205 that all have one value
+the difference is 0; one exception among n reads 1 / n, and a leaf of one nearly all there is to know.
+
+Range 0 to 1, a share. Split choices count as hers: what they tell of a profile beyond its leaf no other record tells.
+No withholding of counts lowers the reading below what the counts alone give, h / n - (h - 1) / (n - 1), as a label is
+believed without them. Under labels or rates P_others is what is inferred at the same level from the leaf less one.
+
+What it does not say: who knows everybody's value but hers reads hers off exact counts whatever this is (only noise
+helps, as under differential privacy, of which this is no substitute); and a value that all in a leaf share is out, even
+where it is a fact about many. The tree is taken as it is: that it might have split otherwise without her is left out.
+Of people who share all quasi-identifiers, the others may tell more or less of her than the leaf does: with ``without =
+"table"`` P_others is what the same estimate, asked again of the table without her, says of them. That is done for the
+worst cases, and the others lie anywhere between 0 and P(c | q). Under sampling weights the ends are of people and of
+weights. Not told of regression, of several trees, or without the true values.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from audit.evidence import Evidence
+from audit.measures import Measure, Parameter, Parameters, Source
+from audit.measures._others import Ends, others
+from audit.measures._worlds import known_worlds
+from audit.reading import Interval, Measurement, Undetermined
+from audit.spots import people, worst_spots
+from audit.worlds.result import Worlds
+
+
+class OwnContribution(Measure):
+    """The largest part of the adversary's certainty about a true value that is owed to that one record."""
+
+    unit = "share"
+    plain = (
+        "how much surer the adversary is of somebody's value by that person's own record, at worst"
+    )
+    risk = "high"
+    limits = (0.0, 1.0)
+    reads = frozenset({Source.LEAVES, Source.ESTIMATE, Source.WORLDS, Source.TRUTH})
+    parameters = {
+        "without": Parameter(
+            "leaf",
+            "who speaks for a person without the record: the others of the leaf, or, where others share all "
+            "quasi-identifiers, the estimate asked again of the table without it (which takes long)",
+            choices=("leaf", "table"),
+        ),
+    }
+
+    def asks_again(self, parameters: Parameters) -> bool:
+        return parameters["without"] == "table"
+
+    def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
+        worlds, truth = known_worlds(evidence), evidence.truth
+        if isinstance(worlds, Undetermined):
+            return Measurement(worlds)
+        if isinstance(truth, Undetermined):
+            return Measurement(truth)
+        known, rest = _known(evidence, worlds), others(evidence)
+        if isinstance(known, Undetermined):
+            return Measurement(known)
+        if isinstance(rest, Undetermined):
+            return Measurement(rest)
+        inferred = rest.inferred
+        if self.asks_again(parameters):
+            if isinstance(evidence.without, Undetermined):
+                return Measurement(evidence.without)
+            several = (evidence.population.counts > 1)[:, None]
+            inferred = (
+                np.where(several, evidence.without.low, inferred[0]),
+                np.where(several, evidence.without.high, inferred[1]),
+            )
+        low, high = (
+            np.where(truth > 0, np.maximum(np.maximum(sure - told, gain), 0.0), 0.0)
+            for sure, told, gain in zip(known, reversed(inferred), rest.gains, strict=True)
+        )
+        value = high.argmax(axis=1)
+        everyone = np.arange(len(truth), dtype=np.intp)
+
+        def note(profile: int) -> str:
+            cell = profile, value[profile]
+            sure = max(known[1][cell], rest.counted[cell])
+            return (
+                f"{people(truth[cell])} truly {evidence.classes[value[profile]]}: {_percent(sure)} with the record, "
+                f"{_percent(sure - high[cell])} without it"
+            )
+
+        ends = (low.max(axis=1), high.max(axis=1))
+        spots = worst_spots("profile", everyone, ends, self.risk, note)
+        return Measurement(Interval(float(low.max()), float(high.max())), spots)
+
+
+def _known(evidence: Evidence, worlds: Worlds) -> Ends | Undetermined:
+    """Return how sure the adversary is of each class of each profile (P, m): the estimate, or more where proved."""
+    estimate = evidence.estimate
+    if isinstance(estimate, Undetermined):
+        return estimate
+    size = np.maximum(worlds.counts, 1)[:, None]
+    proved = worlds.low / size
+    may_be_certain = np.minimum(worlds.reached_low, worlds.high) >= size
+    return (
+        np.maximum(estimate.low, proved),
+        np.where(may_be_certain, 1.0, np.maximum(estimate.high, proved)),
+    )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g} %"
+
+
+MEASURE = OwnContribution()

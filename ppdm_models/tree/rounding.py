@@ -1,0 +1,63 @@
+"""Thresholds in as few digits as reading needs: six, and as many more as tell those apart that stand together.
+
+Learners write the middle between two values with all digits that a number has: 2.449999988079071 for 2.45. Rounded text
+is for people; a program takes the number itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+
+from ppdm_models.tree.column import number_text
+from ppdm_models.tree.predicate import (
+    AllOf,
+    AnyOf,
+    NumericTest,
+    OneOf,
+    Predicate,
+    Surrogate,
+)
+
+FEWEST_DIGITS = 6
+MOST_DIGITS = 17
+
+Say = Callable[[str, float], str]
+"""How a threshold of a feature is said."""
+
+
+def rounded(tests: Iterable[Predicate]) -> Say:
+    """Return how to say the thresholds of tests that are read together: different ones never look the same."""
+    ends: dict[str, set[float]] = {}
+    for test in tests:
+        for name, value in _ends(test):
+            ends.setdefault(name, set()).add(value)
+    said: dict[tuple[str, float], str] = {}
+    for name, values in ends.items():
+        ordered = sorted(values)
+        apart = [_digits_apart(low, high) for low, high in zip(ordered, ordered[1:], strict=False)]
+        for value, below, above in zip(ordered, [0, *apart], [*apart, 0], strict=True):
+            said[name, value] = _in_digits(value, max(FEWEST_DIGITS, below, above))
+    return lambda name, value: said.get((name, value)) or number_text(value)
+
+
+def _ends(test: Predicate) -> Iterator[tuple[str, float]]:
+    if isinstance(test, NumericTest):
+        yield from ((test.feature, end) for end in (test.low, test.high) if math.isfinite(end))
+    elif isinstance(test, AllOf | AnyOf | OneOf | Surrogate):
+        for part in test.parts:
+            yield from _ends(part)
+
+
+def _digits_apart(low: float, high: float) -> int:
+    """Return with how many digits two numbers differ."""
+    digits = FEWEST_DIGITS
+    while digits < MOST_DIGITS and _in_digits(low, digits) == _in_digits(high, digits):
+        digits += 1
+    return digits
+
+
+def _in_digits(value: float, digits: int) -> str:
+    """Return a number in so many significant digits, never fewer than stand before its point."""
+    before = len(str(int(abs(value)))) if abs(value) < 1e15 else MOST_DIGITS
+    return number_text(float(f"{value:.{max(digits, before)}g}"))
