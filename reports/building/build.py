@@ -24,6 +24,10 @@ from reports.building.values import parameters, plain, readings, value, word
 from reports.document.document import Document, Dropped, Policy, Provenance
 from reports.document.parts import Finding, Place, number
 
+CONFIDENTIAL = (
+    "Confidential: this report names profiles, counts and true values of people in the table. Keep it with the table; "
+    "--redacted writes one without them."
+)
 ABOUT_THE_EVIDENCE = "whether the file and the table can be believed"
 
 
@@ -57,6 +61,7 @@ def _document(
     evidence = exposure.evidence
     return Document(
         kind="repair" if kind == "repair" else "audit",
+        confidential=CONFIDENTIAL,
         title=title,
         verdict=word(decision.verdict),
         headline=story.headline,

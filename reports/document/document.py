@@ -210,10 +210,14 @@ class Document(Part):
 
     Numbers are JSON numbers, infinite ones the strings "inf" and "-inf"; null means "could not tell", with a reason
     beside it. ``readings`` holds each measure with its default parameters by name, others as ``measure[name=value]``.
+    ``confidential`` says who may read the report. Of a redacted one, ``redacted_below`` is the smallest count of people
+    that is told, and what cannot be told is empty or null; null: nothing was left out.
     """
 
     schema_version: Literal["treewarden-report/1"] = Field(default=SCHEMA, alias="schema")
     kind: Literal["audit", "repair"]
+    confidential: Text
+    redacted_below: int | None = None
     title: Text
     verdict: Word
     headline: Text
@@ -222,7 +226,7 @@ class Document(Part):
     lessons: tuple[Lesson, ...]
     findings: tuple[Finding, ...]
     readings: dict[Text, Reading]
-    solver: Solver
+    solver: Solver | None
     population: Population
     model: Model
     knowledge: Knowledge
