@@ -13,6 +13,7 @@ from policies.repairing.repair import Repair
 from policies.rules import rules
 from ppdm_models.tree.tree import Task
 from reports.building.assumed import knowledge
+from reports.building.cases import MOST_CASES, leaf_cases
 from reports.building.certain import worlds_part
 from reports.building.compare import repair_part
 from reports.building.facts import model, population, solver
@@ -59,6 +60,7 @@ def _document(
 ) -> Document:
     exposure, pack = audit.full, decision.pack
     evidence = exposure.evidence
+    cases = leaf_cases(evidence, decision)
     return Document(
         kind="repair" if kind == "repair" else "audit",
         confidential=CONFIDENTIAL,
@@ -69,6 +71,8 @@ def _document(
         next_steps=story.next_steps,
         lessons=lessons(exposure),
         findings=tuple(_finding(finding) for finding in decision.findings),
+        leaves=cases[:MOST_CASES],
+        leaves_broken=len(cases),
         readings=readings(exposure),
         solver=solver(exposure),
         population=population(evidence),

@@ -46,6 +46,8 @@ def redacted(document: Document) -> Document:
         "next_steps": STEPS,
         "lessons": (),
         "findings": tuple(_finding(each, least) for each in document.findings),
+        "leaves": (),
+        "leaves_broken": 0,
         "readings": {},
         "solver": None,
         "population": _population(document.population, least),

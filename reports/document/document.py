@@ -10,6 +10,7 @@ from pydantic import Field
 from reports.document.parts import (
     File,
     Finding,
+    LeafCase,
     Lesson,
     Number,
     Part,
@@ -210,7 +211,7 @@ class Document(Part):
 
     Numbers are JSON numbers, infinite ones the strings "inf" and "-inf"; null means "could not tell", with a reason
     beside it. ``readings`` holds each measure with its default parameters by name, others as ``measure[name=value]``.
-    ``confidential`` says who may read the report. Of a redacted one, ``redacted_below`` is the smallest count of people
+    ``leaves`` groups what breaks by leaf, worst first and not all of ``leaves_broken``. ``confidential`` says who may read the report. Of a redacted one, ``redacted_below`` is the smallest count of people
     that is told, and what cannot be told is empty or null; null: nothing was left out.
     """
 
@@ -225,6 +226,8 @@ class Document(Part):
     next_steps: tuple[Text, ...]
     lessons: tuple[Lesson, ...]
     findings: tuple[Finding, ...]
+    leaves: tuple[LeafCase, ...] = ()
+    leaves_broken: int = 0
     readings: dict[Text, Reading]
     solver: Solver | None
     population: Population
