@@ -321,8 +321,8 @@ def _warnings(
     if told_apart:
         several = len(told_apart) > 1
         said.append(
-            f"nearly unique per record: {'quasi-identifiers' if several else 'quasi-identifier'} {_cut(told_apart)}; a name "
-            "or an id that the tree does not test can be left out with --qi"
+            f"nearly unique per record: {'quasi-identifiers' if several else 'quasi-identifier'} {_cut(told_apart)}; "
+            "a name or an id that the tree does not test can be left out with --qi"
         )
     for feature in features:
         column = columns[feature.name]

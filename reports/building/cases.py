@@ -49,9 +49,9 @@ def _case(
     label, share = node_label(drawn, drawn.nodes[node]), _share(evidence, tree, node)
     breaks = tuple(_break(finding, places) for finding, places in broken)
     path = path_text(drawn, node) or "every record"
-    story = f"{counted(records, 'person', 'people')}: {path}."
+    story = f"{counted(records, 'person has', 'people have')} {path}."
     if share:
-        story += f" The tree says “{label}”, which is true of {share} of them."
+        story += f" The tree says “{label}” of them, which is true of {share}."
     told = next((each for each in breaks if each.profile), None)
     if told is not None:
         story += f" For instance {told.profile}: {told.note or told.text}."

@@ -211,8 +211,9 @@ class Document(Part):
 
     Numbers are JSON numbers, infinite ones the strings "inf" and "-inf"; null means "could not tell", with a reason
     beside it. ``readings`` holds each measure with its default parameters by name, others as ``measure[name=value]``.
-    ``leaves`` groups what breaks by leaf, worst first and not all of ``leaves_broken``. ``confidential`` says who may read the report. Of a redacted one, ``redacted_below`` is the smallest count of people
-    that is told, and what cannot be told is empty or null; null: nothing was left out.
+    ``leaves`` groups what breaks by leaf, the worst of ``leaves_broken`` first. ``confidential`` says who may read the
+    report. Of a redacted one, ``redacted_below`` is the smallest count of people that is told, and what cannot be told
+    is empty or null; null: nothing was left out.
     """
 
     schema_version: Literal["treewarden-report/1"] = Field(default=SCHEMA, alias="schema")

@@ -191,7 +191,7 @@ def _marks(frame: _Frame) -> Iterator[Mark]:
         x = frame.x[-1] + MARK / 2 - 3 if is_end else frame.x[frame.kept.depth[index]]
         breaks = f"; breaks {', '.join(node.clauses)}" if node.clauses else ""
         line = f", line {node.line}" if node.line else ""
-        full = f"node {node.name}{line}: {node.path}; {node.records_text} records, label {node.label}{breaks}"
+        full = f"node {node.name}{line}: {node.records_text} records, label {node.label}{breaks}"
         yield Mark(x, frame.y[index], node.risk, full)
 
 

@@ -97,7 +97,7 @@ def certainty(series: Certainty) -> Markup:
         axes.grid(visible=True)
         if series.limit is not None:
             _limit(axes, 100 * series.limit)
-        axes.legend(loc="lower left")
+        figure.legend(loc="outside lower center", ncols=2)
         return _svg(figure, "certainty", "How sure the adversary can be", series.summary)
 
 
