@@ -21,6 +21,8 @@ from ppdm_models.tree.ensemble import Model, trees_of
 from ppdm_models.tree.tree import Feature, Task, Tree
 
 NEARLY_UNIQUE_SHARE = 0.9
+MOST_LISTED = 6
+"""So many names stand in one warning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,18 +325,30 @@ def _warnings(
         said.append(
             f"{tree.source} {says}; {sensitive!r} is taken for it on your word (--sensitive)"
         )
+    told_apart = [
+        repr(feature.name)
+        for feature in features
+        if table.rows >= 20
+        and len(np.unique(columns[feature.name].keys)) > NEARLY_UNIQUE_SHARE * table.rows
+    ]
+    if told_apart:
+        several = len(told_apart) > 1
+        said.append(
+            f"nearly unique per record: {'quasi-identifiers' if several else 'quasi-identifier'} {_cut(told_apart)}; "
+            "a name or an id that the tree does not test can be left out with --qi"
+        )
     for feature in features:
         column = columns[feature.name]
-        distinct = len(np.unique(column.keys))
-        if table.rows >= 20 and distinct > NEARLY_UNIQUE_SHARE * table.rows:
-            said.append(
-                f"quasi-identifier {feature.name!r} is nearly unique per record ({distinct} values in {table.rows} "
-                "records); if it is a name or an id, leave it out with --qi"
-            )
         if isinstance(column, CategoricalColumn) and feature.values:
-            strange = [value for value in column.categories if value not in feature.values]
-            said += [
-                f"column {feature.name!r} holds {value!r}, which {tree.source} does not declare"
-                for value in strange[:1]
-            ]
+            strange = [repr(value) for value in column.categories if value not in feature.values]
+            if strange:
+                said.append(
+                    f"column {feature.name!r} holds {_cut(strange)}, which {tree.source} does not declare"
+                )
     return said
+
+
+def _cut(names: Sequence[str]) -> str:
+    """Return names as a list that stays readable, with a count of the rest."""
+    more = len(names) - MOST_LISTED
+    return ", ".join(names[:MOST_LISTED]) + (f" and {more} more" if more > 0 else "")

@@ -13,6 +13,7 @@ from policies.repairing.attempts import Repair
 from policies.rules import rules
 from ppdm_models.tree.tree import Task
 from reports.building.assumed import knowledge
+from reports.building.cases import MOST_CASES, leaf_cases
 from reports.building.certain import worlds_part
 from reports.building.compare import repair_part
 from reports.building.facts import model, population, solver
@@ -24,6 +25,10 @@ from reports.building.values import parameters, plain, readings, value, word
 from reports.document.document import Document, Dropped, Policy, Provenance
 from reports.document.parts import Finding, Place, number
 
+CONFIDENTIAL = (
+    "Confidential: this report names profiles, counts and true values of people in the table. Keep it with the table; "
+    "--redacted writes one without them."
+)
 ABOUT_THE_EVIDENCE = "whether the file and the table can be believed"
 
 
@@ -55,8 +60,10 @@ def _document(
 ) -> Document:
     exposure, pack = audit.full, decision.pack
     evidence = exposure.evidence
+    cases = leaf_cases(evidence, decision)
     return Document(
         kind="repair" if kind == "repair" else "audit",
+        confidential=CONFIDENTIAL,
         title=title,
         verdict=word(decision.verdict),
         headline=story.headline,
@@ -64,6 +71,8 @@ def _document(
         next_steps=story.next_steps,
         lessons=lessons(exposure),
         findings=tuple(_finding(finding) for finding in decision.findings),
+        leaves=cases[:MOST_CASES],
+        leaves_broken=len(cases),
         readings=readings(exposure),
         solver=solver(exposure),
         population=population(evidence),

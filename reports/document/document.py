@@ -10,6 +10,7 @@ from pydantic import Field
 from reports.document.parts import (
     File,
     Finding,
+    LeafCase,
     Lesson,
     Number,
     Part,
@@ -211,10 +212,15 @@ class Document(Part):
 
     Numbers are JSON numbers, infinite ones the strings "inf" and "-inf"; null means "could not tell", with a reason
     beside it. ``readings`` holds each measure with its default parameters by name, others as ``measure[name=value]``.
+    ``leaves`` groups what breaks by leaf, the worst of ``leaves_broken`` first. ``confidential`` says who may read the
+    report. Of a redacted one, ``redacted_below`` is the smallest count of people that is told, and what cannot be told
+    is empty or null; null: nothing was left out.
     """
 
     schema_version: Literal["treewarden-report/1"] = Field(default=SCHEMA, alias="schema")
     kind: Literal["audit", "repair"]
+    confidential: Text
+    redacted_below: int | None = None
     title: Text
     verdict: Word
     headline: Text
@@ -222,8 +228,10 @@ class Document(Part):
     next_steps: tuple[Text, ...]
     lessons: tuple[Lesson, ...]
     findings: tuple[Finding, ...]
+    leaves: tuple[LeafCase, ...] = ()
+    leaves_broken: int = 0
     readings: dict[Text, Reading]
-    solver: Solver
+    solver: Solver | None
     population: Population
     model: Model
     knowledge: Knowledge

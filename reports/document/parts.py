@@ -55,6 +55,11 @@ class Value(Part):
     text: Text
     reason: Text = ""
 
+    @property
+    def is_range(self) -> bool:
+        """Whether more than one figure is possible."""
+        return self.low != self.high
+
     @model_validator(mode="after")
     def _known_or_not(self) -> Self:
         if (self.low is None) != (self.high is None) or (self.low is None) != bool(self.reason):
@@ -111,6 +116,37 @@ class Finding(Part):
     why: Text
     source: Text
     where: tuple[Place, ...]
+
+
+class Break(Part):
+    """One demand that is not met in a leaf: how it reads there, at worst.
+
+    ``profiles`` counts the equivalence classes of the leaf that break it, ``profile`` is the worst of them; 0 and ""
+    where the demand is about the leaf as a whole.
+    """
+
+    clause: Text
+    verdict: Word
+    severity: Literal["error", "warning"]
+    text: Text
+    profiles: int
+    profile: Text
+    note: Text
+
+
+class LeafCase(Part):
+    """A leaf in which demands are not met, with all of them; ``story`` tells it in sentences."""
+
+    tree: int
+    node: Text
+    line: int | None
+    path: Text
+    label: Text
+    records: Number
+    records_text: Text
+    label_share_text: Text
+    breaks: tuple[Break, ...]
+    story: Text
 
 
 class Lesson(Part):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from string import ascii_uppercase
 from typing import Literal
 
 from reports.document.parts import Risk, TreeNode
@@ -69,7 +70,10 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """All coordinates in px; ``bands`` are the upper edges of the rows at risk, ``row`` their height."""
+    """All coordinates in px; ``bands`` are the upper edges of the rows at risk, ``row`` their height.
+
+    ``keys`` are the letters that stand for clauses in the column “Breaks”, each with its clause.
+    """
 
     width: float
     height: float
@@ -79,6 +83,7 @@ class Drawing:
     bands: tuple[float, ...]
     note: str
     row: float = ROW
+    keys: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +99,7 @@ class _Frame:
     cells: Mapping[int, tuple[str, ...]]
     columns: Sequence[float]
     width: float
+    letters: Mapping[str, str]
 
 
 def draw(nodes: Sequence[TreeNode], style: Style = "full") -> Drawing:
@@ -114,6 +120,7 @@ def draw(nodes: Sequence[TreeNode], style: Style = "full") -> Drawing:
         marks=tuple(_marks(frame)),
         bands=tuple(frame.y[i] - ROW / 2 for i in kept.ends if frame.node[i].risk in AT_RISK),
         note=" ".join(note for note in notes if note),
+        keys=tuple((letter, clause) for clause, letter in frame.letters.items()),
     )
 
 
@@ -128,13 +135,24 @@ def _frame(nodes: Sequence[TreeNode], kept: Selection, style: Style, signs: int)
         tests = [node[index].test for index, depth in kept.depth.items() if depth == level]
         room = max(width(mid_cut(test, signs)) for test in tests) + GAP
         x.append(x[-1] + (room if style == "full" else LEVEL))
-    cells = {index: _cells(node[index], kept.stubs.get(index), style) for index in kept.ends}
+    letters = _letters([node[index] for index in kept.ends]) if "Breaks" in HEADINGS[style] else {}
+    cells = {
+        index: _cells(node[index], kept.stubs.get(index), style, letters) for index in kept.ends
+    }
     columns = [x[-1] + MARK]
     for position in range(len(HEADINGS[style]) - 1):
         column = [row[position] for row in cells.values()]
         columns.append(columns[-1] + _widest(column, style, position) + GAP)
     last = _widest([row[-1] for row in cells.values()], style, -1)
-    return _Frame(node, kept, style, signs, y, x, cells, columns, columns[-1] + last + MARGIN)
+    right = columns[-1] + last + MARGIN
+    return _Frame(node, kept, style, signs, y, x, cells, columns, right, letters)
+
+
+def _letters(ends: Sequence[TreeNode]) -> dict[str, str]:
+    """Return a letter for each clause that breaks in a drawn leaf: no room, and no pointer, is needed to read it."""
+    clauses = dict.fromkeys(clause for node in ends for clause in node.clauses)
+    signs = [*ascii_uppercase, *(f"{each}2" for each in ascii_uppercase)]
+    return dict(zip(sorted(clauses), signs, strict=False))
 
 
 def _lines(frame: _Frame) -> Iterator[Line]:
@@ -173,7 +191,7 @@ def _marks(frame: _Frame) -> Iterator[Mark]:
         x = frame.x[-1] + MARK / 2 - 3 if is_end else frame.x[frame.kept.depth[index]]
         breaks = f"; breaks {', '.join(node.clauses)}" if node.clauses else ""
         line = f", line {node.line}" if node.line else ""
-        full = f"node {node.name}{line}: {node.path}; {node.records_text} records, label {node.label}{breaks}"
+        full = f"node {node.name}{line}: {node.records_text} records, label {node.label}{breaks}"
         yield Mark(x, frame.y[index], node.risk, full)
 
 
@@ -185,12 +203,15 @@ def _on_the_way_to_risk(frame: _Frame) -> set[int]:
     return risky
 
 
-def _cells(node: TreeNode, stub: str | None, style: Style) -> tuple[str, ...]:
+def _cells(
+    node: TreeNode, stub: str | None, style: Style, letters: Mapping[str, str]
+) -> tuple[str, ...]:
     last_test = () if style == "full" else (node.test,)
     if stub is not None:
         said = (stub, *last_test, "", node.records_text, "", "")
     else:
-        more = (node.label_share_text, ", ".join(node.clauses))
+        breaks = sorted(letters.get(clause, "…") for clause in node.clauses)
+        more = (node.label_share_text, " ".join(breaks))
         said = (node.name, *last_test, node.label, node.records_text, *more)
     return said[: len(HEADINGS[style])]
 

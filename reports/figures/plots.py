@@ -22,6 +22,10 @@ INK = "#1f2933"
 FAINT = "#9aa5b1"
 BLUE = "#0b5c94"
 ORANGE = "#c2410c"
+PAPER = "#fefefe"
+GRID = "#e4e7eb"
+COLOURS = {INK: "ink", FAINT: "faint", BLUE: "blue", ORANGE: "orange", PAPER: "paper", GRID: "grid"}
+"""Each is a variable of the page's style, so that pictures follow a dark page."""
 MOST_SIGNS = 24
 MOST_NUMBERS = 6
 VERDICT_MARKS: dict[Word, tuple[str, str]] = {
@@ -36,6 +40,9 @@ VERDICT_WORDS: dict[Word, str] = {
 }
 SIZE_INCHES = (5.4, 3.3)
 STYLE = {
+    "figure.facecolor": "none",
+    "axes.facecolor": "none",
+    "savefig.facecolor": "none",
     "svg.fonttype": "none",
     "svg.hashsalt": "treewarden",
     "font.family": "sans-serif",
@@ -50,7 +57,7 @@ STYLE = {
     "axes.axisbelow": True,
     "xtick.color": INK,
     "ytick.color": INK,
-    "grid.color": "#e4e7eb",
+    "grid.color": GRID,
     "hatch.linewidth": 0.8,
     "legend.frameon": False,
     "legend.fontsize": 9.5,
@@ -90,7 +97,7 @@ def certainty(series: Certainty) -> Markup:
         axes.grid(visible=True)
         if series.limit is not None:
             _limit(axes, 100 * series.limit)
-        axes.legend(loc="lower left")
+        figure.legend(loc="outside lower center", ncols=2)
         return _svg(figure, "certainty", "How sure the adversary can be", series.summary)
 
 
@@ -101,14 +108,14 @@ def divergence(series: Divergence) -> Markup:
         left, right = series.edges[:-1], series.edges[1:]
         widths = [b - a for a, b in zip(left, right, strict=True)]
         shares = _percents(series.shares)
-        axes.bar(left, shares, widths, align="edge", color=BLUE, edgecolor="white", lw=0.8)
+        axes.bar(left, shares, widths, align="edge", color=BLUE, edgecolor=PAPER, lw=0.8)
         if series.infinite > 0:
             at = series.edges[-1] + 1.5 * widths[-1]
             axes.bar(
                 [at],
                 [100 * series.infinite],
                 [widths[-1]],
-                color="white",
+                color=PAPER,
                 edgecolor=BLUE,
                 hatch="///",
             )
@@ -131,9 +138,7 @@ def levels(series: tuple[Level, ...], summary: str) -> Markup:
             _bar(axes, place + 0.19, level.guess_accuracy.low, level.guess_accuracy.high, BLUE)
             _bar(axes, place - 0.19, level.disclosure.low, level.disclosure.high, ORANGE)
         axes.barh([0], [0], color=BLUE, label="guessed right")
-        axes.barh(
-            [0], [0], color="white", edgecolor=ORANGE, hatch="....", label="surest true guess"
-        )
+        axes.barh([0], [0], color=PAPER, edgecolor=ORANGE, hatch="....", label="surest true guess")
         axes.set_yticks(range(len(series)), [_plain(level.name) for level in reversed(series)])
         axes.set(xlim=(0, 118), xticks=range(0, 101, 25), ylim=(-0.6, len(series) - 0.4))
         axes.xaxis.set_major_formatter(PercentFormatter(decimals=0, symbol=" %"))
@@ -155,7 +160,7 @@ def tradeoff(repair: Repair) -> Markup | None:
         for number, each in shown:
             at = _utility(each), _percent(each.privacy.low)
             colour, marker = VERDICT_MARKS[each.verdict]
-            face = colour if each.is_unbeaten else "white"
+            face = colour if each.is_unbeaten else PAPER
             layer = 4 if each.is_unbeaten else 3
             axes.plot(*at, marker, ms=8, mfc=face, mec=colour, mew=1.6, clip_on=False, zorder=layer)
             if each.is_recommended:
@@ -225,7 +230,7 @@ def _bar(axes: Axes, place: float, low: Number | None, high: Number | None, colo
     if isinstance(low, str) or isinstance(high, str) or low is None or high is None:
         axes.text(1, place, "could not tell", va="center", fontsize=9, color=INK)
         return
-    face, hatch = (colour, None) if colour == BLUE else ("white", "....")
+    face, hatch = (colour, None) if colour == BLUE else (PAPER, "....")
     axes.barh([place], [100 * low], 0.34, facecolor=face, edgecolor=colour, lw=1, hatch=hatch)
     if high > low:
         axes.barh(
@@ -233,7 +238,7 @@ def _bar(axes: Axes, place: float, low: Number | None, high: Number | None, colo
             [100 * (high - low)],
             0.34,
             [100 * low],
-            facecolor="white",
+            facecolor=PAPER,
             edgecolor=colour,
             lw=1,
             ls="--",
@@ -287,6 +292,8 @@ def _svg(figure: Figure, name: str, title: str, summary: str) -> Markup:
     drawn = re.sub(r"<style.*?</style>|<metadata>.*?</metadata>", "", drawn, flags=re.DOTALL)
     drawn = re.sub(r' xmlns(:\w+)?="[^"]*"| version="[^"]*"', "", drawn)
     drawn = re.sub(r' (width|height)="[\d.]+pt"', "", drawn, count=2)
+    for colour, name_of in COLOURS.items():
+        drawn = drawn.replace(colour, f"var(--{name_of})")
     drawn = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", drawn)
     said = escape(printable(summary))
     named = (

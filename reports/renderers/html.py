@@ -10,6 +10,7 @@ from markupsafe import Markup
 from reports.document.document import Document
 from reports.document.words import printable
 from reports.figures.drawing import Drawing, draw
+from reports.figures.outline import outline
 from reports.figures.plots import certainty, divergence, levels, tradeoff
 from reports.renderers import Renderer
 
@@ -29,7 +30,11 @@ class HtmlRenderer(Renderer):
     def render(self, document: Document) -> bytes:
         page = _environment().get_template("report.html.j2")
         return page.render(
-            doc=document, plots=_plots(document), trees=_trees(document), most=MOST_PLACES
+            doc=document,
+            plots=_plots(document),
+            trees=_trees(document),
+            outline=outline(document.tree) if document.tree else None,
+            most=MOST_PLACES,
         ).encode("utf-8")
 
 
@@ -63,13 +68,12 @@ def _plots(document: Document) -> dict[str, Markup | None]:
 
 
 def _trees(document: Document) -> dict[str, Drawing | None]:
-    """Return the pictures by name: the tree, the same for narrow screens, and the two sides of a repair."""
+    """Return the pictures by name: the tree, and the two sides of a repair."""
     repair = document.repair
     before = repair.before.tree if repair else ()
     after = repair.after.tree if repair and repair.after else ()
     return {
         "wide": draw(document.tree) if document.tree else None,
-        "narrow": draw(document.tree, "compact") if document.tree else None,
         "before": draw(before, "compact") if before else None,
         "after": draw(after, "compact") if after else None,
     }

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from reports.building.redacted import redacted
 from reports.document.document import Document
 from reports.renderers import names, renderer
 from treewarden.commands._options import Command
@@ -24,6 +25,7 @@ class Reporting:
 
     formats: tuple[str, ...]
     paths: tuple[Path, ...] = ()
+    is_redacted: bool = False
 
     @property
     def draws(self) -> bool:
@@ -43,12 +45,20 @@ class Reporting:
     def files(self, document: Document) -> dict[Path, bytes]:
         """Return the reports that go into files."""
         pairs = zip(self.paths, self.formats, strict=False)
-        return {path: renderer(form).render(document) for path, form in pairs}
+        return {path: renderer(form).render(self.shown(document)) for path, form in pairs}
+
+    def shown(self, document: Document) -> Document:
+        """Return the document as it is to be read.
+
+        Raises:
+            OutputError: it is to be redacted, and the table holds too few people for that.
+        """
+        return redacted(document) if self.is_redacted else document
 
     def show(self, document: Document) -> None:
         """Print the report, or, where it went into files, the verdict and their paths."""
         if not self.paths:
-            click.echo(renderer(self.formats[0]).render(document), nl=False)
+            click.echo(renderer(self.formats[0]).render(self.shown(document)), nl=False)
             return
         click.echo(f"{document.verdict}: {document.headline}")
         for path in self.paths:
@@ -75,6 +85,12 @@ def report_options(folder_option: str) -> Callable[[Command], Command]:
                 help=f"The form of the report; may be repeated with {folder_option}. "
                 f"Default: {ON_STDOUT}, and {IN_FOLDER} in a folder.",
             ),
+            click.option(
+                "--redacted",
+                is_flag=True,
+                help="Leave out of the report every profile, true value, and count of fewer people than the policy's "
+                "smallest group.",
+            ),
         )
         for option in options:
             command = option(command)
@@ -83,7 +99,9 @@ def report_options(folder_option: str) -> Callable[[Command], Command]:
     return add
 
 
-def reporting(name: str, formats: tuple[str, ...], folder: Path | None) -> Reporting:
+def reporting(
+    name: str, formats: tuple[str, ...], folder: Path | None, *, is_redacted: bool = False
+) -> Reporting:
     """Return where the reports called ``name`` go, checked before any work.
 
     Raises:
@@ -94,6 +112,7 @@ def reporting(name: str, formats: tuple[str, ...], folder: Path | None) -> Repor
     if folder is None:
         if len(wanted) > 1:
             raise click.UsageError("several formats need a folder to go into")
-        return Reporting(wanted)
+        return Reporting(wanted, is_redacted=is_redacted)
     check_folder(folder)
-    return Reporting(wanted, tuple(folder / f"{name}.{renderer(form).suffix}" for form in wanted))
+    paths = tuple(folder / f"{name}.{renderer(form).suffix}" for form in wanted)
+    return Reporting(wanted, paths, is_redacted)

@@ -35,6 +35,7 @@ def audit_command(
     /,
     formats: tuple[str, ...],
     folder: Path | None,
+    redacted: bool,
     posterior_path: Path | None,
     quiet: bool,
     **_: Any,  # noqa: ANN401  # the shared options; request_of reads them from the context
@@ -44,7 +45,7 @@ def audit_command(
     MODEL is the file as it would be published, --data the table that it was trained on.
     """
     clock, progress, request = Clock(), Progress(quiet), request_of(context)
-    report = reporting("audit", formats, folder)
+    report = reporting("audit", formats, folder, is_redacted=redacted)
     if posterior_path is not None:
         check_suffix(posterior_path)
         check_file(posterior_path)

@@ -98,6 +98,7 @@ def repair_command(
     beside: Path | None,
     formats: tuple[str, ...],
     folder: Path | None,
+    redacted: bool,
     quiet: bool,
     **_: Any,  # noqa: ANN401  # the shared options; request_of reads them from the context
 ) -> None:
@@ -126,7 +127,7 @@ def repair_command(
             "--sampling-weights beside --with-table: the tree would be grown again from a sanitised table without "
             "weights, and be another; leave out --with-table"
         )
-    report = reporting("repair", formats, folder)
+    report = reporting("repair", formats, folder, is_redacted=redacted)
     targets = _targets(output, beside, only_list)
     for path in targets:
         check_file(path)
@@ -174,7 +175,7 @@ def repair_command(
             files |= dict(_results(subject, request, repaired, output, beside))
         write_files(files)
     if only_list and report.is_text_on_stdout:
-        _list(document)
+        _list(report.shown(document))
     else:
         report.show(document)
     for path in targets:
@@ -280,6 +281,8 @@ def _results(
 def _list(document: Document) -> None:
     assert document.repair is not None
     lines = (
+        *wrapped(document.confidential),
+        "",
         *wrapped(document.repair.message),
         *attempt_lines(document.repair),
         *(line for refusal in document.repair.refusals for line in wrapped(f"- {refusal}", "  ")),

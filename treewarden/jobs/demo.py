@@ -162,4 +162,5 @@ def _solvers(document: Document) -> str:
     works = ", ".join(probe.version for probe in probes.values() if probe.works) or "none"
     absent = ", ".join(name for name, probe in probes.items() if not probe.works)
     left_out = f"; left out: {absent} (“treewarden doctor” says why)" if absent else ""
+    assert document.solver is not None
     return f"Solver: {works}{left_out}. The estimate is {document.solver.status}."

@@ -181,7 +181,23 @@ def test_a_column_that_is_unique_per_record_is_warned_about():
         Node(n.index, n.name, n.parent, n.children, n.test, n.score) for n in small_tree().nodes
     )
     population = build_population(small_tree(nodes=nodes), table, sensitive="ill")
-    assert any("'age' is nearly unique per record" in said for said in population.warnings)
+    assert any(
+        said.startswith("nearly unique per record: quasi-identifier 'age'")
+        for said in population.warnings
+    )
+
+
+def test_many_columns_that_are_unique_per_record_are_one_warning():
+    names = [f"m{number}" for number in range(10)]
+    columns = {name: [str(v) for v in range(40)] for name in names}
+    table = table_of({"age": ["1"] * 40, **columns, "sex": ["F"] * 40, "ill": ["no", "yes"] * 20})
+    nodes = tuple(
+        Node(n.index, n.name, n.parent, n.children, n.test, n.score) for n in small_tree().nodes
+    )
+    qi = ["age", "sex", *names]
+    population = build_population(small_tree(nodes=nodes), table, sensitive="ill", qi=qi)
+    (said,) = (each for each in population.warnings if "unique" in each)
+    assert "'m5' and 4 more" in said
 
 
 def test_categories_match_through_padding_and_numbers_written_otherwise():

@@ -1,0 +1,164 @@
+"""The same document for readers who may not know who is in the table: without profiles, true values and small counts.
+
+What may be said is chosen, and nothing else is carried over: a sentence that holds a number cannot be told from one
+that holds a small count of people. Shares go with them, as a share of a number of people that is known is a count.
+"""
+
+from __future__ import annotations
+
+import math
+
+from ppdm_models.errors import OutputError
+from reports.document.document import Attempt, Document, Knowledge, Population, Repair, Side
+from reports.document.parts import Finding, Number, Plots, Row, Value
+from reports.document.words import count, counted
+
+LEAST = 10
+"""Counts of people below this are left out where the policy has no smallest group of its own: ACRO's minimum."""
+
+GROUP_SIZE, AT_LEAST, ABOVE = "k_anonymity", "at_least", "above"
+LEFT_OUT = "left out of a redacted report"
+OUTCOME = {"PASS": "met", "FAIL": "not met", "UNDETERMINED": "not decided"}
+STEPS = (
+    "The full report, which stays with the table, says where each demand breaks and what to do.",
+    "That this report may be read by others says nothing of the model: only its verdict does.",
+)
+
+
+def redacted(document: Document) -> Document:
+    """Return the document without any profile, true value, or count of people below the policy's smallest group.
+
+    Raises:
+        OutputError: the whole table holds fewer people than that.
+    """
+    least = smallest_group(document)
+    records = document.population.records
+    if not isinstance(records, str) and records < least:
+        problem = (
+            f"fewer than {count(least)} people, of whom nothing may be told; leave out --redacted"
+        )
+        raise OutputError(document.provenance.table.name, problem)
+    kept = {
+        "confidential": f"Redacted: no profile, no true value and no count of fewer than {count(least)} people is in "
+        "this report. What was left out stands in the full report, which stays with the table.",
+        "redacted_below": least,
+        "meaning": _meaning(document),
+        "next_steps": STEPS,
+        "lessons": (),
+        "findings": tuple(_finding(each, least) for each in document.findings),
+        "leaves": (),
+        "leaves_broken": 0,
+        "readings": {},
+        "solver": None,
+        "population": _population(document.population, least),
+        "model": document.model.model_copy(update={"classes": (), "notes": (), "drawn": ""}),
+        "knowledge": _knowledge(document.knowledge),
+        "dropped": (),
+        "warnings": (),
+        "tree": (),
+        "plots": Plots(),
+        "worlds": None,
+        "repair": None if document.repair is None else _repair(document.repair),
+    }
+    return document.model_copy(update=kept)
+
+
+def smallest_group(document: Document) -> int:
+    """Return how many people a group must have so that its count may be told: what the policy asks of groups."""
+    limits = [
+        math.floor(each.limit) + 1 if each.rule == ABOVE else math.ceil(each.limit)
+        for each in document.findings
+        if each.measure == GROUP_SIZE and each.rule in (AT_LEAST, ABOVE)
+        if isinstance(each.limit, int | float)
+    ]
+    return max(limits, default=LEAST)
+
+
+def _meaning(document: Document) -> str:
+    asked = [each for each in document.findings if each.severity == "error" and each.measure]
+    met = sum(each.verdict == "PASS" for each in asked)
+    demands = counted(len(asked), "demand", "demands")
+    are_met = f"{met or 'none'} {'is' if met < 2 else 'are'} met"
+    return f"Of {demands} of the policy “{document.policy.title}”, {are_met}."
+
+
+def _finding(found: Finding, least: int) -> Finding:
+    outcome = OUTCOME[found.verdict]
+    shown = found.value if found.unit == "records" and _is_large(found.value, least) else None
+    words = f"{found.plain[:1].upper()}{found.plain[1:]}: {outcome}"
+    value = shown or Value(low=None, high=None, text=outcome, reason=LEFT_OUT)
+    asks = f"; the policy asks for {found.limit_text}" if found.measure else ""
+    return found.model_copy(update={"value": value, "message": f"{words}{asks}.", "where": ()})
+
+
+def _is_large(value: Value, least: int) -> bool:
+    return all(_says_many(end, least) for end in (value.low, value.high))
+
+
+def _says_many(end: Number | None, least: int) -> bool:
+    """Whether a count speaks of nobody or of a large enough group."""
+    return not isinstance(end, str) and end is not None and (end == 0 or end >= least)
+
+
+def _population(people: Population, least: int) -> Population:
+    """Return the totals; how common each value is, is left out, as small counts follow from large ones."""
+    profiles = people.profiles if people.profiles >= least else 0
+    records = people.records if isinstance(people.records, str) else count(people.records)
+    shares = (Row(name="Records", text=records),)
+    return people.model_copy(update={"shares": shares, "profiles": profiles})
+
+
+def _knowledge(known: Knowledge) -> Knowledge:
+    """Return what the adversary knows but for facts about people, which come last of the sentences."""
+    others = known.sentences[: len(known.sentences) - len(known.facts)]
+    more = len(known.facts)
+    said = (
+        (f"Besides, {counted(more, 'fact', 'facts')} from elsewhere: {LEFT_OUT}.",) if more else ()
+    )
+    return known.model_copy(
+        update={"facts": (), "sentences": (*others, *said), "min_leaf": known.min_leaf}
+    )
+
+
+def _repair(repair: Repair) -> Repair:
+    tried = len(repair.attempts)
+    passing = sum(each.verdict == "PASS" for each in repair.attempts)
+    summary = f"{counted(tried, 'change was', 'changes were')} tried; {counted(passing, 'passes', 'pass')}."
+    return repair.model_copy(
+        update={
+            "message": summary,
+            "summary": summary,
+            "privacy": _nothing(),
+            "before": _side(repair.before),
+            "after": None if repair.after is None else _side(repair.after),
+            "compared": (),
+            "attempts": tuple(_attempt(each) for each in repair.attempts),
+            "refusals": (),
+        }
+    )
+
+
+def _side(side: Side) -> Side:
+    return side.model_copy(update={"tree": ()})
+
+
+def _attempt(tried: Attempt) -> Attempt:
+    has_loss = tried.loss_before is not None
+    return tried.model_copy(
+        update={
+            "title": ", then ".join(tried.remedies),
+            "privacy": _nothing(),
+            "predictions_changed": None,
+            "predictions_changed_text": "–",
+            "accuracy_before": _nothing(),
+            "accuracy_after": _nothing(),
+            "loss_before": _nothing() if has_loss else None,
+            "loss_after": _nothing() if has_loss else None,
+            "withheld": (),
+            "problem": LEFT_OUT if tried.problem else "",
+        }
+    )
+
+
+def _nothing() -> Value:
+    return Value(low=None, high=None, text="–", reason=LEFT_OUT)

@@ -1,0 +1,105 @@
+"""A redacted report tells nothing of anybody: no profile, no true value, no count of few people, in any form."""
+
+import json
+
+import pytest
+
+from ppdm_models.errors import OutputError
+from reports.building.redacted import LEAST, redacted, smallest_group
+from reports.renderers import names, renderer
+
+POLICYS_OWN = {"limit", "parameters", "redacted_below"}
+OF_THE_MODEL = {
+    "nodes",
+    "leaves",
+    "depth",
+    "trees",
+    "classes",
+    "leaves_lost",
+    "numbers_withheld",
+    "min_leaf",
+}
+DOCUMENTS = ("document", "proved", "undetermined", "regression", "several_trees", "repaired")
+
+
+def told(document):
+    """Yield what a full report says of people: profiles, paths, what was seen there, and each sentence with numbers."""
+    for finding in document.findings:
+        yield finding.message
+        for place in finding.where:
+            yield from (place.profile, place.note, place.path)
+    if document.worlds:
+        for each in (*document.worlds.certain, *document.worlds.otherwise):
+            yield from (each.profile, each.path)
+        yield document.worlds.summary
+    for node in document.tree:
+        yield from (node.path, node.records_text)
+    yield from (f"{lesson.figure} {lesson.text}" for lesson in document.lessons)
+    yield from (row.text for row in document.population.shares if row.name.startswith("“"))
+    yield from document.model.classes
+
+
+def numbers(value, key=""):
+    """Yield every number of a JSON document that is neither the policy's nor the model's own."""
+    if isinstance(value, dict):
+        for name, each in value.items():
+            if name not in POLICYS_OWN | OF_THE_MODEL | {"provenance"}:
+                yield from numbers(each, name)
+    elif isinstance(value, list):
+        for each in value:
+            yield from numbers(each, key)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield key, value
+
+
+@pytest.fixture(params=DOCUMENTS)
+def full(request):
+    document = request.getfixturevalue(request.param)
+    people = document.population.model_copy(
+        update={"records": max(document.population.records, 50)}
+    )
+    return document.model_copy(update={"population": people})
+
+
+@pytest.mark.parametrize("form", names())
+def test_no_form_of_a_redacted_report_repeats_what_the_full_one_says_of_people(full, form):
+    page = renderer(form).render(redacted(full)).decode().partition('id="glossary"')[0]
+    assert [said for said in told(full) if len(said) > 2 and said in page] == []
+
+
+def test_no_number_in_it_is_a_count_of_few_people(full):
+    said = json.loads(renderer("json").render(redacted(full)))
+    least = smallest_group(full)
+    assert [(key, each) for key, each in numbers(said) if 0 < each < least] == []
+
+
+def test_the_policys_smallest_group_decides_what_is_few(document, undetermined):
+    assert smallest_group(document) == 5
+    assert smallest_group(undetermined) == LEAST
+
+
+def test_the_verdict_of_each_clause_stays(full):
+    kept = redacted(full)
+    assert kept.verdict == full.verdict
+    assert [each.verdict for each in kept.findings] == [each.verdict for each in full.findings]
+
+
+def test_counts_of_large_groups_are_told(passing):
+    (finding,) = redacted(passing.model_copy(update={"findings": _asking(passing, 2)})).findings
+    assert finding.value.low == passing.findings[0].value.low >= 2
+
+
+def test_a_table_of_fewer_people_than_that_cannot_be_redacted(document):
+    people = document.population.model_copy(update={"records": 4})
+    with pytest.raises(OutputError, match="fewer than 5 people"):
+        redacted(document.model_copy(update={"population": people}))
+
+
+def test_the_banner_of_every_form_says_who_may_read_it(document):
+    for form in names():
+        assert "Confidential" in renderer(form).render(document).decode()
+        assert "Redacted" in renderer(form).render(redacted(document)).decode()
+
+
+def _asking(document, limit):
+    return tuple(each.model_copy(update={"limit": limit}) for each in document.findings)
