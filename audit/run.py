@@ -30,7 +30,7 @@ from audit.solver.parallel import default_jobs, start_ahead
 from audit.stages import Step, silent
 from audit.system.conflict import conflict
 from audit.system.system import System, build_system, left_out_in_words
-from audit.worlds.clock import clock
+from audit.worlds.clock import Clock, clock
 from audit.worlds.doubts import reason_in_doubt
 from audit.worlds.result import Consistency, Worlds
 from audit.worlds.retrain import graded
@@ -66,13 +66,16 @@ def run(
     leaks: tuple[Leak, ...] | Undetermined = NOT_READ,
     step: Step = silent,
     enough: Enough | None = None,
+    *,
+    grades: bool = True,
 ) -> Audit:
     """Audit a model: what an adversary who knows the quasi-identifiers and this much can infer about its people.
 
     Every measure is read with its defaults, and besides what ``calls`` ask for. Of an ensemble the leaves of every tree
     are measured, and no joint estimate is made. ``leaks`` is what the file gives away beside its trees. ``step`` is
     told of each stage; what it raises ends the run. Once ``enough`` is known of whole records, nothing more is asked
-    of them one by one, unless the options want all of it.
+    of them one by one, unless the options want all of it. Without ``grades`` the learner is not run again on the
+    other tables that reports show: see ``with_grades``.
 
     Raises:
         KnowledgeError: the adversary is said to know what cannot be known here.
@@ -101,8 +104,11 @@ def run(
         prior = _prior(system, options)
     with step(_reasoning(options)):
         evidence = Evidence(forest, population, knowledge, prior, posterior, leaks=leaks)
-        worlds = _worlds(evidence, system, options, enough, asks_rest=_reads_cells(calls))
+        until = clock(options.worlds_budget)
+        worlds = _worlds(evidence, system, options, enough, until, asks_rest=_reads_cells(calls))
         evidence = replace(evidence, worlds=worlds)
+        if grades:
+            evidence = _graded(evidence, until)
     if any(measures()[each.measure].asks_again(dict(each.parameters)) for each in calls):
         with step("asking again without one person"):
             evidence = replace(evidence, without=without_one(system, posterior, options))
@@ -195,6 +201,7 @@ def _worlds(
     system: System,
     options: AuditOptions,
     enough: Enough | None,
+    until: Clock,
     *,
     asks_rest: bool,
 ) -> Worlds | Undetermined:
@@ -209,7 +216,6 @@ def _worlds(
     def is_enough(worlds: Worlds) -> bool:
         return enough is not None and enough(replace(evidence, worlds=worlds))
 
-    until = clock(options.worlds_budget)
     found = reason_in_doubt(
         system,
         until=until.share(1 - GRADES_SHARE),
@@ -224,7 +230,24 @@ def _worlds(
             f"no table with these quasi-identifiers grows this tree ({said}); the file was altered, or the table or "
             "the candidates for splits are others",
         )
-    return graded(found, system.case, until) if isinstance(found, Worlds) else found
+    return found
+
+
+def with_grades(audit: Audit, options: AuditOptions) -> Audit:
+    """Return an audit done without grades with them: what the learner grows on the other tables that reports show."""
+    until = clock(GRADES_SHARE * options.worlds_budget)
+    exposures = tuple(
+        replace(each, evidence=_graded(each.evidence, until)) for each in audit.exposures
+    )
+    return replace(audit, exposures=exposures)
+
+
+def _graded(evidence: Evidence, until: Clock) -> Evidence:
+    tree, people, worlds = evidence.model, evidence.population, evidence.worlds
+    if not isinstance(tree, Tree) or isinstance(worlds, Undetermined):
+        return evidence
+    case = Case(tree, people, members(tree, people.leaf), evidence.knowledge)
+    return replace(evidence, worlds=graded(worlds, case, until))
 
 
 def _prior(system: System, options: AuditOptions) -> Posterior | Undetermined:

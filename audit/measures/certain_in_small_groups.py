@@ -4,8 +4,9 @@ A record counts where its value is the same in every integer table that fits (as
 than ``size`` people are proved together. Those are all who stop at one leaf, where the value of everybody there is
 proved and is the same: what the leaf says of one of them is said by the others (Dwork & Roth 2014, section 1). Else, as
 where the choice of splits proves the value of some in a mixed leaf, they are those who share all quasi-identifiers.
-What was neither proved nor refuted counts at the high end, in the group that it is in for certain. Which size is large
-enough is a judgement; with infinite size everybody counts. Our own measure.
+What was neither proved nor refuted counts at the high end, in the group that it is in for certain, and at the low end
+only makes the groups of others larger. Which size is large enough is a judgement; with infinite size everybody counts.
+Our own measure.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from audit.measures._worlds import known_worlds
 from audit.reading import Interval, Measurement, Undetermined
 from audit.spots import people, worst_spots
 from audit.worlds.result import Worlds
-from ppdm_models.arrays import FloatArray
+from ppdm_models.arrays import FloatArray, IndexArray
 
 
 class CertainInSmallGroups(Measure):
@@ -43,10 +44,14 @@ class CertainInSmallGroups(Measure):
         if isinstance(worlds, Undetermined):
             return Measurement(worlds)
         size = float(parameters["size"])
-        groups = _groups(evidence, worlds)
-        proved = np.where(worlds.certain & (groups < size), worlds.counts, 0).astype(np.float64)
+        groups = _groups(evidence, worlds, worlds.certain_class)
+        largest = _groups(evidence, worlds, _may_be(worlds))
+        low, high = (
+            np.where(worlds.certain & (each < size), worlds.counts, 0).astype(np.float64)
+            for each in (largest, groups)
+        )
         may_be = worlds.open_profiles & (worlds.counts < size)
-        at_most = np.where(may_be, worlds.counts, proved).astype(np.float64)
+        at_most = np.where(may_be, worlds.counts, high).astype(np.float64)
         profiles = np.flatnonzero(at_most > 0)
 
         def note(position: int) -> str:
@@ -57,18 +62,29 @@ class CertainInSmallGroups(Measure):
             value = evidence.classes[worlds.certain_class[profile]]
             return f"{who} certainly {value}, in a group of {groups[profile]:g}: {worlds.reasons[profile]}"
 
-        ends = (proved[profiles], at_most[profiles])
+        ends = (low[profiles], at_most[profiles])
         spots = worst_spots("profile", profiles, ends, self.risk, note)
-        return Measurement(Interval(float(proved.sum()), float(at_most.sum())), spots)
+        return Measurement(Interval(float(low.sum()), float(at_most.sum())), spots)
 
 
-def _groups(evidence: Evidence, worlds: Worlds) -> FloatArray:
-    """Return how many people are proved together with each profile, itself included, shape (P,)."""
-    stops, said = evidence.stops[0], worlds.certain_class
+def _may_be(worlds: Worlds) -> IndexArray:
+    """Return the class that each profile is certain to have or may yet be proved to have, -1 elsewhere, shape (P,)."""
+    size = worlds.counts[:, None]
+    holds_all = (np.minimum(worlds.reached_low, worlds.high) == size) & (size > 0)
+    open_class = np.where(worlds.open_profiles, holds_all.argmax(axis=1), -1)
+    return np.where(worlds.certain, worlds.certain_class, open_class)
+
+
+def _groups(evidence: Evidence, worlds: Worlds, said: IndexArray) -> FloatArray:
+    """Return how many people are proved together with each profile, itself included, shape (P,).
+
+    ``said`` is the class that each profile is taken to be certain of, -1 where it is of none.
+    """
+    stops = evidence.stops[0]
     groups = worlds.counts.astype(np.float64)
     for stop in np.unique(stops[worlds.certain]):
         here = stops == stop
-        if (said[here] == said[here][0]).all():  # -1 where it is not certain, as others here are
+        if (said[here] == said[here][0]).all():
             groups[here] = worlds.counts[here].sum()
     return groups
 

@@ -1,13 +1,14 @@
 """How much surer the adversary is of a person's true value with that person's record in the numbers than without it.
 
 max over people, of profile q and true value c, of P(c | q) - P_others(c), never below 0. P(c | q) is all that is known:
-the maximum-entropy estimate with everything published (Zhu & Du 2010), and what whole records prove, 1 where they prove
-the value. P_others(c) is what her leaf says without her: its counts less her own record, so (h - 1) / (n - 1) of n
-records, h of them with her value; where the leaf is then empty, her nearest ancestor's that is not. What everybody else
-in the leaf tells is a fact about the population that holds whether or not she takes part; what only her own record adds
-is about her (Dwork & Roth 2014, section 1, on what counts as a privacy harm: a study that teaches that smoking causes
-cancer may harm a smoker, who is harmed as much where the smoker took no part). In a leaf of 205 that all have one value
-the difference is 0; one exception among n reads 1 / n, and a leaf of one nearly all there is to know.
+the maximum-entropy estimate with everything published (Zhu & Du 2010), or the share of q that whole records prove to
+have c where that is more, 1 where they prove the value. P_others(c) is what her leaf says without her: its counts less
+her own record, so (h - 1) / (n - 1) of n records, h of them with her value; where the leaf is then empty, her nearest
+ancestor's that is not. What everybody else in the leaf tells is a fact about the population that holds whether or not
+she takes part; what only her own record adds is about her (Dwork & Roth 2014, section 1, on what counts as a privacy
+harm: a study that teaches that smoking causes cancer may harm a smoker, who is harmed as much where the smoker took no
+part). In a leaf of 205 that all have one value the difference is 0; one exception among n reads 1 / n, and a leaf of
+one nearly all there is to know.
 
 Range 0 to 1, a share. Split choices count as hers: what they tell of a profile beyond its leaf no other record tells.
 No withholding of counts lowers the reading below what the counts alone give, h / n - (h - 1) / (n - 1), as a label is
@@ -98,16 +99,18 @@ class OwnContribution(Measure):
 
 
 def _known(evidence: Evidence, worlds: Worlds) -> Ends | Undetermined:
-    """Return how sure the adversary is of each class of each profile (P, m): the estimate, or more where proved."""
+    """Return how sure the adversary is of each class of each profile (P, m): the estimate, or more where proved.
+
+    At the high end stands what may yet be proved: the least that any table found so far has.
+    """
     estimate = evidence.estimate
     if isinstance(estimate, Undetermined):
         return estimate
     size = np.maximum(worlds.counts, 1)[:, None]
-    proved = worlds.low / size
-    may_be_certain = np.minimum(worlds.reached_low, worlds.high) >= size
+    reached = np.clip(worlds.reached_low, worlds.low, worlds.high)
     return (
-        np.maximum(estimate.low, proved),
-        np.where(may_be_certain, 1.0, np.maximum(estimate.high, proved)),
+        np.maximum(estimate.low, worlds.low / size),
+        np.maximum(estimate.high, reached / size),
     )
 
 

@@ -8,12 +8,13 @@ import os
 import re
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from audit.options import AuditOptions
 from policies.pack import load_pack
 from policies.remedies import Proposal
-from ppdm_models.files.load import read_tree, writers
+from ppdm_models.files.load import open_model, read_tree, writers
 from ppdm_models.learn.best_first import BestFirst
 from ppdm_models.learn.response import of_classes
 from ppdm_models.records.read_table import read_table, table_of
@@ -21,6 +22,7 @@ from ppdm_models.tree.tree import Feature
 from tests.treewarden.conftest import CLAUSE, PMML
 from treewarden.jobs.provenance import Clock
 from treewarden.jobs.reauditing import auditing
+from treewarden.jobs.repairing import repair_file
 from treewarden.jobs.subject import Request, read_subject
 
 
@@ -387,3 +389,25 @@ def test_what_costs_more_than_what_passes_is_audited_only_for_the_list(files):
     outcome = files.run("repair", *asked, "-o", target)
     assert outcome.exit_code == 0
     assert "not audited: it costs more than redact-1, which passes" in outcome.stdout
+
+
+def test_the_change_that_is_applied_tells_of_other_tables_what_an_audit_of_it_tells(files):
+    skops, tree = pytest.importorskip("skops.io"), pytest.importorskip("sklearn.tree")
+    ages = [20 + i % 30 for i in range(60)]
+    flu = ["yes" if i % 30 in (3, 4) or (i % 30 > 14 and i % 7) else "no" for i in range(60)]
+    grown = tree.DecisionTreeClassifier(max_leaf_nodes=5, random_state=0)
+    model, table = files.folder / "grown.skops", files.folder / "grown.csv"
+    skops.dump(grown.fit(np.array(ages, dtype=float)[:, None], flu), model)
+    rows = "\n".join(f"{age},{said}" for age, said in zip(ages, flu, strict=True))
+    table.write_text(f"x0,flu\n{rows}\n")
+    options = AuditOptions("flu", levels=False, worlds_budget=1000)
+    subject = read_subject(Request(model, table, options, policy=files.policy("harsh")))
+    repaired = repair_file(subject, "fixed.json", target="treewarden_json")
+    applied = repaired.repair.applied
+    assert applied is not None, repaired.repair.message
+    again = subject.audit(open_model(repaired.file, "fixed.json"))
+    told = applied.audit.full.evidence.worlds.witnesses
+    assert "consistent" not in {each.grade for each in told}
+    assert told
+    assert told == again.full.evidence.worlds.witnesses
+    assert any(each is applied for each in repaired.repair.attempts)

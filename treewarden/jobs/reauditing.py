@@ -37,8 +37,8 @@ class Reaudit:
     subject: Subject
 
     def __call__(self) -> Audit:
-        """Read the file and audit it."""
-        return self.subject.audit(open_model(self.file, self.name))
+        """Read the file and audit it, without what only the report of the one that is chosen shows."""
+        return self.subject.audit(open_model(self.file, self.name), grades=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,9 @@ import time
 from dataclasses import dataclass, replace
 
 from audit.levels import with_levels
+from audit.options import AuditOptions
 from audit.result import Audit
+from audit.run import with_grades
 from audit.solver.parallel import default_jobs
 from audit.stages import Step, silent
 from policies.judging.judge import judge
@@ -48,7 +50,8 @@ class Repaired:
         if attempt.verdict is not Verdict.PASS:
             raise ValueError(f"{attempt.name} does not pass")
         file = published(subject, attempt.proposal, self.target)
-        return replace(self, repair=replace(self.repair, applied=attempt), file=file)
+        found = replace(self.repair, applied=attempt)
+        return replace(self, repair=_graded(found, subject.options), file=file)
 
     def with_levels(
         self, subject: Subject, step: Step = silent, deadline: Deadline = NO_LIMIT
@@ -119,5 +122,15 @@ def repair_file(
     )
     best = found.recommended
     is_written = best is not None and found.ended is not Ended.INTERRUPTED
-    file = published(subject, best.proposal, target) if best and is_written else None
-    return Repaired(found, file, target)
+    if best is None or not is_written:
+        return Repaired(found, None, target)
+    file = published(subject, best.proposal, target)
+    return Repaired(_graded(found, within(deadline, subject.options)), file, target)
+
+
+def _graded(found: Repair, options: AuditOptions) -> Repair:
+    """Return the same where the learner was run again for the report of the change that is applied."""
+    best = found.applied
+    if best is None or best.audit is None:
+        return found
+    return found.exchanging(best, replace(best, audit=with_grades(best.audit, options)))

@@ -58,10 +58,10 @@ class Subject:
         """The model as it would be published."""
         return self.file.model
 
-    def audit(self, file: OpenedFile, step: Step = silent) -> Audit:
+    def audit(self, file: OpenedFile, step: Step = silent, *, grades: bool = True) -> Audit:
         """Audit a file, its own or a repaired one, over the same people under the same knowledge and policy.
 
-        ``step`` is told of each stage.
+        ``step`` is told of each stage; for ``grades`` see ``audit.run``.
         """
         return run(
             file.model,
@@ -72,6 +72,7 @@ class Subject:
             file.leaks,
             step,
             enough(self.pack),
+            grades=grades,
         )
 
     def glance(self, file: OpenedFile) -> Audit:

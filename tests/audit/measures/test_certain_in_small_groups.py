@@ -69,7 +69,7 @@ def test_a_leaf_whose_last_profile_is_open_is_no_group_yet():
     low, high = only.low.copy(), only.high.copy()
     low[1], high[1] = 0, 1
     worlds = replace(only, low=low, high=high)
-    assert small(evidence_of(tree, people, worlds=worlds), 25).reading == Interval(24, 25)
+    assert small(evidence_of(tree, people, worlds=worlds), 25).reading == Interval(0, 25)
 
 
 def test_with_a_size_beyond_everybody_it_is_certain_disclosure():
@@ -81,3 +81,16 @@ def test_with_a_size_beyond_everybody_it_is_certain_disclosure():
 def test_without_worlds_it_says_so():
     tree, people = mixed()
     assert small(evidence_of(tree, people, worlds=NOT_RUN), 20).reading == NOT_RUN
+
+
+def test_who_may_yet_be_proved_of_the_same_value_leaves_open_how_large_the_group_is():
+    tree = flat_tree([[25, 0], [20, 20]])
+    _, people = mixed()
+    people = replace(people, truth=np.array([[24.0, 0], [1, 0], [20, 20]]))
+    only = only_world(people)
+    low, high = only.low.copy(), only.high.copy()
+    low[1], high[1] = 0, 1
+    first = small(evidence_of(tree, people, worlds=replace(only, low=low, high=high)), 25).reading
+    later = small(evidence_of(tree, people, worlds=only), 25).reading
+    assert later == Interval(0, 0)
+    assert first == Interval(0, 25)

@@ -98,6 +98,23 @@ def test_a_leaf_of_one_below_a_node_of_one_falls_back_further():
     assert share(contribution(tree)) == pytest.approx(1 - 6 / 8)
 
 
+def test_a_share_that_may_yet_be_proved_is_not_passed_over():
+    tree = flat_tree([[3, 37], [20, 20]])
+    alike = CategoricalColumn(np.array([0, 1, 2]), ("few", "many", "others"))
+    truth = np.array([[3.0, 1], [0, 36], [20, 20]])
+    people = Population(("kind",), {"kind": alike}, truth.sum(axis=1), np.array([1, 1, 2]), truth)
+    worlds = anything(people)
+    reached = worlds.reached_low.copy()
+    reached[0, 0] = 3
+    open_ = contribution(tree, people, worlds=replace(worlds, reached_low=reached)).reading
+    low = worlds.low.copy()
+    low[0, 0] = 3
+    proved = contribution(tree, people, worlds=replace(worlds, low=low, reached_low=reached))
+    assert share(proved) == pytest.approx(3 / 4 - 2 / 39)
+    assert open_.low < 0.1
+    assert open_.high == pytest.approx(3 / 4 - 2 / 39)
+
+
 def test_one_person_alone_in_the_table_adds_all_but_a_guess():
     assert share(contribution(flat_tree([[1, 0, 0], [0, 0, 0]]))) == pytest.approx(2 / 3)
 

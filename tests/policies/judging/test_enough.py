@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
+from audit.estimate.estimate import estimate
+from audit.measures import call, measured
 from audit.options import AuditOptions
 from audit.run import run
 from audit.system.system import build_system
 from audit.worlds.engine import reason
 from audit.worlds.enough import DECIDED
 from audit.worlds.state import Tiers
+from benchmarks.worlds_cases import small_sample
 from policies.judging.enough import enough
 from policies.judging.judge import judge
 from policies.pack import calls, load_pack
@@ -41,6 +45,15 @@ def case_of(seed):
     labels = [f"c{k}" for k in np.searchsorted(cuts, score)]
     smallest = (1, 5, 12)[seed % 3]
     return grown(columns, labels, criterion="gini", max_depth=3, min_samples_leaf=smallest)
+
+
+NARROWING = [
+    call("own_contribution"),
+    *(call("certain_in_small_groups", {"size": size}) for size in (2, 4, 8)),
+    call("certain_disclosure"),
+    call("world_bounds"),
+    *(call("excluded_values", {"values": values}) for values in (1, 2)),
+]
 
 
 def verdicts(case, pack):
@@ -83,6 +96,27 @@ def test_stopping_early_decides_what_a_clause_reads_as_going_on_does(clause, see
     assert judged[0] == judged[1]
     assert not (early.certain & ~full.certain).any()
     assert not (full.certain & ~early.certain & ~early.open_profiles).any()
+
+
+@pytest.mark.parametrize("tiers", [NO_LISTING, replace(NO_LISTING, propagate=False)])
+@pytest.mark.parametrize("seed", [38, 54, 101, 103])
+def test_the_more_is_known_the_narrower_is_every_reading(seed, tiers):
+    case = small_sample(seed).case
+    system = build_system(case)
+    posterior, _ = estimate(system, AuditOptions())
+    evidence = evidence_of(case.tree, case.population, posterior)
+    taken = []
+
+    def note(worlds):
+        known = replace(evidence, knowledge=case.knowledge, worlds=worlds)
+        taken.append([measured(each, known).reading for each in NARROWING])
+        return False
+
+    note(reason(system, budget_seconds=1000, tiers=tiers, enough=note))
+    for before, after in pairwise(taken):
+        for earlier, later in zip(before, after, strict=True):
+            assert earlier.low <= later.low
+            assert later.high <= earlier.high
 
 
 def test_nothing_is_asked_where_the_first_who_is_certain_decides_and_all_is_if_wanted():
