@@ -25,8 +25,8 @@ IN_MEMORY = "scikit-learn"
 """The format that a scikit-learn estimator in memory is said to have."""
 
 NOTE = (
-    "audited as its trees and what its own attributes are known to hold; a file of the estimator says more and is "
-    "audited as that file, PMML says the trees alone"
+    "audited as its trees and what its own attributes are known to hold; a pickle or another file of the estimator "
+    "says more, is not what this verdict is about, and is audited as that file; PMML says the trees alone"
 )
 ACCEPTED = (
     "a fitted scikit-learn tree, forest or boosting, alone or at the end of a Pipeline, or a fitted model of XGBoost, "

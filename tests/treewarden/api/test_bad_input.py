@@ -30,6 +30,12 @@ LEVELS = FRAME.set_axis(pd.MultiIndex.from_product([["a"], FRAME.columns]), axis
             {},
             "step 'polynomialfeatures': a PolynomialFeatures comes before the trees",
         ),
+        (
+            DecisionTreeClassifier().fit(INPUTS, FRAME[["ill", "sex"]].astype(str)),
+            FRAME,
+            {},
+            "predicts several outputs",
+        ),
         (object(), FRAME, {}, "object"),
         (None, FRAME, {}, "NoneType"),
         (b"", FRAME, {}, "the file is empty"),
@@ -38,10 +44,10 @@ LEVELS = FRAME.set_axis(pd.MultiIndex.from_product([["a"], FRAME.columns]), axis
         (FITTED, (INPUTS, FRAME["ill"][:-1]), {}, "X has 155 records and y 154"),
         (FITTED, pd.concat([FRAME, FRAME[["age"]]], axis=1), {}, "two columns are called 'age'"),
         (FITTED, FRAME.set_index("ill"), {}, r"no column 'ill' \(it is the index; reset_index"),
-        (FITTED, FRAME.set_index("age"), {}, r"no column 'age' \(it is the index; reset_index"),
+        (FITTED, FRAME.set_index("age"), {}, r"no column 'age', .* \(it is the index; reset_index"),
         (FITTED, LEVELS, {}, "several levels"),
-        (FITTED, FRAME, {"sensitive": "il"}, r"no column 'il' \(nearest: 'ill'\)"),
-        (FITTED, FRAME, {"sensitive": "ILL"}, r"no column 'ILL' \(nearest: 'ill'\)"),
+        (FITTED, FRAME, {"sensitive": "il"}, r"no column 'il' \(near: 'ill'\)"),
+        (FITTED, FRAME, {"sensitive": "ILL"}, r"no column 'ILL' \(near: 'ill'\)"),
         (FITTED, FRAME, {"qi": ["age", "sexx"]}, "sex"),
         (FITTED, FRAME.assign(age=pd.Timestamp("2020-01-01")), {}, "holds dates or times"),
         (FITTED, FRAME.drop(columns="age"), {}, "no column 'age'"),
@@ -86,7 +92,7 @@ def test_a_wrong_argument_is_a_value_error_too():
 def test_a_typo_in_the_target_offers_the_nearest_on_the_command_line_too(tmp_path):
     path = tmp_path / "people.csv"
     FRAME.to_csv(path, index=False)
-    with pytest.raises(tw.TableError, match=r"'il' \(nearest: 'ill'\)"):
+    with pytest.raises(tw.TableError, match=r"'il' \(near: 'ill'\)"):
         tw.audit(FITTED, path, sensitive="il")
 
 
