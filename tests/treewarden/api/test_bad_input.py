@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
 from sklearn.tree import DecisionTreeClassifier
@@ -110,3 +111,9 @@ def test_columns_of_every_kind_are_the_same_numbers():
     for kind, frame in kinds.items():
         other = tw.audit(FITTED, frame, sensitive="ill", worlds=False, jobs=1, levels=False)
         assert other.readings.equals(plain.readings), kind
+
+
+def test_a_repair_that_no_file_can_say_is_refused_with_what_can_be_done():
+    grown = GradientBoostingClassifier(n_estimators=2, random_state=0).fit(INPUTS, FRAME["ill"])
+    with pytest.raises(tw.OutputError, match="cannot be said in PMML here; audit can judge it"):
+        tw.repair(grown, FRAME, sensitive="ill", policy=pack(k_anonymity=20), jobs=1)
