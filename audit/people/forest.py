@@ -192,14 +192,14 @@ def _draws(
 def _check_reached(
     trees: tuple[Tree, ...], stops: IndexArray, population: Population, source: str
 ) -> None:
-    """Check that somebody of the table is in each leaf that a record reached in training, drawn or not.
+    """Check that somebody of the table is in each leaf that a record reached in training, drawn and weighed or not.
 
     Raises:
         TableError: a leaf holds nobody, so the table is not the one that the trees were trained on.
     """
     held = population.counts > 0
     for index, tree in enumerate(trees):
-        if not (tree.has_people or tree.quality is Quality.HESSIAN):
+        if not (has_sums(tree) or tree.quality is Quality.HESSIAN):
             continue
         here = set(stops[index][held].tolist())
         if SEVERAL in here:
@@ -209,7 +209,7 @@ def _check_reached(
                 raise TableError(
                     source,
                     f"{tree.where(leaf)} (tree {index + 1}) was reached in training, but nobody of this table falls "
-                    "there; give the table that the trees were trained on, in the same units",
+                    "there; give the table that the trees were trained on, its columns in the same order and units",
                 )
 
 

@@ -14,7 +14,7 @@ from ppdm_models.codecs.skops.fitted import fitted_of
 from ppdm_models.codecs.skops.fitted_leaks import leaks_of
 from ppdm_models.codecs.skops.live import LivePart
 from ppdm_models.codecs.skops.models import model_of
-from ppdm_models.errors import TreeFormatError
+from ppdm_models.errors import OutputError, TreeFormatError
 from ppdm_models.files.convert import converted
 from ppdm_models.files.load import OpenedFile, open_model
 from ppdm_models.formats import Rewritable
@@ -25,8 +25,8 @@ IN_MEMORY = "scikit-learn"
 """The format that a scikit-learn estimator in memory is said to have."""
 
 NOTE = (
-    "audited as its trees and what its own attributes are known to hold; a file of the estimator says more and is "
-    "audited as that file, PMML says the trees alone"
+    "audited as its trees and what its own attributes are known to hold; a pickle or another file of the estimator "
+    "says more, is not what this verdict is about, and is audited as that file; PMML says the trees alone"
 )
 ACCEPTED = (
     "a fitted scikit-learn tree, forest or boosting, alone or at the end of a Pipeline, or a fitted model of XGBoost, "
@@ -60,7 +60,11 @@ class _InMemory(Rewritable):
     """A scikit-learn estimator; its changed trees are written as PMML, as nothing of it is changed in place."""
 
     def rewrite(self, changed: Model) -> bytes:
-        return converted(changed, "pmml")
+        try:
+            return converted(changed, "pmml")
+        except OutputError as error:
+            advice = "audit can judge it; to change it, fit it with a larger min_samples_leaf or fewer leaves"
+            raise OutputError(error.where, f"{error.problem}; {advice}") from error
 
 
 def _of_sklearn(estimator: object, target: str, names: tuple[str, ...]) -> OpenedFile:

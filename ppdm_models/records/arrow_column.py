@@ -22,6 +22,8 @@ MISSING = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
 NUMBERS_NEEDED = (
     "it must hold numbers (the tree compares them, or they are weights); check the column"
 )
+LARGEST = 2.0**53
+"""From here on two whole numbers may be one number of 64 bits: such columns are ids, told apart by their text."""
 TRUTH = {"true": 1.0, "false": 0.0}
 """What learners take truth values for, where they compare them as numbers."""
 
@@ -38,7 +40,9 @@ class ArrowColumn(RawColumn):
         return list(self.values.to_pylist())
 
     def is_numeric(self) -> bool:
-        return _truth(self.values) is None and RawColumn.is_numeric(self)
+        if _truth(self.values) is not None or not RawColumn.is_numeric(self):
+            return False
+        return pa.types.is_floating(self.values.type) or not _is_too_long(self.numbers())
 
     def numbers(self) -> FloatArray:
         name, values = self.name, self.values
@@ -102,6 +106,11 @@ def _truth(values: pa.Array) -> pa.Array | None:
     if not len(said) or not pc.all(pc.is_in(said, pa.array([*TRUTH], said.type))).as_py():
         return None
     return pc.cast(pc.equal(pc.utf8_lower(_present(values)), "true"), pa.float64())
+
+
+def _is_too_long(numbers: FloatArray) -> bool:
+    """Return whether some numbers have more digits than are kept of them."""
+    return bool((np.abs(numbers) >= LARGEST).any())
 
 
 def _is_text(values: pa.Array) -> bool:

@@ -13,6 +13,7 @@ from audit.options import AuditOptions
 from audit.reading import Undetermined
 from audit.result import Audit
 from policies.judging.decision import Decision
+from ppdm_models.files.fitted import IN_MEMORY
 from reports.building.build import audit_document
 from reports.document.document import Document, Provenance
 from reports.renderers import renderer
@@ -130,7 +131,10 @@ class Result:
             headline=brief.headline,
             reasons=reasons(brief.findings),
             cases=cases(brief.findings),
-            facts=[("Warning", each) for each in brief.warnings[:1]],
+            facts=[
+                *(("Note", each) for each in brief.model.notes if brief.model.format == IN_MEMORY),
+                *(("Warning", each) for each in brief.warnings[:1]),
+            ],
             report=renderer("html").render(self._document).decode("utf-8"),
         ).html()
 

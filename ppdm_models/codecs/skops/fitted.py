@@ -158,6 +158,10 @@ def _given(part: Part, names: Sequence[str], features: int) -> tuple[str, ...]:
 def _classes(part: Part, known: Mapping[str, Part]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the labels, and a note where the file does not have them."""
     if "classes_" in known:
+        if known["classes_"].loader == "ListNode":
+            raise known["classes_"].refused(
+                "it predicts several outputs; fit one estimator for each"
+            )
         found = known["classes_"].array()
         labels = tuple(class_label(label) for label in found.tolist()) if found.ndim == 1 else ()
         if not 0 < len(labels) <= limits.CLASSES or len(set(labels)) < len(labels):

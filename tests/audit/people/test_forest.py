@@ -80,7 +80,7 @@ def test_counts_of_people_that_the_table_does_not_have_are_an_error():
 
 
 @pytest.mark.parametrize("resampled", [True, None])
-@pytest.mark.parametrize("quality", [Quality.EXACT, Quality.HESSIAN])
+@pytest.mark.parametrize("quality", [Quality.EXACT, Quality.HESSIAN, Quality.WEIGHTED])
 def test_a_leaf_that_training_reached_and_nobody_of_the_table_does_means_another_table(
     resampled, quality
 ):

@@ -193,3 +193,11 @@ def test_names_are_those_of_what_has_names():
     assert column_names(pa.table({"a": [1]})) == ("a",)
     assert column_names({"a": [1]}) == ("a",)
     assert column_names(X) == ()
+
+
+@pytest.mark.parametrize("kind", [int, str])
+def test_numbers_too_long_to_be_told_apart_as_numbers_are_categories(kind):
+    ids = [kind(2**60 + place) for place in range(5)]
+    table = table_of_frame(pd.DataFrame({"id": ids, "age": range(5)}))
+    assert len(table.column(table.guessed("id")).categories) == 5
+    assert table.guessed("age").numeric

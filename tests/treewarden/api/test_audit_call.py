@@ -58,6 +58,14 @@ def test_the_bytes_of_a_model_are_that_model(files, told):
         assert result.to_dict()["provenance"]["model"]["name"] == "model"
 
 
+def test_the_target_of_a_file_may_be_spelled_differently_for_a_frame_too(files):
+    asked = {"policy": pack(k_anonymity=9), "worlds": False, "jobs": 1}
+    for data in (files.table, pd.read_csv(files.table)):
+        assert tw.audit(files.model, data, sensitive="FLU", **asked).verdict == "FAIL"
+    with pytest.raises(tw.TableError, match=r"no column 'fluu' \(near: 'flu'\)"):
+        tw.audit(files.model, pd.read_csv(files.table), sensitive="fluu", **asked)
+
+
 def test_a_policy_and_knowledge_may_be_mappings(files, quick):
     asked = {"sensitive": "flu", **quick}
     as_mapping = tw.audit(files.model, files.table, policy=pack(k_anonymity=5), **asked)
@@ -188,6 +196,13 @@ def test_a_card_shows_the_verdict_first_and_runs_nothing(frame, quick):
     assert "<script" not in card
     assert "<b>x" not in card
     assert card.count("<iframe") == 1
+
+
+def test_a_card_says_that_a_pickle_of_the_estimator_is_not_what_was_judged(tree, frame, quick):
+    tree.beside = frame
+    result = tw.audit(tree, frame, sensitive="ill", policy=pack(k_anonymity=2), **quick)
+    assert result.passed
+    assert "a pickle or another file of the estimator says more" in result._repr_html_()
 
 
 def test_the_same_input_gives_the_same_card_but_for_the_time(tree, frame, quick):

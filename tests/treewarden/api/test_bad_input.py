@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
 from sklearn.tree import DecisionTreeClassifier
@@ -29,6 +30,12 @@ LEVELS = FRAME.set_axis(pd.MultiIndex.from_product([["a"], FRAME.columns]), axis
             FRAME,
             {},
             "step 'polynomialfeatures': a PolynomialFeatures comes before the trees",
+        ),
+        (
+            DecisionTreeClassifier().fit(INPUTS, FRAME[["ill", "sex"]].astype(str)),
+            FRAME,
+            {},
+            "predicts several outputs",
         ),
         (object(), FRAME, {}, "object"),
         (None, FRAME, {}, "NoneType"),
@@ -85,7 +92,7 @@ def test_a_wrong_argument_is_a_value_error_too():
 def test_a_typo_in_the_target_offers_the_nearest_on_the_command_line_too(tmp_path):
     path = tmp_path / "people.csv"
     FRAME.to_csv(path, index=False)
-    with pytest.raises(tw.TableError, match=r"'il' \(nearest: 'ill'\)"):
+    with pytest.raises(tw.TableError, match=r"'il' \(near: 'ill'\)"):
         tw.audit(FITTED, path, sensitive="il")
 
 
@@ -103,3 +110,9 @@ def test_columns_of_every_kind_are_the_same_numbers():
     for kind, frame in kinds.items():
         other = tw.audit(FITTED, frame, sensitive="ill", worlds=False, jobs=1, levels=False)
         assert other.readings.equals(plain.readings), kind
+
+
+def test_a_repair_that_no_file_can_say_is_refused_with_what_can_be_done():
+    grown = GradientBoostingClassifier(n_estimators=2, random_state=0).fit(INPUTS, FRAME["ill"])
+    with pytest.raises(tw.OutputError, match="cannot be said in PMML here; audit can judge it"):
+        tw.repair(grown, FRAME, sensitive="ill", policy=pack(k_anonymity=20), jobs=1)
