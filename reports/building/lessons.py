@@ -13,7 +13,7 @@ from ppdm_models.tree.tree import Task
 from reports.building.nodes import node_label
 from reports.building.series import SURE, sure_records
 from reports.document.parts import Lesson
-from reports.document.words import count, counted, percent
+from reports.document.words import count, counted, percent, sentence
 
 UNKNOWN = "Not known"
 
@@ -28,6 +28,7 @@ def lessons(exposure: Exposure) -> tuple[Lesson, ...]:
         *guesses,
         *_worst_leaf(exposure),
         _smallest_leaf(exposure),
+        *_own_part(exposure),
     )
 
 
@@ -91,6 +92,19 @@ def _worst_leaf(exposure: Exposure) -> Iterator[Lesson]:
             text=f"{who} really are “{node_label(tree, node)}”, as its label says.",
             detail=f"Path: {path_text(tree, node.index)}.{more}",
         )
+
+
+def _own_part(exposure: Exposure) -> Iterator[Lesson]:
+    """Yield how much of what is known of somebody is owed to that one record, where it can be told."""
+    measured = exposure.measured("own_contribution")
+    if isinstance(measured.reading, Undetermined):
+        return
+    note = f" {sentence(measured.spots[0].note)}" if measured.spots else ""
+    yield Lesson(
+        figure=_shares(measured.reading),
+        text="of certainty about somebody is owed to that person's own record, at worst; the rest the others tell.",
+        detail=f"Facts about a group are known with or without any one of its people.{note}",
+    )
 
 
 def _smallest_leaf(exposure: Exposure) -> Lesson:

@@ -195,6 +195,7 @@ def _attempt(tried: Attempt) -> Attempt:
             "loss_after": _nothing() if has_loss else None,
             "withheld": (),
             "problem": LEFT_OUT if tried.problem else "",
+            "not_audited": LEFT_OUT if tried.not_audited else "",
         }
     )
 

@@ -1,48 +1,48 @@
-"""The tree as a list that folds: what is drawn in the picture, readable on a narrow screen, by touch and in print."""
+"""The tree as a list that folds: what is drawn in the picture, readable on a narrow screen and by touch."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from reports.document.parts import TreeNode
-from reports.figures.selection import Selection, select
+from reports.figures.selection import select
 
 OPEN_LEVELS = 3
 """So many levels are unfolded at first."""
 
 
 @dataclass(frozen=True, slots=True)
-class Branch:
-    """A node with what is below it; ``said`` is its test, ``more`` what a leaf holds or a folded part stands for."""
+class Step:
+    """A node that opens a level, an end of the drawing, or the end of a level.
 
-    said: str
-    more: str
-    risk: str
-    clauses: tuple[str, ...]
-    is_open: bool
-    below: tuple[Branch, ...]
+    ``said`` is the node's test, ``more`` what it holds, or what a folded part stands for.
+    """
+
+    kind: Literal["open", "end", "close"]
+    said: str = ""
+    more: str = ""
+    node: TreeNode | None = None
+    is_unfolded: bool = False
 
 
-def outline(nodes: Sequence[TreeNode]) -> Branch:
-    """Return the tree from its root, as far as it is drawn."""
+def outline(nodes: Sequence[TreeNode]) -> Iterator[Step]:
+    """Yield a tree from its root as far as it is drawn, without recursion: a tree may be as deep as it has leaves."""
     kept = select(nodes)
     node = {each.index: each for each in nodes}
-    made: dict[int, Branch] = {}
-    for index in reversed(kept.order):
-        below = tuple(made.pop(child) for child in kept.children[index])
-        made[index] = _branch(node[index], kept, below)
-    return made[nodes[0].index]
-
-
-def _branch(node: TreeNode, kept: Selection, below: tuple[Branch, ...]) -> Branch:
-    records = f"{node.records_text} {'record' if node.records_text == '1' else 'records'}"
-    more = records if below else f"{records}; “{node.label}”, true of {node.label_share_text}"
-    return Branch(
-        said=node.test or "every record",
-        more=kept.stubs.get(node.index, more),
-        risk=node.risk,
-        clauses=node.clauses,
-        is_open=kept.depth[node.index] < OPEN_LEVELS,
-        below=below,
-    )
+    waiting: list[int | None] = [nodes[0].index]
+    while waiting:
+        index = waiting.pop()
+        if index is None:
+            yield Step("close")
+            continue
+        here, below = node[index], kept.children[index]
+        said = here.test or "every record"
+        records = f"{here.records_text} {'record' if here.records_text == '1' else 'records'}"
+        if below:
+            yield Step("open", said, records, here, kept.depth[index] < OPEN_LEVELS)
+            waiting += [None, *reversed(below)]
+        else:
+            held = f"{records}; “{here.label}”, true of {here.label_share_text}"
+            yield Step("end", said, kept.stubs.get(index, held), here)

@@ -138,7 +138,7 @@ def levels(series: tuple[Level, ...], summary: str) -> Markup:
             _bar(axes, place + 0.19, level.guess_accuracy.low, level.guess_accuracy.high, BLUE)
             _bar(axes, place - 0.19, level.disclosure.low, level.disclosure.high, ORANGE)
         axes.barh([0], [0], color=BLUE, label="guessed right")
-        axes.barh([0], [0], color=PAPER, edgecolor=ORANGE, hatch="....", label="surest true guess")
+        axes.barh([0], [0], color=PAPER, edgecolor=ORANGE, hatch="////", label="surest true guess")
         axes.set_yticks(range(len(series)), [_plain(level.name) for level in reversed(series)])
         axes.set(xlim=(0, 118), xticks=range(0, 101, 25), ylim=(-0.6, len(series) - 0.4))
         axes.xaxis.set_major_formatter(PercentFormatter(decimals=0, symbol=" %"))
@@ -230,7 +230,7 @@ def _bar(axes: Axes, place: float, low: Number | None, high: Number | None, colo
     if isinstance(low, str) or isinstance(high, str) or low is None or high is None:
         axes.text(1, place, "could not tell", va="center", fontsize=9, color=INK)
         return
-    face, hatch = (colour, None) if colour == BLUE else (PAPER, "....")
+    face, hatch = (colour, None) if colour == BLUE else (PAPER, "////")
     axes.barh([place], [100 * low], 0.34, facecolor=face, edgecolor=colour, lw=1, hatch=hatch)
     if high > low:
         axes.barh(

@@ -33,7 +33,7 @@ class HtmlRenderer(Renderer):
             doc=document,
             plots=_plots(document),
             trees=_trees(document),
-            outline=outline(document.tree) if document.tree else None,
+            outline=outline(document.tree) if document.tree else (),
             most=MOST_PLACES,
         ).encode("utf-8")
 

@@ -145,9 +145,9 @@ class Repair:
             raise RemedyError(model_name(self._request.model), f"no model to write: {self.message}")
         return save_bytes(self.model_bytes, path, self._request.files)
 
-    def save(self, path: AnyPath) -> Path:
+    def save(self, path: AnyPath, *, redacted: bool = False) -> Path:
         """Write the report of the repair in the form that the suffix says; see ``Result.save``."""
-        return save_report(self._document, path, self._request.files)
+        return save_report(self._document, path, self._request.files, is_redacted=redacted)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON report of the repair as plain values."""

@@ -96,13 +96,15 @@ class Result:
         """Return the JSON report as text."""
         return renderer("json").render(self._document).decode("utf-8")
 
-    def save(self, path: AnyPath) -> Path:
+    def save(self, path: AnyPath, *, redacted: bool = False) -> Path:
         """Write the report in the form that the suffix says (``.html``, ``.json``, ``.txt``): whole, or not at all.
+
+        With ``redacted`` it has no profile, no true value and no count of few people, and may be shown to others.
 
         Raises:
             OutputError: the suffix stands for no form, the file cannot be written or is one that was read.
         """
-        return save_report(self._document, path, self._inputs)
+        return save_report(self._document, path, self._inputs, is_redacted=redacted)
 
     def raise_for_verdict(self) -> None:
         """Do nothing where the model passes.

@@ -7,18 +7,24 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ppdm_models.errors import OutputError
+from reports.building.redacted import redacted
 from reports.document.document import Document
 from reports.renderers import names, renderer
 from treewarden.terminal.outputs import check_file, check_no_input, write_files
 
 
 def save_report(
-    document: Document, path: str | os.PathLike[str], inputs: Iterable[Path] = ()
+    document: Document,
+    path: str | os.PathLike[str],
+    inputs: Iterable[Path] = (),
+    *,
+    is_redacted: bool = False,
 ) -> Path:
     """Write a report in the form that the suffix says, and return where.
 
     Raises:
-        OutputError: the suffix stands for no form, the file cannot be written or is one that was read.
+        OutputError: the suffix stands for no form, the file cannot be written or is one that was read; or the table
+            holds too few people for a redacted report.
     """
     file = Path(path)
     forms = {renderer(name).suffix: name for name in names()}
@@ -26,7 +32,8 @@ def save_report(
     if form is None:
         known = ", ".join(f".{suffix}" for suffix in forms)
         raise OutputError(str(file), f"its suffix stands for no kind of report; have {known}")
-    return save_bytes(renderer(form).render(document), file, inputs)
+    shown = redacted(document) if is_redacted else document
+    return save_bytes(renderer(form).render(shown), file, inputs)
 
 
 def save_bytes(data: bytes, path: str | os.PathLike[str], inputs: Iterable[Path] = ()) -> Path:

@@ -120,6 +120,13 @@ def test_a_report_is_saved_in_the_form_of_its_suffix(suffix, start, tree, frame,
     assert [each.name for each in tmp_path.iterdir()] == [f"report.{suffix}"]
 
 
+def test_a_redacted_report_is_saved_where_that_is_asked_for(tree, frame, quick, tmp_path):
+    result = tw.audit(tree, frame, sensitive="ill", policy=pack(k_anonymity=9), **quick)
+    page = result.save(tmp_path / "report.html", redacted=True).read_text()
+    assert "Redacted: no profile" in page
+    assert "Confidential:" not in page
+
+
 def test_a_report_goes_nowhere_else(tree, frame, quick, tmp_path):
     table = tmp_path / "table.json"
     frame.to_csv(table, index=False)

@@ -1,0 +1,57 @@
+"""The page in a browser: accessible in light and dark, and narrow without sideways scrolling.
+
+Needs chromium; without it these tests are skipped, unless TREEWARDEN_REQUIRE_BROWSER=1 says that they must run.
+"""
+
+import os
+import shutil
+
+import pytest
+
+from reports.renderers import renderer
+
+SCREENS = [(1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")]
+GRAVE = {"serious", "critical"}
+
+
+@pytest.fixture(scope="session")
+def browser():
+    found = shutil.which("chromium") or shutil.which("chromium-browser")
+    is_required = os.environ.get("TREEWARDEN_REQUIRE_BROWSER") == "1"
+    if found is None and not is_required:
+        pytest.skip("no chromium on this machine")
+    assert found is not None, "TREEWARDEN_REQUIRE_BROWSER=1, and there is no chromium"
+    api = pytest.importorskip("playwright.sync_api") if not is_required else None
+    if api is None:
+        import playwright.sync_api as api
+    with api.sync_playwright() as player:
+        opened = player.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+def shown(browser, document, width, scheme):
+    page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
+    page.set_content(renderer("html").render(document).decode())
+    return page
+
+
+@pytest.mark.parametrize(("width", "scheme"), SCREENS)
+@pytest.mark.parametrize("name", ["proved", "repaired"])
+def test_nothing_serious_bars_anybody_from_reading(browser, request, name, width, scheme):
+    from axe_playwright_python.sync_playwright import Axe
+
+    page = shown(browser, request.getfixturevalue(name), width, scheme)
+    found = Axe().run(page).response["violations"]
+    page.close()
+    assert [
+        (each["id"], each["nodes"][0]["html"]) for each in found if each["impact"] in GRAVE
+    ] == []
+
+
+@pytest.mark.parametrize("name", ["proved", "nasty"])
+def test_a_narrow_page_does_not_scroll_sideways(browser, request, name):
+    page = shown(browser, request.getfixturevalue(name), 390, "light")
+    width = page.evaluate("document.documentElement.scrollWidth")
+    page.close()
+    assert width <= 390
