@@ -39,6 +39,7 @@ class Options(TypedDict, total=False):
     time_limit: float | None
     rows: Literal["integer", "real"]
     worlds: bool
+    worlds_all: bool
     strict_ties: bool
     levels: bool
 
