@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from audit.adversary.knowledge import Knowledge
+from audit.estimate.lacking import Without
 from audit.estimate.posterior import Posterior
-from audit.estimate.without import Without
 from audit.people.forest import Forest
 from audit.people.leaves import Leaves
 from audit.people.population import Population

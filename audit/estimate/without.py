@@ -6,11 +6,12 @@ dropped, as in every audit. Only where others share all quasi-identifiers with t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from audit.estimate.estimate import estimate
+from audit.estimate.lacking import Without
 from audit.estimate.posterior import Posterior
 from audit.facts.case import Case
 from audit.options import AuditOptions
@@ -18,22 +19,10 @@ from audit.people.members import members
 from audit.reading import Undetermined
 from audit.system.leaf_knowledge import leaf_knowledge
 from audit.system.system import System, build_system
-from ppdm_models.arrays import FloatArray
 from ppdm_models.tree.tree import Node
 
 MOST_ASKED = 20
 """For how many kinds of people the estimate is made again: a limit on work and not on time, so that readings repeat."""
-
-
-@dataclass(frozen=True, slots=True)
-class Without:
-    """What is believed of each class among the rest of a profile, in the table without one record of just these.
-
-    ``low`` and ``high`` have shape (P, m); they are 0 and 1 where the estimate was not made again.
-    """
-
-    low: FloatArray
-    high: FloatArray
 
 
 def without_one(system: System, found: Posterior, options: AuditOptions) -> Without | Undetermined:

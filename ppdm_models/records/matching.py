@@ -77,6 +77,11 @@ def target_in(model: Model, table: Table) -> str:
     return model.target
 
 
+def has_column(table: Table, name: str) -> bool:
+    """Return whether a table has a column of that name, however it spells it."""
+    return name in table.columns or bool(_Index(table.columns).find(name))
+
+
 def are_alike(one: str, other: str) -> bool:
     """Whether two names differ by nothing but blanks, ``_``, ``.``, case or R's ``make.names``."""
     return bool(_Index([other]).find(one))

@@ -119,4 +119,4 @@ def near_text(name: str, names: Iterable[str]) -> str:
     """Return which names may have been meant, to follow a name in a message; "" where none is near."""
     known = {other[:MOST_COMPARED].casefold(): other for other in islice(names, MOST_NEAR_OF)}
     found = get_close_matches(name[:MOST_COMPARED].casefold(), known, n=3)
-    return f" (near: {', '.join(repr(known[each]) for each in found)})" if found else ""
+    return f" (nearest: {', '.join(repr(known[each]) for each in found)})" if found else ""

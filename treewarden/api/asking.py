@@ -15,6 +15,7 @@ from policies.pack import Pack, pack_of
 from ppdm_models.errors import TableError
 from ppdm_models.files.fitted import open_fitted
 from ppdm_models.records.frames import column_names, table_of_frame, table_of_pair
+from ppdm_models.records.matching import has_column
 from ppdm_models.records.read_table import read_table
 from ppdm_models.records.table import Table
 from treewarden.api.errors import ArgumentError
@@ -119,7 +120,7 @@ def _table(data: object, sensitive: str | None, model: object) -> tuple[TableInp
         is_named = bool(data) and bool(column_names(data[0]))
         return table_of_pair(data, sensitive, () if names is None or is_named else tuple(names))
     table = data if isinstance(data, Table) else table_of_frame(data)
-    if sensitive is not None and sensitive not in table.columns:
+    if sensitive is not None and not has_column(table, sensitive):
         raise TableError(table_name(table), table.lacks(sensitive))
     return table, sensitive
 

@@ -16,6 +16,7 @@ from policies.judging.enough import enough
 from policies.pack import Pack, calls, load_pack
 from ppdm_models.errors import KnowledgeError, TableError
 from ppdm_models.files.load import OpenedFile
+from ppdm_models.records.matching import has_column
 from ppdm_models.tree.ensemble import Ensemble, Model
 from treewarden.jobs.inputs import ModelInput, TableInput, model_name, opened, read, table_name
 
@@ -99,12 +100,10 @@ def read_subject(request: Request, step: Step = silent) -> Subject:
     start_early(tree, options)
     with step(f"reading {table_name(request.data)}"):
         table = read(request.data)
-        if isinstance(request.model, OpenedFile) and options.sensitive not in (
-            None,
-            *table.columns,
-        ):
+        named = options.sensitive
+        if isinstance(request.model, OpenedFile) and named and not has_column(table, named):
             # No file names the target here, so that a slip in its name would go unseen.
-            raise TableError(table.source, table.lacks(str(options.sensitive)))
+            raise TableError(table.source, table.lacks(named))
         try:
             population = build_population(
                 tree,

@@ -305,8 +305,8 @@ def test_a_target_that_is_a_tools_default_is_the_column_that_was_named_unless_an
 
 def test_a_target_that_the_table_lacks_says_what_is_near():
     population = build_population(small_tree(target="il"), table_of(rows()), sensitive="il")
-    assert population.truth == Undetermined("the table has no column 'il' (near: 'ill')")
-    with pytest.raises(TableError, match=r"'il' \(near: 'ill'\) is not the tree's target 'ill'"):
+    assert population.truth == Undetermined("the table has no column 'il' (nearest: 'ill')")
+    with pytest.raises(TableError, match=r"'il' \(nearest: 'ill'\) is not the tree's target 'ill'"):
         build_population(small_tree(), table_of(rows()), sensitive="il")
 
 

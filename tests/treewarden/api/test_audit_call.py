@@ -120,6 +120,12 @@ def test_a_report_is_saved_in_the_form_of_its_suffix(suffix, start, tree, frame,
     assert [each.name for each in tmp_path.iterdir()] == [f"report.{suffix}"]
 
 
+def test_a_target_that_is_only_spelt_differently_is_found(tree, frame, quick):
+    result = tw.audit(tree, frame, sensitive="ILL", policy=pack(k_anonymity=2), **quick)
+    assert result.passed
+    assert any("'ill' for 'ILL'" in said for said in result.warnings)
+
+
 def test_a_redacted_report_is_saved_where_that_is_asked_for(tree, frame, quick, tmp_path):
     result = tw.audit(tree, frame, sensitive="ill", policy=pack(k_anonymity=9), **quick)
     page = result.save(tmp_path / "report.html", redacted=True).read_text()
