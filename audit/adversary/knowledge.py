@@ -75,7 +75,9 @@ def read_knowledge(data: bytes, where: str) -> Knowledge:
     try:
         said = tomllib.loads(data.decode("utf-8"))
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise KnowledgeError(where, f"not TOML ({error}); see the README for an example") from error
+        raise KnowledgeError(
+            where, f"not TOML ({error}); docs/adversary.md has an example"
+        ) from error
     return knowledge_of(said, where)
 
 

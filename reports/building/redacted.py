@@ -1,7 +1,9 @@
 """The same document for readers who may not know who is in the table: without profiles, true values and small counts.
 
 What may be said is chosen, and nothing else is carried over: a sentence that holds a number cannot be told from one
-that holds a small count of people. Shares go with them, as a share of a number of people that is known is a count.
+that holds a small count of people. Shares go with them, as a share of a number of people that is known is a count, and
+so do counts of large groups of people whose rest may be small. The digest of a table would confirm whoever guesses its
+values, as that of a model which is not to be published confirms its numbers.
 """
 
 from __future__ import annotations
@@ -9,14 +11,25 @@ from __future__ import annotations
 import math
 
 from ppdm_models.errors import OutputError
-from reports.document.document import Attempt, Document, Knowledge, Population, Repair, Side
+from reports.document.document import (
+    Attempt,
+    Document,
+    Knowledge,
+    Population,
+    Provenance,
+    Repair,
+    Side,
+)
 from reports.document.parts import Finding, Number, Plots, Row, Value
 from reports.document.words import count, counted
 
 LEAST = 10
 """Counts of people below this are left out where the policy has no smallest group of its own: ACRO's minimum."""
 
+AS_PUBLISHED = "as-published"
 GROUP_SIZE, AT_LEAST, ABOVE = "k_anonymity", "at_least", "above"
+A_GROUP = 2
+"""A policy that asks for fewer people than this asks for no group."""
 LEFT_OUT = "left out of a redacted report"
 OUTCOME = {"PASS": "met", "FAIL": "not met", "UNDETERMINED": "not decided"}
 STEPS = (
@@ -58,6 +71,7 @@ def redacted(document: Document) -> Document:
         "tree": (),
         "plots": Plots(),
         "worlds": None,
+        "provenance": _provenance(document),
         "repair": None if document.repair is None else _repair(document.repair),
     }
     return document.model_copy(update=kept)
@@ -71,7 +85,7 @@ def smallest_group(document: Document) -> int:
         if each.measure == GROUP_SIZE and each.rule in (AT_LEAST, ABOVE)
         if isinstance(each.limit, int | float)
     ]
-    return max(limits, default=LEAST)
+    return max((each for each in limits if each >= A_GROUP), default=LEAST)
 
 
 def _meaning(document: Document) -> str:
@@ -84,15 +98,24 @@ def _meaning(document: Document) -> str:
 
 def _finding(found: Finding, least: int) -> Finding:
     outcome = OUTCOME[found.verdict]
-    shown = found.value if found.unit == "records" and _is_large(found.value, least) else None
+    shown = found.value if _may_be_told(found, least) else None
     words = f"{found.plain[:1].upper()}{found.plain[1:]}: {outcome}"
     value = shown or Value(low=None, high=None, text=outcome, reason=LEFT_OUT)
     asks = f"; the policy asks for {found.limit_text}" if found.measure else ""
     return found.model_copy(update={"value": value, "message": f"{words}{asks}.", "where": ()})
 
 
-def _is_large(value: Value, least: int) -> bool:
-    return all(_says_many(end, least) for end in (value.low, value.high))
+def _may_be_told(found: Finding, least: int) -> bool:
+    """Whether a value is the size of a large group, or says that something is true of nobody.
+
+    How many people something is true of is not told, however many: of the others there may be few.
+    """
+    ends = (found.value.low, found.value.high)
+    if found.unit != "records":
+        return False
+    if found.measure == GROUP_SIZE:
+        return all(_says_many(end, least) for end in ends)
+    return ends == (0, 0)
 
 
 def _says_many(end: Number | None, least: int) -> bool:
@@ -102,9 +125,10 @@ def _says_many(end: Number | None, least: int) -> bool:
 
 def _population(people: Population, least: int) -> Population:
     """Return the totals; how common each value is, is left out, as small counts follow from large ones."""
-    profiles = people.profiles if people.profiles >= least else 0
-    records = people.records if isinstance(people.records, str) else count(people.records)
-    shares = (Row(name="Records", text=records),)
+    said = people.records
+    alike = 0 if isinstance(said, str) else said - people.profiles
+    profiles = people.profiles if min(people.profiles, alike) >= least else 0
+    shares = (Row(name="Records", text=said if isinstance(said, str) else count(said)),)
     return people.model_copy(update={"shares": shares, "profiles": profiles})
 
 
@@ -120,10 +144,25 @@ def _knowledge(known: Knowledge) -> Knowledge:
     )
 
 
+def _provenance(document: Document) -> Provenance:
+    """Return where it comes from, with the model's digest only where exactly that file may be published."""
+    told = document.provenance
+    is_public = (
+        document.kind == "audit"
+        and document.verdict == "PASS"
+        and document.knowledge.leaf == AS_PUBLISHED
+    )
+    model = told.model if is_public else told.model.model_copy(update={"sha256": ""})
+    table = told.table.model_copy(update={"sha256": ""})
+    return told.model_copy(update={"model": model, "table": table})
+
+
 def _repair(repair: Repair) -> Repair:
-    tried = len(repair.attempts)
+    tried = sum(not each.not_audited for each in repair.attempts)
+    left = len(repair.attempts) - tried
     passing = sum(each.verdict == "PASS" for each in repair.attempts)
     summary = f"{counted(tried, 'change was', 'changes were')} tried; {counted(passing, 'passes', 'pass')}."
+    summary += f" {counted(left, 'more was', 'more were')} not audited in full." if left else ""
     return repair.model_copy(
         update={
             "message": summary,

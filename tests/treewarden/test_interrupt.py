@@ -68,7 +68,7 @@ def marked(mark, leader):
     return found - {leader}
 
 
-def started(folder, command):
+def started(folder, command, *more):
     """Write the files of a case and start its command; return what the folder holds, and the process."""
     records, classes, splits, asked = CASES[command]
     write_case(folder, records, classes, splits)
@@ -76,7 +76,7 @@ def started(folder, command):
     words = [command, "tree.json", "--data", "table.csv", "--sensitive", "y", "--jobs", "2"]
     words += ["--policy", "policy.toml", *(word.format(folder=folder) for word in asked)]
     return before, subprocess.Popen(
-        [sys.executable, "-m", "treewarden", *words],
+        [sys.executable, "-m", "treewarden", *words, *more],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         cwd=folder,
@@ -106,8 +106,9 @@ def test_an_interrupt_ends_every_process_and_leaves_no_file(tmp_path, command, w
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_an_interrupt_of_a_search_shows_what_was_tried_and_writes_nothing(tmp_path):
-    before, said = started(tmp_path, "repair")
+@pytest.mark.parametrize("more", [(), ("--redacted",)])
+def test_an_interrupt_of_a_search_shows_what_was_tried_and_writes_nothing(tmp_path, more):
+    before, said = started(tmp_path, "repair", *more)
     for line in said.stderr:
         if line.startswith(b"trying "):
             break
@@ -115,7 +116,9 @@ def test_an_interrupt_of_a_search_shows_what_was_tried_and_writes_nothing(tmp_pa
     output, errors = said.communicate()
     assert said.returncode == INTERRUPTED, errors
     assert b"Tried, best first" in output
-    assert b"not audited: the search was interrupted" in output
+    why = "left out of a redacted report" if more else "the search was interrupted"
+    assert f"not audited: {why}".encode() in output
+    assert (b"Redacted:" in output) == bool(more)
     assert b"interrupted: nothing is written" in errors
     assert b"Traceback" not in output + errors
     assert not marked(f"TREEWARDEN_TEST={tmp_path}", said.pid)

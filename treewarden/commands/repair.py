@@ -158,7 +158,8 @@ def repair_command(
     )
     if repaired.repair.ended is Ended.INTERRUPTED:
         if report.is_text_on_stdout:
-            _list(repair_document(repaired.repair, clock.provenance(request, subject.pack)))
+            so_far = repair_document(repaired.repair, clock.provenance(request, subject.pack))
+            _list(report.shown(so_far))
         progress.say("interrupted: nothing is written")
         context.exit(INTERRUPTED)
     code = _refusal(repaired, wanted) if wanted is not None else None

@@ -6,6 +6,7 @@ import pytest
 
 from ppdm_models.errors import OutputError
 from reports.building.redacted import LEAST, redacted, smallest_group
+from reports.document.parts import Value
 from reports.renderers import names, renderer
 
 POLICYS_OWN = {"limit", "parameters", "redacted_below"}
@@ -99,6 +100,65 @@ def test_the_banner_of_every_form_says_who_may_read_it(document):
     for form in names():
         assert "Confidential" in renderer(form).render(document).decode()
         assert "Redacted" in renderer(form).render(redacted(document)).decode()
+
+
+def _measuring(document, measure, low, high):
+    changed = {
+        "measure": measure,
+        "value": Value(low=low, high=high, text=f"{low} to {high} records"),
+    }
+    return tuple(
+        each.model_copy(update={**changed, "unit": "records"}) for each in document.findings
+    )
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "is_told"), [(48, 48, False), (0, 30, False), (0, 0, True)]
+)
+def test_how_many_people_something_is_true_of_is_not_told_as_the_rest_may_be_few(
+    document, low, high, is_told
+):
+    findings = _measuring(document, "certain_disclosure", low, high)
+    for finding in redacted(document.model_copy(update={"findings": findings})).findings:
+        assert (finding.value.low is not None) == is_told
+
+
+@pytest.mark.parametrize("asked", [0, 1])
+def test_a_policy_that_asks_for_groups_of_one_asks_for_none(document, asked):
+    assert (
+        smallest_group(document.model_copy(update={"findings": _asking(document, asked)})) == LEAST
+    )
+
+
+@pytest.mark.parametrize("profiles", [4, 48, 50])
+def test_profiles_are_not_counted_where_few_people_have_or_share_one(document, profiles):
+    people = document.population.model_copy(update={"records": 50, "profiles": profiles})
+    assert redacted(document.model_copy(update={"population": people})).population.profiles == 0
+
+
+@pytest.mark.parametrize("form", names())
+def test_no_digest_confirms_a_guess_of_the_table_or_of_a_model_that_is_not_published(full, form):
+    page = renderer(form).render(redacted(full)).decode()
+    given = full.provenance
+    assert [each.sha256 for each in (given.table, given.model) if each.sha256 in page] == []
+
+
+@pytest.mark.parametrize(("leaf", "is_told"), [("as-published", True), ("labels", False)])
+def test_the_digest_of_a_model_that_may_be_published_as_it_is_stays(passing, leaf, is_told):
+    known = passing.knowledge.model_copy(update={"leaf": leaf})
+    kept = redacted(passing.model_copy(update={"knowledge": known})).provenance
+    assert bool(kept.model.sha256) == is_told
+    assert kept.pack == passing.provenance.pack
+
+
+def test_changes_that_were_not_audited_were_not_tried(repaired):
+    first, *rest = repaired.repair.attempts
+    attempts = (first.model_copy(update={"not_audited": "the time was up"}), *rest)
+    part = repaired.repair.model_copy(update={"attempts": attempts})
+    people = repaired.population.model_copy(update={"records": 50})
+    kept = redacted(repaired.model_copy(update={"repair": part, "population": people})).repair
+    assert f"{len(rest)} change" in kept.summary
+    assert "1 more was not audited" in kept.summary
 
 
 def _asking(document, limit):

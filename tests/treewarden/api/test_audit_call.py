@@ -62,7 +62,7 @@ def test_the_target_of_a_file_may_be_spelled_differently_for_a_frame_too(files):
     asked = {"policy": pack(k_anonymity=9), "worlds": False, "jobs": 1}
     for data in (files.table, pd.read_csv(files.table)):
         assert tw.audit(files.model, data, sensitive="FLU", **asked).verdict == "FAIL"
-    with pytest.raises(tw.TableError, match=r"no column 'fluu' \(near: 'flu'\)"):
+    with pytest.raises(tw.TableError, match=r"no column 'fluu' \(nearest: 'flu'\)"):
         tw.audit(files.model, pd.read_csv(files.table), sensitive="fluu", **asked)
 
 

@@ -92,7 +92,7 @@ def test_a_wrong_argument_is_a_value_error_too():
 def test_a_typo_in_the_target_offers_the_nearest_on_the_command_line_too(tmp_path):
     path = tmp_path / "people.csv"
     FRAME.to_csv(path, index=False)
-    with pytest.raises(tw.TableError, match=r"'il' \(near: 'ill'\)"):
+    with pytest.raises(tw.TableError, match=r"'il' \(nearest: 'ill'\)"):
         tw.audit(FITTED, path, sensitive="il")
 
 
