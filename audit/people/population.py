@@ -269,6 +269,12 @@ def _stops(
         record = int(records[lost[0]]) + 1
         if stops[lost[0]] == SEVERAL:
             problem = f"record {record} is spread over several leaves ({tree.missing}); leave such records out"
+        elif lacking := _lacking(tree, profiles, int(lost[0])):
+            problem = (
+                f"record {record} has no value of {_cut(lacking)}, and {tree.source} does not say where it falls then; "
+                "export the model in a form that says where missing values go (docs/recipes), or train it without such "
+                "records"
+            )
         else:
             problem = (
                 f"record {record} falls in no leaf of {tree.source}; the tree has a gap, calls a value invalid, or the "
@@ -276,6 +282,12 @@ def _stops(
             )
         raise TableError(table.source, problem)
     return stops
+
+
+def _lacking(tree: Tree, profiles: Mapping[str, Column], profile: int) -> list[str]:
+    """Return the features that the tree tests and a profile lacks, as messages name them."""
+    tested = [feature.name for feature in tree.used_features()]
+    return [repr(name) for name in tested if profiles[name].missing[profile]]
 
 
 def _checked(

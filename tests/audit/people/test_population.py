@@ -118,7 +118,11 @@ def test_a_regression_tree_has_no_truth_to_compare():
             "other",
             "is not the tree's target 'ill'; other",
         ),
-        ({"age": ["", "20", "30", "40", "50"]}, "ill", "record 1 falls in no leaf"),
+        (
+            {"age": ["", "20", "30", "40", "50"]},
+            "ill",
+            "record 1 has no value of 'age', and .* train it without",
+        ),
         (
             {"age": ["20", "31", "30", "40", "50"]},
             "ill",
