@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, replace
 
@@ -22,9 +23,9 @@ from treewarden.jobs.redacting import without_leaks
 from treewarden.jobs.subject import Subject
 
 LOST = RemedyError("the audit", "its process ended before it was done; is there enough memory?")
-LEAST_SHARE_SECONDS = 1.0
+LEAST_SHARE_SECONDS = 0.75
 """What each change has of the budget for whole records, however many share it."""
-LESS_FOR_MANY = 1.5
+LESS_FOR_MANY = 1.75
 """By which power of their number each has less: what many ways of withholding leave open is mostly left open by all."""
 
 
@@ -58,10 +59,12 @@ def auditing(
     processes: Callable[[int], int],
     target: str | None = None,
     deadline: Deadline = NO_LIMIT,
+    took: Callable[[float], None] = lambda seconds: None,
 ) -> AuditAll:
     """Return what audits proposals over as many processes as ``processes`` says for their number; this one for 0.
 
-    They share the budget for whole records, and each estimate has at most what is left until the deadline.
+    ``took`` hears how long each audit in this process lasted. They share the budget for whole records, and each
+    estimate has at most what is left until the deadline.
     """
 
     def audit_all(
@@ -83,7 +86,10 @@ def auditing(
 
         if not count:
             for number, job in enumerate(jobs()):
-                yield number, done(job)
+                begun = time.monotonic()
+                answer = done(job)
+                took(time.monotonic() - begun)
+                yield number, answer
             return
         for number, found in each_done(jobs(), count, lambda: deadline.left):
             yield number, LOST if found is None else found

@@ -21,7 +21,7 @@ from policies.verdict import Verdict
 from treewarden.jobs.reauditing import auditing, glancing, published, within, written
 from treewarden.jobs.subject import Subject
 
-WORTH_WORKERS_SECONDS = 4.0
+WORTH_WORKERS_SECONDS = 8.0
 """What all re-audits together must be expected to take before processes are started for them."""
 SETTLED_SHARE = 4
 """Part of the budget for whole records that the original has where its leaves fail anyway."""
@@ -99,12 +99,16 @@ def repair_file(
     is_settled = judge(subject.glance(subject.file), subject.pack).verdict is Verdict.FAIL
     options = within(deadline, subject.options, SETTLED_SHARE if is_settled else 1)
     original = replace(subject, options=options).audit(subject.file, step)
-    seconds = time.monotonic() - begun
+    longest = time.monotonic() - begun
     given = replace(given or Given(), trees_alone=target not in (None, own.format))
 
     def processes(models: int) -> int:
         count = min(subject.options.jobs or default_jobs(), models)
-        return count if count > 1 and seconds * models >= WORTH_WORKERS_SECONDS else 0
+        return count if count > 1 and longest * models >= WORTH_WORKERS_SECONDS else 0
+
+    def took(seconds: float) -> None:
+        nonlocal longest
+        longest = max(longest, seconds)
 
     found = repair(
         own,
@@ -112,7 +116,7 @@ def repair_file(
         lambda model: original,
         subject.pack,
         given,
-        auditing(subject, name, processes, target, deadline),
+        auditing(subject, name, processes, target, deadline, took),
         step,
         glance=glancing(subject, name, target),
         deadline=deadline,
