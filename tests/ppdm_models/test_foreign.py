@@ -60,7 +60,7 @@ def test_a_file_is_told_by_its_start_packed_or_not(packed, held, kind):
             ["import joblib", 'joblib.load("loan.joblib").save_model("loan.json")'],
         ),
         (
-            gzip.compress(RDS),
+            gzip.compress(RDS, mtime=0),
             "loan.rds",
             [
                 'model <- readRDS("loan.rds")',
@@ -95,7 +95,11 @@ def test_a_model_that_is_never_opened_is_answered_by_the_lines_that_export_it(he
 @pytest.mark.parametrize(
     ("held", "name", "line"),
     [
-        (gzip.compress(RDS), "x.rds", 'write.csv(readRDS("x.rds"), "x.csv", row.names = FALSE)'),
+        (
+            gzip.compress(RDS, mtime=0),
+            "x.rds",
+            'write.csv(readRDS("x.rds"), "x.csv", row.names = FALSE)',
+        ),
         (b"PK\x03\x04....xl/workbook.xml", "x.xlsx", 'pandas.read_excel("x.xlsx").to_csv'),
         (b"$FL2@(#) SPSS DATA FILE", "x.sav", 'pandas.read_spss("x.sav").to_csv'),
         (b"ARROW1\0\0", "x.feather", 'pandas.read_feather("x.feather").to_csv'),
