@@ -21,7 +21,7 @@ from policies.verdict import Verdict
 from treewarden.jobs.reauditing import auditing, glancing, published, within, written
 from treewarden.jobs.subject import Subject
 
-WORTH_WORKERS_SECONDS = 8.0
+WORTH_WORKERS_SECONDS = 4.0
 """What all re-audits together must be expected to take before processes are started for them."""
 SETTLED_SHARE = 4
 """Part of the budget for whole records that the original has where its leaves fail anyway."""
