@@ -7,7 +7,8 @@ from pathlib import PurePath
 
 from audit.evidence import Evidence
 from audit.reading import Undetermined
-from ppdm_models.files.convert import writable
+from ppdm_models.files.convert import SUFFIXES, writable
+from ppdm_models.files.fitted import IN_MEMORY
 from ppdm_models.tree.ensemble import Model
 from ppdm_models.tree.leaks import kinds_of
 from reports.document.words import counted, listed
@@ -21,6 +22,8 @@ def publish_step(evidence: Evidence) -> str:
     source, leaks = evidence.source, evidence.leaks
     if isinstance(leaks, Undetermined):
         return f"Do not publish {source} yet: {leaks.reason}."
+    if evidence.model.format == IN_MEMORY:
+        return _from_memory(evidence.model)
     if not leaks:
         return f"Publish exactly this file, {source}; a changed file needs an audit of its own."
     told = f"{counted(len(leaks), 'thing', 'things')} beside its trees ({listed(list(kinds_of(leaks)))})"
@@ -32,6 +35,8 @@ def publish_step(evidence: Evidence) -> str:
 def removal(evidence: Evidence) -> str:
     """Return how what stands beside the trees is taken out, or what to do where the format does not let it go."""
     assert not isinstance(evidence.leaks, Undetermined)
+    if evidence.model.format == IN_MEMORY:
+        return _from_memory(evidence.model)
     goes = [leak for leak in evidence.leaks if leak.removable]
     stays = [leak for leak in evidence.leaks if not leak.removable]
     said = []
@@ -46,6 +51,18 @@ def removal(evidence: Evidence) -> str:
         said.append(f"The format {form} cannot be written without this: {kinds}.")
         said.append(_otherwise(evidence.model, evidence.source))
     return " ".join(said)
+
+
+def _from_memory(model: Model) -> str:
+    """Return how an estimator becomes a file to publish: its own attributes stay behind where the trees are alone."""
+    able = writable(model)
+    forms = [suffix for suffix, form in SUFFIXES.items() if form in able]
+    if not forms:
+        return "Publish no pickle of it: this verdict is about its trees, which no format here can say alone."
+    return (
+        "Publish no pickle of it: this verdict is about its trees. Write them alone in Python "
+        f"(“result.save_model('model{forms[0]}')”), audit that file, and publish exactly that one."
+    )
 
 
 def _otherwise(model: Model, source: str) -> str:

@@ -139,9 +139,7 @@ def _knowledge(known: Knowledge) -> Knowledge:
     said = (
         (f"Besides, {counted(more, 'fact', 'facts')} from elsewhere: {LEFT_OUT}.",) if more else ()
     )
-    return known.model_copy(
-        update={"facts": (), "sentences": (*others, *said), "min_leaf": known.min_leaf}
-    )
+    return known.model_copy(update={"facts": (), "sentences": (*others, *said)})
 
 
 def _provenance(document: Document) -> Provenance:

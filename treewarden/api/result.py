@@ -20,7 +20,7 @@ from reports.renderers import renderer
 from treewarden.api.card import Card, cases, reasons
 from treewarden.api.errors import FailedError, UndeterminedError
 from treewarden.api.frames import findings_frame, readings_frame
-from treewarden.api.saving import save_report
+from treewarden.api.saving import save_report, save_trees
 from treewarden.api.verdict import Verdict
 from treewarden.jobs.posterior_file import posterior_table
 
@@ -106,6 +106,17 @@ class Result:
             OutputError: the suffix stands for no form, the file cannot be written or is one that was read.
         """
         return save_report(self._document, path, self._inputs, is_redacted=redacted)
+
+    def save_model(self, path: AnyPath) -> Path:
+        """Write the trees that were audited alone, as PMML (``.pmml``) or our own JSON (``.json``).
+
+        That is how a fitted estimator becomes a file; audit it, as the verdict here is about the estimator.
+
+        Raises:
+            OutputError: the suffix stands for no format, the format cannot say something that the trees hold, or the
+                file cannot be written or is one that was read.
+        """
+        return save_trees(self._audit.full.evidence.model, path, self._inputs)
 
     def raise_for_verdict(self) -> None:
         """Do nothing where the model passes.

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ppdm_models.errors import OutputError
+from ppdm_models.files.convert import MODELS, SUFFIXES, converted
+from ppdm_models.tree.ensemble import Model
 from reports.building.redacted import redacted
 from reports.document.document import Document
 from reports.renderers import names, renderer
@@ -34,6 +36,22 @@ def save_report(
         raise OutputError(str(file), f"its suffix stands for no kind of report; have {known}")
     shown = redacted(document) if is_redacted else document
     return save_bytes(renderer(form).render(shown), file, inputs)
+
+
+def save_trees(model: Model, path: str | os.PathLike[str], inputs: Iterable[Path] = ()) -> Path:
+    """Write the trees of a model alone, in the format that the suffix says, and return where.
+
+    Raises:
+        OutputError: the suffix stands for no format, the format cannot say something that the trees hold, or the file
+            cannot be written or is one that was read.
+    """
+    file = Path(path)
+    forms = {suffix: form for suffix, form in SUFFIXES.items() if form in MODELS}
+    form = forms.get(file.suffix.lower())
+    if form is None:
+        problem = f"its suffix stands for no format of models; have {', '.join(forms)}"
+        raise OutputError(str(file), problem)
+    return save_bytes(converted(model, form), file, inputs)
 
 
 def save_bytes(data: bytes, path: str | os.PathLike[str], inputs: Iterable[Path] = ()) -> Path:

@@ -134,6 +134,21 @@ def test_a_target_that_is_only_spelt_differently_is_found(tree, frame, quick):
     assert any("'ill' for 'ILL'" in said for said in result.warnings)
 
 
+def test_an_estimator_that_passes_is_written_and_audited_as_its_report_says(
+    tree, frame, quick, tmp_path
+):
+    asked = {"sensitive": "ill", "policy": pack(k_anonymity=2), **quick}
+    result = tw.audit(tree, frame, **asked)
+    step = result.to_dict()["next_steps"][0]
+    assert "result.save_model('model.pmml')" in step
+    file = result.save_model(tmp_path / "model.pmml")
+    again = tw.audit(file, frame, **asked)
+    assert again.passed
+    assert again.to_dict()["model"]["leaves"] == result.to_dict()["model"]["leaves"]
+    with pytest.raises(tw.OutputError, match="stands for no format of models; have .pmml"):
+        result.save_model(tmp_path / "model.pkl")
+
+
 def test_a_redacted_report_is_saved_where_that_is_asked_for(tree, frame, quick, tmp_path):
     result = tw.audit(tree, frame, sensitive="ill", policy=pack(k_anonymity=9), **quick)
     page = result.save(tmp_path / "report.html", redacted=True).read_text()
