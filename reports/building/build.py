@@ -23,7 +23,7 @@ from reports.building.series import plots
 from reports.building.story import Story, audit_story, repair_story
 from reports.building.values import parameters, plain, readings, value, word
 from reports.document.document import Document, Dropped, Policy, Provenance
-from reports.document.parts import Finding, Place, number
+from reports.document.parts import Accepted, Finding, Place, Row, number
 
 CONFIDENTIAL = (
     "Confidential: this report names profiles, counts and true values of people in the table. Keep it with the table; "
@@ -71,6 +71,8 @@ def _document(
         next_steps=story.next_steps,
         lessons=lessons(exposure),
         findings=tuple(_finding(finding) for finding in decision.findings),
+        fail_on=decision.fail_on,
+        not_judged=tuple(Row(name=name, text=why) for name, why in decision.not_judged),
         leaves=cases[:MOST_CASES],
         leaves_broken=len(cases),
         readings=readings(exposure),
@@ -129,6 +131,8 @@ def _finding(found: decisions.Finding) -> Finding:
         message=found.message,
         why=found.why,
         source=found.source,
+        id=decisions.finding_id(found.clause),
+        accepted=_accepted(found.accepted),
         where=tuple(
             Place(
                 kind=place.kind,
@@ -140,7 +144,14 @@ def _finding(found: decisions.Finding) -> Finding:
                 value=value(Interval(place.low, place.high), found.unit, limit),
                 note=place.note,
                 tree=place.tree,
+                id=decisions.finding_id(found.clause, place.leaf),
+                leaf=place.leaf,
+                accepted=_accepted(place.accepted),
             )
             for place in found.places
         ),
     )
+
+
+def _accepted(found: decisions.Accepted | None) -> Accepted | None:
+    return None if found is None else Accepted(by=found.by, reason=found.reason)

@@ -17,6 +17,7 @@ from reports.document.parts import (
     Plots,
     Reading,
     Row,
+    Severity,
     Text,
     TreeNode,
     Value,
@@ -214,7 +215,8 @@ class Document(Part):
     beside it. ``readings`` holds each measure with its default parameters by name, others as ``measure[name=value]``.
     ``leaves`` groups what breaks by leaf, the worst of ``leaves_broken`` first. ``confidential`` says who may read the
     report. Of a redacted one, ``redacted_below`` is the smallest count of people that is told, and what cannot be told
-    is empty or null; null: nothing was left out.
+    is empty or null; null: nothing was left out. Findings of the severity ``fail_on`` or a graver one make up the
+    verdict; ``not_judged`` names the clauses that do not apply to this model, and why.
     """
 
     schema_version: Literal["treewarden-report/1"] = Field(default=SCHEMA, alias="schema")
@@ -228,6 +230,8 @@ class Document(Part):
     next_steps: tuple[Text, ...]
     lessons: tuple[Lesson, ...]
     findings: tuple[Finding, ...]
+    fail_on: Severity = "error"
+    not_judged: tuple[Row, ...] = ()
     leaves: tuple[LeafCase, ...] = ()
     leaves_broken: int = 0
     readings: dict[Text, Reading]

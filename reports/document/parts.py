@@ -77,11 +77,22 @@ class Reading(Value):
     danger: Literal["small", "large"]
 
 
+Severity = Literal["error", "warning", "note"]
+
+
+class Accepted(Part):
+    """Why what breaks a clause does not count: somebody waived it, or a baseline knows it."""
+
+    by: Literal["waiver", "baseline"]
+    reason: Text
+
+
 class Place(Part):
     """A leaf, or a profile in it: its path, the node where its records stop, and that node's line in the file.
 
     Of what the file gives away beside its trees, ``node`` is the kind of leak, ``path`` its place in the file and
-    ``note`` what it is. ``tree`` counts the trees of an ensemble, from 0.
+    ``note`` what it is. ``tree`` counts the trees of an ensemble, from 0. ``id`` names what breaks the clause in this
+    leaf, the same in every output; ``leaf`` is the leaf's fingerprint, the same in any format of the model.
     """
 
     kind: Literal["leaf", "profile", "file"]
@@ -93,12 +104,16 @@ class Place(Part):
     value: Value
     note: Text
     tree: int = 0
+    id: Text = ""
+    leaf: Text = ""
+    accepted: Accepted | None = None
 
 
 class Finding(Part):
     """What came of one clause; ``where`` holds the places that break it, worst first.
 
-    A finding about the evidence itself has no measure, no rule and no limit.
+    A finding about the evidence itself has no measure, no rule and no limit. What is ``accepted`` as a whole stays
+    visible and no longer counts.
     """
 
     clause: Text
@@ -111,11 +126,13 @@ class Finding(Part):
     unit: Text
     value: Value
     verdict: Word
-    severity: Literal["error", "warning"]
+    severity: Severity
     message: Text
     why: Text
     source: Text
     where: tuple[Place, ...]
+    id: Text = ""
+    accepted: Accepted | None = None
 
 
 class Break(Part):
@@ -127,7 +144,7 @@ class Break(Part):
 
     clause: Text
     verdict: Word
-    severity: Literal["error", "warning"]
+    severity: Severity
     text: Text
     profiles: int
     profile: Text

@@ -8,7 +8,9 @@ from abc import ABC, abstractmethod
 from typing import ClassVar
 
 from ppdm_models.errors import OutputError
+from reports.building.entry import entry_of, gate_of
 from reports.document.document import Document
+from reports.document.gate import Gate
 
 
 class Renderer(ABC):
@@ -20,6 +22,17 @@ class Renderer(ABC):
     @abstractmethod
     def render(self, document: Document) -> bytes:
         """Return the document in this form; the bytes need be no text, and arrive as they are."""
+
+
+class GateRenderer(Renderer):
+    """A form of any number of models at once; a report of one is shown in it as a gate of one model."""
+
+    def render(self, document: Document) -> bytes:
+        return self.render_gate(gate_of([entry_of(document)], document.fail_on))
+
+    @abstractmethod
+    def render_gate(self, gate: Gate) -> bytes:
+        """Return the gate in this form; same gate, same bytes."""
 
 
 def names() -> tuple[str, ...]:
