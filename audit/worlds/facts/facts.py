@@ -222,8 +222,10 @@ def _whole_ends(row: LeafMass) -> tuple[tuple[int, int], str]:
 
 def _line(case: Case, row: Linear, position: IndexArray) -> Line:
     positions = position[row.profiles]
-    # As they are written: a survey prints 1.37, and sums of such numbers are exact in hundredths.
-    weights = [Fraction(repr(float(weight))) for weight in row.weights]
+    # As they are written: a survey prints 1.37, and sums of such numbers are exact in hundredths. Of thousands of weights
+    # few differ.
+    values, which = np.unique(row.weights, return_inverse=True)
+    weights = [Fraction(repr(float(weight))) for weight in values]
     scale = math.lcm(*(weight.denominator for weight in weights)) if weights else 1
     people = float(case.population.counts[np.unique(row.profiles)].sum())
     miss = Fraction(
@@ -237,7 +239,7 @@ def _line(case: Case, row: Linear, position: IndexArray) -> Line:
         _lowest_above(case, positions),
         positions,
         row.classes.astype(np.intp),
-        tuple(int(weight * scale) for weight in weights),
+        tuple(map([int(weight * scale) for weight in weights].__getitem__, which.tolist())),
         -most if low is None else math.ceil(low),
         most if high is None else math.floor(high),
         row.origin,
