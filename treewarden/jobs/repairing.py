@@ -22,7 +22,7 @@ from treewarden.jobs.reauditing import auditing, glancing, published, within, wr
 from treewarden.jobs.subject import Subject
 
 WORTH_WORKERS_SECONDS = 4.0
-"""What all re-audits together must be expected to take before processes are started for them."""
+"""What all re-audits together must be expected to take before processes are started that nobody asked for."""
 SETTLED_SHARE = 4
 """Part of the budget for whole records that the original has where its leaves fail anyway."""
 
@@ -103,8 +103,10 @@ def repair_file(
     given = replace(given or Given(), trees_alone=target not in (None, own.format))
 
     def processes(models: int) -> int:
-        count = min(subject.options.jobs or default_jobs(), models)
-        return count if count > 1 and longest * models >= WORTH_WORKERS_SECONDS else 0
+        wanted = subject.options.jobs
+        count = min(wanted or default_jobs(), models)
+        is_worth = wanted is not None or longest * models >= WORTH_WORKERS_SECONDS
+        return count if count > 1 and is_worth else 0
 
     def took(seconds: float) -> None:
         nonlocal longest
