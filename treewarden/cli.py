@@ -25,6 +25,7 @@ COMMANDS = {
     "inspect": "Say what files publish; no table needed.",
     "demo": "Go the whole way on real data.",
     "doctor": "Solve a small problem through each solver door.",
+    "policy": "Read, explain, test and compare policies.",
     "list": "List formats, constraints, measures, rules, remedies, ...",
 }
 EPILOG = "\b\nExit codes:\n" + "\n".join(

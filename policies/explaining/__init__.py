@@ -1,0 +1,1 @@
+"""Policies in words, and as the files that say the same."""

@@ -1,0 +1,190 @@
+"""``treewarden policy``: policies are read, explained, tested against their cases, and compared."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+
+import jsonschema
+import pytest
+from click.testing import CliRunner
+
+from policies.explaining.written import toml
+from policies.pack import load_pack, read_pack
+from policies.shipped import shipped_packs
+from treewarden.cli import cli
+
+CASES = """
+[[case]]
+name = "the small tree"
+model = "flu.pmml"
+table = "people.csv"
+sensitive = "flu"
+verdict = "{verdict}"
+clauses = {{ {clauses} }}
+"""
+PACK = """name = "ours"
+version = "1"
+title = "Ours"
+[[clause]]
+id = "groups"
+measure = "k_anonymity"
+rule = "at_least"
+limit = {limit}
+[[clause]]
+id = "few-or-mixed"
+severity = "warning"
+scope = "leaf"
+any = [
+    {{ measure = "k_anonymity", rule = "at_least", limit = 5 }},
+    {{ measure = "label_disclosure", rule = "at_most", limit = 0.9 }},
+]
+[[clause]]
+id = "mixed"
+measure = "distinct_diversity"
+rule = "at_least"
+limit = 2
+"""
+
+
+def run(*words):
+    return CliRunner().invoke(cli, ["policy", *map(str, words)])
+
+
+@pytest.fixture
+def pack(files):
+    """A policy beside the small tree, which has a leaf of 8."""
+
+    def made(limit=5):
+        path = files.folder / "ours.toml"
+        path.write_text(PACK.format(limit=limit))
+        return path
+
+    return made
+
+
+def cases(files, verdict, clauses=""):
+    (files.folder / "ours.cases.toml").write_text(CASES.format(verdict=verdict, clauses=clauses))
+
+
+def test_every_policy_that_ships_is_listed():
+    shown = run("list").stdout
+    assert [line.split()[0] for line in shown.splitlines()] == list(shipped_packs())
+
+
+@pytest.mark.parametrize("name", shipped_packs())
+def test_a_policy_that_is_shown_reads_back_as_the_same(name):
+    outcome = run("show", name)
+    assert outcome.exit_code == 0
+    assert read_pack(outcome.stdout.encode(), "shown.toml").digest == load_pack(name).digest
+
+
+def test_what_is_shown_of_a_policy_that_extends_another_holds_all_of_it(files, pack):
+    path = files.folder / "more.toml"
+    path.write_text(
+        f'name = "more"\nversion = "1"\ntitle = "M\\u007fore"\nextends = "{pack().name}"\n'
+        '[[clause]]\nid = "groups"\nlimit = 3\nloosen = "few people here"\n'
+    )
+    shown = run("show", path).stdout
+    back = read_pack(shown.encode(), "shown.toml")
+    assert [clause.id for clause in back.clauses] == ["groups", "few-or-mixed", "mixed"]
+    assert back.clauses[0].limit == 3
+    assert "few people here" in shown
+    assert toml(back) == toml(read_pack(toml(back).encode(), "again.toml"))
+
+
+def test_a_sound_policy_is_named_with_its_version_and_checksum(pack):
+    outcome = run("check", pack())
+    assert outcome.exit_code == 0
+    assert f"ours 1, 3 clauses, sha256 {load_pack(str(pack())).digest[:16]}" in outcome.stdout
+
+
+def test_a_policy_that_is_not_understood_is_refused(files, pack):
+    path = pack(limit=-1)
+    outcome = run("check", path)
+    assert outcome.exit_code == 4
+    assert "ours.toml: clause 'groups': the limit -1 is out of range" in outcome.stderr
+    assert run("explain", files.folder / "none.toml").exit_code == 4
+
+
+def test_each_clause_is_explained_with_what_breaks_it(pack):
+    shown = " ".join(run("explain", pack()).stdout.split())
+    assert "groups (error) Fewest people who share a leaf: at least 5 records." in shown
+    assert "Broken by less than 5 records." in shown
+    assert "few-or-mixed (warning)" in shown
+    assert "at least 5 records or share of" in shown
+    assert "Broken by fewest people who share a leaf: less than 5 records and share" in shown
+    assert "in every leaf by itself" in shown
+
+
+def test_cases_that_come_out_as_expected_pass_and_name_what_never_fails(files, pack):
+    cases(files, "fail", 'groups = "fail"')
+    outcome = run("test", pack(limit=10), "-q")
+    assert outcome.exit_code == 0, outcome.output
+    assert outcome.stdout.startswith("ok       the small tree")
+    assert "No case ever fails: few-or-mixed, mixed." in outcome.stdout
+
+
+def test_a_case_that_comes_out_otherwise_exits_with_1_and_says_how(files, pack):
+    cases(files, "pass")
+    outcome = run("test", pack(limit=10), "-q")
+    assert outcome.exit_code == 1
+    said = " ".join(outcome.stdout.split())
+    assert "differs the small tree the verdict is fail, not pass groups is fail, not pass" in said
+
+
+def test_a_case_without_an_audit_differs(files, pack):
+    cases(files, "pass")
+    (files.folder / "people.csv").unlink()
+    outcome = run("test", pack(), "-q")
+    assert outcome.exit_code == 1
+    assert "no audit:" in outcome.stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[[case]]\nname = 'a'\n", "model: field required"),
+        ("[[case\n", "not a TOML file"),
+        (CASES.format(verdict="pass", clauses='nothing = "fail"'), "no clause 'nothing'; have"),
+        (CASES.format(verdict="perhaps", clauses=""), "verdict"),
+        (2 * CASES.format(verdict="pass", clauses=""), "two cases have this name"),
+    ],
+)
+def test_cases_that_are_not_understood_are_refused(files, pack, text, said):
+    (files.folder / "ours.cases.toml").write_text(text)
+    outcome = run("test", pack())
+    assert (outcome.exit_code, said in outcome.stderr) == (4, True), outcome.stderr
+
+
+def test_a_policy_without_cases_says_where_they_belong(pack):
+    outcome = run("test", pack())
+    assert outcome.exit_code == 4
+    assert "ours.cases.toml: No such file" in outcome.stderr
+
+
+def test_two_policies_are_compared_clause_by_clause(files, pack):
+    old = pack(limit=5).rename(files.folder / "old.toml")
+    shown = run("diff", old, pack(limit=7))
+    assert shown.exit_code == 0
+    assert shown.stdout == "stricter   groups: at least 5 records before, at least 7 records now\n"
+    assert run("diff", old, pack(limit=5)).stdout == "The policies ask for the same.\n"
+
+
+def test_a_looser_policy_can_stop_a_pipeline(files, pack):
+    old = pack(limit=5).rename(files.folder / "old.toml")
+    assert run("diff", "--tighten-only", old, pack(limit=4)).exit_code == 1
+    assert run("diff", "--tighten-only", old, pack(limit=6)).exit_code == 0
+    new = pack(limit=5)
+    new.write_text(new.read_text().split('[[clause]]\nid = "mixed"')[0])
+    outcome = run("diff", "--tighten-only", old, new)
+    assert (outcome.exit_code, "looser     mixed: gone" in outcome.stdout) == (1, True)
+
+
+def test_the_schema_takes_every_policy_that_ships_and_no_unknown_key():
+    schema = json.loads(run("schema").stdout)
+    for name, file in shipped_packs().items():
+        jsonschema.validate(tomllib.loads(file.read_text("utf-8")), schema)
+        said = {**tomllib.loads(file.read_text("utf-8")), "more": name}
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(said, schema)

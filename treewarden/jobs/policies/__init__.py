@@ -1,0 +1,1 @@
+"""What is done with policies themselves: their cases are run."""

@@ -1,0 +1,165 @@
+"""Runs the cases beside a policy: models with what each clause must say of them, and which clause no case ever fails.
+
+A case is a model, its table and what is expected; ``NAME.cases.toml`` beside ``NAME.toml`` holds them::
+
+    [[case]]
+    name = "a leaf of three"
+    model = "three.pmml"            # paths are relative to this file
+    table = "three.csv"
+    sensitive = "ill"
+    qi = ["age", "sex"]             # optional, as is knowledge = "neighbour.toml"
+    verdict = "fail"
+    clauses = { smallest-leaf = "fail", label = "undetermined" }
+
+A clause that is not named must pass.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from audit.options import AuditOptions
+from audit.stages import Step, silent
+from policies.judging.decision import Decision
+from policies.pack import Pack
+from policies.verdict import Verdict
+from ppdm_models.errors import PolicyError, TreewardenError
+from treewarden.jobs.auditing import audit_file
+from treewarden.jobs.subject import Request
+
+SUFFIX = ".cases.toml"
+Word = Literal["pass", "undetermined", "fail"]
+NOT_JUDGED = "not judged"
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Case(_Section):
+    """A model, its table, and what must come of the policy."""
+
+    name: Annotated[str, Field(strict=True, min_length=1)]
+    model: Path
+    table: Path
+    sensitive: str | None = None
+    qi: tuple[str, ...] | None = None
+    knowledge: Path | None = None
+    worlds_budget: Annotated[float, Field(gt=0)] = 20.0
+    verdict: Word
+    clauses: dict[str, Word | Literal["not judged"]] = {}
+
+
+class _Cases(_Section):
+    cases: Annotated[tuple[Case, ...], Field(alias="case", min_length=1)]
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """What came of a case: how it differs from what is expected, and the clauses that failed it."""
+
+    name: str
+    differs: tuple[str, ...]
+    failed: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Tested:
+    """What came of all cases; ``never_failed`` are the clauses that no case fails."""
+
+    tried: tuple[Tried, ...]
+    never_failed: tuple[str, ...]
+
+    @property
+    def is_as_expected(self) -> bool:
+        """Whether every case gave what it was expected to."""
+        return not any(each.differs for each in self.tried)
+
+
+def cases_beside(policy: str) -> Path:
+    """Return where the cases of a policy are looked for: beside its file."""
+    return Path(policy).with_suffix("").with_name(Path(policy).stem + SUFFIX)
+
+
+def read_cases(path: Path, pack: Pack) -> tuple[Case, ...]:
+    """Read the cases of a policy.
+
+    Raises:
+        PolicyError: the file cannot be read, is not understood, or names a clause that the policy lacks.
+    """
+    try:
+        said = tomllib.loads(path.read_text("utf-8"))
+    except OSError as error:
+        problem = (
+            f"{error.strerror}; write the cases of the policy there, or name them with --cases"
+        )
+        raise PolicyError(str(path), problem) from error
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        raise PolicyError(path.name, f"not a TOML file ({error})") from error
+    try:
+        cases = _Cases.model_validate(said).cases
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(str(part) for part in first["loc"])
+        keys = ", ".join(Case.model_fields)
+        raise PolicyError(
+            path.name, f"{place}: {first['msg'].lower()}; a case has {keys}"
+        ) from error
+    known = {clause.id for clause in pack.clauses}
+    seen: set[str] = set()
+    for case in cases:
+        place = f"{path.name}: case {case.name!r}"
+        if case.name in seen:
+            raise PolicyError(place, "two cases have this name; give each its own")
+        seen.add(case.name)
+        for name in case.clauses:
+            if name not in known:
+                raise PolicyError(place, f"no clause {name!r}; have {', '.join(sorted(known))}")
+    return cases
+
+
+def run_cases(pack: Pack, cases: Sequence[Case], folder: Path, step: Step = silent) -> Tested:
+    """Audit the model of each case and hold what each clause says against what is expected of it."""
+    tried = []
+    for case in cases:
+        with step(f"case {case.name}"):
+            tried.append(_tried(pack, case, folder))
+    failed = frozenset[str]().union(*(each.failed for each in tried))
+    return Tested(tuple(tried), tuple(c.id for c in pack.clauses if c.id not in failed))
+
+
+def _tried(pack: Pack, case: Case, folder: Path) -> Tried:
+    options = AuditOptions(
+        sensitive=case.sensitive, qi=case.qi, worlds_budget=case.worlds_budget, levels=False
+    )
+    knowledge = None if case.knowledge is None else folder / case.knowledge
+    request = Request(folder / case.model, folder / case.table, options, knowledge, pack)
+    try:
+        decision = audit_file(request).decision
+    except TreewardenError as error:
+        return Tried(case.name, (f"no audit: {error}",))
+    said = _said(decision)
+    differs = []
+    if decision.verdict.word != case.verdict:
+        differs.append(f"the verdict is {decision.verdict.word}, not {case.verdict}")
+    for clause in pack.clauses:
+        found, wanted = said.get(clause.id, NOT_JUDGED), case.clauses.get(clause.id)
+        if found != (wanted or "pass") and not (wanted is None and found == NOT_JUDGED):
+            differs.append(f"{clause.id} is {found}, not {wanted or 'pass'}")
+    return Tried(
+        case.name,
+        tuple(differs),
+        frozenset(name for name, word in said.items() if word == Verdict.FAIL.word),
+    )
+
+
+def _said(decision: Decision) -> dict[str, str]:
+    """Return what came of each clause that was judged."""
+    known = {clause.id for clause in decision.pack.clauses}
+    return {each.clause: each.verdict.word for each in decision.findings if each.clause in known}
