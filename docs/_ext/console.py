@@ -2,7 +2,7 @@
 
 ``python -m docs._ext.console docs/tutorial.md`` writes what they print now into the page. Understood are blocks marked
 ``console``, whose lines after ``$`` are commands (``treewarden``, ``python FILE``, ``mkdir FOLDER``, ``cat FILE``,
-``git``, ``echo $?``, each perhaps ``| head -N``), and blocks of code with a caption, which is the file that they are.
+``git``, ``echo $?``, each perhaps ``2>&1`` or ``| head -N``), and blocks of code with a caption, which is the file that they are.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ class Session:
         if piped:
             lines = self.run(piped[1]).splitlines(keepends=True)
             return "".join(lines[: int(piped[2])])
-        name, *words = shlex.split(command)
+        shows_errors = command.endswith(" 2>&1")
+        name, *words = shlex.split(command.removesuffix(" 2>&1"))
         if name == "echo" and words == ["$?"]:
             return f"{self.exit_code}\n"
         with contextlib.chdir(self.folder):
@@ -61,7 +62,7 @@ class Session:
             elif name == "treewarden":
                 outcome = CliRunner().invoke(cli, words)
                 self.exit_code = outcome.exit_code
-                return outcome.stdout
+                return outcome.output if shows_errors else outcome.stdout
             else:
                 raise ValueError(f"{command}: not a command that pages can run")
         return ""
