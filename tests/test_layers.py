@@ -71,6 +71,7 @@ audit/run.py
 policies
 policies/rules
 policies/pack.py
+policies/importing
 policies/judging
 policies/remedies
 policies/repairing

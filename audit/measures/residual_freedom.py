@@ -19,7 +19,12 @@ import math
 from audit.evidence import Evidence
 from audit.measures import Measure, Parameters, Source
 from audit.reading import Measurement, Undetermined, exactly
+from ppdm_models.tree.ensemble import Ensemble
 from ppdm_models.tree.tree import Task, Tree
+
+NOT_TREES = Undetermined(
+    "the model has parts that are no trees, and what was fitted in them is not counted"
+)
 
 
 class ResidualFreedom(Measure):
@@ -35,6 +40,8 @@ class ResidualFreedom(Measure):
         people = float(evidence.population.counts.sum())
         if people <= 0:
             return Measurement(Undetermined("the table has no records"))
+        if isinstance(evidence.model, Ensemble) and any(evidence.model.others):
+            return Measurement(NOT_TREES)
         fitted = sum(_fitted(tree) for tree in evidence.trees)
         if evidence.forest.is_ensemble:
             fitted += sum(tree.task is Task.REGRESSION for tree in evidence.trees)
