@@ -1,75 +1,75 @@
-"""Policy packs: TOML files that say what is allowed, clause by clause."""
+"""Policy packs: TOML files that say what is allowed, clause by clause, over what they extend."""
 
 from __future__ import annotations
 
-import hashlib
 import json
-import math
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, TypeVar
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    StrictFloat,
-    StrictInt,
-    StrictStr,
-    ValidationError,
+from pydantic import BaseModel, Field, ValidationError
+
+from audit.measures import MeasureCall, call, measures
+from policies.checking import check
+from policies.clause import (
+    ATOMIC,
+    COMBINING,
+    DEEPEST,
+    Base,
+    Clause,
+    Guidance,
+    Pack,
+    Part,
+    Section,
+    Text,
+    Under,
+    Waivers,
+    When,
 )
-
-from audit.measures import Measure, MeasureCall, Parameter, call, measures
+from policies.extending import dropped, merged, refuse_looser, refuse_looser_waivers
 from policies.rules import rules
 from policies.shipped import shipped_packs
 from ppdm_models.errors import PolicyError
 
-Text = Annotated[str, Field(strict=True, min_length=1)]
+__all__ = [
+    "Clause",
+    "Pack",
+    "asked",
+    "calls",
+    "json_schema",
+    "load_pack",
+    "pack_of",
+    "read_pack",
+]
+
+Made = TypeVar("Made", bound=BaseModel)
+
+LONGEST = 10
+"""How many packs may extend each other in a chain."""
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-
-class Clause(_Section):
-    """One demand: what is measured, how, and where the limit is. A broken warning does not change the verdict."""
-
-    id: Text
-    measure: Text
-    parameters: dict[str, StrictInt | StrictFloat | StrictStr] = {}
-    rule: Text
-    limit: Annotated[float, Field(strict=True)]
-    severity: Literal["error", "warning"] = "error"
-    why: str = ""
-    source: str = ""
-
-
-class Pack(_Section):
-    """A named, versioned set of clauses."""
+class _File(Section):
+    """The tables of a pack's file; its clauses may leave out what those of the extended pack say."""
 
     name: Text
     version: Text
-    title: Text
-    description: str = ""
-    clauses: Annotated[tuple[Clause, ...], Field(alias="clause", min_length=1)]
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 of what the pack says, whatever its layout and comments."""
-        said = self.model_dump(mode="json", by_alias=True)
-        text = json.dumps(said, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-        return hashlib.sha256(text.encode("utf-8")).hexdigest()
+    title: Text | None = None
+    description: str | None = None
+    clauses: Annotated[tuple[dict[str, Any], ...] | None, Field(alias="clause")] = None
+    extends: Text | None = None
+    waivers: dict[str, Any] | None = None
 
 
-def asked(clause: Clause) -> MeasureCall:
-    """Return the measure a clause asks for, all its parameters filled in."""
+def asked(clause: Part) -> MeasureCall:
+    """Return the measure that an atomic clause asks for, all its parameters filled in."""
     return call(clause.measure, clause.parameters)
 
 
 def calls(pack: Pack) -> tuple[MeasureCall, ...]:
-    """Return the measures a pack needs, each once, in the pack's order."""
-    return tuple(dict.fromkeys(asked(clause) for clause in pack.clauses))
+    """Return the measures that a pack needs, those of every atom, each once, in the pack's order."""
+    return tuple(dict.fromkeys(atom.call for clause in pack.clauses for atom in clause.atoms))
 
 
 def load_pack(name_or_path: str) -> Pack:
@@ -78,116 +78,250 @@ def load_pack(name_or_path: str) -> Pack:
     Raises:
         PolicyError: there is no such pack, or it is not understood.
     """
-    shipped = shipped_packs()
-    if name_or_path in shipped:
-        return read_pack(shipped[name_or_path].read_bytes(), f"{name_or_path}.toml")
-    try:
-        data = Path(name_or_path).read_bytes()
-    except (OSError, ValueError) as error:
-        choices = ", ".join(shipped)
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else "not a path"
-        problem = f"no such policy pack ({reason}); have {choices}, or give a TOML file"
-        raise PolicyError(name_or_path, problem) from error
-    return read_pack(data, Path(name_or_path).name)
+    return _loaded(name_or_path, Path(), ())
 
 
-def read_pack(data: bytes, where: str) -> Pack:
+def read_pack(data: bytes, where: str, folder: Path | None = None) -> Pack:
     """Read a pack and check each clause against the measures and rules there are.
+
+    Paths of packs that it extends are relative to the folder, else to where the program runs.
 
     Raises:
         PolicyError: the bytes are not TOML, a key is missing or unknown, or a clause asks for what does not exist.
     """
-    try:
-        said = tomllib.loads(data.decode("utf-8"))
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
-        raise PolicyError(where, f"not a TOML file ({error})") from error
-    return pack_of(said, where)
+    return _read(data, where, folder or Path(), ())
 
 
-def pack_of(said: Mapping[str, object], where: str) -> Pack:
+def pack_of(said: Mapping[str, object], where: str, folder: Path | None = None) -> Pack:
     """Return the pack that a file says, as TOML reads it, each clause checked as by ``read_pack``.
 
     Raises:
         PolicyError: a key is missing or unknown, or a clause asks for what does not exist.
     """
+    return _resolved(said, where, folder or Path(), ())
+
+
+def _loaded(name_or_path: str, folder: Path, trail: tuple[str, ...]) -> Pack:
+    shipped: Mapping[str, Traversable] = shipped_packs()
+    if name_or_path in shipped:
+        _refuse_long(name_or_path, name_or_path, trail)
+        data, where = shipped[name_or_path].read_bytes(), f"{name_or_path}.toml"
+        return _read(data, where, Path(), (*trail, name_or_path))
     try:
-        pack = Pack.model_validate(said)
-    except ValidationError as error:
-        raise PolicyError(where, _first_problem(error)) from error
+        path = folder / name_or_path
+        own = str(path.resolve())
+        _refuse_long(own, name_or_path, trail)
+        data = path.read_bytes()
+    except (OSError, ValueError) as error:
+        choices = ", ".join(shipped)
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else "not a path"
+        problem = f"no such policy pack ({reason}); have {choices}, or give a TOML file"
+        raise PolicyError(name_or_path, problem) from error
+    return _read(data, path.name, path.parent, (*trail, own))
+
+
+def _refuse_long(own: str, name: str, trail: tuple[str, ...]) -> None:
+    if own in trail:
+        problem = "extends itself, by way of the packs it extends; take one extends out"
+        raise PolicyError(name, problem)
+    if len(trail) > LONGEST:
+        raise PolicyError(name, f"extended by more than {LONGEST} packs in a chain; extend fewer")
+
+
+def _read(data: bytes, where: str, folder: Path, trail: tuple[str, ...]) -> Pack:
+    try:
+        said = tomllib.loads(data.decode("utf-8"))
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        raise PolicyError(where, f"not a TOML file ({error})") from error
+    return _resolved(said, where, folder, trail)
+
+
+def _resolved(said: Mapping[str, object], where: str, folder: Path, trail: tuple[str, ...]) -> Pack:
+    file = _valid(_File, said, where)
+    if file.extends is None:
+        for key, value in (("title", file.title), ("clause", file.clauses)):
+            if value is None:
+                raise PolicyError(where, f"{key!r} is missing; add it")
+        if not file.clauses:
+            raise PolicyError(where, "'clause' is []: a pack needs a clause or more; add one")
+        return _put_together(file, None, where)
+    try:
+        base = _loaded(file.extends, folder, trail)
+    except PolicyError as error:
+        raise PolicyError(f"{where}: extends", str(error)) from error
+    return _put_together(file, base, where)
+
+
+def _put_together(file: _File, base: Pack | None, where: str) -> Pack:
+    clauses = {} if base is None else {each.id: each for each in base.clauses}
+    gone = [] if base is None else list(base.dropped)
     seen: set[str] = set()
-    for clause in pack.clauses:
-        place = f"{where}: clause {clause.id!r}"
-        if clause.id in seen:
+    for number, said in enumerate(file.clauses or ()):
+        name = said.get("id")
+        place = f"{where}: clause {name!r}"
+        if name in seen if isinstance(name, str) else False:
             raise PolicyError(place, "two clauses have this id; give each its own")
-        seen.add(clause.id)
-        _check(clause, place)
-    return pack
+        seen.add(str(name))
+        _refuse_deep(said, place)
+        if base is None:
+            for key in ("drop", "loosen"):
+                if key in said:
+                    problem = (
+                        "the pack extends no other, so there is nothing to loosen; leave it out"
+                    )
+                    raise PolicyError(place, f"{key}: {problem}")
+        elif "drop" in said and isinstance(name, str):
+            gone.append(dropped(base, said, place))
+            del clauses[name]
+            continue
+        old = clauses.get(name) if isinstance(name, str) else None
+        whole = said if old is None else merged(old, said)
+        clause = _valid(Clause, whole, where, ("clause", number), None if base is None else place)
+        check(clause, place)
+        if base is not None:
+            refuse_looser(base, clause, said, place)
+        clauses[clause.id] = clause
+        gone = [each for each in gone if each.id != clause.id]
+    if not clauses:
+        raise PolicyError(where, "every clause is dropped; keep one, or say what is asked instead")
+    return Pack.model_validate(
+        {
+            "name": file.name,
+            "version": file.version,
+            "title": file.title or (base.title if base else ""),
+            "description": file.description or (base.description if base else ""),
+            "clause": tuple(clauses.values()),
+            "waivers": _waivers(file, base, where),
+            "bases": () if base is None else (_base(base), *base.bases),
+            "dropped": tuple(gone),
+        }
+    )
 
 
-def _first_problem(error: ValidationError) -> str:
+def _base(pack: Pack) -> Base:
+    return Base(name=pack.name, version=pack.version, digest=pack.digest)
+
+
+def _waivers(file: _File, base: Pack | None, where: str) -> Waivers:
+    said = file.waivers or {}
+    before = {} if base is None else base.waivers.model_dump(exclude_defaults=True)
+    found = _valid(Waivers, {**before, **said}, where, ("waivers",))
+    if base is None and "loosen" in said:
+        problem = "loosen: the pack extends no other, so there is nothing to loosen; leave it out"
+        raise PolicyError(f"{where}: [waivers]", problem)
+    if base is not None:
+        refuse_looser_waivers(base, found, said, where)
+    return found
+
+
+def _refuse_deep(said: object, place: str) -> None:
+    """Refuse combinations that stand too deep in each other, before anything looks through them."""
+    level, parts = 0, [said]
+    while parts:
+        inner: list[object] = []
+        for part in parts:
+            if isinstance(part, Mapping):
+                for key in ("all", "any"):
+                    each = part.get(key)
+                    inner += (
+                        each if isinstance(each, Sequence) and not isinstance(each, str) else []
+                    )
+                inner += [part["not"]] if "not" in part else []
+        level, parts = level + 1, inner
+        if level > DEEPEST + 1:
+            problem = f"combinations stand more than {DEEPEST} deep in each other; write it flatter"
+            raise PolicyError(place, problem)
+
+
+def _valid(
+    kind: type[Made],
+    said: Mapping[str, Any],
+    where: str,
+    above: tuple[str | int, ...] = (),
+    place: str | None = None,
+) -> Made:
+    try:
+        return kind.model_validate(said)
+    except ValidationError as error:
+        prefix = above if place is None else ()
+        raise PolicyError(place or where, _first_problem(error, kind, prefix)) from error
+
+
+def _first_problem(
+    error: ValidationError, kind: type[BaseModel], above: tuple[str | int, ...]
+) -> str:
     first = error.errors(include_url=False)[0]
-    place = ".".join(str(part) for part in first["loc"])
+    loc = (*above, *first["loc"])
+    place = ".".join(str(part) for part in loc)
     if first["type"] == "extra_forbidden":
-        section = Clause if first["loc"][0] == "clause" else Pack
-        keys = ", ".join(field.alias or name for name, field in section.model_fields.items())
-        return f"unknown key {place!r}; have {keys}"
+        return f"unknown key {place!r}; have {', '.join(_keys(kind, first['loc']))}"
+    if first["type"] == "lacks":
+        return f"{'.'.join((*map(str, loc), first['msg']))!r} is missing; add it"
     if first["type"] == "missing":
         return f"{place!r} is missing; add it"
+    if first["type"] == "said":
+        return f"{place!r} {first['msg']}" if place else first["msg"]
     return f"{place!r} is {first['input']!r:.80}: {first['msg'][:1].lower()}{first['msg'][1:]}"
 
 
-def _check(clause: Clause, place: str) -> None:
-    known_measures, known_rules = measures(), rules()
-    if clause.measure not in known_measures:
-        raise PolicyError(place, f"no measure {clause.measure!r}; have {', '.join(known_measures)}")
-    measure = known_measures[clause.measure]
-    if clause.rule not in known_rules:
-        raise PolicyError(place, f"no rule {clause.rule!r}; have {', '.join(known_rules)}")
-    fitting = [
-        name
-        for name, rule in known_rules.items()
-        if rule.risk == measure.risk and (rule.is_strict or not measure.is_open)
-    ]
-    if clause.rule not in fitting:
-        raise PolicyError(
-            place,
-            f"rule {clause.rule!r} does not guard {clause.measure!r}, {_danger(measure)}; use {' or '.join(fitting)}",
-        )
-    low, high = measure.limits
-    if not low <= clause.limit <= high:
-        upto = "or more" if high == math.inf else f"to {high:g}"
-        raise PolicyError(
-            place,
-            f"the limit {clause.limit:g} is out of range; {clause.measure} has {low:g} {upto}",
-        )
-    for name, value in clause.parameters.items():
-        _check_parameter(measure, name, value, place)
+_TABLES: dict[str, type[BaseModel]] = {
+    "under": Under,
+    "when": When,
+    "guidance": Guidance,
+    "all": Part,
+    "any": Part,
+    "not": Part,
+}
+_FIRST = ("id", *ATOMIC, "severity", "why", "source")
 
 
-def _danger(measure: Measure) -> str:
-    if measure.is_open:
-        return "which does not hold at its reading, only beyond it"
-    return f"whose danger is in {'small' if measure.risk == 'low' else 'large'} readings"
+def _keys(kind: type[BaseModel], loc: Sequence[str | int]) -> list[str]:
+    """Return the keys that stand where one is not known; of a clause those first that most have."""
+    for key in loc[:-1]:
+        kind = _TABLES.get(str(key), kind)
+    names = [field.alias or name for name, field in kind.model_fields.items()]
+    if kind is Clause:
+        return [*_FIRST, *(name for name in names if name not in _FIRST), "drop"]
+    return names
 
 
-def _check_parameter(measure: Measure, name: str, value: float | str, place: str) -> None:
-    if name not in measure.parameters:
-        have = ", ".join(measure.parameters) or "none"
-        raise PolicyError(place, f"no parameter {name!r}; have {have}")
-    parameter = measure.parameters[name]
-    if not _fits(parameter, value):
-        raise PolicyError(
-            place, f"parameter {name!r} is {value!r}; it must be {_wanted(parameter)}"
-        )
+def json_schema() -> bytes:
+    """Return the JSON Schema of packs, for editors: what keys there are, and what they may be."""
+    found = Pack.model_json_schema(by_alias=True)
+    known, whole = found["$defs"], found["properties"]
+    part, clause = known["Part"], known["Clause"]
+    for each in (part, clause):
+        each["properties"]["measure"] = {"type": "string", "enum": list(measures())}
+        each["properties"]["rule"] = {"type": "string", "enum": list(rules())}
+    part["oneOf"] = _FORMS
+    for name in ("Under", "When"):
+        known[name]["minProperties"] = 1
+    clause["properties"]["drop"] = {"const": True}
+    file = {
+        key: {"type": "string", "minLength": 1} for key in ("name", "version", "title", "extends")
+    }
+    schema = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Policy pack of treewarden",
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["name", "version"],
+        "properties": {
+            **file,
+            "description": {"type": "string"},
+            "clause": {"type": "array", "items": {"$ref": "#/$defs/Clause"}},
+            "waivers": whole["waivers"],
+        },
+        "if": {"not": {"required": ["extends"]}},
+        "then": {
+            "required": ["title", "clause"],
+            "properties": {
+                "clause": {"minItems": 1, "items": {"oneOf": _FORMS, "not": {"required": ["drop"]}}}
+            },
+        },
+        "$defs": {name: known[name] for name in sorted(known) if name not in ("Base", "Dropped")},
+    }
+    return (json.dumps(schema, indent=2, ensure_ascii=False) + "\n").encode()
 
 
-def _fits(parameter: Parameter, value: float | str) -> bool:
-    if isinstance(parameter.default, str) or isinstance(value, str):
-        return isinstance(parameter.default, str) and value in parameter.choices
-    return value >= parameter.low and (not parameter.whole or value == int(value))
-
-
-def _wanted(parameter: Parameter) -> str:
-    if parameter.choices:
-        return " or ".join(repr(choice) for choice in parameter.choices)
-    return f"a {'whole ' if parameter.whole else ''}number of {parameter.low:g} or more"
+_FORMS = [{"required": ["measure", "rule", "limit"]}, *({"required": [key]} for key in COMBINING)]

@@ -70,6 +70,10 @@ audit/run.py
 
 policies
 policies/rules
+policies/clause.py
+policies/checking.py
+policies/comparing.py
+policies/extending.py
 policies/pack.py
 policies/importing
 policies/judging

@@ -62,7 +62,8 @@ class Measure(ABC):
     ``plain`` names the quantity in words a manager understands. ``risk`` says which end is dangerous: "low" where small
     readings mean little privacy. ``limits`` is the range in which a policy's limit makes sense. ``is_open`` is true
     where the notion holds only beyond the reading, never at it, so that only a strict rule fits. ``reads`` is all that
-    it reads of the evidence, and says what can mend it.
+    it reads of the evidence, and says what can mend it. ``places`` says of what it has a value each, if it has: of
+    every leaf, or of every profile.
     """
 
     unit: ClassVar[str]
@@ -72,6 +73,7 @@ class Measure(ABC):
     is_open: ClassVar[bool] = False
     reads: ClassVar[frozenset[Source]]
     parameters: ClassVar[Mapping[str, Parameter]] = {}
+    places: ClassVar[Literal["leaf", "profile"] | None] = None
 
     @property
     def is_of_leaves(self) -> bool:
@@ -114,6 +116,7 @@ class LeafMeasure(Measure):
     """
 
     reads = frozenset({Source.LEAVES, Source.TRUTH})
+    places = "leaf"
     of_shares: ClassVar[bool] = False
 
     @abstractmethod

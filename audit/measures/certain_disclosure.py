@@ -25,6 +25,7 @@ class CertainDisclosure(Measure):
     risk = "high"
     limits = (0.0, np.inf)
     reads = frozenset({Source.WORLDS})
+    places = "profile"
 
     def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
         worlds = known_worlds(evidence)

@@ -22,6 +22,7 @@ class Confidence(Measure):
     risk = "high"
     limits = (0.0, 1.0)
     reads = frozenset({Source.ESTIMATE})
+    places = "profile"
 
     def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
         estimate = evidence.estimate

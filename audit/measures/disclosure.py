@@ -23,6 +23,7 @@ class Disclosure(Measure):
     risk = "high"
     limits = (0.0, 1.0)
     reads = frozenset({Source.ESTIMATE, Source.TRUTH})
+    places = "profile"
 
     def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
         truth = evidence.truth

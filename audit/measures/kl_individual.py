@@ -26,6 +26,7 @@ class SmallestDivergence(Measure):
     risk = "low"
     limits = (0.0, math.inf)
     reads = frozenset({Source.ESTIMATE, Source.TRUTH})
+    places = "profile"
 
     def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
         truth = evidence.truth

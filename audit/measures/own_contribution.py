@@ -46,6 +46,7 @@ class OwnContribution(Measure):
     risk = "high"
     limits = (0.0, 1.0)
     reads = frozenset({Source.LEAVES, Source.ESTIMATE, Source.WORLDS, Source.TRUTH})
+    places = "profile"
     parameters = {
         "without": Parameter(
             "leaf",

@@ -24,6 +24,7 @@ class WorldBounds(Measure):
     risk = "high"
     limits = (0.0, 1.0)
     reads = frozenset({Source.WORLDS, Source.CELLS})
+    places = "profile"
 
     def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
         worlds = known_worlds(evidence)

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from audit.reading import Reading
-from policies.pack import Pack
+from policies.clause import SEVERITIES as SEVERITIES
+from policies.clause import Pack
+from policies.clause import Severity as Severity
 from policies.verdict import Verdict
-
-Severity = Literal["error", "warning", "note"]
-SEVERITIES: tuple[Severity, ...] = ("note", "warning", "error")
-"""From the mildest to the one that counts whatever a gate is told to fail on."""
 
 
 @dataclass(frozen=True, slots=True)

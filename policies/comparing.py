@@ -1,0 +1,212 @@
+"""Tells whether one clause, or one pack, asks for at least as much as another, whatever the model and the table are.
+
+A clause asks for as much as another if its verdict is never better. That is proved from what the clauses say, or it is
+not claimed: what is neither proved stricter nor looser is DIFFERENT. Proofs go by these facts.
+
+- Two atoms on the same measure with the same parameters compare by their limits; at the same limit, a rule that a
+  reading at the limit breaks asks for more.
+- ``all`` is the worst of its parts, ``any`` the best, and ``not`` turns the order round.
+- An atom on a measure of leaves reads its worst leaf. So it makes no difference where it alone is judged; and where
+  atoms are combined without ``not``, to combine their worst leaves (``scope = "model"``) asks for more than leaf by
+  leaf.
+- Another adversary (``under``) or other models (``when``) are not compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from audit.measures import LeafMeasure, measures
+from policies.clause import SEVERITIES, Atom, Clause, Pack, Part, Scope, Waivers
+from policies.rules import rules
+
+BELIEF = "label_disclosure"
+CERTAINTIES = ("confidence", "disclosure")
+"""Limits on these may hold only while labels are not believed: a verdict doubts them until ``BELIEF`` is limited too."""
+COARSER: tuple[Scope, ...] = ("leaf", "tree", "model")
+
+
+class Strictness(StrEnum):
+    """What a new clause asks for, beside the old one."""
+
+    EQUAL = "equal"
+    STRICTER = "stricter"
+    LOOSER = "looser"
+    DIFFERENT = "different"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A clause that two packs do not share as it is: None where one of them lacks it."""
+
+    clause: str
+    old: Clause | Waivers | None
+    new: Clause | Waivers | None
+    strictness: Strictness
+
+
+def compared(old: Pack, new: Pack) -> tuple[Difference, ...]:
+    """Return how a new pack differs from an old one, clause by clause by their ids, in the order of the new one.
+
+    A clause that was added is stricter, but for one that ends a doubt; one that is gone is looser.
+    """
+    before, now = ({each.id: each for each in pack.clauses} for pack in (old, new))
+    found = []
+    for name, clause in now.items():
+        if name not in before:
+            found.append(Difference(name, None, clause, added(old, clause)))
+        elif clause != before[name]:
+            found.append(Difference(name, before[name], clause, changed(old, clause)))
+    found += [
+        Difference(name, clause, None, Strictness.LOOSER)
+        for name, clause in before.items()
+        if name not in now
+    ]
+    if old.waivers != new.waivers:
+        how = stricter_waivers(old.waivers, new.waivers)
+        found.append(Difference("[waivers]", old.waivers, new.waivers, how))
+    return tuple(found)
+
+
+def stricter(old: Clause, new: Clause) -> Strictness:
+    """Return what is proved of a new clause beside an old one."""
+    if old.under != new.under or old.when != new.when:
+        return Strictness.DIFFERENT
+    return _strictness(_clause_as_strict(new, old), _clause_as_strict(old, new))
+
+
+def added(old: Pack, clause: Clause) -> Strictness:
+    """Return what a clause that a pack lacks makes of it."""
+    return Strictness.DIFFERENT if _ends_doubt(old, clause) else Strictness.STRICTER
+
+
+def changed(old: Pack, clause: Clause) -> Strictness:
+    """Return what another clause in the place of the one of its name makes of a pack."""
+    before = next(each for each in old.clauses if each.id == clause.id)
+    found = stricter(before, clause)
+    if found is Strictness.STRICTER and _ends_doubt(old, clause):
+        return Strictness.DIFFERENT
+    return found
+
+
+def stricter_waivers(old: Waivers, new: Waivers) -> Strictness:
+    """Return what is proved of new settings of waivers beside old ones."""
+    return _strictness(_waivers_as_strict(new, old), _waivers_as_strict(old, new))
+
+
+def part_as_strict(new: Part, old: Part) -> bool:
+    """Return whether the new part is proved never to have a better verdict, both judged at the same place."""
+    return _as_strict(new, old, {})
+
+
+def _strictness(as_strict: bool, as_loose: bool) -> Strictness:
+    if as_strict:
+        return Strictness.EQUAL if as_loose else Strictness.STRICTER
+    return Strictness.LOOSER if as_loose else Strictness.DIFFERENT
+
+
+def _clause_as_strict(new: Clause, old: Clause) -> bool:
+    if SEVERITIES.index(new.severity) < SEVERITIES.index(old.severity):
+        return False
+    if not part_as_strict(new, old):
+        return False
+    # Either step may come first: what the parts say, or where they are judged.
+    return any(_coarser(part, new.scope, old.scope) for part in (new, old))
+
+
+def _coarser(part: Part, new: Scope | None, old: Scope | None) -> bool:
+    """Return whether a part judged at the new scope is proved never to have a better verdict than at the old one."""
+    now, before = new or "model", old or "model"
+    if now == before or _is_same_anywhere(part):
+        return True
+    if not all(_reads_worst_leaf(atom.call.measure) for atom in part.atoms):
+        return False
+    if now not in COARSER or before not in COARSER:
+        return False
+    is_coarser = COARSER.index(now) > COARSER.index(before)
+    return set(_signs(part)) == {is_coarser}
+
+
+def _reads_worst_leaf(name: str) -> bool:
+    measure = measures()[name]
+    return isinstance(measure, LeafMeasure) and type(measure).read is LeafMeasure.read
+
+
+def _is_same_anywhere(part: Part) -> bool:
+    """Return whether a part is read off its worst leaf wherever it is judged."""
+    if part.form == "atom":
+        return _reads_worst_leaf(part.measure)
+    alone = part.form == "all" or (part.form == "any" and len(part.parts) == 1)
+    return alone and all(map(_is_same_anywhere, part.parts))
+
+
+def _signs(part: Part, sign: bool = True) -> Iterator[bool]:
+    """Yield for each atom whether a worse verdict on it makes the whole worse, or better."""
+    if part.form == "atom":
+        yield sign
+    for each in part.parts:
+        yield from _signs(each, not sign if part.form == "not" else sign)
+
+
+def _as_strict(new: Part, old: Part, known: dict[tuple[int, int], bool]) -> bool:
+    key = id(new), id(old)
+    if key not in known:
+        known[key] = _proved(new, old, known)
+    return known[key]
+
+
+def _proved(new: Part, old: Part, known: dict[tuple[int, int], bool]) -> bool:
+    if old.form == "all":
+        return all(_as_strict(new, each, known) for each in old.parts)
+    if new.form == "any":
+        return all(_as_strict(each, old, known) for each in new.parts)
+    if new.form == "all" and any(_as_strict(each, old, known) for each in new.parts):
+        return True
+    if old.form == "any" and any(_as_strict(new, each, known) for each in old.parts):
+        return True
+    if new.form == "not" and old.form == "not":
+        return _as_strict(old.parts[0], new.parts[0], known)
+    if new.form == "not" and new.parts[0].form == "not":
+        return _as_strict(new.parts[0].parts[0], old, known)
+    if old.form == "not" and old.parts[0].form == "not":
+        return _as_strict(new, old.parts[0].parts[0], known)
+    if new.form == "atom" and old.form == "atom":
+        return _atom_as_strict(new.atom, old.atom)
+    return False
+
+
+def _atom_as_strict(new: Atom, old: Atom) -> bool:
+    one, other = rules()[new.rule], rules()[old.rule]
+    if new.call != old.call or one.risk != other.risk:
+        return False
+    if new.limit == old.limit:
+        return one.is_strict or not other.is_strict
+    return (new.limit > old.limit) == (one.risk == "low")
+
+
+def _waivers_as_strict(new: Waivers, old: Waivers) -> bool:
+    graver = SEVERITIES.index(new.unused) >= SEVERITIES.index(old.unused)
+    fewer = old.undetermined or not new.undetermined
+    return graver and fewer and new.longest_days <= old.longest_days
+
+
+def _ends_doubt(old: Pack, clause: Clause) -> bool:
+    """Return whether a clause is the first to speak of who believes the labels, where certainty is limited.
+
+    Until then a limit on certainty that holds only for whoever does not believe them is doubted.
+    """
+    return (
+        _speaks_of(clause, (BELIEF,))
+        and any(_speaks_of(each, CERTAINTIES) for each in old.clauses)
+        and not any(_speaks_of(each, (BELIEF,)) and _is_grave(each) for each in old.clauses)
+    )
+
+
+def _is_grave(clause: Clause) -> bool:
+    return clause.severity == "error"
+
+
+def _speaks_of(clause: Clause, names: tuple[str, ...]) -> bool:
+    return any(atom.call.measure in names for atom in clause.atoms)
