@@ -75,6 +75,7 @@ policies/checking.py
 policies/comparing.py
 policies/extending.py
 policies/pack.py
+policies/importing
 policies/judging
 policies/remedies
 policies/repairing

@@ -55,7 +55,10 @@ class PerPlace:
 
 
 class Source(StrEnum):
-    """What a measure reads of the evidence; ``TRUTH`` where it cannot tell without everybody's true value."""
+    """What a measure reads of the evidence; ``TRUTH`` where it cannot tell without everybody's true value.
+
+    ``SHAPE`` is how many splits and leaves the trees have, and how many people are in the table.
+    """
 
     LEAVES = "leaves"
     ESTIMATE = "estimate"
@@ -63,6 +66,7 @@ class Source(StrEnum):
     CELLS = "cells"
     FILE = "file"
     TRUTH = "truth"
+    SHAPE = "shape"
 
 
 class Measure(ABC):
@@ -86,8 +90,8 @@ class Measure(ABC):
 
     @property
     def is_of_leaves(self) -> bool:
-        """Whether only the leaves' own records count: pruning can mend it, and the estimate has no part in it."""
-        return self.reads <= {Source.LEAVES, Source.TRUTH}
+        """Whether only the leaves and their own records count: pruning can mend it, the estimate has no part in it."""
+        return self.reads <= {Source.LEAVES, Source.TRUTH, Source.SHAPE}
 
     @property
     def is_of_file(self) -> bool:

@@ -27,6 +27,7 @@ READS = {
     "cells": "how often each value can occur, over whole records",
     "file": "what stands in the file beside its trees",
     "truth": "everybody's true value",
+    "shape": "how many splits and leaves the trees have, and how many people the table",
 }
 ENDS = {"low": "small readings", "high": "large readings"}
 

@@ -31,25 +31,25 @@ TREE = """<?xml version="1.0" encoding="UTF-8"?>
   </DataDictionary>
   <TreeModel functionName="classification" splitCharacteristic="binarySplit">
     <MiningSchema><MiningField name="age"/><MiningField name="flu" usageType="target"/></MiningSchema>
-    <Node id="0" score="no" recordCount="50">
+    <Node id="0" score="no" recordCount="52">
       <True/>
-      <ScoreDistribution value="no" recordCount="26"/>
-      <ScoreDistribution value="yes" recordCount="24"/>
-      <Node id="1" score="no" recordCount="26">
+      <ScoreDistribution value="no" recordCount="27"/>
+      <ScoreDistribution value="yes" recordCount="25"/>
+      <Node id="1" score="no" recordCount="27">
         <SimplePredicate field="age" operator="lessThan" value="40"/>
         <ScoreDistribution value="no" recordCount="16"/>
-        <ScoreDistribution value="yes" recordCount="10"/>
+        <ScoreDistribution value="yes" recordCount="11"/>
       </Node>
-      <Node id="2" score="yes" recordCount="24">
+      <Node id="2" score="yes" recordCount="25">
         <SimplePredicate field="age" operator="greaterOrEqual" value="40"/>
-        <ScoreDistribution value="no" recordCount="10"/>
+        <ScoreDistribution value="no" recordCount="11"/>
         <ScoreDistribution value="yes" recordCount="14"/>
       </Node>
     </Node>
   </TreeModel>
 </PMML>
 """
-PEOPLE = ((30, "no", 16), (30, "yes", 10), (50, "no", 10), (50, "yes", 14))
+PEOPLE = ((30, "no", 16), (30, "yes", 11), (50, "no", 11), (50, "yes", 14))
 RECORDS = "".join(
     f"<row><age>{age}</age><flu>{flu}</flu></row>"
     for age, flu in ((30, "yes"), (50, "no"), (50, "yes"))
@@ -133,7 +133,9 @@ def test_extremes_fail_where_single_records_may_show_nothing_and_warn_elsewhere(
         ('<DataField name="age" optype="continuous" dataType="double"/>', f"{RANGE}</DataField>")
     )
     codes = {name: case.run("audit", "flu.pmml", name).exit_code for name in shipped_packs()}
-    assert codes == {"accurate": 1, "baseline": 0, "standard": 0, "strict": 1}
+    failing = {name for name, code in codes.items() if code == 1}
+    assert failing == {"accurate", "health", "open-data", "strict"}
+    assert {code for name, code in codes.items() if name not in failing} == {0}
 
 
 def test_the_change_is_listed_and_can_be_applied_by_its_name(case):

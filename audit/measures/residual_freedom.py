@@ -1,0 +1,56 @@
+"""Residual degrees of freedom of the model: how many more people there are than numbers that were fitted to them.
+
+n - p for n people in the table and p parameters. A split into b branches has b: which feature, and the b - 1 places
+where its values are parted. A leaf has m - 1 for m classes, the shares that are free, or 1 where it predicts a
+number. An ensemble has those of all its trees, and one more, its weight, for each tree that predicts a number. What
+is withheld from the file counts all the same: it was fitted. At 0 or below, the model may hold as much as the table
+does.
+
+Output checks ask for it of regressions (ACRO, safe_dof_threshold). That of SACRO-ML for trees is the same number for
+binary classification trees and for forests of them. Theirs differs for XGBoost with m > 2 classes, where a leaf holds
+one number and they count m - 1; and it is not there for regression trees, where this one is. Their n is the number of
+training rows, this one the number of people in the table that was given.
+"""
+
+from __future__ import annotations
+
+import math
+
+from audit.evidence import Evidence
+from audit.measures import Measure, Parameters, Source
+from audit.reading import Measurement, Undetermined, exactly
+from ppdm_models.tree.ensemble import Ensemble
+from ppdm_models.tree.tree import Task, Tree
+
+NOT_TREES = Undetermined(
+    "the model has parts that are no trees, and what was fitted in them is not counted"
+)
+
+
+class ResidualFreedom(Measure):
+    """People less parameters; below 0 where more was fitted than there are people."""
+
+    unit = "degrees of freedom"
+    plain = "by how many people outnumber what was fitted to them"
+    risk = "low"
+    limits = (0.0, math.inf)
+    reads = frozenset({Source.SHAPE})
+
+    def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
+        people = float(evidence.population.counts.sum())
+        if people <= 0:
+            return Measurement(Undetermined("the table has no records"))
+        if isinstance(evidence.model, Ensemble) and any(evidence.model.others):
+            return Measurement(NOT_TREES)
+        fitted = sum(_fitted(tree) for tree in evidence.trees)
+        if evidence.forest.is_ensemble:
+            fitted += sum(tree.task is Task.REGRESSION for tree in evidence.trees)
+        return Measurement(exactly(people - fitted))
+
+
+def _fitted(tree: Tree) -> int:
+    in_leaf = 1 if tree.task is Task.REGRESSION else max(len(tree.classes) - 1, 1)
+    return sum(in_leaf if node.is_leaf else len(node.children) for node in tree.nodes)
+
+
+MEASURE = ResidualFreedom()

@@ -1,0 +1,1 @@
+"""Policies of other tools, written as packs."""

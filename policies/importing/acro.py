@@ -1,0 +1,177 @@
+"""ACRO's risk appetite, the YAML file by which a research environment sets its output checks, as a pack.
+
+Each limit becomes the clause that asks the same of a tree. What has no meaning for a tree is named in a comment of the
+pack, with the reason; a key that ACRO does not know is an error, so that no limit is lost by a slip of the pen.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, ValidationError
+
+from policies.importing._yaml import read_mapping
+from ppdm_models.errors import PolicyError
+
+MOST = 1_000_000_000
+"""The largest limit that is believed to be one."""
+
+Whole = Annotated[int, Field(strict=True, ge=1, le=MOST)]
+Share = Annotated[float, Field(strict=True, gt=0, le=1)]
+
+LEFT_OUT = {
+    "check_missing_values": "it has a person look at tables whose means left cells out; here a record with missing "
+    "values goes where the tree sends it, and where that is no one leaf, the clauses about leaves cannot be told",
+    "survival_safe_threshold": "it is about survival tables and curves, and a tree has none",
+    "safe_round_base": "it says how ACRO rounds a table that failed; a tree is mended by `treewarden repair`",
+    "federated": "it says where ACRO runs its checks, not what they ask",
+    "blocked_extensions": "it is about names of files; what a model's file may hold is asked by `side_leaks`",
+    "output_template_file": "it names a file that ACRO writes to",
+    "safe_tests": "it lists statistical tests, and a tree is none",
+}
+"""Keys that ACRO has or had and that ask nothing of a tree, and why not."""
+MISNAMED = {"safe_p_percent": "safe_pratio_p"}
+"""What ACRO's pages call a key, and what its program reads."""
+WANTED = {
+    "safe_nk_k": "a share above 0 and at most 1, as 0.9",
+    "safe_pratio_p": "a share above 0 and at most 1, as 0.1",
+    "zeros_are_disclosive": "true or false",
+}
+"""What a key must be, where it is not a whole number."""
+
+HEAD = """\
+# What ACRO's risk appetite asks, asked of a tree. Made by `treewarden policy import` from {file}.
+# The smallest size is asked of leaves and of the groups in them that share a value: of every cell of the table that the
+# leaves and the values span, as by ACRO's check of tables and by the structural attack of SACRO-ML.
+#
+# What no risk appetite says, and this pack does not ask either: what the tree proves of a person (certain_disclosure),
+# how sure an adversary can be (disclosure, label_disclosure), what stands beside the tree in its file (side_leaks).
+# The pack `research-output` asks for these as well; compare the two before this one decides about a release.
+# Withholding numbers never mends the clauses about leaves: they are held against the owner's real counts.
+#
+# Not taken over:
+{left_out}
+name = "acro"
+version = "1.0.0"
+title = "ACRO's risk appetite"
+description = "The limits of a research environment's output checks, as its risk appetite for ACRO gives them."
+"""
+CLAUSE = """
+[[clause]]
+id = "{id}"
+measure = "{measure}"
+rule = "{rule}"
+limit = {limit}
+why = "{why}"
+source = "ACRO's risk appetite: {source}"
+"""
+
+
+class _Appetite(BaseModel):
+    """The limits that ask something of a tree."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    safe_threshold: Whole
+    safe_dof_threshold: Whole
+    safe_nk_n: Whole | None = None
+    safe_nk_k: Share | None = None
+    safe_pratio_p: Share | None = None
+    zeros_are_disclosive: StrictBool = True
+
+    @property
+    def dominance(self) -> tuple[int, str]:
+        """The smallest group that both rules of dominance allow where each person counts one, and the rules.
+
+        Of N people the n first make up n / N, which has to stay below k; and N - 2 have to be at least p of one.
+        """
+        size, rules = 1, []
+        if self.safe_nk_n and self.safe_nk_k:
+            size = math.floor(self.safe_nk_n / Fraction(repr(self.safe_nk_k))) + 1
+            rules.append(f"safe_nk_n = {self.safe_nk_n}, safe_nk_k = {self.safe_nk_k:g}")
+        if self.safe_pratio_p:
+            size = max(size, math.ceil(2 + self.safe_pratio_p))
+            rules.append(f"safe_pratio_p = {self.safe_pratio_p:g}")
+        return size, ", ".join(rules)
+
+
+def imported(data: bytes, where: str) -> bytes:
+    """Return the pack that asks of a tree what a risk appetite of ACRO asks of tables and regressions.
+
+    Raises:
+        PolicyError: the file is not such a risk appetite; says the key and what to do.
+    """
+    said = read_mapping(data, where)
+    appetite = _appetite(said, where)
+    left_out = [f"# - {key}: {why}." for key, why in LEFT_OUT.items() if key in said]
+    left_out += _not_taken_over(appetite)
+    head = HEAD.format(file=ascii(where), left_out="\n".join(left_out) or "# (nothing)")
+    return (head + "".join(_clauses(appetite))).encode("utf-8")
+
+
+def _appetite(said: Mapping[str, object], where: str) -> _Appetite:
+    for wrong, right in MISNAMED.items():
+        if wrong in said:
+            raise PolicyError(f"{where}: {wrong}", f"ACRO does not read this key; write {right}")
+    for one, other in (("safe_nk_n", "safe_nk_k"), ("safe_nk_k", "safe_nk_n")):
+        if one in said and other not in said:
+            raise PolicyError(f"{where}: {other}", f"it is missing beside {one}; give both or none")
+    try:
+        return _Appetite.model_validate({k: v for k, v in said.items() if k not in LEFT_OUT})
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        key = str(first["loc"][0])
+        raise PolicyError(
+            f"{where}: {key:.60}", _problem(key, first["type"], first["input"])
+        ) from error
+
+
+def _problem(key: str, kind: str, value: object) -> str:
+    if kind == "extra_forbidden":
+        return f"ACRO has no such key; have {', '.join((*_Appetite.model_fields, *LEFT_OUT))}"
+    if kind == "missing":
+        return "it is missing; give the limit, as ACRO needs it"
+    return f"it is {str(value)!r:.60}; give {WANTED.get(key, f'a whole number from 1 to {MOST:,}')}"
+
+
+def _not_taken_over(appetite: _Appetite) -> Iterator[str]:
+    size, rules = appetite.dominance
+    if rules:
+        clause = "smallest-leaf" if size <= appetite.safe_threshold else "dominance"
+        yield f"# - {rules}: dominance is about sums of amounts. Counted in people each weighs one, and the"
+        yield f"#   rules hold in every group of {size} or more, which the clause {clause} asks for. Of a tree that"
+        yield "#   predicts an amount they are not judged; it is undetermined, as what its people have is not known."
+    if not appetite.zeros_are_disclosive:
+        yield "# - zeros_are_disclosive is off: that nobody in a leaf has some value is taken for no breach."
+
+
+def _clauses(appetite: _Appetite) -> Iterator[str]:
+    least, freedom = appetite.safe_threshold, appetite.safe_dof_threshold
+    size, rules = appetite.dominance
+    threshold = f"safe_threshold = {least}"
+    why = "What a leaf says is a fact about a group only if there is a group."
+    yield _clause("smallest-leaf", ("k_anonymity", "at_least", least), why, threshold)
+    why = "The few in a leaf who share a value are singled out by it."
+    yield _clause("small-groups", ("smallest_class", "at_least", least), why, threshold)
+    if size > least:
+        why = "In a smaller group than this, a few people make up too much of it."
+        yield _clause("dominance", ("k_anonymity", "at_least", size), why, rules)
+    why = "Where everybody in a leaf has the same value, knowing the leaf is knowing the value."
+    always = "no key; ACRO always checks that not all values of a cell are the same"
+    yield _clause("mixed-leaves", ("distinct_diversity", "at_least", 2), why, always)
+    if appetite.zeros_are_disclosive:
+        said = "zeros_are_disclosive" in appetite.model_fields_set
+        source = f"zeros_are_disclosive{'' if said else ', which is on where it is not said'}"
+        why = "Where nobody in a leaf has a value, knowing the leaf is knowing that it is not true."
+        yield _clause("class-disclosure", ("absent_values", "at_most", 0), why, source)
+    why = "A model with as many fitted numbers as there are people may hold the table itself."
+    asks = ("residual_freedom", "at_least", freedom)
+    yield _clause("residual-freedom", asks, why, f"safe_dof_threshold = {freedom}")
+
+
+def _clause(name: str, asks: tuple[str, str, int], why: str, source: str) -> str:
+    measure, rule, limit = asks
+    return CLAUSE.format(id=name, measure=measure, rule=rule, limit=limit, why=why, source=source)
