@@ -14,6 +14,7 @@ from policies.waiving.breaking import (
     is_beyond,
     is_listed,
     is_of_pack,
+    reading_at,
     verdict_at,
     verdict_of,
     with_places,
@@ -222,7 +223,7 @@ class _Applying:
         if waiver is None:
             return None
         self.needed.add(waiver.number)
-        if self._is_outgrown(waiver, finding, Interval(place.low, place.high)):
+        if self._is_outgrown(waiver, finding, reading_at(place)):
             return None
         is_decided = verdict_at(finding, place) is not Verdict.UNDETERMINED
         return self._said(waiver) if self._is_decided(waiver, finding, is_decided) else None

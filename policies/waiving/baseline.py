@@ -23,7 +23,7 @@ from audit.reading import Interval, Reading, Undetermined
 from policies.judging.decision import Decision, Finding, Place
 from policies.rules import rules
 from policies.verdict import Verdict
-from policies.waiving.breaking import is_of_pack, verdict_at
+from policies.waiving.breaking import is_of_pack, reading_at, verdict_at
 from ppdm_models.errors import BaselineError
 
 SCHEMA = "treewarden-baseline/1"
@@ -162,11 +162,12 @@ def leaves_of(finding: Finding) -> Mapping[str, list[Place]]:
 def at_worst(finding: Finding, places: list[Place]) -> tuple[Verdict, Reading]:
     """Return the worst verdict and the worst ends of some places."""
     verdict = max(verdict_at(finding, each) for each in places)
-    if finding.rule not in rules() or any(math.isnan(e.low) or math.isnan(e.high) for e in places):
+    readings = [reading_at(each) for each in places]
+    known = [each for each in readings if isinstance(each, Interval)]
+    if finding.rule not in rules() or len(known) < len(readings):
         return verdict, Undetermined("not told")
     pick = min if rules()[finding.rule].risk == "low" else max
-    low, high = pick(each.low for each in places), pick(each.high for each in places)
-    return verdict, Interval(low, high)
+    return verdict, Interval(pick(each.low for each in known), pick(each.high for each in known))
 
 
 def write_baseline(models: Mapping[str, ModelBaseline]) -> bytes:

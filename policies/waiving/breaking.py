@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 
-from audit.reading import Interval, Undetermined
+from audit.reading import Interval, Reading, Undetermined
 from audit.spots import MOST_SPOTS
 from policies.judging.decision import Accepted, Decision, Finding, Place
 from policies.rules import rules
@@ -28,9 +28,16 @@ def is_of_pack(finding: Finding, decision: Decision) -> bool:
 
 def verdict_at(finding: Finding, place: Place) -> Verdict:
     """Return the verdict on one place; UNDETERMINED where that is not told."""
-    if finding.limit is None or math.isnan(place.low) or math.isnan(place.high):
+    if finding.limit is None or finding.rule not in rules():
         return Verdict.UNDETERMINED
-    return rules()[finding.rule].judge(Interval(place.low, place.high), finding.limit)
+    return rules()[finding.rule].judge(reading_at(place), finding.limit)
+
+
+def reading_at(place: Place) -> Reading:
+    """Return what was read at one place; what is no number is not told."""
+    if math.isnan(place.low) or math.isnan(place.high):
+        return Undetermined("not a number")
+    return Interval(place.low, place.high)
 
 
 def is_beyond(finding: Finding, reading: Interval, limit: float) -> bool:
