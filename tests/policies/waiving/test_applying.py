@@ -385,3 +385,39 @@ def test_a_finding_about_waivers_is_never_waived():
 
 def test_the_clause_of_these_tests_is_the_one_of_the_pack():
     assert CLAUSE in {finding.clause for finding in decided()[0].findings}
+
+
+def combined(decision, notes=("k_anonymity 3 records", "k_anonymity 4 records")):
+    """Return a decision whose clause several measures make up: what is read is how many places break it."""
+    finding = decision.findings[0]
+    places = tuple(
+        replace(place, low=1.0, high=1.0, note=note)
+        for place, note in zip(finding.places, notes, strict=True)
+    )
+    made = replace(
+        finding, measure="any of", rule="", limit=None, reading=exactly(2), places=places
+    )
+    return replace(decision, findings=(made,))
+
+
+def test_a_clause_of_several_measures_is_waived_leaf_by_leaf():
+    decision, model = decided()
+    one, other = leaves(decision)
+    assert waived(combined(decision), model, {"leaf": one}, {"leaf": other}).verdict is Verdict.PASS
+    assert waived(combined(decision), model, {"leaf": one}).verdict is Verdict.FAIL
+
+
+def test_an_open_place_of_a_clause_of_several_measures_is_not_waived():
+    decision, model = decided()
+    one, other = leaves(decision)
+    found = combined(decision)
+    open_ = replace(found.findings[0].places[0], low=0.0)
+    places = (open_, found.findings[0].places[1])
+    found = replace(found, findings=(replace(found.findings[0], places=places),))
+    assert waived(found, model, {"leaf": one}, {"leaf": other}).verdict is Verdict.FAIL
+
+
+def test_a_clause_of_several_measures_is_not_held_against_one_number():
+    decision, model = decided()
+    each = [{"leaf": leaf, "worst": 1.0} for leaf in leaves(decision)]
+    assert waived(combined(decision), model, *each).verdict is Verdict.FAIL

@@ -296,6 +296,41 @@ def test_half_a_baseline_is_refused():
         read_baseline(data[: len(data) // 2], "b.json")
 
 
+def combined(decision, notes):
+    finding = decision.findings[0]
+    places = tuple(
+        replace(place, low=1.0, high=1.0, note=note)
+        for place, note in zip(finding.places, notes, strict=True)
+    )
+    made = replace(
+        finding, measure="any of", rule="", limit=None, reading=exactly(2), places=places
+    )
+    return replace(decision, findings=(made,))
+
+
+@pytest.mark.parametrize(
+    ("notes", "verdict"),
+    [(("3 records", "4 records"), Verdict.PASS), (("2 records", "4 records"), Verdict.FAIL)],
+)
+def test_a_clause_of_several_measures_must_read_the_same_in_every_leaf(notes, verdict):
+    decision, _ = decided()
+    before = combined(decision, ("3 records", "4 records"))
+    assert held(combined(decision, notes), baseline_of(before)).verdict is verdict
+
+
+def test_a_clause_of_several_measures_that_names_no_leaf_is_never_hidden():
+    decision, _ = decided()
+    made = combined(decision, ("", ""))
+    bare = replace(made, findings=(replace(made.findings[0], places=()),))
+    assert held(bare, baseline_of(bare)).verdict is Verdict.FAIL
+
+
+def test_a_clause_that_was_judged_twice_is_in_no_baseline():
+    decision, _ = decided()
+    twice = replace(decision, findings=decision.findings * 2)
+    assert baseline_of(twice).models["tree"].findings == ()
+
+
 def test_an_empty_baseline_hides_nothing():
     decision, _ = decided()
     assert held(decision, Baseline(models={})).verdict is Verdict.FAIL
