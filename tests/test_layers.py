@@ -77,6 +77,8 @@ policies/extending.py
 policies/pack.py
 policies/importing
 policies/judging
+policies/explaining
+policies/waiving
 policies/remedies
 policies/repairing
 
@@ -89,6 +91,7 @@ reports/renderers
 treewarden
 treewarden/terminal
 treewarden/jobs
+treewarden/jobs/policies
 treewarden/api
 treewarden/commands
 treewarden/cli.py

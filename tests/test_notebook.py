@@ -30,7 +30,9 @@ def test_the_notebook_gives_the_outputs_that_stand_in_it(tmp_path):
     notebook = nbformat.read(NOTEBOOK, as_version=4)
     where = {"metadata": {"path": str(tmp_path)}}
     client = NotebookClient(notebook, timeout=600, resources=where, record_timing=False)
-    with ThreadPoolExecutor(1) as own:  # a browser's tests leave an event loop running in this thread
+    with ThreadPoolExecutor(
+        1
+    ) as own:  # a browser's tests leave an event loop running in this thread
         own.submit(asyncio.run, client.async_execute(env=HERE)).result()
     assert told(notebook) == told(nbformat.read(NOTEBOOK, as_version=4))
     assert {each.name for each in tmp_path.iterdir()} == {

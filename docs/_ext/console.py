@@ -2,7 +2,8 @@
 
 ``python -m docs._ext.console docs/tutorial.md`` writes what they print now into the page. Understood are blocks marked
 ``console``, whose lines after ``$`` are commands (``treewarden``, ``python FILE``, ``mkdir FOLDER``, ``cat FILE``,
-``git``, ``echo $?``, each perhaps ``2>&1`` or ``| head -N``), and blocks of code with a caption, which is the file that they are.
+``git``, ``echo $?``, each perhaps ``2>&1`` or ``| head -N``), and blocks of code with a caption, which is the file that
+they are.
 """
 
 from __future__ import annotations

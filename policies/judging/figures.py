@@ -11,7 +11,7 @@ from audit.reading import Interval
 FEWEST_DIGITS = 3
 MOST_DIGITS = 17
 SINGULAR = {"leaves": "leaf"}
-ONE_LESS_LETTER = ("profiles", "trees", "models", "records", "times", "values", "leaks")
+ONE_LESS_LETTER = ("profiles", "trees", "models", "records", "times", "values", "leaks", "waivers")
 
 
 def figure(value: float, unit: str, beside: float | None = None) -> str:

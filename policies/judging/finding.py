@@ -18,6 +18,7 @@ from policies.judging.combining import EVERY, words
 from policies.judging.decision import Finding, Piece, Place
 from policies.judging.figures import figure, span
 from policies.judging.held import UNITS, Held, held, is_plain, of_worlds
+from policies.judging.names import Names
 from policies.rules import Rule, rules
 from policies.verdict import Verdict
 from ppdm_models.tree.paths import path_text
@@ -33,15 +34,15 @@ BREAKS = {
 }
 
 
-def finding_of(exposure: Exposure, clause: Clause, base: Exposure) -> Finding:
-    """Return what came of a clause; ``base`` is the exposure under what the audit assumes."""
+def finding_of(exposure: Exposure, clause: Clause, base: Exposure, names: Names) -> Finding:
+    """Return what came of a clause; ``base`` is the exposure under what the audit assumes, ``names`` its leaves'."""
     found = held(
         clause,
         exposure.evidence,
         lambda asked: exposure.readings.get(asked, NOT_MEASURED),
     )
     make = _combined if clause.is_combined else _atomic
-    made = make(exposure, clause, found)
+    made = make(exposure, clause, found, names)
     return replace(
         made,
         message=" ".join([made.message, *_assumed(exposure, clause, base)]),
@@ -50,19 +51,19 @@ def finding_of(exposure: Exposure, clause: Clause, base: Exposure) -> Finding:
     )
 
 
-def _atomic(exposure: Exposure, clause: Clause, found: Held) -> Finding:
+def _atomic(exposure: Exposure, clause: Clause, found: Held, names: Names) -> Finding:
     atom = clause.atom
     measure, rule = measures()[atom.call.measure], rules()[atom.rule]
     places: tuple[Place, ...] = ()
     if found.verdict is not Verdict.PASS and is_plain(clause):
         taken = exposure.readings.get(atom.call, NOT_MEASURED)
         places = tuple(
-            _place(exposure.evidence, spot)
+            _place(exposure.evidence, spot, names)
             for spot in taken.spots
             if rule.judge(Interval(spot.low, spot.high), atom.limit) is not Verdict.PASS
         )
     elif found.verdict is not Verdict.PASS:
-        places = tuple(_broken_places(exposure.evidence, clause, found))
+        places = tuple(_broken_places(exposure.evidence, clause, found, names))
     return Finding(
         clause.id,
         atom.call.measure,
@@ -88,10 +89,10 @@ def _atomic(exposure: Exposure, clause: Clause, found: Held) -> Finding:
     )
 
 
-def _combined(exposure: Exposure, clause: Clause, found: Held) -> Finding:
+def _combined(exposure: Exposure, clause: Clause, found: Held, names: Names) -> Finding:
     places: tuple[Place, ...] = ()
     if found.verdict is not Verdict.PASS:
-        places = tuple(_broken_places(exposure.evidence, clause, found))
+        places = tuple(_broken_places(exposure.evidence, clause, found, names))
     readings = [exposure.readings.get(atom.call, NOT_MEASURED).reading for atom in clause.atoms]
     return Finding(
         clause.id,
@@ -149,7 +150,9 @@ def _assumed(exposure: Exposure, clause: Clause, base: Exposure) -> Iterator[str
         yield f"What it assumes is not true of this table ({untrue[0].where}: {untrue[0].problem})."
 
 
-def _broken_places(evidence: Evidence, clause: Clause, found: Held) -> Iterator[Place]:
+def _broken_places(
+    evidence: Evidence, clause: Clause, found: Held, names: Names
+) -> Iterator[Place]:
     """Yield the places that do not pass, those that fail first, at most as many as a report holds."""
     if found.places is None or found.each is None:
         return
@@ -170,7 +173,7 @@ def _broken_places(evidence: Evidence, clause: Clause, found: Held) -> Iterator[
         if places.kind == "tree":
             yield _tree_place(evidence, tree, *ends, note)
         else:
-            yield _place(evidence, Spot(places.kind, index, *ends, note, tree))
+            yield _place(evidence, Spot(places.kind, index, *ends, note, tree), names)
 
 
 def _read_at(clause: Clause, found: Held, at: int) -> str:
@@ -186,7 +189,7 @@ def _read_at(clause: Clause, found: Held, at: int) -> str:
     return ", ".join(said)
 
 
-def _place(evidence: Evidence, spot: Spot) -> Place:
+def _place(evidence: Evidence, spot: Spot, names: Names) -> Place:
     if spot.kind == "file":
         return _file_place(evidence, spot)
     tree = evidence.tree_of(spot)
@@ -205,6 +208,7 @@ def _place(evidence: Evidence, spot: Spot) -> Place:
         spot.high,
         spot.note,
         spot.tree,
+        names.of(spot),
     )
 
 

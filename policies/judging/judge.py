@@ -18,6 +18,7 @@ from policies.judging.decision import NOTHING_JUDGED, Decision, Finding
 from policies.judging.figures import figure
 from policies.judging.finding import finding_of
 from policies.judging.held import held
+from policies.judging.names import Names
 from policies.verdict import Verdict, worst
 from ppdm_models.tree.tree import Quality
 
@@ -32,8 +33,9 @@ def judge(audit: Audit, pack: Pack) -> Decision:
     model = audit.full.evidence.model
     reasons = {clause.id: why_not(clause, model) for clause in pack.clauses}
     asked = [clause for clause in pack.clauses if not reasons[clause.id]]
+    names = Names(audit.full.evidence)
     judged = [
-        (clause, exposure, finding_of(exposure, clause, audit.full))
+        (clause, exposure, finding_of(exposure, clause, audit.full, names))
         for clause in asked
         for exposure in _exposures(audit, clause.under_words)
     ]

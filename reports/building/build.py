@@ -11,6 +11,7 @@ from policies.judging.figures import figure
 from policies.repairing.attempts import Repair
 from policies.rules import rules
 from ppdm_models.tree.tree import Task
+from reports.building.acceptance import ABOUT_WAIVERS, is_about_waivers
 from reports.building.assumed import knowledge
 from reports.building.cases import MOST_CASES, leaf_cases
 from reports.building.certain import worlds_part
@@ -179,7 +180,8 @@ def _piece(found: decisions.Piece) -> Piece:
 
 def _plain(found: decisions.Finding) -> str:
     if found.is_about_evidence:
-        return ABOUT_THE_EVIDENCE
+        is_waivers = is_about_waivers(found.clause, found.measure)
+        return ABOUT_WAIVERS if is_waivers else ABOUT_THE_EVIDENCE
     if found.is_combined:
         return f"{COMBINED}, {JUDGED[found.scope]}"
     return plain(MeasureCall(found.measure, found.parameters))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from reports.building.acceptance import its_own_words
 from reports.building.redacted import OUTCOME
 from reports.document.document import Document
 from reports.document.gate import ClauseOutcome, Entry, Gate, Outcome, Result, Rule
@@ -113,5 +114,8 @@ def _result(found: Finding, place: Place | None, accepted: Accepted | None) -> R
 
 def _message(found: Finding) -> str:
     """Return what is asked and whether it is met, without how far: that may be a count of few people."""
+    own = its_own_words(found)
+    if own is not None:
+        return own
     asks = f"; the policy asks for {found.limit_text}" if found.measure else ""
     return f"{found.plain[:1].upper()}{found.plain[1:]}: {OUTCOME[found.verdict]}{asks}"

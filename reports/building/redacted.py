@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 
 from ppdm_models.errors import OutputError
+from reports.building.acceptance import its_own_words
 from reports.document.document import (
     Attempt,
     Document,
@@ -106,7 +107,8 @@ def _finding(found: Finding, least: int) -> Finding:
     asks = f"; the policy asks for {found.limit_text}" if found.measure else ""
     under = f" Judged as if the adversary knew {found.under}." if found.under else ""
     left = {"where": (), "parts": ()}
-    return found.model_copy(update={"value": value, "message": f"{words}{asks}.{under}", **left})
+    message = its_own_words(found) or f"{words}{asks}.{under}"
+    return found.model_copy(update={"value": value, "message": message, **left})
 
 
 def _may_be_told(found: Finding, least: int) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reports.document.document import Document
-from reports.document.parts import Finding
+from reports.document.parts import Accepted, Finding
 from reports.document.words import printable, wrapped
 from reports.figures.attempts import attempt_lines
 from reports.renderers import Renderer
@@ -52,19 +52,30 @@ def _repair(document: Document) -> Iterator[str]:
 
 def _findings(document: Document) -> Iterator[str]:
     broken = [finding for finding in document.findings if finding.verdict != "PASS"]
-    if not broken:
+    yield from _listed(
+        document, "Not met", [finding for finding in broken if finding.accepted is None]
+    )
+    accepted = [finding for finding in broken if finding.accepted is not None]
+    yield from _listed(document, "Not met, and accepted: does not count", accepted)
+
+
+def _listed(document: Document, heading: str, findings: list[Finding]) -> Iterator[str]:
+    if not findings:
         return
     yield ""
-    yield "Not met"
-    for finding in broken:
+    yield heading
+    for finding in findings:
         weight = "" if document.counts(finding) else f" ({finding.severity})"
         yield from wrapped(
             f"{finding.verdict}{weight} {finding.clause}: {finding.message}", "  ", "    "
         )
+        if finding.accepted is not None:
+            yield from wrapped(_accepted(finding.accepted), "      ", "        ")
         yield from _places(finding)
 
 
 def _places(finding: Finding) -> Iterator[str]:
+    leaf = ""
     for place in finding.where[:MOST_PLACES]:
         if place.kind == "tree":
             yield from wrapped(f"{place.value.text} in {place.node}", "      ", "        ")
@@ -79,8 +90,17 @@ def _places(finding: Finding) -> Iterator[str]:
             "      ",
             "        ",
         )
+        if place.leaf not in ("", leaf):
+            leaf = place.leaf
+            yield f"        leaf {printable(leaf)}"
+        if place.accepted is not None and finding.accepted is None:
+            yield from wrapped(_accepted(place.accepted), "        ", "        ")
     if len(finding.where) > MOST_PLACES:
         yield f"      ... and {len(finding.where) - MOST_PLACES} more places"
+
+
+def _accepted(found: Accepted) -> str:
+    return f"accepted by a {found.by}: {found.reason}"
 
 
 def _lessons(document: Document) -> tuple[str, ...]:

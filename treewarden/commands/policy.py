@@ -9,6 +9,7 @@ import click
 from policies.comparing import Strictness, compared
 from policies.explaining.sentences import difference_text, explained
 from policies.explaining.written import toml
+from policies.importing.acro import imported
 from policies.pack import json_schema, load_pack
 from policies.shipped import shipped_packs
 from reports.document.words import counted, printable, wrapped
@@ -136,8 +137,6 @@ def schema_command() -> None:
 @click.option("--force", is_flag=True, help="Replace the output where it is there already.")
 def import_command(file: Path, output: Path | None, force: bool) -> None:
     """Turn the risk appetite of an ACRO project (YAML) into a policy."""
-    from policies.importing.acro import imported
-
     data = imported(file.read_bytes(), file.name)
     if output is None:
         click.echo(data.decode("utf-8"), nl=False)

@@ -222,8 +222,8 @@ def _whole_ends(row: LeafMass) -> tuple[tuple[int, int], str]:
 
 def _line(case: Case, row: Linear, position: IndexArray) -> Line:
     positions = position[row.profiles]
-    # As they are written: a survey prints 1.37, and sums of such numbers are exact in hundredths. Of thousands of weights
-    # few differ.
+    # As they are written: a survey prints 1.37, and sums of such numbers are exact in hundredths. Of thousands
+    # of weights few differ.
     values, which = np.unique(row.weights, return_inverse=True)
     weights = [Fraction(repr(float(weight))) for weight in values]
     scale = math.lcm(*(weight.denominator for weight in weights)) if weights else 1
