@@ -211,7 +211,10 @@ def test_a_call_takes_the_same_files(files):
     audit(files, "--write-baseline", path)
     settings = {"sensitive": "flu", "policy": pack(files), "worlds": False}
     for more in ({}, {"waivers": given}, {"baseline": str(path)}):
-        assert tw.audit(files.model, files.table, **settings, **more).passed is bool(more)
+        result = tw.audit(files.model, files.table, **settings, **more)
+        assert result.passed is bool(more)
+        assert (result.findings["accepted"][0] != "") is bool(more)
+        assert ("<div>Why</div>" in result._repr_html_()) is not bool(more)
 
 
 def test_a_call_refuses_what_is_no_path(files):
