@@ -6,7 +6,6 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from itertools import combinations
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, StrictStr, ValidationError, field_validator
@@ -144,12 +143,16 @@ def _refusal(error: ValidationError, place: str) -> WaiverError:
 
 def _check_twice(waivers: Sequence[Waiver], where: str) -> None:
     """Check that no two waivers are for one finding, so that each has one owner and one last day."""
-    for one, other in combinations(waivers, 2):
-        same = one.clause == other.clause and (
-            (one.leaf and one.leaf == other.leaf) or (one.digest and one.digest == other.digest)
-        )
-        if same and (one.model is None or other.model is None or one.model == other.model):
-            raise WaiverError(
-                f"{where}: waiver {other.number}: clause",
-                f"{other.clause!r} is waived in {other.where} by waiver {one.number} already; keep one of them",
-            )
+    known: dict[tuple[str, str], dict[str | None, Waiver]] = {}
+    for each in waivers:
+        for target in filter(None, (each.leaf, each.digest)):
+            same = known.setdefault((each.clause, target), {})
+            rival = same.get(each.model) or same.get(None)
+            if each.model is None and same:
+                rival = next(iter(same.values()))
+            if rival is not None:
+                raise WaiverError(
+                    f"{where}: waiver {each.number}: clause",
+                    f"{each.clause!r} is waived in {each.where} by waiver {rival.number} already; keep one of them",
+                )
+            same[each.model] = each

@@ -14,6 +14,7 @@ from audit.options import AuditOptions
 from ppdm_models.errors import TreewardenError, WaiverError
 from ppdm_models.files.convert import converted
 from ppdm_models.files.load import read_tree
+from tests.forests import by_sex, forest, stump
 from treewarden.api.errors import ArgumentError
 from treewarden.jobs.auditing import audit_file
 from treewarden.jobs.subject import Request
@@ -210,7 +211,10 @@ def test_a_call_takes_the_same_files(files):
     audit(files, "--write-baseline", path)
     settings = {"sensitive": "flu", "policy": pack(files), "worlds": False}
     for more in ({}, {"waivers": given}, {"baseline": str(path)}):
-        assert tw.audit(files.model, files.table, **settings, **more).passed is bool(more)
+        result = tw.audit(files.model, files.table, **settings, **more)
+        assert result.passed is bool(more)
+        assert (result.findings["accepted"][0] != "") is bool(more)
+        assert ("<div>Why</div>" in result._repr_html_()) is not bool(more)
 
 
 def test_a_call_refuses_what_is_no_path(files):
@@ -239,3 +243,30 @@ def test_a_gate_is_told_which_waivers_a_model_needed_and_hears_of_no_other(files
 
 def test_errors_of_waivers_are_errors_of_treewarden():
     assert issubclass(WaiverError, TreewardenError)
+
+
+def test_each_of_two_equal_leaves_of_an_ensemble_needs_a_waiver_of_its_own(files):
+    ensemble = forest(stump(55.0, "no", "yes"), stump(55.0, "yes", "no"), by_sex("yes", "no"))
+    files.model.write_bytes(converted(ensemble, "pmml"))
+    one, other = sorted(broken(files))
+    assert other == f"{one}#2"
+    assert audit(files, "--waivers", waivers(files, for_leaf(one))).exit_code == 1
+    both = waivers(files, for_leaf(one), for_leaf(other))
+    assert audit(files, "--waivers", both).exit_code == 0
+    turned = replace(ensemble, members=ensemble.members[::-1])
+    files.model.write_bytes(converted(turned, "pmml"))
+    assert audit(files, "--waivers", both).exit_code == 0
+
+
+def test_what_a_waiver_says_reaches_no_terminal_and_no_page_as_it_is(files):
+    given = waivers(files, for_leaf(*broken(files)), reason='"\\u001b[31m<script>"')
+    for form in ("text", "html"):
+        said = audit(files, "--waivers", given, "--format", form).stdout
+        assert "\x1b" not in said
+        assert ("<script>" in said) is (form == "text")
+
+
+def test_a_table_with_another_person_in_the_leaf_is_a_table_that_the_file_contradicts(files):
+    given = waivers(files, for_leaf(*broken(files)))
+    files.table.write_text(files.table.read_text() + "60,M,yes\n")
+    assert audit(files, "--waivers", given).exit_code == 4

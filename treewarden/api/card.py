@@ -39,9 +39,15 @@ class Card:
 
 
 def reasons(document: Document) -> list[str]:
-    """Return why it does not pass: the clauses that break, then those that were not decided, of those that count."""
-    found = document.findings
-    broken = [each for each in found if each.verdict != "PASS" and document.counts(each)]
+    """Return why it does not pass: the clauses that break, then those that were not decided, of those that count.
+
+    What is accepted is no reason.
+    """
+    broken = [
+        each
+        for each in document.findings
+        if each.verdict != "PASS" and document.counts(each) and each.accepted is None
+    ]
     ordered = sorted(broken, key=lambda each: each.verdict != "FAIL")
     more = len(ordered) - MOST_REASONS
     said = [each.message for each in ordered[:MOST_REASONS]]
@@ -51,7 +57,7 @@ def reasons(document: Document) -> list[str]:
 def cases(findings: Iterable[Finding]) -> list[str]:
     """Return the worst places of the clauses that break, each once: who, what is read of them, by which clause."""
     found: dict[str, str] = {}
-    broken = [each for each in findings if each.verdict == "FAIL"]
+    broken = [each for each in findings if each.verdict == "FAIL" and each.accepted is None]
     for rank in range(MOST_CASES):
         for each in broken:
             if rank < len(each.where):

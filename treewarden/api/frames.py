@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 
 def findings_frame(findings: Iterable[Finding]) -> pd.DataFrame:
-    """Return one row per clause of the policy, as the report lists them; ``places`` counts where it breaks."""
+    """Return one row per clause of the policy, as the report lists them; ``places`` counts where it breaks.
+
+    ``accepted`` is why what breaks does not count, "" where it does.
+    """
     return frame_of(
         (
             {
@@ -34,6 +37,7 @@ def findings_frame(findings: Iterable[Finding]) -> pd.DataFrame:
                 "message": each.message,
                 "why": each.why,
                 "source": each.source,
+                "accepted": "" if each.accepted is None else each.accepted.reason,
             }
             for each in findings
         ),
@@ -121,7 +125,7 @@ _FINDING = {
     "limit": _NUMBER,
     "unit": _TEXT,
     "places": _COUNT,
-    **dict.fromkeys(("message", "why", "source"), _TEXT),
+    **dict.fromkeys(("message", "why", "source", "accepted"), _TEXT),
 }
 _READING = {
     **dict.fromkeys(("reading", "measure"), _TEXT),

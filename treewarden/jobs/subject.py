@@ -42,11 +42,11 @@ class Request:
     options: AuditOptions = DEFAULT
     knowledge: Path | Knowledge | None = None
     policy: str | Pack = "standard"
-    fail_on: Severity | None = None
     waivers: Path | None = None
     baseline: Path | None = None
     name: str = ""
     today: date | None = None
+    fail_on: Severity | None = None
 
     @property
     def files(self) -> tuple[Path, ...]:

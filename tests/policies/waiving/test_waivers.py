@@ -103,7 +103,9 @@ def test_what_is_no_file_of_waivers_is_refused(data, message):
         read_waivers(data, "w.toml")
 
 
-@pytest.mark.parametrize("names", [(None, None), (None, '"loan"'), ('"loan"', '"loan"')])
+@pytest.mark.parametrize(
+    "names", [(None, None), (None, '"loan"'), ('"loan"', None), ('"loan"', '"loan"')]
+)
 @pytest.mark.parametrize("target", [{}, {"leaf": None, "digest": f'"{DIGEST}"'}])
 def test_two_waivers_for_one_finding_are_refused(names, target):
     twice = [waiver(**{**target, "model": name}) for name in names]
