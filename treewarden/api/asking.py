@@ -76,7 +76,7 @@ def request_of(
     if fail_on not in SEVERITIES:
         problem = f"{fail_on!r}: one of {', '.join(reversed(SEVERITIES))} is needed"
         raise ArgumentError("fail_on", problem)
-    return Request(file, table, options, _knowledge(knowledge), _policy(policy), fail_on)
+    return Request(file, table, options, _knowledge(knowledge), _policy(policy), fail_on=fail_on)
 
 
 def holdout_table(data: object, request: Request, model: object) -> Table:
