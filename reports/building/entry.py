@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from policies.judging.decision import SEVERITIES
 from reports.building.redacted import OUTCOME
 from reports.document.document import Document
 from reports.document.gate import ClauseOutcome, Entry, Gate, Outcome, Result, Rule
@@ -11,28 +12,26 @@ from reports.document.parts import Accepted, Finding, Place, Severity
 from reports.document.words import counted
 
 ORDER: Sequence[Outcome] = ("PASS", "UNDETERMINED", "FAIL", "NO AUDIT")
+IN_BASELINE = "it was there when the baseline was written"
+NO_LIMIT = ("", "–")
 
 
 def entry_of(document: Document, name: str = "", file: str = "") -> Entry:
-    """Return the entry of a model that was audited; ``name`` and ``file`` are those of its file where not given."""
+    """Return the entry of a model that was audited.
+
+    ``file`` is its path as a pipeline knows it, and ``name`` what it is called there; else its file's name alone.
+    """
     found = [each for each in document.findings if each.verdict != "PASS"]
+    file = file or document.model.file
     return Entry(
-        name=name or document.model.file,
-        file=file or document.model.file,
+        name=name or file,
+        file=file,
         outcome=document.verdict,
         headline=_headline(document),
         policy=document.policy.name,
         rules=tuple(_rule(document, each) for each in document.findings),
-        clauses=tuple(
-            ClauseOutcome(
-                clause=each.clause,
-                verdict=each.verdict,
-                severity=each.severity,
-                message=_message(each),
-                accepted=each.accepted,
-            )
-            for each in document.findings
-        ),
+        clauses=tuple(_clause(each) for each in document.findings),
+        not_judged=document.not_judged,
         results=tuple(result for each in found for result in _results(each)),
     )
 
@@ -49,27 +48,49 @@ def gate_of(entries: Sequence[Entry], fail_on: Severity, version: str = "") -> G
         version=version,
         outcome=max(outcomes, key=ORDER.index, default="UNDETERMINED"),
         fail_on=fail_on,
-        entries=tuple(sorted(entries, key=lambda entry: entry.name)),
+        entries=tuple(sorted(entries, key=lambda entry: (entry.name, entry.file))),
     )
 
 
+def gate_of_one(document: Document, file: str = "") -> Gate:
+    """Return the report of one model as a gate of that model."""
+    return gate_of([entry_of(document, file=file)], document.fail_on, document.provenance.version)
+
+
+def counts(severity: Severity, fail_on: Severity) -> bool:
+    """Return whether what is of one severity can keep a model from passing, where another is the mildest that does."""
+    return SEVERITIES.index(severity) >= SEVERITIES.index(fail_on)
+
+
 def _headline(document: Document) -> str:
-    broken = [
-        each
-        for each in document.findings
-        if each.verdict != "PASS" and each.accepted is None and each.severity == "error"
-    ]
+    """Return what keeps the model from passing, the clauses by name; what was accepted is counted beside it."""
+    judged = [each for each in document.findings if counts(each.severity, document.fail_on)]
+    broken = [each for each in judged if each.verdict != "PASS" and each.accepted is None]
+    accepted = sum(each.verdict != "PASS" and each.accepted is not None for each in judged)
+    beside = f"; {counted(accepted, 'clause', 'clauses')} accepted" if accepted else ""
     if document.verdict == "PASS":
-        return "every clause that counts is met"
-    clauses = ", ".join(dict.fromkeys(each.clause for each in broken))
-    return f"{counted(len(broken), 'clause is', 'clauses are')} not met: {clauses}"
+        return f"every clause that counts is met{beside}"
+    if not broken:
+        return "no clause of the policy that counts could be judged of this model"
+    said = [
+        _named([each.clause for each in broken if each.verdict == verdict], words)
+        for verdict, words in (("FAIL", "not met"), ("UNDETERMINED", "not decided"))
+    ]
+    return "; ".join(each for each in said if each) + beside
+
+
+def _named(clauses: Sequence[str], words: str) -> str:
+    clauses = tuple(dict.fromkeys(clauses))
+    if not clauses:
+        return ""
+    return f"{counted(len(clauses), 'clause is', 'clauses are')} {words}: {', '.join(clauses)}"
 
 
 def _rule(document: Document, found: Finding) -> Rule:
     return Rule(
         clause=found.clause,
         plain=found.plain,
-        asks=found.limit_text,
+        asks="" if found.limit_text in NO_LIMIT else found.limit_text,
         why=found.why,
         source=found.source,
         severity=found.severity,
@@ -78,21 +99,44 @@ def _rule(document: Document, found: Finding) -> Rule:
     )
 
 
+def _clause(found: Finding) -> ClauseOutcome:
+    return ClauseOutcome(
+        clause=found.clause,
+        verdict=found.verdict,
+        severity=found.severity,
+        message=_message(found),
+        accepted=_told(found.accepted),
+    )
+
+
 def _results(found: Finding) -> Iterator[Result]:
-    """Yield one result a leaf, whatever number of its profiles break the clause; else one for the model as a whole."""
+    """Yield one result a leaf, whatever number of its profiles break the clause; else one for the model as a whole.
+
+    A clause that is still open is never left without an open result: its places may be the worst ones only.
+    """
     leaves: dict[str, list[Place]] = {}
     for place in found.where:
         leaves.setdefault(place.leaf, []).append(place)
+    accepted = {leaf: found.accepted or _all_accepted(places) for leaf, places in leaves.items()}
     for leaf, places in leaves.items():
         if leaf:
-            yield _result(found, places[0], _all_accepted(places))
-    if not found.where or "" in leaves:
+            yield _result(found, places[0], accepted[leaf])
+    if "" in leaves:
+        yield _result(found, None, accepted[""])
+    elif not any(each is None for each in accepted.values()) and not (leaves and found.accepted):
         yield _result(found, None, found.accepted)
 
 
 def _all_accepted(places: Sequence[Place]) -> Accepted | None:
     accepted = [place.accepted for place in places]
     return accepted[0] if all(accepted) else None
+
+
+def _told(accepted: Accepted | None) -> Accepted | None:
+    """Return why something is accepted, without what a baseline keeps of it: that may be a count of few people."""
+    if accepted is None or accepted.by == "waiver":
+        return accepted
+    return accepted.model_copy(update={"reason": IN_BASELINE})
 
 
 def _result(found: Finding, place: Place | None, accepted: Accepted | None) -> Result:
@@ -107,11 +151,11 @@ def _result(found: Finding, place: Place | None, accepted: Accepted | None) -> R
         node="" if place is None else place.node,
         line=None if place is None else place.line,
         tree=0 if place is None else place.tree,
-        accepted=accepted,
+        accepted=_told(accepted),
     )
 
 
 def _message(found: Finding) -> str:
     """Return what is asked and whether it is met, without how far: that may be a count of few people."""
-    asks = f"; the policy asks for {found.limit_text}" if found.measure else ""
+    asks = "" if found.limit_text in NO_LIMIT else f"; the policy asks for {found.limit_text}"
     return f"{found.plain[:1].upper()}{found.plain[1:]}: {OUTCOME[found.verdict]}{asks}"
