@@ -62,6 +62,20 @@ def check_no_input(outputs: Iterable[Path], inputs: Iterable[Path | None]) -> No
             raise OutputError(str(output), "is an input; inputs are never overwritten")
 
 
+def check_apart(outputs: Iterable[Path]) -> None:
+    """Check that no two results have one path, however it is spelled.
+
+    Raises:
+        OutputError: two have.
+    """
+    taken: dict[Path, Path] = {}
+    for output in outputs:
+        other = taken.setdefault(output.resolve(), output)
+        if other is not output:
+            as_well = "" if str(other) == str(output) else f", as {other} is"
+            raise OutputError(str(output), f"is to hold two results{as_well}; name two files")
+
+
 def write_files(files: Mapping[Path, bytes]) -> None:
     """Write several files, each whole or not at all; none is put in place before all are written.
 
