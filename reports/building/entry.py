@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from policies.judging.decision import SEVERITIES
+from policies.judging.decision import SEVERITIES, finding_id
 from reports.building.redacted import OUTCOME
 from reports.document.document import Document
 from reports.document.gate import ClauseOutcome, Entry, Gate, Outcome, Result, Rule
 from reports.document.parts import Accepted, Finding, Place, Severity
 from reports.document.words import counted
 
+NO_AUDIT = "no-audit"
+NOT_JUDGED = "not-judged"
+"""What stands for a clause where a model does not pass and no clause of its policy says why."""
+PLAIN = {NO_AUDIT: "whether there was an audit", NOT_JUDGED: "whether anything could be judged"}
+WHY = {
+    NO_AUDIT: "A model that was not audited must not be published.",
+    NOT_JUDGED: "A model of which nothing was judged is not known to be safe.",
+}
 ORDER: Sequence[Outcome] = ("PASS", "UNDETERMINED", "FAIL", "NO AUDIT")
 IN_BASELINE = "it was there when the baseline was written"
 NO_LIMIT = ("", "–")
@@ -42,13 +50,18 @@ def unaudited(name: str, file: str, problem: str) -> Entry:
 
 
 def gate_of(entries: Sequence[Entry], fail_on: Severity, version: str = "") -> Gate:
-    """Return all models of a run; nothing at all is undetermined."""
+    """Return all models of a run, each with a result that says why it does not pass; none at all is undetermined."""
     outcomes = [each.outcome for each in entries]
     return Gate(
         version=version,
         outcome=max(outcomes, key=ORDER.index, default="UNDETERMINED"),
         fail_on=fail_on,
-        entries=tuple(sorted(entries, key=lambda entry: (entry.name, entry.file))),
+        entries=tuple(
+            sorted(
+                (_explained(each, fail_on) for each in entries),
+                key=lambda entry: (entry.name, entry.file),
+            )
+        ),
     )
 
 
@@ -60,6 +73,44 @@ def gate_of_one(document: Document, file: str = "") -> Gate:
 def counts(severity: Severity, fail_on: Severity) -> bool:
     """Return whether what is of one severity can keep a model from passing, where another is the mildest that does."""
     return SEVERITIES.index(severity) >= SEVERITIES.index(fail_on)
+
+
+def bare_rule(clause: str, severity: Severity = "error", *, policy: str = "") -> Rule:
+    """Return the rule of what no clause of a policy stands for."""
+    return Rule(
+        clause=clause,
+        plain=PLAIN.get(clause, clause),
+        asks="",
+        why=WHY.get(clause, ""),
+        source="",
+        severity=severity,
+        policy=policy,
+        version="",
+    )
+
+
+def _explained(entry: Entry, fail_on: Severity) -> Entry:
+    """Return the entry; where none of its results says why it does not pass, with one that does."""
+    is_told = any(
+        each.accepted is None and counts(each.severity, fail_on) for each in entry.results
+    )
+    if entry.outcome == "PASS" or is_told:
+        return entry
+    clause = NO_AUDIT if entry.outcome == "NO AUDIT" else NOT_JUDGED
+    said = "There was no audit" if clause == NO_AUDIT else "The model does not pass"
+    result = Result(
+        id=finding_id(clause),
+        clause=clause,
+        verdict="FAIL" if entry.outcome == "FAIL" else "UNDETERMINED",
+        severity="error",
+        message=f"{said}: {(entry.problem or entry.headline).rstrip('.')}",
+        leaf="",
+        path="",
+        node="",
+        line=None,
+    )
+    more = {"rules": (*entry.rules, bare_rule(clause)), "results": (*entry.results, result)}
+    return entry.model_copy(update=more)
 
 
 def _headline(document: Document) -> str:

@@ -4,21 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from policies.judging.decision import SEVERITIES, finding_id
-from reports.building.entry import ORDER, counts
+from policies.judging.decision import SEVERITIES
+from reports.building.entry import NO_AUDIT, ORDER, bare_rule
 from reports.document.gate import Entry, Gate, Outcome, Result, Rule
 from reports.document.words import count, listed, printable
 
-NO_AUDIT = "no-audit"
-NOT_JUDGED = "not-judged"
-"""What stands for a clause where a model does not pass and no clause of its policy says why."""
-WHY = {
-    NO_AUDIT: "A model that was not audited must not be published.",
-    NOT_JUDGED: "A model of which nothing was judged is not known to be safe.",
-}
 WORDS: Mapping[Outcome, tuple[str, str]] = {
     "PASS": ("passes", "pass"),
     "UNDETERMINED": ("is undetermined", "are undetermined"),
@@ -74,7 +67,10 @@ class GateRow:
 def gate_rows(gate: Gate) -> tuple[GateRow, ...]:
     """Return all that is not met, worst first: what counts before what was accepted, errors before warnings."""
     found = [
-        (entry, result, rule) for entry in gate.entries for result, rule in _found(entry, gate)
+        (entry, result, rules[result.clause])
+        for entry in gate.entries
+        for rules in [_rules(entry)]
+        for result in entry.results
     ]
     names = _rule_ids([rule for _, _, rule in found])
     rows = [GateRow(*each, names[each[2]]) for each in found]
@@ -115,51 +111,14 @@ def basis_words(entry: Entry) -> str:
     return ", ".join(each for each in (said, cached) if each)
 
 
-def _found(entry: Entry, gate: Gate) -> Iterator[tuple[Result, Rule]]:
-    """Yield what is not met in a model; where nothing says why it does not pass, that itself."""
-    rules = {rule.clause: rule for rule in entry.rules}
+def _rules(entry: Entry) -> dict[str, Rule]:
+    """Return the rules of an entry by clause; of what no clause of its policy stands for, one that says no more."""
+    found = {rule.clause: rule for rule in entry.rules}
     for result in entry.results:
-        yield result, rules.get(result.clause) or _rule(entry, result.clause, result.severity)
-    is_told = any(
-        each.accepted is None and counts(each.severity, gate.fail_on) for each in entry.results
-    )
-    if entry.outcome != "PASS" and not is_told:
-        clause = NO_AUDIT if entry.outcome == "NO AUDIT" else NOT_JUDGED
-        yield _whole(entry, clause), _rule(entry, clause, "error")
-
-
-def _whole(entry: Entry, clause: str) -> Result:
-    said = "There was no audit" if clause == NO_AUDIT else "The model does not pass"
-    return Result(
-        id=finding_id(clause),
-        clause=clause,
-        verdict="FAIL" if entry.outcome == "FAIL" else "UNDETERMINED",
-        severity="error",
-        message=f"{said}: {(entry.problem or entry.headline).rstrip('.')}",
-        leaf="",
-        path="",
-        node="",
-        line=None,
-    )
-
-
-def _rule(entry: Entry, clause: str, severity: str) -> Rule:
-    """Return the rule of what no clause of the policy stands for."""
-    return Rule.model_validate(
-        {
-            "clause": clause,
-            "plain": {
-                NO_AUDIT: "whether there was an audit",
-                NOT_JUDGED: "whether anything could be judged",
-            }.get(clause, clause),
-            "asks": "",
-            "why": WHY.get(clause, ""),
-            "source": "",
-            "severity": severity,
-            "policy": "" if clause in WHY else entry.policy,
-            "version": "",
-        }
-    )
+        found.setdefault(
+            result.clause, bare_rule(result.clause, result.severity, policy=entry.policy)
+        )
+    return found
 
 
 def _rule_ids(rules: Sequence[Rule]) -> dict[Rule, str]:

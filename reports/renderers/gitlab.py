@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 
+from reports.building.entry import NO_AUDIT
 from reports.document.gate import Gate
 from reports.document.words import printable
-from reports.figures.gate_rows import NO_AUDIT, GateRow, gate_rows
+from reports.figures.gate_rows import GateRow, gate_rows
 from reports.renderers import GateRenderer
 
 

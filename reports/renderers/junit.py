@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from lxml import etree
 
-from reports.building.entry import counts
+from reports.building.entry import NO_AUDIT, counts
 from reports.document.gate import ClauseOutcome, Entry, Gate
 from reports.document.words import printable
-from reports.figures.gate_rows import ACCEPTED, NO_AUDIT, GateRow, gate_rows
+from reports.figures.gate_rows import ACCEPTED, GateRow, gate_rows
 from reports.renderers import GateRenderer
 
 

@@ -8,10 +8,10 @@ from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 from urllib.parse import quote
 
-from reports.building.entry import counts
+from reports.building.entry import NO_AUDIT, counts
 from reports.document.gate import Entry, Gate, Outcome, Rule
 from reports.document.words import printable, sentence
-from reports.figures.gate_rows import NO_AUDIT, GateRow, gate_rows, in_words
+from reports.figures.gate_rows import GateRow, gate_rows, in_words
 from reports.figures.markdown import marked
 from reports.renderers import GateRenderer
 
@@ -138,7 +138,7 @@ def _location(entry: Entry, line: int, row: GateRow | None = None) -> dict[str, 
 
 def artifact(file: str) -> dict[str, str]:
     """Return where a file is, percent-encoded: from the folder that the command ran in, where the path is relative."""
-    if PureWindowsPath(file).drive:
+    if PureWindowsPath(file).drive and PureWindowsPath(file).is_absolute():
         return {"uri": f"file:///{quote(PureWindowsPath(file).as_posix(), safe='/:')}"}
     path = PurePosixPath(file)
     if path.is_absolute():

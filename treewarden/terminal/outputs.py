@@ -37,6 +37,8 @@ def check_file(path: Path) -> None:
     """
     if path.is_dir():
         raise OutputError(str(path), "is a folder; name a file")
+    if path.exists() and not path.is_file():
+        raise OutputError(str(path), "is there and no file, and would be replaced; name a file")
     check_folder(path.parent)
 
 
