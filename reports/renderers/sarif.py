@@ -57,7 +57,7 @@ class SarifRenderer(GateRenderer):
             "results": [_result(row, order[row.rule_id], gate) for row in rows],
         }
         said = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
-        # without indents: they take three times as long, and GitHub takes no more than 10 MB
+        # without indents, which take three times as long
         return (json.dumps(said, allow_nan=False) + "\n").encode("ascii")
 
 

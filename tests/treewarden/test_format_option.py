@@ -10,7 +10,7 @@ import pytest
 
 from ppdm_models.errors import OutputError
 from reports.building.entry import gate_of, unaudited
-from reports.renderers import names
+from reports.renderers import GateRenderer, names, renderer
 from treewarden.api.saving import form_of
 from treewarden.commands._reporting import Wanted, reporting
 
@@ -35,9 +35,10 @@ def test_several_forms_go_into_files_of_their_own(files):
 
 
 def test_every_form_of_a_gate_is_written_at_once(files):
-    asked = [word for name in names() for word in ("--format", f"{name}={files.folder / name}")]
+    forms = [name for name in names() if isinstance(renderer(name), GateRenderer)]
+    asked = [word for name in forms for word in ("--format", f"{name}={files.folder / name}")]
     assert audited(files, *asked).exit_code == 1
-    assert all((files.folder / name).stat().st_size for name in names())
+    assert all((files.folder / name).stat().st_size for name in forms)
 
 
 def test_one_form_goes_to_stdout_beside_files(files):
@@ -66,7 +67,7 @@ def test_a_folder_for_which_nothing_is_left_gets_the_page(files):
 @pytest.mark.parametrize(
     ("asked", "code", "words"),
     [
-        (("word",), 2, "no form 'word'; have csv, github, gitlab"),
+        (("word",), 2, f"no form 'word'; have {names()[0]}, {names()[1]}, "),
         (("sarif=",), 2, "names no file; say sarif=FILE, or sarif=-"),
         (("csv", "json"), 2, "several reports on stdout (csv, json)"),
         (("csv=-", "json=-"), 2, "several reports on stdout (csv, json)"),
@@ -166,5 +167,5 @@ def test_a_suffix_stands_for_a_form(file, form, tmp_path):
 
 
 def test_a_suffix_that_stands_for_no_form_is_refused_with_those_there_are(tmp_path):
-    with pytest.raises(OutputError, match=r"stands for no kind of report; have \.csv, "):
+    with pytest.raises(OutputError, match=r"stands for no kind of report; have \."):
         form_of(tmp_path / "a.docx")

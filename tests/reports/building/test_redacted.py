@@ -8,10 +8,11 @@ from ppdm_models.errors import OutputError
 from reports.building.redacted import LEAST, redacted, smallest_group
 from reports.document.parts import Value
 from reports.renderers import GateRenderer, names, renderer
+from tests.reports.forms import TEXTS
 
 CONFIDENTIAL = [
     name
-    for name in names()
+    for name in TEXTS
     if not isinstance(renderer(name), GateRenderer) or renderer(name).has_reports
 ]
 """The forms that tell all of a report; others show what anybody may read, and nothing confidential."""
