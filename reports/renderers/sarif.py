@@ -29,9 +29,9 @@ class SarifRenderer(GateRenderer):
     """One run with a rule per clause and a result per finding; relative paths are relative to ``%SRCROOT%``.
 
     What could not be decided is a result of the kind ``fail``, at the level of its clause: a kind of its own
-    (``open``) must have the level ``none``, which readers may hide, and it stops a model as a failure does. The property
-    ``verdict`` tells the two apart. What was accepted is suppressed. A model without audit is a notification of the
-    invocation, and a result too, as GitHub shows results only.
+    (``open``) must have the level ``none``, which readers may hide, and it stops a model as a failure does. The
+    property ``verdict`` tells the two apart. What was accepted is suppressed. A model without audit is a notification
+    of the invocation, and a result too, as GitHub shows results only.
     """
 
     media_type = "application/sarif+json"
