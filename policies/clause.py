@@ -28,13 +28,11 @@ from pydantic_core import PydanticCustomError
 
 from audit.adversary.knowledge import Knowledge, LeafLevel, SplitLevel
 from audit.measures import MeasureCall, call
+from policies.severity import Severity, counts
 
 DEEPEST = 8
 """How many combinations may stand in each other."""
 
-Severity = Literal["error", "warning", "note"]
-SEVERITIES: tuple[Severity, ...] = ("note", "warning", "error")
-"""From the mildest to the one that counts whatever a gate is told to fail on."""
 Scope = Literal["leaf", "profile", "model", "tree"]
 """Where a clause is judged; the worst place counts."""
 Kind = Literal["tree", "ensemble", "forest", "boosted"]
@@ -281,7 +279,7 @@ class Pack(Section):
 
     def counts(self, clause: Clause) -> bool:
         """Return whether a clause is grave enough that it has to be met."""
-        return SEVERITIES.index(clause.severity) >= SEVERITIES.index(self.fail_on)
+        return counts(clause.severity, self.fail_on)
 
     @property
     def counting(self) -> tuple[Clause, ...]:

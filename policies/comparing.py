@@ -19,8 +19,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from audit.measures import LeafMeasure, measures
-from policies.clause import SEVERITIES, Atom, Clause, Pack, Part, Scope, Waivers
+from policies.clause import Atom, Clause, Pack, Part, Scope, Waivers
 from policies.rules import rules
+from policies.severity import SEVERITIES
 
 BELIEF = "label_disclosure"
 CERTAINTIES = ("confidence", "disclosure")

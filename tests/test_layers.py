@@ -69,6 +69,7 @@ audit/levels.py
 audit/run.py
 
 policies
+policies/severity.py
 policies/rules
 policies/clause.py
 policies/checking.py

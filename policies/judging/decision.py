@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from typing import Literal
 
 from audit.measures import MeasureCall, measures
 from audit.reading import Reading
-from policies.clause import SEVERITIES as SEVERITIES
 from policies.clause import Atom, Pack
-from policies.clause import Severity as Severity
+from policies.severity import Severity, counts
 from policies.verdict import Verdict
 
 NOTHING_JUDGED = "nothing-judged"
@@ -124,11 +122,6 @@ class Finding:
         return Verdict.PASS if self.accepted is not None else self.verdict
 
 
-def finding_id(clause: str, leaf: str = "") -> str:
-    """Return the name of what breaks a clause in a leaf, or in the model as a whole: the same in every output."""
-    return hashlib.sha256(f"{clause}\n{leaf}".encode("utf-8", "backslashreplace")).hexdigest()[:16]
-
-
 @dataclass(frozen=True, slots=True)
 class Decision:
     """The verdict of a pack on an audit; findings in the pack's order, those about the evidence first.
@@ -145,7 +138,7 @@ class Decision:
 
     def counts(self, finding: Finding) -> bool:
         """Return whether a finding is grave enough to make up the verdict."""
-        return SEVERITIES.index(finding.severity) >= SEVERITIES.index(self.fail_on)
+        return counts(finding.severity, self.fail_on)
 
     @property
     def failing(self) -> tuple[Finding, ...]:

@@ -8,7 +8,8 @@ from datetime import date
 
 from audit.reading import Interval, Reading, exactly
 from policies.clause import Waivers as Settings
-from policies.judging.decision import Accepted, Decision, Finding, Place, Severity
+from policies.judging.decision import Accepted, Decision, Finding, Place
+from policies.severity import Severity
 from policies.verdict import Verdict
 from policies.waiving.breaking import (
     ABOUT_THE_EVIDENCE,

@@ -20,8 +20,6 @@ ABOUT_THE_EVIDENCE = (
     "nothing-judged",
 )
 """Findings that say whether anything can be believed; what they say is never accepted."""
-OF_WAIVERS = ("waiver-", "baseline-")
-"""How findings about waivers and baselines begin."""
 
 
 def is_of_pack(finding: Finding) -> bool:

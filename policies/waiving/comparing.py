@@ -6,8 +6,9 @@ from dataclasses import replace
 
 from audit.reading import Interval, Reading, exactly
 from audit.spots import MOST_SPOTS
-from policies.judging.decision import Accepted, Decision, Finding, Place, Severity
+from policies.judging.decision import Accepted, Decision, Finding, Place
 from policies.rules import rules
+from policies.severity import Severity
 from policies.verdict import Verdict
 from policies.waiving.baseline import (
     Baseline,

@@ -11,7 +11,7 @@ from policies.judging.figures import figure
 from policies.repairing.attempts import Repair
 from policies.rules import rules
 from ppdm_models.tree.tree import Task
-from reports.building.acceptance import ABOUT_WAIVERS, is_about_waivers
+from reports.building.acceptance import ABOUT_WAIVERS
 from reports.building.assumed import knowledge
 from reports.building.cases import MOST_CASES, leaf_cases
 from reports.building.certain import worlds_part
@@ -23,6 +23,7 @@ from reports.building.series import plots
 from reports.building.story import Story, audit_story, repair_story
 from reports.building.values import parameters, place_value, plain, readings, value, word
 from reports.document.document import Document, Dropped, Policy, Provenance
+from reports.document.naming import finding_id, is_about_waivers
 from reports.document.parts import Accepted, Finding, Piece, Place, Row, number
 
 CONFIDENTIAL = (
@@ -138,7 +139,7 @@ def _finding(found: decisions.Finding) -> Finding:
         message=found.message,
         why=found.why,
         source=found.source,
-        id=decisions.finding_id(found.clause),
+        id=finding_id(found.clause),
         accepted=_accepted(found.accepted),
         where=tuple(
             Place(
@@ -151,7 +152,7 @@ def _finding(found: decisions.Finding) -> Finding:
                 value=place_value(found, place),
                 note="" if found.is_combined else place.note,
                 tree=place.tree,
-                id=decisions.finding_id(found.clause, place.leaf),
+                id=finding_id(found.clause, place.leaf),
                 leaf=place.leaf,
                 accepted=_accepted(place.accepted),
             )

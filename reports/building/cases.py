@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from audit.evidence import Evidence
 from audit.reading import Undetermined
-from policies.judging.decision import SEVERITIES, Decision, Finding, Place, Severity
+from policies.judging.decision import Decision, Finding, Place
+from policies.severity import SEVERITIES, Severity
 from policies.verdict import Verdict
 from ppdm_models.tree.paths import path_text
 from reports.building.nodes import node_label

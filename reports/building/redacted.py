@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 
 from ppdm_models.errors import OutputError
-from reports.building.acceptance import its_own_words
 from reports.document.document import (
     Attempt,
     Document,
@@ -21,6 +20,7 @@ from reports.document.document import (
     Repair,
     Side,
 )
+from reports.document.naming import its_own_words
 from reports.document.parts import Finding, Number, Piece, Plots, Row, Value
 from reports.document.words import count, counted
 

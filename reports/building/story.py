@@ -11,9 +11,10 @@ from audit.reading import Undetermined
 from policies.judging.decision import NOTHING_JUDGED, Decision
 from policies.repairing.attempts import Repair
 from policies.verdict import Verdict
-from reports.building.acceptance import accepted_words, is_about_waivers
+from reports.building.acceptance import accepted_words
 from reports.building.advice import repair_steps, undecided_steps
 from reports.building.beside import publish_step, removal
+from reports.document.naming import is_about_waivers
 from reports.document.words import counted, listed, percent, sentence
 
 

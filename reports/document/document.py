@@ -7,8 +7,8 @@ from typing import Literal
 
 from pydantic import Field
 
+from policies.severity import Severity, counts
 from reports.document.parts import (
-    SEVERITIES,
     Break,
     File,
     Finding,
@@ -19,7 +19,6 @@ from reports.document.parts import (
     Plots,
     Reading,
     Row,
-    Severity,
     Text,
     TreeNode,
     Value,
@@ -253,7 +252,7 @@ class Document(Part):
 
     def counts(self, found: Finding | Break) -> bool:
         """Return whether a finding, or what it is in a leaf, is grave enough to make up the verdict."""
-        return SEVERITIES.index(found.severity) >= SEVERITIES.index(self.fail_on)
+        return counts(found.severity, self.fail_on)
 
 
 def json_schema() -> bytes:

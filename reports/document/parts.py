@@ -8,6 +8,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
+from policies.severity import Severity
 from reports.document.words import Word
 
 Finite = Annotated[float, Field(strict=True, allow_inf_nan=False)]
@@ -75,11 +76,6 @@ class Reading(Value):
     plain: Text
     unit: Text
     danger: Literal["small", "large"]
-
-
-Severity = Literal["error", "warning", "note"]
-SEVERITIES: tuple[Severity, ...] = ("note", "warning", "error")
-"""From the mildest to the gravest."""
 
 
 class Accepted(Part):

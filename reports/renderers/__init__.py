@@ -8,16 +8,28 @@ from abc import ABC, abstractmethod
 from typing import ClassVar
 
 from ppdm_models.errors import OutputError
-from reports.building.entry import entry_of, gate_of
+from reports.building.entry import gate_of_one
 from reports.document.document import Document
 from reports.document.gate import Gate
 
 
 class Renderer(ABC):
-    """Same document, same bytes: no clock, no environment, nothing computed. ``suffix`` has no dot."""
+    """Same document, same bytes: no clock, no environment, nothing computed. ``suffix`` has no dot.
+
+    What is not ``is_text`` goes into files only, never to a terminal.
+    """
 
     media_type: ClassVar[str]
     suffix: ClassVar[str]
+    is_text: ClassVar[bool] = True
+
+    def check(self) -> None:
+        """Check that what this form needs is installed, before any work is done for it.
+
+        Raises:
+            OutputError: it is not.
+        """
+        return
 
     @abstractmethod
     def render(self, document: Document) -> bytes:
@@ -25,14 +37,27 @@ class Renderer(ABC):
 
 
 class GateRenderer(Renderer):
-    """A form of any number of models at once; a report of one is shown in it as a gate of one model."""
+    """A form of any number of models at once.
+
+    A report of one is shown in it as a gate of one model, unless the form ``has_reports`` and overrides ``render``:
+    then that tells more.
+    """
+
+    has_reports: ClassVar[bool] = False
 
     def render(self, document: Document) -> bytes:
-        return self.render_gate(gate_of([entry_of(document)], document.fail_on))
+        return self.render_gate(gate_of_one(document))
 
     @abstractmethod
     def render_gate(self, gate: Gate) -> bytes:
         """Return the gate in this form; same gate, same bytes."""
+
+
+def rendered(form: Renderer, document: Document, file: str = "") -> bytes:
+    """Return a report in a form; ``file`` is the model's path as a pipeline knows it, for forms that point into it."""
+    if isinstance(form, GateRenderer) and not form.has_reports:
+        return form.render_gate(gate_of_one(document, file))
+    return form.render(document)
 
 
 def names() -> tuple[str, ...]:

@@ -11,8 +11,8 @@ from typing import Any, Literal, TypedDict
 
 from audit.adversary.knowledge import Knowledge, knowledge_of
 from audit.options import KNOWLEDGE, AuditOptions
-from policies.clause import SEVERITIES, Severity
 from policies.pack import Pack, pack_of
+from policies.severity import SEVERITIES, Severity
 from ppdm_models.errors import TableError
 from ppdm_models.files.fitted import open_fitted
 from ppdm_models.records.frames import column_names, table_of_frame, table_of_pair

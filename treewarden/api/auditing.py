@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal, Unpack
 
-from policies.clause import Severity
+from policies.severity import Severity
 from treewarden.api.asking import AnyPath, KnowledgeLike, Options, PolicyLike, request_of
 from treewarden.api.errors import ArgumentError
 from treewarden.api.result import Result

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from audit.options import KNOWLEDGE, AuditOptions, Says
-from policies.clause import SEVERITIES
+from policies.severity import SEVERITIES
 from treewarden.jobs.subject import Request
 
 Command = Callable[..., None]

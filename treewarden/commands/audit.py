@@ -14,13 +14,14 @@ from policies.waiving.baseline import write_baseline
 from ppdm_models.errors import OutputError
 from reports.building.build import audit_document
 from treewarden.commands._options import FILE, request_of, request_options
-from treewarden.commands._reporting import report_options, reporting
+from treewarden.commands._reporting import Wanted, report_options, reporting
 from treewarden.jobs.accepting import baseline_of, name_of
 from treewarden.jobs.auditing import audit_file
+from treewarden.jobs.known_as import known_as
 from treewarden.jobs.posterior_file import check_suffix, posterior_file
 from treewarden.jobs.provenance import Clock
 from treewarden.terminal.exits import EXITS
-from treewarden.terminal.outputs import check_file, check_no_input, write_files
+from treewarden.terminal.outputs import check_apart, check_file, check_no_input, write_files
 from treewarden.terminal.progress import Progress
 
 
@@ -53,7 +54,7 @@ from treewarden.terminal.progress import Progress
 def audit_command(
     context: click.Context,
     /,
-    formats: tuple[str, ...],
+    formats: tuple[Wanted, ...],
     folder: Path | None,
     redacted: bool,
     posterior_path: Path | None,
@@ -76,6 +77,7 @@ def audit_command(
     if new_baseline is not None:
         check_file(new_baseline)
     wanted = (*report.paths, *(path for path in (posterior_path, new_baseline) if path))
+    check_apart(wanted)
     check_no_input(wanted, request.files)
     if len({path.resolve() for path in wanted}) < len(wanted):
         raise OutputError(str(wanted[-1]), "is two results at once; name two files")
@@ -84,14 +86,14 @@ def audit_command(
     with progress.step("reporting"):
         provenance = clock.provenance(request, done.subject.pack)
         document = audit_document(done.audit, done.decision, provenance)
-        files = report.files(document)
+        files = report.files(document, known_as(request.model))
         if posterior_path is not None:
             files |= _posterior(done.audit.full.evidence, posterior_path, progress)
         if new_baseline is not None:
             found = {name_of(request): baseline_of(done.audit, done.decision)}
             files[new_baseline] = write_baseline(found)
         write_files(files)
-    report.show(document)
+    report.show(document, known_as(request.model))
     context.exit(EXITS[done.decision.verdict])
 
 

@@ -14,11 +14,12 @@ from audit.people.population import Population, build_population, rerouted
 from audit.result import Audit, Exposure
 from audit.run import run, start_early
 from audit.stages import Step, silent
-from policies.clause import Severity, Under
+from policies.clause import Under
 from policies.judging.applying import applying, assuming, assumptions
 from policies.judging.enough import enough
 from policies.judging.held import of_worlds
 from policies.pack import Pack, calls, load_pack
+from policies.severity import Severity
 from ppdm_models.errors import KnowledgeError, TableError, TreewardenError
 from ppdm_models.files.load import OpenedFile
 from ppdm_models.records.matching import has_column

@@ -1,0 +1,25 @@
+"""What findings are called: the same in every report, and told from each other by what they are about."""
+
+from __future__ import annotations
+
+import hashlib
+
+from reports.document.parts import Finding
+
+OF_WAIVERS = ("waiver-", "baseline-")
+"""How findings about waivers and baselines begin."""
+
+
+def finding_id(clause: str, leaf: str = "") -> str:
+    """Return the name of what breaks a clause in a leaf, or in the model as a whole: the same in every output."""
+    return hashlib.sha256(f"{clause}\n{leaf}".encode("utf-8", "backslashreplace")).hexdigest()[:16]
+
+
+def is_about_waivers(clause: str, measure: str) -> bool:
+    """Return whether a finding is about a waiver or a baseline, and so about nobody in the table."""
+    return not measure and clause.startswith(OF_WAIVERS)
+
+
+def its_own_words(found: Finding) -> str | None:
+    """Return the message of a finding that is about nobody in the table, as it may be read by anybody; else None."""
+    return found.message if is_about_waivers(found.clause, found.measure) else None
