@@ -84,6 +84,7 @@ reports/renderers
 treewarden
 treewarden/terminal
 treewarden/jobs
+treewarden/jobs/gate
 treewarden/api
 treewarden/commands
 treewarden/cli.py

@@ -1,0 +1,44 @@
+"""One audit of a gate as a job that any process can do, and its answer: only records that travel cheaply."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from audit.stages import Step, silent
+from reports.document.gate import Entry
+from treewarden.jobs.gate.models import GateModel
+
+PLACE = "treewarden.jobs.gate.auditing"
+"""Where audits are done: loaded when one is, as all libraries come with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came of a model, and its own reports by form."""
+
+    entry: Entry
+    reports: Mapping[str, bytes] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Audits one model and makes its reports; whatever goes wrong with it is told in the answer, never raised.
+
+    ``model_digest`` and ``table_digest`` are what the files were when the gate looked,
+    ``created`` says when that was.
+    """
+
+    model: GateModel
+    forms: tuple[str, ...] = ()
+    jobs: int | None = 1
+    model_digest: str = ""
+    table_digest: str = ""
+    created: str = ""
+    is_redacted: bool = False
+
+    def __call__(self, step: Step = silent) -> Answer:
+        """Audit it here."""
+        answered: Callable[[Order, Step], Answer] = importlib.import_module(PLACE).answered
+        return answered(self, step)
