@@ -177,7 +177,11 @@ def _upwards(start: Path) -> Iterator[Path]:
 
 def _first_problem(error: ValidationError, said: Mapping[str, Any]) -> tuple[str, str]:
     """Return where the first thing that is wrong stands, and what to do about it."""
-    first = error.errors(include_url=False)[0]
+    # A key that is misspelt is often missing too: the slip is what to tell.
+    problems = sorted(
+        error.errors(include_url=False), key=lambda each: each["type"] != "extra_forbidden"
+    )
+    first = problems[0]
     parts = list(first["loc"])
     place = "the top of the file"
     section: type[BaseModel] = Said
@@ -186,13 +190,20 @@ def _first_problem(error: ValidationError, said: Mapping[str, Any]) -> tuple[str
         parts = parts[2:]
     key = ".".join(str(part) for part in parts) or "model"
     if first["type"] == "extra_forbidden":
-        keys = ", ".join(each.alias or name for name, each in section.model_fields.items())
+        keys = ", ".join(_keys(section))
         return place, f"unknown key {key!r}; have {keys}"
     if first["type"] == "missing":
         more = f' (a file, or "{ABSENT}" where there is none)' if key == "table" else ""
         return place, f"{key!r} is missing; add it{more}"
     said_of_it = first["msg"][:1].lower() + first["msg"][1:]
     return place, f"{key!r} is {first['input']!r:.80}: {said_of_it}"
+
+
+def _keys(section: type[BaseModel]) -> list[str]:
+    """Return the keys a section has, its own before those that it shares with others."""
+    names = {name: each.alias or name for name, each in section.model_fields.items()}
+    own = [name for name in names if name in section.__annotations__]
+    return [names[name] for name in dict.fromkeys((*own, *names))]
 
 
 def _section(said: Mapping[str, Any], number: int) -> str:
