@@ -57,8 +57,8 @@ check: $(VENV)/.dev
 	$(BIN)/mypy
 	$(BIN)/python -c "$(schema_is_current)"
 
-schema_is_current := import sys; from reports.document.schema import SCHEMA_FILE, json_schema; \
-	sys.exit(SCHEMA_FILE.read_bytes() != json_schema() and f'{SCHEMA_FILE} is out of date: python -m reports.document.schema')
+schema_is_current := import sys; from reports.document.schema import outdated; \
+	sys.exit(outdated() and f'{outdated()} out of date: python -m reports.document.schema')
 
 # The reference is generated from the code as it stands; links, notebooks and pages that load something from elsewhere are checked.
 

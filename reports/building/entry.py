@@ -4,35 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from policies.judging.decision import SEVERITIES, finding_id
 from reports.building.redacted import OUTCOME
 from reports.document.document import Document
 from reports.document.gate import ClauseOutcome, Entry, Gate, Outcome, Result, Rule
 from reports.document.parts import Accepted, Finding, Place, Severity
 from reports.document.words import counted
 
+NO_AUDIT = "no-audit"
+NOT_JUDGED = "not-judged"
+"""What stands for a clause where a model does not pass and no clause of its policy says why."""
+PLAIN = {NO_AUDIT: "whether there was an audit", NOT_JUDGED: "whether anything could be judged"}
+WHY = {
+    NO_AUDIT: "A model that was not audited must not be published.",
+    NOT_JUDGED: "A model of which nothing was judged is not known to be safe.",
+}
 ORDER: Sequence[Outcome] = ("PASS", "UNDETERMINED", "FAIL", "NO AUDIT")
+IN_BASELINE = "it was there when the baseline was written"
+NO_LIMIT = ("", "–")
 
 
 def entry_of(document: Document, name: str = "", file: str = "") -> Entry:
-    """Return the entry of a model that was audited; ``name`` and ``file`` are those of its file where not given."""
+    """Return the entry of a model that was audited.
+
+    ``file`` is its path as a pipeline knows it, and ``name`` what it is called there; else its file's name alone.
+    """
     found = [each for each in document.findings if each.verdict != "PASS"]
+    file = file or document.model.file
     return Entry(
-        name=name or document.model.file,
-        file=file or document.model.file,
+        name=name or file,
+        file=file,
         outcome=document.verdict,
         headline=_headline(document),
         policy=document.policy.name,
         rules=tuple(_rule(document, each) for each in document.findings),
-        clauses=tuple(
-            ClauseOutcome(
-                clause=each.clause,
-                verdict=each.verdict,
-                severity=each.severity,
-                message=_message(each),
-                accepted=each.accepted,
-            )
-            for each in document.findings
-        ),
+        clauses=tuple(_clause(each) for each in document.findings),
+        not_judged=document.not_judged,
         results=tuple(result for each in found for result in _results(each)),
     )
 
@@ -43,33 +50,98 @@ def unaudited(name: str, file: str, problem: str) -> Entry:
 
 
 def gate_of(entries: Sequence[Entry], fail_on: Severity, version: str = "") -> Gate:
-    """Return all models of a run; nothing at all is undetermined."""
+    """Return all models of a run, each with a result that says why it does not pass; none at all is undetermined."""
     outcomes = [each.outcome for each in entries]
     return Gate(
         version=version,
         outcome=max(outcomes, key=ORDER.index, default="UNDETERMINED"),
         fail_on=fail_on,
-        entries=tuple(sorted(entries, key=lambda entry: entry.name)),
+        entries=tuple(
+            sorted(
+                (_explained(each, fail_on) for each in entries),
+                key=lambda entry: (entry.name, entry.file),
+            )
+        ),
     )
 
 
+def gate_of_one(document: Document, file: str = "") -> Gate:
+    """Return the report of one model as a gate of that model."""
+    return gate_of([entry_of(document, file=file)], document.fail_on, document.provenance.version)
+
+
+def counts(severity: Severity, fail_on: Severity) -> bool:
+    """Return whether what is of one severity can keep a model from passing, where another is the mildest that does."""
+    return SEVERITIES.index(severity) >= SEVERITIES.index(fail_on)
+
+
+def bare_rule(clause: str, severity: Severity = "error", *, policy: str = "") -> Rule:
+    """Return the rule of what no clause of a policy stands for."""
+    return Rule(
+        clause=clause,
+        plain=PLAIN.get(clause, clause),
+        asks="",
+        why=WHY.get(clause, ""),
+        source="",
+        severity=severity,
+        policy=policy,
+        version="",
+    )
+
+
+def _explained(entry: Entry, fail_on: Severity) -> Entry:
+    """Return the entry; where none of its results says why it does not pass, with one that does."""
+    is_told = any(
+        each.accepted is None and counts(each.severity, fail_on) for each in entry.results
+    )
+    if entry.outcome == "PASS" or is_told:
+        return entry
+    clause = NO_AUDIT if entry.outcome == "NO AUDIT" else NOT_JUDGED
+    said = "There was no audit" if clause == NO_AUDIT else "The model does not pass"
+    result = Result(
+        id=finding_id(clause),
+        clause=clause,
+        verdict="FAIL" if entry.outcome == "FAIL" else "UNDETERMINED",
+        severity="error",
+        message=f"{said}: {(entry.problem or entry.headline).rstrip('.')}",
+        leaf="",
+        path="",
+        node="",
+        line=None,
+    )
+    more = {"rules": (*entry.rules, bare_rule(clause)), "results": (*entry.results, result)}
+    return entry.model_copy(update=more)
+
+
 def _headline(document: Document) -> str:
-    broken = [
-        each
-        for each in document.findings
-        if each.verdict != "PASS" and each.accepted is None and each.severity == "error"
-    ]
+    """Return what keeps the model from passing, the clauses by name; what was accepted is counted beside it."""
+    judged = [each for each in document.findings if counts(each.severity, document.fail_on)]
+    broken = [each for each in judged if each.verdict != "PASS" and each.accepted is None]
+    accepted = sum(each.verdict != "PASS" and each.accepted is not None for each in judged)
+    beside = f"; {counted(accepted, 'clause', 'clauses')} accepted" if accepted else ""
     if document.verdict == "PASS":
-        return "every clause that counts is met"
-    clauses = ", ".join(dict.fromkeys(each.clause for each in broken))
-    return f"{counted(len(broken), 'clause is', 'clauses are')} not met: {clauses}"
+        return f"every clause that counts is met{beside}"
+    if not broken:
+        return "no clause of the policy that counts could be judged of this model"
+    said = [
+        _named([each.clause for each in broken if each.verdict == verdict], words)
+        for verdict, words in (("FAIL", "not met"), ("UNDETERMINED", "not decided"))
+    ]
+    return "; ".join(each for each in said if each) + beside
+
+
+def _named(clauses: Sequence[str], words: str) -> str:
+    clauses = tuple(dict.fromkeys(clauses))
+    if not clauses:
+        return ""
+    return f"{counted(len(clauses), 'clause is', 'clauses are')} {words}: {', '.join(clauses)}"
 
 
 def _rule(document: Document, found: Finding) -> Rule:
     return Rule(
         clause=found.clause,
         plain=found.plain,
-        asks=found.limit_text,
+        asks="" if found.limit_text in NO_LIMIT else found.limit_text,
         why=found.why,
         source=found.source,
         severity=found.severity,
@@ -78,21 +150,44 @@ def _rule(document: Document, found: Finding) -> Rule:
     )
 
 
+def _clause(found: Finding) -> ClauseOutcome:
+    return ClauseOutcome(
+        clause=found.clause,
+        verdict=found.verdict,
+        severity=found.severity,
+        message=_message(found),
+        accepted=_told(found.accepted),
+    )
+
+
 def _results(found: Finding) -> Iterator[Result]:
-    """Yield one result a leaf, whatever number of its profiles break the clause; else one for the model as a whole."""
+    """Yield one result a leaf, whatever number of its profiles break the clause; else one for the model as a whole.
+
+    A clause that is still open is never left without an open result: its places may be the worst ones only.
+    """
     leaves: dict[str, list[Place]] = {}
     for place in found.where:
         leaves.setdefault(place.leaf, []).append(place)
+    accepted = {leaf: found.accepted or _all_accepted(places) for leaf, places in leaves.items()}
     for leaf, places in leaves.items():
         if leaf:
-            yield _result(found, places[0], _all_accepted(places))
-    if not found.where or "" in leaves:
+            yield _result(found, places[0], accepted[leaf])
+    if "" in leaves:
+        yield _result(found, None, accepted[""])
+    elif not any(each is None for each in accepted.values()) and not (leaves and found.accepted):
         yield _result(found, None, found.accepted)
 
 
 def _all_accepted(places: Sequence[Place]) -> Accepted | None:
     accepted = [place.accepted for place in places]
     return accepted[0] if all(accepted) else None
+
+
+def _told(accepted: Accepted | None) -> Accepted | None:
+    """Return why something is accepted, without what a baseline keeps of it: that may be a count of few people."""
+    if accepted is None or accepted.by == "waiver":
+        return accepted
+    return accepted.model_copy(update={"reason": IN_BASELINE})
 
 
 def _result(found: Finding, place: Place | None, accepted: Accepted | None) -> Result:
@@ -107,11 +202,11 @@ def _result(found: Finding, place: Place | None, accepted: Accepted | None) -> R
         node="" if place is None else place.node,
         line=None if place is None else place.line,
         tree=0 if place is None else place.tree,
-        accepted=accepted,
+        accepted=_told(accepted),
     )
 
 
 def _message(found: Finding) -> str:
     """Return what is asked and whether it is met, without how far: that may be a count of few people."""
-    asks = f"; the policy asks for {found.limit_text}" if found.measure else ""
+    asks = "" if found.limit_text in NO_LIMIT else f"; the policy asks for {found.limit_text}"
     return f"{found.plain[:1].upper()}{found.plain[1:]}: {OUTCOME[found.verdict]}{asks}"

@@ -6,11 +6,12 @@ what the policy asks for, never how far it is from that.
 
 from __future__ import annotations
 
+import json
 from typing import Literal
 
 from pydantic import Field
 
-from reports.document.parts import Accepted, Part, Severity, Text
+from reports.document.parts import Accepted, Part, Row, Severity, Text
 from reports.document.words import Word
 
 SCHEMA: Literal["treewarden-gate/1"] = "treewarden-gate/1"
@@ -65,6 +66,7 @@ class Entry(Part):
     """One model: what came of it. ``problem`` says why there was no audit; ``file`` is its path as it was given.
 
     ``basis`` says what the verdict rests on: an audit with its table, the file alone, or an attestation.
+    ``not_judged`` names the clauses that do not apply to this model, and why.
     """
 
     name: Text
@@ -77,6 +79,7 @@ class Entry(Part):
     is_cached: bool = False
     rules: tuple[Rule, ...] = ()
     clauses: tuple[ClauseOutcome, ...] = ()
+    not_judged: tuple[Row, ...] = ()
     results: tuple[Result, ...] = ()
 
 
@@ -88,3 +91,13 @@ class Gate(Part):
     outcome: Outcome
     fail_on: Severity
     entries: tuple[Entry, ...]
+
+
+def gate_schema() -> bytes:
+    """Return the JSON Schema of gates, as it is kept in ``gate.schema.json``."""
+    said = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": f"urn:{SCHEMA.replace('/', ':')}",
+        **Gate.model_json_schema(mode="serialization", by_alias=True),
+    }
+    return (json.dumps(said, indent=1, sort_keys=True) + "\n").encode()

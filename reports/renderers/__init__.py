@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from typing import ClassVar
 
 from ppdm_models.errors import OutputError
-from reports.building.entry import entry_of, gate_of
+from reports.building.entry import gate_of_one
 from reports.document.document import Document
 from reports.document.gate import Gate
 
@@ -25,14 +25,27 @@ class Renderer(ABC):
 
 
 class GateRenderer(Renderer):
-    """A form of any number of models at once; a report of one is shown in it as a gate of one model."""
+    """A form of any number of models at once.
+
+    A report of one is shown in it as a gate of one model, unless the form ``has_reports`` and overrides ``render``:
+    then that tells more.
+    """
+
+    has_reports: ClassVar[bool] = False
 
     def render(self, document: Document) -> bytes:
-        return self.render_gate(gate_of([entry_of(document)], document.fail_on))
+        return self.render_gate(gate_of_one(document))
 
     @abstractmethod
     def render_gate(self, gate: Gate) -> bytes:
         """Return the gate in this form; same gate, same bytes."""
+
+
+def rendered(form: Renderer, document: Document, file: str = "") -> bytes:
+    """Return a report in a form; ``file`` is the model's path as a pipeline knows it, for forms that point into it."""
+    if isinstance(form, GateRenderer) and not form.has_reports:
+        return form.render_gate(gate_of_one(document, file))
+    return form.render(document)
 
 
 def names() -> tuple[str, ...]:

@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from reports.document.document import Document
+from reports.document.gate import Gate
 from reports.document.words import printable
 from reports.figures.drawing import Drawing, draw
+from reports.figures.gate_rows import GateRow, basis_words, gate_rows, in_words, open_and_accepted
 from reports.figures.outline import outline
 from reports.figures.plots import certainty, divergence, levels, tradeoff
-from reports.renderers import Renderer
+from reports.renderers import GateRenderer
 
 MOST_PLACES = 5
+MOST_FINDINGS = 20
 LEVELS_SUMMARY = (
     "Each bar adds one kind of information to the one above it. Guessed right: share of people whose value the "
     "adversary's best guess names. Surest true guess: the largest probability given to what is true of somebody."
 )
 
 
-class HtmlRenderer(Renderer):
+class HtmlRenderer(GateRenderer):
     """HTML with its style and pictures inside; every name from a file is escaped, control characters are shown."""
 
     media_type = "text/html; charset=utf-8"
     suffix = "html"
+    has_reports = True
 
     def render(self, document: Document) -> bytes:
         page = _environment().get_template("report.html.j2")
@@ -35,6 +40,24 @@ class HtmlRenderer(Renderer):
             trees=_trees(document),
             outline=outline(document.tree) if document.tree else (),
             most=MOST_PLACES,
+        ).encode("utf-8")
+
+    def render_gate(self, gate: Gate) -> bytes:
+        rows = gate_rows(gate)
+        models = [
+            (entry, [row for row in rows if row.entry is entry], basis_words(entry), number)
+            for number, entry in enumerate(gate.entries, 1)
+        ]
+        page = _environment().get_template("gate.html.j2")
+        return page.render(
+            gate=gate,
+            models=models,
+            headline=in_words(gate),
+            found=open_and_accepted(rows),
+            found_of=open_and_accepted,
+            grouped=_by_rule,
+            running="treewarden",
+            most=MOST_FINDINGS,
         ).encode("utf-8")
 
 
@@ -55,6 +78,14 @@ def _shown(value: Any) -> Any:  # noqa: ANN401  # whatever a template prints
     if isinstance(value, str) and not isinstance(value, Markup):
         return printable(value)
     return value
+
+
+def _by_rule(rows: Sequence[GateRow]) -> list[list[GateRow]]:
+    """Return findings by rule, in the order in which rules are first met."""
+    found: dict[str, list[GateRow]] = {}
+    for row in rows:
+        found.setdefault(row.rule_id, []).append(row)
+    return list(found.values())
 
 
 def _plots(document: Document) -> dict[str, Markup | None]:

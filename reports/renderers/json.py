@@ -1,22 +1,32 @@
-"""JSON for other programs, as ``reports/document/audit.schema.json`` describes it; ASCII only."""
+"""JSON for other programs, as ``audit.schema.json`` and ``gate.schema.json`` describe it; ASCII only."""
 
 from __future__ import annotations
 
 import json
 
 from reports.document.document import Document
-from reports.renderers import Renderer
+from reports.document.gate import Gate
+from reports.document.parts import Part
+from reports.renderers import GateRenderer
 
 
-class JsonRenderer(Renderer):
-    """Every value of the document, in the order of its fields."""
+class JsonRenderer(GateRenderer):
+    """Every value of the report, or of the gate, in the order of its fields."""
 
     media_type = "application/json"
     suffix = "json"
+    has_reports = True
 
     def render(self, document: Document) -> bytes:
-        said = document.model_dump(mode="json", by_alias=True)
-        return (json.dumps(said, indent=2, allow_nan=False) + "\n").encode("ascii")
+        return _json(document)
+
+    def render_gate(self, gate: Gate) -> bytes:
+        return _json(gate)
+
+
+def _json(part: Part) -> bytes:
+    said = part.model_dump(mode="json", by_alias=True)
+    return (json.dumps(said, indent=2, allow_nan=False) + "\n").encode("ascii")
 
 
 RENDERER = JsonRenderer()

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from reports.document.document import Document
+from reports.document.gate import Gate
 from reports.document.parts import Finding
 from reports.document.words import printable, wrapped
 from reports.figures.attempts import attempt_lines
-from reports.renderers import Renderer
+from reports.figures.gate_rows import GateRow, basis_words, gate_rows, in_words, open_and_accepted
+from reports.renderers import GateRenderer
 
 MOST_PLACES = 3
 
 
-class TextRenderer(Renderer):
-    """UTF-8 text, lines of up to 100 characters where no name is longer."""
+class TextRenderer(GateRenderer):
+    """UTF-8 text, lines of up to 100 characters where no name is longer; of several models a line each finding."""
 
     media_type = "text/plain; charset=utf-8"
     suffix = "txt"
+    has_reports = True
 
     def render(self, document: Document) -> bytes:
         lines = [
@@ -34,6 +37,43 @@ class TextRenderer(Renderer):
             *_list("What to do next", document.next_steps),
         ]
         return ("\n".join(lines) + "\n").encode("utf-8")
+
+    def render_gate(self, gate: Gate) -> bytes:
+        rows = gate_rows(gate)
+        lines = [
+            *wrapped(f"{gate.outcome}: {in_words(gate)}; {open_and_accepted(rows)}"),
+            *_models(gate, rows),
+            *_lines("Not met", [row for row in rows if not row.accepted]),
+            *_lines("Accepted", [row for row in rows if row.accepted]),
+        ]
+        return ("\n".join(lines) + "\n").encode("utf-8")
+
+
+def _models(gate: Gate, rows: Sequence[GateRow]) -> Iterator[str]:
+    """Yield a table of the models: the outcome, the name, how many findings, and why."""
+    if not gate.entries:
+        return
+    yield ""
+    yield "Models"
+    names = {entry.name: printable(entry.name) for entry in gate.entries}
+    found = [open_and_accepted([row for row in rows if row.entry is each]) for each in gate.entries]
+    width, wide = max(map(len, names.values())), max(map(len, found))
+    for entry, said in zip(gate.entries, found, strict=True):
+        basis = f" ({basis_words(entry)})" if basis_words(entry) else ""
+        head = f"{entry.outcome:12}  {names[entry.name]:{width}}  {said:{wide}}"
+        yield f"  {head}  {printable(entry.headline)}{basis}"
+
+
+def _lines(heading: str, rows: Sequence[GateRow]) -> Iterator[str]:
+    """Yield one line a finding, as compilers print them: a terminal can jump to the place."""
+    if not rows:
+        return
+    yield ""
+    yield heading
+    for row in rows:
+        place = printable(f"{row.entry.file}:{row.line}")
+        what = printable(f"{row.result.severity} {row.rule_id}: {row.said}")
+        yield f"  {place}: {what} [{printable(row.result.id)}]"
 
 
 def _repair(document: Document) -> Iterator[str]:

@@ -25,9 +25,12 @@ from ppdm_models.tree.leaks import Leak, LeakKind
 from ppdm_models.tree.predicate import NumericTest
 from ppdm_models.tree.tree import Feature, Node, Task, Tree
 from reports.building.build import audit_document, repair_document
+from reports.building.entry import gate_of
 from reports.document.document import Document, Provenance
+from reports.document.gate import Gate
 from reports.document.parts import File
 from tests.forests import forest, stump
+from tests.reports.gates import several
 from tests.small_audits import (
     audit_of,
     auditor,
@@ -42,7 +45,7 @@ from tests.small_audits import (
 
 NASTY = "<script>alert(1)</script> \"'&, \n\x1b[31m \u202e \x00 {{ 7*7 }} 中文 \ud800"
 FIXED = {"schema", "kind", "verdict", "severity", "risk", "danger", "low", "high", "limit"}
-FIXED |= {"consistency", "posterior", "grade", "fail_on", "by"}
+FIXED |= {"consistency", "posterior", "grade", "fail_on", "by", "outcome", "basis"}
 REASON = "the table has no column 'illness'"
 
 TREE = flat_tree([[14, 6], [4, 0], [2, 1], [9, 9]])
@@ -211,3 +214,23 @@ ALL = (
 @pytest.fixture(params=ALL)
 def any_document(request):
     return request.getfixturevalue(request.param)
+
+
+@pytest.fixture(scope="session")
+def gate(document, passing, undetermined):
+    return several(document, passing, undetermined)
+
+
+@pytest.fixture(scope="session")
+def hostile_gate(gate):
+    """A gate with every free text hostile."""
+    return Gate.model_validate(poisoned(gate.model_dump(mode="json", by_alias=True)))
+
+
+@pytest.fixture(params=("gate", "hostile_gate", "no_models"))
+def any_gate(request):
+    return (
+        gate_of([], "error")
+        if request.param == "no_models"
+        else request.getfixturevalue(request.param)
+    )

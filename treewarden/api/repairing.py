@@ -145,9 +145,11 @@ class Repair:
             raise RemedyError(model_name(self._request.model), f"no model to write: {self.message}")
         return save_bytes(self.model_bytes, path, self._request.files)
 
-    def save(self, path: AnyPath, *, redacted: bool = False) -> Path:
+    def save(self, path: AnyPath, *, redacted: bool = False, form: str | None = None) -> Path:
         """Write the report of the repair in the form that the suffix says; see ``Result.save``."""
-        return save_report(self._document, path, self._request.files, is_redacted=redacted)
+        return save_report(
+            self._document, path, self._request.files, is_redacted=redacted, form=form
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON report of the repair as plain values."""

@@ -97,15 +97,17 @@ class Result:
         """Return the JSON report as text."""
         return renderer("json").render(self._document).decode("utf-8")
 
-    def save(self, path: AnyPath, *, redacted: bool = False) -> Path:
-        """Write the report in the form that the suffix says (``.html``, ``.json``, ``.txt``): whole, or not at all.
+    def save(self, path: AnyPath, *, redacted: bool = False, form: str | None = None) -> Path:
+        """Write the report in the form that the suffix says (``.html``, ``.json``, ``.sarif``): whole, or not at all.
 
-        With ``redacted`` it has no profile, no true value and no count of few people, and may be shown to others.
+        ``form`` names the form whatever the suffix is: ``"junit"``. With ``redacted`` it has no profile, no true value
+        and no count of few people, and may be shown to others.
 
         Raises:
-            OutputError: the suffix stands for no form, the file cannot be written or is one that was read.
+            OutputError: there is no such form, the suffix stands for none or several, or the file cannot be written or
+                is one that was read.
         """
-        return save_report(self._document, path, self._inputs, is_redacted=redacted)
+        return save_report(self._document, path, self._inputs, is_redacted=redacted, form=form)
 
     def save_model(self, path: AnyPath) -> Path:
         """Write the trees that were audited alone, as PMML (``.pmml``) or our own JSON (``.json``).

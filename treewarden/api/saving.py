@@ -11,7 +11,8 @@ from ppdm_models.files.convert import MODELS, SUFFIXES, converted
 from ppdm_models.tree.ensemble import Model
 from reports.building.redacted import redacted
 from reports.document.document import Document
-from reports.renderers import names, renderer
+from reports.renderers import names, rendered, renderer
+from treewarden.jobs.known_as import known_as
 from treewarden.terminal.outputs import check_file, check_no_input, write_files
 
 
@@ -21,21 +22,41 @@ def save_report(
     inputs: Iterable[Path] = (),
     *,
     is_redacted: bool = False,
+    form: str | None = None,
 ) -> Path:
-    """Write a report in the form that the suffix says, and return where.
+    """Write a report in a form, else in the one that the suffix says, and return where.
 
     Raises:
-        OutputError: the suffix stands for no form, the file cannot be written or is one that was read; or the table
-            holds too few people for a redacted report.
+        OutputError: there is no such form, or the suffix stands for none or several, the file cannot be written or is
+            one that was read; or the table holds too few people for a redacted report.
     """
-    file = Path(path)
-    forms = {renderer(name).suffix: name for name in names()}
-    form = forms.get(file.suffix.lower().removeprefix("."))
-    if form is None:
-        known = ", ".join(f".{suffix}" for suffix in forms)
-        raise OutputError(str(file), f"its suffix stands for no kind of report; have {known}")
+    file, inputs = Path(path), tuple(inputs)
+    made = renderer(form_of(file) if form is None else form)
     shown = redacted(document) if is_redacted else document
-    return save_bytes(renderer(form).render(shown), file, inputs)
+    models = [each for each in inputs if each.name == document.model.file]
+    known = known_as(models[0]) if models else ""
+    return save_bytes(rendered(made, shown, known), file, inputs)
+
+
+def form_of(file: Path) -> str:
+    """Return the form that a file's suffix stands for: of several that fit the longest, then the one of that name.
+
+    Raises:
+        OutputError: it stands for none, or for several.
+    """
+    suffixes = {name: renderer(name).suffix for name in names()}
+    name = file.name.lower()
+    fitting = {form: said for form, said in suffixes.items() if name.endswith(f".{said}")}
+    longest = max(map(len, fitting.values()), default=0)
+    forms = [form for form, said in fitting.items() if len(said) == longest]
+    if not forms:
+        known = ", ".join(f".{said}" for said in dict.fromkeys(suffixes.values()))
+        raise OutputError(str(file), f"its suffix stands for no kind of report; have {known}")
+    named = [form for form in forms if form == suffixes[form]] or forms
+    if len(named) > 1:
+        problem = f"its suffix stands for {', '.join(named)}; say which one (form=)"
+        raise OutputError(str(file), problem)
+    return named[0]
 
 
 def save_trees(model: Model, path: str | os.PathLike[str], inputs: Iterable[Path] = ()) -> Path:

@@ -1,8 +1,8 @@
-"""Where the reports of a command go: one to stdout, or any number into a folder."""
+"""Where the reports of a command go: into files, into a folder, and one of them to stdout."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -10,27 +10,49 @@ import click
 
 from reports.building.redacted import redacted
 from reports.document.document import Document
-from reports.renderers import names, renderer
+from reports.document.gate import Gate
+from reports.figures.gate_rows import in_words
+from reports.renderers import GateRenderer, Renderer, names, rendered, renderer
 from treewarden.commands._options import Command
 from treewarden.jobs.subject import Request
-from treewarden.terminal.outputs import check_folder
+from treewarden.terminal.outputs import check_apart, check_file, check_folder
 
 ON_STDOUT = "text"
 IN_FOLDER = "html"
+STDOUT = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A form, and the file that it is to go into: ``-`` is stdout, and None the folder, or stdout without one."""
+
+    form: str
+    file: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Reporting:
-    """The wanted formats by the path each goes to; with no folder there is one format, for stdout."""
+    """The wanted forms by the path each goes to, and the form that goes to stdout, if any."""
 
-    formats: tuple[str, ...]
-    paths: tuple[Path, ...] = ()
+    targets: tuple[tuple[Path, str], ...] = ()
+    on_stdout: str | None = None
     is_redacted: bool = False
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """The files that are written."""
+        return tuple(path for path, _ in self.targets)
+
+    @property
+    def forms(self) -> tuple[str, ...]:
+        """All forms that are made."""
+        on_stdout = () if self.on_stdout is None else (self.on_stdout,)
+        return (*(form for _, form in self.targets), *on_stdout)
 
     @property
     def draws(self) -> bool:
         """Whether some report shows more than the terminal does, such as what each kind of information adds."""
-        return any(form != ON_STDOUT for form in self.formats)
+        return any(form != ON_STDOUT and _has_reports(renderer(form)) for form in self.forms)
 
     def asking(self, request: Request) -> Request:
         """Return a request for no more than some report shows: the text says nothing of levels of knowledge."""
@@ -39,13 +61,13 @@ class Reporting:
 
     @property
     def is_text_on_stdout(self) -> bool:
-        """Whether the report is read in the terminal."""
-        return not self.paths and self.formats == (ON_STDOUT,)
+        """Whether the report is read in the terminal, and nothing else is made of it."""
+        return not self.targets and self.on_stdout == ON_STDOUT
 
-    def files(self, document: Document) -> dict[Path, bytes]:
-        """Return the reports that go into files."""
-        pairs = zip(self.paths, self.formats, strict=False)
-        return {path: renderer(form).render(self.shown(document)) for path, form in pairs}
+    def files(self, document: Document, file: str = "") -> dict[Path, bytes]:
+        """Return the reports that go into files; ``file`` is the model's path, for forms that point into it."""
+        shown = self.shown(document) if self.targets else document
+        return {path: rendered(renderer(form), shown, file) for path, form in self.targets}
 
     def shown(self, document: Document) -> Document:
         """Return the document as it is to be read.
@@ -55,12 +77,27 @@ class Reporting:
         """
         return redacted(document) if self.is_redacted else document
 
-    def show(self, document: Document) -> None:
+    def show(self, document: Document, file: str = "") -> None:
         """Print the report, or, where it went into files, the verdict and their paths."""
-        if not self.paths:
-            click.echo(renderer(self.formats[0]).render(self.shown(document)), nl=False)
+        if self.on_stdout is None:
+            self._say(f"{document.verdict}: {document.headline}")
             return
-        click.echo(f"{document.verdict}: {document.headline}")
+        report = rendered(renderer(self.on_stdout), self.shown(document), file)
+        click.echo(report, nl=False)
+
+    def gate_files(self, gate: Gate) -> dict[Path, bytes]:
+        """Return the forms of a gate that go into files."""
+        return {path: _gate_renderer(form).render_gate(gate) for path, form in self.targets}
+
+    def show_gate(self, gate: Gate) -> None:
+        """Print the gate, or, where it went into files, what came of it and their paths."""
+        if self.on_stdout is None:
+            self._say(f"{gate.outcome}: {in_words(gate)}")
+            return
+        click.echo(_gate_renderer(self.on_stdout).render_gate(gate), nl=False)
+
+    def _say(self, headline: str) -> None:
+        click.echo(headline)
         for path in self.paths:
             click.echo(f"  {path}")
 
@@ -69,50 +106,121 @@ def report_options(folder_option: str) -> Callable[[Command], Command]:
     """Return what adds ``--format`` and the folder's option to a command."""
 
     def add(command: Command) -> Command:
-        options: tuple[Callable[[Command], Command], ...] = (
-            click.option(
-                folder_option,
-                "folder",
-                type=click.Path(path_type=Path),
-                metavar="FOLDER",
-                help="An existing folder for the reports; without it, one report goes to stdout.",
-            ),
-            click.option(
-                "--format",
-                "formats",
-                type=click.Choice(names()),
-                multiple=True,
-                help=f"The form of the report; may be repeated with {folder_option}. "
-                f"Default: {ON_STDOUT}, and {IN_FOLDER} in a folder.",
-            ),
-            click.option(
-                "--redacted",
-                is_flag=True,
-                help="Leave out of the report every profile, true value, and count of fewer people than the policy's "
-                "smallest group.",
-            ),
+        redaction = click.option(
+            "--redacted",
+            is_flag=True,
+            help="Leave out of the report every profile, true value, and count of fewer people than the policy's "
+            "smallest group.",
         )
-        for option in options:
-            command = option(command)
-        return command
+        command = form_options(folder_option)(command)
+        return redaction(command)
+
+    return add
+
+
+def form_options(folder_option: str) -> Callable[[Command], Command]:
+    """Return what adds ``--format`` and the folder's option to a command that redacts nothing, as a gate."""
+
+    def add(command: Command) -> Command:
+        folder = click.option(
+            folder_option,
+            "folder",
+            type=click.Path(path_type=Path),
+            metavar="FOLDER",
+            help="An existing folder for the reports; without it, one report goes to stdout.",
+        )
+        form = click.option(
+            "--format",
+            "formats",
+            callback=_each_wanted,
+            metavar="KIND[=FILE]",
+            multiple=True,
+            help=f"The form of the report: {', '.join(names())}; with =FILE the file that it goes into, - for stdout. "
+            f"May be repeated.  [default: {ON_STDOUT}, and {IN_FOLDER} in a folder]",
+        )
+        return form(folder(command))
 
     return add
 
 
 def reporting(
-    name: str, formats: tuple[str, ...], folder: Path | None, *, is_redacted: bool = False
+    name: str,
+    formats: Iterable[Wanted],
+    folder: Path | None,
+    *,
+    is_redacted: bool = False,
+    is_gate: bool = False,
 ) -> Reporting:
     """Return where the reports called ``name`` go, checked before any work.
 
+    What names no file goes into the folder, else to stdout; a folder for which nothing is left gets the page.
+
     Raises:
-        click.UsageError: several formats are to go to stdout.
-        OutputError: the folder cannot take files.
+        click.UsageError: several reports are to go to stdout, or a form cannot show the many models of a gate.
+        OutputError: a file or the folder cannot be written, or two reports have one path.
     """
-    wanted = tuple(dict.fromkeys(formats)) or ((ON_STDOUT,) if folder is None else (IN_FOLDER,))
-    if folder is None:
-        if len(wanted) > 1:
-            raise click.UsageError("several formats need a folder to go into")
-        return Reporting(wanted, is_redacted=is_redacted)
-    check_folder(folder)
-    paths = tuple(folder / f"{name}.{renderer(form).suffix}" for form in wanted)
-    return Reporting(wanted, paths, is_redacted)
+    wanted = tuple(dict.fromkeys(formats))
+    if folder is not None and all(each.file is not None for each in wanted):
+        wanted = (*wanted, Wanted(IN_FOLDER))
+    on_stdout = [
+        each.form
+        for each in wanted or (Wanted(ON_STDOUT),)
+        if each.file == STDOUT or (each.file is None and folder is None)
+    ]
+    if len(on_stdout) > 1:
+        raise click.UsageError(
+            f"several reports on stdout ({', '.join(on_stdout)}); give each a file (--format KIND=FILE), or a folder"
+        )
+    if is_gate:
+        for each in (*wanted, *map(Wanted, on_stdout)):
+            _gate_renderer(each.form)
+    targets = tuple(_targets(name, wanted, folder))
+    if folder is not None:
+        check_folder(folder)
+    for path, _ in targets:
+        check_file(path)
+    check_apart(path for path, _ in targets)
+    return Reporting(targets, on_stdout[0] if on_stdout else None, is_redacted)
+
+
+def _each_wanted(
+    context: click.Context, option: click.Parameter, values: tuple[str, ...]
+) -> tuple[Wanted, ...]:
+    """Return what ``--format`` asks for: ``KIND``, or ``KIND=FILE``."""
+    return tuple(_wanted(value, context, option) for value in values)
+
+
+def _wanted(value: str, context: click.Context, option: click.Parameter) -> Wanted:
+    form, has_file, file = value.partition("=")
+    problem = ""
+    if form not in names():
+        problem = f"no form {form!r}; have {', '.join(names())}"
+    elif has_file and not file:
+        problem = f"{value!r} names no file; say {form}=FILE, or {form}=-"
+    if problem:
+        raise click.BadParameter(problem, context, option)
+    return Wanted(form, file if has_file else None)
+
+
+def _targets(
+    name: str, wanted: Iterable[Wanted], folder: Path | None
+) -> Iterable[tuple[Path, str]]:
+    for each in wanted:
+        if each.file is not None and each.file != STDOUT:
+            yield Path(each.file), each.form
+        elif each.file is None and folder is not None:
+            yield folder / f"{name}.{renderer(each.form).suffix}", each.form
+
+
+def _has_reports(form: Renderer) -> bool:
+    """Return whether a form shows all of a report, and not only what is not met."""
+    return not isinstance(form, GateRenderer) or form.has_reports
+
+
+def _gate_renderer(form: str) -> GateRenderer:
+    found = renderer(form)
+    if not isinstance(found, GateRenderer):
+        raise click.UsageError(
+            f"--format {form} shows one model; a gate of several has other forms"
+        )
+    return found

@@ -11,12 +11,13 @@ from audit.evidence import Evidence
 from audit.reading import Undetermined
 from reports.building.build import audit_document
 from treewarden.commands._options import FILE, request_of, request_options
-from treewarden.commands._reporting import report_options, reporting
+from treewarden.commands._reporting import Wanted, report_options, reporting
 from treewarden.jobs.auditing import audit_file
+from treewarden.jobs.known_as import known_as
 from treewarden.jobs.posterior_file import check_suffix, posterior_file
 from treewarden.jobs.provenance import Clock
 from treewarden.terminal.exits import EXITS
-from treewarden.terminal.outputs import check_file, check_no_input, write_files
+from treewarden.terminal.outputs import check_apart, check_file, check_no_input, write_files
 from treewarden.terminal.progress import Progress
 
 
@@ -33,7 +34,7 @@ from treewarden.terminal.progress import Progress
 def audit_command(
     context: click.Context,
     /,
-    formats: tuple[str, ...],
+    formats: tuple[Wanted, ...],
     folder: Path | None,
     redacted: bool,
     posterior_path: Path | None,
@@ -50,17 +51,18 @@ def audit_command(
         check_suffix(posterior_path)
         check_file(posterior_path)
     wanted = (*report.paths, *([posterior_path] if posterior_path else []))
+    check_apart(wanted)
     check_no_input(wanted, request.files)
 
     done = audit_file(report.asking(request), progress.step)
     with progress.step("reporting"):
         provenance = clock.provenance(request, done.subject.pack)
         document = audit_document(done.audit, done.decision, provenance)
-        files = report.files(document)
+        files = report.files(document, known_as(request.model))
         if posterior_path is not None:
             files |= _posterior(done.audit.full.evidence, posterior_path, progress)
         write_files(files)
-    report.show(document)
+    report.show(document, known_as(request.model))
     context.exit(EXITS[done.decision.verdict])
 
 

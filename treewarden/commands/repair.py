@@ -28,14 +28,21 @@ from reports.document.document import Document
 from reports.document.words import wrapped
 from reports.figures.attempts import attempt_lines
 from treewarden.commands._options import FILE, FORCE, TAXONOMY, request_of, request_options_saying
-from treewarden.commands._reporting import report_options, reporting
+from treewarden.commands._reporting import Wanted, report_options, reporting
 from treewarden.jobs.beside import table_beside
 from treewarden.jobs.inputs import model_name, read
+from treewarden.jobs.known_as import known_as
 from treewarden.jobs.provenance import Clock
 from treewarden.jobs.repairing import Repaired, repair_file
 from treewarden.jobs.subject import Request, Subject, read_subject
 from treewarden.terminal.exits import EXITS, INTERRUPTED, PASS, USAGE
-from treewarden.terminal.outputs import check_file, check_new, check_no_input, write_files
+from treewarden.terminal.outputs import (
+    check_apart,
+    check_file,
+    check_new,
+    check_no_input,
+    write_files,
+)
 from treewarden.terminal.progress import Progress
 
 TERMINAL_SECONDS = 300.0
@@ -96,7 +103,7 @@ def repair_command(
     bases: tuple[int, ...],
     holdout: Path | None,
     beside: Path | None,
-    formats: tuple[str, ...],
+    formats: tuple[Wanted, ...],
     folder: Path | None,
     redacted: bool,
     quiet: bool,
@@ -133,6 +140,7 @@ def repair_command(
         check_file(path)
     check_no_input((*report.paths, *targets), (*request.files, holdout, *taxonomies))
     _check_new(targets, force)
+    check_apart((*report.paths, *targets))
 
     subject = read_subject(report.asking(request), progress.step)
     if beside is not None and isinstance(subject.tree, Ensemble):
@@ -171,14 +179,14 @@ def repair_command(
     with progress.step("reporting"):
         found = repaired.repair
         document = repair_document(found, clock.provenance(request, subject.pack))
-        files = report.files(document)
+        files = report.files(document, known_as(request.model))
         if not only_list:
             files |= dict(_results(subject, request, repaired, output, beside))
         write_files(files)
     if only_list and report.is_text_on_stdout:
         _list(report.shown(document))
     else:
-        report.show(document)
+        report.show(document, known_as(request.model))
     for path in targets:
         done = path in files
         progress.say(f"written: {path}" if done else f"{path} is not written: {found.message}")

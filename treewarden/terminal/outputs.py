@@ -37,6 +37,8 @@ def check_file(path: Path) -> None:
     """
     if path.is_dir():
         raise OutputError(str(path), "is a folder; name a file")
+    if path.exists() and not path.is_file():
+        raise OutputError(str(path), "is there and no file, and would be replaced; name a file")
     check_folder(path.parent)
 
 
@@ -60,6 +62,20 @@ def check_no_input(outputs: Iterable[Path], inputs: Iterable[Path | None]) -> No
     for output in outputs:
         if output.resolve() in read:
             raise OutputError(str(output), "is an input; inputs are never overwritten")
+
+
+def check_apart(outputs: Iterable[Path]) -> None:
+    """Check that no two results have one path, however it is spelled.
+
+    Raises:
+        OutputError: two have.
+    """
+    taken: dict[Path, Path] = {}
+    for output in outputs:
+        other = taken.setdefault(output.resolve(), output)
+        if other is not output:
+            as_well = "" if str(other) == str(output) else f", as {other} is"
+            raise OutputError(str(output), f"is to hold two results{as_well}; name two files")
 
 
 def write_files(files: Mapping[Path, bytes]) -> None:

@@ -1,0 +1,154 @@
+"""What a gate found, as rows that every form shows alike: worst first, each with its rule, its place and its id."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from policies.judging.decision import SEVERITIES
+from reports.building.entry import NO_AUDIT, ORDER, bare_rule
+from reports.document.gate import Entry, Gate, Outcome, Result, Rule
+from reports.document.words import count, listed, printable
+
+WORDS: Mapping[Outcome, tuple[str, str]] = {
+    "PASS": ("passes", "pass"),
+    "UNDETERMINED": ("is undetermined", "are undetermined"),
+    "FAIL": ("fails", "fail"),
+    "NO AUDIT": ("has no audit", "have no audit"),
+}
+ACCEPTED = {"waiver": "waived", "baseline": "in the baseline"}
+FIRST_LINE = 1
+
+
+@dataclass(frozen=True, slots=True)
+class GateRow:
+    """One thing that is not met in one model; ``rule_id`` is the clause, told apart where policies differ on it."""
+
+    entry: Entry
+    result: Result
+    rule: Rule
+    rule_id: str
+
+    @property
+    def line(self) -> int:
+        """The line in the model's file; what is true of the whole file, or has no line, stands at its first."""
+        return self.result.line or FIRST_LINE
+
+    @property
+    def key(self) -> str:
+        """What tells it from the same finding in another model; it stays when lines move."""
+        return _digest(self.entry.name, self.entry.file, self.result.id)
+
+    @property
+    def accepted(self) -> str:
+        """Why it does not count, in words; "" where it does."""
+        found = self.result.accepted
+        return "" if found is None else f"{ACCEPTED[found.by]}: {found.reason}"
+
+    @property
+    def where(self) -> str:
+        """The leaf in words: its path and node, and the tree where it is not the first."""
+        if not self.result.path and not self.result.node:
+            return "the model as a whole"
+        tree = f"tree {self.result.tree}, " if self.result.tree else ""
+        node = f"{tree}node {self.result.node}"
+        return f"{self.result.path} ({node})" if self.result.path else node
+
+    @property
+    def said(self) -> str:
+        """What is not met, where, and whether it was accepted, in one sentence."""
+        where = f" In {self.where}." if self.result.path or self.result.node else ""
+        accepted = f" Accepted, {self.accepted}." if self.accepted else ""
+        return f"{self.result.message}.{where}{accepted}"
+
+
+def gate_rows(gate: Gate) -> tuple[GateRow, ...]:
+    """Return all that is not met, worst first: what counts before what was accepted, errors before warnings."""
+    found = [
+        (entry, result, rules[result.clause])
+        for entry in gate.entries
+        for rules in [_rules(entry)]
+        for result in entry.results
+    ]
+    names = _rule_ids([rule for _, _, rule in found])
+    rows = [GateRow(*each, names[each[2]]) for each in found]
+    return tuple(sorted(rows, key=_worst_first))
+
+
+def in_words(gate: Gate) -> str:
+    """Return how many models came to what: ``3 models: 1 fails, 2 pass``."""
+    if not gate.entries:
+        return "no model was audited"
+    found = Counter(each.outcome for each in gate.entries)
+    said = [
+        f"{count(found[each])} {WORDS[each][found[each] > 1]}"
+        for each in reversed(ORDER)
+        if found[each]
+    ]
+    models = "1 model" if len(gate.entries) == 1 else f"{count(len(gate.entries))} models"
+    return f"{models}: {', '.join(said)}"
+
+
+def open_and_accepted(rows: Sequence[GateRow]) -> str:
+    """Return how many findings are open, by severity, and how many were accepted: ``2 errors and 1 accepted``."""
+    found = Counter(row.result.severity for row in rows if not row.accepted)
+    accepted = len(rows) - found.total()
+    said = [
+        f"{count(found[each])} {each if found[each] == 1 else each + 's'}"
+        for each in reversed(SEVERITIES)
+        if found[each]
+    ]
+    said += [f"{count(accepted)} accepted"] if accepted else []
+    return listed(said) if said else "no findings"
+
+
+def basis_words(entry: Entry) -> str:
+    """Return what a verdict rests on, where that is no audit of this run."""
+    said = {"audit": "", "file": "the file alone", "attestation": "an attestation"}[entry.basis]
+    cached = "kept from an earlier run" if entry.is_cached else ""
+    return ", ".join(each for each in (said, cached) if each)
+
+
+def _rules(entry: Entry) -> dict[str, Rule]:
+    """Return the rules of an entry by clause; of what no clause of its policy stands for, one that says no more."""
+    found = {rule.clause: rule for rule in entry.rules}
+    for result in entry.results:
+        found.setdefault(
+            result.clause, bare_rule(result.clause, result.severity, policy=entry.policy)
+        )
+    return found
+
+
+def _rule_ids(rules: Sequence[Rule]) -> dict[Rule, str]:
+    """Return a name for each rule: its clause, and where several policies have one of that name, the policy first."""
+    named: dict[str, list[Rule]] = {}
+    for rule in dict.fromkeys(rules):
+        named.setdefault(rule.clause, []).append(rule)
+    found: dict[Rule, str] = {}
+    for clause, several in named.items():
+        for rule in several:
+            policy = f"{rule.policy}@{rule.version}" if rule.version else rule.policy
+            own = clause if len(several) == 1 else f"{policy}/{clause}"
+            is_taken = own in found.values()
+            found[rule] = f"{own}#{_digest(rule.model_dump_json())[:8]}" if is_taken else own
+    return found
+
+
+def _worst_first(row: GateRow) -> tuple[object, ...]:
+    return (
+        bool(row.accepted),
+        -SEVERITIES.index(row.result.severity),
+        row.result.clause != NO_AUDIT,
+        row.result.verdict != "FAIL",
+        row.entry.name,
+        row.line,
+        row.result.clause,
+        row.result.id,
+    )
+
+
+def _digest(*parts: str) -> str:
+    data = "\n".join(map(printable, parts)).encode("utf-8", "backslashreplace")
+    return hashlib.sha256(data).hexdigest()[:16]

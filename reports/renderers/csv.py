@@ -1,0 +1,79 @@
+"""All findings as CSV, one row each, for a spreadsheet or a database."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+from reports.document.gate import Gate
+from reports.document.words import printable
+from reports.figures.gate_rows import GateRow, gate_rows
+from reports.renderers import GateRenderer
+
+COLUMNS = (
+    "model",
+    "file",
+    "line",
+    "tree",
+    "node",
+    "path",
+    "clause",
+    "severity",
+    "verdict",
+    "message",
+    "accepted_by",
+    "accepted_reason",
+    "leaf",
+    "id",
+    "policy",
+    "policy_version",
+    "outcome",
+)
+FORMULA = "=+-@＝＋－＠"
+"""What a cell begins with that spreadsheets work out, and its full-width forms."""
+
+
+class CsvRenderer(GateRenderer):
+    """UTF-8 with a header, worst finding first; what a spreadsheet would take for a formula begins with ``'``."""
+
+    media_type = "text/csv; charset=utf-8"
+    suffix = "csv"
+
+    def render_gate(self, gate: Gate) -> bytes:
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        writer.writerows(_cells(row) for row in gate_rows(gate))
+        return text.getvalue().encode("utf-8")
+
+
+def _cells(row: GateRow) -> tuple[str, ...]:
+    found, accepted = row.result, row.result.accepted
+    cells = (
+        row.entry.name,
+        row.entry.file,
+        "" if found.line is None else str(found.line),
+        str(found.tree),
+        found.node,
+        found.path,
+        row.rule_id,
+        found.severity,
+        found.verdict,
+        found.message,
+        "" if accepted is None else accepted.by,
+        "" if accepted is None else accepted.reason,
+        found.leaf,
+        found.id,
+        row.rule.policy,
+        row.rule.version,
+        row.entry.outcome,
+    )
+    return tuple(map(_safe, cells))
+
+
+def _safe(said: str) -> str:
+    said = printable(said)
+    return f"'{said}" if said.lstrip()[:1] and said.lstrip()[0] in FORMULA else said
+
+
+RENDERER = CsvRenderer()

@@ -1,0 +1,177 @@
+"""SARIF 2.1.0 for code scanning: each finding at its line of the model's file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import PurePosixPath, PureWindowsPath
+from typing import Any
+from urllib.parse import quote
+
+from reports.building.entry import NO_AUDIT, counts
+from reports.document.gate import Entry, Gate, Outcome, Rule
+from reports.document.words import printable, sentence
+from reports.figures.gate_rows import GateRow, gate_rows, in_words
+from reports.figures.markdown import marked
+from reports.renderers import GateRenderer
+
+SCHEMA = (
+    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+)
+ROOT = "%SRCROOT%"
+EXIT_CODES: Mapping[Outcome, int] = {"PASS": 0, "FAIL": 1, "UNDETERMINED": 3, "NO AUDIT": 4}
+FINGERPRINT = "treewarden/v1"
+LINE_HASH = "primaryLocationLineHash"
+"""The fingerprint by which GitHub knows a finding again: given, so that it stays the same when lines move."""
+
+
+class SarifRenderer(GateRenderer):
+    """One run with a rule per clause and a result per finding; relative paths are relative to ``%SRCROOT%``.
+
+    What could not be decided is a result of the kind ``fail``, at the level of its clause: a kind of its own
+    (``open``) must have the level ``none``, which readers hide, and it stops a model as a failure does. The property
+    ``verdict`` tells the two apart. What was accepted is suppressed. A model without audit is a notification of the
+    invocation, and a result too, as GitHub shows results only.
+    """
+
+    media_type = "application/sarif+json"
+    suffix = "sarif"
+
+    def render_gate(self, gate: Gate) -> bytes:
+        rows = gate_rows(gate)
+        rules = _rules(gate, rows)
+        order = {name: index for index, name in enumerate(rules)}
+        run = {
+            "tool": {
+                "driver": {
+                    "name": "treewarden",
+                    **({"version": printable(gate.version)} if gate.version else {}),
+                    "rules": [_rule(name, rule) for name, rule in rules.items()],
+                }
+            },
+            "invocations": [_invocation(gate)],
+            "originalUriBaseIds": {
+                ROOT: {"description": _text("The folder that the command ran in.")}
+            },
+            "columnKind": "unicodeCodePoints",
+            "results": [_result(row, order[row.rule_id], gate) for row in rows],
+        }
+        said = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
+        return (json.dumps(said, indent=1, allow_nan=False) + "\n").encode("ascii")
+
+
+def _rules(gate: Gate, rows: Sequence[GateRow]) -> dict[str, Rule]:
+    """Return all rules by id, in the order of their ids: of what is not met, and of what is met everywhere."""
+    found = {row.rule_id: row.rule for row in rows}
+    clauses = {rule.clause for rule in found.values()}
+    for entry in gate.entries:
+        for rule in entry.rules:
+            if rule.clause not in clauses:
+                found.setdefault(rule.clause, rule)
+    return dict(sorted(found.items()))
+
+
+def _rule(name: str, rule: Rule) -> dict[str, Any]:
+    plain = sentence(rule.plain)
+    asks = f"The policy {rule.policy} asks for {rule.asks}." if rule.asks else ""
+    parts = {"": plain, "Asked": asks, "Why": rule.why, "Source": rule.source}
+    said = {key: text for key, text in parts.items() if text}
+    lines = (f"{key}: {printable(text)}" if key else printable(text) for key, text in said.items())
+    markdown = (f"**{key}:** {marked(text)}" if key else marked(text) for key, text in said.items())
+    return {
+        "id": printable(name),
+        "name": printable(name),
+        "shortDescription": _text(plain),
+        "fullDescription": _text(" ".join(each for each in (plain, rule.why or asks) if each)),
+        "help": {"text": _unlinked("\n".join(lines)), "markdown": "\n\n".join(markdown)},
+        "defaultConfiguration": {"level": rule.severity},
+        "properties": {
+            "tags": ["privacy"],
+            **({"policy": printable(rule.policy)} if rule.policy else {}),
+            **({"policyVersion": printable(rule.version)} if rule.version else {}),
+        },
+    }
+
+
+def _result(row: GateRow, rule: int, gate: Gate) -> dict[str, Any]:
+    found = row.result
+    result: dict[str, Any] = {
+        "ruleId": printable(row.rule_id),
+        "ruleIndex": rule,
+        "kind": "fail",
+        "level": found.severity,
+        "message": _text(row.said),
+        "locations": [_location(row.entry, row.line, row)],
+        "partialFingerprints": {FINGERPRINT: printable(found.id), LINE_HASH: f"{row.key}:1"},
+        "properties": {
+            "id": printable(found.id),
+            "model": printable(row.entry.name),
+            "verdict": "NO AUDIT" if found.clause == NO_AUDIT else found.verdict,
+            "counts": not row.accepted and counts(found.severity, gate.fail_on),
+        },
+    }
+    if found.accepted is not None:
+        justification = printable(row.accepted)
+        result["suppressions"] = [
+            {"kind": "external", "status": "accepted", "justification": justification}
+        ]
+    return result
+
+
+def _location(entry: Entry, line: int, row: GateRow | None = None) -> dict[str, Any]:
+    location: dict[str, Any] = {
+        "physicalLocation": {
+            "artifactLocation": artifact(entry.file),
+            "region": {"startLine": line},
+        }
+    }
+    if row is not None and row.result.path:
+        location["logicalLocations"] = [
+            {
+                "name": printable(row.result.node),
+                "fullyQualifiedName": printable(row.where),
+                "kind": "leaf",
+            }
+        ]
+    return location
+
+
+def artifact(file: str) -> dict[str, str]:
+    """Return where a file is, percent-encoded: from the folder that the command ran in, where the path is relative."""
+    if PureWindowsPath(file).drive and PureWindowsPath(file).is_absolute():
+        return {"uri": f"file:///{quote(PureWindowsPath(file).as_posix(), safe='/:')}"}
+    path = PurePosixPath(file)
+    if path.is_absolute():
+        return {"uri": f"file://{quote(str(path))}"}
+    return {"uri": quote(str(path)), "uriBaseId": ROOT}
+
+
+def _invocation(gate: Gate) -> dict[str, Any]:
+    broken = [each for each in gate.entries if each.outcome == "NO AUDIT"]
+    invocation: dict[str, Any] = {
+        "executionSuccessful": not broken,
+        "exitCode": EXIT_CODES[gate.outcome],
+        "exitCodeDescription": f"{gate.outcome}: {in_words(gate)}",
+    }
+    if broken:
+        invocation["toolExecutionNotifications"] = [
+            {
+                "level": "error",
+                "message": _text(f"No audit: {each.problem}"),
+                "locations": [_location(each, 1)],
+            }
+            for each in broken
+        ]
+    return invocation
+
+
+def _text(said: str) -> dict[str, str]:
+    return {"text": _unlinked(printable(said))}
+
+
+def _unlinked(said: str) -> str:
+    """Return a text in which no name from a file makes a link, as ``[name](target)`` does in SARIF."""
+    return said.replace("](", "] (")
+
+
+RENDERER = SarifRenderer()
