@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from audit.reading import Reading
-from policies.pack import Pack
 from policies.verdict import Verdict
+
+if TYPE_CHECKING:  # who shows what was decided earlier needs neither, nor all that comes with them
+    from audit.reading import Reading
+    from policies.pack import Pack
 
 Severity = Literal["error", "warning", "note"]
 SEVERITIES: tuple[Severity, ...] = ("note", "warning", "error")

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
-from reports.document.gate import Gate, Outcome
+from reports.document.gate import Outcome
 from reports.document.words import counted, printable
+from treewarden.commands._gate_forms import forms_of
+from treewarden.commands._reporting import ON_STDOUT, Wanted, form_option
 from treewarden.jobs.gate.cache import cache_folder
 from treewarden.jobs.gate.config import NAME, find_configuration, read_configuration
 from treewarden.jobs.gate.gating import Gated, Wish, gate
+from treewarden.jobs.gate.models import models_of
 from treewarden.terminal.exits import FAIL, NO_AUDIT, PASS, UNDETERMINED
+from treewarden.terminal.outputs import write_files
 from treewarden.terminal.progress import Progress
 
 FILE = click.Path(path_type=Path)
@@ -23,6 +28,9 @@ EXITS: Mapping[Outcome, int] = {
     "FAIL": FAIL,
     "NO AUDIT": NO_AUDIT,
 }
+STARTING = "treewarden.jobs.gate.starting"
+"""Loaded when it is asked for: it reads models and tables, and no gate does before something changed."""
+NOTHING = "Nothing was audited: no model changed, nor anything that its audit rests on."
 
 
 @click.command("gate")
@@ -32,6 +40,7 @@ EXITS: Mapping[Outcome, int] = {
     type=FILE,
     help=f"The configuration.  [default: {NAME} here or above, up to the top of the repository]",
 )
+@form_option
 @click.option(
     "--fail-on",
     type=click.Choice(["error", "warning", "note"]),
@@ -41,6 +50,9 @@ EXITS: Mapping[Outcome, int] = {
     "--changed-since",
     metavar="REVISION",
     help="Audit only what changed since then, as git tells it; other models get no verdict.",
+)
+@click.option(
+    "--init", is_flag=True, help=f"Write a first {NAME} for what there is; nothing is audited."
 )
 @click.option(
     "--jobs", type=click.IntRange(min=1), help="Processes to audit with.  [default: all cores]"
@@ -53,8 +65,10 @@ def gate_command(
     /,
     paths: tuple[Path, ...],
     config: Path | None,
+    formats: tuple[Wanted, ...],
     fail_on: Any,  # noqa: ANN401  # one of the severities
     changed_since: str | None,
+    init: bool,
     jobs: int | None,
     no_cache: bool,
     quiet: bool,
@@ -62,42 +76,71 @@ def gate_command(
     """Audit all models that a configuration names, and say in one exit code whether all may be published.
 
     PATHS are models or folders of the configuration; without them all its models are audited. What did not change
-    since an earlier gate is not audited again.
+    since an earlier gate is not audited again. A form goes into one file for all models (--format sarif=gate.sarif),
+    or into a folder with a report of each (--format html=reports/).
     """
     progress = Progress(quiet)
+    if init:
+        _start(context, paths, config or Path(NAME), progress)
     configuration = read_configuration(config or find_configuration(Path.cwd()))
+    forms = forms_of(formats)
+    models = models_of(configuration)
+    names = [model.name for model in models]
+    read = (path for model in models for path in model.inputs)
+    forms.check(names, (configuration.path, *read))
     wish = Wish(
         paths=paths,
         fail_on=fail_on,
         changed_since=changed_since,
         jobs=jobs,
         cache=None if no_cache else cache_folder(configuration.root),
+        forms=forms.each,
     )
     done = gate(configuration, wish, progress.step, progress.say)
     for note in done.notes:
         progress.say(note)
-    click.echo("\n".join(_lines(done)))
-    is_empty = not done.gate.entries
-    context.exit(PASS if is_empty else EXITS[done.gate.outcome])
+    is_text = forms.of_all.on_stdout == ON_STDOUT
+    if not done.gate.entries:
+        _beside(done, is_text)
+        if forms.of_all.paths or forms.each:
+            progress.say("no file is written")
+        context.exit(PASS)
+    write_files(forms.files(done, names))
+    forms.of_all.show_gate(done.gate)
+    _beside(done, is_text)
+    context.exit(EXITS[done.gate.outcome])
+
+
+def _start(context: click.Context, paths: tuple[Path, ...], file: Path, progress: Progress) -> None:
+    """Write a first configuration, and end."""
+    if paths:
+        raise click.UsageError("--init takes no PATHS; it looks at the whole folder")
+    begun = importlib.import_module(STARTING).begun(
+        file.absolute().parent, file.name, progress.step
+    )
+    write_files({file: begun.text.encode("utf-8")})
+    for line in begun.lines(file):
+        click.echo(printable(line))
+    context.exit(PASS)
+
+
+def _beside(done: Gated, is_text: bool) -> None:
+    """Say what has no verdict; beside the result, where a program reads that."""
+    for line in _lines(done):
+        click.echo(line, err=not is_text)
 
 
 def _lines(done: Gated) -> Iterator[str]:
-    if done.gate.entries:
-        yield from _table(done.gate)
+    if done.unchanged and done.gate.entries:
+        yield ""
+        number = counted(len(done.unchanged), "model", "models")
+        yield f"Not changed, so without a verdict: {number}"
     for name in done.unchanged:
-        yield f"not changed  {printable(name)}"
+        yield f"  not changed  {printable(name)}"
     for file in done.deleted:
-        yield f"deleted      {printable(file)}"
+        yield f"  deleted      {printable(file)}"
     if not done.gate.entries:
-        yield "Nothing was audited: no model changed, nor anything that its audit rests on."
-
-
-def _table(gate: Gate) -> Iterator[str]:
-    width = max(len(printable(entry.name)) for entry in gate.entries)
-    for entry in gate.entries:
-        cached = " (unchanged)" if entry.is_cached else ""
-        yield f"{entry.outcome:12} {printable(entry.name):{width}}  {printable(entry.headline)}{cached}"
-    yield f"{gate.outcome}: {counted(len(gate.entries), 'model', 'models')}"
+        yield NOTHING
 
 
 COMMAND = gate_command

@@ -17,10 +17,9 @@ from ppdm_models.files.load import read_bytes
 from ppdm_models.tree.tree import Tool
 from reports.building.build import audit_document
 from reports.building.entry import entry_of, unaudited
-from reports.building.redacted import redacted
 from reports.document.document import Document, Provenance
 from reports.document.parts import File
-from reports.renderers import renderer
+from reports.renderers import rendered, renderer
 from treewarden.jobs.auditing import Audited, audit_file
 from treewarden.jobs.gate.models import GateModel
 from treewarden.jobs.gate.order import Answer, Order
@@ -109,8 +108,7 @@ def _audited(order: Order, step: Step) -> Answer:
     with step("reporting"):
         document = audit_document(done.audit, done.decision, _provenance(order, done))
         entry = entry_of(document, model.name, model.file)
-        shown = redacted(document) if order.is_redacted else document
-        reports = {form: _rendered(shown, form) for form in order.forms}
+        reports = {form: _rendered(document, model.file, form) for form in order.forms}
     return Answer(entry, reports)
 
 
@@ -126,5 +124,5 @@ def _provenance(order: Order, done: Audited) -> Provenance:
     )
 
 
-def _rendered(document: Document, form: str) -> bytes:
-    return renderer(form).render(document)
+def _rendered(document: Document, file: str, form: str) -> bytes:
+    return rendered(renderer(form), document, file)

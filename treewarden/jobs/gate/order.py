@@ -36,7 +36,6 @@ class Order:
     model_digest: str = ""
     table_digest: str = ""
     created: str = ""
-    is_redacted: bool = False
 
     def __call__(self, step: Step = silent) -> Answer:
         """Audit it here."""
