@@ -43,6 +43,14 @@ class PolicyError(TreewardenError):
     """The policy pack is not understood."""
 
 
+class WaiverError(TreewardenError):
+    """The file of waivers is not understood, or asks for more than the policy pack lets be waived."""
+
+
+class BaselineError(TreewardenError):
+    """The baseline is not understood, or is of other models."""
+
+
 class RemedyError(TreewardenError):
     """A remedy cannot be applied to this tree."""
 

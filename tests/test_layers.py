@@ -72,6 +72,7 @@ policies
 policies/rules
 policies/pack.py
 policies/judging
+policies/waiving
 policies/remedies
 policies/repairing
 

@@ -10,7 +10,7 @@ from audit.reading import Interval
 
 FEWEST_DIGITS = 3
 MOST_DIGITS = 17
-ONE_LESS_LETTER = ("records", "times", "values", "leaks")
+ONE_LESS_LETTER = ("records", "times", "values", "leaks", "waivers")
 
 
 def figure(value: float, unit: str, beside: float | None = None) -> str:

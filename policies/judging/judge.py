@@ -14,6 +14,7 @@ from audit.result import NOT_MEASURED, Audit, Exposure
 from audit.spots import MOST_SPOTS
 from policies.judging.decision import Decision, Finding, Place
 from policies.judging.figures import figure, span
+from policies.judging.names import Names
 from policies.pack import Clause, Pack, asked
 from policies.rules import Rule, rules
 from policies.verdict import Verdict, worst
@@ -36,7 +37,8 @@ def judge(audit: Audit, pack: Pack) -> Decision:
 
 
 def _findings(exposure: Exposure, pack: Pack) -> tuple[Finding, ...]:
-    judged = [_finding(exposure, clause) for clause in pack.clauses]
+    names = Names(exposure.evidence)
+    judged = [_finding(exposure, clause, names) for clause in pack.clauses]
     return (*_doubts(exposure), *_believing_labels(exposure, pack, judged), *judged)
 
 
@@ -123,14 +125,14 @@ def _doubt(name: str, reason: str) -> Finding:
     )
 
 
-def _finding(exposure: Exposure, clause: Clause) -> Finding:
+def _finding(exposure: Exposure, clause: Clause, names: Names) -> Finding:
     measure, rule, wanted = measures()[clause.measure], rules()[clause.rule], asked(clause)
     taken = exposure.readings.get(wanted, NOT_MEASURED)
     verdict = rule.judge(taken.reading, clause.limit)
     places: tuple[Place, ...] = ()
     if verdict is not Verdict.PASS:
         places = tuple(
-            _place(exposure.evidence, spot)
+            _place(exposure.evidence, spot, names)
             for spot in taken.spots
             if rule.judge(Interval(spot.low, spot.high), clause.limit) is not Verdict.PASS
         )
@@ -159,7 +161,7 @@ def _finding(exposure: Exposure, clause: Clause) -> Finding:
     )
 
 
-def _place(evidence: Evidence, spot: Spot) -> Place:
+def _place(evidence: Evidence, spot: Spot, names: Names) -> Place:
     if spot.kind == "file":
         return _file_place(evidence, spot)
     tree = evidence.tree_of(spot)
@@ -178,6 +180,7 @@ def _place(evidence: Evidence, spot: Spot) -> Place:
         spot.high,
         spot.note,
         spot.tree,
+        names.of(spot),
     )
 
 

@@ -12,6 +12,7 @@ from policies.judging.figures import figure
 from policies.repairing.attempts import Repair
 from policies.rules import rules
 from ppdm_models.tree.tree import Task
+from reports.building.acceptance import ABOUT_WAIVERS, is_about_waivers
 from reports.building.assumed import knowledge
 from reports.building.cases import MOST_CASES, leaf_cases
 from reports.building.certain import worlds_part
@@ -116,9 +117,7 @@ def _finding(found: decisions.Finding) -> Finding:
         clause=found.clause,
         measure=found.measure,
         parameters=parameters(found.parameters),
-        plain=plain(MeasureCall(found.measure, found.parameters))
-        if found.measure
-        else ABOUT_THE_EVIDENCE,
+        plain=_plain(found),
         rule=found.rule,
         limit=None if limit is None else number(limit),
         limit_text=f"{rules()[found.rule].words} {figure(limit, found.unit)}"
@@ -151,6 +150,13 @@ def _finding(found: decisions.Finding) -> Finding:
             for place in found.places
         ),
     )
+
+
+def _plain(found: decisions.Finding) -> str:
+    if found.measure:
+        return plain(MeasureCall(found.measure, found.parameters))
+    is_waivers = is_about_waivers(found.clause, found.measure)
+    return ABOUT_WAIVERS if is_waivers else ABOUT_THE_EVIDENCE
 
 
 def _accepted(found: decisions.Accepted | None) -> Accepted | None:

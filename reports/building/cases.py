@@ -9,7 +9,7 @@ from policies.verdict import Verdict
 from ppdm_models.tree.paths import path_text
 from reports.building.nodes import node_label
 from reports.building.values import value, word
-from reports.document.parts import Break, LeafCase, number
+from reports.document.parts import Accepted, Break, LeafCase, number
 from reports.document.words import count, counted, percent
 
 MOST_CASES = 30
@@ -66,6 +66,7 @@ def _case(
         label_share_text=share,
         breaks=breaks,
         story=story,
+        leaf=first.leaf,
     )
 
 
@@ -80,7 +81,17 @@ def _break(finding: Finding, places: list[Place]) -> Break:
         profiles=len(profiles),
         profile=worst.profile,
         note=worst.note,
+        accepted=_accepted(places),
     )
+
+
+def _accepted(places: list[Place]) -> Accepted | None:
+    """Return why what breaks a demand in a leaf does not count; None where something of it does."""
+    reasons = list(dict.fromkeys(place.accepted for place in places))
+    if any(each is None for each in reasons):
+        return None
+    known = [each for each in reasons if each is not None]
+    return Accepted(by=known[0].by, reason="; ".join(each.reason for each in known))
 
 
 def _share(evidence: Evidence, tree: int, node: int) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from policies.judging.decision import SEVERITIES, finding_id
+from reports.building.acceptance import its_own_words
 from reports.building.redacted import OUTCOME
 from reports.document.document import Document
 from reports.document.gate import ClauseOutcome, Entry, Gate, Outcome, Result, Rule
@@ -208,5 +209,8 @@ def _result(found: Finding, place: Place | None, accepted: Accepted | None) -> R
 
 def _message(found: Finding) -> str:
     """Return what is asked and whether it is met, without how far: that may be a count of few people."""
+    own = its_own_words(found)
+    if own is not None:
+        return own
     asks = "" if found.limit_text in NO_LIMIT else f"; the policy asks for {found.limit_text}"
     return f"{found.plain[:1].upper()}{found.plain[1:]}: {OUTCOME[found.verdict]}{asks}"

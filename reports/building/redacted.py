@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 
 from ppdm_models.errors import OutputError
+from reports.building.acceptance import its_own_words
 from reports.document.document import (
     Attempt,
     Document,
@@ -102,7 +103,8 @@ def _finding(found: Finding, least: int) -> Finding:
     words = f"{found.plain[:1].upper()}{found.plain[1:]}: {outcome}"
     value = shown or Value(low=None, high=None, text=outcome, reason=LEFT_OUT)
     asks = f"; the policy asks for {found.limit_text}" if found.measure else ""
-    return found.model_copy(update={"value": value, "message": f"{words}{asks}.", "where": ()})
+    message = its_own_words(found) or f"{words}{asks}."
+    return found.model_copy(update={"value": value, "message": message, "where": ()})
 
 
 def _may_be_told(found: Finding, least: int) -> bool:

@@ -12,6 +12,7 @@ from audit.reading import Undetermined
 from policies.judging.decision import Decision
 from policies.repairing.attempts import Repair
 from policies.verdict import Verdict
+from reports.building.acceptance import accepted_words, is_about_waivers
 from reports.building.advice import repair_steps, undecided_steps
 from reports.building.beside import publish_step, removal
 from reports.document.words import counted, listed, percent, sentence
@@ -29,8 +30,9 @@ class Story:
 def headline(evidence: Evidence, decision: Decision) -> str:
     """Return a verdict in one sentence."""
     whole = _whole(evidence)
+    but = ", but for what is accepted" if accepted_words(decision) else ""
     return {
-        Verdict.PASS: f"The {whole} meets the policy.",
+        Verdict.PASS: f"The {whole} meets the policy{but}.",
         Verdict.UNDETERMINED: "Not cleared: the audit could not decide.",
         Verdict.FAIL: f"Do not publish this {whole} as it is.",
     }[decision.verdict]
@@ -101,21 +103,26 @@ def _meaning(evidence: Evidence, decision: Decision) -> str:
     asked = [
         finding for finding in decision.findings if finding.severity == "error" and finding.measure
     ]
-    failed = sum(finding.verdict is Verdict.FAIL for finding in asked)
-    open_ = sum(finding.verdict is Verdict.UNDETERMINED for finding in asked)
+    failed = sum(finding.open_verdict is Verdict.FAIL for finding in asked)
+    open_ = sum(finding.open_verdict is Verdict.UNDETERMINED for finding in asked)
+    waived = accepted_words(decision)
+    apart = f" {waived[:1].upper()}{waived[1:]}." if waived else ""
     policy = f"the policy “{decision.pack.title}”"
-    doubts = [finding.message for finding in decision.findings if not finding.measure]
+    doubts = [f.message for f in decision.findings if not f.measure and decision.counts(f)]
     if decision.verdict is Verdict.PASS:
-        weak = sum(f.verdict is not Verdict.PASS for f in decision.findings)
+        weak = sum(f.open_verdict is not Verdict.PASS for f in decision.findings)
         warned = (
             f" {counted(weak, 'warning is', 'warnings are')} not met; see the findings."
             if weak
             else ""
         )
         held = "the demand holds" if len(asked) == 1 else f"all {len(asked)} demands hold"
+        if waived:
+            met = sum(finding.verdict is Verdict.PASS for finding in asked)
+            held = f"{met} of {counted(len(asked), 'demand', 'demands')} {'holds' if met == 1 else 'hold'}"
         return (
             f"Of {policy}, {held}, even in the worst case that the audit could not exclude, against an adversary "
-            f"who knows what is listed below and no more.{warned}"
+            f"who knows what is listed below and no more.{apart}{warned}"
         )
     if decision.verdict is Verdict.UNDETERMINED:
         if not asked:
@@ -123,11 +130,13 @@ def _meaning(evidence: Evidence, decision: Decision) -> str:
         said = f"Nothing was shown to fail, but {_part(open_, len(asked))} of {policy} "
         said += "could not be decided. That is not a pass."
         return " ".join(doubts) if doubts and not open_ else " ".join([said, *doubts])
+    if not failed:
+        return f"What counts of {policy} is met or open, but not all that is to be accepted is in order.{apart}"
     undecided = f"; {open_} more could not be decided" if open_ else ""
     whose = f" people’s “{evidence.target}”" if evidence.target else " people"
     return (
         f"{sentence(_part(failed, len(asked)))[:-1]} of {policy} {'is' if failed == 1 else 'are'} not met{undecided}. "
-        f"Whoever reads the tree could learn more about{whose} than the policy allows."
+        f"Whoever reads the tree could learn more about{whose} than the policy allows.{apart}"
     )
 
 
@@ -155,6 +164,8 @@ def _after_doubt(evidence: Evidence, decision: Decision) -> Iterator[str]:
 
 def _after_fail(evidence: Evidence, decision: Decision) -> Iterator[str]:
     yield f"Do not publish {evidence.source}."
+    if any(is_about_waivers(f.clause, f.measure) for f in decision.failing):
+        yield "Mend the waivers: each holds for one clause, in leaves that break it, and until a day that is to come."
     failed = [f for f in decision.failing if f.verdict is Verdict.FAIL and f.measure]
     about_leaves = [f.clause for f in failed if measures()[f.measure].is_of_leaves]
     about_file = [f.clause for f in failed if measures()[f.measure].is_of_file]
@@ -177,6 +188,7 @@ def _after_fail(evidence: Evidence, decision: Decision) -> Iterator[str]:
 
 def _reasons(decision: Decision) -> Iterator[str]:
     """Yield what can be done so that the audit can decide, each reason once."""
-    if any(not finding.measure for finding in decision.failing):
+    doubts = [each for each in decision.failing if not each.measure]
+    if any(not is_about_waivers(each.clause, each.measure) for each in doubts):
         yield "Find out first whether the file or the table is wrong, and audit the two that belong together."
     yield from undecided_steps(decision)

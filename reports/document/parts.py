@@ -139,7 +139,7 @@ class Break(Part):
     """One demand that is not met in a leaf: how it reads there, at worst.
 
     ``profiles`` counts the equivalence classes of the leaf that break it, ``profile`` is the worst of them; 0 and ""
-    where the demand is about the leaf as a whole.
+    where the demand is about the leaf as a whole. What is ``accepted`` there, all of it, is nothing that counts.
     """
 
     clause: Text
@@ -149,10 +149,14 @@ class Break(Part):
     profiles: int
     profile: Text
     note: Text
+    accepted: Accepted | None = None
 
 
 class LeafCase(Part):
-    """A leaf in which demands are not met, with all of them; ``story`` tells it in sentences."""
+    """A leaf in which demands are not met, with all of them; ``story`` tells it in sentences.
+
+    ``leaf`` is its fingerprint, by which it is waived.
+    """
 
     tree: int
     node: Text
@@ -164,6 +168,7 @@ class LeafCase(Part):
     label_share_text: Text
     breaks: tuple[Break, ...]
     story: Text
+    leaf: Text = ""
 
 
 class Lesson(Part):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from reports.document.document import Document
 from reports.document.gate import Gate
-from reports.document.parts import Finding
+from reports.document.parts import Accepted, Finding
 from reports.document.words import printable, wrapped
 from reports.figures.attempts import attempt_lines
 from reports.figures.gate_rows import GateRow, basis_words, gate_rows, in_words, open_and_accepted
@@ -89,15 +89,23 @@ def _repair(document: Document) -> Iterator[str]:
 
 def _findings(document: Document) -> Iterator[str]:
     broken = [finding for finding in document.findings if finding.verdict != "PASS"]
-    if not broken:
+    yield from _listed("Not met", [finding for finding in broken if finding.accepted is None])
+    accepted = [finding for finding in broken if finding.accepted is not None]
+    yield from _listed("Not met, and accepted: does not count", accepted)
+
+
+def _listed(heading: str, findings: list[Finding]) -> Iterator[str]:
+    if not findings:
         return
     yield ""
-    yield "Not met"
-    for finding in broken:
-        weight = "" if finding.severity == "error" else " (warning)"
+    yield heading
+    for finding in findings:
+        weight = "" if finding.severity == "error" else f" ({finding.severity})"
         yield from wrapped(
             f"{finding.verdict}{weight} {finding.clause}: {finding.message}", "  ", "    "
         )
+        if finding.accepted is not None:
+            yield from wrapped(_accepted(finding.accepted), "      ", "        ")
         yield from _places(finding)
 
 
@@ -113,8 +121,16 @@ def _places(finding: Finding) -> Iterator[str]:
             "      ",
             "        ",
         )
+        if place.leaf:
+            yield f"        leaf {printable(place.leaf)}"
+        if place.accepted is not None and finding.accepted is None:
+            yield from wrapped(_accepted(place.accepted), "        ", "        ")
     if len(finding.where) > MOST_PLACES:
         yield f"      ... and {len(finding.where) - MOST_PLACES} more places"
+
+
+def _accepted(found: Accepted) -> str:
+    return f"accepted by a {found.by}: {found.reason}"
 
 
 def _lessons(document: Document) -> tuple[str, ...]:

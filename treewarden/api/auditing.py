@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
 from typing import Literal, Unpack
 
-from treewarden.api.asking import KnowledgeLike, Options, PolicyLike, request_of
+from treewarden.api.asking import AnyPath, KnowledgeLike, Options, PolicyLike, request_of
+from treewarden.api.errors import ArgumentError
 from treewarden.api.result import Result
 from treewarden.api.telling import Listener, step_of
 from treewarden.jobs.auditing import audit_file
@@ -21,6 +24,8 @@ def audit(
     qi: str | Iterable[str] | None = None,
     policy: PolicyLike = "standard",
     knowledge: KnowledgeLike | None = None,
+    waivers: AnyPath | None = None,
+    baseline: AnyPath | None = None,
     worlds_budget: float = 20.0,
     jobs: int | None = None,
     solver: Literal["auto", "casadi", "cyipopt"] = "auto",
@@ -37,6 +42,9 @@ def audit(
         qi: The columns that the adversary knows of everyone; by default the model's features.
         policy: A pack that ships, by name; the path of a TOML file; or what such a file says, as a mapping.
         knowledge: All that the adversary knows: the path of a TOML file, or what such a file says, as a mapping.
+        waivers: The path of a TOML file that says what is accepted, by whom and until when.
+        baseline: The path of a file from ``treewarden audit --write-baseline``: what it knows and is no worse does not
+            count.
         worlds_budget: Seconds for reasoning over whole records; what that does not prove is undetermined.
         jobs: Processes to solve with (all cores); the result is the same for any number.
         solver: The door to IPOPT.
@@ -48,8 +56,18 @@ def audit(
     """
     clock, step = Clock(), step_of(progress)
     more = {"worlds_budget": worlds_budget, "jobs": jobs, "solver": solver, **options}
-    request = request_of(model, data, sensitive, qi, policy, knowledge, more)
+    request = replace(
+        request_of(model, data, sensitive, qi, policy, knowledge, more),
+        waivers=_path("waivers", waivers),
+        baseline=_path("baseline", baseline),
+    )
     asked = replace(request, options=replace(request.options, levels=False))
     done = audit_file(asked, step)
     provenance = clock.provenance(request, done.subject.pack)
     return Result(done.audit, done.decision, provenance, request.options, request.files)
+
+
+def _path(name: str, given: object) -> Path | None:
+    if given is None or isinstance(given, str | os.PathLike):
+        return None if given is None else Path(given)
+    raise ArgumentError(name, f"the path of a file is needed, not {type(given).__name__}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,11 @@ import click
 
 from audit.evidence import Evidence
 from audit.reading import Undetermined
+from policies.waiving.baseline import write_baseline
 from reports.building.build import audit_document
 from treewarden.commands._options import FILE, request_of, request_options
 from treewarden.commands._reporting import Wanted, report_options, reporting
+from treewarden.jobs.accepting import baseline_of, name_of
 from treewarden.jobs.auditing import audit_file
 from treewarden.jobs.known_as import known_as
 from treewarden.jobs.posterior_file import check_suffix, posterior_file
@@ -30,6 +33,22 @@ from treewarden.terminal.progress import Progress
     type=FILE,
     help="Also write the estimate: CSV or Parquet by suffix, one row per profile and class.",
 )
+@click.option(
+    "--waivers",
+    type=FILE,
+    help="A TOML file of what is accepted, by whom and until when (see docs/waivers.md).",
+)
+@click.option(
+    "--baseline",
+    type=FILE,
+    help="A file from --write-baseline: what it knows of this model, and is no worse, does not count.",
+)
+@click.option(
+    "--write-baseline",
+    "new_baseline",
+    type=FILE,
+    help="Also write what breaks the policy now, except what is waived; confidential like a report.",
+)
 @click.pass_context
 def audit_command(
     context: click.Context,
@@ -38,6 +57,9 @@ def audit_command(
     folder: Path | None,
     redacted: bool,
     posterior_path: Path | None,
+    waivers: Path | None,
+    baseline: Path | None,
+    new_baseline: Path | None,
     quiet: bool,
     **_: Any,  # noqa: ANN401  # the shared options; request_of reads them from the context
 ) -> None:
@@ -45,12 +67,15 @@ def audit_command(
 
     MODEL is the file as it would be published, --data the table that it was trained on.
     """
-    clock, progress, request = Clock(), Progress(quiet), request_of(context)
+    clock, progress = Clock(), Progress(quiet)
+    request = replace(request_of(context), waivers=waivers, baseline=baseline)
     report = reporting("audit", formats, folder, is_redacted=redacted)
     if posterior_path is not None:
         check_suffix(posterior_path)
         check_file(posterior_path)
-    wanted = (*report.paths, *([posterior_path] if posterior_path else []))
+    if new_baseline is not None:
+        check_file(new_baseline)
+    wanted = (*report.paths, *(path for path in (posterior_path, new_baseline) if path))
     check_apart(wanted)
     check_no_input(wanted, request.files)
 
@@ -61,6 +86,9 @@ def audit_command(
         files = report.files(document, known_as(request.model))
         if posterior_path is not None:
             files |= _posterior(done.audit.full.evidence, posterior_path, progress)
+        if new_baseline is not None:
+            found = {name_of(request): baseline_of(done.audit, done.decision)}
+            files[new_baseline] = write_baseline(found)
         write_files(files)
     report.show(document, known_as(request.model))
     context.exit(EXITS[done.decision.verdict])

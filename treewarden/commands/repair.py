@@ -90,6 +90,8 @@ SAYS = {
     help="Write the repaired model in this format.  [default: the one that MODEL came in]",
 )
 @report_options("--report")
+@click.option("--waivers", type=FILE, hidden=True)
+@click.option("--baseline", type=FILE, hidden=True)
 @click.pass_context
 def repair_command(
     context: click.Context,
@@ -106,6 +108,8 @@ def repair_command(
     formats: tuple[Wanted, ...],
     folder: Path | None,
     redacted: bool,
+    waivers: Path | None,
+    baseline: Path | None,
     quiet: bool,
     **_: Any,  # noqa: ANN401  # the shared options; request_of reads them from the context
 ) -> None:
@@ -121,6 +125,11 @@ def repair_command(
     Numbers are withheld in this order: class counts, error rates, record counts, labels only. The trees of an ensemble
     are pruned, each over the people in it; the file stays as it is otherwise.
     """
+    for option, file in (("--waivers", waivers), ("--baseline", baseline)):
+        if file is not None:
+            raise click.UsageError(
+                f"{option}: a repair looks for a change after which nothing has to be accepted; leave it out"
+            )
     clock, progress, request = Clock(), Progress(quiet), request_of(context)
     deadline = _deadline(request)
     request = replace(request, options=replace(request.options, time_limit=None))

@@ -9,16 +9,22 @@ from audit.stages import Step, silent
 from policies.judging.decision import Decision
 from policies.judging.judge import judge
 from policies.judging.reachable import advised
+from policies.waiving.applying import Uses
+from treewarden.jobs.accepting import read_accepted
 from treewarden.jobs.subject import Request, Subject, read_subject
 
 
 @dataclass(frozen=True, slots=True)
 class Audited:
-    """What was read, what an adversary can infer from it, and whether the policy allows that."""
+    """What was read, what an adversary can infer from it, and whether the policy allows that.
+
+    ``uses`` says which waivers were needed, for whoever holds the same ones against several models.
+    """
 
     subject: Subject
     audit: Audit
     decision: Decision
+    uses: Uses = Uses()
 
 
 def audit_file(request: Request, step: Step = silent) -> Audited:
@@ -27,6 +33,9 @@ def audit_file(request: Request, step: Step = silent) -> Audited:
     Raises:
         TreewardenError: a file cannot be read, the files do not fit each other, or no audit is possible.
     """
+    given = read_accepted(request)
     subject = read_subject(request, step)
+    given.check(subject.pack)
     audit = subject.audit(subject.file, step)
-    return Audited(subject, audit, advised(audit, judge(audit, subject.pack)))
+    waived = given.accept(audit, advised(audit, judge(audit, subject.pack)))
+    return Audited(subject, audit, waived.decision, waived.uses)

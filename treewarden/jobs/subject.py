@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 
 from audit.adversary.knowledge import Knowledge, read_knowledge
@@ -26,7 +27,8 @@ class Request:
     """The model and the table of an audit, and how it is done; each may be a file, or in memory.
 
     ``knowledge`` says more of what the adversary knows than options can: a TOML file, or what such a file says.
-    ``policy`` is a pack that ships, by name, the path of another, or a pack.
+    ``policy`` is a pack that ships, by name, the path of another, or a pack. ``waivers`` and ``baseline`` are files
+    that say what is accepted, ``name`` is the model's name in a gate, ``today`` decides which waivers have expired.
     """
 
     model: ModelInput
@@ -34,12 +36,16 @@ class Request:
     options: AuditOptions = DEFAULT
     knowledge: Path | Knowledge | None = None
     policy: str | Pack = "standard"
+    waivers: Path | None = None
+    baseline: Path | None = None
+    name: str = ""
+    today: date | None = None
 
     @property
     def files(self) -> tuple[Path, ...]:
         """The files that are read, which nothing may overwrite."""
         policy = (Path(self.policy),) if isinstance(self.policy, str) else ()
-        given = (self.model, self.data, self.knowledge, *policy)
+        given = (self.model, self.data, self.knowledge, *policy, self.waivers, self.baseline)
         return tuple(each for each in given if isinstance(each, Path))
 
 

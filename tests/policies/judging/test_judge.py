@@ -15,6 +15,8 @@ from policies.judging.figures import figure
 from policies.judging.judge import judge
 from policies.pack import calls, read_pack
 from policies.verdict import Verdict
+from ppdm_models.tree.fingerprint import fingerprints
+from ppdm_models.tree.leaks import Leak, LeakKind
 from ppdm_models.tree.tree import Quality
 from tests.cases import multiway_case
 from tests.small_audits import audit_of, bounds, evidence_of, flat_tree, pack_of
@@ -179,3 +181,15 @@ def test_withholding_numbers_never_passes_on_the_uniform_estimate_alone():
     assert [finding.verdict for finding in decision.findings if finding.measure] == [Verdict.PASS]
     assert decision.verdict is Verdict.UNDETERMINED
     assert "carry its label" in doubts[0].message
+
+
+def test_a_place_has_the_fingerprint_of_its_leaf_and_profiles_that_of_the_leaf_where_they_stop():
+    leaf = made(SMALL).findings[0].places[1]
+    profile = made(pack_of(("disclosure", "at_most", 0.9))).findings[0].places[0]
+    assert leaf.leaf == profile.leaf == fingerprints(TREE, EVIDENCE.target)[0][2]
+
+
+def test_what_the_file_gives_away_beside_its_trees_has_no_fingerprint():
+    evidence = replace(EVIDENCE, leaks=(Leak(LeakKind.PERSON, "", "a mail address"),))
+    places = made(pack_of(("side_leaks", "at_most", 0)), evidence).findings[0].places
+    assert [place.leaf for place in places] == [""]

@@ -1,0 +1,239 @@
+"""Baselines: what broke a policy on the day a gate was set up, so that only what is new or worse counts."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from typing import Annotated, Literal, Self
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    StrictInt,
+    StrictStr,
+    ValidationError,
+    model_validator,
+)
+
+from audit.adversary.knowledge import Knowledge
+from audit.reading import Interval, Reading, Undetermined
+from policies.judging.decision import Decision, Finding, Place
+from policies.rules import rules
+from policies.verdict import Verdict
+from policies.waiving.breaking import is_of_pack, verdict_at
+from ppdm_models.errors import BaselineError
+
+SCHEMA = "treewarden-baseline/1"
+CONFIDENTIAL = (
+    "Confidential: the readings of single leaves tell of few people. Keep this file where only those can read it "
+    "who may see the table."
+)
+End = Annotated[float, Field(strict=True, allow_inf_nan=False)] | Literal["inf", "-inf"] | None
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Known(_Part):
+    """How a clause read in a leaf, or ("") in the model as a whole, and how many places of the leaf did not pass.
+
+    Ends are null where nothing could be told.
+    """
+
+    clause: StrictStr
+    leaf: StrictStr
+    verdict: Literal["fail", "undetermined"]
+    low: End
+    high: End
+    places: Annotated[StrictInt, Field(ge=0)]
+
+    @model_validator(mode="after")
+    def _both_or_none(self) -> Self:
+        if (self.low is None) != (self.high is None):
+            raise ValueError("a reading has both ends or none")
+        if self.low is not None and self.high is not None and float(self.low) > float(self.high):
+            raise ValueError("the ends of a reading are the wrong way round")
+        return self
+
+    @property
+    def reading(self) -> Interval | None:
+        """The reading; None where nothing could be told."""
+        if self.low is None or self.high is None:
+            return None
+        return Interval(float(self.low), float(self.high))
+
+
+class Circumstances(_Part):
+    """What must be the same for readings to be compared: the target, the policy, and what the adversary knows.
+
+    Of facts about single records nothing is kept but their number.
+    """
+
+    target: StrictStr
+    policy: StrictStr
+    version: StrictStr
+    policy_sha256: Annotated[StrictStr, Field(pattern="^[0-9a-f]{64}$")]
+    quasi_identifiers: tuple[StrictStr, ...]
+    knowledge: dict[StrictStr, StrictStr]
+
+
+class ModelBaseline(_Part):
+    """All that did not pass of one model, except what was waived: a baseline outlives no waiver."""
+
+    circumstances: Circumstances
+    findings: tuple[Known, ...]
+
+    @model_validator(mode="after")
+    def _each_once(self) -> Self:
+        if len({(each.clause, each.leaf) for each in self.findings}) < len(self.findings):
+            raise ValueError("a clause stands twice for one leaf")
+        return self
+
+
+class Baseline(_Part):
+    """The baselines of several models, by name; ``sha256`` is of all the rest, and shows a slip of an editor."""
+
+    format: Annotated[Literal["treewarden-baseline/1"], Field(alias="schema")] = (
+        "treewarden-baseline/1"
+    )
+    confidential: StrictStr = CONFIDENTIAL
+    models: dict[StrictStr, ModelBaseline]
+    sha256: StrictStr = ""
+
+    @property
+    def digest(self) -> str:
+        """The digest of what the models' baselines say."""
+        said = self.model_dump(mode="json")["models"]
+        text = json.dumps(said, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+def circumstances(
+    decision: Decision, target: str, qi: tuple[str, ...], knowledge: Knowledge
+) -> Circumstances:
+    """Return under what an audit was judged."""
+    levels = {
+        name: str(len(value) if name == "facts" else value)
+        for name, value in ((each, getattr(knowledge, each)) for each in Knowledge.model_fields)
+    }
+    pack = decision.pack
+    return Circumstances(
+        target=sayable(target),
+        policy=pack.name,
+        version=pack.version,
+        policy_sha256=pack.digest,
+        quasi_identifiers=tuple(sorted(map(sayable, qi))),
+        knowledge=levels,
+    )
+
+
+def sayable(text: str) -> str:
+    r"""Return a text that UTF-8 can say: half a surrogate pair, as files can smuggle in, becomes ``\udc80``."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def model_baseline(decision: Decision, under: Circumstances) -> ModelBaseline:
+    """Return what breaks the policy now, except what is waived."""
+    found = []
+    for finding in decision.findings:
+        is_waived = finding.accepted is not None and finding.accepted.by == "waiver"
+        if finding.verdict is Verdict.PASS or is_waived or not is_of_pack(finding, decision):
+            continue
+        found.append(_known(finding.clause, "", finding.verdict, finding.reading, 0))
+        for leaf, places in leaves_of(finding).items():
+            if any(each.accepted is None or each.accepted.by != "waiver" for each in places):
+                found.append(_known(finding.clause, leaf, *at_worst(finding, places), len(places)))
+    return ModelBaseline(circumstances=under, findings=tuple(found))
+
+
+def leaves_of(finding: Finding) -> Mapping[str, list[Place]]:
+    """Return the places of a finding by the fingerprint of their leaf; those in no leaf are left out."""
+    leaves: dict[str, list[Place]] = {}
+    for place in finding.places:
+        if place.leaf:
+            leaves.setdefault(place.leaf, []).append(place)
+    return leaves
+
+
+def at_worst(finding: Finding, places: list[Place]) -> tuple[Verdict, Reading]:
+    """Return the worst verdict and the worst ends of some places."""
+    verdict = max(verdict_at(finding, each) for each in places)
+    if finding.rule not in rules() or any(math.isnan(e.low) or math.isnan(e.high) for e in places):
+        return verdict, Undetermined("not told")
+    pick = min if rules()[finding.rule].risk == "low" else max
+    low, high = pick(each.low for each in places), pick(each.high for each in places)
+    return verdict, Interval(low, high)
+
+
+def write_baseline(models: Mapping[str, ModelBaseline]) -> bytes:
+    """Return a baseline as the bytes of a file: the same for the same models."""
+    baseline = Baseline(models={sayable(name): models[name] for name in sorted(models)})
+    said = {**baseline.model_dump(mode="json", by_alias=True), "sha256": baseline.digest}
+    return (json.dumps(said, indent=1) + "\n").encode("ascii")
+
+
+def read_baseline(data: bytes, where: str) -> Baseline:
+    """Read a baseline.
+
+    Raises:
+        BaselineError: the bytes are none, or were changed by hand.
+    """
+    try:
+        said = json.loads(
+            data.decode("utf-8"), parse_constant=_no_number, object_pairs_hook=_each_key_once
+        )
+    except (ValueError, RecursionError) as error:
+        problem = f"not a baseline ({error}); write one with 'treewarden audit --write-baseline'"
+        raise BaselineError(where, problem) from error
+    if not isinstance(said, dict) or said.get("schema") != SCHEMA:
+        problem = f"not a baseline of the schema {SCHEMA}; write one with 'treewarden audit --write-baseline'"
+        raise BaselineError(where, problem)
+    try:
+        baseline = Baseline.model_validate(said)
+    except (ValidationError, OverflowError) as error:
+        raise BaselineError(where, f"{_first(error)}; write it again") from error
+    if baseline.sha256 != baseline.digest:
+        problem = (
+            "was changed after it was written: its sha256 is of something else; write it again"
+        )
+        raise BaselineError(where, problem)
+    return baseline
+
+
+def _known(clause: str, leaf: str, verdict: Verdict, reading: Reading, places: int) -> Known:
+    ends = (None, None) if isinstance(reading, Undetermined) else (reading.low, reading.high)
+    low, high = (None if end is None else _end(end) for end in ends)
+    word: Literal["fail", "undetermined"] = "fail" if verdict is Verdict.FAIL else "undetermined"
+    return Known(clause=clause, leaf=leaf, verdict=word, low=low, high=high, places=places)
+
+
+def _end(value: float) -> float | Literal["inf", "-inf"]:
+    if math.isinf(value):
+        return "inf" if value > 0 else "-inf"
+    return float(value)
+
+
+def _no_number(name: str) -> float:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def _each_key_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the key {twice!r} stands twice in one object")
+    return found
+
+
+def _first(error: ValidationError | OverflowError) -> str:
+    if isinstance(error, OverflowError):
+        return "a number is too large"
+    first = error.errors(include_url=False)[0]
+    place = ".".join(str(part) for part in first["loc"]) or "the file"
+    said = first["msg"][:1].lower() + first["msg"][1:]
+    return f"{place}: {said}"

@@ -1,0 +1,91 @@
+"""What of a finding may be accepted at all, and when a finding is accepted as a whole."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+from audit.reading import Interval, Undetermined
+from audit.spots import MOST_SPOTS
+from policies.judging.decision import Accepted, Decision, Finding, Place
+from policies.rules import rules
+from policies.verdict import Verdict, worst
+
+ABOUT_THE_EVIDENCE = ("table-agrees", "target-named", "file-agrees", "labels-believed")
+"""Findings that say whether anything can be believed; what they say is never accepted."""
+OF_WAIVERS = ("waiver-", "baseline-")
+"""How findings about waivers and baselines begin; they are never accepted either."""
+
+
+def is_of_pack(finding: Finding, decision: Decision) -> bool:
+    """Return whether a finding is what came of a clause of the pack, and not about evidence or waivers."""
+    name = finding.clause
+    if not finding.measure and (name in ABOUT_THE_EVIDENCE or name.startswith(OF_WAIVERS)):
+        return False
+    return any(clause.id == name for clause in decision.pack.clauses)
+
+
+def verdict_at(finding: Finding, place: Place) -> Verdict:
+    """Return the verdict on one place; UNDETERMINED where that is not told."""
+    if finding.limit is None or math.isnan(place.low) or math.isnan(place.high):
+        return Verdict.UNDETERMINED
+    return rules()[finding.rule].judge(Interval(place.low, place.high), finding.limit)
+
+
+def is_beyond(finding: Finding, reading: Interval, limit: float) -> bool:
+    """Return whether a reading reaches further into danger than a number; true where that cannot be told."""
+    if finding.rule not in rules():
+        return True
+    return reading.low < limit if rules()[finding.rule].risk == "low" else reading.high > limit
+
+
+def is_listed(finding: Finding) -> bool:
+    """Return whether the leaves that are named are all that breaks a clause, so that each can be accepted for itself.
+
+    They are not where the list was cut, where a place is in no leaf, or where the reading is worse than what the places
+    account for: as the worst of them, or as their sum.
+    """
+    if not 0 < len(finding.places) < MOST_SPOTS or not all(each.leaf for each in finding.places):
+        return False
+    if isinstance(finding.reading, Undetermined) or finding.rule not in rules():
+        return False
+    if rules()[finding.rule].risk == "low":
+        return finding.reading.low == min(each.low for each in finding.places)
+    highs = [each.high for each in finding.places]
+    if finding.reading.high == max(highs):
+        return True
+    return all(map(math.isfinite, highs)) and math.isclose(finding.reading.high, math.fsum(highs))
+
+
+def with_places(
+    finding: Finding, accept: Callable[[Place], Accepted | None], whole: bool
+) -> Finding:
+    """Return a finding with more of its places accepted, and accepted itself where all are and these are the ``whole``.
+
+    What is accepted stays so, for the reason it has.
+    """
+    places = tuple(
+        each if each.accepted is not None else replace(each, accepted=accept(each))
+        for each in finding.places
+    )
+    found = replace(finding, places=places)
+    reasons = [each.accepted for each in places]
+    if finding.accepted is not None or not whole or not reasons or not all(reasons):
+        return found
+    return replace(found, accepted=_joined([each for each in reasons if each is not None]))
+
+
+def verdict_of(decision: Decision) -> Verdict:
+    """Return the verdict over what counts and is not accepted; undetermined where no clause counts."""
+    counted = [each for each in decision.findings if decision.counts(each)]
+    clauses = [each.open_verdict for each in counted if is_of_pack(each, decision)]
+    others = [each.open_verdict for each in counted if not is_of_pack(each, decision)]
+    return max([worst(clauses), *others])
+
+
+def _joined(reasons: list[Accepted]) -> Accepted:
+    """Return one reason for several: each once; somebody's waiver is named rather than a baseline."""
+    texts = "; ".join(dict.fromkeys(each.reason for each in reasons))
+    is_waived = any(each.by == "waiver" for each in reasons)
+    return Accepted("waiver" if is_waived else "baseline", texts)

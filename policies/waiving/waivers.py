@@ -1,0 +1,155 @@
+"""The file of waivers: what breaks a clause in one leaf, or in one model file, and is accepted until a day."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from itertools import combinations
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, StrictStr, ValidationError, field_validator
+
+from ppdm_models.errors import WaiverError
+
+Text = Annotated[str, Field(strict=True, min_length=1, pattern=r"\S")]
+WANTED = {
+    "clause": "the id of a clause of the policy pack",
+    "leaf": "a fingerprint as a report shows it: 24 letters 0-9 a-f, with #2 or the like where it has that",
+    "digest": '"sha256:" and the 64 letters of the digest of the model file',
+    "model": "the name that a model has in a gate, or of its file",
+    "reason": "a text that says why this is accepted",
+    "owner": "a text that says who answers for it",
+    "ticket": "a text that says where it was decided",
+    "expires": "the last day on which it holds, as 2026-01-31 without quotes",
+    "worst": "a number: the reading that is waived, so that a worse one counts again",
+    "granted": "the day on which it was granted, as 2026-01-31 without quotes",
+}
+
+
+class Waiver(BaseModel):
+    """One waiver. It holds to the end of the day ``expires``; ``number`` counts the waivers of the file, from 1.
+
+    It is for one leaf, by its fingerprint, or for the whole of one model file, by its digest; for any model, or for one
+    by name. With ``worst``, what reads worse counts again.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    clause: Text
+    reason: Text
+    owner: Text
+    ticket: Text
+    expires: date
+    granted: date | None = None
+    leaf: Annotated[StrictStr, Field(pattern=r"^([0-9a-f]{24}(#([2-9]|[1-9][0-9]+))?)?$")] = ""
+    digest: Annotated[StrictStr, Field(pattern=r"^(sha256:[0-9a-f]{64})?$")] = ""
+    model: Text | None = None
+    worst: Annotated[float, Field(strict=True, allow_inf_nan=False)] | None = None
+    number: int = Field(default=0, exclude=True)
+
+    @field_validator("expires", "granted", mode="before")
+    @classmethod
+    def _a_day(cls, value: object) -> object:
+        if isinstance(value, datetime) or not isinstance(value, date):
+            raise ValueError("not a day")
+        return value
+
+    @property
+    def where(self) -> str:
+        """What it is for, in words."""
+        return f"leaf {self.leaf}" if self.leaf else f"the model file {self.digest[:19]}..."
+
+    def is_for(self, model: str) -> bool:
+        """Return whether it may be meant for the model of this name."""
+        return self.model is None or self.model == model
+
+
+@dataclass(frozen=True, slots=True)
+class Waivers:
+    """The waivers of a file, in its order; ``source`` is what the file is called in messages."""
+
+    source: str
+    each: tuple[Waiver, ...] = ()
+
+
+def read_waivers(data: bytes, where: str) -> Waivers:
+    """Read a file of waivers.
+
+    Raises:
+        WaiverError: the bytes are not TOML, a key is missing, unknown or not what it must be, or two waivers are for
+            the same.
+    """
+    try:
+        said = tomllib.loads(data.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise WaiverError(where, f"not a TOML file ({error}); docs/waivers.md has one") from error
+    for key in said:
+        if key != "waiver":
+            raise WaiverError(where, f"unknown key {key!r}; each waiver begins with [[waiver]]")
+    listed = said.get("waiver", [])
+    if not isinstance(listed, list) or not all(isinstance(each, dict) for each in listed):
+        raise WaiverError(where, "'waiver' is no list of tables; begin each with [[waiver]]")
+    found = tuple(_waiver(each, number, where) for number, each in enumerate(listed, start=1))
+    _check_twice(found, where)
+    return Waivers(where, found)
+
+
+def check_lengths(waivers: Waivers, longest_days: int, today: date) -> None:
+    """Check that no waiver holds longer than a pack lets it, from the day it was granted, else from today.
+
+    Raises:
+        WaiverError: one does.
+    """
+    for each in waivers.each:
+        start = today if each.granted is None else each.granted
+        if (each.expires - start).days > longest_days:
+            last = start + timedelta(days=min(longest_days, (date.max - start).days))
+            since = "today" if each.granted is None else f"it was granted on {start}"
+            raise WaiverError(
+                f"{waivers.source}: waiver {each.number}: expires",
+                f"{each.expires} is more than {longest_days} days after {since}; the policy pack allows {last} at the "
+                "latest",
+            )
+
+
+def _waiver(said: Mapping[str, Any], number: int, where: str) -> Waiver:
+    place = f"{where}: waiver {number}"
+    if "number" in said:
+        raise WaiverError(f"{place}: number", f"unknown key; have {', '.join(WANTED)}")
+    try:
+        waiver = Waiver.model_validate({**said, "number": number})
+    except ValidationError as error:
+        raise _refusal(error, place) from error
+    for key in ("leaf", "digest"):
+        if key in said and not said[key]:
+            raise WaiverError(f"{place}: {key}", f"is empty; give {WANTED[key]}")
+    if not waiver.leaf and not waiver.digest:
+        problem = "is missing, and so is digest; say for which leaf it is, or for which model file"
+        raise WaiverError(f"{place}: leaf", problem)
+    return waiver
+
+
+def _refusal(error: ValidationError, place: str) -> WaiverError:
+    """Return the first problem: an unknown key before all others, as it may be a missing one that is misspelt."""
+    errors = sorted(error.errors(), key=lambda each: each["type"] != "extra_forbidden")
+    first, key = errors[0], str(errors[0]["loc"][0])
+    if first["type"] == "extra_forbidden":
+        return WaiverError(f"{place}: {key}", f"unknown key; have {', '.join(WANTED)}")
+    if first["type"] == "missing":
+        return WaiverError(f"{place}: {key}", f"is missing; give {WANTED[key]}")
+    return WaiverError(f"{place}: {key}", f"is {first['input']!r:.60}; give {WANTED[key]}")
+
+
+def _check_twice(waivers: Sequence[Waiver], where: str) -> None:
+    """Check that no two waivers are for one finding, so that each has one owner and one last day."""
+    for one, other in combinations(waivers, 2):
+        same = one.clause == other.clause and (
+            (one.leaf and one.leaf == other.leaf) or (one.digest and one.digest == other.digest)
+        )
+        if same and (one.model is None or other.model is None or one.model == other.model):
+            raise WaiverError(
+                f"{where}: waiver {other.number}: clause",
+                f"{other.clause!r} is waived in {other.where} by waiver {one.number} already; keep one of them",
+            )

@@ -1,0 +1,211 @@
+"""Names for leaves that outlive files: the same in every format, however nodes and trees are numbered.
+
+A fingerprint is a hash of what a record must be to stop at a node, and of what the model predicts: the conditions of
+the path, merged by feature and sorted, their numbers in six digits (whole numbers in all of theirs). What the node
+publishes is no part of it. Nodes of one model that differ in later digits only have names made of all digits. Nodes
+that ask exactly the same, in several trees, have names that end in ``#2``, ``#3`` and so on: in the order of what else
+is in their trees, whatever place these have in the file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ppdm_models.tree.column import number_text
+from ppdm_models.tree.ensemble import Ensemble, Model
+from ppdm_models.tree.paths import apart, both
+from ppdm_models.tree.predicate import (
+    AllOf,
+    Always,
+    AnyOf,
+    CategoryTest,
+    MissingTest,
+    Never,
+    NumericTest,
+    OneOf,
+    Predicate,
+    Surrogate,
+)
+from ppdm_models.tree.single import on_32_bits
+from ppdm_models.tree.tree import Tree
+
+LETTERS = 24
+"""How much of a hash is kept: so much that two paths are not made to share it in practice."""
+DIGITS = 6
+MOST_DIGITS = 17
+
+Say = Callable[[float], str]
+Place = tuple[int, int]
+"""A tree of the model and a node of it."""
+
+
+def fingerprints(model: Model, target: str) -> tuple[tuple[str, ...], ...]:
+    """Return the fingerprint of each node of each tree: of a leaf, or of an inner node as the place where records stop.
+
+    No two nodes of a model have the same. ``target`` is what the model predicts, as it is known: files do not all
+    name it.
+    """
+    short: list[list[str]] = []
+    groups: dict[str, list[Place]] = {}
+    for number, (tree, tests) in enumerate(_parts(model)):
+        short.append([""] * len(tree.nodes))
+        for index, way in _ways(tree, tests):
+            name = _digest(way, target, _in_short)
+            short[number][index] = name
+            groups.setdefault(name, []).append((number, index))
+    shared = {name: places for name, places in groups.items() if len(places) > 1}
+    if shared:
+        _tell_apart(model, target, short, shared)
+    return tuple(map(tuple, short))
+
+
+@dataclass(frozen=True, slots=True)
+class _Not:
+    """A test does not hold, and no single test says so."""
+
+    test: Predicate
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """What holds of who comes to a node: one test a feature where tests can be merged, and all others."""
+
+    merged: Mapping[tuple[type, str], NumericTest | CategoryTest]
+    others: tuple[Predicate | _Not, ...] = ()
+
+    def and_(self, test: Predicate | _Not) -> _Way:
+        """Return the way of those of whom a test holds besides."""
+        if isinstance(test, AllOf):
+            way = self
+            for part in test.parts:
+                way = way.and_(part)
+            return way
+        if isinstance(test, NumericTest | CategoryTest):
+            key = (type(test), test.feature)
+            joint = both(self.merged[key], test) if key in self.merged else test
+            if joint is not None:
+                return _Way({**self.merged, key: joint}, self.others)
+        return self if isinstance(test, Always) else _Way(self.merged, (*self.others, test))
+
+    def text(self, target: str, say: Say) -> str:
+        """Return all of it in one text, the same in whatever order it was put together."""
+        tests = {_text(test, say) for test in (*self.merged.values(), *self.others)}
+        return json.dumps([target, *sorted(tests)])
+
+
+def _parts(model: Model) -> Iterator[tuple[Tree, tuple[Predicate, ...]]]:
+    """Yield the trees in the file's order, each with the tests that say for whom it speaks."""
+    stack: list[tuple[object, tuple[Predicate, ...]]] = [(model, ())]
+    while stack:
+        part, tests = stack.pop()
+        if isinstance(part, Tree):
+            yield on_32_bits(part), tests
+        elif isinstance(part, Ensemble):
+            stack.extend((each.model, (*tests, each.test)) for each in reversed(part.members))
+
+
+def _ways(tree: Tree, tests: Sequence[Predicate]) -> Iterator[tuple[int, _Way]]:
+    """Yield each node with what holds of who stops there: for an inner node, none of its children's tests."""
+    start = _Way({})
+    for test in (*tests, tree.root.test):
+        start = start.and_(test)
+    stack = [(0, start)]
+    while stack:
+        index, way = stack.pop()
+        children = [tree.nodes[child] for child in tree.nodes[index].children]
+        for place, child in enumerate(children):
+            below = way
+            for earlier in children[:place]:
+                if not apart(earlier.test, child.test):
+                    below = below.and_(_negated(earlier.test))
+            stack.append((child.index, below.and_(child.test)))
+        for child in children:
+            way = way.and_(_negated(child.test))
+        yield index, way
+
+
+def _negated(test: Predicate) -> Predicate | _Not:
+    """Return what holds where a test does not, for a record whose values are known."""
+    if isinstance(test, Always | Never):
+        return Never() if isinstance(test, Always) else Always()
+    if isinstance(test, CategoryTest):
+        return CategoryTest(test.feature, test.values, negated=not test.negated)
+    if isinstance(test, MissingTest):
+        return MissingTest(test.feature, negated=not test.negated)
+    if isinstance(test, NumericTest):
+        if test.low == -math.inf and test.high < math.inf:
+            return NumericTest(test.feature, low=test.high, low_closed=not test.high_closed)
+        if test.high == math.inf and test.low > -math.inf:
+            return NumericTest(test.feature, high=test.low, high_closed=not test.low_closed)
+    return _Not(test)
+
+
+def _text(test: Predicate | _Not, say: Say) -> str:
+    if isinstance(test, _Not):
+        return json.dumps(["not", _text(test.test, say)])
+    if isinstance(test, NumericTest):
+        low = [say(test.low), test.low_closed] if test.low > -math.inf else []
+        high = [say(test.high), test.high_closed] if test.high < math.inf else []
+        return json.dumps(["number", test.feature, low, high])
+    if isinstance(test, CategoryTest):
+        return json.dumps(["category", test.feature, test.negated, test.values])
+    if isinstance(test, MissingTest):
+        return json.dumps(["missing", test.feature, test.negated])
+    if isinstance(test, AllOf | AnyOf | OneOf | Surrogate):
+        parts = [_text(part, say) for part in test.parts]
+        ordered = parts if isinstance(test, Surrogate) else sorted(parts)
+        return json.dumps([type(test).__name__, *ordered])
+    return json.dumps(type(test).__name__)
+
+
+def _in_short(value: float) -> str:
+    """Return a number in six digits; a larger one in those before the point, and one behind it."""
+    digits = min(max(DIGITS, len(str(int(abs(value)))) + 1), MOST_DIGITS)
+    return f"{value + 0.0:.{digits}g}"
+
+
+def _digest(way: _Way, target: str, say: Say) -> str:
+    return _hash(way.text(target, say))
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode("ascii")).hexdigest()[:LETTERS]
+
+
+def _tell_apart(
+    model: Model, target: str, short: list[list[str]], shared: Mapping[str, Sequence[Place]]
+) -> None:
+    """Give nodes that share a name names of their own.
+
+    One that differs in later digits has a name that nothing else ever gets, so that it is not taken for another once
+    that is gone.
+    """
+    wanted = {place for places in shared.values() for place in places}
+    exact: dict[Place, str] = {}
+    said: dict[int, str] = {}
+    first: dict[Place, tuple[bool, str]] = {}
+    for number, (tree, tests) in enumerate(_parts(model)):
+        here = {index for tree_number, index in wanted if tree_number == number}
+        if not here:
+            continue
+        said[number] = _hash(
+            json.dumps(sorted((short[number][n.index], repr(n.score)) for n in tree.nodes))
+        )
+        for index, way in _ways(tree, tests):
+            if index in here:
+                exact[number, index] = _digest(way, f"exactly: {target}", number_text)
+                node = tree.nodes[index]
+                first[number, index] = (not node.is_leaf, repr(node.score))
+    for name, places in shared.items():
+        twins: dict[str, list[Place]] = {}
+        for place in places:
+            twins.setdefault(exact[place], []).append(place)
+        for digits, same in twins.items():
+            base = name if len(twins) == 1 else digits
+            same.sort(key=lambda place: (*first[place], said[place[0]], *place))
+            for count, (number, index) in enumerate(same, start=1):
+                short[number][index] = base if count == 1 else f"{base}#{count}"
