@@ -6,15 +6,13 @@ import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from policies.severity import SEVERITIES as SEVERITIES
+from policies.severity import Severity as Severity
 from policies.verdict import Verdict
 
 if TYPE_CHECKING:  # who shows what was decided earlier needs neither, nor all that comes with them
     from audit.reading import Reading
     from policies.pack import Pack
-
-Severity = Literal["error", "warning", "note"]
-SEVERITIES: tuple[Severity, ...] = ("note", "warning", "error")
-"""From the mildest to the one that counts whatever a gate is told to fail on."""
 
 
 @dataclass(frozen=True, slots=True)

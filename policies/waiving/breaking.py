@@ -10,12 +10,11 @@ from audit.reading import Interval, Undetermined
 from audit.spots import MOST_SPOTS
 from policies.judging.decision import Accepted, Decision, Finding, Place
 from policies.rules import rules
+from policies.severity import OF_WAIVERS
 from policies.verdict import Verdict, worst
 
 ABOUT_THE_EVIDENCE = ("table-agrees", "target-named", "file-agrees", "labels-believed")
 """Findings that say whether anything can be believed; what they say is never accepted."""
-OF_WAIVERS = ("waiver-", "baseline-")
-"""How findings about waivers and baselines begin; they are never accepted either."""
 
 
 def is_of_pack(finding: Finding, decision: Decision) -> bool:

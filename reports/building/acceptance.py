@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from policies.judging.decision import Decision
-from policies.waiving.breaking import OF_WAIVERS
+from policies.severity import OF_WAIVERS
 from reports.document.parts import Finding
 from reports.document.words import counted
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +14,7 @@ import click
 from reports.renderers import GateRenderer, renderer
 from treewarden.commands._reporting import ON_STDOUT, STDOUT, Reporting, Wanted, reporting
 from treewarden.jobs.gate.gating import Gated
-from treewarden.terminal.outputs import check_apart, check_folder, check_no_input
+from treewarden.terminal.outputs import check_folder
 
 MOST_LETTERS = 120
 ODD = re.compile(r"[^A-Za-z0-9._-]+")
@@ -32,19 +32,11 @@ class Forms:
         """The forms that each model has of its own."""
         return tuple(dict.fromkeys(form for _, form in self.of_each))
 
-    def check(self, names: Sequence[str], inputs: Iterable[Path]) -> None:
-        """Check that no two reports have one path, and none is a file that is read.
-
-        Raises:
-            OutputError: it is so.
-        """
-        paths = [
-            self._path(folder, form, file)
-            for folder, form in self.of_each
-            for file in file_names(names).values()
-        ]
-        check_apart((*self.of_all.paths, *paths))
-        check_no_input((*self.of_all.paths, *paths), inputs)
+    def paths(self, names: Sequence[str]) -> tuple[Path, ...]:
+        """Return all that may be written, for models of these names."""
+        files = file_names(names).values()
+        each = (self._path(folder, form, file) for folder, form in self.of_each for file in files)
+        return (*self.of_all.paths, *each)
 
     def files(self, done: Gated, names: Sequence[str]) -> dict[Path, bytes]:
         """Return all that goes into files; a model without audit has no report of its own."""

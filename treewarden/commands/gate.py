@@ -15,10 +15,11 @@ from treewarden.commands._gate_forms import forms_of
 from treewarden.commands._reporting import ON_STDOUT, Wanted, form_option
 from treewarden.jobs.gate.cache import cache_folder
 from treewarden.jobs.gate.config import NAME, find_configuration, read_configuration
-from treewarden.jobs.gate.gating import Gated, Wish, gate
+from treewarden.jobs.gate.gating import Gated, gate
 from treewarden.jobs.gate.models import models_of
+from treewarden.jobs.gate.wish import Wish
 from treewarden.terminal.exits import FAIL, NO_AUDIT, PASS, UNDETERMINED
-from treewarden.terminal.outputs import write_files
+from treewarden.terminal.outputs import check_apart, check_file, check_no_input, write_files
 from treewarden.terminal.progress import Progress
 
 FILE = click.Path(path_type=Path)
@@ -47,6 +48,17 @@ NOTHING = "Nothing was audited: no model changed, nor anything that its audit re
     help="The mildest severity that keeps a model from passing, for all models.  [default: as configured]",
 )
 @click.option(
+    "--baseline",
+    type=FILE,
+    help="A file from --write-baseline, for all models: what it knows and is no worse does not count.",
+)
+@click.option(
+    "--write-baseline",
+    "new_baseline",
+    type=FILE,
+    help="Also write what breaks the policies now, of all models; confidential like a report.",
+)
+@click.option(
     "--changed-since",
     metavar="REVISION",
     help="Audit only what changed since then, as git tells it; other models get no verdict.",
@@ -67,6 +79,8 @@ def gate_command(
     config: Path | None,
     formats: tuple[Wanted, ...],
     fail_on: Any,  # noqa: ANN401  # one of the severities
+    baseline: Path | None,
+    new_baseline: Path | None,
     changed_since: str | None,
     init: bool,
     jobs: int | None,
@@ -82,12 +96,22 @@ def gate_command(
     progress = Progress(quiet)
     if init:
         _start(context, paths, config or Path(NAME), progress)
+    if new_baseline is not None and (paths or changed_since):
+        problem = (
+            "--write-baseline writes one file for all models; leave out PATHS and --changed-since"
+        )
+        raise click.UsageError(problem)
     configuration = read_configuration(config or find_configuration(Path.cwd()))
     forms = forms_of(formats)
-    models = models_of(configuration)
+    models = models_of(configuration, new_baseline)
     names = [model.name for model in models]
-    read = (path for model in models for path in model.inputs)
-    forms.check(names, (configuration.path, *read))
+    read = [path for model in models for path in model.inputs]
+    outputs = forms.paths(names)
+    if new_baseline is not None:
+        check_file(new_baseline)
+        outputs = (*outputs, new_baseline)
+    check_apart(outputs)
+    check_no_input(outputs, (configuration.path, baseline, *read))
     wish = Wish(
         paths=paths,
         fail_on=fail_on,
@@ -95,6 +119,8 @@ def gate_command(
         jobs=jobs,
         cache=None if no_cache else cache_folder(configuration.root),
         forms=forms.each,
+        baseline=baseline,
+        new_baseline=new_baseline,
     )
     done = gate(configuration, wish, progress.step, progress.say)
     for note in done.notes:
@@ -105,7 +131,10 @@ def gate_command(
         if forms.of_all.paths or forms.each:
             progress.say("no file is written")
         context.exit(PASS)
-    write_files(forms.files(done, names))
+    files = forms.files(done, names)
+    if new_baseline is not None and done.baseline is not None:
+        files[new_baseline] = done.baseline
+    write_files(files)
     forms.of_all.show_gate(done.gate)
     _beside(done, is_text)
     context.exit(EXITS[done.gate.outcome])

@@ -14,8 +14,9 @@ from reports.document.gate import Entry
 from treewarden.jobs.gate.cache import KEPT_SECONDS, Cache, cache_folder
 from treewarden.jobs.gate.config import read_configuration
 from treewarden.jobs.gate.digests import Digests, key_of
-from treewarden.jobs.gate.gating import Wish, gate
+from treewarden.jobs.gate.gating import gate
 from treewarden.jobs.gate.models import models_of
+from treewarden.jobs.gate.wish import Wish
 
 ONE = '[[model]]\npath = "models/flu.pmml"\ntable = "people.csv"\nsensitive = "flu"\n'
 PACK = 'policy = "lenient.toml"\n'
@@ -85,8 +86,9 @@ def test_a_waiver_that_expires_is_a_change_and_another_day_is_none(one):
     one.configure(f'{ONE}{PACK}waivers = "waivers.toml"\n')
     (model,) = models_of(read_configuration(one.folder / "treewarden.toml"))
     keys = [key_of(model, Digests(), "1", date(2026, month, 1)) for month in (1, 2, 3, 4, 5)]
-    assert keys[0] == keys[1] == keys[2]
-    assert keys[2] != keys[3] == keys[4]
+    assert keys[0] == keys[1]
+    assert keys[3] == keys[4]
+    assert len(set(keys)) == 3
 
 
 def test_another_version_keeps_results_of_its_own(one):
@@ -115,11 +117,7 @@ def test_nothing_of_the_table_is_kept_and_nobody_else_may_read_it(one):
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert (folder / ".gitignore").read_text() == "*\n"
     said = json.loads(path.read_text())
-    assert set(said) == {"schema", "key", "entry"} or set(said) == {
-        "schema_version",
-        "key",
-        "entry",
-    }
+    assert set(said) == {"schema_version", "key", "entry", "needed", "told"}
     assert set(said["entry"]) <= set(Entry.model_fields)
 
 

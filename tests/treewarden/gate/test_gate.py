@@ -11,11 +11,12 @@ import pytest
 from tests import places
 from tests.treewarden.gate.deadly import Deadly
 from treewarden.jobs.gate.config import read_configuration
-from treewarden.jobs.gate.gating import Wish, gate
+from treewarden.jobs.gate.gating import gate
 from treewarden.jobs.gate.memory import free, needed
 from treewarden.jobs.gate.models import models_of
 from treewarden.jobs.gate.order import Order
 from treewarden.jobs.gate.running import answers
+from treewarden.jobs.gate.wish import Wish
 
 EACH = (
     '[[model]]\npath = "models/{}.pmml"\ntable = "people.csv"\nsensitive = "flu"\npolicy = "{}"\n'

@@ -20,6 +20,7 @@ from reports.building.entry import entry_of, unaudited
 from reports.document.document import Document, Provenance
 from reports.document.parts import File
 from reports.renderers import rendered, renderer
+from treewarden.jobs.accepting import baseline_of
 from treewarden.jobs.auditing import Audited, audit_file
 from treewarden.jobs.gate.models import GateModel
 from treewarden.jobs.gate.order import Answer, Order
@@ -78,6 +79,10 @@ def request_of(order: Order) -> Request:
         options_of(order),
         model.knowledge,
         str(model.policy),
+        waivers=model.waivers,
+        baseline=model.baseline,
+        name=model.name,
+        today=order.today,
     )
 
 
@@ -109,7 +114,13 @@ def _audited(order: Order, step: Step) -> Answer:
         document = audit_document(done.audit, done.decision, _provenance(order, done))
         entry = entry_of(document, model.name, model.file)
         reports = {form: _rendered(document, model.file, form) for form in order.forms}
-    return Answer(entry, reports)
+    return Answer(
+        entry,
+        reports,
+        needed=tuple(sorted(done.uses.needed)),
+        told=tuple(sorted(done.uses.told)),
+        baseline=baseline_of(done.audit, done.decision) if order.wants_baseline else None,
+    )
 
 
 def _provenance(order: Order, done: Audited) -> Provenance:

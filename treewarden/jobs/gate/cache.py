@@ -21,6 +21,7 @@ from pydantic import ValidationError
 from reports.document.gate import Entry
 from reports.document.parts import Part, Text
 from treewarden.jobs.gate.models import GateModel
+from treewarden.jobs.gate.order import Answer
 
 NAME = ".treewarden-cache"
 VARIABLE = "TREEWARDEN_CACHE"
@@ -31,11 +32,13 @@ OTHERS_WRITE = 0o022
 
 
 class Kept(Part):
-    """One file of the cache."""
+    """One file of the cache; ``needed`` and ``told`` are numbers of waivers."""
 
     schema_version: Literal["treewarden-gate-cache/1"] = "treewarden-gate-cache/1"
     key: Text
     entry: Entry
+    needed: tuple[int, ...] = ()
+    told: tuple[int, ...] = ()
 
 
 class Cache:
@@ -44,8 +47,10 @@ class Cache:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def get(self, key: str, model: GateModel) -> Entry | None:
+    def get(self, key: str, model: GateModel) -> Answer | None:
         """Return what came of a model, or None; what is returned is kept for longer."""
+        if not key:
+            return None
         path = self._path(key)
         data = _own_bytes(path)
         if data is None or not _is_own_folder(self.folder):
@@ -60,10 +65,11 @@ class Cache:
             return None
         with contextlib.suppress(OSError):
             os.utime(path)
-        return entry.model_copy(update={"is_cached": True})
+        known = entry.model_copy(update={"is_cached": True})
+        return Answer(known, needed=kept.needed, told=kept.told)
 
-    def put(self, entries: Mapping[str, Entry]) -> str:
-        """Keep entries by key, whole or not at all; return why they could not be kept, "" where they were."""
+    def put(self, answers: Mapping[str, Answer]) -> str:
+        """Keep what came of models by key, each whole or not at all; return why that was not possible, else ""."""
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             if not _is_own_folder(self.folder):
@@ -71,9 +77,9 @@ class Cache:
             ignored = self.folder / ".gitignore"
             if not ignored.exists():
                 _write(ignored, b"*\n")
-            for key, entry in entries.items():
-                if entry.outcome != "NO AUDIT":
-                    kept = Kept(key=key, entry=entry)
+            for key, answer in answers.items():
+                if answer.entry.outcome != "NO AUDIT":
+                    kept = Kept(key=key, entry=answer.entry, needed=answer.needed, told=answer.told)
                     _write(self._path(key), kept.model_dump_json(by_alias=True).encode("utf-8"))
         except OSError as error:
             return str(error.strerror or error)

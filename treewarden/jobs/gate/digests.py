@@ -60,7 +60,7 @@ def key_of(model: GateModel, digests: Digests, version: str, today: date) -> str
         "packs": [_digest_of_pack(each, digests) for each in packs(model.policy)],
         "knowledge": of(model.knowledge),
         "waivers": of(model.waivers),
-        "expired": [] if model.waivers is None else _past(model.waivers, today),
+        "days": [] if model.waivers is None else _days(model.waivers, today),
         "baseline": of(model.baseline),
         "fail_on": model.fail_on,
         "settings": model.settings.given,
@@ -109,13 +109,13 @@ def _digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _past(waivers: Path, today: date) -> list[str]:
-    """Return the dates in a file of waivers that are over today: with each one more, something may count again."""
+def _days(waivers: Path, today: date) -> list[tuple[str, int]]:
+    """Return the days in a file of waivers, and whether each is over, today, or to come: so may what counts change."""
     try:
         said = tomllib.loads(waivers.read_text("utf-8"))
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError):
         return []  # then reading the waivers fails too
-    return sorted({str(each) for each in _dates(said) if each < today})
+    return sorted({(str(each), (each > today) - (each < today)) for each in _dates(said)})
 
 
 def _dates(said: object) -> Iterator[date]:

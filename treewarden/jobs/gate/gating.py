@@ -2,63 +2,46 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime
+import importlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import treewarden
-from audit.solver.pool import default_jobs
 from audit.stages import Step, silent
-from ppdm_models.errors import TreewardenError
 from reports.building.entry import gate_of
 from reports.document.gate import Entry, Gate
-from reports.document.parts import Severity
-from treewarden.jobs.gate.cache import Cache
-from treewarden.jobs.gate.changed import Changes, changes_since
-from treewarden.jobs.gate.config import Configuration
-from treewarden.jobs.gate.digests import Digests, key_of
-from treewarden.jobs.gate.memory import free
-from treewarden.jobs.gate.models import GateModel, chosen, models_of
-from treewarden.jobs.gate.order import Order
-from treewarden.jobs.gate.running import answers
+from treewarden.jobs.gate.changed import changes_since
+from treewarden.jobs.gate.config import Configuration, ConfigurationError
+from treewarden.jobs.gate.known import Run
+from treewarden.jobs.gate.models import chosen, models_of
+from treewarden.jobs.gate.waived import Held, left_over
+from treewarden.jobs.gate.wish import Wish
 
-
-@dataclass(frozen=True, slots=True)
-class Wish:
-    """What is asked of one run of a gate, beside its configuration.
-
-    ``paths`` are the models or folders that are wanted, all where there are none. ``forms`` are reports that each model
-    has of its own: for them a model is audited though nothing changed.
-    """
-
-    paths: tuple[Path, ...] = ()
-    fail_on: Severity | None = None
-    changed_since: str | None = None
-    jobs: int | None = None
-    cache: Path | None = None
-    forms: tuple[str, ...] = ()
-    today: date = field(default_factory=date.today)
+UNNEEDED = "treewarden.jobs.gate.unneeded"
+BASELINES = "policies.waiving.baseline"
+"""Loaded when they are needed, as all libraries come with them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gated:
     """What a gate says; the names of the models that did not change and have no verdict; deleted ones, by file.
 
-    ``reports`` are bytes by name of the model and form. ``notes`` say what is worth knowing beside.
+    ``reports`` are bytes by name of the model and form, ``baseline`` those of a new one. ``notes`` say what is worth
+    knowing beside.
     """
 
     gate: Gate
     unchanged: tuple[str, ...] = ()
     deleted: tuple[str, ...] = ()
     reports: Mapping[tuple[str, str], bytes] = field(default_factory=dict)
+    baseline: bytes | None = None
     notes: tuple[str, ...] = ()
 
 
 def gate(
     configuration: Configuration,
-    wish: Wish = Wish(),
+    wish: Wish | None = None,
     step: Step = silent,
     tell: Callable[[str], object] = lambda text: None,
 ) -> Gated:
@@ -69,114 +52,58 @@ def gate(
     Raises:
         TreewardenError: the configuration does not fit the files there are, or git cannot say what changed.
     """
-    models = chosen(configuration, models_of(configuration), wish.paths)
-    if wish.fail_on is not None:
-        models = tuple(replace(model, fail_on=wish.fail_on) for model in models)
-    changes = _changes(configuration, wish)
-    wanted = [model for model in models if changes is None or changes.touches(model)]
-    run = _Run(configuration, wish, step, tell)
-    entries = run.entries(wanted)
-    kept = {model.name for model in wanted}
+    wish = wish or Wish()
+    if wish.baseline is not None and not wish.baseline.is_file():
+        problem = "there is no such file; write it: treewarden gate --write-baseline FILE"
+        raise ConfigurationError(str(wish.baseline), problem)
+    models = chosen(configuration, models_of(configuration, wish.new_baseline), wish.paths)
+    since = wish.changed_since
+    changes = None if since is None else changes_since(configuration, since)
+    wanted = [wish.applied(each) for each in models if changes is None or changes.touches(each)]
+    run = Run(wish, step, tell)
+    held = list(zip(wanted, run.answers(wanted), strict=True))
+    entries = [answer.entry for _, answer in held]
+    if wish.is_of_all:
+        entries += _of_waivers(configuration, wish, held)
+    names = {model.name for model in wanted}
     fail_on = wish.fail_on or configuration.said.fail_on
     return Gated(
         gate_of(entries, fail_on, treewarden.__version__),
-        tuple(model.name for model in models if model.name not in kept),
+        tuple(model.name for model in models if model.name not in names),
         changes.gone if changes is not None else (),
-        run.reports,
-        tuple(run.notes),
+        {
+            (model.name, form): data
+            for model, answer in held
+            for form, data in answer.reports.items()
+        },
+        _baseline(held) if wish.new_baseline is not None else None,
+        (*run.notes, *_left_out(wish, held)),
     )
 
 
-class _Run:
-    """One run: which entries are known, and the audits of all others."""
-
-    def __init__(
-        self,
-        configuration: Configuration,
-        wish: Wish,
-        step: Step,
-        tell: Callable[[str], object],
-    ) -> None:
-        self.configuration, self.wish, self.step, self.tell = configuration, wish, step, tell
-        self.digests = Digests()
-        self.cache = Cache(wish.cache) if wish.cache is not None else None
-        self.reports: dict[tuple[str, str], bytes] = {}
-        self.notes: list[str] = []
-
-    def entries(self, models: Sequence[GateModel]) -> list[Entry]:
-        """Return the entry of each model, in their order."""
-        with self.step("looking for what changed"):
-            keys = [self._key(model) for model in models]
-        found: dict[int, Entry] = {}
-        if self.cache is not None and not self.wish.forms:
-            for number, (model, key) in enumerate(zip(models, keys, strict=True)):
-                entry = self.cache.get(key, model) if key else None
-                if entry is not None:
-                    found[number] = entry
-        if found:
-            self.tell(f"{len(found)} of {len(models)} models are unchanged since an earlier gate")
-        left = [number for number in range(len(models)) if number not in found]
-        found |= self._audited(models, left, len(found))
-        self._keep(models, keys, {number: found[number] for number in left})
-        return [found[number] for number in range(len(models))]
-
-    def _audited(
-        self, models: Sequence[GateModel], numbers: Sequence[int], known: int
-    ) -> dict[int, Entry]:
-        orders = [self._order(models[number]) for number in numbers]
-        found: dict[int, Entry] = {}
-        if not orders:
-            return found
-        processes = self.wish.jobs or default_jobs()
-        with contextlib.closing(answers(orders, processes, free(), self.step)) as done:
-            for place, answer in done:
-                number = numbers[place]
-                found[number] = answer.entry
-                name = models[number].name
-                self.reports |= {(name, form): said for form, said in answer.reports.items()}
-                self.tell(
-                    f"{known + len(found)} of {len(models)} models: {name}: {answer.entry.outcome}"
-                )
-        return found
-
-    def _order(self, model: GateModel) -> Order:
-        digests = {"model": "", "table": ""}
-        for name, path in (("model", model.path), ("table", model.table)):
-            with contextlib.suppress(OSError, TreewardenError):  # then reading it says why
-                digests[name] = self.digests.of(path) if path is not None else ""
-        return Order(
-            model,
-            self.wish.forms,
-            model_digest=digests["model"],
-            table_digest=digests["table"],
-            created=datetime.now(UTC).isoformat(timespec="seconds"),
+def _of_waivers(configuration: Configuration, wish: Wish, held: Sequence[Held]) -> Iterator[Entry]:
+    """Yield what is wrong with waivers that none of the models needed; only all models together can tell."""
+    for path, those in left_over(held):
+        entry = importlib.import_module(UNNEEDED).entry_of_waivers(
+            path, _shown(configuration, path), those, wish.today
         )
-
-    def _key(self, model: GateModel) -> str:
-        """Return what the result of a model is kept under; "" where a file cannot be read, which its audit will say."""
-        try:
-            return key_of(model, self.digests, treewarden.__version__, self.wish.today)
-        except (OSError, TreewardenError):
-            return ""
-
-    def _keep(
-        self, models: Sequence[GateModel], keys: Sequence[str], audited: Mapping[int, Entry]
-    ) -> None:
-        """Keep what was found out, unless a file changed while it was."""
-        if self.cache is None:
-            return
-        new = {
-            keys[number]: entry
-            for number, entry in audited.items()
-            if keys[number] and self._key(models[number]) == keys[number]
-        }
-        problem = self.cache.put(new) if new else ""
-        if problem:
-            self.notes.append(f"{self.cache.folder}: results are not kept there ({problem})")
-        self.cache.forget_old()
+        if entry is not None:
+            yield entry
 
 
-def _changes(configuration: Configuration, wish: Wish) -> Changes | None:
-    if wish.changed_since is None:
-        return None
-    return changes_since(configuration, wish.changed_since)
+def _shown(configuration: Configuration, path: Path) -> str:
+    is_inside = path.is_relative_to(configuration.root)
+    return (path.relative_to(configuration.root) if is_inside else path).as_posix()
+
+
+def _baseline(held: Sequence[Held]) -> bytes:
+    found = {model.name: answer.baseline for model, answer in held if answer.baseline is not None}
+    data: bytes = importlib.import_module(BASELINES).write_baseline(found)
+    return data
+
+
+def _left_out(wish: Wish, held: Sequence[Held]) -> Iterator[str]:
+    if wish.new_baseline is not None:
+        for model, answer in held:
+            if answer.baseline is None:
+                yield f"{model.name} has no audit, so the baseline does not know it"

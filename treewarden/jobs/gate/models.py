@@ -50,8 +50,12 @@ class GateModel:
         return tuple(each for each in given if isinstance(each, Path))
 
 
-def models_of(configuration: Configuration) -> tuple[GateModel, ...]:
+def models_of(
+    configuration: Configuration, new_baseline: Path | None = None
+) -> tuple[GateModel, ...]:
     """Return all models in the order of their names; of a file that is named, only that it is there is checked.
+
+    A baseline that is to be written anew counts as none.
 
     Raises:
         ConfigurationError: a file is not there or where it must not be, a pattern matches nothing, or two entries are
@@ -68,7 +72,7 @@ def models_of(configuration: Configuration) -> tuple[GateModel, ...]:
             problem = f"'name' is {section.name!r}, and its path matches {len(paths)} files; leave the name out"
             raise ConfigurationError(place, problem)
         for path in paths:
-            model = _model(configuration, section, path, place)
+            model = _model(configuration, section, path, place, new_baseline)
             first = numbers.setdefault(path.resolve(), number)
             if first != number:
                 problem = (
@@ -175,7 +179,11 @@ def _each_like(parts: Sequence[str], wanted: Sequence[str]) -> bool:
 
 
 def _model(
-    configuration: Configuration, section: ModelSection, path: Path, place: str
+    configuration: Configuration,
+    section: ModelSection,
+    path: Path,
+    place: str,
+    new_baseline: Path | None,
 ) -> GateModel:
     said = configuration.said
     file = path.relative_to(configuration.root).as_posix()
@@ -193,7 +201,7 @@ def _model(
         policy=policy if is_shipped else _policy(configuration, policy, place),
         knowledge=there("knowledge", section.knowledge),
         waivers=there("waivers", section.waivers or said.waivers),
-        baseline=there("baseline", section.baseline or said.baseline),
+        baseline=_baseline(configuration, section.baseline or said.baseline, place, new_baseline),
         fail_on=section.fail_on or said.fail_on,
         settings=Settings(**section.model_dump(include=set(Settings.model_fields))),
     )
@@ -225,6 +233,20 @@ def _there(configuration: Configuration, value: str, key: str, place: str) -> Pa
         problem = (
             f"{key!r} is {value!r}: there is no such file; paths start from {configuration.root}"
         )
+        raise ConfigurationError(place, problem)
+    return path
+
+
+def _baseline(
+    configuration: Configuration, value: str | None, place: str, new_baseline: Path | None
+) -> Path | None:
+    if value is None:
+        return None
+    path = _inside(configuration, value, "baseline", place)
+    if new_baseline is not None and path.resolve() == new_baseline.resolve():
+        return None
+    if not path.is_file():
+        problem = f"'baseline' is {value!r}: there is no such file; write it: treewarden gate --write-baseline {value}"
         raise ConfigurationError(place, problem)
     return path
 

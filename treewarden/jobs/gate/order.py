@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import date
 
 from audit.stages import Step, silent
 from reports.document.gate import Entry
@@ -16,10 +17,17 @@ PLACE = "treewarden.jobs.gate.auditing"
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came of a model, and its own reports by form."""
+    """What came of a model, and its own reports by form.
+
+    ``needed`` and ``told`` are numbers of waivers: those that it took, and those that its entry tells of. ``baseline``
+    is what a baseline holds of it.
+    """
 
     entry: Entry
     reports: Mapping[str, bytes] = field(default_factory=dict)
+    needed: tuple[int, ...] = ()
+    told: tuple[int, ...] = ()
+    baseline: object = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +44,8 @@ class Order:
     model_digest: str = ""
     table_digest: str = ""
     created: str = ""
+    today: date | None = None
+    wants_baseline: bool = False
 
     def __call__(self, step: Step = silent) -> Answer:
         """Audit it here."""
