@@ -53,6 +53,17 @@ def test_the_exit_code_is_that_of_the_worst_model(repository, policies, code):
     assert repository.run("--no-cache").exit_code == code
 
 
+def test_what_counts_is_said_for_all_models_for_one_or_for_a_run(repository):
+    text = (repository.folder / "harsh.toml").read_text() + 'severity = "warning"\n'
+    repository.write("warns.toml", text)
+    flu, cold = EACH.format("flu", "warns.toml"), EACH.format("cold", "warns.toml")
+    repository.configure(f'{flu}fail_on = "warning"\n{cold}')
+    assert list(outcomes(repository).values()) == ["UNDETERMINED", "FAIL"]
+    repository.configure(f'fail_on = "note"\n{flu}{cold}')
+    assert list(outcomes(repository).values()) == ["FAIL", "FAIL"]
+    assert list(outcomes(repository, fail_on="error").values()) == ["UNDETERMINED"] * 2
+
+
 def test_what_is_wrong_with_one_model_is_its_result_and_the_others_have_theirs(repository):
     repository.model("cold").write_text("<PMML", encoding="utf-8")
     repository.write("other.csv", "a,b\n1,2\n")

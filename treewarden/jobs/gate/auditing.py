@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import traceback
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,9 @@ import treewarden
 from audit.adversary.knowledge import LeafLevel, SplitLevel
 from audit.options import AuditOptions, Rows, Solver
 from audit.stages import Step, silent
+from policies.judging.decision import Decision
+from policies.severity import Severity
+from policies.waiving.breaking import verdict_of
 from ppdm_models.errors import TableError, TreewardenError
 from ppdm_models.files.load import read_bytes
 from ppdm_models.tree.tree import Tool
@@ -106,10 +110,19 @@ def options_of(order: Order) -> AuditOptions:
     return AuditOptions(**said, jobs=order.jobs, levels=bool(order.forms))
 
 
+def counting(decision: Decision, fail_on: Severity) -> Decision:
+    """Return a decision in which findings of this severity or a graver one count."""
+    if decision.fail_on == fail_on:
+        return decision
+    counted = replace(decision, fail_on=fail_on)
+    return replace(counted, verdict=verdict_of(counted))
+
+
 def _audited(order: Order, step: Step) -> Answer:
     model = order.model
     request = request_of(order)
     done = audit_file(request, step)
+    done = replace(done, decision=counting(done.decision, model.fail_on))
     with step("reporting"):
         document = audit_document(done.audit, done.decision, _provenance(order, done))
         entry = entry_of(document, model.name, model.file)
