@@ -137,6 +137,8 @@ def _variables(root: Part) -> Iterator[_Variable]:
 def _nodes(
     rows: Sequence[Part], variables: Sequence[_Variable], splits: Part | None, source: str
 ) -> tuple[Node, ...]:
+    if not rows:
+        raise TreeFormatError(source, "a tree without nodes")
     empty = {row["MissingNode"].whole() for row in rows if _repeats(row, rows)}
     return grown(0, lambda number: _draft(number, rows, variables, splits, empty), source)
 

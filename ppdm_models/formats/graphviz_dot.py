@@ -121,14 +121,13 @@ def _box_draft(
     name: str, box: Box, ways: list[tuple[str, str]], graph: Graph, source: str
 ) -> Draft:
     if not ways:
-        return Draft(name)
+        return Draft(name, line=graph.lines[name])
     where = f"{source}:{graph.lines[name]}"
     if len(ways) != 2 or box.feature is None or box.threshold is None:
         raise TreeFormatError(where, f"a split with {len(ways)} branches, or without a test")
     found = _tests(box.feature, box.threshold, where)
-    return Draft(
-        name, tuple(Branch(child, test) for (child, _), test in zip(ways, found, strict=True))
-    )
+    branches = tuple(Branch(child, test) for (child, _), test in zip(ways, found, strict=True))
+    return Draft(name, branches, line=graph.lines[name])
 
 
 def _tests(name: str, printed: str, where: str) -> tuple[Predicate, Predicate]:

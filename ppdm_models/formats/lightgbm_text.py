@@ -97,7 +97,8 @@ def _read(document: Document) -> Ensemble:
     each = [arrays_of(document, block) for block in document.trees]
     shape, asked = shape_and_splits(each, lambda tree: f"{document.source}: tree {tree}")
     tests = Tests(header, asked)
-    forest = forest_of(each, shape, tests.splits(int(sum(len(one.lefts) for one in each))))
+    splits = tests.splits(int(sum(len(one.lefts) for one in each)))
+    forest = forest_of(each, shape, splits, [block.start + 1 for block in document.trees])
     return ensemble_of(header, forest, tests.features, [one.is_linear for one in each])
 
 

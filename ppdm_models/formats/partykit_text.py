@@ -71,7 +71,7 @@ def _read(data: bytes, source: str) -> Tree:
     ways: dict[int, list[Branch]] = {place: [] for place in range(len(rows) + 1)}
     ways |= _ways(rows, children, leaves, source)
     root = len(rows) if is_party else 0
-    nodes = grown(root, lambda place: _draft(place, ways, leaves), source)
+    nodes = grown(root, lambda place: _draft(place, rows, ways, leaves), source)
     if len(nodes) != len(rows) + is_party:
         raise TreeFormatError(source, "a line that belongs to no split")
     tree = _judged(nodes, {str(place): leaf for place, leaf in leaves.items()}, lines, source)
@@ -160,9 +160,13 @@ def _leaf(text: str, where: str) -> Leaf:
     return Leaf(label.strip(), amount(records, where), wrong, bool(percent), kind == "w")
 
 
-def _draft(place: int, ways: dict[int, list[Branch]], leaves: dict[int, Leaf]) -> Draft:
+def _draft(
+    place: int, rows: Sequence[Row], ways: dict[int, list[Branch]], leaves: dict[int, Leaf]
+) -> Draft:
     leaf = leaves.get(place)
-    return Draft(str(place), tuple(ways[place]), records=None if leaf is None else leaf.records)
+    line = rows[place].line if place < len(rows) else None
+    records = None if leaf is None else leaf.records
+    return Draft(str(place), tuple(ways[place]), records=records, line=line)
 
 
 def _judged(

@@ -138,13 +138,13 @@ def _draft(number: int, blocks: Mapping[int, Block], stays: bool, source: str) -
     if not block.sons:
         if block.primary:
             raise TreeFormatError(block.where, "a leaf with splits")
-        return Draft(str(number), records=block.records)
+        return Draft(str(number), records=block.records, line=block.line)
     if not block.primary or [son for son, _ in block.sons] != [2 * number, 2 * number + 1]:
         raise TreeFormatError(block.where, "no split, or sons that are not its own")
     for son, records in block.sons:
         if son in blocks and blocks[son].records != records:
             raise TreeFormatError(block.where, f"contradictory: node {son} has other records below")
-    return Draft(str(number), _branches(block, stays), records=block.records)
+    return Draft(str(number), _branches(block, stays), records=block.records, line=block.line)
 
 
 def _branches(block: Block, stays: bool) -> tuple[Branch, Branch]:

@@ -17,6 +17,7 @@ from ppdm_models.codecs.common.json import (
     read_json,
     refused,
 )
+from ppdm_models.codecs.common.json_lines import lines_of_entries
 from ppdm_models.codecs.sklearn.arrays import TreeArrays, class_label, tree_from_arrays
 from ppdm_models.codecs.sklearn.leaks import seed_leak, size_leak, spread_leak
 from ppdm_models.codecs.sklearn.state import FIELDS, Columns, arrays_of
@@ -50,7 +51,7 @@ class SklearnJson(Format):
 
     def open(self, data: bytes, source: str) -> Opened:
         saved = _saved(data, source)
-        return Opened(_tree(saved, source), _leaks(saved))
+        return Opened(_placed(_tree(saved, source), data), _leaks(saved))
 
 
 def _tree(saved: Saved, source: str) -> Tree:
@@ -63,6 +64,15 @@ def _tree(saved: Saved, source: str) -> Tree:
         source=source,
     )
     return replace(tree, notes=saved.notes)
+
+
+def _placed(tree: Tree, data: bytes) -> Tree:
+    """Return the tree with the line of each node's row; scikit-learn calls nodes by the number of their row."""
+    lines = lines_of_entries(data, "nodes")
+    if len(lines) != len(tree.nodes):
+        return tree
+    nodes = tuple(replace(node, line=lines[int(node.name)]) for node in tree.nodes)
+    return replace(tree, nodes=nodes)
 
 
 def _leaks(saved: Saved) -> Iterator[Leak]:

@@ -128,8 +128,9 @@ def _leaf(row: Row, source: str) -> Leaf:
 
 
 def _draft(place: int, rows: Sequence[Row], ways: dict[int, tuple[Branch, ...]]) -> Draft:
-    name = "root" if place == len(rows) else f"line {rows[place].line}"
-    return Draft(name, ways.get(place, ()))
+    line = rows[0 if place == len(rows) else place].line
+    name = "root" if place == len(rows) else f"line {line}"
+    return Draft(name, ways.get(place, ()), line=line)
 
 
 def _judged(tree: Tree, by_place: dict[int, Leaf], root: int) -> Tree:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ppdm_models.codecs.common.json_lines import lines_of_entries
 from ppdm_models.codecs.treewarden.bytes import read_document
 from ppdm_models.codecs.treewarden.read import tree_of
 from ppdm_models.codecs.treewarden.write import written
@@ -42,7 +43,12 @@ class TreewardenJson(Format, Writer):
 
 
 def _read(data: bytes, source: str) -> Tree:
-    tree = checked(tree_of(read_document(data, source), source))
+    tree = tree_of(read_document(data, source), source)
+    lines = lines_of_entries(data, "nodes")
+    if len(lines) == len(tree.nodes):
+        placed = zip(tree.nodes, lines, strict=True)
+        tree = replace(tree, nodes=tuple(replace(node, line=line) for node, line in placed))
+    tree = checked(tree)
     found = [problem for problem in problems(tree) if not _is_allowed(problem, tree)]
     wrong = next((problem for problem in found if problem.kind != "skipped"), None)
     if wrong is not None:

@@ -163,15 +163,16 @@ class _Reader:
         leaves: Mapping[int, WekaLeaf],
         classes: tuple[str, ...],
     ) -> Draft:
-        name = "root" if place == len(self.rows) else f"line {self.rows[place].line}"
+        line = self.rows[0 if place == len(self.rows) else place].line
+        name = "root" if place == len(self.rows) else f"line {line}"
         if place not in leaves:
-            return Draft(name, tuple(ways[place]))
+            return Draft(name, tuple(ways[place]), line=line)
         leaf = leaves[place]
         if self.is_regression:
-            return Draft(name, score=as_float(leaf.label), records=leaf.records)
+            return Draft(name, score=as_float(leaf.label), records=leaf.records, line=line)
         label = leaf.label if leaf.label in classes else None
         counts = class_counts(leaf, classes, label, are_all=self.printed is not None)
-        return Draft(name, score=label, records=leaf.records, class_counts=counts)
+        return Draft(name, score=label, records=leaf.records, class_counts=counts, line=line)
 
     def _judged(self, nodes: tuple[Node, ...], classes: tuple[str, ...]) -> Tree:
         printed = [node.records for node in nodes if node.is_leaf and node.records is not None]

@@ -46,7 +46,7 @@ def entry_of(document: Document, name: str = "", file: str = "") -> Entry:
 
 
 def unaudited(name: str, file: str, problem: str) -> Entry:
-    """Return the entry of a model of which there was no audit, and why."""
+    """Return the entry of a model of which there was no audit, and why: of an error what ``problem_of`` says."""
     return Entry(name=name, file=file, outcome="NO AUDIT", headline=problem, problem=problem)
 
 

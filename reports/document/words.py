@@ -38,6 +38,8 @@ def sentence(text: str) -> str:
 
 def printable(text: str) -> str:
     r"""Return the text with control and direction-changing characters escaped (``\x1b``), so that no name can act."""
+    if text.isprintable():
+        return text
     return "".join(
         sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reports.renderers import names, renderer
+from reports.renderers import GateRenderer, names, renderer
 
 TEXTS = [
     name
@@ -10,3 +10,10 @@ TEXTS = [
     if renderer(name).media_type.startswith("text/")
     or renderer(name).media_type == "application/json"
 ]
+
+FULL = [
+    name
+    for name in TEXTS
+    if not isinstance(renderer(name), GateRenderer) or renderer(name).has_reports
+]
+"""The forms that tell all of a report; others show what anybody may read, and nothing confidential."""

@@ -32,6 +32,7 @@ def save_report(
     """
     file, inputs = Path(path), tuple(inputs)
     made = renderer(form_of(file) if form is None else form)
+    made.check()
     shown = redacted(document) if is_redacted else document
     models = [each for each in inputs if each.name == document.model.file]
     known = known_as(models[0]) if models else ""

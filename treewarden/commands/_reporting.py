@@ -164,8 +164,10 @@ def reporting(
     What names no file goes into the folder, else to stdout; a folder for which nothing is left gets the page.
 
     Raises:
-        click.UsageError: several reports are to go to stdout, or a form cannot show the many models of a gate.
-        OutputError: a file or the folder cannot be written, or two reports have one path.
+        click.UsageError: several reports, or one that is no text, are to go to stdout, or a form cannot show the many
+            models of a gate.
+        OutputError: a file or the folder cannot be written, two reports have one path, or a form needs what is not
+            installed.
     """
     wanted = tuple(dict.fromkeys(formats))
     if folder is not None and all(each.file is not None for each in wanted):
@@ -179,6 +181,10 @@ def reporting(
         raise click.UsageError(
             f"several reports on stdout ({', '.join(on_stdout)}); give each a file (--format KIND=FILE), or a folder"
         )
+    for form in {*(each.form for each in wanted), *on_stdout}:
+        renderer(form).check()
+    if on_stdout and not renderer(on_stdout[0]).is_text:
+        raise click.UsageError(f"{on_stdout[0]} is no text; give it a file, or a folder to go into")
     if is_gate:
         for each in (*wanted, *map(Wanted, on_stdout)):
             _gate_renderer(each.form)

@@ -64,7 +64,10 @@ class Splits:
 
 @dataclass(frozen=True, slots=True)
 class Forest:
-    """The columns of all trees, in the order of their shape; ``outputs`` has an entry per tree, or is empty."""
+    """The columns of all trees, in the order of their shape; ``outputs`` has an entry per tree, or is empty.
+
+    ``lines`` says where each tree begins in its file, where that is known.
+    """
 
     shape: Shape
     names: Sequence[str]
@@ -72,6 +75,7 @@ class Forest:
     scores: Numbers
     records: Numbers
     outputs: Sequence[Vectors | None] = ()
+    lines: Sequence[int] | None = None
 
     def trees(
         self,
@@ -118,6 +122,7 @@ class Forest:
         cuts = self._cuts(tuple(feature.name for feature in features))
         for index, (start, end) in enumerate(pairwise(starts.tolist())):
             yield NodeTable(
+                lines=None if self.lines is None else [self.lines[index]] * (end - start),
                 parents=parents[start:end],
                 names=self.names[start:end],
                 tests=cuts[index],

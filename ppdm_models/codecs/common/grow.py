@@ -46,6 +46,7 @@ class Draft:
     class_counts: tuple[float | None, ...] | None = None
     class_shares: tuple[float, ...] | None = None
     outputs: tuple[float, ...] | None = None
+    line: int | None = None
 
 
 ALL_NODES = 1_000_000
@@ -126,6 +127,7 @@ def _placed(
         class_shares=draft.class_shares,
         outputs=draft.outputs,
         default_child=default[0] if default else None,
+        line=draft.line,
     )
 
 

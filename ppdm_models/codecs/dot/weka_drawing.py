@@ -56,7 +56,7 @@ def drawn_j48(graph: Graph, ways: Mapping[str, list[tuple[str, str]]], source: s
 
 def _weka_draft(name: str, ways: list[tuple[str, str]], graph: Graph, source: str) -> Draft:
     if not ways:
-        return Draft(name)
+        return Draft(name, line=graph.lines[name])
     where = f"{source}:{graph.lines[name]}"
     feature = _unquoted("\n".join(graph.labels[name]))
     said = [
@@ -67,9 +67,8 @@ def _weka_draft(name: str, ways: list[tuple[str, str]], graph: Graph, source: st
     if len(split) < 2 or not feature:
         raise TreeFormatError(where, "a split with one branch, or without a name")
     found = tests(split, where, lambda value: (value,))
-    return Draft(
-        name, tuple(Branch(child, test) for (child, _), test in zip(ways, found, strict=True))
-    )
+    branches = tuple(Branch(child, test) for (child, _), test in zip(ways, found, strict=True))
+    return Draft(name, branches, line=graph.lines[name])
 
 
 def _unquoted(text: str) -> str:

@@ -118,8 +118,8 @@ def shape_and_splits(each: Sequence[Arrays], where: Callable[[int], str]) -> tup
     )
 
 
-def forest_of(each: Sequence[Arrays], shape: Shape, splits: Splits) -> Forest:
-    """Return the nodes of all trees."""
+def forest_of(each: Sequence[Arrays], shape: Shape, splits: Splits, lines: Sequence[int]) -> Forest:
+    """Return the nodes of all trees, each on the line where the block of its tree begins."""
     inner = np.repeat([len(one.features) for one in each], np.diff(shape.starts)).tolist()
     return Forest(
         shape,
@@ -130,6 +130,7 @@ def forest_of(each: Sequence[Arrays], shape: Shape, splits: Splits) -> Forest:
         splits,
         scores=np.concatenate([one.scores for one in each])[shape.rows],
         records=np.concatenate([one.records for one in each])[shape.rows],
+        lines=lines,
     )
 
 

@@ -55,6 +55,7 @@ class Block:
     number: int
     records: float
     where: str
+    line: int
     label: str | None = None
     value: float | None = None
     counts: tuple[float, ...] = ()
@@ -78,7 +79,7 @@ def blocks_of(lines: Sequence[str], source: str) -> dict[int, Block]:
         line = line.rstrip()
         head = HEAD.fullmatch(line)
         if head is not None:
-            block, table = Block(int(head[1]), float(head[2]), where), None
+            block, table = Block(int(head[1]), float(head[2]), where, number), None
             if block.number in found or len(found) >= limits.NODES:
                 raise TreeFormatError(where, f"node {block.number} stands twice, or too many do")
             found[block.number] = block

@@ -90,3 +90,9 @@ def test_what_is_no_whole_model_is_refused(changes, problem):
 def test_trees_without_names_are_refused_by_what_is_lacking():
     with pytest.raises(TreeFormatError, match="write trees, var.names, var.type"):
         read(held()["trees"])
+
+
+def test_a_tree_without_nodes_is_refused():
+    data = {**held("gaussian"), "trees": [[]]}
+    with pytest.raises(TreeFormatError, match="a tree without nodes"):
+        FORMAT.open(json.dumps(data).encode(), "gbm.json")

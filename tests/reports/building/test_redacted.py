@@ -7,14 +7,9 @@ import pytest
 from ppdm_models.errors import OutputError
 from reports.building.redacted import LEAST, redacted, smallest_group
 from reports.document.parts import Value
-from reports.renderers import GateRenderer, names, renderer
+from reports.renderers import names, renderer
+from tests.reports.forms import FULL
 
-CONFIDENTIAL = [
-    name
-    for name in names()
-    if not isinstance(renderer(name), GateRenderer) or renderer(name).has_reports
-]
-"""The forms that tell all of a report; others show what anybody may read, and nothing confidential."""
 POLICYS_OWN = {"limit", "parameters", "redacted_below"}
 OF_THE_MODEL = {
     "nodes",
@@ -103,7 +98,7 @@ def test_a_table_of_fewer_people_than_that_cannot_be_redacted(document):
 
 
 def test_the_banner_of_every_form_says_who_may_read_it(document):
-    for form in CONFIDENTIAL:
+    for form in FULL:
         assert "Confidential" in renderer(form).render(document).decode()
         assert "Redacted" in renderer(form).render(redacted(document)).decode()
 

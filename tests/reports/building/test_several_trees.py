@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reports.renderers import renderer
-from tests.reports.forms import TEXTS
+from tests.reports.forms import FULL
 
 
 def shown(document, form):
@@ -42,7 +42,7 @@ def test_a_leak_stands_with_its_place_in_the_file(several_trees):
     assert "person, line 2: the login name of its author" in shown(several_trees, "text")
 
 
-@pytest.mark.parametrize("form", TEXTS)
+@pytest.mark.parametrize("form", FULL)
 def test_what_is_not_computed_is_said(several_trees, form):
     assert "joint posterior over several trees is not computed yet" in " ".join(
         shown(several_trees, form).split()

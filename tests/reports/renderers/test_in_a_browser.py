@@ -55,3 +55,23 @@ def test_a_narrow_page_does_not_scroll_sideways(browser, request, name):
     width = page.evaluate("document.documentElement.scrollWidth")
     page.close()
     assert width <= 390
+
+
+@pytest.mark.parametrize(("width", "scheme"), SCREENS)
+def test_nothing_serious_bars_anybody_from_reading_a_gate(browser, gate, width, scheme):
+    from axe_playwright_python.sync_playwright import Axe
+
+    page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
+    page.set_content(renderer("html").render_gate(gate).decode())
+    found = Axe().run(page).response["violations"]
+    page.close()
+    assert [each["id"] for each in found if each["impact"] in GRAVE] == []
+
+
+@pytest.mark.parametrize("name", ["gate", "hostile_gate"])
+def test_a_narrow_gate_does_not_scroll_sideways(browser, request, name):
+    page = browser.new_page(viewport={"width": 390, "height": 800})
+    page.set_content(renderer("html").render_gate(request.getfixturevalue(name)).decode())
+    width = page.evaluate("document.documentElement.scrollWidth")
+    page.close()
+    assert width <= 390

@@ -149,6 +149,15 @@ def test_an_estimator_that_passes_is_written_and_audited_as_its_report_says(
         result.save_model(tmp_path / "model.pkl")
 
 
+def test_a_form_for_pipelines_is_saved_by_its_suffix_or_its_name(tree, frame, quick, tmp_path):
+    result = tw.audit(tree, frame, sensitive="ill", policy=pack(k_anonymity=9), **quick)
+    assert b'"2.1.0"' in result.save(tmp_path / "report.sarif").read_bytes()
+    assert result.save(tmp_path / "report.xml", form="junit").read_bytes().startswith(b"<?xml")
+    with pytest.raises(tw.OutputError, match="no format 'word'; have "):
+        result.save(tmp_path / "report.csv", form="word")
+    assert not (tmp_path / "report.csv").exists()
+
+
 def test_a_redacted_report_is_saved_where_that_is_asked_for(tree, frame, quick, tmp_path):
     result = tw.audit(tree, frame, sensitive="ill", policy=pack(k_anonymity=9), **quick)
     page = result.save(tmp_path / "report.html", redacted=True).read_text()
@@ -161,7 +170,7 @@ def test_a_report_goes_nowhere_else(tree, frame, quick, tmp_path):
     frame.to_csv(table, index=False)
     result = tw.audit(tree, table, sensitive="ill", policy=pack(k_anonymity=9), **quick)
     for path, message in (
-        ("report.docx", "stands for no kind of report; have .html, .json"),
+        ("report.docx", "stands for no kind of report; have .*html, "),
         ("report", "stands for no kind of report"),
         ("nowhere/report.html", "there is no such folder"),
         ("table.json", "is an input; inputs are never overwritten"),

@@ -82,6 +82,15 @@ def test_what_is_wrong_with_one_model_is_its_result_and_the_others_have_theirs(r
     assert found.outcome == "NO AUDIT"
 
 
+def test_why_there_was_no_audit_is_said_without_anything_of_the_table(repository):
+    text = (repository.folder / "people.csv").read_text()
+    repository.write("people.csv", text.replace("30,F,no", "secret,F,no", 1))
+    found = gate(read_configuration(repository.folder / "treewarden.toml")).gate
+    assert found.outcome == "NO AUDIT"
+    assert "people.csv" in found.entries[0].problem
+    assert "secret" not in found.model_dump_json()
+
+
 def test_only_what_is_wanted_is_audited(repository):
     assert list(outcomes(repository, paths=(repository.model(),))) == ["models/flu.pmml"]
     assert len(outcomes(repository, paths=(repository.folder / "models",))) == 3

@@ -6,7 +6,6 @@ import hashlib
 import os
 import traceback
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import treewarden
@@ -21,6 +20,7 @@ from ppdm_models.files.load import read_bytes
 from ppdm_models.tree.tree import Tool
 from reports.building.build import audit_document
 from reports.building.entry import entry_of, unaudited
+from reports.building.problem import problem_of
 from reports.document.document import Document, Provenance
 from reports.document.parts import File
 from reports.renderers import rendered, renderer
@@ -50,20 +50,14 @@ def answered(order: Order, step: Step = silent) -> Answer:
     model = order.model
     try:
         return _audited(order, step)
-    except TreewardenError as error:
-        problem = str(error)
     except MemoryError:
         problem = TOO_LITTLE
-    except OSError as error:
-        problem = f"{Path(error.filename).name if error.filename else model.file}: {error.strerror or error}"
     except (
         Exception
     ) as error:  # one model's trouble is no reason to leave the others without a result
         if os.environ.get("TREEWARDEN_TRACEBACK"):
             traceback.print_exc()
-        problem = (
-            f"a mistake in treewarden itself, please report it ({type(error).__name__}: {error})"
-        )
+        problem = problem_of(error)
     return Answer(unaudited(model.name, model.file, problem))
 
 
