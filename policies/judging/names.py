@@ -32,7 +32,7 @@ class Names:
             names[node]
             for names, stops in zip(self._all, self._evidence.stops, strict=True)
             for node in np.unique(stops[held]).tolist()
-            if node >= 0
+            if node >= 0 and names[node]
         )
 
     @cached_property

@@ -14,6 +14,7 @@ from policies.waiving.breaking import (
     is_beyond,
     is_listed,
     is_of_pack,
+    reading_at,
     verdict_at,
     verdict_of,
     with_places,
@@ -185,7 +186,7 @@ class _Applying:
 
     def to(self, finding: Finding, waivers: Collection[Waiver]) -> Finding:
         """Return a finding with what is accepted of it."""
-        if finding.verdict is Verdict.PASS or not is_of_pack(finding, self._decision):
+        if finding.verdict is Verdict.PASS or not is_of_pack(finding):
             return finding
         mine = [each for each in waivers if each.clause == finding.clause]
         digest = f"sha256:{self._model.digest}"
@@ -222,7 +223,7 @@ class _Applying:
         if waiver is None:
             return None
         self.needed.add(waiver.number)
-        if self._is_outgrown(waiver, finding, Interval(place.low, place.high)):
+        if self._is_outgrown(waiver, finding, reading_at(place)):
             return None
         is_decided = verdict_at(finding, place) is not Verdict.UNDETERMINED
         return self._said(waiver) if self._is_decided(waiver, finding, is_decided) else None

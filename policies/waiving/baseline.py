@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections import Counter
 from collections.abc import Mapping
 from typing import Annotated, Literal, Self
 
@@ -23,7 +24,7 @@ from audit.reading import Interval, Reading, Undetermined
 from policies.judging.decision import Decision, Finding, Place
 from policies.rules import rules
 from policies.verdict import Verdict
-from policies.waiving.breaking import is_of_pack, verdict_at
+from policies.waiving.breaking import is_of_pack, reading_at, verdict_at
 from ppdm_models.errors import BaselineError
 
 SCHEMA = "treewarden-baseline/1"
@@ -41,7 +42,8 @@ class _Part(BaseModel):
 class Known(_Part):
     """How a clause read in a leaf, or ("") in the model as a whole, and how many places of the leaf did not pass.
 
-    Ends are null where nothing could be told.
+    Ends are null where nothing could be told. ``notes`` are what each measure reads, where several make up the clause:
+    such a reading must stay as it is, as which change would be for the worse is not known.
     """
 
     clause: StrictStr
@@ -50,6 +52,7 @@ class Known(_Part):
     low: End
     high: End
     places: Annotated[StrictInt, Field(ge=0)]
+    notes: tuple[StrictStr, ...] = ()
 
     @model_validator(mode="after")
     def _both_or_none(self) -> Self:
@@ -138,16 +141,20 @@ def sayable(text: str) -> str:
 
 def model_baseline(decision: Decision, under: Circumstances) -> ModelBaseline:
     """Return what breaks the policy now, except what is waived."""
-    found = []
+    found: list[Known] = []
     for finding in decision.findings:
         is_waived = finding.accepted is not None and finding.accepted.by == "waiver"
-        if finding.verdict is Verdict.PASS or is_waived or not is_of_pack(finding, decision):
+        if finding.verdict is Verdict.PASS or is_waived or not is_of_pack(finding):
             continue
-        found.append(_known(finding.clause, "", finding.verdict, finding.reading, 0))
+        found.append(_known(finding.clause, "", finding.verdict, finding.reading))
         for leaf, places in leaves_of(finding).items():
             if any(each.accepted is None or each.accepted.by != "waiver" for each in places):
-                found.append(_known(finding.clause, leaf, *at_worst(finding, places), len(places)))
-    return ModelBaseline(circumstances=under, findings=tuple(found))
+                notes = notes_of(finding, places)
+                read = at_worst(finding, places)
+                found.append(_known(finding.clause, leaf, *read, len(places), notes))
+    times = Counter((each.clause, each.leaf) for each in found)
+    once = (each for each in found if times[each.clause, each.leaf] == 1)
+    return ModelBaseline(circumstances=under, findings=tuple(once))
 
 
 def leaves_of(finding: Finding) -> Mapping[str, list[Place]]:
@@ -159,14 +166,23 @@ def leaves_of(finding: Finding) -> Mapping[str, list[Place]]:
     return leaves
 
 
+def notes_of(finding: Finding, places: list[Place]) -> tuple[str, ...]:
+    """Return what measures read at places where several make up a clause; nothing where one has a limit."""
+    if finding.rule in rules():
+        return ()
+    return tuple(sorted(sayable(each.note) for each in places))
+
+
 def at_worst(finding: Finding, places: list[Place]) -> tuple[Verdict, Reading]:
     """Return the worst verdict and the worst ends of some places."""
     verdict = max(verdict_at(finding, each) for each in places)
-    if finding.rule not in rules() or any(math.isnan(e.low) or math.isnan(e.high) for e in places):
+    readings = [reading_at(each) for each in places]
+    known = [each for each in readings if isinstance(each, Interval)]
+    if len(known) < len(readings):
         return verdict, Undetermined("not told")
-    pick = min if rules()[finding.rule].risk == "low" else max
-    low, high = pick(each.low for each in places), pick(each.high for each in places)
-    return verdict, Interval(low, high)
+    is_low = finding.rule in rules() and rules()[finding.rule].risk == "low"
+    pick = min if is_low else max
+    return verdict, Interval(pick(each.low for each in known), pick(each.high for each in known))
 
 
 def write_baseline(models: Mapping[str, ModelBaseline]) -> bytes:
@@ -204,11 +220,20 @@ def read_baseline(data: bytes, where: str) -> Baseline:
     return baseline
 
 
-def _known(clause: str, leaf: str, verdict: Verdict, reading: Reading, places: int) -> Known:
+def _known(
+    clause: str,
+    leaf: str,
+    verdict: Verdict,
+    reading: Reading,
+    places: int = 0,
+    notes: tuple[str, ...] = (),
+) -> Known:
     ends = (None, None) if isinstance(reading, Undetermined) else (reading.low, reading.high)
     low, high = (None if end is None else _end(end) for end in ends)
     word: Literal["fail", "undetermined"] = "fail" if verdict is Verdict.FAIL else "undetermined"
-    return Known(clause=clause, leaf=leaf, verdict=word, low=low, high=high, places=places)
+    return Known(
+        clause=clause, leaf=leaf, verdict=word, low=low, high=high, places=places, notes=notes
+    )
 
 
 def _end(value: float) -> float | Literal["inf", "-inf"]:

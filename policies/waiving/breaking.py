@@ -6,30 +6,43 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 
-from audit.reading import Interval, Undetermined
+from audit.reading import Interval, Reading, Undetermined
 from audit.spots import MOST_SPOTS
 from policies.judging.decision import Accepted, Decision, Finding, Place
 from policies.rules import rules
-from policies.severity import OF_WAIVERS
 from policies.verdict import Verdict, worst
 
-ABOUT_THE_EVIDENCE = ("table-agrees", "target-named", "file-agrees", "labels-believed")
+ABOUT_THE_EVIDENCE = (
+    "table-agrees",
+    "target-named",
+    "file-agrees",
+    "labels-believed",
+    "nothing-judged",
+)
 """Findings that say whether anything can be believed; what they say is never accepted."""
 
 
-def is_of_pack(finding: Finding, decision: Decision) -> bool:
-    """Return whether a finding is what came of a clause of the pack, and not about evidence or waivers."""
-    name = finding.clause
-    if not finding.measure and (name in ABOUT_THE_EVIDENCE or name.startswith(OF_WAIVERS)):
-        return False
-    return any(clause.id == name for clause in decision.pack.clauses)
+def is_of_pack(finding: Finding) -> bool:
+    """Return whether a finding is what came of a clause of the pack, and not about the evidence or about waivers."""
+    return bool(finding.measure)
 
 
 def verdict_at(finding: Finding, place: Place) -> Verdict:
-    """Return the verdict on one place; UNDETERMINED where that is not told."""
-    if finding.limit is None or math.isnan(place.low) or math.isnan(place.high):
-        return Verdict.UNDETERMINED
-    return rules()[finding.rule].judge(Interval(place.low, place.high), finding.limit)
+    """Return the verdict on one place; UNDETERMINED where that is not told.
+
+    Where a clause has no rule, as several measures make it up, its places read 1 where they fail, and from 0 to 1 where
+    that is open.
+    """
+    if finding.limit is None or finding.rule not in rules():
+        return Verdict.FAIL if place.low == place.high == 1 else Verdict.UNDETERMINED
+    return rules()[finding.rule].judge(reading_at(place), finding.limit)
+
+
+def reading_at(place: Place) -> Reading:
+    """Return what was read at one place; what is no number is not told."""
+    if math.isnan(place.low) or math.isnan(place.high):
+        return Undetermined("not a number")
+    return Interval(place.low, place.high)
 
 
 def is_beyond(finding: Finding, reading: Interval, limit: float) -> bool:
@@ -47,8 +60,10 @@ def is_listed(finding: Finding) -> bool:
     """
     if not 0 < len(finding.places) < MOST_SPOTS or not all(each.leaf for each in finding.places):
         return False
-    if isinstance(finding.reading, Undetermined) or finding.rule not in rules():
+    if isinstance(finding.reading, Undetermined):
         return False
+    if finding.rule not in rules():  # then it is read how many places break it
+        return finding.reading.high == len(finding.places)
     if rules()[finding.rule].risk == "low":
         return finding.reading.low == min(each.low for each in finding.places)
     highs = [each.high for each in finding.places]
@@ -78,8 +93,8 @@ def with_places(
 def verdict_of(decision: Decision) -> Verdict:
     """Return the verdict over what counts and is not accepted; undetermined where no clause counts."""
     counted = [each for each in decision.findings if decision.counts(each)]
-    clauses = [each.open_verdict for each in counted if is_of_pack(each, decision)]
-    others = [each.open_verdict for each in counted if not is_of_pack(each, decision)]
+    clauses = [each.open_verdict for each in counted if is_of_pack(each)]
+    others = [each.open_verdict for each in counted if not is_of_pack(each)]
     return max([worst(clauses), *others])
 
 

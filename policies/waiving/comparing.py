@@ -16,6 +16,7 @@ from policies.waiving.baseline import (
     ModelBaseline,
     at_worst,
     leaves_of,
+    notes_of,
     sayable,
 )
 from policies.waiving.breaking import is_listed, is_of_pack, verdict_of, with_places
@@ -47,7 +48,7 @@ def held_against(
             "write a new one if these findings are to be known from now on."
         )
         return _noted(decision, OTHER_AUDIT, problem, "warning")
-    findings = tuple(_hidden(each, decision, old) for each in decision.findings)
+    findings = tuple(_hidden(each, old) for each in decision.findings)
     result = replace(decision, findings=findings)
     return replace(result, verdict=verdict_of(result))
 
@@ -72,9 +73,9 @@ def _noted(decision: Decision, name: str, problem: str, severity: Severity) -> D
     return replace(result, verdict=verdict_of(result))
 
 
-def _hidden(finding: Finding, decision: Decision, old: ModelBaseline) -> Finding:
+def _hidden(finding: Finding, old: ModelBaseline) -> Finding:
     """Return a finding with those of its leaves accepted that are known and no worse, all their places together."""
-    if finding.verdict is Verdict.PASS or not is_of_pack(finding, decision):
+    if finding.verdict is Verdict.PASS or not is_of_pack(finding):
         return finding
     known = {each.leaf: each for each in old.findings if each.clause == finding.clause}
     before = known.get("")
@@ -94,7 +95,10 @@ def _hidden(finding: Finding, decision: Decision, old: ModelBaseline) -> Finding
 
 def _is_as_before(finding: Finding, places: list[Place], known: Known) -> bool:
     verdict, reading = at_worst(finding, places)
-    return len(places) <= known.places and not _is_worse(finding, verdict, reading, known)
+    is_same = notes_of(finding, places) == known.notes
+    return (
+        is_same and len(places) <= known.places and not _is_worse(finding, verdict, reading, known)
+    )
 
 
 def _is_worse(finding: Finding, verdict: Verdict, reading: Reading, known: Known) -> bool:
@@ -105,7 +109,7 @@ def _is_worse(finding: Finding, verdict: Verdict, reading: Reading, known: Known
     if not isinstance(reading, Interval) or before is None:
         return isinstance(reading, Interval) or before is not None
     if finding.rule not in rules():
-        return reading != before
+        return not known.leaf or reading != before
     if rules()[finding.rule].risk == "low":
         return reading.low < before.low or reading.high < before.high
     return reading.low > before.low or reading.high > before.high

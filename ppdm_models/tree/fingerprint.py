@@ -31,7 +31,7 @@ from ppdm_models.tree.predicate import (
     Surrogate,
 )
 from ppdm_models.tree.single import on_32_bits
-from ppdm_models.tree.tree import Tree
+from ppdm_models.tree.tree import Missing, NoTrueChild, Tree
 
 LETTERS = 24
 """How much of a hash is kept: so much that two paths are not made to share it in practice."""
@@ -44,9 +44,9 @@ Place = tuple[int, int]
 
 
 def fingerprints(model: Model, target: str) -> tuple[tuple[str, ...], ...]:
-    """Return the fingerprint of each node of each tree: of a leaf, or of an inner node as the place where records stop.
+    """Return the fingerprint of each node of each tree at which a record may stop; "" of all others.
 
-    No two nodes of a model have the same. ``target`` is what the model predicts, as it is known: files do not all
+    No two of them are the same. ``target`` is what the model predicts, as it is known: files do not all
     name it.
     """
     short: list[list[str]] = []
@@ -109,7 +109,10 @@ def _parts(model: Model) -> Iterator[tuple[Tree, tuple[Predicate, ...]]]:
 
 
 def _ways(tree: Tree, tests: Sequence[Predicate]) -> Iterator[tuple[int, _Way]]:
-    """Yield each node with what holds of who stops there: for an inner node, none of its children's tests."""
+    """Yield each node where records may stop with what holds of them: at an inner one, none of its children's tests."""
+    stops_inside = (
+        tree.missing is Missing.LAST_PREDICTION or tree.no_true_child is NoTrueChild.LAST_PREDICTION
+    )
     start = _Way({})
     for test in (*tests, tree.root.test):
         start = start.and_(test)
@@ -123,9 +126,10 @@ def _ways(tree: Tree, tests: Sequence[Predicate]) -> Iterator[tuple[int, _Way]]:
                 if not apart(earlier.test, child.test):
                     below = below.and_(_negated(earlier.test))
             stack.append((child.index, below.and_(child.test)))
-        for child in children:
-            way = way.and_(_negated(child.test))
-        yield index, way
+        if not children or stops_inside:
+            for child in children:
+                way = way.and_(_negated(child.test))
+            yield index, way
 
 
 def _negated(test: Predicate) -> Predicate | _Not:
@@ -184,12 +188,14 @@ def _tell_apart(
     One that differs in later digits has a name that nothing else ever gets, so that it is not taken for another once
     that is gone.
     """
-    wanted = {place for places in shared.values() for place in places}
+    wanted: dict[int, set[int]] = {}
+    for number, index in (place for places in shared.values() for place in places):
+        wanted.setdefault(number, set()).add(index)
     exact: dict[Place, str] = {}
     said: dict[int, str] = {}
     first: dict[Place, tuple[bool, str]] = {}
     for number, (tree, tests) in enumerate(_parts(model)):
-        here = {index for tree_number, index in wanted if tree_number == number}
+        here = wanted.get(number, set())
         if not here:
             continue
         said[number] = _hash(

@@ -110,6 +110,7 @@ def _listed(heading: str, findings: list[Finding]) -> Iterator[str]:
 
 
 def _places(finding: Finding) -> Iterator[str]:
+    leaf = ""
     for place in finding.where[:MOST_PLACES]:
         if place.kind == "file":
             yield from wrapped(f"{place.node}, {place.path}: {place.note}", "      ", "        ")
@@ -121,8 +122,9 @@ def _places(finding: Finding) -> Iterator[str]:
             "      ",
             "        ",
         )
-        if place.leaf:
-            yield f"        leaf {printable(place.leaf)}"
+        if place.leaf not in ("", leaf):
+            leaf = place.leaf
+            yield f"        leaf {printable(leaf)}"
         if place.accepted is not None and finding.accepted is None:
             yield from wrapped(_accepted(place.accepted), "        ", "        ")
     if len(finding.where) > MOST_PLACES:

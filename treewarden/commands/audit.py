@@ -11,6 +11,7 @@ import click
 from audit.evidence import Evidence
 from audit.reading import Undetermined
 from policies.waiving.baseline import write_baseline
+from ppdm_models.errors import OutputError
 from reports.building.build import audit_document
 from treewarden.commands._options import FILE, request_of, request_options
 from treewarden.commands._reporting import Wanted, report_options, reporting
@@ -78,6 +79,8 @@ def audit_command(
     wanted = (*report.paths, *(path for path in (posterior_path, new_baseline) if path))
     check_apart(wanted)
     check_no_input(wanted, request.files)
+    if len({path.resolve() for path in wanted}) < len(wanted):
+        raise OutputError(str(wanted[-1]), "is two results at once; name two files")
 
     done = audit_file(report.asking(request), progress.step)
     with progress.step("reporting"):

@@ -1,0 +1,241 @@
+"""Waivers and baselines of ``treewarden audit``: exit codes, what reports show, and nothing half-written."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+
+import pytest
+
+import treewarden as tw
+from audit.options import AuditOptions
+from ppdm_models.errors import TreewardenError, WaiverError
+from ppdm_models.files.convert import converted
+from ppdm_models.files.load import read_tree
+from treewarden.api.errors import ArgumentError
+from treewarden.jobs.auditing import audit_file
+from treewarden.jobs.subject import Request
+
+TODAY = datetime.now(UTC).date()
+PACK = """name = "groups"
+version = "1"
+title = "Groups"
+[[clause]]
+id = "groups"
+measure = "k_anonymity"
+rule = "at_least"
+limit = {limit}
+"""
+
+
+def pack(files, limit=10):
+    path = files.folder / f"groups{limit}.toml"
+    path.write_text(PACK.format(limit=limit))
+    return path
+
+
+def audit(files, *more, limit=10):
+    return files.run("audit", "-q", "--no-worlds", "--policy", pack(files, limit), *more)
+
+
+def broken(files, limit=10):
+    """Return the fingerprints of the leaves that break the policy."""
+    said = json.loads(audit(files, "--format", "json", limit=limit).stdout)
+    return [place["leaf"] for finding in said["findings"] for place in finding["where"]]
+
+
+def waivers(files, *targets, **changes):
+    keys = {
+        "clause": '"groups"',
+        "reason": '"the eight agreed"',
+        "owner": '"A. Owner"',
+        "ticket": '"T-1"',
+        "expires": (TODAY + timedelta(days=30)).isoformat(),
+        **changes,
+    }
+    path = files.folder / "treewarden-waivers.toml"
+    said = "\n".join(f"{key} = {value}" for key, value in keys.items())
+    path.write_text("".join(f"[[waiver]]\n{target}\n{said}\n" for target in targets))
+    return path
+
+
+def for_leaf(leaf):
+    return f'leaf = "{leaf}"'
+
+
+def test_a_waived_leaf_passes_and_the_report_says_who_why_and_until_when(files):
+    (leaf,) = broken(files)
+    given = waivers(files, for_leaf(leaf))
+    outcome = audit(files, "--waivers", given)
+    assert outcome.exit_code == 0
+    until = TODAY + timedelta(days=30)
+    said = " ".join(outcome.stdout.split())
+    assert "meets the policy, but for what is accepted" in said
+    assert (
+        f"accepted by a waiver: the eight agreed (A. Owner, T-1; until {until}; waiver 1 of treewarden-waivers.toml)"
+    ) in said
+
+
+@pytest.mark.parametrize("form", ["html", "json"])
+def test_a_waived_finding_stays_in_every_form(files, form):
+    given = waivers(files, for_leaf(*broken(files)))
+    outcome = audit(files, "--waivers", given, "--format", form)
+    assert outcome.exit_code == 0
+    assert "the eight agreed (A. Owner, T-1; until" in outcome.stdout
+
+
+@pytest.mark.parametrize("form", ["text", "html", "json"])
+def test_a_report_shows_the_fingerprint_by_which_a_leaf_is_waived(files, form):
+    (leaf,) = broken(files)
+    assert leaf in audit(files, "--format", form).stdout
+
+
+def test_a_redacted_report_still_says_what_is_wrong_with_a_waiver(files):
+    given = waivers(files, for_leaf("f" * 24))
+    outcome = audit(files, "--waivers", given, "--redacted")
+    assert outcome.exit_code == 1
+    assert "no leaf of flu.pmml has the fingerprint ffff" in " ".join(outcome.stdout.split())
+
+
+def test_the_digest_of_the_file_waives_the_whole_model(files):
+    digest = hashlib.sha256(files.model.read_bytes()).hexdigest()
+    given = waivers(files, f'digest = "sha256:{digest}"')
+    assert audit(files, "--waivers", given, limit=100).exit_code == 0
+    assert audit(files, "--waivers", given, limit=10).exit_code == 1
+
+
+def test_a_waiver_of_the_digest_does_not_outlive_a_change_of_the_file(files):
+    digest = hashlib.sha256(files.model.read_bytes()).hexdigest()
+    given = waivers(files, f'digest = "sha256:{digest}"')
+    files.model.write_text(files.model.read_text() + "\n")
+    outcome = audit(files, "--waivers", given, limit=100)
+    assert outcome.exit_code == 1
+    assert "waiver-unused" in outcome.stdout
+
+
+def test_a_waiver_survives_the_conversion_of_the_model(files):
+    (leaf,) = broken(files)
+    given = waivers(files, for_leaf(leaf))
+    copy = files.folder / "copy.json"
+    copy.write_bytes(converted(read_tree(files.model), "treewarden_json"))
+    outcome = audit(replace(files, model=copy), "--waivers", given)
+    assert outcome.exit_code == 0
+
+
+def test_a_waiver_beyond_the_longest_length_is_no_audit(files):
+    far = (TODAY + timedelta(days=400)).isoformat()
+    given = waivers(files, for_leaf("f" * 24), expires=far)
+    outcome = audit(files, "--waivers", given)
+    assert outcome.exit_code == 4
+    assert "treewarden-waivers.toml: waiver 1: expires: " in outcome.stderr
+
+
+@pytest.mark.parametrize("option", ["--waivers", "--baseline"])
+def test_a_file_that_is_not_there_is_no_audit(files, option):
+    outcome = audit(files, option, files.folder / "none")
+    assert outcome.exit_code == 4
+    assert "none: No such file or directory; give a file" in outcome.stderr
+
+
+@pytest.mark.parametrize("option", ["--waivers", "--baseline"])
+def test_a_folder_is_no_audit(files, option):
+    assert audit(files, option, files.folder).exit_code == 4
+
+
+def test_a_failing_audit_writes_its_baseline_and_fails(files):
+    path = files.folder / "baseline.json"
+    outcome = audit(files, "--write-baseline", path)
+    assert outcome.exit_code == 1
+    assert list(json.loads(path.read_bytes())["models"]) == ["flu.pmml"]
+    again = audit(files, "--baseline", path)
+    assert again.exit_code == 0
+    assert "accepted by a baseline: known to the baseline, and no worse" in again.stdout
+
+
+def test_a_baseline_of_another_policy_hides_nothing(files):
+    path = files.folder / "baseline.json"
+    audit(files, "--write-baseline", path)
+    outcome = audit(files, "--baseline", path, limit=11)
+    assert outcome.exit_code == 1
+    assert "baseline-other-audit" in outcome.stdout
+
+
+def test_a_baseline_of_another_model_only_is_no_audit(files):
+    path = files.folder / "baseline.json"
+    audit(files, "--write-baseline", path)
+    other = files.model.rename(files.folder / "other.pmml")
+    outcome = audit(replace(files, model=other), "--baseline", path)
+    assert outcome.exit_code == 4
+    assert "has no model 'other.pmml', only 'flu.pmml'" in outcome.stderr
+
+
+def test_a_baseline_that_cannot_be_written_leaves_no_report_behind(files):
+    out = files.folder / "out"
+    out.mkdir()
+    path = files.folder / "nowhere" / "baseline.json"
+    assert audit(files, "--write-baseline", path, "--out", out).exit_code == 4
+    assert list(out.iterdir()) == []
+
+
+@pytest.mark.parametrize("option", ["--waivers", "--baseline"])
+def test_a_baseline_never_overwrites_an_input(files, option):
+    path = files.folder / "input"
+    path.write_text("")
+    outcome = audit(files, option, path, "--write-baseline", path)
+    assert outcome.exit_code == 4
+    assert path.read_text() == ""
+
+
+def test_two_results_are_never_one_file(files):
+    path = files.folder / "same.csv"
+    assert audit(files, "--posterior", path, "--write-baseline", path).exit_code == 4
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("option", ["--waivers", "--baseline"])
+def test_a_repair_accepts_nothing(files, option):
+    outcome = files.run("repair", "--list", option, files.folder / "any")
+    assert outcome.exit_code == 2
+    assert "a repair looks for a change after which nothing has to be accepted" in " ".join(
+        outcome.stderr.split()
+    )
+
+
+def test_a_call_takes_the_same_files(files):
+    (leaf,) = broken(files)
+    given = waivers(files, for_leaf(leaf))
+    path = files.folder / "baseline.json"
+    audit(files, "--write-baseline", path)
+    settings = {"sensitive": "flu", "policy": pack(files), "worlds": False}
+    for more in ({}, {"waivers": given}, {"baseline": str(path)}):
+        assert tw.audit(files.model, files.table, **settings, **more).passed is bool(more)
+
+
+def test_a_call_refuses_what_is_no_path(files):
+    with pytest.raises(ArgumentError, match="waivers: the path of a file is needed, not int"):
+        tw.audit(files.model, files.table, sensitive="flu", waivers=3)
+
+
+def request(files, waivers_file, **more):
+    options = AuditOptions(sensitive="flu", worlds=False)
+    policy = str(pack(files))
+    return Request(files.model, files.table, options, None, policy, waivers_file, **more)
+
+
+def test_today_is_what_the_request_says(files):
+    given = waivers(files, for_leaf(*broken(files)), expires="2020-01-31")
+    on_time = audit_file(request(files, given, today=date(2020, 1, 31)))
+    late = audit_file(request(files, given, today=date(2020, 2, 1)))
+    assert (on_time.decision.verdict.word, late.decision.verdict.word) == ("pass", "fail")
+
+
+def test_a_gate_is_told_which_waivers_a_model_needed_and_hears_of_no_other(files):
+    given = waivers(files, for_leaf(*broken(files)), for_leaf("f" * 24))
+    done = audit_file(request(files, given, name="loan"))
+    assert (done.decision.verdict.word, done.uses.needed) == ("pass", {1})
+
+
+def test_errors_of_waivers_are_errors_of_treewarden():
+    assert issubclass(WaiverError, TreewardenError)
