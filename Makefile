@@ -58,7 +58,7 @@ check: $(VENV)/.dev
 	$(BIN)/python -c "$(schema_is_current)"
 
 schema_is_current := import sys; from reports.document.schema import outdated; \
-	sys.exit(outdated() and f'{outdated()} out of date: python -m reports.document.schema')
+	sys.exit(bool(outdated()) and f'{outdated()} out of date: python -m reports.document.schema')
 
 # The reference is generated from the code as it stands; links, notebooks and pages that load something from elsewhere are checked.
 

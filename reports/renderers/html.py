@@ -8,6 +8,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from reports.building.entry import counts
 from reports.document.document import Document
 from reports.document.gate import Gate
 from reports.document.words import printable
@@ -56,6 +57,7 @@ class HtmlRenderer(GateRenderer):
             found=open_and_accepted(rows),
             found_of=open_and_accepted,
             grouped=_by_rule,
+            counts=counts,
             running="treewarden",
             most=MOST_FINDINGS,
         ).encode("utf-8")

@@ -145,3 +145,13 @@ def test_a_hostile_name_cannot_begin_a_line_of_the_text(hostile_gate):
 def test_the_id_of_a_clause_as_a_whole_is_that_of_its_finding(document):
     said = json.loads(shown("json", gate_of([entry_of(document)], "error")))
     assert said["entries"][0]["results"][0]["id"] == finding_id(document.findings[0].clause)
+
+
+@pytest.mark.parametrize(("fail_on", "is_milder"), [("error", True), ("warning", False)])
+def test_the_page_marks_a_warning_as_milder_only_where_warnings_do_not_count(
+    document, fail_on, is_milder
+):
+    findings = tuple(each.model_copy(update={"severity": "warning"}) for each in document.findings)
+    told = document.model_copy(update={"findings": findings, "fail_on": fail_on})
+    page = shown("html", gate_of([entry_of(told)], fail_on))
+    assert ("warning only" in page) is is_milder
