@@ -62,6 +62,7 @@ def key_of(model: GateModel, digests: Digests, version: str, today: date) -> str
         "waivers": of(model.waivers),
         "days": [] if model.waivers is None else _days(model.waivers, today),
         "baseline": of(model.baseline),
+        "called": [each.name for each in model.inputs],
         "fail_on": model.fail_on,
         "settings": model.settings.given,
     }

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import treewarden
 from audit.stages import Step, silent
+from policies.severity import SEVERITIES
 from reports.building.entry import gate_of
 from reports.document.gate import Entry, Gate
 from treewarden.jobs.gate.changed import changes_since
@@ -66,9 +67,10 @@ def gate(
     if wish.is_of_all:
         entries += _of_waivers(configuration, wish, held)
     names = {model.name for model in wanted}
-    fail_on = wish.fail_on or configuration.said.fail_on
+    # One severity has to stand for all: with the mildest, no form hides what stops a model.
+    mildest = [model.fail_on for model in wanted] or [configuration.said.fail_on]
     return Gated(
-        gate_of(entries, fail_on, treewarden.__version__),
+        gate_of(entries, min(mildest, key=SEVERITIES.index), treewarden.__version__),
         tuple(model.name for model in models if model.name not in names),
         changes.gone if changes is not None else (),
         {

@@ -1,6 +1,6 @@
 """How much memory an audit may take, roughly: enough to decide what may run beside what.
 
-An audit is taken to need 400 MB, 15 times its table as CSV (60 times as Parquet, which is packed) and 60 times its
+An audit is taken to need 400 MB, 60 times its table as CSV (200 times as Parquet, which is packed) and 60 times its
 model's file. What is free is what the machine says, or the limit of its container where that is less.
 """
 
@@ -12,8 +12,8 @@ from pathlib import Path
 from treewarden.jobs.gate.models import GateModel
 
 BASE_BYTES = 400 * 2**20
-PER_TABLE_BYTE = {".parquet": 60, ".pq": 60}
-PER_OTHER_TABLE_BYTE = 15
+PER_TABLE_BYTE = {".parquet": 200, ".pq": 200}
+PER_OTHER_TABLE_BYTE = 60
 PER_MODEL_BYTE = 60
 MEMINFO = Path("/proc/meminfo")
 CGROUP = Path("/sys/fs/cgroup")
