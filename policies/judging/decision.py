@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+from audit.reading import Reading
+from policies.pack import Pack
 from policies.severity import SEVERITIES as SEVERITIES
 from policies.severity import Severity as Severity
+from policies.severity import finding_id as finding_id
 from policies.verdict import Verdict
-
-if TYPE_CHECKING:  # who shows what was decided earlier needs neither, nor all that comes with them
-    from audit.reading import Reading
-    from policies.pack import Pack
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +72,6 @@ class Finding:
     def open_verdict(self) -> Verdict:
         """The verdict that counts: a pass where all that breaks the clause was accepted, else its own."""
         return Verdict.PASS if self.accepted is not None else self.verdict
-
-
-def finding_id(clause: str, leaf: str = "") -> str:
-    """Return the name of what breaks a clause in a leaf, or in the model as a whole: the same in every output."""
-    return hashlib.sha256(f"{clause}\n{leaf}".encode("utf-8", "backslashreplace")).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)

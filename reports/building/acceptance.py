@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from policies.judging.decision import Decision
+from typing import TYPE_CHECKING
+
 from policies.severity import OF_WAIVERS
 from reports.document.parts import Finding
 from reports.document.words import counted
+
+if TYPE_CHECKING:  # what a gate says of an earlier audit needs no decision
+    from policies.judging.decision import Decision
 
 ABOUT_WAIVERS = "whether what is accepted is accepted in order"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from policies.judging.decision import SEVERITIES, finding_id
+from policies.severity import SEVERITIES, finding_id
 from reports.building.acceptance import its_own_words
 from reports.building.redacted import OUTCOME
 from reports.document.document import Document

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from policies.judging.decision import SEVERITIES
+from policies.severity import SEVERITIES
 from reports.building.entry import NO_AUDIT, ORDER, bare_rule
 from reports.document.gate import Entry, Gate, Outcome, Result, Rule
 from reports.document.words import count, listed, printable

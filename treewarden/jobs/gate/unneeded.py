@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 
-from policies.judging.decision import Finding, finding_id
+from policies.judging.decision import Finding
 from policies.pack import Pack, load_pack
-from policies.severity import SEVERITIES
+from policies.severity import SEVERITIES, finding_id
 from policies.waiving.applying import Uses, findings_about, unused
 from policies.waiving.settings import settings_of
 from policies.waiving.waivers import read_waivers
