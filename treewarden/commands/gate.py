@@ -69,7 +69,11 @@ NOTHING = "Nothing was audited: no model changed, nor anything that its audit re
 @click.option(
     "--jobs", type=click.IntRange(min=1), help="Processes to audit with.  [default: all cores]"
 )
-@click.option("--no-cache", is_flag=True, help="Audit what did not change too, and keep no result.")
+@click.option(
+    "--no-cache",
+    is_flag=True,
+    help="Audit what did not change too, and keep no result but in place of an older one.",
+)
 @click.option("-q", "--quiet", is_flag=True, help="No progress and no warnings on stderr.")
 @click.pass_context
 def gate_command(
@@ -117,7 +121,8 @@ def gate_command(
         fail_on=fail_on,
         changed_since=changed_since,
         jobs=jobs,
-        cache=None if no_cache else cache_folder(configuration.root),
+        cache=cache_folder(configuration.root),
+        fresh=no_cache,
         forms=forms.each,
         baseline=baseline,
         new_baseline=new_baseline,

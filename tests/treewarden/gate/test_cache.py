@@ -174,7 +174,17 @@ def test_what_is_undetermined_is_kept_until_the_cache_is_left_out(one):
     one.configure(f'{ONE}policy = "undecided.toml"\n')
     assert gated(one)[0].outcome == "UNDETERMINED"
     assert gated(one)[0].is_cached
-    assert not gated(one, cache=None)[0].is_cached
+    assert not gated(one, fresh=True)[0].is_cached
+
+
+def test_a_fresh_result_takes_the_place_of_an_older_one_and_no_other_is_kept(one):
+    gated(one, fresh=True)
+    assert kept(one) == []
+    gated(one)
+    (path,) = kept(one)
+    path.write_text("older")
+    gated(one, fresh=True)
+    assert gated(one)[0].is_cached
 
 
 def test_what_nothing_asked_for_in_a_month_is_removed_and_no_other_file(one):

@@ -15,7 +15,7 @@ from audit.stages import Step, silent
 from policies.judging.decision import Decision
 from policies.severity import Severity
 from policies.waiving.breaking import verdict_of
-from ppdm_models.errors import TableError, TreewardenError
+from ppdm_models.errors import TreewardenError
 from ppdm_models.files.load import read_bytes
 from ppdm_models.tree.tree import Tool
 from reports.building.build import audit_document
@@ -26,6 +26,7 @@ from reports.document.parts import File
 from reports.renderers import rendered, renderer
 from treewarden.jobs.accepting import baseline_of
 from treewarden.jobs.auditing import Audited, audit_file
+from treewarden.jobs.gate.config import ConfigurationError
 from treewarden.jobs.gate.models import GateModel
 from treewarden.jobs.gate.order import Answer, Order
 from treewarden.jobs.inputs import ModelBytes, TableInput
@@ -88,10 +89,10 @@ def table_of(model: GateModel) -> TableInput:
     """Return the table of an audit.
 
     Raises:
-        TableError: there is none.
+        ConfigurationError: there is none.
     """
     if model.table is None:
-        raise TableError(model.file, "an audit needs a table; name it in the configuration")
+        raise ConfigurationError(model.file, "an audit needs a table; name it in the configuration")
     return model.table
 
 

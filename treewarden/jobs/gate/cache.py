@@ -68,6 +68,10 @@ class Cache:
         known = entry.model_copy(update={"is_cached": True})
         return Answer(known, needed=kept.needed, told=kept.told)
 
+    def has(self, key: str) -> bool:
+        """Return whether there is a result, good or not, under a key."""
+        return self._path(key).is_file()
+
     def put(self, answers: Mapping[str, Answer]) -> str:
         """Keep what came of models by key, each whole or not at all; return why that was not possible, else ""."""
         try:

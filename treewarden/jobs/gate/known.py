@@ -94,6 +94,8 @@ class Run:
             for number, answer in audited.items()
             if keys[number] and self._key(models[number]) == keys[number]
         }
+        if self.wish.fresh:  # an older result must not come back
+            new = {key: answer for key, answer in new.items() if self.cache.has(key)}
         problem = self.cache.put(new) if new else ""
         if problem:
             self.notes.append(f"{self.cache.folder}: results are not kept there ({problem})")

@@ -16,7 +16,8 @@ class Wish:
 
     ``paths`` are the models or folders that are wanted, all where there are none. ``forms`` are reports that each model
     has of its own. ``baseline`` holds for all models, whatever is configured; ``new_baseline`` is where a new one goes:
-    what is configured there is not read. ``cache`` is the folder of earlier results, None for none.
+    what is configured there is not read. ``cache`` is the folder of earlier results, None for none. A ``fresh`` run
+    takes no result from there, and only replaces those that are there.
     """
 
     paths: tuple[Path, ...] = ()
@@ -24,6 +25,7 @@ class Wish:
     changed_since: str | None = None
     jobs: int | None = None
     cache: Path | None = None
+    fresh: bool = False
     forms: tuple[str, ...] = ()
     baseline: Path | None = None
     new_baseline: Path | None = None
@@ -37,7 +39,7 @@ class Wish:
     @property
     def needs_audits(self) -> bool:
         """Whether a model must be audited though nothing changed."""
-        return bool(self.forms) or self.new_baseline is not None
+        return self.fresh or bool(self.forms) or self.new_baseline is not None
 
     def applied(self, model: GateModel) -> GateModel:
         """Return a model as it is audited in this run."""
