@@ -93,6 +93,7 @@ treewarden
 treewarden/terminal
 treewarden/jobs
 treewarden/jobs/policies
+treewarden/jobs/gate
 treewarden/api
 treewarden/commands
 treewarden/cli.py

@@ -5,12 +5,12 @@ The calling process works too and never waits for a worker to start.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from functools import partial
 
 from audit.solver.block_solver import joined, solve_task
 from audit.solver.pool import WORKERS, Pool
+from audit.solver.pool import default_jobs as default_jobs  # where those who solve ask for it
 from audit.solver.processes import Call
 from audit.solver.task import Answer, Outcome, Task, no_answer
 from ppdm_models.errors import TreewardenError
@@ -19,11 +19,6 @@ WORTH_A_WORKER = 1500
 """Variables in all tasks together below which one process is faster than two, of which one must start."""
 WORTH_A_TASK = 300
 """The same where a worker is ready."""
-
-
-def default_jobs() -> int:
-    """Return the number of processors this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def start_ahead(jobs: int) -> None:

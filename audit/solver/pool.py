@@ -32,6 +32,11 @@ def done(job: Callable[[], Result]) -> Result | TreewardenError:
         return error
 
 
+def default_jobs() -> int:
+    """Return the number of processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 class Worker:
     """A process that does one job after the other, its linear algebra on one thread: jobs are what runs side by side.
 

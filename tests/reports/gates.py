@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from policies.judging.decision import finding_id
 from reports.building.entry import entry_of, gate_of, unaudited
 from reports.document.gate import Entry, Gate
+from reports.document.naming import finding_id
 from reports.document.parts import Accepted, Row
 
 WAIVED = Accepted(by="waiver", reason="the board of 3 May knows; until 2030-01-01")

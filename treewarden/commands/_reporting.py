@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,9 +14,11 @@ from reports.document.document import Document
 from reports.document.gate import Gate
 from reports.figures.gate_rows import in_words
 from reports.renderers import GateRenderer, Renderer, names, rendered, renderer
-from treewarden.commands._options import Command
-from treewarden.jobs.subject import Request
 from treewarden.terminal.outputs import check_apart, check_file, check_folder
+
+if TYPE_CHECKING:  # a gate without changes reads no table, and needs none of what comes with these
+    from treewarden.commands._options import Command
+    from treewarden.jobs.subject import Request
 
 ON_STDOUT = "text"
 IN_FOLDER = "html"
@@ -129,18 +132,23 @@ def form_options(folder_option: str) -> Callable[[Command], Command]:
             metavar="FOLDER",
             help="An existing folder for the reports; without it, one report goes to stdout.",
         )
-        form = click.option(
-            "--format",
-            "formats",
-            callback=_each_wanted,
-            metavar="KIND[=FILE]",
-            multiple=True,
-            help=f"The form of the report: {', '.join(names())}; with =FILE the file that it goes into, - for stdout. "
-            f"May be repeated.  [default: {ON_STDOUT}, and {IN_FOLDER} in a folder]",
-        )
-        return form(folder(command))
+        return form_option(folder(command), f", and {IN_FOLDER} in a folder")
 
     return add
+
+
+def form_option(command: Command, more: str = "") -> Command:
+    """Add ``--format`` to a command; ``more`` is what holds for it by default besides."""
+    option = click.option(
+        "--format",
+        "formats",
+        callback=_each_wanted,
+        metavar="KIND[=FILE]",
+        multiple=True,
+        help=f"The form of the report: {', '.join(names())}; with =FILE the file that it goes into, - for stdout. "
+        f"May be repeated.  [default: {ON_STDOUT}{more}]",
+    )
+    return option(command)
 
 
 def reporting(

@@ -68,7 +68,7 @@ def boundary(context: click.Context) -> Iterator[None]:
 
 
 def _stop(context: click.Context, problem: str) -> None:
-    audits = context.invoked_subcommand in (None, "audit", "repair", "demo")
+    audits = context.invoked_subcommand in (None, "audit", "gate", "repair", "demo")
     said = "no audit was performed" if audits else "nothing was done"
     click.echo(f"{said}: {printable(problem)}", err=True)
     raise click.exceptions.Exit(NO_AUDIT) from None

@@ -2,8 +2,8 @@
 
 import pytest
 
-from policies.judging.decision import finding_id
 from reports.building.entry import entry_of, gate_of, unaudited
+from reports.document.naming import finding_id
 from reports.document.parts import Accepted, Row
 from tests.reports.gates import KNOWN, WAIVED, with_leaves
 

@@ -6,9 +6,9 @@ import re
 import jsonschema
 import pytest
 
-from policies.judging.decision import finding_id
 from reports.building.entry import entry_of, gate_of
 from reports.document.gate import Gate, gate_schema
+from reports.document.naming import finding_id
 from reports.document.parts import Value
 from reports.document.schema import GATE_SCHEMA_FILE
 from reports.figures.gate_rows import gate_rows

@@ -1,0 +1,17 @@
+"""An audit whose process is killed, as the system does where memory runs out."""
+
+from __future__ import annotations
+
+import os
+import signal
+from dataclasses import dataclass
+
+from audit.stages import silent
+from treewarden.jobs.gate.order import Answer, Order
+
+
+@dataclass(frozen=True, slots=True)
+class Deadly(Order):
+    def __call__(self, step=silent) -> Answer:
+        os.kill(os.getpid(), signal.SIGKILL)
+        raise AssertionError("still alive")

@@ -1,0 +1,165 @@
+"""Only what changed since a revision is audited; what did not gets no verdict and does not count."""
+
+from __future__ import annotations
+
+import pytest
+
+from treewarden.jobs.gate.changed import changes_since
+from treewarden.jobs.gate.config import read_configuration
+from treewarden.jobs.gate.models import models_of
+
+ALL = ("models/cold.pmml", "models/cough.pmml", "models/flu.pmml")
+EACH = (
+    '[[model]]\npath = "models/{}.pmml"\ntable = "people.csv"\nsensitive = "flu"\npolicy = "{}"\n'
+)
+
+
+@pytest.fixture
+def committed(repository):
+    repository.write(".gitignore", ".treewarden-cache\n")
+    repository.commit()
+    repository.git("switch", "-q", "-c", "work")
+    return repository
+
+
+def audited(repository, *arguments):
+    outcome = repository.run("--changed-since", "main", *arguments)
+    assert outcome.exit_code in (0, 1, 3), outcome.output
+    lines = [line.strip() for line in outcome.stdout.splitlines()]
+    not_changed = [name for name in ALL if f"not changed  {name}" in lines]
+    return [name for name in ALL if name not in not_changed]
+
+
+def test_where_nothing_changed_it_says_so_and_passes(committed):
+    outcome = committed.run("--changed-since", "main")
+    assert outcome.exit_code == 0
+    assert "Nothing was audited" in outcome.stdout
+    assert audited(committed) == []
+
+
+def test_a_model_that_fails_and_did_not_change_does_not_count(committed):
+    committed.configure(EACH.format("flu", "lenient.toml") + EACH.format("cold", "harsh.toml"))
+    committed.commit()
+    committed.git("branch", "-f", "main")
+    committed.change("flu")
+    outcome = committed.run("--changed-since", "main")
+    assert outcome.exit_code == 0
+    assert "not changed  models/cold.pmml" in outcome.stdout
+
+
+def committed_change(repository):
+    repository.change("flu")
+    repository.commit()
+
+
+def staged_change(repository):
+    repository.change("flu")
+    repository.git("add", "-A")
+
+
+def undone_in_the_folder(repository):
+    """Stage a change, and take it back in the folder alone: what is committed next has it."""
+    before = repository.model().read_text()
+    staged_change(repository)
+    repository.model().write_text(before)
+
+
+MODEL = {
+    "committed": committed_change,
+    "staged": staged_change,
+    "staged and undone": undone_in_the_folder,
+    "neither": lambda repository: repository.change("flu"),
+}
+
+
+@pytest.mark.parametrize("kind", MODEL)
+def test_a_model_that_changed_is_audited_alone(committed, kind):
+    MODEL[kind](committed)
+    assert audited(committed) == ["models/flu.pmml"]
+
+
+def test_a_model_that_is_not_committed_yet_is_audited(committed):
+    committed.write("models/new.pmml", committed.model().read_text())
+    outcome = committed.run("--changed-since", "main")
+    assert outcome.exit_code == 0
+    assert "models/new.pmml" in outcome.stdout
+    assert audited(committed) == []
+
+
+SHARED = {
+    "the table": ("people.csv", "30,F,no", "30,M,no"),
+    "the policy": ("lenient.toml", "= 5", "= 4"),
+    "the configuration": ("treewarden.toml", 'table = "people', 'worlds = false\ntable = "people'),
+}
+
+
+@pytest.mark.parametrize("kind", SHARED)
+def test_what_several_models_rest_on_has_all_of_them_audited(committed, kind):
+    name, old, new = SHARED[kind]
+    text = (committed.folder / name).read_text()
+    committed.write(name, text.replace(old, new))
+    assert audited(committed) == list(ALL)
+
+
+def test_a_pack_that_the_policy_extends_counts_as_the_policy(committed):
+    committed.write("ours.toml", 'name = "ours"\nextends = "lenient.toml"\n')
+    committed.configure(
+        (committed.folder / "treewarden.toml").read_text().replace("lenient", "ours")
+    )
+    committed.commit()
+    committed.git("branch", "-f", "main")
+    configuration = read_configuration(committed.folder / "treewarden.toml")
+    model = models_of(configuration)[0]
+    assert not changes_since(configuration, "main").touches(model)
+    committed.write("lenient.toml", (committed.folder / "lenient.toml").read_text() + "\n")
+    assert changes_since(configuration, "main").touches(model)
+
+
+def test_an_entry_of_the_configuration_that_changed_counts_for_its_models_alone(committed):
+    both = EACH.format("flu", "lenient.toml") + EACH.format("cold", "lenient.toml")
+    committed.configure(both)
+    committed.commit()
+    committed.git("branch", "-f", "main")
+    committed.configure("# a remark\n" + both + "worlds = false\n")
+    outcome = committed.run("--changed-since", "main")
+    assert "not changed  models/flu.pmml" in outcome.stdout
+    assert "models/cold.pmml" in outcome.stdout
+    assert "not changed  models/cold.pmml" not in outcome.stdout
+
+
+def test_a_deleted_model_is_mentioned(committed):
+    committed.model("cold").unlink()
+    outcome = committed.run("--changed-since", "main")
+    assert "deleted      models/cold.pmml" in outcome.stdout
+    assert outcome.exit_code == 0
+
+
+def test_a_table_that_git_does_not_follow_may_have_changed(committed):
+    committed.write(".gitignore", ".treewarden-cache\npeople.csv\n")
+    committed.git("rm", "-q", "--cached", "people.csv")
+    committed.commit()
+    committed.git("branch", "-f", "main")
+    assert audited(committed) == list(ALL)
+
+
+def test_only_what_a_branch_changed_counts_not_what_the_other_has_since(committed):
+    committed.git("switch", "-q", "main")
+    committed.change("cold")
+    committed.commit()
+    committed.git("switch", "-q", "work")
+    committed.change("flu")
+    committed.commit()
+    assert audited(committed) == ["models/flu.pmml"]
+
+
+@pytest.mark.parametrize("revision", ["nowhere", "-x", ""])
+def test_a_revision_that_git_does_not_know_is_named(committed, revision):
+    outcome = committed.run(f"--changed-since={revision}")
+    assert outcome.exit_code == 4
+    assert "name a commit or a branch" in outcome.stderr
+
+
+def test_without_git_it_says_that_git_cannot_tell(repository):
+    outcome = repository.run("--changed-since", "main")
+    assert outcome.exit_code == 4
+    assert "git cannot tell what changed" in outcome.stderr

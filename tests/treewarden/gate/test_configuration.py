@@ -1,0 +1,147 @@
+"""What a configuration may say, and what is said of one that is wrong: file, key and what would work."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import get_args
+
+import pytest
+from pydantic import ValidationError
+
+from audit.options import KNOWLEDGE, AuditOptions
+from treewarden.jobs.gate.config import (
+    ConfigurationError,
+    Settings,
+    find_configuration,
+    read_configuration,
+)
+from treewarden.jobs.gate.models import ANSWERED, models_of
+
+ENTRY = '[[model]]\npath = "models/flu.pmml"\ntable = "people.csv"\nsensitive = "flu"\n'
+NOT_OF_A_GATE = {"jobs", "levels"}
+
+
+def test_every_setting_of_an_audit_can_be_configured():
+    of_an_audit = {each.name for each in fields(AuditOptions)} - NOT_OF_A_GATE
+    assert set(Settings.model_fields) == of_an_audit
+
+
+@pytest.mark.parametrize("name", ["leaf", "split", "learner", "solver", "rows"])
+def test_a_setting_that_is_one_of_some_words_takes_the_words_of_an_audit(name):
+    said = next(each.metadata["says"] for each in fields(AuditOptions) if each.name == name)
+    literal = get_args(Settings.model_fields[name].annotation)[0]
+    assert get_args(literal) == said.choices
+
+
+@pytest.mark.parametrize(("name", "value"), [("time_limit", 0), ("worlds_budget", -1)])
+def test_numbers_have_the_limits_of_an_audit(name, value):
+    with pytest.raises(ValueError, match=name):
+        AuditOptions(**{name: value})
+    with pytest.raises(ValidationError, match=name):
+        Settings(**{name: value})
+
+
+def test_a_knowledge_file_answers_the_same_as_for_an_audit():
+    assert ANSWERED == KNOWLEDGE
+
+
+def test_what_holds_for_all_holds_unless_a_model_says_otherwise(repository):
+    strict = f'{ENTRY}policy = "harsh.toml"\nfail_on = "note"\nname = "the flu"\n'
+    other = ENTRY.replace("flu.pmml", "co*.pmml")
+    path = repository.configure(f'policy = "lenient.toml"\nfail_on = "warning"\n{strict}{other}')
+    cold, cough, flu = models_of(read_configuration(path))
+    assert [cold.name, cough.name, flu.name] == ["models/cold.pmml", "models/cough.pmml", "the flu"]
+    assert [each.policy.name for each in (cold, cough, flu)] == ["lenient.toml"] * 2 + [
+        "harsh.toml"
+    ]
+    assert [each.fail_on for each in (cold, cough, flu)] == ["warning", "warning", "note"]
+
+
+def test_a_list_of_paths_is_as_good_as_several_entries(repository):
+    paths = '["models/flu.pmml", "models/c*.pmml", "models/cold.pmml"]'
+    path = repository.configure(ENTRY.replace('"models/flu.pmml"', paths))
+    names = [model.file for model in models_of(read_configuration(path))]
+    assert names == ["models/cold.pmml", "models/cough.pmml", "models/flu.pmml"]
+
+
+def test_a_name_with_signs_of_a_pattern_is_taken_as_it_is(repository):
+    repository.write("models/a[1].pmml", "<PMML/>")
+    path = repository.configure(ENTRY.replace("flu.pmml", "a[1].pmml"))
+    assert [model.file for model in models_of(read_configuration(path))] == ["models/a[1].pmml"]
+
+
+def test_it_is_found_from_a_folder_below(repository):
+    repository.commit()
+    assert find_configuration(repository.folder / "models") == repository.folder / "treewarden.toml"
+
+
+def test_it_is_not_looked_for_above_the_repository(repository):
+    inner = repository.folder / "inner"
+    (inner / ".git").mkdir(parents=True)
+    with pytest.raises(ConfigurationError, match=r"treewarden\.toml: .* --init"):
+        find_configuration(inner)
+
+
+def test_a_table_may_be_outside_the_repository_and_nothing_else(repository):
+    repository.write("inner/model.pmml", repository.model().read_text())
+    (repository.folder / "inner" / ".git").mkdir()
+    text = '[[model]]\npath = "model.pmml"\ntable = "../people.csv"\n'
+    path = repository.write("inner/treewarden.toml", text)
+    assert models_of(read_configuration(path))[0].table.resolve() == (
+        repository.folder / "people.csv"
+    )
+    for key in ("policy", "waivers", "baseline", "knowledge"):
+        path = repository.write("inner/treewarden.toml", f'{text}{key} = "../lenient.toml"\n')
+        with pytest.raises(ConfigurationError, match=f"'{key}' is .*outside the repository"):
+            models_of(read_configuration(path))
+
+
+WRONG = {
+    "": "no [[model]] in it",
+    "[[model]\n": "not a TOML file",
+    "model = 3": "'model' is 3",
+    "model = [3]": "[[model]] number 1: 'model' is 3",
+    ENTRY.replace("table", "tabel"): "unknown key 'tabel'; have path, name, table",
+    "polcy = 'standard'\n" + ENTRY: "the top of the file: unknown key 'polcy'; have policy",
+    '[[model]]\npath = "models/flu.pmml"\n': "'table' is missing; add it",
+    '[[model]]\ntable = "people.csv"\n': "'path' is missing; add it",
+    f"{ENTRY}qi = 'age'\n": "'qi' is 'age'",
+    f"{ENTRY}worlds = 'yes'\n": "'worlds' is 'yes'",
+    f"{ENTRY}worlds_budget = '5'\n": "'worlds_budget",
+    f"{ENTRY}leaf = 'label'\n": "'leaf' is 'label'",
+    f"{ENTRY}fail_on = 'never'\n": "'fail_on' is 'never'",
+    "fail_on = 'never'\n" + ENTRY: "'fail_on' is 'never'",
+    f"{ENTRY}time_limit = 0\n": "'time_limit",
+    f"{ENTRY}weights = 'w'\nsampling_weights = 'v'\n": "choose one",
+    f"{ENTRY}knowledge = 'lenient.toml'\nleaf = 'counts'\n": "'knowledge' says it all; leave out leaf",
+    ENTRY.replace("people.csv", "people.parquet"): "'table' is 'people.parquet': there is no",
+    ENTRY.replace("flu.pmml", "none.pmml"): "'path' is 'models/none.pmml': there is no such file",
+    ENTRY.replace("flu.pmml", "*.json"): "'path' is 'models/*.json': matches no file",
+    ENTRY.replace("models/flu", "/etc/*"): "outside the repository",
+    f"{ENTRY}policy = 'strickt'\n": "'policy' is 'strickt': no such pack",
+    f"{ENTRY}waivers = 'none.toml'\n": "'waivers' is 'none.toml': there is no such file",
+    f"{ENTRY}baseline = 'none.json'\n": "'baseline' is 'none.json': there is no such file",
+    f"{ENTRY}knowledge = 'none.toml'\n": "'knowledge' is 'none.toml': there is no such file",
+    ENTRY.replace("flu.pmml", "*.pmml") + "name = 'a'\n": "matches 3 files; leave the name out",
+    ENTRY + ENTRY: "number 2: 'path' matches models/flu.pmml, which number 1 matches too",
+    f"{ENTRY}name = 'a'\n" + ENTRY.replace("flu.p", "cold.p") + "name = 'a'\n": (
+        "'name' 'a' is that of models/flu.pmml too"
+    ),
+}
+
+
+@pytest.mark.parametrize("text", WRONG, ids=WRONG.values())
+def test_what_is_wrong_is_named_with_its_key_and_nothing_is_audited(repository, text):
+    repository.configure(text)
+    outcome = repository.run()
+    assert outcome.exit_code == 4
+    assert outcome.stdout == ""
+    assert outcome.stderr.startswith("no audit was performed: treewarden.toml: ")
+    assert WRONG[text] in outcome.stderr
+    assert len(outcome.stderr.splitlines()) == 1
+
+
+def test_a_configuration_that_is_not_there_is_named(repository):
+    outcome = repository.run("--config", repository.folder / "other.toml")
+    assert outcome.exit_code == 4
+    assert "other.toml: No such file" in outcome.stderr

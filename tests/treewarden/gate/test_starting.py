@@ -1,0 +1,125 @@
+"""A first configuration: it runs as it is where the guesses are right, and what it says to do next can be done."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import tomllib
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tests import places
+from treewarden.cli import cli
+from treewarden.jobs.gate.config import read_configuration
+from treewarden.jobs.gate.models import models_of
+from treewarden.jobs.gate.starting import begun
+
+IRIS = places.DATA / "formats" / "skops_file" / "good" / "iris.skops"
+
+
+@pytest.fixture
+def fresh(repository, going_to):
+    """Leave models and tables, and be in their folder."""
+    for path in repository.folder.glob("*.toml"):
+        path.unlink()
+    going_to(repository.folder)
+    return repository
+
+
+@pytest.fixture
+def going_to():
+    """Return what changes the working directory until the test is over."""
+    before = Path.cwd()
+    yield os.chdir
+    os.chdir(before)
+
+
+def run(*words):
+    return CliRunner().invoke(cli, [str(word) for word in words])
+
+
+def test_what_it_says_to_do_next_can_be_done_literally(fresh):
+    outcome = run("gate", "--init")
+    assert outcome.exit_code == 0
+    steps = [
+        line.split(". ", 1)[1] for line in outcome.stdout.splitlines() if ". treewarden" in line
+    ]
+    assert steps == ["treewarden gate"]
+    _, *words = shlex.split(steps[0])
+    gated = run(*words, "--no-cache")
+    assert gated.exit_code in (0, 1, 3)
+    assert gated.stdout.count("models/") >= 3
+    assert "NO AUDIT" not in gated.stdout
+
+
+def test_an_own_name_for_it_is_part_of_what_to_do_next(fresh):
+    outcome = run("gate", "--init", "--config", "other.toml")
+    (step,) = [line for line in outcome.stdout.splitlines() if "treewarden gate" in line]
+    _, *words = shlex.split(step.split(". ", 1)[1])
+    assert words == ["gate", "--config", "other.toml"]
+    assert run(*words, "--no-cache").exit_code in (0, 1, 3)
+
+
+def test_it_guesses_table_and_sensitive_column(fresh):
+    fresh.write("other.csv", "age,flu\n1,2\n")
+    fresh.write("wide.csv", "age,sex,flu,more\n1,2,3,4\n")
+    text = begun(fresh.folder).text
+    (section,) = tomllib.loads(text)["model"]
+    assert section == {"path": "models/*.pmml", "table": "people.csv", "sensitive": "flu"}
+    assert 'or "wide.csv"' in text
+
+
+def test_a_model_without_table_is_left_open_and_the_others_run(fresh):
+    (fresh.folder / "iris.skops").write_bytes(IRIS.read_bytes())
+    outcome = run("gate", "--init")
+    assert "Left open, as no table here has their columns: iris.skops" in outcome.stdout
+    configuration = read_configuration(fresh.folder / "treewarden.toml")
+    assert [model.file for model in models_of(configuration)] == [
+        f"models/{name}.pmml" for name in ("cold", "cough", "flu")
+    ]
+    text = (fresh.folder / "treewarden.toml").read_text()
+    start = text.index("# [[model]]")
+    section = text[start : text.index("\n\n", start)].replace("\n# ", "\n")[2:]
+    assert tomllib.loads(section)["model"][0]["path"] == "iris.skops"
+
+
+def test_files_that_are_no_models_beside_them_are_left_out(fresh):
+    fresh.write("models/notes.pmml", "no model")
+    (section,) = tomllib.loads(begun(fresh.folder).text)["model"]
+    assert section["path"] == ["models/cold.pmml", "models/cough.pmml", "models/flu.pmml"]
+
+
+@pytest.mark.parametrize("folder", [".hidden", "node_modules", "venv"])
+def test_what_is_hidden_or_installed_is_not_looked_at(fresh, folder):
+    fresh.write(f"{folder}/flu.pmml", fresh.model().read_text())
+    fresh.write("venv/pyvenv.cfg", "")
+    assert folder not in begun(fresh.folder).text
+
+
+def test_odd_names_stay_in_their_quotes(fresh):
+    odd = 'a "b"\\c #d.pmml'
+    fresh.model().rename(fresh.folder / odd)
+    assert tomllib.loads(begun(fresh.folder).text)["model"][0]["path"] == odd
+
+
+def test_it_never_overwrites(fresh):
+    fresh.write("treewarden.toml", "# mine\n")
+    outcome = run("gate", "--init")
+    assert outcome.exit_code == 4
+    assert "treewarden.toml: is there already" in outcome.stderr
+    assert (fresh.folder / "treewarden.toml").read_text() == "# mine\n"
+
+
+def test_without_a_model_nothing_is_written(fresh):
+    for path in (fresh.folder / "models").iterdir():
+        path.unlink()
+    outcome = run("gate", "--init")
+    assert outcome.exit_code == 4
+    assert "add the models first" in outcome.stderr
+    assert not (fresh.folder / "treewarden.toml").exists()
+
+
+def test_it_takes_no_paths(fresh):
+    assert run("gate", "--init", "models").exit_code == 2

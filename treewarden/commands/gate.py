@@ -1,0 +1,180 @@
+"""``treewarden gate``: may all models of this repository be published?"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from reports.document.gate import Outcome
+from reports.document.words import counted, printable
+from treewarden.commands._gate_forms import forms_of
+from treewarden.commands._reporting import ON_STDOUT, Wanted, form_option
+from treewarden.jobs.gate.cache import cache_folder
+from treewarden.jobs.gate.config import NAME, find_configuration, read_configuration
+from treewarden.jobs.gate.gating import Gated, gate
+from treewarden.jobs.gate.models import models_of
+from treewarden.jobs.gate.wish import Wish
+from treewarden.terminal.exits import FAIL, NO_AUDIT, PASS, UNDETERMINED
+from treewarden.terminal.outputs import check_apart, check_file, check_no_input, write_files
+from treewarden.terminal.progress import Progress
+
+FILE = click.Path(path_type=Path)
+EXITS: Mapping[Outcome, int] = {
+    "PASS": PASS,
+    "UNDETERMINED": UNDETERMINED,
+    "FAIL": FAIL,
+    "NO AUDIT": NO_AUDIT,
+}
+STARTING = "treewarden.jobs.gate.starting"
+"""Loaded when it is asked for: it reads models and tables, and no gate does before something changed."""
+NOTHING = "Nothing was audited: no model changed, nor anything that its audit rests on."
+
+
+@click.command("gate")
+@click.argument("paths", nargs=-1, type=FILE)
+@click.option(
+    "--config",
+    type=FILE,
+    help=f"The configuration.  [default: {NAME} here or above, up to the top of the repository]",
+)
+@form_option
+@click.option(
+    "--fail-on",
+    type=click.Choice(["error", "warning", "note"]),
+    help="The mildest severity that keeps a model from passing, for all models.  [default: as configured]",
+)
+@click.option(
+    "--baseline",
+    type=FILE,
+    help="A file from --write-baseline, for all models: what it knows and is no worse does not count.",
+)
+@click.option(
+    "--write-baseline",
+    "new_baseline",
+    type=FILE,
+    help="Also write what breaks the policies now, of all models; confidential like a report.",
+)
+@click.option(
+    "--changed-since",
+    metavar="REVISION",
+    help="Audit only what changed since then, as git tells it; other models get no verdict.",
+)
+@click.option(
+    "--init", is_flag=True, help=f"Write a first {NAME} for what there is; nothing is audited."
+)
+@click.option(
+    "--jobs", type=click.IntRange(min=1), help="Processes to audit with.  [default: all cores]"
+)
+@click.option(
+    "--no-cache",
+    is_flag=True,
+    help="Audit what did not change too, and keep no result but in place of an older one.",
+)
+@click.option("-q", "--quiet", is_flag=True, help="No progress and no warnings on stderr.")
+@click.pass_context
+def gate_command(
+    context: click.Context,
+    /,
+    paths: tuple[Path, ...],
+    config: Path | None,
+    formats: tuple[Wanted, ...],
+    fail_on: Any,  # noqa: ANN401  # one of the severities
+    baseline: Path | None,
+    new_baseline: Path | None,
+    changed_since: str | None,
+    init: bool,
+    jobs: int | None,
+    no_cache: bool,
+    quiet: bool,
+) -> None:
+    """Audit all models that a configuration names, and say in one exit code whether all may be published.
+
+    PATHS are models or folders of the configuration; without them all its models are audited. What did not change
+    since an earlier gate is not audited again. A form goes into one file for all models (--format sarif=gate.sarif),
+    or into a folder with a report of each (--format html=reports/).
+    """
+    progress = Progress(quiet)
+    if init:
+        _start(context, paths, config or Path(NAME), progress)
+    if new_baseline is not None and (paths or changed_since):
+        problem = (
+            "--write-baseline writes one file for all models; leave out PATHS and --changed-since"
+        )
+        raise click.UsageError(problem)
+    configuration = read_configuration(config or find_configuration(Path.cwd()))
+    forms = forms_of(formats)
+    models = models_of(configuration, new_baseline)
+    names = [model.name for model in models]
+    read = [path for model in models for path in model.inputs]
+    outputs = forms.paths(names)
+    if new_baseline is not None:
+        check_file(new_baseline)
+        outputs = (*outputs, new_baseline)
+    check_apart(outputs)
+    check_no_input(outputs, (configuration.path, baseline, *read))
+    wish = Wish(
+        paths=paths,
+        fail_on=fail_on,
+        changed_since=changed_since,
+        jobs=jobs,
+        cache=cache_folder(configuration.root),
+        fresh=no_cache,
+        forms=forms.each,
+        baseline=baseline,
+        new_baseline=new_baseline,
+    )
+    done = gate(configuration, wish, progress.step, progress.say)
+    for note in done.notes:
+        progress.say(note)
+    is_text = forms.of_all.on_stdout == ON_STDOUT
+    if not done.gate.entries:
+        _beside(done, is_text)
+        if forms.of_all.paths or forms.each:
+            progress.say("no file is written")
+        context.exit(PASS)
+    files = forms.files(done, names)
+    if new_baseline is not None and done.baseline is not None:
+        files[new_baseline] = done.baseline
+    write_files(files)
+    forms.of_all.show_gate(done.gate)
+    _beside(done, is_text)
+    context.exit(EXITS[done.gate.outcome])
+
+
+def _start(context: click.Context, paths: tuple[Path, ...], file: Path, progress: Progress) -> None:
+    """Write a first configuration, and end."""
+    if paths:
+        raise click.UsageError("--init takes no PATHS; it looks at the whole folder")
+    begun = importlib.import_module(STARTING).begun(
+        file.absolute().parent, file.name, progress.step
+    )
+    write_files({file: begun.text.encode("utf-8")})
+    for line in begun.lines(file):
+        click.echo(printable(line))
+    context.exit(PASS)
+
+
+def _beside(done: Gated, is_text: bool) -> None:
+    """Say what has no verdict; beside the result, where a program reads that."""
+    for line in _lines(done):
+        click.echo(line, err=not is_text)
+
+
+def _lines(done: Gated) -> Iterator[str]:
+    if done.unchanged and done.gate.entries:
+        yield ""
+        number = counted(len(done.unchanged), "model", "models")
+        yield f"Not changed, so without a verdict: {number}"
+    for name in done.unchanged:
+        yield f"  not changed  {printable(name)}"
+    for file in done.deleted:
+        yield f"  deleted      {printable(file)}"
+    if not done.gate.entries:
+        yield NOTHING
+
+
+COMMAND = gate_command

@@ -1,0 +1,135 @@
+"""What a process of a gate does for one model: the same audit as ``treewarden audit``, told as an entry."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import traceback
+from typing import Any
+
+import treewarden
+from audit.adversary.knowledge import LeafLevel, SplitLevel
+from audit.options import AuditOptions, Rows, Solver
+from audit.stages import Step, silent
+from ppdm_models.errors import TreewardenError
+from ppdm_models.files.load import read_bytes
+from ppdm_models.tree.tree import Tool
+from reports.building.build import audit_document
+from reports.building.entry import entry_of, unaudited
+from reports.building.problem import problem_of
+from reports.document.document import Document, Provenance
+from reports.document.parts import File
+from reports.renderers import rendered, renderer
+from treewarden.jobs.accepting import baseline_of
+from treewarden.jobs.auditing import Audited, audit_file
+from treewarden.jobs.gate.config import ConfigurationError
+from treewarden.jobs.gate.models import GateModel
+from treewarden.jobs.gate.order import Answer, Order
+from treewarden.jobs.inputs import ModelBytes, TableInput
+from treewarden.jobs.subject import Request
+
+KINDS = {
+    "leaf": LeafLevel,
+    "split": SplitLevel,
+    "learner": Tool,
+    "solver": Solver,
+    "rows": Rows,
+}
+"""The settings that are one of some words."""
+TOO_LITTLE = (
+    "this machine has too little memory for it; try fewer quasi-identifiers or a smaller tree"
+)
+CHANGED = "the file changed while the gate ran; run it again"
+
+
+def answered(order: Order, step: Step = silent) -> Answer:
+    """Return what comes of a model: its entry and its own reports, or why it could not be audited."""
+    model = order.model
+    try:
+        return _audited(order, step)
+    except MemoryError:
+        problem = TOO_LITTLE
+    except (
+        Exception
+    ) as error:  # one model's trouble is no reason to leave the others without a result
+        if os.environ.get("TREEWARDEN_TRACEBACK"):
+            traceback.print_exc()
+        problem = problem_of(error)
+    return Answer(unaudited(model.name, model.file, problem))
+
+
+def request_of(order: Order) -> Request:
+    """Return the request of an audit; the model's bytes are those that the gate saw.
+
+    Raises:
+        TreewardenError: the model cannot be read, or is another file by now.
+    """
+    model = order.model
+    data = read_bytes(model.path)
+    if order.model_digest and hashlib.sha256(data).hexdigest() != order.model_digest:
+        raise TreewardenError(model.path.name, CHANGED)
+    return Request(
+        ModelBytes(data, model.path.name),
+        table_of(model),
+        options_of(order),
+        model.knowledge,
+        str(model.policy),
+        waivers=model.waivers,
+        baseline=model.baseline,
+        name=model.name,
+        today=order.today,
+        fail_on=model.fail_on,
+    )
+
+
+def table_of(model: GateModel) -> TableInput:
+    """Return the table of an audit.
+
+    Raises:
+        ConfigurationError: there is none.
+    """
+    if model.table is None:
+        raise ConfigurationError(model.file, "an audit needs a table; name it in the configuration")
+    return model.table
+
+
+def options_of(order: Order) -> AuditOptions:
+    """Return how the audit is done: as configured, and nothing for reports that nobody wants."""
+    given = order.model.settings.given
+    said: dict[str, Any] = {
+        name: KINDS[name](value) if name in KINDS else value for name, value in given.items()
+    }
+    return AuditOptions(**said, jobs=order.jobs, levels=bool(order.forms))
+
+
+def _audited(order: Order, step: Step) -> Answer:
+    model = order.model
+    request = request_of(order)
+    done = audit_file(request, step)
+    with step("reporting"):
+        document = audit_document(done.audit, done.decision, _provenance(order, done))
+        entry = entry_of(document, model.name, model.file)
+        reports = {form: _rendered(document, model.file, form) for form in order.forms}
+    return Answer(
+        entry,
+        reports,
+        needed=tuple(sorted(done.uses.needed)),
+        told=tuple(sorted(done.uses.told)),
+        baseline=baseline_of(done.audit, done.decision) if order.wants_baseline else None,
+    )
+
+
+def _provenance(order: Order, done: Audited) -> Provenance:
+    """Return where the report comes from, with the digests that the gate took: no table is read twice for one."""
+    model, pack = order.model, done.subject.pack
+    return Provenance(
+        version=treewarden.__version__,
+        model=File(name=model.path.name, sha256=order.model_digest),
+        table=File(name=model.table.name if model.table else "", sha256=order.table_digest),
+        pack=File(name=pack.name.replace("/", "_"), sha256=pack.digest),
+        created=order.created or None,
+    )
+
+
+def _rendered(document: Document, file: str, form: str) -> bytes:
+    return rendered(renderer(form), document, file)

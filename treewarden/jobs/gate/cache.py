@@ -1,0 +1,147 @@
+"""What came of earlier audits, kept beside the configuration: entries of gates alone, nothing of any table.
+
+Nothing in the folder is trusted further than it binds itself: an entry holds the key that it was asked for by, and one
+that does not, is broken, or belongs to another user is as good as none. Whoever can write into the folder as this user
+can also change what the audits themselves run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import stat
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+from pydantic import ValidationError
+
+from reports.document.gate import Entry
+from reports.document.parts import Part, Text
+from treewarden.jobs.gate.models import GateModel
+from treewarden.jobs.gate.order import Answer
+
+NAME = ".treewarden-cache"
+VARIABLE = "TREEWARDEN_CACHE"
+KEPT_SECONDS = 30 * 24 * 3600.0
+MOST_BYTES = 64 * 2**20
+KEY_LETTERS = 64
+OTHERS_WRITE = 0o022
+
+
+class Kept(Part):
+    """One file of the cache; ``needed`` and ``told`` are numbers of waivers."""
+
+    schema_version: Literal["treewarden-gate-cache/1"] = "treewarden-gate-cache/1"
+    key: Text
+    entry: Entry
+    needed: tuple[int, ...] = ()
+    told: tuple[int, ...] = ()
+
+
+class Cache:
+    """A folder of entries by key; where it cannot be used, nothing is found and nothing is kept."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def get(self, key: str, model: GateModel) -> Answer | None:
+        """Return what came of a model, or None; what is returned is kept for longer."""
+        if not key:
+            return None
+        path = self._path(key)
+        data = _own_bytes(path)
+        if data is None or not _is_own_folder(self.folder):
+            return None
+        try:
+            kept = Kept.model_validate_json(data)
+        except (ValidationError, ValueError, RecursionError):
+            return None
+        entry = kept.entry
+        is_bound = kept.key == key and (entry.name, entry.file) == (model.name, model.file)
+        if not is_bound or entry.outcome == "NO AUDIT" or entry.is_cached:
+            return None
+        with contextlib.suppress(OSError):
+            os.utime(path)
+        known = entry.model_copy(update={"is_cached": True})
+        return Answer(known, needed=kept.needed, told=kept.told)
+
+    def has(self, key: str) -> bool:
+        """Return whether there is a result, good or not, under a key."""
+        return self._path(key).is_file()
+
+    def put(self, answers: Mapping[str, Answer]) -> str:
+        """Keep what came of models by key, each whole or not at all; return why that was not possible, else ""."""
+        try:
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if not _is_own_folder(self.folder):
+                return "the folder is not one that only you can write into"
+            ignored = self.folder / ".gitignore"
+            if not ignored.exists():
+                _write(ignored, b"*\n")
+            for key, answer in answers.items():
+                if answer.entry.outcome != "NO AUDIT":
+                    kept = Kept(key=key, entry=answer.entry, needed=answer.needed, told=answer.told)
+                    _write(self._path(key), kept.model_dump_json(by_alias=True).encode("utf-8"))
+        except OSError as error:
+            return str(error.strerror or error)
+        return ""
+
+    def forget_old(self) -> None:
+        """Remove entries that nothing asked for in a month; no other file."""
+        oldest = time.time() - KEPT_SECONDS
+        with contextlib.suppress(OSError):
+            for path in self.folder.iterdir():
+                is_entry = path.suffix in (".json", ".tmp") and not path.is_symlink()
+                with contextlib.suppress(OSError):
+                    if is_entry and path.stat().st_mtime < oldest:
+                        path.unlink()
+
+    def _path(self, key: str) -> Path:
+        return self.folder / f"{key[:KEY_LETTERS]}.json"
+
+
+def cache_folder(root: Path) -> Path:
+    """Return where entries are kept: beside the configuration, or where the environment says."""
+    said = os.environ.get(VARIABLE)
+    return Path(said).expanduser().absolute() if said else root / NAME
+
+
+def _own_bytes(path: Path) -> bytes | None:
+    """Return the bytes of a plain file that nobody else could write; None where there is none such."""
+    try:
+        with path.open("rb") as file:
+            said = os.fstat(file.fileno())
+            if not stat.S_ISREG(said.st_mode) or not _is_own(said) or said.st_size > MOST_BYTES:
+                return None
+            return file.read()
+    except OSError:
+        return None
+
+
+def _is_own_folder(folder: Path) -> bool:
+    try:
+        said = folder.stat()
+    except OSError:
+        return False
+    return stat.S_ISDIR(said.st_mode) and _is_own(said)
+
+
+def _is_own(said: os.stat_result) -> bool:
+    if not hasattr(os, "geteuid"):
+        return True
+    return said.st_uid == os.geteuid() and not said.st_mode & OTHERS_WRITE
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Write a file that nobody else can read, whole or not at all."""
+    temporary = path.with_name(f".{secrets.token_hex(8)}.tmp")
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)

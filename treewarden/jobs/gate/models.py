@@ -1,0 +1,275 @@
+"""The models of a configuration: each with all that its audit rests on, by path and by name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from policies.severity import Severity
+from policies.shipped import shipped_packs
+from treewarden.jobs.gate.config import (
+    ABSENT,
+    Configuration,
+    ConfigurationError,
+    ModelSection,
+    Said,
+    Settings,
+)
+
+MAGIC = frozenset("*?[")
+ANSWERED = ("leaf", "split", "learner", "marginal", "accuracy")
+"""What a knowledge file answers instead."""
+SPARK = "metadata"
+"""What a folder holds that is a model as Spark writes it: a pattern takes no other folders."""
+
+
+@dataclass(frozen=True, slots=True)
+class GateModel:
+    """One model to audit. ``file`` is its path from the configuration; ``table`` is None where there is none.
+
+    ``policy`` is the name of a pack that ships, or a path.
+    """
+
+    name: str
+    file: str
+    path: Path
+    table: Path | None
+    policy: str | Path
+    knowledge: Path | None = None
+    waivers: Path | None = None
+    baseline: Path | None = None
+    fail_on: Severity = "error"
+    settings: Settings = field(default_factory=Settings)
+
+    @property
+    def inputs(self) -> tuple[Path, ...]:
+        """The files that were named for it, itself first."""
+        given = (self.path, self.table, self.knowledge, self.waivers, self.baseline, self.policy)
+        return tuple(each for each in given if isinstance(each, Path))
+
+
+def models_of(
+    configuration: Configuration, new_baseline: Path | None = None
+) -> tuple[GateModel, ...]:
+    """Return all models in the order of their names; of a file that is named, only that it is there is checked.
+
+    A baseline that is to be written anew counts as none.
+
+    Raises:
+        ConfigurationError: a file is not there or where it must not be, a pattern matches nothing, or two entries are
+            about the same file or have the same name.
+    """
+    found: list[GateModel] = []
+    numbers: dict[Path, int] = {}
+    names: dict[str, str] = {}
+    for number, section in enumerate(configuration.said.models, start=1):
+        place = f"{configuration.path.name}: [[model]] number {number}"
+        _check(section, place)
+        paths = _paths(configuration, section, place)
+        if section.name is not None and len(paths) > 1:
+            problem = f"'name' is {section.name!r}, and its path matches {len(paths)} files; leave the name out"
+            raise ConfigurationError(place, problem)
+        for path in paths:
+            model = _model(configuration, section, path, place, new_baseline)
+            first = numbers.setdefault(path.resolve(), number)
+            if first != number:
+                problem = (
+                    f"'path' matches {model.file}, which number {first} matches too; let one do so"
+                )
+                raise ConfigurationError(place, problem)
+            other = names.setdefault(model.name, model.file)
+            if other != model.file:
+                problem = f"'name' {model.name!r} is that of {other} too; give each its own"
+                raise ConfigurationError(place, problem)
+            found.append(model)
+    return tuple(sorted(found, key=lambda model: (model.name, model.file)))
+
+
+def chosen(
+    configuration: Configuration, models: Sequence[GateModel], wanted: Sequence[Path]
+) -> tuple[GateModel, ...]:
+    """Return the models that are wanted: by file, or by a folder that they are in; all where nothing is.
+
+    Raises:
+        ConfigurationError: one that is wanted is not configured.
+    """
+    if not wanted:
+        return tuple(models)
+    kept: set[str] = set()
+    for each in wanted:
+        path = each.resolve()
+        here = [m.name for m in models if path in (m.path.resolve(), *m.path.resolve().parents)]
+        if not here:
+            raise ConfigurationError(str(each), _unknown(configuration, each))
+        kept.update(here)
+    return tuple(model for model in models if model.name in kept)
+
+
+def matches(configuration: Configuration, said: Said, file: str) -> ModelSection | None:
+    """Return the section that is about a file by its path from the configuration, whether or not it is there."""
+    for section in said.models:
+        for pattern in section.path:
+            if os.path.normpath(pattern) == os.path.normpath(file) or _is_like(file, pattern):
+                return section
+    return None
+
+
+def effective(said: Said, section: ModelSection) -> dict[str, object]:
+    """Return all that a section comes to, with what the whole file says for it; not which files it is about."""
+    own = section.model_dump(exclude={"path"})
+    shared = ("policy", "waivers", "baseline", "fail_on")
+    return own | {key: own[key] if own[key] is not None else getattr(said, key) for key in shared}
+
+
+def _check(section: ModelSection, place: str) -> None:
+    """Check that a section's settings do not contradict each other, as ``treewarden audit`` does."""
+    given = section.given
+    if "weights" in given and "sampling_weights" in given:
+        problem = "'weights' (a row stands for so many people) beside 'sampling_weights' (a survey's); choose one"
+        raise ConfigurationError(place, problem)
+    beside = [key for key in ANSWERED if key in given]
+    if section.knowledge is not None and beside:
+        raise ConfigurationError(place, f"'knowledge' says it all; leave out {', '.join(beside)}")
+
+
+def _paths(configuration: Configuration, section: ModelSection, place: str) -> list[Path]:
+    """Return the files a section is about, in name order."""
+    found: dict[Path, None] = {}
+    for pattern in section.path:
+        plain = _inside(configuration, pattern, "path", place)
+        here = [plain] if plain.exists() else list(_globbed(configuration.root, pattern))
+        if not here:
+            is_pattern = MAGIC & set(pattern)
+            problem = "matches no file" if is_pattern else "there is no such file"
+            where = f"paths start from {configuration.root}"
+            raise ConfigurationError(place, f"'path' is {pattern!r}: {problem}; {where}")
+        found.update(dict.fromkeys(here))
+    return sorted(found)
+
+
+def _globbed(root: Path, pattern: str) -> Iterator[Path]:
+    if not MAGIC & set(pattern):
+        return
+    try:
+        matched = sorted(root.glob(pattern))
+    except (ValueError, NotImplementedError):
+        return
+    for path in matched:
+        hidden = any(part.startswith(".") for part in path.relative_to(root).parts)
+        if not hidden and (path.is_file() or (path / SPARK).is_dir()):
+            yield path
+
+
+def _is_like(file: str, pattern: str) -> bool:
+    """Return whether a path that may be gone is one that a pattern would match."""
+    parts, wanted = Path(file).parts, Path(pattern).parts
+    if "**" in wanted:
+        start = wanted.index("**")
+        rest = wanted[start + 1 :]
+        if parts[:start] and not _each_like(parts[:start], wanted[:start]):
+            return False
+        return len(parts) >= start + len(rest) and _each_like(parts[len(parts) - len(rest) :], rest)
+    return len(parts) == len(wanted) and _each_like(parts, wanted)
+
+
+def _each_like(parts: Sequence[str], wanted: Sequence[str]) -> bool:
+    return all(Path(part).match(like) for part, like in zip(parts, wanted, strict=True))
+
+
+def _model(
+    configuration: Configuration,
+    section: ModelSection,
+    path: Path,
+    place: str,
+    new_baseline: Path | None,
+) -> GateModel:
+    said = configuration.said
+    file = path.relative_to(configuration.root).as_posix()
+    policy = section.policy or said.policy
+    is_shipped = policy in shipped_packs()
+
+    def there(key: str, value: str | None) -> Path | None:
+        return None if value is None else _there(configuration, value, key, place)
+
+    return GateModel(
+        name=section.name or file,
+        file=file,
+        path=path,
+        table=None if section.table == ABSENT else _table(configuration, section.table, place),
+        policy=policy if is_shipped else _policy(configuration, policy, place),
+        knowledge=there("knowledge", section.knowledge),
+        waivers=there("waivers", section.waivers or said.waivers),
+        baseline=_baseline(configuration, section.baseline or said.baseline, place, new_baseline),
+        fail_on=section.fail_on or said.fail_on,
+        settings=Settings(**section.model_dump(include=set(Settings.model_fields))),
+    )
+
+
+def _table(configuration: Configuration, value: str, place: str) -> Path:
+    """Return a table, wherever it is: personal data has no place in most repositories."""
+    path = configuration.root / value
+    if not path.is_file():
+        problem = (
+            f"'table' is {value!r}: there is no such file; paths start from {configuration.root}"
+        )
+        raise ConfigurationError(place, f'{problem}, and "{ABSENT}" says that there is none')
+    return path
+
+
+def _policy(configuration: Configuration, value: str, place: str) -> Path:
+    path = _inside(configuration, value, "policy", place)
+    if not path.is_file():
+        packs = ", ".join(shipped_packs())
+        problem = f"'policy' is {value!r}: no such pack and no such file; have {packs}"
+        raise ConfigurationError(place, f"{problem}, or a file, from {configuration.root}")
+    return path
+
+
+def _there(configuration: Configuration, value: str, key: str, place: str) -> Path:
+    path = _inside(configuration, value, key, place)
+    if not path.is_file():
+        problem = (
+            f"{key!r} is {value!r}: there is no such file; paths start from {configuration.root}"
+        )
+        raise ConfigurationError(place, problem)
+    return path
+
+
+def _baseline(
+    configuration: Configuration, value: str | None, place: str, new_baseline: Path | None
+) -> Path | None:
+    if value is None:
+        return None
+    path = _inside(configuration, value, "baseline", place)
+    if new_baseline is not None and path.resolve() == new_baseline.resolve():
+        return None
+    if not path.is_file():
+        problem = f"'baseline' is {value!r}: there is no such file; write it: treewarden gate --write-baseline {value}"
+        raise ConfigurationError(place, problem)
+    return path
+
+
+def _inside(configuration: Configuration, value: str, key: str, place: str) -> Path:
+    """Return a path that stays in the repository, where who reviews the configuration sees what it points to."""
+    path = Path(os.path.normpath(configuration.root / value))
+    if not path.resolve().is_relative_to(configuration.repository.resolve()):
+        problem = f"{key!r} is {value!r}, outside the repository {configuration.repository}; only a table may be"
+        raise ConfigurationError(place, problem)
+    if not path.is_relative_to(configuration.root) and key == "path":
+        problem = f"'path' is {value!r}, outside the folder of the configuration; move {configuration.path.name} up"
+        raise ConfigurationError(place, problem)
+    return path
+
+
+def _unknown(configuration: Configuration, wanted: Path) -> str:
+    name = configuration.path.name
+    if not wanted.exists():
+        return f"there is no such file, and {name} has no model there; name a model or a folder of {name}"
+    try:
+        file = Path(os.path.abspath(wanted)).relative_to(configuration.root).as_posix()
+    except ValueError:
+        file = str(wanted)
+    kind = f'"{file}/*"' if wanted.is_dir() and not (wanted / SPARK).is_dir() else f'"{file}"'
+    return f'no model of {name}; add it there:  [[model]]  path = {kind}  table = "TABLE"  sensitive = "COLUMN"'

@@ -1,0 +1,143 @@
+"""A first ``treewarden.toml``: what a repository holds, as a configuration that runs where the guesses are right."""
+
+from __future__ import annotations
+
+import glob
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from audit.stages import Step, silent
+from ppdm_models.errors import OutputError
+from reports.document.words import counted, listed
+from treewarden.jobs.gate.config import NAME, ConfigurationError
+from treewarden.jobs.gate.surveying import FoundModel, FoundTable, Guess, guess, survey
+
+HEAD = """\
+# Which models "treewarden gate" audits, and how. Every path starts from the folder of this file.
+# All keys: docs/gate-configuration.md
+
+policy = "standard"          # a pack that ships ("treewarden list packs"), or a file of your own
+# fail_on = "warning"        # the mildest severity that stops a model; "error" where nothing is said
+# waivers = "treewarden-waivers.toml"
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Models that one entry is about: the same table and column, and, where they have no table, nothing else."""
+
+    models: tuple[FoundModel, ...]
+    guess: Guess | None
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A first configuration: its text, and how many models it audits and leaves open."""
+
+    text: str
+    ready: int
+    left_open: tuple[str, ...]
+
+    def lines(self, file: Path) -> Iterator[str]:
+        """Yield what to do next."""
+        option = "" if file.name == NAME and not file.is_absolute() else f" --config {file}"
+        yield f"Wrote {file}: {counted(self.ready, 'model', 'models')} ready to be audited."
+        if self.left_open:
+            yield f"Left open, as no table here has their columns: {listed(list(self.left_open))}."
+        yield "Next:"
+        yield f"  1. Read {file}. The table must be the one that the model was trained on, and sensitive the column"
+        yield "     that nobody may learn about a person; both are guesses."
+        steps = []
+        if self.left_open:
+            steps.append("Fill in the table of what is left open, and take away the # before it.")
+        if self.ready:
+            steps.append(f"treewarden gate{option}")
+        for number, step in enumerate(steps, start=2):
+            yield f"  {number}. {step}"
+
+
+def begun(root: Path, name: str = NAME, step: Step = silent) -> Begun:
+    """Return a first configuration for the models and tables in a folder.
+
+    Raises:
+        OutputError: there is a configuration already.
+        ConfigurationError: there is no model.
+    """
+    if (root / name).exists():
+        raise OutputError(
+            name,
+            "is there already, and is never overwritten; edit it, or name another with --config",
+        )
+    with step("looking for models and tables"):
+        models, tables = survey(root)
+    if not models:
+        problem = "no file in it is a model that is understood; add the models first, or see: treewarden list formats"
+        raise ConfigurationError(str(root), problem)
+    groups = list(_groups(models, tables))
+    sections = [section for group in groups for section in _sections(root, group)]
+    open_models = [model.file for group in groups if group.guess is None for model in group.models]
+    return Begun("\n".join([HEAD, *sections]), len(models) - len(open_models), tuple(open_models))
+
+
+def _groups(models: Sequence[FoundModel], tables: Sequence[FoundTable]) -> Iterator[Group]:
+    """Yield models of one folder and suffix that have the same table and column."""
+    found: dict[tuple[str, str, Guess | None, str], list[FoundModel]] = {}
+    for model in models:
+        path, guessed = PurePosixPath(model.file), guess(model, tables)
+        alone = "" if guessed is not None else model.target
+        found.setdefault((str(path.parent), path.suffix, guessed, alone), []).append(model)
+    for (_, _, guessed, _), group in found.items():
+        yield Group(tuple(group), guessed)
+
+
+def _sections(root: Path, group: Group) -> Iterator[str]:
+    formats = listed(sorted({model.format for model in group.models}))
+    lines = [f"# {counted(len(group.models), 'model', 'models')} ({formats})", "[[model]]"]
+    lines.append(f"path = {_path(root, group.models)}")
+    if group.guess is not None:
+        others = group.guess.others
+        more = f"    # or {listed(list(map(json.dumps, others)))}" if others else ""
+        lines.append(f"table = {_toml(group.guess.table)}{more}")
+        lines.append(f"sensitive = {_toml(group.guess.sensitive)}")
+        lines.append(
+            '# qi = ["..."]           # what an adversary knows of people; else the model\'s own fields'
+        )
+        lines.append(
+            "# worlds_budget = 60     # seconds to reason over whole records; 20 where nothing is said"
+        )
+    else:
+        target = group.models[0].target
+        wanted = [*group.models[0].tested[:8], *([target] if target else [])]
+        lines.append(
+            f'table = "TABLE"        # a table with the columns {_comment(listed(wanted))}'
+        )
+        lines.append(f"sensitive = {_toml(target or 'COLUMN')}")
+        lines = [lines[0], *(f"# {line}" for line in lines[1:])]
+    yield "\n".join([*lines, ""])
+
+
+def _path(root: Path, models: Sequence[FoundModel]) -> str:
+    """Return a pattern where it matches these models and nothing else, else their paths."""
+    files = [model.file for model in models]
+    if len(files) == 1:
+        return _toml(files[0])
+    first = PurePosixPath(files[0])
+    folder = "" if str(first.parent) == "." else f"{first.parent}/"
+    if first.suffix and glob.escape(folder) == folder:
+        pattern = f"{folder}*{first.suffix}"
+        matched = {path.relative_to(root).as_posix() for path in root.glob(pattern)}
+        if matched == set(files):
+            return _toml(pattern)
+    return f"[{', '.join(map(_toml, files))}]"
+
+
+def _toml(text: str) -> str:
+    """Return a text as TOML says it: JSON's escapes are among its own, once a sign needs no pair of them."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _comment(text: str) -> str:
+    """Return a text that stays in its line."""
+    return json.dumps(text, ensure_ascii=False)[1:-1].replace("\x7f", "")

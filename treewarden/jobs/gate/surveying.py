@@ -1,0 +1,151 @@
+"""What a repository holds that a gate is about: models, known by their content, and tables, known by their suffix."""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pa_parquet
+
+from ppdm_models.errors import TreewardenError
+from ppdm_models.records.matching import are_alike
+from treewarden.jobs.inspecting import said_of
+
+CSV = (".csv", ".tsv")
+PARQUET = (".parquet", ".pq")
+NO_MODELS = (".md", ".py", ".toml", ".yml", ".yaml", ".lock", ".cfg", ".ini", ".html", ".ipynb")
+NO_FOLDERS = ("node_modules", "__pycache__", "site-packages")
+MOST_FILES = 20_000
+MOST_HEADER_BYTES = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class FoundTable:
+    """A table, and what its columns are called."""
+
+    file: str
+    columns: tuple[str, ...]
+
+    def column(self, name: str) -> str | None:
+        """Return what a column of a model is called in this table."""
+        if name in self.columns:
+            return name
+        return next((column for column in self.columns if are_alike(name, column)), None)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundModel:
+    """A model: its target, "" where its file names none, and the features that it tests and knows."""
+
+    file: str
+    format: str
+    target: str
+    tested: tuple[str, ...]
+    features: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """The table that a model may have been trained on, its sensitive column, and other tables that would do."""
+
+    table: str
+    sensitive: str
+    others: tuple[str, ...] = ()
+
+
+def survey(root: Path) -> tuple[tuple[FoundModel, ...], tuple[FoundTable, ...]]:
+    """Return the models and tables in a folder, without what is hidden or was installed."""
+    models: list[FoundModel] = []
+    tables: list[FoundTable] = []
+    for path in _files(root):
+        file = path.relative_to(root).as_posix()
+        suffix = path.suffix.lower()
+        if suffix in CSV + PARQUET and path.is_file():
+            columns = _columns(path)
+            if columns:
+                tables.append(FoundTable(file, columns))
+            continue
+        if suffix in NO_MODELS:
+            continue
+        found = _model(path, file)
+        if found is not None:
+            models.append(found)
+    return tuple(models), tuple(tables)
+
+
+def guess(model: FoundModel, tables: Sequence[FoundTable]) -> Guess | None:
+    """Return the table that has a model's target and features and little else; None where none has them."""
+    found: list[tuple[int, str, str]] = []
+    for table in tables:
+        sensitive = _sensitive(model, table)
+        has_all = all(table.column(name) is not None for name in model.tested)
+        if sensitive is not None and has_all:
+            found.append((len(table.columns), table.file, sensitive))
+    if not found:
+        return None
+    found.sort()
+    (_, file, sensitive), *others = found
+    return Guess(file, sensitive, tuple(other for _, other, _ in others))
+
+
+def _sensitive(model: FoundModel, table: FoundTable) -> str | None:
+    """Return the column that a model predicts; where its file names none, the only one that is no feature."""
+    if model.target:
+        return table.column(model.target)
+    features = {table.column(name) for name in model.features}
+    left = [column for column in table.columns if column not in features]
+    return left[0] if len(left) == 1 else None
+
+
+def _files(root: Path) -> Iterator[Path]:
+    """Yield files in name order, and folders that hold a model as Spark writes it."""
+    seen = 0
+    for folder, folders, files in os.walk(root):
+        here = Path(folder)
+        folders[:] = sorted(name for name in folders if not _is_left_out(here / name))
+        saved = [name for name in folders if (here / name / "metadata").is_dir()]
+        folders[:] = [name for name in folders if name not in saved]
+        yield from (here / name for name in saved)
+        for name in sorted(files):
+            if not name.startswith("."):
+                seen += 1
+                yield here / name
+        if seen > MOST_FILES:
+            return
+
+
+def _is_left_out(folder: Path) -> bool:
+    is_installed = folder.name in NO_FOLDERS or (folder / "pyvenv.cfg").exists()
+    return folder.name.startswith(".") or is_installed or folder.is_symlink()
+
+
+def _model(path: Path, file: str) -> FoundModel | None:
+    try:
+        said = said_of(path)
+    except (TreewardenError, OSError, MemoryError):
+        return None
+    features = said["features"]
+    return FoundModel(
+        file,
+        str(said["format"]),
+        str(said["target"] or ""),
+        tuple(str(each["name"]) for each in features if each["tested"]),
+        tuple(str(each["name"]) for each in features),
+    )
+
+
+def _columns(path: Path) -> tuple[str, ...]:
+    """Return the names of a table's columns; no record is read."""
+    try:
+        if path.suffix.lower() in PARQUET:
+            return tuple(pa_parquet.read_schema(path).names)
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            first = file.readline(MOST_HEADER_BYTES)
+        delimiter = max(",;\t", key=first.count)
+        return tuple(next(csv.reader([first], delimiter=delimiter), []))
+    except (OSError, UnicodeDecodeError, csv.Error, pa.ArrowException):
+        return ()

@@ -1,0 +1,50 @@
+"""What is asked of one run of a gate, beside its configuration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+from policies.severity import Severity
+from treewarden.jobs.gate.models import GateModel
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What is asked of one run of a gate.
+
+    ``paths`` are the models or folders that are wanted, all where there are none. ``forms`` are reports that each model
+    has of its own. ``baseline`` holds for all models, whatever is configured; ``new_baseline`` is where a new one goes:
+    what is configured there is not read. ``cache`` is the folder of earlier results, None for none. A ``fresh`` run
+    takes no result from there, and only replaces those that are there.
+    """
+
+    paths: tuple[Path, ...] = ()
+    fail_on: Severity | None = None
+    changed_since: str | None = None
+    jobs: int | None = None
+    cache: Path | None = None
+    fresh: bool = False
+    forms: tuple[str, ...] = ()
+    baseline: Path | None = None
+    new_baseline: Path | None = None
+    today: date = field(default_factory=lambda: datetime.now(UTC).date())
+
+    @property
+    def is_of_all(self) -> bool:
+        """Whether all models are wanted."""
+        return not self.paths and self.changed_since is None
+
+    @property
+    def needs_audits(self) -> bool:
+        """Whether a model must be audited though nothing changed."""
+        return self.fresh or bool(self.forms) or self.new_baseline is not None
+
+    def applied(self, model: GateModel) -> GateModel:
+        """Return a model as it is audited in this run."""
+        return replace(
+            model,
+            fail_on=self.fail_on or model.fail_on,
+            baseline=self.baseline or model.baseline,
+        )
