@@ -28,10 +28,13 @@ class Story:
 
 def headline(evidence: Evidence, decision: Decision) -> str:
     """Return a verdict in one sentence."""
-    whole = _whole(evidence)
+    whole, is_alone = _whole(evidence), evidence.population.is_absent
     return {
-        Verdict.PASS: f"The {whole} meets the policy.",
-        Verdict.UNDETERMINED: "Not cleared: the audit could not decide.",
+        Verdict.PASS: f"The {whole} meets the policy"
+        + (", as far as its file tells the truth." if is_alone else "."),
+        Verdict.UNDETERMINED: "Not cleared: the file alone does not decide it."
+        if is_alone
+        else "Not cleared: the audit could not decide.",
         Verdict.FAIL: f"Do not publish this {whole} as it is.",
     }[decision.verdict]
 
@@ -149,6 +152,8 @@ def _after_pass(evidence: Evidence, decision: Decision) -> Iterator[str]:
 
 
 def _after_doubt(evidence: Evidence, decision: Decision) -> Iterator[str]:
+    if evidence.population.is_absent:
+        yield "Audit the file with the table that it was trained on, or ask whoever holds the table to attest it."
     yield from _reasons(decision)
     yield "Do not publish before an audit has passed; “could not decide” is never a pass."
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from reports.document.parts import (
     File,
@@ -128,15 +128,26 @@ class Policy(Part):
     sha256: Text
 
 
+class Asked(Part):
+    """How the audit was asked: its options and the adversary's knowledge, as given. With the files they repeat it."""
+
+    options: dict[Text, JsonValue]
+    knowledge: dict[Text, JsonValue]
+
+
 class Provenance(Part):
-    """Where it all comes from. Time, and durations other than ``solver.seconds``, stand here and nowhere else."""
+    """Where it all comes from; ``table`` is null where no table was given, ``asked`` where that is not told.
+
+    Time, and durations other than ``solver.seconds``, stand here and nowhere else.
+    """
 
     version: Text
     model: File
-    table: File
+    table: File | None
     pack: File
     created: Text | None = None
     seconds: Number | None = None
+    asked: Asked | None = None
 
 
 class Side(Part):
@@ -216,7 +227,8 @@ class Document(Part):
     ``leaves`` groups what breaks by leaf, the worst of ``leaves_broken`` first. ``confidential`` says who may read the
     report. Of a redacted one, ``redacted_below`` is the smallest count of people that is told, and what cannot be told
     is empty or null; null: nothing was left out. Findings of the severity ``fail_on`` or a graver one make up the
-    verdict; ``not_judged`` names the clauses that do not apply to this model, and why.
+    verdict; ``not_judged`` names the clauses that do not apply to this model, and why. ``basis`` is "file" where no
+    table was given, and ``rests_on`` says then what the verdict rests on.
     """
 
     schema_version: Literal["treewarden-report/1"] = Field(default=SCHEMA, alias="schema")
@@ -232,6 +244,8 @@ class Document(Part):
     findings: tuple[Finding, ...]
     fail_on: Severity = "error"
     not_judged: tuple[Row, ...] = ()
+    basis: Literal["table", "file"] = "table"
+    rests_on: Text = ""
     leaves: tuple[LeafCase, ...] = ()
     leaves_broken: int = 0
     readings: dict[Text, Reading]

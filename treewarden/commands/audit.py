@@ -10,7 +10,7 @@ import click
 from audit.evidence import Evidence
 from audit.reading import Undetermined
 from reports.building.build import audit_document
-from treewarden.commands._options import FILE, request_of, request_options
+from treewarden.commands._options import FILE, request_of, request_options_alone
 from treewarden.commands._reporting import report_options, reporting
 from treewarden.jobs.auditing import audit_file
 from treewarden.jobs.posterior_file import check_suffix, posterior_file
@@ -21,7 +21,7 @@ from treewarden.terminal.progress import Progress
 
 
 @click.command("audit")
-@request_options
+@request_options_alone
 @report_options("--out")
 @click.option(
     "--posterior",
@@ -42,7 +42,8 @@ def audit_command(
 ) -> None:
     """Audit a tree that is about to be published.
 
-    MODEL is the file as it would be published, --data the table that it was trained on.
+    MODEL is the file as it would be published, --data the table that it was trained on. With
+    --no-table only what the file itself says is judged.
     """
     clock, progress, request = Clock(), Progress(quiet), request_of(context)
     report = reporting("audit", formats, folder, is_redacted=redacted)
@@ -54,7 +55,7 @@ def audit_command(
 
     done = audit_file(report.asking(request), progress.step)
     with progress.step("reporting"):
-        provenance = clock.provenance(request, done.subject.pack)
+        provenance = clock.provenance(request, done.subject.pack, done.subject.knowledge)
         document = audit_document(done.audit, done.decision, provenance)
         files = report.files(document)
         if posterior_path is not None:

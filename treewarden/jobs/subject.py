@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from audit.adversary.knowledge import Knowledge, read_knowledge
-from audit.glance import glance
+from audit.glance import glance, glance_at_file
 from audit.options import DEFAULT, KNOWLEDGE, AuditOptions
 from audit.people.population import Population, build_population, rerouted
+from audit.people.said import said_of
 from audit.result import Audit
 from audit.run import run, start_early
 from audit.stages import Step, silent
@@ -26,11 +27,12 @@ class Request:
     """The model and the table of an audit, and how it is done; each may be a file, or in memory.
 
     ``knowledge`` says more of what the adversary knows than options can: a TOML file, or what such a file says.
-    ``policy`` is a pack that ships, by name, the path of another, or a pack.
+    ``policy`` is a pack that ships, by name, the path of another, or a pack. Without ``data`` only what the file of the
+    model says by itself is judged.
     """
 
     model: ModelInput
-    data: TableInput
+    data: TableInput | None
     options: AuditOptions = DEFAULT
     knowledge: Path | Knowledge | None = None
     policy: str | Pack = "standard"
@@ -63,6 +65,8 @@ class Subject:
 
         ``step`` is told of each stage; for ``grades`` see ``audit.run``.
         """
+        if self.population.is_absent:
+            return self._alone(file)
         return run(
             file.model,
             self._people(file),
@@ -77,7 +81,14 @@ class Subject:
 
     def glance(self, file: OpenedFile) -> Audit:
         """Take the readings of its audit that need no estimate."""
+        if self.population.is_absent:
+            return self._alone(file)
         return glance(file.model, self._people(file), self.knowledge, calls(self.pack), file.leaks)
+
+    def _alone(self, file: OpenedFile) -> Audit:
+        """Take the readings that a file bears without any table."""
+        sensitive = self.options.sensitive
+        return glance_at_file(file.model, self.knowledge, calls(self.pack), file.leaks, sensitive)
 
     def _people(self, file: OpenedFile) -> Population:
         """Return the same people, where they stop in the trees of a file."""
@@ -98,6 +109,8 @@ def read_subject(request: Request, step: Step = silent) -> Subject:
     with step(f"reading {model_name(request.model)}"):
         file = opened(request.model)
     tree, options = file.model, request.options
+    if request.data is None:
+        return Subject(file, _nobody(tree, options), knowledge, pack, options)
     start_early(tree, options)
     with step(f"reading {table_name(request.data)}"):
         table = read(request.data)
@@ -117,6 +130,23 @@ def read_subject(request: Request, step: Step = silent) -> Subject:
         except TableError as error:
             raise _with_notes(error, tree) from error
     return Subject(file, population, knowledge, pack, options)
+
+
+def _nobody(model: Model, options: AuditOptions) -> Population:
+    """Return the people where there is no table: the leaves, as far as the file tells.
+
+    Raises:
+        TableError: the options name columns of a table.
+    """
+    for name in ("qi", "weights", "sampling_weights"):
+        if getattr(options, name) is not None:
+            problem = f"--{name.replace('_', '-')} names columns of a table, and none is given; leave it out"
+            raise TableError(model.source, problem)
+    named = options.sensitive
+    if named is not None and model.target and named != model.target:
+        problem = f"the sensitive column {named!r} is not the tree's target {model.target!r}; name that, or none"
+        raise TableError(model.source, problem)
+    return said_of(model, named).population
 
 
 def _with_notes(error: TableError, tree: Model) -> TableError:
