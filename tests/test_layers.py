@@ -84,6 +84,7 @@ reports/renderers
 treewarden
 treewarden/terminal
 treewarden/jobs
+treewarden/jobs/attesting
 treewarden/api
 treewarden/commands
 treewarden/cli.py

@@ -138,7 +138,8 @@ class Asked(Part):
 class Provenance(Part):
     """Where it all comes from; ``table`` is null where no table was given, ``asked`` where that is not told.
 
-    Time, and durations other than ``solver.seconds``, stand here and nowhere else.
+    ``salt`` is a random number where the digest of the report is published, so that it confirms no guess. Time, and
+    durations other than ``solver.seconds``, stand here and nowhere else.
     """
 
     version: Text
@@ -148,6 +149,7 @@ class Provenance(Part):
     created: Text | None = None
     seconds: Number | None = None
     asked: Asked | None = None
+    salt: Text = ""
 
 
 class Side(Part):

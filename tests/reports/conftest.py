@@ -42,7 +42,7 @@ from tests.small_audits import (
 
 NASTY = "<script>alert(1)</script> \"'&, \n\x1b[31m \u202e \x00 {{ 7*7 }} 中文 \ud800"
 FIXED = {"schema", "kind", "verdict", "severity", "risk", "danger", "low", "high", "limit"}
-FIXED |= {"consistency", "posterior", "grade", "fail_on", "by"}
+FIXED |= {"consistency", "posterior", "grade", "fail_on", "by", "basis"}
 REASON = "the table has no column 'illness'"
 
 TREE = flat_tree([[14, 6], [4, 0], [2, 1], [9, 9]])
