@@ -26,7 +26,7 @@ from ppdm_models.tree.ensemble import Ensemble, Model, trees_of
 from ppdm_models.tree.tree import Node, Quality, Tree, completed, count_of
 
 NO_TABLE = "no table was given, so nothing is known of the people but what the file says"
-ROWS_BESIDE_WEIGHTS = frozenset({"sklearn", "scikit-learn", "rpart_json"})
+ROWS_BESIDE_WEIGHTS = frozenset({"sklearn", "scikit-learn", "skops_file", "rpart_json"})
 """Formats that hold the rows of each node beside the sum of their weights: their exact counts are rows, one each."""
 MAYBE_WEIGHTS = (
     "the file does not say whether its counts are people or sums of weights; give the table"

@@ -20,7 +20,7 @@ from audit.stages import Step, silent
 from policies.pack import load_pack
 from reports.building.build import audit_document
 from reports.document.document import Document
-from reports.document.parts import Number, Value
+from reports.document.parts import Finding, Number, Value
 from treewarden.jobs.attesting.errors import MalformedError
 from treewarden.jobs.auditing import audit_file
 from treewarden.jobs.inputs import told
@@ -108,6 +108,9 @@ def compared(old: Document, new: Document) -> Iterator[Compared]:
         same = getattr(old, name) == getattr(new, name)
         yield Compared(name, Outcome.AGREES if same else Outcome.DIFFERS)
     yield Compared("verdict", *_words(old.verdict, new.verdict))
+    if old.verdict == new.verdict:
+        said_same = (old.title, old.headline) == (new.title, new.headline)
+        yield Compared("headline", Outcome.AGREES if said_same else Outcome.DIFFERS)
     findings = {each.clause: each for each in new.findings}
     for said in old.findings:
         found = findings.pop(said.clause, None)
@@ -125,6 +128,7 @@ def compared(old: Document, new: Document) -> Iterator[Compared]:
         else:
             yield Compared(name, *_words(said.verdict, found.verdict))
             yield Compared(f"{name}, its reading", *_values(said.value, found.value))
+            yield from _told(name, said, found)
     for left in findings:
         yield Compared(
             f"clause {left}", Outcome.DIFFERS, "the audit has it, and the report has not"
@@ -202,6 +206,16 @@ def _digest(name: str, said: str, here: str) -> Compared:
     )
 
 
+def _told(name: str, said: Finding, found: Finding) -> Iterator[Compared]:
+    """Yield whether a finding is told in the same words, and of the same places, where its numbers are the same."""
+    if (said.verdict, said.value) != (found.verdict, found.value):
+        return
+    if said.model_copy(update={"where": ()}) != found.model_copy(update={"where": ()}):
+        yield Compared(f"{name}, its words", Outcome.DIFFERS, "the report tells it otherwise")
+    elif said.where != found.where:
+        yield Compared(f"{name}, its places", Outcome.OPEN, "the report names others")
+
+
 def _words(old: str, new: str) -> tuple[Outcome, str]:
     if old == new:
         return Outcome.AGREES, old
@@ -214,6 +228,8 @@ def _values(old: Value, new: Value) -> tuple[Outcome, str]:
         same = old.low is None and new.low is None
         return (Outcome.AGREES if same else Outcome.OPEN), f"{old.text}; {new.text}"
     a, b, c, d = (_float(end) for end in (old.low, old.high, new.low, new.high))
+    if (a, b) == (c, d) and old.text != new.text:
+        return Outcome.DIFFERS, f"the report writes {old.text}, the audit {new.text}"
     close = TOLERANCE * max(1.0, *(abs(end) for end in (a, b, c, d) if abs(end) != float("inf")))
     overlap = a <= d + close and c <= b + close
     detail = old.text if old.text == new.text else f"{old.text}; {new.text}"
