@@ -20,9 +20,6 @@ SETTINGS = "(min_samples_leaf, min_data_in_leaf, min_child_weight)"
 
 def repair_steps(evidence: Evidence) -> Iterator[str]:
     """Yield how the model is repaired: with the command that its format allows, else by whoever trained it."""
-    if evidence.population.is_absent:
-        yield "Repair it with the table that it was trained on: “treewarden repair” audits each change that it tries."
-        return
     model = evidence.model
     known, in_memory = formats().get(model.format), model.format == IN_MEMORY
     anew = "train the trees anew" if evidence.forest.is_ensemble else "train the tree anew"

@@ -160,6 +160,8 @@ def _after_doubt(evidence: Evidence, decision: Decision) -> Iterator[str]:
 
 def _after_fail(evidence: Evidence, decision: Decision) -> Iterator[str]:
     yield f"Do not publish {evidence.source}."
+    if evidence.population.is_absent:
+        yield "Audit or repair it with the table that it was trained on: more may be wrong than its file shows."
     failed = [f for f in decision.failing if f.verdict is Verdict.FAIL and f.measure]
     about_leaves = [f.clause for f in failed if measures()[f.measure].is_of_leaves]
     about_file = [f.clause for f in failed if measures()[f.measure].is_of_file]
@@ -177,7 +179,8 @@ def _after_fail(evidence: Evidence, decision: Decision) -> Iterator[str]:
             "Publishing less lowers what an adversary can be sure of, never what is guessed right."
         )
     yield from _reasons(decision)
-    yield from repair_steps(evidence)
+    if not evidence.population.is_absent:
+        yield from repair_steps(evidence)
 
 
 def _reasons(decision: Decision) -> Iterator[str]:

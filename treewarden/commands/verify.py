@@ -17,17 +17,9 @@ from treewarden.jobs.attesting.repeating import Compared, Outcome, overall, read
 from treewarden.terminal.progress import Progress
 
 EXITS = {Outcome.AGREES: 0, Outcome.DIFFERS: 1, Outcome.OPEN: 3}
-EPILOG = """\b
-Exit codes:
-  0  all agrees, and the attestation holds
-  1  something differs, or the attestation does not hold
-  2  usage: the command line was not understood; nothing was done
-  3  nothing differs, but something could not be told
-  4  not possible: the message on stderr says why
-"""
 
 
-@click.command("verify", epilog=EPILOG)
+@click.command("verify")
 @click.argument("report", type=FILE, required=False)
 @click.option("--model", type=FILE, required=True, help="The model that was audited.")
 @click.option("--data", type=FILE, help="The table of the audit.")
@@ -57,6 +49,9 @@ def verify_command(
 
     Of an attestation signature, model and date are checked, with --policy the policy, and with REPORT that this is the
     report it speaks of; then the audit is done again only if --data is given.
+
+    Here 0 says that all agrees or holds, 1 that something does not, 3 that nothing differs but something could not be
+    told, 4 that no check was possible.
     """
     if (attestation is None) != (key is None):
         raise click.UsageError("--attestation and --key go together")
