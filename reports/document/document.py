@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Literal
 
-from pydantic import Field, JsonValue
+from pydantic import Field
 
 from reports.document.parts import (
     File,
@@ -26,6 +26,8 @@ from reports.document.parts import (
 from reports.document.words import Word
 
 SCHEMA: Literal["treewarden-report/1"] = "treewarden-report/1"
+Setting = bool | Number | Text | tuple[Text, ...] | None
+"""What an option or a piece of knowledge can be."""
 
 
 class Model(Part):
@@ -129,10 +131,14 @@ class Policy(Part):
 
 
 class Asked(Part):
-    """How the audit was asked: its options and the adversary's knowledge, as given. With the files they repeat it."""
+    """How the audit was asked: its options and the adversary's knowledge, as given. With the files they repeat it.
 
-    options: dict[Text, JsonValue]
-    knowledge: dict[Text, JsonValue]
+    ``facts`` are those of the knowledge, each as JSON.
+    """
+
+    options: dict[Text, Setting]
+    knowledge: dict[Text, Setting]
+    facts: tuple[Text, ...] = ()
 
 
 class Provenance(Part):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -38,6 +39,6 @@ class Clock:
 
 
 def _asked(request: Request, knowledge: Knowledge) -> Asked:
-    said = asdict(request.options)
-    options = {name: list(each) if isinstance(each, tuple) else each for name, each in said.items()}
-    return Asked(options=options, knowledge=knowledge.model_dump(mode="json", by_alias=True))
+    known = knowledge.model_dump(mode="json", by_alias=True)
+    facts = tuple(json.dumps(fact, sort_keys=True) for fact in known.pop("facts"))
+    return Asked(options=asdict(request.options), knowledge=known, facts=facts)

@@ -183,3 +183,21 @@ def test_what_cannot_be_repeated_is_said(attesting, report, change):
 def test_verify_needs_something_to_check(attesting):
     assert verify(attesting).exit_code == 2
     assert verify(attesting, "--attestation", "a.json").exit_code == 2
+
+
+def test_an_audit_under_facts_and_chosen_columns_is_repeated(attesting):
+    known, path = attesting.files.folder / "known.toml", attesting.files.folder / "report.json"
+    known.write_text(
+        'leaf = "counts"\n[[fact]]\nsays = "P(yes | sex = F) >= 0.3"\n'
+        '[[fact]]\nrecord = { age = 50, sex = "F" }\nclass = "yes"\n'
+    )
+    attesting.attest("--knowledge", known, "--qi", "age,sex", "--report", path)
+    said = json.loads(path.read_text())["provenance"]["asked"]
+    assert len(said["facts"]) == 2
+    assert said["options"]["qi"] == ["age", "sex"]
+    assert repeat(attesting, path).exit_code == 0
+    assert repeat(attesting, altered(path, _other_fact)).exit_code == 1
+
+
+def _other_fact(said):
+    said["provenance"]["asked"]["facts"].pop()

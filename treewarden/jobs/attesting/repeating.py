@@ -6,6 +6,7 @@ what one run could not tell is open, neither agreement nor contradiction.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from enum import StrEnum
@@ -166,8 +167,9 @@ def _request(
         raise MalformedError(where, f"rests on {wanted}")
     try:
         options = AuditOptions(**_options(asked.options, sensitive))
-        knowledge = Knowledge.model_validate(asked.knowledge)
-    except (ValueError, TypeError) as error:
+        facts = [json.loads(fact) for fact in asked.facts]
+        knowledge = Knowledge.model_validate({**asked.knowledge, "facts": facts})
+    except (ValueError, TypeError, RecursionError) as error:
         problem = f"how it was asked is not understood ({str(error).splitlines()[0]})"
         raise MalformedError(where, f"{problem}; was it changed?") from error
     return Request(model, data, options, knowledge, policy or document.policy.name)
@@ -181,9 +183,6 @@ def _options(said: Mapping[str, object], sensitive: str | None) -> dict[str, Any
     options: dict[str, Any] = {
         name: value for name, value in said.items() if name not in ("solver", "jobs")
     }
-    qi = options.get("qi")
-    if isinstance(qi, list):
-        options["qi"] = tuple(qi)
     if sensitive is not None:
         options["sensitive"] = sensitive
     return options
