@@ -12,8 +12,9 @@ from audit.measures import LeafMeasure, MeasureCall, Source, call, measured, mea
 from audit.people.forest import forest_of
 from audit.people.population import Population
 from audit.people.said import NO_TABLE, Said, said_of
-from audit.reading import Interval, Measurement, Undetermined
+from audit.reading import Interval, Measurement, Spot, Undetermined
 from audit.result import KNOWS_ALL, Audit, Exposure
+from audit.spots import MOST_SPOTS
 from ppdm_models.tree.ensemble import Model
 from ppdm_models.tree.leaks import Leak
 from ppdm_models.tree.tree import Tree
@@ -50,14 +51,19 @@ def glance_at_file(
     """Take the readings that the file alone bears, with no table at all; all others could not be told.
 
     A reading of leaves spans from the worst that the truth may be to what the file says. So a clause may fail, and
-    passes only where the counts of every leaf are known to be people, one each.
+    passes only where the counts of every leaf are known to be people, one each. Where they are not, the last spot is
+    the root: what is not known may break a clause anywhere below it, so that to accept the leaves that are named is not
+    to accept all.
     """
     said, known, unknown = said_of(model, sensitive), measures(), Undetermined(NO_TABLE)
     warnings: tuple[str, ...] = ()
     if isinstance(model, Tree):
         knowledge, warnings = resolved(knowledge, model)
+    forest = said.forest
+    if said.doubt:  # nobody may take its leaves for all there are, or their counts for people
+        forest = replace(forest, leaves=Undetermined(said.doubt))
     evidence = Evidence(
-        said.forest, said.population, knowledge, unknown, unknown, unknown, leaks, unknown
+        forest, said.population, knowledge, unknown, unknown, unknown, leaks, unknown
     )
     readings = {
         each: _from_file(each, said, evidence)
@@ -80,4 +86,5 @@ def _from_file(asked: MeasureCall, said: Said, evidence: Evidence) -> Measuremen
     worst = measure.limits[0] if measure.risk == "low" else measure.limits[1]
     reading = taken.reading
     ends = (worst, reading.high) if measure.risk == "low" else (reading.low, worst)
-    return replace(taken, reading=Interval(*ends))
+    elsewhere = Spot("leaf", 0, *measure.limits, said.doubt)
+    return Measurement(Interval(*ends), (*taken.spots[: MOST_SPOTS - 1], elsewhere))

@@ -172,3 +172,16 @@ def _forest(tree, resampled):
         tree.classes,
         resampled=resampled,
     )
+
+
+def test_what_is_not_known_is_a_place_of_its_own():
+    tree = flat_tree([[1, 0], [200, 200]])
+    finding = judge(alone(tree), LENIENT).findings[0]
+    assert finding.reading == Interval(1.0, 1.0)
+    assert [place.node for place in finding.places] == [1, 0]
+    assert finding.places[1].note == MAYBE_WEIGHTS
+
+
+def test_leaves_that_are_not_sure_are_no_evidence_for_anybody_else():
+    assert isinstance(alone(flat_tree([[9, 9], [8, 8]])).full.evidence.leaves, Undetermined)
+    assert not isinstance(alone(counted([[9, 9], [8, 8]])).full.evidence.leaves, Undetermined)

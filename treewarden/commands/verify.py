@@ -89,6 +89,9 @@ def _attested(
         f"policy    {said.policy.name} {said.policy.version}, {said.policy.sha256}",
         f"issued    {said.issued}{ends}, by treewarden {said.version}",
     ]
+    assumed = said.knowledge.model_dump(exclude_defaults=True).items()
+    known = (f"{name} = {value}" for name, value in assumed if value not in (None, False, 0))
+    lines.append(f"assumed   {', '.join(known)}")
     lines += [f"{each.verdict:9} {each.clause}" for each in said.clauses]
     for line in lines:
         click.echo(f"  {printable(line)}")

@@ -27,7 +27,7 @@ from treewarden.jobs.attesting.errors import (
 )
 from treewarden.jobs.attesting.keys import key_id, public_key
 from treewarden.jobs.attesting.statement import Predicate, Statement, read
-from treewarden.jobs.inputs import told
+from treewarden.jobs.inputs import ModelInput, model_name, told
 
 LEAF_LEVELS = ("labels", "rates", "counts")
 """Each says what the one before it says, and more; "as-published" compares with none of them."""
@@ -71,7 +71,7 @@ class Attested:
 def checked(
     envelope: bytes,
     public_key_pem: bytes,
-    model: Path,
+    model: ModelInput,
     pack: Pack,
     *,
     knowledge: Knowledge | None = None,
@@ -83,7 +83,7 @@ def checked(
 ) -> Attested:
     """Return what an attestation says, if it is by this key and answers the question that would be asked here.
 
-    ``knowledge``, ``qi``, ``fail_on`` and ``strict_ties`` are what an audit here would assume; ``now`` is the time that
+    The model may be a file or its bytes: what was read once is then what is meant. ``knowledge``, ``qi``, ``fail_on`` and ``strict_ties`` are what an audit here would assume; ``now`` is the time that
     an expiry is held against.
 
     Raises:
@@ -99,7 +99,7 @@ def checked(
 def answered(
     envelope: bytes,
     public_key_pem: bytes,
-    model: Path,
+    model: ModelInput,
     question: Question,
     *,
     now: datetime | None = None,
@@ -130,7 +130,7 @@ def answered(
 def any_of(
     envelopes: Iterable[tuple[str, bytes]],
     keys: Sequence[bytes],
-    model: Path,
+    model: ModelInput,
     question: Question,
     *,
     now: datetime | None = None,
@@ -190,14 +190,18 @@ def _check_time(found: Attested, now: datetime) -> None:
         raise ExpiredError(found.where, f"expired {expires}; have the model attested anew")
 
 
-def _check_model(found: Attested, model: Path) -> None:
+def _check_model(found: Attested, model: ModelInput) -> None:
     (subject,) = found.statement.subject
     try:
         here = told(model).sha256
     except OSError as error:
-        raise TreewardenError(str(model), f"{error.strerror}; give the model file") from error
+        raise TreewardenError(
+            model_name(model), f"{error.strerror}; give the model file"
+        ) from error
     if subject.digest.sha256 != here:
-        problem = f"is about another file, {subject.name!r}, than {model.name}: their bytes differ"
+        problem = (
+            f"is about another file, {subject.name!r}, than {model_name(model)}: their bytes differ"
+        )
         raise OtherModelError(found.where, f"{problem}; have this very file attested")
 
 

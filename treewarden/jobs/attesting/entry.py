@@ -22,11 +22,13 @@ def attested_entry(attested: Attested, pack: Pack, name: str = "", file: str = "
     (subject,) = attested.statement.subject
     plain = {each.clause: _plain(pack, each.clause) for each in predicate.clauses}
     ends = f", until {predicate.expires}" if predicate.expires else ""
+    weights = predicate.knowledge.weights
+    weighed = "" if weights == "none" else f", with {weights} weights"
     return Entry(
         name=name or subject.name,
         file=file or subject.name,
         outcome=predicate.verdict,
-        headline=f"attested {predicate.issued}{ends}, by the key {attested.key}",
+        headline=f"attested {predicate.issued}{ends}{weighed}, by the key {attested.key}",
         policy=pack.name,
         basis="attestation",
         rules=tuple(_rule(pack, each, plain[each.clause]) for each in predicate.clauses),
@@ -72,7 +74,7 @@ def _rule(pack: Pack, said: Clause, plain: str) -> Rule:
     clause = next((each for each in pack.clauses if each.id == said.clause), None)
     measure = None if clause is None else measures().get(clause.measure or "")
     asks = "–"
-    if clause is not None and measure is not None:
+    if clause is not None and measure is not None and clause.limit is not None:
         asks = f"{rules()[clause.rule].words} {figure(clause.limit, measure.unit)}"
     return Rule(
         clause=said.clause,
