@@ -83,8 +83,8 @@ def checked(
 ) -> Attested:
     """Return what an attestation says, if it is by this key and answers the question that would be asked here.
 
-    The model may be a file or its bytes: what was read once is then what is meant. ``knowledge``, ``qi``, ``fail_on`` and ``strict_ties`` are what an audit here would assume; ``now`` is the time that
-    an expiry is held against.
+    The model may be a file, or its bytes: then what was read once is what is meant. ``knowledge``, ``qi``, ``fail_on``
+    and ``strict_ties`` are what an audit here would assume; ``now`` is the time that an expiry is held against.
 
     Raises:
         AttestationError: it does not; each reason has a class of its own.
