@@ -173,8 +173,9 @@ def test_chosen_quasi_identifiers_are_not_the_models_own(attesting):
         lambda said: said["predicate"].update(clauses=[]),
         lambda said: said["predicate"]["clauses"][0].update(verdict="FAIL"),
         lambda said: said["predicate"].pop("expires"),
+        lambda said: said["predicate"]["clauses"][0].update(verdict="FAIL", accepted="waiver"),
     ],
-    ids=range(11),
+    ids=range(12),
 )
 def test_another_schema_is_refused_however_well_it_is_signed(attesting, change):
     with pytest.raises(MalformedError):

@@ -201,3 +201,10 @@ def test_an_audit_under_facts_and_chosen_columns_is_repeated(attesting):
 
 def _other_fact(said):
     said["provenance"]["asked"]["facts"].pop()
+
+
+def test_no_file_is_read_because_a_report_names_it(attesting, report):
+    altered(report, lambda said: said["policy"].update(name=str(attesting.files.table)))
+    outcome = verify(attesting, report, "--data", attesting.files.table)
+    assert outcome.exit_code == 4
+    assert "give that with --policy" in outcome.stderr

@@ -11,6 +11,7 @@ import treewarden
 from policies.judging.decision import Decision
 from reports.document.parts import File
 from treewarden.jobs.attesting.envelope import sealed
+from treewarden.jobs.attesting.errors import AttestationError
 from treewarden.jobs.attesting.statement import (
     Assumed,
     Clause,
@@ -41,7 +42,15 @@ def attestation(
     issued: datetime,
     expires: datetime | None = None,
 ) -> bytes:
-    """Return the signed statement about an audit; it names the files ``model`` and ``report`` by digest."""
+    """Return the signed statement about an audit; it names the files ``model`` and ``report`` by digest.
+
+    Raises:
+        AttestationError: something that breaks the policy was accepted, which holds for a time, and no end is named.
+    """
+    waived = next((each.clause for each in decision.findings if each.accepted), None)
+    if waived is not None and expires is None:
+        problem = f"what breaks {waived!r} was accepted, and that may end; say --expires DAY"
+        raise AttestationError(model.name, problem)
     statement = Statement(
         subject=[ModelFile(name=model.name, digest=Sha256(sha256=model.sha256))],
         predicate=Predicate(

@@ -19,6 +19,7 @@ from audit.adversary.knowledge import Knowledge
 from audit.options import AuditOptions
 from audit.stages import Step, silent
 from policies.pack import load_pack
+from policies.shipped import shipped_packs
 from reports.building.build import audit_document
 from reports.document.document import Document
 from reports.document.parts import Finding, Number, Value
@@ -172,6 +173,8 @@ def _request(
     except (ValueError, TypeError, RecursionError) as error:
         problem = f"how it was asked is not understood ({str(error).splitlines()[0]})"
         raise MalformedError(where, f"{problem}; was it changed?") from error
+    if policy is None and document.policy.name not in shipped_packs():
+        raise MalformedError(where, f"judged by {document.policy.name!r}; give that with --policy")
     return Request(model, data, options, knowledge, policy or document.policy.name)
 
 

@@ -101,6 +101,8 @@ class Predicate(_Part):
         open_ = [each for each in self.clauses if each.severity == "error" and not each.accepted]
         if self.verdict == "PASS" and any(each.verdict != "PASS" for each in open_):
             raise ValueError("a pass in which a clause is not met")
+        if self.expires is None and any(each.accepted for each in self.clauses):
+            raise ValueError("what is accepted is accepted for a time, and no end is named")
         return self
 
 
