@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 
 import numpy as np
 
@@ -180,8 +182,8 @@ def _leaves(
         return Undetermined(doubt or NOT_ALL)
     classes = [_classes(leaf) for _, leaf in told]
     parts = [
-        described(tree, people, [leaf for u, leaf in told if u == t], people.counts[:0], NOT_KNOWN)
-        for t, tree in enumerate(trees)
+        described(trees[t], people, [leaf for _, leaf in here], people.counts[:0], NOT_KNOWN)
+        for t, here in groupby(told, key=itemgetter(0))
     ]
     held: FloatArray | Undetermined = NOT_KNOWN
     labels: IndexArray | Undetermined = NOT_KNOWN
