@@ -94,6 +94,7 @@ treewarden/terminal
 treewarden/jobs
 treewarden/jobs/policies
 treewarden/jobs/gate
+treewarden/jobs/attesting
 treewarden/api
 treewarden/commands
 treewarden/cli.py

@@ -17,6 +17,8 @@ from treewarden.terminal.exits import INTERRUPTED, MEANINGS, PIPE_CLOSED, bounda
 COMMANDS = {
     "audit": "Judge what a published tree gives away, and report it.",
     "gate": "Judge all models of a repository, in one run.",
+    "attest": "Audit where the table is, and sign the verdict for others.",
+    "verify": "Check a report by auditing again, or an attestation by its key.",
     "repair": "Change a tree that fails, audit it again, say what it costs.",
     "redact": "Remove what a file gives away beside its trees.",
     "convert": "Write a model in another format, or draw it.",

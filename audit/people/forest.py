@@ -237,9 +237,9 @@ def _leaves(
     return Leaves(
         nodes=np.concatenate([leaves.nodes for leaves in each]),
         records=np.concatenate([leaves.records for leaves in each]),
-        classes=_joined([leaves.classes for leaves in each]),
-        labels=_joined([_in_order(ensemble, trees[index], leaves) for index, leaves in found]),
-        published=Undetermined(DRAWS) if draws else _joined([leaves.published for leaves in each]),
+        classes=joined([leaves.classes for leaves in each]),
+        labels=joined([_in_order(ensemble, trees[index], leaves) for index, leaves in found]),
+        published=Undetermined(DRAWS) if draws else joined([leaves.published for leaves in each]),
         trees=np.repeat(
             np.array([index for index, _ in found], dtype=np.intp),
             [len(leaves.nodes) for leaves in each],
@@ -250,7 +250,8 @@ def _leaves(
     )
 
 
-def _joined(parts: list[Array | Undetermined]) -> Array | Undetermined:
+def joined(parts: list[Array | Undetermined]) -> Array | Undetermined:
+    """Return the parts one after the other, or why one of them is not known."""
     known: list[Array] = []
     for part in parts:
         if isinstance(part, Undetermined):

@@ -37,7 +37,8 @@ class Population:
     ``counts`` and ``truth`` are people. ``weight`` (P,) is the sampling weight of one person of the profile, None where
     each counts once; the adversary is taken to know it like the QI values. ``weights`` says what the rows of
     the table carried. ``sensitive`` is the sensitive column that was named, "" where none was; ``rival``
-    another column that a file without a target may have been trained on as well.
+    another column that a file without a target may have been trained on as well. ``is_absent`` says that there is no
+    table: then the profiles are the leaves, as far as the file tells how many are in them.
     """
 
     qi: tuple[str, ...]
@@ -51,6 +52,7 @@ class Population:
     weights: Weights = Weights.NONE
     sensitive: str = ""
     rival: str = ""
+    is_absent: bool = False
 
     @property
     def records(self) -> float:

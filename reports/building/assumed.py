@@ -35,7 +35,10 @@ def knowledge(evidence: Evidence) -> Knowledge:
 
 def _sentences(evidence: Evidence) -> Iterator[str]:
     known, qi = evidence.knowledge, evidence.population.qi
-    yield f"Everyone in the table, by {counted(len(qi), 'quasi-identifier', 'quasi-identifiers')}: {', '.join(qi)}."
+    if evidence.population.is_absent:
+        yield "Nothing was asked about what people know of each other: no table was given."
+    else:
+        yield f"Everyone in the table, by {counted(len(qi), 'quasi-identifier', 'quasi-identifiers')}: {', '.join(qi)}."
     if evidence.population.weight is not None:
         yield "The sampling weight of everyone in the table, as it follows from the survey’s design."
     what = "The tree" if not evidence.forest.is_ensemble else "Each tree"

@@ -38,6 +38,14 @@ JUDGED = {
     "profile": "profile by profile",
     "tree": "tree by tree",
 }
+OF_THE_FILE = (
+    "Confidential until the model is published: this report holds nothing of a table, and what it counts stands in the "
+    "model's file."
+)
+ALONE = (
+    "No table was given: this rests on the file alone. What its own numbers prove was judged; whether they are true of "
+    "the people was not checked; every demand that needs people is undecided."
+)
 ABOUT_THE_EVIDENCE = "whether the file and the table can be believed"
 
 
@@ -72,7 +80,7 @@ def _document(
     cases = leaf_cases(evidence, decision)
     return Document(
         kind="repair" if kind == "repair" else "audit",
-        confidential=CONFIDENTIAL,
+        confidential=OF_THE_FILE if evidence.population.is_absent else CONFIDENTIAL,
         title=title,
         verdict=word(decision.verdict),
         headline=story.headline,
@@ -82,6 +90,8 @@ def _document(
         findings=tuple(_finding(finding) for finding in decision.findings),
         fail_on=decision.fail_on,
         not_judged=tuple(Row(name=name, text=why) for name, why in decision.not_judged),
+        basis="file" if evidence.population.is_absent else "table",
+        rests_on=ALONE if evidence.population.is_absent else "",
         leaves=cases[:MOST_CASES],
         leaves_broken=len(cases),
         readings=readings(exposure),
@@ -116,6 +126,8 @@ def _document(
 
 def asks_worlds(evidence: Evidence) -> bool:
     """Return whether whole records can be reasoned over at all: for a single tree that tells classes."""
+    if evidence.population.is_absent:
+        return False
     return not evidence.forest.is_ensemble and evidence.task is not Task.REGRESSION
 
 

@@ -27,13 +27,20 @@ def leaf_cases(evidence: Evidence, decision: Decision) -> tuple[LeafCase, ...]:
             continue
         here: dict[tuple[int, int], list[Place]] = {}
         for place in finding.places:
-            if place.kind in ("leaf", "profile"):
+            if place.kind in ("leaf", "profile") and not _is_unknown(evidence, place):
                 here.setdefault((place.tree, place.node), []).append(place)
         for key, places in here.items():
             found.setdefault(key, []).append((finding, places))
     cases = [_case(evidence, *key, broken) for key, broken in found.items()]
     grave = SEVERITIES[SEVERITIES.index(decision.fail_on) :]
     return tuple(sorted(cases, key=lambda case: _worst_first(case, grave)))
+
+
+def _is_unknown(evidence: Evidence, place: Place) -> bool:
+    """Whether a place stands for all of which nothing is known, as there is no table: it is no leaf."""
+    return (
+        evidence.population.is_absent and not evidence.trees[place.tree].nodes[place.node].is_leaf
+    )
 
 
 def _worst_first(case: LeafCase, grave: Sequence[Severity]) -> tuple[float, ...]:

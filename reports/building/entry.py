@@ -38,6 +38,7 @@ def entry_of(document: Document, name: str = "", file: str = "") -> Entry:
         outcome=document.verdict,
         headline=_headline(document),
         policy=document.policy.name,
+        basis="file" if document.basis == "file" else "audit",
         rules=tuple(_rule(document, each) for each in document.findings),
         clauses=tuple(_clause(each) for each in document.findings),
         not_judged=document.not_judged,

@@ -88,6 +88,8 @@ def solver(exposure: Exposure) -> Solver:
 def population(evidence: Evidence) -> Population:
     """Return who the table holds."""
     people, classes = evidence.population, evidence.classes
+    if people.is_absent:
+        return _nobody(len(classes))
     truth = people.truth
     shares = [("Records", count(people.records)), ("Distinct profiles", count(len(people.counts)))]
     if people.weights is not Weights.NONE:
@@ -107,6 +109,12 @@ def population(evidence: Evidence) -> Population:
         weights=people.weights.value,
         shares=tuple(Row(name=name, text=text) for name, text in shares),
     )
+
+
+def _nobody(classes: int) -> Population:
+    """Return what is said of the people where there is no table."""
+    shares = (Row(name="Records", text="no table was given"),)
+    return Population(records=0, profiles=0, classes=classes, quasi_identifiers=(), shares=shares)
 
 
 def model(evidence: Evidence) -> Model:

@@ -43,7 +43,9 @@ def tree_nodes(evidence: Evidence, decision: Decision) -> tuple[TreeNode, ...]:
             line=node.line,
             label=node_label(tree, node),
             records=number(float(records[node.index])),
-            records_text=count(float(records[node.index])),
+            records_text="not known"
+            if people.is_absent and not records[node.index]
+            else count(float(records[node.index])),
             label_share_text=_share(evidence, node, classes),
             risk=marks[node.index][0] if node.index in marks else "none",
             rank=ranks.get(node.index),

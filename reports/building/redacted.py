@@ -47,11 +47,12 @@ def redacted(document: Document) -> Document:
     """
     least = smallest_group(document)
     records = document.population.records
-    if not isinstance(records, str) and records < least:
+    table = document.provenance.table
+    if table is not None and not isinstance(records, str) and records < least:
         problem = (
             f"fewer than {count(least)} people, of whom nothing may be told; leave out --redacted"
         )
-        raise OutputError(document.provenance.table.name, problem)
+        raise OutputError(table.name, problem)
     kept = {
         "confidential": f"Redacted: no profile, no true value and no count of fewer than {count(least)} people is in "
         "this report. What was left out stands in the full report, which stays with the table.",
@@ -157,8 +158,8 @@ def _provenance(document: Document) -> Provenance:
         and document.knowledge.leaf == AS_PUBLISHED
     )
     model = told.model if is_public else told.model.model_copy(update={"sha256": ""})
-    table = told.table.model_copy(update={"sha256": ""})
-    return told.model_copy(update={"model": model, "table": table})
+    table = None if told.table is None else told.table.model_copy(update={"sha256": ""})
+    return told.model_copy(update={"model": model, "table": table, "asked": None})
 
 
 def _repair(repair: Repair) -> Repair:

@@ -29,11 +29,14 @@ class Story:
 
 def headline(evidence: Evidence, decision: Decision) -> str:
     """Return a verdict in one sentence."""
-    whole = _whole(evidence)
+    whole, is_alone = _whole(evidence), evidence.population.is_absent
     but = ", but for what is accepted" if accepted_words(decision) else ""
+    but += ", as far as its file tells the truth" if is_alone else ""
     return {
         Verdict.PASS: f"The {whole} meets the policy{but}.",
-        Verdict.UNDETERMINED: "Not cleared: the audit could not decide.",
+        Verdict.UNDETERMINED: "Not cleared: the file alone does not decide it."
+        if is_alone
+        else "Not cleared: the audit could not decide.",
         Verdict.FAIL: f"Do not publish this {whole} as it is.",
     }[decision.verdict]
 
@@ -163,12 +166,16 @@ def _after_pass(evidence: Evidence, decision: Decision) -> Iterator[str]:
 
 
 def _after_doubt(evidence: Evidence, decision: Decision) -> Iterator[str]:
+    if evidence.population.is_absent:
+        yield "Audit the file with the table that it was trained on, or ask whoever holds the table to attest it."
     yield from _reasons(decision)
     yield "Do not publish before an audit has passed; “could not decide” is never a pass."
 
 
 def _after_fail(evidence: Evidence, decision: Decision) -> Iterator[str]:
     yield f"Do not publish {evidence.source}."
+    if evidence.population.is_absent:
+        yield "Audit or repair it with the table that it was trained on: more may be wrong than its file shows."
     if any(is_about_waivers(f.clause, f.measure) for f in decision.failing):
         yield "Mend the waivers: each holds for one clause, in leaves that break it, and until a day that is to come."
     failed = [f for f in decision.failing if f.verdict is Verdict.FAIL and not f.is_about_evidence]
@@ -188,7 +195,8 @@ def _after_fail(evidence: Evidence, decision: Decision) -> Iterator[str]:
             "Publishing less lowers what an adversary can be sure of, never what is guessed right."
         )
     yield from _reasons(decision)
-    yield from repair_steps(evidence)
+    if not evidence.population.is_absent:
+        yield from repair_steps(evidence)
 
 
 def _reasons(decision: Decision) -> Iterator[str]:

@@ -27,6 +27,8 @@ from reports.document.parts import (
 from reports.document.words import Word
 
 SCHEMA: Literal["treewarden-report/1"] = "treewarden-report/1"
+Setting = bool | Number | Text | tuple[Text, ...] | None
+"""What an option or a piece of knowledge can be."""
 
 
 class Model(Part):
@@ -130,15 +132,32 @@ class Policy(Part):
     extends: tuple[Text, ...] = ()
 
 
+class Asked(Part):
+    """How the audit was asked: its options and the adversary's knowledge, as given. With the files they repeat it.
+
+    ``facts`` are those of the knowledge, each as JSON.
+    """
+
+    options: dict[Text, Setting]
+    knowledge: dict[Text, Setting]
+    facts: tuple[Text, ...] = ()
+
+
 class Provenance(Part):
-    """Where it all comes from. Time, and durations other than ``solver.seconds``, stand here and nowhere else."""
+    """Where it all comes from; ``table`` is null where no table was given, ``asked`` where that is not told.
+
+    ``salt`` is a random number where the digest of the report is published, so that it confirms no guess. Time, and
+    durations other than ``solver.seconds``, stand here and nowhere else.
+    """
 
     version: Text
     model: File
-    table: File
+    table: File | None
     pack: File
     created: Text | None = None
     seconds: Number | None = None
+    asked: Asked | None = None
+    salt: Text = ""
 
 
 class Side(Part):
@@ -218,7 +237,8 @@ class Document(Part):
     ``leaves`` groups what breaks by leaf, the worst of ``leaves_broken`` first. ``confidential`` says who may read the
     report. Of a redacted one, ``redacted_below`` is the smallest count of people that is told, and what cannot be told
     is empty or null; null: nothing was left out. Findings of the severity ``fail_on`` or a graver one make up the
-    verdict; ``not_judged`` names the clauses that do not apply to this model, and why.
+    verdict; ``not_judged`` names the clauses that do not apply to this model, and why. ``basis`` is "file" where no
+    table was given, and ``rests_on`` says then what the verdict rests on.
     """
 
     schema_version: Literal["treewarden-report/1"] = Field(default=SCHEMA, alias="schema")
@@ -234,6 +254,8 @@ class Document(Part):
     findings: tuple[Finding, ...]
     fail_on: Severity = "error"
     not_judged: tuple[Row, ...] = ()
+    basis: Literal["table", "file"] = "table"
+    rests_on: Text = ""
     leaves: tuple[LeafCase, ...] = ()
     leaves_broken: int = 0
     readings: dict[Text, Reading]

@@ -25,6 +25,7 @@ class TextRenderer(GateRenderer):
     def render(self, document: Document) -> bytes:
         lines = [
             *wrapped(f"{document.verdict}: {document.headline}"),
+            *(wrapped(document.rests_on, "  ") if document.rests_on else ()),
             *wrapped(f"[{document.confidential}]", "  "),
             *wrapped(document.title, "  "),
             *wrapped(document.meaning, "  "),

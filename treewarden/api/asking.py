@@ -55,8 +55,10 @@ def request_of(
     knowledge: KnowledgeLike | None,
     more: Mapping[str, Any],
     fail_on: Severity = "error",
+    *,
+    alone: bool = False,
 ) -> Request:
-    """Return what the job functions are asked; ``more`` are options by name.
+    """Return what the job functions are asked; ``more`` are options by name. Only ``alone`` does without data.
 
     Clauses of the severity ``fail_on`` or a graver one have to be met.
 
@@ -64,7 +66,7 @@ def request_of(
         ArgumentError: an argument cannot be, is not known, or says again what the knowledge says.
         TreewardenError: the data are no table, or the model is no fitted one.
     """
-    table, target = _table(data, sensitive, model)
+    table, target = (None, sensitive) if data is None and alone else _table(data, sensitive, model)
     options = _options({"sensitive": target, "qi": _names(qi), **more})
     said = [name for name in KNOWLEDGE if name in more]
     if knowledge is not None and said:

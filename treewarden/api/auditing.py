@@ -19,7 +19,7 @@ from treewarden.jobs.provenance import Clock
 
 def audit(
     model: object,
-    data: object,
+    data: object | None,
     *,
     sensitive: str | None = None,
     qi: str | Iterable[str] | None = None,
@@ -39,7 +39,8 @@ def audit(
     Args:
         model: The path of a model file, its bytes, or a fitted estimator.
         data: What the model was trained on: the path of a CSV or Parquet file, a pandas or polars DataFrame, an Arrow
-            table, anything else with the Arrow interface, or a pair ``(X, y)``.
+            table, anything else with the Arrow interface, or a pair ``(X, y)``. None: there is no table, and only
+            what the file alone says is judged.
         sensitive: The column that the model predicts. Of a pair it is what y is called, and may be left out.
         qi: The columns that the adversary knows of everyone; by default the model's features.
         policy: A pack that ships, by name; the path of a TOML file; or what such a file says, as a mapping.
@@ -60,13 +61,13 @@ def audit(
     clock, step = Clock(), step_of(progress)
     more = {"worlds_budget": worlds_budget, "jobs": jobs, "solver": solver, **options}
     request = replace(
-        request_of(model, data, sensitive, qi, policy, knowledge, more, fail_on),
+        request_of(model, data, sensitive, qi, policy, knowledge, more, fail_on, alone=True),
         waivers=_path("waivers", waivers),
         baseline=_path("baseline", baseline),
     )
     asked = replace(request, options=replace(request.options, levels=False))
     done = audit_file(asked, step)
-    provenance = clock.provenance(request, done.subject.pack)
+    provenance = clock.provenance(request, done.subject.pack, done.subject.knowledge)
     return Result(done.audit, done.decision, provenance, request.options, request.files)
 
 

@@ -37,9 +37,20 @@ TAXONOMY = click.option(
 )
 FORCE = click.option("--force", is_flag=True, help="Replace output files that are there already.")
 QUIET = click.option("-q", "--quiet", is_flag=True, help="No progress and no warnings on stderr.")
+_MODEL = click.argument("model", type=FILE)
+_DATA = "The training table: CSV or Parquet."
 _FILES: tuple[Option, ...] = (
-    click.argument("model", type=FILE),
-    click.option("--data", type=FILE, required=True, help="The training table: CSV or Parquet."),
+    _MODEL,
+    click.option("--data", type=FILE, required=True, help=_DATA),
+)
+_MAYBE_ALONE: tuple[Option, ...] = (
+    _MODEL,
+    click.option("--data", type=FILE, help=f"{_DATA}  [required, or --no-table]"),
+    click.option(
+        "--no-table",
+        is_flag=True,
+        help="Judge what the file alone says; what needs people is undetermined.",
+    ),
 )
 _BESIDE: tuple[Option, ...] = (
     click.option(
@@ -77,11 +88,16 @@ def request_options(command: Command) -> Command:
     return request_options_saying({})(command)
 
 
-def request_options_saying(other: Mapping[str, str]) -> Option:
+def request_options_alone(command: Command) -> Command:
+    """Add the same options to a command that can do without a table, where that is said."""
+    return request_options_saying({}, _MAYBE_ALONE)(command)
+
+
+def request_options_saying(other: Mapping[str, str], files: tuple[Option, ...] = _FILES) -> Option:
     """Return what adds the same options, the help of some of them another: by the name of the field."""
 
     def add(command: Command) -> Command:
-        options: list[Option] = [*_FILES, *_flags(other), QUIET]
+        options: list[Option] = [*files, *_flags(other), QUIET]
         for option in reversed(options):
             command = option(command)
         return command
@@ -93,9 +109,14 @@ def request_of(context: click.Context) -> Request:
     """Return the request in a command's parameters.
 
     Raises:
-        click.UsageError: a knowledge file is given beside options that it already answers, or both kinds of weights.
+        click.UsageError: a knowledge file is given beside options that it already answers, or both kinds of weights; or
+            it is not said whether there is a table.
     """
     given = dict(context.params)
+    if (given["data"] is None) is not given.get("no_table", False):
+        raise click.UsageError(
+            "give the training table with --data, or say --no-table; one of both"
+        )
     if given["weights"] is not None and given["sampling_weights"] is not None:
         raise click.UsageError(
             "a row stands for so many people (--weights), or for one whom a survey weighs (--sampling-weights); "

@@ -13,7 +13,7 @@ from audit.reading import Undetermined
 from policies.waiving.baseline import write_baseline
 from ppdm_models.errors import OutputError
 from reports.building.build import audit_document
-from treewarden.commands._options import FILE, request_of, request_options
+from treewarden.commands._options import FILE, request_of, request_options_alone
 from treewarden.commands._reporting import Wanted, report_options, reporting
 from treewarden.jobs.accepting import baseline_of, name_of
 from treewarden.jobs.auditing import audit_file
@@ -26,7 +26,7 @@ from treewarden.terminal.progress import Progress
 
 
 @click.command("audit")
-@request_options
+@request_options_alone
 @report_options("--out")
 @click.option(
     "--posterior",
@@ -66,7 +66,8 @@ def audit_command(
 ) -> None:
     """Audit a tree that is about to be published.
 
-    MODEL is the file as it would be published, --data the table that it was trained on.
+    MODEL is the file as it would be published, --data the table that it was trained on. With
+    --no-table only what the file itself says is judged.
     """
     clock, progress = Clock(), Progress(quiet)
     request = replace(request_of(context), waivers=waivers, baseline=baseline)
@@ -84,7 +85,7 @@ def audit_command(
 
     done = audit_file(report.asking(request), progress.step)
     with progress.step("reporting"):
-        provenance = clock.provenance(request, done.subject.pack)
+        provenance = clock.provenance(request, done.subject.pack, done.subject.knowledge)
         document = audit_document(done.audit, done.decision, provenance)
         files = report.files(document, known_as(request.model))
         if posterior_path is not None:

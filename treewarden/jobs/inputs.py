@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ppdm_models.codecs.common.archive import archived
-from ppdm_models.errors import OutputError
+from ppdm_models.errors import OutputError, TableError
 from ppdm_models.files.convert import MODELS, converted
 from ppdm_models.files.load import OpenedFile, open_model, read_bytes
 from ppdm_models.formats import Rewritable
@@ -57,12 +57,14 @@ def opened(model: ModelInput) -> OpenedFile:
     return open_model(model.data, model.name) if isinstance(model, ModelBytes) else model
 
 
-def read(table: TableInput) -> Table:
+def read(table: TableInput | None) -> Table:
     """Return the table, read.
 
     Raises:
-        TableError: the file cannot be read.
+        TableError: the file cannot be read, or there is none.
     """
+    if table is None:
+        raise TableError("data", "no table was given; give the training table")
     return read_table(table) if isinstance(table, Path) else table
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import time
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 
 import treewarden
+from audit.adversary.knowledge import Knowledge
 from policies.pack import Pack
-from reports.document.document import Provenance
+from reports.document.document import Asked, Provenance
 from reports.document.parts import File, number
 from treewarden.jobs.inputs import told
 from treewarden.jobs.subject import Request
@@ -21,13 +23,22 @@ class Clock:
     begun: float = field(default_factory=time.monotonic)
     created: datetime = field(default_factory=lambda: datetime.now(UTC))
 
-    def provenance(self, request: Request, pack: Pack) -> Provenance:
-        """Return the provenance of a result that is finished now."""
+    def provenance(
+        self, request: Request, pack: Pack, knowledge: Knowledge | None = None
+    ) -> Provenance:
+        """Return the provenance of a result that is finished now; with the ``knowledge``, what was asked too."""
         return Provenance(
             version=treewarden.__version__,
             model=told(request.model),
-            table=told(request.data),
+            table=None if request.data is None else told(request.data),
             pack=File(name=pack.name.replace("/", "_"), sha256=pack.digest),
             created=self.created.isoformat(timespec="seconds"),
             seconds=number(round(time.monotonic() - self.begun, 2)),
+            asked=None if knowledge is None else _asked(request, knowledge),
         )
+
+
+def _asked(request: Request, knowledge: Knowledge) -> Asked:
+    known = knowledge.model_dump(mode="json", by_alias=True)
+    facts = tuple(json.dumps(fact, sort_keys=True) for fact in known.pop("facts"))
+    return Asked(options=asdict(request.options), knowledge=known, facts=facts)

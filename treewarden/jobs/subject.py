@@ -8,9 +8,10 @@ from datetime import date
 from pathlib import Path
 
 from audit.adversary.knowledge import Knowledge, read_knowledge
-from audit.glance import glance
+from audit.glance import glance, glance_at_file
 from audit.options import DEFAULT, KNOWLEDGE, AuditOptions
 from audit.people.population import Population, build_population, rerouted
+from audit.people.said import said_of
 from audit.result import Audit, Exposure
 from audit.run import run, start_early
 from audit.stages import Step, silent
@@ -32,14 +33,15 @@ class Request:
     """The model and the table of an audit, and how it is done; each may be a file, or in memory.
 
     ``knowledge`` says more of what the adversary knows than options can: a TOML file, or what such a file says.
-    ``policy`` is a pack that ships, by name, the path of another, or a pack. ``waivers`` and ``baseline`` are files
+    ``policy`` is a pack that ships, by name, the path of another, or a pack. Without ``data`` only what the file of the
+    model says by itself is judged. ``waivers`` and ``baseline`` are files
     that say what is accepted, ``name`` is the model's name in a gate, ``today`` decides which waivers have expired.
     Clauses of the severity ``fail_on`` or a graver one have to be met; None: what the pack itself has, errors if it is
     read from a file.
     """
 
     model: ModelInput
-    data: TableInput
+    data: TableInput | None
     options: AuditOptions = DEFAULT
     knowledge: Path | Knowledge | None = None
     policy: str | Pack = "standard"
@@ -78,6 +80,8 @@ class Subject:
         Where clauses assume other knowledge, it is audited once for each of these too; all of them share the budget for
         whole records. ``step`` is told of each stage; for ``grades`` see ``audit.run``.
         """
+        if self.population.is_absent:
+            return self._alone(file)
         pack, people = applying(self.pack, file.model), self._people(file)
         apart = assumptions(pack)
         sharing = 1 + sum(any(map(of_worlds, asked.clauses)) for _, asked in apart.values())
@@ -141,10 +145,16 @@ class Subject:
 
     def glance(self, file: OpenedFile) -> Audit:
         """Take the readings of its audit that need no estimate; what is assumed to be known has no part in them."""
-        pack = applying(self.pack, file.model)
-        seen = glance(file.model, self._people(file), self.knowledge, calls(pack), file.leaks)
-        others = (replace(seen.full, under=words) for words in assumptions(pack))
-        return Audit((*seen.exposures, *others), seen.warnings)
+        if self.population.is_absent:
+            return self._alone(file)
+        pack, people = applying(self.pack, file.model), self._people(file)
+        return _for_all(glance(file.model, people, self.knowledge, calls(pack), file.leaks), pack)
+
+    def _alone(self, file: OpenedFile) -> Audit:
+        """Take the readings that a file bears without any table."""
+        pack, sensitive = applying(self.pack, file.model), self.options.sensitive
+        seen = glance_at_file(file.model, self.knowledge, calls(pack), file.leaks, sensitive)
+        return _for_all(seen, pack)
 
     def _people(self, file: OpenedFile) -> Population:
         """Return the same people, where they stop in the trees of a file."""
@@ -152,6 +162,12 @@ class Subject:
         if file is self.file or isinstance(tree, Ensemble):
             return self.population
         return rerouted(tree, self.population)
+
+
+def _for_all(seen: Audit, pack: Pack) -> Audit:
+    """Return readings that no knowledge changes as those under each assumption of a pack too."""
+    others = (replace(seen.full, under=words) for words in assumptions(pack))
+    return Audit((*seen.exposures, *others), seen.warnings)
 
 
 def read_subject(request: Request, step: Step = silent) -> Subject:
@@ -167,6 +183,8 @@ def read_subject(request: Request, step: Step = silent) -> Subject:
     with step(f"reading {model_name(request.model)}"):
         file = opened(request.model)
     tree, options = file.model, request.options
+    if request.data is None:
+        return Subject(file, _nobody(tree, options), knowledge, pack, options)
     start_early(tree, options)
     with step(f"reading {table_name(request.data)}"):
         table = read(request.data)
@@ -186,6 +204,23 @@ def read_subject(request: Request, step: Step = silent) -> Subject:
         except TableError as error:
             raise _with_notes(error, tree) from error
     return Subject(file, population, knowledge, pack, options)
+
+
+def _nobody(model: Model, options: AuditOptions) -> Population:
+    """Return the people where there is no table: the leaves, as far as the file tells.
+
+    Raises:
+        TableError: the options name columns of a table.
+    """
+    for name in ("qi", "weights", "sampling_weights"):
+        if getattr(options, name) is not None:
+            problem = f"--{name.replace('_', '-')} names columns of a table, and none is given; leave it out"
+            raise TableError(model.source, problem)
+    named = options.sensitive
+    if named is not None and model.target and named != model.target:
+        problem = f"the sensitive column {named!r} is not the tree's target {model.target!r}; name that, or none"
+        raise TableError(model.source, problem)
+    return said_of(model, named).population
 
 
 def _with_notes(error: TableError, tree: Model) -> TableError:

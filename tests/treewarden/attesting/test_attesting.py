@@ -1,0 +1,55 @@
+"""What is accepted is accepted for a time, and so is an attestation that counts on it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from audit.options import AuditOptions
+from policies.judging.decision import Accepted
+from policies.pack import load_pack
+from policies.verdict import Verdict
+from reports.document.parts import File
+from treewarden.jobs.attesting.attesting import attestation
+from treewarden.jobs.attesting.checking import checked
+from treewarden.jobs.attesting.entry import attested_entry
+from treewarden.jobs.attesting.errors import AttestationError, ExpiredError
+from treewarden.jobs.attesting.keys import private_key
+from treewarden.jobs.auditing import audit_file
+from treewarden.jobs.inputs import ModelBytes, told
+from treewarden.jobs.subject import Request
+
+NOW = datetime.now(UTC)
+
+
+def test_what_was_waived_is_attested_only_for_a_time(attesting):
+    files = attesting.files
+    options = AuditOptions(sensitive="flu", worlds=False)
+    policy = files.policy("harsh")
+    done = audit_file(Request(files.model, files.table, options, policy=policy))
+    waived = Accepted("waiver", "a person looked at it")
+    findings = tuple(replace(each, accepted=waived) for each in done.decision.findings)
+    decision = replace(done.decision, verdict=Verdict.PASS, findings=findings)
+    key = private_key(attesting.key.read_bytes(), "key")
+    model, given = told(files.model), {"report": None, "issued": NOW}
+    with pytest.raises(AttestationError, match="--expires"):
+        attestation(done.subject, decision, model, key, **given)
+
+    ends = NOW + timedelta(days=9)
+    envelope = attestation(done.subject, decision, model, key, **given, expires=ends)
+    pack = load_pack(policy)
+    held = checked(envelope, attesting.public, files.model, pack)
+    entry = attested_entry(held, pack)
+    assert (entry.outcome, entry.clauses[0].verdict) == ("PASS", "FAIL")
+    assert entry.results[0].accepted is not None
+    with pytest.raises(ExpiredError):
+        checked(envelope, attesting.public, files.model, pack, now=ends)
+
+
+def test_the_bytes_of_a_model_will_do(attesting):
+    envelope = attesting.attest()
+    read = ModelBytes(attesting.model.read_bytes(), "flu.pmml")
+    assert checked(envelope, attesting.public, read, attesting.pack).verdict == "PASS"
+    assert isinstance(told(read), File)

@@ -1,0 +1,213 @@
+"""An attestation holds for one model, one policy and what was assumed; whatever does not fit is refused."""
+
+from __future__ import annotations
+
+import base64
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from audit.adversary.knowledge import Knowledge, Statement
+from policies.pack import load_pack
+from treewarden.jobs.attesting.checking import Question, any_of, checked
+from treewarden.jobs.attesting.entry import attested_entry
+from treewarden.jobs.attesting.envelope import sealed
+from treewarden.jobs.attesting.errors import (
+    ExpiredError,
+    MalformedError,
+    OtherModelError,
+    OtherPolicyError,
+    OtherQuestionError,
+    SignatureError,
+)
+from treewarden.jobs.attesting.keys import make_pair, private_key
+from treewarden.jobs.attesting.statement import PREDICATE
+
+NOW = datetime.now(UTC)
+
+
+def said_in(envelope):
+    return json.loads(base64.b64decode(json.loads(envelope)["payload"]))
+
+
+def resealed(attesting, change):
+    """Return the attestation with another statement, properly signed."""
+    said = said_in(attesting.attest())
+    change(said)
+    key = private_key(attesting.key.read_bytes(), "key")
+    return sealed(json.dumps(said).encode(), key)
+
+
+def check(attesting, envelope, **more):
+    given = {"public_key_pem": attesting.public, "model": attesting.model, "pack": attesting.pack}
+    return checked(envelope, **{**given, **more})
+
+
+def test_what_fits_is_believed(attesting):
+    held = check(attesting, attesting.attest())
+    assert held.verdict == "PASS"
+    assert [(each.clause, each.verdict) for each in held.predicate.clauses] == [("the-one", "PASS")]
+
+
+def test_a_fail_is_attested_too(attesting):
+    envelope = attesting.attest(policy="harsh")
+    held = check(attesting, envelope, pack=load_pack(attesting.files.policy("harsh")))
+    entry = attested_entry(held, load_pack(attesting.files.policy("harsh")), "flu", "flu.pmml")
+    assert (held.verdict, entry.outcome, entry.basis) == ("FAIL", "FAIL", "attestation")
+    assert [each.clause for each in entry.results] == ["the-one"]
+    assert entry.rules[0].asks == "at least 10 records"
+
+
+def test_it_tells_neither_counts_nor_the_table(attesting):
+    envelope = attesting.attest(policy="harsh")
+    said = said_in(envelope)
+    report = attesting.files.run("audit", "--format", "json", "--no-worlds")
+    table = json.loads(report.stdout)["provenance"]["table"]["sha256"]
+    assert table not in json.dumps(said)
+    assert said["predicate"].keys() == {
+        "version",
+        "verdict",
+        "fail_on",
+        "clauses",
+        "not_judged",
+        "policy",
+        "knowledge",
+        "report",
+        "issued",
+        "expires",
+    }
+    assert said["predicate"]["clauses"] == [
+        {"accepted": None, "clause": "the-one", "severity": "error", "verdict": "FAIL"}
+    ]
+
+
+def test_another_key_is_refused(attesting):
+    other = make_pair(attesting.files.folder / "other.pem").read_bytes()
+    with pytest.raises(SignatureError):
+        check(attesting, attesting.attest(), public_key_pem=other)
+
+
+def test_another_model_is_refused(attesting):
+    envelope = attesting.attest()
+    attesting.model.write_bytes(attesting.model.read_bytes() + b"\n")
+    with pytest.raises(OtherModelError):
+        check(attesting, envelope)
+
+
+def test_an_older_policy_is_refused(attesting):
+    envelope = attesting.attest()
+    path = attesting.files.folder / "lenient.toml"
+    path.write_text(path.read_text().replace('version = "1"', 'version = "2"'))
+    with pytest.raises(OtherPolicyError, match="'lenient' 1, and 'lenient' 2 is asked"):
+        check(attesting, envelope, pack=load_pack(str(path)))
+
+
+def test_a_policy_that_says_something_else_under_the_same_version_is_refused(attesting):
+    envelope = attesting.attest()
+    path = attesting.files.folder / "lenient.toml"
+    path.write_text(path.read_text().replace("limit = 5", "limit = 6"))
+    with pytest.raises(OtherPolicyError, match="do not say the same"):
+        check(attesting, envelope, pack=load_pack(str(path)))
+
+
+def test_what_expired_is_refused(attesting):
+    day = (NOW + timedelta(days=3)).strftime("%Y-%m-%d")
+    envelope = attesting.attest("--expires", day)
+    assert check(attesting, envelope, now=NOW).verdict == "PASS"
+    with pytest.raises(ExpiredError, match="expired"):
+        check(attesting, envelope, now=NOW + timedelta(days=4))
+
+
+def test_what_is_yet_to_come_is_refused(attesting):
+    with pytest.raises(ExpiredError, match="yet to come"):
+        check(attesting, attesting.attest(), now=NOW - timedelta(days=1))
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"knowledge": Knowledge(marginal=True)},
+        {"knowledge": Knowledge(accuracy=True)},
+        {"knowledge": Knowledge(leaf="counts")},
+        {"knowledge": Knowledge(split="gini")},
+        {"knowledge": Knowledge(min_leaf=3)},
+        {"knowledge": Knowledge(strict_labels=True)},
+        {"knowledge": Knowledge(learner="rpart")},
+        {"knowledge": Knowledge(facts=(Statement(says="P(flu = yes) = 0.4"),))},
+        {"strict_ties": True},
+        {"qi": ("age", "sex")},
+        {"fail_on": "warning"},
+    ],
+    ids=lambda asked: repr(asked)[:40],
+)
+def test_less_knowledge_than_is_asked_is_refused(attesting, asked):
+    with pytest.raises(OtherQuestionError):
+        check(attesting, attesting.attest(), **asked)
+
+
+def test_more_knowledge_than_is_asked_will_do(attesting):
+    assert check(attesting, attesting.attest("--marginal")).verdict == "PASS"
+    labels = attesting.attest("--leaf", "counts")
+    assert check(attesting, labels, knowledge=Knowledge(leaf="labels")).verdict == "PASS"
+
+
+def test_chosen_quasi_identifiers_are_not_the_models_own(attesting):
+    envelope = attesting.attest("--qi", "age,sex")
+    assert check(attesting, envelope, qi=("age",)).verdict == "PASS"
+    with pytest.raises(OtherQuestionError):
+        check(attesting, envelope)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda said: said.update(predicateType="urn:treewarden-attestation:2"),
+        lambda said: said.update(_type="https://in-toto.io/Statement/v2"),
+        lambda said: said.update(more=1),
+        lambda said: said.update(subject=[]),
+        lambda said: said["subject"].append(said["subject"][0]),
+        lambda said: said["predicate"].update(verdict="FINE"),
+        lambda said: said["predicate"].update(issued="today"),
+        lambda said: said["predicate"].update(issued="2026-99-99T00:00:00+00:00"),
+        lambda said: said["predicate"].update(clauses=[]),
+        lambda said: said["predicate"]["clauses"][0].update(verdict="FAIL"),
+        lambda said: said["predicate"].pop("expires"),
+        lambda said: said["predicate"]["clauses"][0].update(verdict="FAIL", accepted="waiver"),
+    ],
+    ids=range(12),
+)
+def test_another_schema_is_refused_however_well_it_is_signed(attesting, change):
+    with pytest.raises(MalformedError):
+        check(attesting, resealed(attesting, change))
+
+
+def test_a_statement_that_was_not_changed_can_be_sealed_again(attesting):
+    assert PREDICATE in said_in(resealed(attesting, lambda said: None))["predicateType"]
+    assert check(attesting, resealed(attesting, lambda said: None)).verdict == "PASS"
+
+
+def test_of_several_the_worst_counts_and_the_others_are_told(attesting):
+    good, other = attesting.attest(), attesting.attest(policy="harsh")
+    question = Question(attesting.pack, Knowledge(), None, "error")
+    wrong = make_pair(attesting.files.folder / "other.pem").read_bytes()
+    several = [("bad", b"{}"), ("other", other), ("good", good)]
+    held, refused = any_of(several, (wrong, attesting.public), attesting.model, question)
+    assert held is not None
+    assert (held.where, held.verdict) == ("good", "PASS")
+    assert [each.partition(":")[0] for each in refused] == ["bad", "other"]
+    assert "'harsh' 1" in refused[1]
+
+    def fails(said):
+        said["predicate"]["verdict"] = "FAIL"
+
+    several = [("good", good), ("worse", resealed(attesting, fails))]
+    held, refused = any_of(several, (attesting.public,), attesting.model, question)
+    assert held is not None
+    assert (held.where, held.verdict, refused) == ("worse", "FAIL", ())
+
+
+def test_without_a_key_nothing_is_trusted(attesting):
+    held, refused = any_of([("a", attesting.attest())], (), attesting.model, Question())
+    assert held is None
+    assert "no key is trusted" in refused[0]

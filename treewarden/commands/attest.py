@@ -1,0 +1,132 @@
+"""``treewarden attest``: an audit where the table is, and its verdict signed for those who may not see the table."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from datetime import UTC, datetime, time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ppdm_models.files.load import read_bytes
+from reports.building.build import audit_document
+from reports.renderers import renderer
+from treewarden.commands._options import FILE, FORCE, request_of, request_options
+from treewarden.jobs.attesting.attesting import attestation, salt
+from treewarden.jobs.attesting.keys import (
+    PASSPHRASE,
+    key_id,
+    make_pair,
+    private_key,
+    read_key_file,
+)
+from treewarden.jobs.auditing import audit_file
+from treewarden.jobs.inputs import ModelBytes
+from treewarden.jobs.provenance import Clock
+from treewarden.terminal.exits import EXITS
+from treewarden.terminal.outputs import check_file, check_new, check_no_input, write_files
+from treewarden.terminal.progress import Progress
+
+
+def _make_key(context: click.Context, _: click.Parameter, path: Path | None) -> None:
+    """Make a pair of keys, and nothing else."""
+    if path is None or context.resilient_parsing:
+        return
+    public = make_pair(path, os.environ.get(PASSPHRASE))
+    secret = "" if os.environ.get(PASSPHRASE) else f", not encrypted ({PASSPHRASE} is not set)"
+    click.echo(f"{path}: the private key{secret}; keep it where the table is")
+    click.echo(f"{public}: the public key; give it to those who check")
+    context.exit(0)
+
+
+@click.command("attest")
+@click.option(
+    "--make-key",
+    type=FILE,
+    metavar="KEYFILE",
+    is_eager=True,
+    expose_value=False,
+    callback=_make_key,
+    help="Make a private key and, beside it, KEYFILE.pub; then end. No key is ever overwritten.",
+)
+@request_options
+@click.option(
+    "--key",
+    type=FILE,
+    required=True,
+    help=f"The private key (PEM); its passphrase, if any, is read from {PASSPHRASE}.",
+)
+@click.option("-o", "--output", type=FILE, required=True, help="The attestation to write.")
+@click.option(
+    "--report", type=FILE, help="Also write the report, as JSON: it stays with the table."
+)
+@click.option(
+    "--expires",
+    type=click.DateTime(["%Y-%m-%d"]),
+    help="The first day, in universal time, on which the attestation no longer holds.",
+)
+@FORCE
+@click.pass_context
+def attest_command(
+    context: click.Context,
+    /,
+    key: Path,
+    output: Path,
+    report: Path | None,
+    expires: datetime | None,
+    force: bool,
+    quiet: bool,
+    **_: Any,  # noqa: ANN401  # the shared options; request_of reads them from the context
+) -> None:
+    """Audit MODEL where its table is, and sign what came of it.
+
+    The attestation names the model by its digest, the policy, what the adversary was assumed to know and the verdict of
+    each clause: no count, no profile, nothing of the table. Any verdict can be attested; the exit code is the audit's.
+    """
+    clock, progress, request = Clock(), Progress(quiet), request_of(context)
+    wanted = (output, *([report] if report else []))
+    for path in wanted:
+        check_file(path)
+        check_new(path, force)
+    if len({path.resolve() for path in wanted}) < len(wanted):
+        raise click.UsageError("--output and --report name one file; choose two")
+    check_no_input(wanted, (*request.files, key))
+    secret = private_key(read_key_file(key), str(key), os.environ.get(PASSPHRASE))
+    ends = None if expires is None else datetime.combine(expires.date(), time(), UTC)
+    if ends is not None and ends <= clock.created:
+        raise click.UsageError(f"--expires {expires:%Y-%m-%d} is past; name a day to come")
+
+    assert isinstance(request.model, Path)
+    read = ModelBytes(read_bytes(request.model), request.model.name)
+    request = replace(
+        request, model=read
+    )  # what is signed is what was read, whatever the file is by then
+    done = audit_file(request, progress.step)
+    with progress.step("signing"):
+        told = clock.provenance(request, done.subject.pack, done.subject.knowledge)
+        told = told.model_copy(update={"salt": salt()})
+        document = audit_document(done.audit, done.decision, told)
+        written = None if report is None else renderer("json").render(document)
+        signed = attestation(
+            done.subject,
+            done.decision,
+            told.model,
+            secret,
+            report=written,
+            issued=clock.created,
+            expires=ends,
+        )
+        files = {output: signed}
+        if report is not None and written is not None:
+            files[report] = written
+        write_files(files)
+    click.echo(f"{document.verdict}: {document.headline}")
+    click.echo(f"  {output}, signed by {key_id(secret.public_key())}")
+    if report is not None:
+        click.echo(f"  {report}")
+    context.exit(EXITS[done.decision.verdict])
+
+
+COMMAND = attest_command

@@ -1,0 +1,125 @@
+"""``treewarden verify``: is a report true of these files, is an attestation by this key and of this model?"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import click
+
+from policies.pack import load_pack
+from reports.document.words import printable
+from treewarden.commands._options import FILE, QUIET
+from treewarden.jobs.attesting.checking import Attested, Question, answered, read_attestation
+from treewarden.jobs.attesting.errors import AttestationError, OtherModelError
+from treewarden.jobs.attesting.keys import read_key_file
+from treewarden.jobs.attesting.repeating import Compared, Outcome, overall, read_report, repeated
+from treewarden.terminal.progress import Progress
+
+EXITS = {Outcome.AGREES: 0, Outcome.DIFFERS: 1, Outcome.OPEN: 3}
+
+
+@click.command("verify")
+@click.argument("report", type=FILE, required=False)
+@click.option("--model", type=FILE, required=True, help="The model that was audited.")
+@click.option("--data", type=FILE, help="The table of the audit.")
+@click.option(
+    "--policy",
+    metavar="PACK|FILE",
+    help="The policy of the audit; default: the pack that ships under the report's name.",
+)
+@click.option("--sensitive", metavar="COLUMN", help="The sensitive column, where it was renamed.")
+@click.option("--attestation", type=FILE, help="Check this attestation; no table is needed.")
+@click.option("--key", type=FILE, help="The public key that must have signed it.")
+@QUIET
+@click.pass_context
+def verify_command(
+    context: click.Context,
+    /,
+    report: Path | None,
+    model: Path,
+    data: Path | None,
+    policy: str | None,
+    sensitive: str | None,
+    attestation: Path | None,
+    key: Path | None,
+    quiet: bool,
+) -> None:
+    """Check REPORT (JSON) by auditing again, or an attestation by its key, or both.
+
+    Of an attestation signature, model and date are checked, with --policy the policy, and with REPORT that this is the
+    report it speaks of; then the audit is done again only if --data is given.
+
+    Here 0 says that all agrees or holds, 1 that something does not, 3 that nothing differs but something could not be
+    told, 4 that no check was possible.
+    """
+    if (attestation is None) != (key is None):
+        raise click.UsageError("--attestation and --key go together")
+    if report is None and attestation is None:
+        raise click.UsageError("name a REPORT, or give --attestation and --key")
+    exits = [0]
+    if attestation is not None and key is not None:
+        exits.append(_attested(attestation, key, model, policy, report))
+    if report is not None and (attestation is None or data is not None):
+        progress = Progress(quiet)
+        found = list(repeated(read_report(report), model, data, policy, sensitive, progress.step))
+        exits.append(_shown(found))
+    context.exit(1 if 1 in exits else max(exits))
+
+
+def _attested(
+    attestation: Path, key: Path, model: Path, policy: str | None, report: Path | None
+) -> int:
+    """Print whether an attestation holds; return the exit code."""
+    envelope, public = read_attestation(attestation), read_key_file(key)
+    question = Question(None if policy is None else load_pack(policy))
+    try:
+        held = answered(envelope, public, model, question, where=str(attestation))
+        if report is not None:
+            _check_report(held, report)
+    except AttestationError as error:
+        click.echo(f"does not hold: {printable(str(error))}")
+        return 1
+    said = held.predicate
+    ends = f", until {said.expires}" if said.expires else ""
+    click.echo(f"holds: {attestation} is signed by {held.key}")
+    lines = [
+        f"model     {model.name}",
+        f"verdict   {said.verdict} (fails on {said.fail_on})",
+        f"policy    {said.policy.name} {said.policy.version}, {said.policy.sha256}",
+        f"issued    {said.issued}{ends}, by treewarden {said.version}",
+    ]
+    assumed = said.knowledge.model_dump(exclude_defaults=True).items()
+    known = (f"{name} = {value}" for name, value in assumed if value not in (None, False, 0))
+    lines.append(f"assumed   {', '.join(known)}")
+    lines += [f"{each.verdict:9} {each.clause}" for each in said.clauses]
+    for line in lines:
+        click.echo(f"  {printable(line)}")
+    return 0
+
+
+def _check_report(held: Attested, report: Path) -> None:
+    read_report(report)
+    said, here = held.predicate.report, hashlib.sha256(report.read_bytes()).hexdigest()
+    if said is None or said.sha256 != here:
+        what = "names no report" if said is None else "speaks of another report"
+        raise OtherModelError(held.where, f"{what} than {report.name}")
+
+
+def _shown(found: list[Compared]) -> int:
+    """Print what differs and what could not be told; return the exit code."""
+    for each in found:
+        if each.outcome is not Outcome.AGREES:
+            more = f": {each.detail}" if each.detail else ""
+            click.echo(f"{each.outcome.value}: {printable(each.name)}{printable(more)}")
+    agrees = [each for each in found if each.outcome is Outcome.AGREES]
+    click.echo(f"{len(agrees)} of {len(found)} things agree: digests, verdicts and readings")
+    for each in agrees:
+        if not each.name.startswith("reading "):
+            click.echo(
+                f"  {printable(each.name)}" + (f": {printable(each.detail)}" if each.detail else "")
+            )
+    return EXITS[overall(found)]
+
+
+COMMAND = verify_command

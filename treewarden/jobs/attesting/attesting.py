@@ -1,0 +1,101 @@
+"""Makes an attestation of an audit done where the table is: its verdicts, signed, and nothing of the people."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from datetime import datetime
+from typing import Any, Literal
+
+import treewarden
+from policies.judging.decision import Decision
+from reports.document.parts import File
+from treewarden.jobs.attesting.envelope import sealed
+from treewarden.jobs.attesting.errors import AttestationError
+from treewarden.jobs.attesting.statement import (
+    Assumed,
+    Clause,
+    JudgedBy,
+    ModelFile,
+    Predicate,
+    Sha256,
+    Statement,
+    moment,
+    written,
+)
+from treewarden.jobs.subject import Subject
+
+WORDS: dict[str, Literal["PASS", "UNDETERMINED", "FAIL"]] = {
+    "pass": "PASS",
+    "undetermined": "UNDETERMINED",
+    "fail": "FAIL",
+}
+
+
+def attestation(
+    subject: Subject,
+    decision: Decision,
+    model: File,
+    key: Any,  # noqa: ANN401  # a private key, see keys
+    *,
+    report: bytes | None,
+    issued: datetime,
+    expires: datetime | None = None,
+) -> bytes:
+    """Return the signed statement about an audit; it names the files ``model`` and ``report`` by digest.
+
+    Raises:
+        AttestationError: something that breaks the policy was accepted, which holds for a time, and no end is named.
+    """
+    waived = next((each.clause for each in decision.findings if each.accepted), None)
+    if waived is not None and expires is None:
+        problem = f"what breaks {waived!r} was accepted, and that may end; say --expires DAY"
+        raise AttestationError(model.name, problem)
+    statement = Statement(
+        subject=[ModelFile(name=model.name, digest=Sha256(sha256=model.sha256))],
+        predicate=Predicate(
+            version=treewarden.__version__,
+            verdict=WORDS[decision.verdict.word],
+            fail_on=decision.fail_on,
+            clauses=[
+                Clause(
+                    clause=each.clause,
+                    verdict=WORDS[each.verdict.word],
+                    severity=each.severity,
+                    accepted=None if each.accepted is None else each.accepted.by,
+                )
+                for each in decision.findings
+            ],
+            not_judged=[name for name, _ in decision.not_judged],
+            policy=JudgedBy(
+                name=decision.pack.name, version=decision.pack.version, sha256=decision.pack.digest
+            ),
+            knowledge=_assumed(subject),
+            report=None if report is None else Sha256(sha256=hashlib.sha256(report).hexdigest()),
+            issued=moment(issued),
+            expires=None if expires is None else moment(expires),
+        ),
+    )
+    return sealed(written(statement), key)
+
+
+def salt() -> str:
+    """Return a random number for a report: its digest then confirms no guess of what is in it."""
+    return secrets.token_hex(16)
+
+
+def _assumed(subject: Subject) -> Assumed:
+    known, options, people = subject.knowledge, subject.options, subject.population
+    return Assumed(
+        leaf=known.leaf.value,
+        split=known.split.value,
+        marginal=known.marginal,
+        accuracy=known.accuracy,
+        strict_labels=known.strict_labels,
+        strict_ties=options.strict_ties,
+        min_leaf=known.min_leaf,
+        learner=None if known.learner is None else known.learner.value,
+        facts=len(known.facts),
+        quasi_identifiers=None if options.qi is None else sorted(people.qi),
+        weights=people.weights.value,
+    )

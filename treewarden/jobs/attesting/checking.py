@@ -1,0 +1,256 @@
+"""Checks an attestation against what is asked: this model, this policy, no less knowledge, a key that is trusted.
+
+Nothing here opens a table or audits. Whatever does not fit is an error that says what; there is no partly valid
+attestation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from audit.adversary.knowledge import Knowledge
+from policies.pack import Pack
+from policies.severity import Severity
+from ppdm_models.errors import TreewardenError
+from reports.document.words import Word
+from treewarden.jobs.attesting.envelope import MOST_BYTES, opened
+from treewarden.jobs.attesting.errors import (
+    AttestationError,
+    ExpiredError,
+    MalformedError,
+    OtherModelError,
+    OtherPolicyError,
+    OtherQuestionError,
+)
+from treewarden.jobs.attesting.keys import key_id, public_key
+from treewarden.jobs.attesting.statement import Predicate, Statement, read
+from treewarden.jobs.inputs import ModelInput, model_name, told
+
+LEAF_LEVELS = ("labels", "rates", "counts")
+"""Each says what the one before it says, and more; "as-published" compares with none of them."""
+CLOCKS_DIFFER = timedelta(minutes=10)
+WORST = ("PASS", "UNDETERMINED", "FAIL")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What whoever checks would have asked of an audit of their own; ``qi`` None: the model's own fields.
+
+    Without a ``pack`` any policy will do, and without ``knowledge`` any knowledge.
+    """
+
+    pack: Pack | None = None
+    knowledge: Knowledge | None = None
+    qi: tuple[str, ...] | None = None
+    fail_on: Severity | None = None
+    strict_ties: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Attested:
+    """An attestation that holds: what it says, by which key, and where it was read."""
+
+    statement: Statement
+    key: str
+    where: str
+
+    @property
+    def predicate(self) -> Predicate:
+        """How the audit came out, and under what."""
+        return self.statement.predicate
+
+    @property
+    def verdict(self) -> Word:
+        """The verdict of the audit."""
+        return self.predicate.verdict
+
+
+def checked(
+    envelope: bytes,
+    public_key_pem: bytes,
+    model: ModelInput,
+    pack: Pack,
+    *,
+    knowledge: Knowledge | None = None,
+    qi: Sequence[str] | None = None,
+    fail_on: Severity = "error",
+    strict_ties: bool = False,
+    now: datetime | None = None,
+    where: str = "attestation",
+) -> Attested:
+    """Return what an attestation says, if it is by this key and answers the question that would be asked here.
+
+    The model may be a file, or its bytes: then what was read once is what is meant. ``knowledge``, ``qi``, ``fail_on``
+    and ``strict_ties`` are what an audit here would assume; ``now`` is the time that an expiry is held against.
+
+    Raises:
+        AttestationError: it does not; each reason has a class of its own.
+        TreewardenError: the model cannot be read.
+    """
+    known = Knowledge() if knowledge is None else knowledge
+    names = None if qi is None else tuple(qi)
+    question = Question(pack, known, names, fail_on, strict_ties)
+    return answered(envelope, public_key_pem, model, question, now=now, where=where)
+
+
+def answered(
+    envelope: bytes,
+    public_key_pem: bytes,
+    model: ModelInput,
+    question: Question,
+    *,
+    now: datetime | None = None,
+    where: str = "attestation",
+) -> Attested:
+    """Return what an attestation says, if it holds for this model and answers a question.
+
+    Raises:
+        AttestationError: it does not.
+        TreewardenError: the model cannot be read.
+    """
+    key = public_key(public_key_pem)
+    statement = read(opened(envelope, key, where), where)
+    found = Attested(statement, key_id(key), where)
+    _check_time(found, datetime.now(UTC) if now is None else now)
+    _check_model(found, model)
+    if question.pack is not None:
+        _check_policy(found, question.pack)
+    if question.fail_on is not None and question.fail_on != found.predicate.fail_on:
+        said = found.predicate.fail_on
+        problem = f"failed on {said!r}, and {question.fail_on!r} is asked; attest with the same"
+        raise OtherQuestionError(where, problem)
+    if question.knowledge is not None:
+        _check_knowledge(found, question, question.knowledge)
+    return found
+
+
+def any_of(
+    envelopes: Iterable[tuple[str, bytes]],
+    keys: Sequence[bytes],
+    model: ModelInput,
+    question: Question,
+    *,
+    now: datetime | None = None,
+) -> tuple[Attested | None, tuple[str, ...]]:
+    """Return the attestation that holds, of several by any of the keys, and why the others were refused.
+
+    Where several hold, the one with the worst verdict counts: that a later audit passed does not undo one that failed.
+    """
+    held: list[Attested] = []
+    refused: list[str] = []
+    for where, envelope in envelopes:
+        problems: list[AttestationError] = []
+        for key in keys:
+            try:
+                held.append(answered(envelope, key, model, question, now=now, where=where))
+                break
+            except AttestationError as error:
+                problems.append(error)
+        else:
+            refused.append(_telling(problems, where))
+    worst = max(held, key=lambda each: WORST.index(each.verdict), default=None)
+    return worst, tuple(refused)
+
+
+def read_attestation(path: Path) -> bytes:
+    """Return the bytes of an attestation; of a file that is too large for one, no more than shows that.
+
+    Raises:
+        MalformedError: it cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            return file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise MalformedError(str(path), f"{error.strerror}; give an attestation") from error
+
+
+def _telling(problems: Sequence[AttestationError], where: str) -> str:
+    """Return the problem that tells most: one beyond the question of whose key it is, else the first."""
+    if not problems:
+        return f"{where}: no key is trusted; name one"
+    order = (OtherPolicyError, OtherQuestionError, OtherModelError, ExpiredError)
+    best = next((each for each in problems if isinstance(each, order)), problems[0])
+    return str(best)
+
+
+def _check_time(found: Attested, now: datetime) -> None:
+    issued, expires = found.predicate.issued, found.predicate.expires
+    try:
+        begun = datetime.fromisoformat(issued)
+        ends = None if expires is None else datetime.fromisoformat(expires)
+    except ValueError as error:
+        raise MalformedError(found.where, f"no such moment ({error})") from error
+    if begun > now + CLOCKS_DIFFER:
+        raise ExpiredError(found.where, f"issued {issued}, which is yet to come; check the clocks")
+    if ends is not None and now >= ends:
+        raise ExpiredError(found.where, f"expired {expires}; have the model attested anew")
+
+
+def _check_model(found: Attested, model: ModelInput) -> None:
+    (subject,) = found.statement.subject
+    try:
+        here = told(model).sha256
+    except OSError as error:
+        raise TreewardenError(
+            model_name(model), f"{error.strerror}; give the model file"
+        ) from error
+    if subject.digest.sha256 != here:
+        problem = (
+            f"is about another file, {subject.name!r}, than {model_name(model)}: their bytes differ"
+        )
+        raise OtherModelError(found.where, f"{problem}; have this very file attested")
+
+
+def _check_policy(found: Attested, pack: Pack) -> None:
+    said = found.predicate.policy
+    if said.sha256 != pack.digest:
+        problem = (
+            f"judged by {said.name!r} {said.version}, and {pack.name!r} {pack.version} is asked"
+        )
+        same = (said.name, said.version) == (pack.name, pack.version)
+        more = ": of one name and version, but they do not say the same" if same else ""
+        raise OtherPolicyError(found.where, f"{problem}{more}; have the model attested by that")
+
+
+def _check_knowledge(found: Attested, question: Question, asked: Knowledge) -> None:
+    less = next(_weaker(found.predicate, question, asked), None)
+    if less is not None:
+        problem = f"{less}; have the model attested under what is assumed here"
+        raise OtherQuestionError(found.where, problem)
+
+
+def _weaker(predicate: Predicate, question: Question, asked: Knowledge) -> Iterator[str]:
+    """Yield what the attested audit assumed the adversary not to know, or what cannot be compared."""
+    said = predicate.knowledge
+    if not _covers_leaf(said.leaf, asked.leaf.value):
+        yield f"of leaves the adversary knew {said.leaf!r}, and {asked.leaf.value!r} is asked"
+    if asked.split.value not in (said.split, "none"):
+        yield f"of splits the adversary knew {said.split!r}, and {asked.split.value!r} is asked"
+    for name in ("marginal", "accuracy", "strict_labels"):
+        if getattr(asked, name) and not getattr(said, name):
+            yield f"the adversary did not know {name!r}"
+    if question.strict_ties and not said.strict_ties:
+        yield "the adversary did not know how ties are broken"
+    if asked.min_leaf is not None and asked.min_leaf != said.min_leaf:
+        yield "the adversary did not know the smallest leaf that is asked"
+    learner = None if asked.learner is None else asked.learner.value
+    if learner not in (None, said.learner):
+        yield "the adversary did not know the learner"
+    if asked.facts:
+        yield "facts are asked, and an attestation does not say which were known"
+    if question.qi is None and said.quasi_identifiers is not None:
+        yield "quasi-identifiers were chosen, and the model's own fields are asked"
+    if question.qi is not None and not set(question.qi) <= set(said.quasi_identifiers or ()):
+        yield "the quasi-identifiers that are asked were not all known"
+
+
+def _covers_leaf(said: str, asked: str) -> bool:
+    if said == asked:
+        return True
+    if said not in LEAF_LEVELS or asked not in LEAF_LEVELS:
+        return False
+    return LEAF_LEVELS.index(said) >= LEAF_LEVELS.index(asked)
