@@ -33,7 +33,8 @@ class Exposure:
     ``dropped`` are rows that the true table breaks; ``disagreements`` numbers of the file that it breaks and
     that no row says. ``readings`` are of what was ``asked`` for and of every measure with its defaults, each taken
     once. ``levels`` is what each kind of published information adds, from the least to all that this adversary knows;
-    empty where there is nothing to tell apart, or nobody asked.
+    empty where there is nothing to tell apart, or nobody asked. ``under`` is what this adversary is assumed to know
+    other than the audit assumes, as a policy's clause says it; "" where it is what the audit assumes.
     """
 
     adversary: str
@@ -44,6 +45,7 @@ class Exposure:
     asked: tuple[MeasureCall, ...]
     readings: Mapping[MeasureCall, Measurement]
     levels: tuple[Level, ...] = ()
+    under: str = ""
 
     def measured(self, name: str, given: Parameters | None = None) -> Measurement:
         """Return what a measure read, with its defaults but for what is given."""

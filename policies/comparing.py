@@ -24,7 +24,7 @@ from policies.rules import rules
 
 BELIEF = "label_disclosure"
 CERTAINTIES = ("confidence", "disclosure")
-"""Limits on these may hold only while labels are not believed: a verdict doubts them until ``BELIEF`` is limited too."""
+"""Limits on these may hold only for who does not believe labels: a verdict doubts them until ``BELIEF`` is limited."""
 COARSER: tuple[Scope, ...] = ("leaf", "tree", "model")
 
 

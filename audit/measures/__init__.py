@@ -16,7 +16,7 @@ from audit.evidence import Evidence
 from audit.people.leaves import Leaves
 from audit.reading import Interval, Measurement, Undetermined
 from audit.spots import people, worst_spots
-from ppdm_models.arrays import FloatArray
+from ppdm_models.arrays import FloatArray, IndexArray
 from ppdm_models.plugins import discover
 
 Parameters = Mapping[str, float | str]
@@ -39,6 +39,19 @@ class Parameter:
     choices: tuple[str, ...] = ()
     low: float = 0.0
     whole: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PerPlace:
+    """The two ends that a measure has of each place by itself, shape (N,) each.
+
+    ``indices`` are nodes where the places are leaves, with the ``trees`` they are in; else profiles.
+    """
+
+    indices: IndexArray
+    low: FloatArray
+    high: FloatArray
+    trees: IndexArray | None = None
 
 
 class Source(StrEnum):
@@ -103,6 +116,10 @@ class Measure(ABC):
         """Return what the quantity is, in plain words, with these settings."""
         return self.plain
 
+    def per_place(self, evidence: Evidence, parameters: Parameters) -> PerPlace | Undetermined:
+        """Return what it reads of each of its ``places`` alone: of every one where there are records, none left out."""
+        return Undetermined("it reads the model as a whole, and has no value per place")
+
     @abstractmethod
     def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
         """Return the reading and the places it comes from; ``parameters`` holds a value for each declared one."""
@@ -137,6 +154,15 @@ class LeafMeasure(Measure):
         if isinstance(others, Undetermined):
             return others
         return np.minimum(values, others), np.maximum(values, others)
+
+    def per_place(self, evidence: Evidence, parameters: Parameters) -> PerPlace | Undetermined:
+        leaves = evidence.leaves
+        if isinstance(leaves, Undetermined):
+            return leaves
+        ends = self.ends(leaves, parameters)
+        if isinstance(ends, Undetermined):
+            return ends
+        return PerPlace(leaves.nodes, *ends, leaves.trees)
 
     def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
         leaves = evidence.leaves

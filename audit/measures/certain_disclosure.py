@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from audit.evidence import Evidence
-from audit.measures import Measure, Parameters, Source
+from audit.measures import Measure, Parameters, PerPlace, Source
 from audit.measures._worlds import known_worlds
 from audit.reading import Interval, Measurement, Undetermined
 from audit.spots import people, worst_spots
@@ -27,12 +27,21 @@ class CertainDisclosure(Measure):
     reads = frozenset({Source.WORLDS})
     places = "profile"
 
-    def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
+    def per_place(self, evidence: Evidence, parameters: Parameters) -> PerPlace | Undetermined:
         worlds = known_worlds(evidence)
         if isinstance(worlds, Undetermined):
-            return Measurement(worlds)
+            return worlds
         proved = np.where(worlds.certain, worlds.counts, 0).astype(np.float64)
         at_most = np.where(worlds.open_profiles, worlds.counts, proved).astype(np.float64)
+        return PerPlace(np.arange(len(proved), dtype=np.intp), proved, at_most)
+
+    def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
+        worlds, found = known_worlds(evidence), self.per_place(evidence, parameters)
+        if isinstance(worlds, Undetermined):
+            return Measurement(worlds)
+        if isinstance(found, Undetermined):
+            return Measurement(found)
+        proved, at_most = found.low, found.high
         profiles = np.flatnonzero(at_most > 0)
         classes = evidence.classes
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from audit.evidence import Evidence
-from audit.measures import Measure, Parameters, Source
+from audit.measures import Measure, Parameters, PerPlace, Source
 from audit.reading import Interval, Measurement, Undetermined
 from audit.spots import worst_spots
 
@@ -24,12 +24,21 @@ class Confidence(Measure):
     reads = frozenset({Source.ESTIMATE})
     places = "profile"
 
-    def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
+    def per_place(self, evidence: Evidence, parameters: Parameters) -> PerPlace | Undetermined:
         estimate = evidence.estimate
         if isinstance(estimate, Undetermined):
-            return Measurement(estimate)
+            return estimate
         profiles = np.flatnonzero(evidence.population.counts > 0)
         low, high = estimate.low[profiles].max(axis=1), estimate.high[profiles].max(axis=1)
+        return PerPlace(profiles, low, high)
+
+    def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
+        estimate, found = evidence.estimate, self.per_place(evidence, parameters)
+        if isinstance(estimate, Undetermined):
+            return Measurement(estimate)
+        if isinstance(found, Undetermined):
+            return Measurement(found)
+        profiles, low, high = found.indices, found.low, found.high
         likely = estimate.high[profiles].argmax(axis=1)
         spots = worst_spots(
             "profile",

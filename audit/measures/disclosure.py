@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from audit.evidence import Evidence
-from audit.measures import Measure, Parameters, Source
+from audit.measures import Measure, Parameters, PerPlace, Source
 from audit.reading import Interval, Measurement, Undetermined
 from audit.spots import people, worst_spots
 
@@ -24,6 +24,18 @@ class Disclosure(Measure):
     limits = (0.0, 1.0)
     reads = frozenset({Source.ESTIMATE, Source.TRUTH})
     places = "profile"
+
+    def per_place(self, evidence: Evidence, parameters: Parameters) -> PerPlace | Undetermined:
+        truth = evidence.truth
+        if isinstance(truth, Undetermined):
+            return truth
+        estimate = evidence.estimate
+        if isinstance(estimate, Undetermined):
+            return estimate
+        profiles = np.flatnonzero(truth.sum(axis=1) > 0)
+        true = truth[profiles] > 0
+        low = np.where(true, estimate.low[profiles], 0.0).max(axis=1)
+        return PerPlace(profiles, low, np.where(true, estimate.high[profiles], 0.0).max(axis=1))
 
     def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
         truth = evidence.truth

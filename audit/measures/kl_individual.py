@@ -13,7 +13,7 @@ import numpy as np
 
 from audit.divergence import individual_divergences
 from audit.evidence import Evidence
-from audit.measures import Measure, Parameters, Source
+from audit.measures import Measure, Parameters, PerPlace, Source
 from audit.reading import Interval, Measurement, Undetermined
 from audit.spots import people, worst_spots
 
@@ -28,16 +28,25 @@ class SmallestDivergence(Measure):
     reads = frozenset({Source.ESTIMATE, Source.TRUTH})
     places = "profile"
 
-    def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
+    def per_place(self, evidence: Evidence, parameters: Parameters) -> PerPlace | Undetermined:
         truth = evidence.truth
         if isinstance(truth, Undetermined):
-            return Measurement(truth)
+            return truth
         estimate = evidence.estimate
         if isinstance(estimate, Undetermined):
-            return Measurement(estimate)
-        records = truth.sum(axis=1)
-        profiles = np.flatnonzero(records > 0)
+            return estimate
+        profiles = np.flatnonzero(truth.sum(axis=1) > 0)
         low, high = (end[profiles] for end in individual_divergences(estimate, truth))
+        return PerPlace(profiles, low, high)
+
+    def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
+        truth, found = evidence.truth, self.per_place(evidence, parameters)
+        if isinstance(truth, Undetermined):
+            return Measurement(truth)
+        if isinstance(found, Undetermined):
+            return Measurement(found)
+        records = truth.sum(axis=1)
+        profiles, low, high = found.indices, found.low, found.high
         spots = worst_spots(
             "profile",
             profiles,

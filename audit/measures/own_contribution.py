@@ -25,15 +25,29 @@ weights. Not told of regression, of several trees, or without the true values.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from audit.evidence import Evidence
-from audit.measures import Measure, Parameter, Parameters, Source
+from audit.measures import Measure, Parameter, Parameters, PerPlace, Source
 from audit.measures._others import Ends, others
 from audit.measures._worlds import known_worlds
 from audit.reading import Interval, Measurement, Undetermined
 from audit.spots import people, worst_spots
 from audit.worlds.result import Worlds
+from ppdm_models.arrays import FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class _Cells:
+    """Both ends of the reading of each profile and value (P, m), and what they come from."""
+
+    low: FloatArray
+    high: FloatArray
+    known: Ends
+    counted: FloatArray
+    truth: FloatArray
 
 
 class OwnContribution(Measure):
@@ -59,21 +73,22 @@ class OwnContribution(Measure):
     def asks_again(self, parameters: Parameters) -> bool:
         return parameters["without"] == "table"
 
-    def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
+    def _cells(self, evidence: Evidence, parameters: Parameters) -> _Cells | Undetermined:
+        """Return both ends of what is owed to the record, of each profile and value."""
         worlds, truth = known_worlds(evidence), evidence.truth
         if isinstance(worlds, Undetermined):
-            return Measurement(worlds)
+            return worlds
         if isinstance(truth, Undetermined):
-            return Measurement(truth)
+            return truth
         known, rest = _known(evidence, worlds), others(evidence)
         if isinstance(known, Undetermined):
-            return Measurement(known)
+            return known
         if isinstance(rest, Undetermined):
-            return Measurement(rest)
+            return rest
         inferred = rest.inferred
         if self.asks_again(parameters):
             if isinstance(evidence.without, Undetermined):
-                return Measurement(evidence.without)
+                return evidence.without
             several = (evidence.population.counts > 1)[:, None]
             inferred = (
                 np.where(several, evidence.without.low, inferred[0]),
@@ -83,12 +98,26 @@ class OwnContribution(Measure):
             np.where(truth > 0, np.maximum(np.maximum(sure - told, gain), 0.0), 0.0)
             for sure, told, gain in zip(known, reversed(inferred), rest.gains, strict=True)
         )
+        return _Cells(low, high, known, rest.counted, truth)
+
+    def per_place(self, evidence: Evidence, parameters: Parameters) -> PerPlace | Undetermined:
+        cells = self._cells(evidence, parameters)
+        if isinstance(cells, Undetermined):
+            return cells
+        everyone = np.arange(len(cells.truth), dtype=np.intp)
+        return PerPlace(everyone, cells.low.max(axis=1), cells.high.max(axis=1))
+
+    def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
+        cells = self._cells(evidence, parameters)
+        if isinstance(cells, Undetermined):
+            return Measurement(cells)
+        low, high, known, truth = cells.low, cells.high, cells.known, cells.truth
         value = high.argmax(axis=1)
         everyone = np.arange(len(truth), dtype=np.intp)
 
         def note(profile: int) -> str:
             cell = profile, value[profile]
-            sure = max(known[1][cell], rest.counted[cell])
+            sure = max(known[1][cell], cells.counted[cell])
             return (
                 f"{people(truth[cell])} truly {evidence.classes[value[profile]]}: {_percent(sure)} with the record, "
                 f"{_percent(sure - high[cell])} without it"

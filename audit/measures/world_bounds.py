@@ -10,10 +10,12 @@ from __future__ import annotations
 import numpy as np
 
 from audit.evidence import Evidence
-from audit.measures import Measure, Parameters, Source
+from audit.measures import Measure, Parameters, PerPlace, Source
 from audit.measures._worlds import known_worlds, true_values
 from audit.reading import Interval, Measurement, Undetermined
 from audit.spots import worst_spots
+from audit.worlds.result import Worlds
+from ppdm_models.arrays import FloatArray
 
 
 class WorldBounds(Measure):
@@ -26,15 +28,18 @@ class WorldBounds(Measure):
     reads = frozenset({Source.WORLDS, Source.CELLS})
     places = "profile"
 
+    def per_place(self, evidence: Evidence, parameters: Parameters) -> PerPlace | Undetermined:
+        worlds = known_worlds(evidence)
+        if isinstance(worlds, Undetermined):
+            return worlds
+        low, high = (end.max(axis=1) for end in _ends(evidence, worlds))
+        return PerPlace(np.arange(len(worlds.counts), dtype=np.intp), low, high)
+
     def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
         worlds = known_worlds(evidence)
         if isinstance(worlds, Undetermined):
             return Measurement(worlds)
-        size = np.maximum(worlds.counts, 1)[:, None]
-        true = true_values(evidence, worlds) & (worlds.counts > 0)[:, None]
-        reached = np.clip(worlds.reached_low, worlds.low, worlds.high)
-        low = np.where(true, worlds.low / size, 0.0)
-        high = np.where(true, reached / size, 0.0)
+        low, high = _ends(evidence, worlds)
         value = high.argmax(axis=1)
         classes = evidence.classes
 
@@ -52,6 +57,14 @@ class WorldBounds(Measure):
         ends = low.max(axis=1), high.max(axis=1)
         spots = worst_spots("profile", everyone, ends, self.risk, note)
         return Measurement(Interval(float(ends[0].max()), float(ends[1].max())), spots)
+
+
+def _ends(evidence: Evidence, worlds: Worlds) -> tuple[FloatArray, FloatArray]:
+    """Return both ends of the share of each profile that provably has each value, (P, m)."""
+    size = np.maximum(worlds.counts, 1)[:, None]
+    true = true_values(evidence, worlds) & (worlds.counts > 0)[:, None]
+    reached = np.clip(worlds.reached_low, worlds.low, worlds.high)
+    return np.where(true, worlds.low / size, 0.0), np.where(true, reached / size, 0.0)
 
 
 MEASURE = WorldBounds()

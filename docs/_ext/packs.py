@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from audit.measures import measures
 from docs._ext.words import escaped, table
+from policies.clause import Part
 from policies.judging.figures import figure
 from policies.pack import Clause, load_pack
 from policies.rules import rules
@@ -13,8 +14,8 @@ from policies.shipped import shipped_packs
 def packs_page() -> str:
     """Return the page of packs."""
     opening = (
-        "# Policy packs\n\nThe policies that ship. A clause of severity *warning* is reported and never changes the "
-        "verdict. [Write a policy](../../policy.md) says how to make your own; the [measures](measures.md) are "
+        "# Policy packs\n\nThe policies that ship. A clause of severity *warning* or *note* is reported and changes "
+        "the verdict only with `--fail-on`. [Write a policy](../../policy.md) says how to make your own; the [measures](measures.md) are "
         "described on a page of their own.\n"
     )
     return "\n".join([opening, *map(_pack, shipped_packs())])
@@ -33,12 +34,26 @@ def _pack(name: str) -> str:
 
 
 def _row(clause: Clause) -> tuple[str, str, str]:
-    settings = ", ".join(f"{key} = {value}" for key, value in clause.parameters.items())
-    measured = f"[`{clause.measure}`](measures.md#{clause.measure.replace('_', '-')})"
-    measured += f" ({escaped(settings)})" if settings else ""
-    limit = figure(clause.limit, measures()[clause.measure].unit).replace(" ", "&nbsp;")
-    demand = f"{measured} {rules()[clause.rule].words} {limit}"
+    demand = _demand(clause)
+    if clause.scope is not None:
+        demand += f", judged by {clause.scope}"
+    if clause.under is not None:
+        demand += f", as if the adversary knew `{clause.under.words}`"
     return f"`{clause.id}`", demand, clause.severity
+
+
+def _demand(part: Part) -> str:
+    if part.form == "not":
+        return f"not ({_demand(part.parts[0])})"
+    if part.is_combined:
+        joint = " and " if part.form == "all" else " or "
+        return joint.join(f"({_demand(each)})" for each in part.parts)
+    atom = part.atom
+    settings = ", ".join(f"{key} = {value}" for key, value in part.parameters.items())
+    measured = f"[`{part.measure}`](measures.md#{part.measure.replace('_', '-')})"
+    measured += f" ({escaped(settings)})" if settings else ""
+    limit = figure(atom.limit, measures()[part.measure].unit).replace(" ", "&nbsp;")
+    return f"{measured} {rules()[atom.rule].words} {limit}"
 
 
 def _reason(clause: Clause) -> str:

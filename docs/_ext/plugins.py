@@ -139,7 +139,7 @@ def _setting(name: str, parameter: Parameter) -> tuple[str, str, str, str]:
 def _clauses(measure: str) -> Iterator[str]:
     for pack in shipped_packs():
         for clause in load_pack(pack).clauses:
-            if clause.measure == measure:
+            if any(atom.call.measure == measure for atom in clause.atoms):
                 yield f"`{pack}`: {clause.id}"
 
 

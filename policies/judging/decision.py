@@ -6,11 +6,15 @@ import hashlib
 from dataclasses import dataclass
 from typing import Literal
 
+from audit.measures import MeasureCall, measures
 from audit.reading import Reading
 from policies.clause import SEVERITIES as SEVERITIES
-from policies.clause import Pack
+from policies.clause import Atom, Pack
 from policies.clause import Severity as Severity
 from policies.verdict import Verdict
+
+NOTHING_JUDGED = "nothing-judged"
+"""What the finding is called that says that no clause which counts is about the model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +31,10 @@ class Place:
 
     ``tree`` counts the trees of an ensemble, from 0. Of what the file gives away beside its trees, ``name`` is the kind
     of leak and ``path`` the place in the file. ``leaf`` is the fingerprint of the leaf, the same in any format and
-    however nodes are numbered; of the file "".
+    however nodes are numbered; of the file and of a whole tree "".
     """
 
-    kind: Literal["leaf", "profile", "file"]
+    kind: Literal["leaf", "profile", "file", "tree"]
     index: int
     node: int
     name: str
@@ -46,11 +50,24 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
+class Piece:
+    """An atom of a combined clause, and what it reads of the model as a whole."""
+
+    atom: Atom
+    reading: Reading
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """What came of one clause. ``places`` are those that do not pass, worst first.
 
     A finding about the evidence itself (the file contradicts itself or the table) has no measure and no limit. What is
     ``accepted`` as a whole stays visible and no longer counts.
+
+    A combined clause has ``pieces``, its atoms. Its ``measure`` is "all of", "any of" or "not", it has no rule and no
+    limit, its reading is how many places break it, and ``asks`` says in words what it asks for. ``scope`` is where the
+    clause says that it is judged, ``under`` what it says that the adversary knows; "" where it does not.
     """
 
     clause: str
@@ -67,6 +84,39 @@ class Finding:
     source: str = ""
     places: tuple[Place, ...] = ()
     accepted: Accepted | None = None
+    pieces: tuple[Piece, ...] = ()
+    asks: str = ""
+    scope: str = ""
+    under: str = ""
+
+    @property
+    def is_about_evidence(self) -> bool:
+        """Whether it says of the evidence itself that it cannot be judged; no clause asked for anything."""
+        return not self.measure
+
+    @property
+    def is_combined(self) -> bool:
+        """Whether several atoms make it up, so that it has no one limit."""
+        return bool(self.pieces)
+
+    @property
+    def calls(self) -> tuple[MeasureCall, ...]:
+        """Every measure that it was judged by; none where it is about the evidence."""
+        if self.pieces:
+            return tuple(piece.atom.call for piece in self.pieces)
+        return () if self.is_about_evidence else (MeasureCall(self.measure, self.parameters),)
+
+    @property
+    def is_of_leaves(self) -> bool:
+        """Whether only the leaves' own records count, so that nothing but other leaves mends it."""
+        known = measures()
+        return bool(self.calls) and all(known[each.measure].is_of_leaves for each in self.calls)
+
+    @property
+    def is_of_file(self) -> bool:
+        """Whether only what stands beside the trees counts, so that no change of the trees mends it."""
+        known = measures()
+        return bool(self.calls) and all(known[each.measure].is_of_file for each in self.calls)
 
     @property
     def open_verdict(self) -> Verdict:

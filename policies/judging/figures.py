@@ -10,7 +10,8 @@ from audit.reading import Interval
 
 FEWEST_DIGITS = 3
 MOST_DIGITS = 17
-ONE_LESS_LETTER = ("records", "times", "values", "leaks")
+SINGULAR = {"leaves": "leaf"}
+ONE_LESS_LETTER = ("profiles", "trees", "models", "records", "times", "values", "leaks")
 
 
 def figure(value: float, unit: str, beside: float | None = None) -> str:
@@ -34,6 +35,7 @@ def _said(value: float, unit: str, digits: int) -> str:
     if unit == "share":
         return f"{_plain(100 * value, digits)} %"
     name = unit[:-1] if value == 1 and unit in ONE_LESS_LETTER else unit
+    name = SINGULAR.get(unit, name) if value == 1 else name
     return f"{_plain(value, digits)} {name}"
 
 

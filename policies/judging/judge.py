@@ -3,41 +3,88 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from audit.adversary.knowledge import LeafLevel
-from audit.evidence import NOT_RUN, Evidence
-from audit.measures import Measure, measures
-from audit.reading import Interval, Reading, Spot, Undetermined
+from audit.evidence import Evidence
+from audit.reading import Undetermined
 from audit.result import NOT_MEASURED, Audit, Exposure
-from audit.spots import MOST_SPOTS
-from policies.judging.decision import Decision, Finding, Place
-from policies.judging.figures import figure, span
-from policies.pack import Clause, Pack, asked
-from policies.rules import Rule, rules
+from policies.clause import Clause, Pack
+from policies.comparing import BELIEF, CERTAINTIES
+from policies.judging.applying import why_not
+from policies.judging.decision import NOTHING_JUDGED, Decision, Finding
+from policies.judging.figures import figure
+from policies.judging.finding import finding_of
+from policies.judging.held import held
 from policies.verdict import Verdict, worst
-from ppdm_models.tree.paths import path_text
 from ppdm_models.tree.tree import Quality
-
-BELIEF = "label_disclosure"
-CERTAINTIES = ("confidence", "disclosure")
 
 
 def judge(audit: Audit, pack: Pack) -> Decision:
     """Return the verdict of a pack on an audit, and why.
 
-    Warnings never change it. Where the file contradicts itself or the table it is never better than undetermined.
+    What does not count never changes it. Where the file contradicts itself or the table, or nothing that counts is
+    about this model, it is never better than undetermined. A clause that assumes other knowledge is held against the
+    exposure of that adversary; without one it is undetermined.
     """
-    findings = [each for exposure in audit.exposures for each in _findings(exposure, pack)]
-    clauses = [f.verdict for f in findings if f.severity == "error" and f.measure]
-    doubts = [f.verdict for f in findings if not f.measure]
-    return Decision(max([worst(clauses), *doubts]), tuple(findings), pack)
+    model = audit.full.evidence.model
+    reasons = {clause.id: why_not(clause, model) for clause in pack.clauses}
+    asked = [clause for clause in pack.clauses if not reasons[clause.id]]
+    judged = [
+        (clause, exposure, finding_of(exposure, clause, audit.full))
+        for clause in asked
+        for exposure in _exposures(audit, clause.under_words)
+    ]
+    counting = pack.model_copy(update={"clauses": tuple(filter(pack.counts, asked))})
+    doubts: dict[str, Finding] = {}
+    for found in _all_doubts(audit, counting, judged):
+        doubts.setdefault(found.clause, found)
+    not_judged = [(name, why) for name, why in reasons.items() if why]
+    not_judged += [(each.id, f"left out by this policy: {each.reason}") for each in pack.dropped]
+    findings = (*doubts.values(), *(found for _, _, found in judged))
+    verdicts = [found.verdict for clause, _, found in judged if pack.counts(clause)]
+    verdict = max([worst(verdicts), *(found.verdict for found in doubts.values())])
+    return Decision(verdict, findings, pack, pack.fail_on, tuple(not_judged))
 
 
-def _findings(exposure: Exposure, pack: Pack) -> tuple[Finding, ...]:
-    judged = [_finding(exposure, clause) for clause in pack.clauses]
-    return (*_doubts(exposure), *_believing_labels(exposure, pack, judged), *judged)
+Judged = Sequence[tuple[Clause, Exposure, Finding]]
+
+
+def _exposures(audit: Audit, under: str) -> list[Exposure]:
+    """Return what each adversary can infer who knows this; if nobody looked, one of whom nothing was told."""
+    found = [each for each in audit.exposures if each.under == under]
+    return found or [_untold(audit.full, under)]
+
+
+def _untold(base: Exposure, under: str) -> Exposure:
+    unknown = Undetermined(f"no audit was made under {under}")
+    evidence = replace(
+        base.evidence,
+        prior=unknown,
+        posterior=unknown,
+        worlds=unknown,
+        without=unknown,
+    )
+    return replace(base, evidence=evidence, readings={}, asked=(), levels=(), under=under)
+
+
+def _all_doubts(audit: Audit, counting: Pack, judged: Judged) -> Iterator[Finding]:
+    for exposure in audit.exposures:
+        yield from _doubts(exposure)
+        own = [(clause, found) for clause, by, found in judged if by is exposure]
+        yield from _believing_labels(exposure, counting, own)
+    if not counting.clauses:
+        yield _doubt(NOTHING_JUDGED, _nothing(audit, counting))
+
+
+def _nothing(audit: Audit, counting: Pack) -> str:
+    weak = f"; clauses of severity {counting.fail_on} or graver count"
+    return (
+        f"no clause of the policy that counts is about {audit.full.evidence.source}, so nothing was shown of it{weak}; "
+        "choose a policy that is about such models"
+    )
 
 
 def _doubts(exposure: Exposure) -> Iterator[Finding]:
@@ -70,22 +117,22 @@ def _doubts(exposure: Exposure) -> Iterator[Finding]:
 
 
 def _believing_labels(
-    exposure: Exposure, pack: Pack, judged: Sequence[Finding]
+    exposure: Exposure, counting: Pack, judged: Sequence[tuple[Clause, Finding]]
 ) -> Iterator[Finding]:
     """Doubt a limit on certainty that holds only because the estimate does not believe the labels.
 
     Under labels alone the estimate is uniform, yet whoever believes a label is right about all who carry it.
     """
-    if any(clause.measure == BELIEF and clause.severity == "error" for clause in pack.clauses):
+    if any(atom.call.measure == BELIEF for clause in counting.clauses for atom in clause.demanded):
         return
-    limits = [
-        finding.limit
-        for finding in judged
-        if finding.measure in CERTAINTIES
-        and finding.severity == "error"
-        and finding.verdict is Verdict.PASS
+    held = [
+        atom.limit
+        for clause, finding in judged
+        if counting.counts(clause) and finding.verdict is Verdict.PASS
+        if _rests_on_certainty(exposure, clause)
+        for atom in clause.atoms
+        if atom.call.measure in CERTAINTIES
     ]
-    held = [limit for limit in limits if limit is not None]
     if not held:
         return
     believed = exposure.measured(BELIEF).reading
@@ -123,111 +170,10 @@ def _doubt(name: str, reason: str) -> Finding:
     )
 
 
-def _finding(exposure: Exposure, clause: Clause) -> Finding:
-    measure, rule, wanted = measures()[clause.measure], rules()[clause.rule], asked(clause)
-    taken = exposure.readings.get(wanted, NOT_MEASURED)
-    verdict = rule.judge(taken.reading, clause.limit)
-    places: tuple[Place, ...] = ()
-    if verdict is not Verdict.PASS:
-        places = tuple(
-            _place(exposure.evidence, spot)
-            for spot in taken.spots
-            if rule.judge(Interval(spot.low, spot.high), clause.limit) is not Verdict.PASS
-        )
-    return Finding(
-        clause.id,
-        clause.measure,
-        wanted.parameters,
-        clause.rule,
-        clause.limit,
-        measure.unit,
-        clause.severity,
-        taken.reading,
-        verdict,
-        _message(
-            measure,
-            measure.words(dict(wanted.parameters)),
-            rule,
-            clause.limit,
-            taken.reading,
-            verdict,
-            places,
-        ),
-        clause.why,
-        clause.source,
-        places,
-    )
-
-
-def _place(evidence: Evidence, spot: Spot) -> Place:
-    if spot.kind == "file":
-        return _file_place(evidence, spot)
-    tree = evidence.tree_of(spot)
-    node = tree.nodes[evidence.node_of(spot)]
-    number = f"tree {spot.tree + 1}: " if evidence.forest.is_ensemble else ""
-    profile = evidence.population.describe(spot.index) if spot.kind == "profile" else ""
-    return Place(
-        spot.kind,
-        spot.index,
-        node.index,
-        f"{number}{node.name}",
-        path_text(tree, node.index),
-        profile,
-        node.line,
-        spot.low,
-        spot.high,
-        spot.note,
-        spot.tree,
-    )
-
-
-def _file_place(evidence: Evidence, spot: Spot) -> Place:
-    """Return the place of a leak in the file."""
-    assert not isinstance(evidence.leaks, Undetermined)
-    leak = evidence.leaks[spot.index]
-    return Place(
-        spot.kind,
-        spot.index,
-        0,
-        str(leak.kind),
-        leak.where,
-        "",
-        None,
-        spot.low,
-        spot.high,
-        spot.note,
-    )
-
-
-def _message(
-    measure: Measure,
-    words: str,
-    rule: Rule,
-    limit: float,
-    reading: Reading,
-    verdict: Verdict,
-    places: tuple[Place, ...],
-) -> str:
-    said = f"{words[:1].upper()}{words[1:]}: "
-    if isinstance(reading, Undetermined):
-        how = "; leave out --no-worlds to run them" if reading == NOT_RUN else ""
-        return f"{said}could not tell, because {reason_text(reading)}{how}."
-    said += f"{span(reading, measure.unit, limit)}; the policy asks for {rule.words} {figure(limit, measure.unit)}"
-    if verdict is Verdict.UNDETERMINED:
-        more = " (a larger --worlds-budget may decide it)" if measure.is_of_worlds else ""
-        return f"{said}, and which side it is on could not be told{more}."
-    if not places:
-        return f"{said}."
-    kinds = {
-        "leaf": ("leaf breaks", "leaves break"),
-        "profile": ("profile breaks", "profiles break"),
-        "file": ("part of the file breaks", "parts of the file break"),
-    }
-    one, several = kinds[places[0].kind]
-    more = " or more" if len(places) >= MOST_SPOTS else ""
-    return f"{said}; {len(places)}{more} {one if len(places) == 1 else several} that."
-
-
-def reason_text(reading: Undetermined) -> str:
-    """Return the reason of an undetermined reading without a closing stop."""
-    return reading.reason.rstrip(".")
+def _rests_on_certainty(exposure: Exposure, clause: Clause) -> bool:
+    """Return whether a clause holds only because of what it says of certainty."""
+    if not any(atom.call.measure in CERTAINTIES for atom in clause.atoms):
+        return False
+    evidence, readings = exposure.evidence, exposure.readings
+    found = held(clause, evidence, lambda call: readings.get(call, NOT_MEASURED), CERTAINTIES)
+    return found.verdict is not Verdict.PASS

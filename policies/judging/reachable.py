@@ -17,10 +17,11 @@ from audit.measures import measured
 from audit.people.leaves import Leaves
 from audit.reading import Undetermined
 from audit.result import Audit
+from policies.judging.applying import applying
 from policies.judging.decision import Decision, Finding
 from policies.judging.figures import figure
 from policies.judging.judge import judge
-from policies.pack import Clause, Pack, asked, calls, load_pack
+from policies.pack import Clause, Pack, calls, load_pack
 from policies.shipped import shipped_packs
 from policies.verdict import Verdict
 
@@ -80,13 +81,14 @@ def out_of_reach(audit: Audit, decision: Decision) -> str:
 
 
 def ceiling(audit: Audit, pack: Pack) -> Ceiling | None:
-    """Return the tightest error clause that no tree as accurate as this one can meet; None where there is none."""
+    """Return the tightest clause that counts and no tree as accurate as this one can meet; None where there is none."""
     evidence = audit.full.evidence
     leaves = evidence.leaves
     if evidence.forest.is_ensemble or isinstance(leaves, Undetermined):
         return None
     accuracy = _accuracy(leaves)
-    caps = sorted((cap, clause.id) for clause, cap in _caps(pack) if cap < accuracy)
+    asked = applying(pack, evidence.model)
+    caps = sorted((cap, clause.id) for clause, cap in _caps(asked) if cap < accuracy)
     if not caps or isinstance(leaves.whole, Undetermined):
         return None
     cap, clause = caps[0]
@@ -102,22 +104,23 @@ def _accuracy(leaves: Leaves) -> float:
 
 
 def _caps(pack: Pack) -> Iterator[tuple[Clause, float]]:
-    """Yield the error clauses that cap how many of a leaf carry its label, and the cap.
+    """Yield the clauses that count and cap how many of a leaf carry its label, and the cap.
 
-    Where d_1 < c (d_l + ... + d_m), the commonest value's share is less than c / (c + 1), as l is 2 or more.
+    Of a combination only what it asks in any case is a cap. Where d_1 < c (d_l + ... + d_m), the commonest value's
+    share is less than c / (c + 1), as l is 2 or more.
     """
-    for clause in pack.clauses:
-        if clause.severity != "error":
-            continue
-        if clause.measure == LABEL:
-            yield clause, clause.limit
-        elif clause.measure == CROWDING and dict(asked(clause).parameters)["basis"] == "real":
-            yield clause, clause.limit / (clause.limit + 1)
+    for clause in pack.counting:
+        for atom in clause.demanded:
+            if atom.call.measure == LABEL:
+                yield clause, atom.limit
+            elif atom.call.measure == CROWDING and dict(atom.call.parameters)["basis"] == "real":
+                yield clause, atom.limit / (atom.limit + 1)
 
 
 def _instead(audit: Audit, pack: Pack, accuracy: float) -> Iterator[str]:
     """Yield which policy that ships passes this very audit, the nearest one; else which one a repair may reach."""
-    others = [load_pack(name) for name in shipped_packs() if name != pack.name]
+    shipped = [load_pack(name) for name in shipped_packs() if name != pack.name]
+    others = [each.model_copy(update={"fail_on": pack.fail_on}) for each in shipped]
     passing = [each for each in others if _passes(audit, each)]
     if passing:
         nearest = min(passing, key=lambda each: _distance(pack, each))
@@ -142,11 +145,10 @@ def _passes(audit: Audit, pack: Pack) -> bool:
 
 def _distance(wanted: Pack, other: Pack) -> float:
     """Return how much of what one pack demands another does not: 1 for a clause that it lacks, less for a limit."""
-    theirs = {asked(clause): clause.limit for clause in other.clauses if clause.severity == "error"}
+    theirs = {atom.call: atom.limit for clause in other.counting for atom in clause.demanded}
     far = 0.0
-    for clause in wanted.clauses:
-        if clause.severity == "error":
-            limit = theirs.get(asked(clause))
-            most = max(abs(clause.limit), abs(limit or 0.0), 1e-9)
-            far += 1.0 if limit is None else min(1.0, abs(limit - clause.limit) / most)
+    for atom in (atom for clause in wanted.counting for atom in clause.demanded):
+        limit = theirs.get(atom.call)
+        most = max(abs(atom.limit), abs(limit or 0.0), 1e-9)
+        far += 1.0 if limit is None else min(1.0, abs(limit - atom.limit) / most)
     return far

@@ -1,26 +1,25 @@
 """What every way of pruning needs: which merged leaves would meet the clauses about leaves, and what each keeps.
 
-The requirement is every error clause of the pack that is about the leaves alone, held against the owner's real counts.
+The requirement is every clause of the pack that counts and is about the leaves alone, held against the owner's real
+counts; of a combination, what pruning can do for it.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
 
-from audit.measures import LeafMeasure, measures
 from audit.people.leaves import Leaves, described
 from audit.people.population import Population
 from audit.people.target import label_of
-from audit.reading import Interval, Undetermined
-from policies.pack import Clause, Pack, asked
+from audit.reading import Undetermined
+from policies.clause import Pack
 from policies.remedies import NoProposal, Proposal, Remedy
-from policies.rules import rules
-from policies.verdict import Verdict
+from policies.remedies._leaf_targets import met
 from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from ppdm_models.pruning.cut import Prunable, Pruned
 from ppdm_models.pruning.merged import merged_leaves, summed
@@ -220,20 +219,10 @@ def _satisfied(size: int, peopled: tuple[IndexArray, Leaves], pack: Pack) -> Boo
     """Return per node whether its records meet the clauses about leaves; nobody is harmed where there are none."""
     held, leaves = peopled
     satisfied = np.ones(size, dtype=bool)
-    for clause, measure in _leaf_clauses(pack):
-        ends = measure.ends(leaves, dict(asked(clause).parameters))
-        if isinstance(ends, Undetermined):
-            return f"pruning cannot meet clause {clause.id!r}: {ends.reason}"
-        rule = rules()[clause.rule]
-        different, which = np.unique(np.stack(ends), axis=1, return_inverse=True)
-        passes = [rule.judge(Interval(*each), clause.limit) is Verdict.PASS for each in different.T]
-        satisfied[held] &= np.array(passes, dtype=bool)[which.reshape(-1)]
+    for clause in pack.counting:
+        found = met(clause, leaves)
+        if isinstance(found, str):
+            return f"pruning cannot meet clause {clause.id!r}: {found}"
+        if found is not None:
+            satisfied[held] &= found
     return satisfied
-
-
-def _leaf_clauses(pack: Pack) -> Iterator[tuple[Clause, LeafMeasure]]:
-    known = measures()
-    for clause in pack.clauses:
-        measure = known[clause.measure]
-        if clause.severity == "error" and isinstance(measure, LeafMeasure):
-            yield clause, measure

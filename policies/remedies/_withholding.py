@@ -21,7 +21,7 @@ from audit.people.population import Population
 from audit.people.target import label_of
 from audit.reading import Undetermined
 from audit.system.leaf_knowledge import LeafKnowledge, closed_form, complete
-from policies.pack import Pack, asked
+from policies.pack import Pack
 from policies.rules import Rule, rules
 from policies.verdict import Verdict
 from ppdm_models.arrays import IndexArray
@@ -169,15 +169,20 @@ class Demand:
 
 
 def demands(pack: Pack) -> tuple[Demand, ...]:
-    """Return the error clauses that withholding numbers may mend: about the estimate, not leaves or whole records."""
+    """Return what withholding numbers may mend of the clauses that count.
+
+    That is what is about the estimate, not leaves or whole records. Of a combination only what it asks in any case is a
+    demand, as one leaf alone does not tell the rest; and nothing withheld matters to whoever is said not to use it.
+    """
     known, ways = measures(), rules()
     return tuple(
-        Demand(known[c.measure], dict(asked(c).parameters), ways[c.rule], c.limit)
-        for c in pack.clauses
-        if c.severity == "error"
-        and not known[c.measure].is_of_leaves
-        and not known[c.measure].is_of_worlds
-        and not known[c.measure].is_of_file
+        Demand(known[atom.call.measure], dict(atom.call.parameters), ways[atom.rule], atom.limit)
+        for clause in pack.counting
+        if clause.under is None or clause.under.leaf is None
+        for atom in clause.demanded
+        if not known[atom.call.measure].is_of_leaves
+        and not known[atom.call.measure].is_of_worlds
+        and not known[atom.call.measure].is_of_file
     )
 
 

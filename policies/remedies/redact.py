@@ -93,9 +93,9 @@ class Redact(Remedy):
 def _has_other_clauses(pack: Pack) -> bool:
     known = measures()
     return any(
-        clause.severity == "error"
-        and not (known[clause.measure].is_of_leaves or known[clause.measure].is_of_file)
-        for clause in pack.clauses
+        not (known[atom.call.measure].is_of_leaves or known[atom.call.measure].is_of_file)
+        for clause in pack.counting
+        for atom in clause.atoms
     )
 
 

@@ -22,7 +22,8 @@ def file_fails(decision: Decision) -> bool:
     """Return whether a clause about what stands beside the trees keeps the verdict from being a pass."""
     known = measures()
     return any(
-        finding.measure and known[finding.measure].is_of_file and finding.verdict is Verdict.FAIL
+        finding.verdict is Verdict.FAIL
+        and any(known[call.measure].is_of_file for call in finding.calls)
         for finding in decision.failing
     )
 

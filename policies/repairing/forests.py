@@ -11,6 +11,7 @@ from audit.measures import measures
 from audit.people.forest import Forest
 from audit.people.population import Population
 from audit.reading import Undetermined
+from policies.judging.applying import applying
 from policies.judging.decision import Decision, Finding
 from policies.pack import Pack
 from policies.remedies import NoProposal, Proposal, remedies
@@ -40,11 +41,16 @@ def forest_proposals(
         TaxonomyError: a hierarchy lacks a value that a tree tests.
     """
     known = measures()
-    judged = [finding for finding in decision.failing if finding.measure]
-    broken = [finding for finding in judged if not known[finding.measure].is_of_file]
-    of_leaves = [finding for finding in broken if known[finding.measure].is_of_leaves]
+    judged = [finding for finding in decision.failing if not finding.is_about_evidence]
+    broken = [finding for finding in judged if not finding.is_of_file]
+    of_leaves = [
+        finding
+        for finding in broken
+        if any(known[call.measure].is_of_leaves for call in finding.calls)
+    ]
     if of_leaves:
-        parts = _parts(forest, population, _told(decision.pack, of_leaves), taxonomies)
+        asked = applying(decision.pack, forest.model)
+        parts = _parts(forest, population, _told(asked, of_leaves), taxonomies)
         yield from _prunings(forest, parts)
     if len(of_leaves) < len(broken):
         for name, remedy in remedies().items():
@@ -68,7 +74,8 @@ def _prunings(
 
 def _told(pack: Pack, of_leaves: Sequence[Finding]) -> Pack | str:
     """Return the pack without the clauses that cannot be told of the leaves; or why none can be mended."""
-    reasons = {f.clause: f.reading.reason for f in of_leaves if isinstance(f.reading, Undetermined)}
+    alone = [finding for finding in of_leaves if finding.is_of_leaves]
+    reasons = {f.clause: f.reading.reason for f in alone if isinstance(f.reading, Undetermined)}
     if len(reasons) == len(of_leaves):
         clause, reason = next(iter(reasons.items()))
         return f"pruning cannot meet clause {clause!r}: {reason}"

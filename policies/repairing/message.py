@@ -12,7 +12,7 @@ from policies.verdict import Verdict
 
 def doubts(decision: Decision) -> bool:
     """Return whether the evidence itself is in doubt, so that no change of the tree can lead to a pass."""
-    return any(not finding.measure for finding in decision.findings)
+    return any(finding.is_about_evidence for finding in decision.findings)
 
 
 def message(
@@ -28,7 +28,7 @@ def message(
     if decision.verdict is Verdict.PASS:
         return f"The {whole} passes as it is; nothing needs to change."
     if doubts(decision):
-        doubt = next(finding for finding in decision.findings if not finding.measure)
+        doubt = next(finding for finding in decision.findings if finding.is_about_evidence)
         return f"No change to the {whole} can help. {doubt.message}"
     if recommended is not None:
         return " ".join([f"This passes: {recommended.proposal.title}.", *_early(attempts, ended)])

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from audit.evidence import Evidence
-from audit.measures import measures
 from audit.people.population import Population
+from policies.judging.applying import applying
 from policies.judging.decision import Decision
 from policies.pack import Pack
 from policies.remedies import NoProposal, Proposal, Remedy, remedies
@@ -72,7 +72,8 @@ class Proposing:
         for name, remedy in _ready(base, self.given):
             if not remedy.mends_leaves and _leaves_fail(base.decision):
                 continue
-            found = list(remedy.propose(tree, base.evidence.population, self.pack))
+            asked = applying(self.pack, tree)
+            found = list(remedy.propose(tree, base.evidence.population, asked))
             several = sum(isinstance(each, Proposal) for each in found) > 1
             for number, each in enumerate(found, start=1):
                 if isinstance(each, NoProposal):
@@ -114,7 +115,4 @@ def _joined(base: Proposal, found: Proposal) -> Proposal:
 
 
 def _leaves_fail(decision: Decision) -> bool:
-    known = measures()
-    return any(
-        finding.measure and known[finding.measure].is_of_leaves for finding in decision.failing
-    )
+    return any(finding.is_of_leaves for finding in decision.failing)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from audit.people.population import Population
 from audit.result import Audit
 from audit.stages import Step, silent
+from policies.judging.applying import applying
 from policies.judging.decision import Decision
 from policies.judging.groups import Clauses
 from policies.judging.judge import judge
@@ -248,5 +249,6 @@ def _lacks(attempt: Attempt) -> str:
 
 def _open(proposal: Proposal, pack: Pack) -> str:
     """Return what the audit of the tree does not tell: what a table published beside it gives away."""
-    left = Clauses(pack).not_judged if isinstance(proposal, TableProposal) else ()
+    asked = applying(pack, proposal.model)
+    left = Clauses(asked).not_judged if isinstance(proposal, TableProposal) else ()
     return f"the table beside the tree is not held against {', '.join(left)}" if left else ""

@@ -8,6 +8,7 @@ import numpy as np
 
 from policies.judging.decision import Decision, Finding
 from policies.rules import rules
+from policies.verdict import Verdict
 from ppdm_models.arrays import BoolArray
 
 MOST = 2.0
@@ -15,14 +16,15 @@ MOST = 2.0
 
 
 def privacy(decision: Decision) -> float | None:
-    """Return how far the worst error clause is shown to be met, at most ``MOST``; None if it is not told.
+    """Return how far the worst clause that counts is shown to be met, at most ``MOST``; None if it is not told.
 
-    ``Rule.margin`` says how far that is: 1 at the limit, 0.5 half way.
+    ``Rule.margin`` says how far that is: 1 at the limit, 0.5 half way. A combination has no one limit: it is met, 1, or
+    not at all.
     """
     met = [
         _met(finding)
         for finding in decision.findings
-        if finding.severity == "error" and finding.limit is not None
+        if decision.counts(finding) and not finding.is_about_evidence
     ]
     told = [each for each in met if each is not None]
     return min(told) if told and len(told) == len(met) else None
@@ -30,7 +32,7 @@ def privacy(decision: Decision) -> float | None:
 
 def _met(finding: Finding) -> float | None:
     if finding.limit is None:
-        return None
+        return {Verdict.PASS: 1.0, Verdict.FAIL: 0.0}.get(finding.verdict)
     margin = rules()[finding.rule].margin(finding.reading, finding.limit)
     return None if margin is None else min(margin, MOST)
 

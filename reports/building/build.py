@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from audit.evidence import Evidence
-from audit.measures import MeasureCall
-from audit.reading import Interval
+from audit.measures import MeasureCall, measures
 from audit.result import Audit
 from policies.judging import decision as decisions
 from policies.judging.decision import Decision
@@ -21,14 +20,22 @@ from reports.building.lessons import lessons
 from reports.building.nodes import tree_nodes
 from reports.building.series import plots
 from reports.building.story import Story, audit_story, repair_story
-from reports.building.values import parameters, plain, readings, value, word
+from reports.building.values import parameters, place_value, plain, readings, value, word
 from reports.document.document import Document, Dropped, Policy, Provenance
-from reports.document.parts import Accepted, Finding, Place, Row, number
+from reports.document.parts import Accepted, Finding, Piece, Place, Row, number
 
 CONFIDENTIAL = (
     "Confidential: this report names profiles, counts and true values of people in the table. Keep it with the table; "
     "--redacted writes one without them."
 )
+COMBINED = "several demands together"
+JUDGED = {
+    "": "of the model as a whole",
+    "model": "of the model as a whole",
+    "leaf": "leaf by leaf",
+    "profile": "profile by profile",
+    "tree": "tree by tree",
+}
 ABOUT_THE_EVIDENCE = "whether the file and the table can be believed"
 
 
@@ -116,14 +123,12 @@ def _finding(found: decisions.Finding) -> Finding:
         clause=found.clause,
         measure=found.measure,
         parameters=parameters(found.parameters),
-        plain=plain(MeasureCall(found.measure, found.parameters))
-        if found.measure
-        else ABOUT_THE_EVIDENCE,
+        plain=_plain(found),
         rule=found.rule,
         limit=None if limit is None else number(limit),
-        limit_text=f"{rules()[found.rule].words} {figure(limit, found.unit)}"
+        limit_text=_limit_text(found.rule, limit, found.unit)
         if limit is not None
-        else "–",
+        else _asks(found),
         unit=found.unit,
         value=value(found.reading, found.unit, limit if is_clause else None),
         verdict=word(found.verdict),
@@ -141,8 +146,8 @@ def _finding(found: decisions.Finding) -> Finding:
                 index=place.index,
                 line=place.line,
                 profile=place.profile,
-                value=value(Interval(place.low, place.high), found.unit, limit),
-                note=place.note,
+                value=place_value(found, place),
+                note="" if found.is_combined else place.note,
                 tree=place.tree,
                 id=decisions.finding_id(found.clause, place.leaf),
                 leaf=place.leaf,
@@ -150,7 +155,42 @@ def _finding(found: decisions.Finding) -> Finding:
             )
             for place in found.places
         ),
+        scope=found.scope,
+        under=found.under,
+        parts=tuple(map(_piece, found.pieces)),
     )
+
+
+def _piece(found: decisions.Piece) -> Piece:
+    atom = found.atom
+    unit = measures()[atom.call.measure].unit
+    return Piece(
+        measure=atom.call.measure,
+        parameters=parameters(atom.call.parameters),
+        plain=plain(atom.call),
+        rule=atom.rule,
+        limit=number(atom.limit),
+        limit_text=_limit_text(atom.rule, atom.limit, unit),
+        unit=unit,
+        value=value(found.reading, unit, atom.limit),
+        verdict=word(found.verdict),
+    )
+
+
+def _plain(found: decisions.Finding) -> str:
+    if found.is_about_evidence:
+        return ABOUT_THE_EVIDENCE
+    if found.is_combined:
+        return f"{COMBINED}, {JUDGED[found.scope]}"
+    return plain(MeasureCall(found.measure, found.parameters))
+
+
+def _asks(found: decisions.Finding) -> str:
+    return found.asks if found.is_combined else "–"
+
+
+def _limit_text(rule: str, limit: float, unit: str) -> str:
+    return f"{rules()[rule].words} {figure(limit, unit)}"
 
 
 def _accepted(found: decisions.Accepted | None) -> Accepted | None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from audit.evidence import Evidence
-from audit.reading import Interval, Undetermined
-from policies.judging.decision import Decision, Finding, Place
+from audit.reading import Undetermined
+from policies.judging.decision import SEVERITIES, Decision, Finding, Place, Severity
 from policies.verdict import Verdict
 from ppdm_models.tree.paths import path_text
 from reports.building.nodes import node_label
-from reports.building.values import value, word
+from reports.building.values import place_value, word
 from reports.document.parts import Break, LeafCase, number
 from reports.document.words import count, counted, percent
 
@@ -24,16 +26,17 @@ def leaf_cases(evidence: Evidence, decision: Decision) -> tuple[LeafCase, ...]:
             continue
         here: dict[tuple[int, int], list[Place]] = {}
         for place in finding.places:
-            if place.kind != "file":
+            if place.kind in ("leaf", "profile"):
                 here.setdefault((place.tree, place.node), []).append(place)
         for key, places in here.items():
             found.setdefault(key, []).append((finding, places))
     cases = [_case(evidence, *key, broken) for key, broken in found.items()]
-    return tuple(sorted(cases, key=_worst_first))
+    grave = SEVERITIES[SEVERITIES.index(decision.fail_on) :]
+    return tuple(sorted(cases, key=lambda case: _worst_first(case, grave)))
 
 
-def _worst_first(case: LeafCase) -> tuple[float, ...]:
-    demands = [each for each in case.breaks if each.severity == "error"]
+def _worst_first(case: LeafCase, grave: Sequence[Severity]) -> tuple[float, ...]:
+    demands = [each for each in case.breaks if each.severity in grave]
     failed = sum(each.verdict == "FAIL" for each in demands)
     size = case.records if isinstance(case.records, int | float) else 0.0
     return (-failed, -len(demands), size)
@@ -76,10 +79,10 @@ def _break(finding: Finding, places: list[Place]) -> Break:
         clause=finding.clause,
         verdict=word(finding.verdict),
         severity=finding.severity,
-        text=value(Interval(worst.low, worst.high), finding.unit, finding.limit).text,
+        text=place_value(finding, worst).text,
         profiles=len(profiles),
         profile=worst.profile,
-        note=worst.note,
+        note="" if finding.is_combined else worst.note,
     )
 
 

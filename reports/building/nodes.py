@@ -71,18 +71,19 @@ def _marks(decision: Decision, shown: int) -> dict[int, tuple[Risk, list[str]]]:
     """
     found: dict[int, tuple[Risk, list[str]]] = {}
     broken = [finding for finding in decision.findings if finding.verdict is not Verdict.PASS]
-    for finding in sorted(broken, key=lambda finding: _ORDER.index(_risk(finding))):
+    risks = {finding.clause: _risk(finding, decision) for finding in broken}
+    for finding in sorted(broken, key=lambda finding: _ORDER.index(risks[finding.clause])):
         for place in finding.places:
-            if place.kind == "file" or place.tree != shown:
+            if place.kind not in ("leaf", "profile") or place.tree != shown:
                 continue
-            _, clauses = found.setdefault(place.node, (_risk(finding), []))
+            _, clauses = found.setdefault(place.node, (risks[finding.clause], []))
             if finding.clause not in clauses:
                 clauses.append(finding.clause)
     return found
 
 
-def _risk(finding: Finding) -> Risk:
-    if finding.severity == "warning":
+def _risk(finding: Finding, decision: Decision) -> Risk:
+    if not decision.counts(finding):
         return "warning"
     return "fail" if finding.verdict is Verdict.FAIL else "undetermined"
 

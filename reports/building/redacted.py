@@ -20,7 +20,7 @@ from reports.document.document import (
     Repair,
     Side,
 )
-from reports.document.parts import Finding, Number, Plots, Row, Value
+from reports.document.parts import Finding, Number, Piece, Plots, Row, Value
 from reports.document.words import count, counted
 
 LEAST = 10
@@ -79,9 +79,11 @@ def redacted(document: Document) -> Document:
 
 def smallest_group(document: Document) -> int:
     """Return how many people a group must have so that its count may be told: what the policy asks of groups."""
+    atoms: list[Finding | Piece] = [*document.findings]
+    atoms += [part for each in document.findings for part in each.parts]
     limits = [
         math.floor(each.limit) + 1 if each.rule == ABOVE else math.ceil(each.limit)
-        for each in document.findings
+        for each in atoms
         if each.measure == GROUP_SIZE and each.rule in (AT_LEAST, ABOVE)
         if isinstance(each.limit, int | float)
     ]
@@ -89,7 +91,7 @@ def smallest_group(document: Document) -> int:
 
 
 def _meaning(document: Document) -> str:
-    asked = [each for each in document.findings if each.severity == "error" and each.measure]
+    asked = [each for each in document.findings if document.counts(each) and each.measure]
     met = sum(each.verdict == "PASS" for each in asked)
     demands = counted(len(asked), "demand", "demands")
     are_met = f"{met or 'none'} {'is' if met < 2 else 'are'} met"
@@ -102,7 +104,9 @@ def _finding(found: Finding, least: int) -> Finding:
     words = f"{found.plain[:1].upper()}{found.plain[1:]}: {outcome}"
     value = shown or Value(low=None, high=None, text=outcome, reason=LEFT_OUT)
     asks = f"; the policy asks for {found.limit_text}" if found.measure else ""
-    return found.model_copy(update={"value": value, "message": f"{words}{asks}.", "where": ()})
+    under = f" Judged as if the adversary knew {found.under}." if found.under else ""
+    left = {"where": (), "parts": ()}
+    return found.model_copy(update={"value": value, "message": f"{words}{asks}.{under}", **left})
 
 
 def _may_be_told(found: Finding, least: int) -> bool:

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 from audit.adversary.knowledge import understated
 from audit.evidence import Evidence
-from audit.measures import measures
 from audit.reading import Undetermined
-from policies.judging.decision import Decision
+from policies.judging.decision import NOTHING_JUDGED, Decision
 from policies.repairing.attempts import Repair
 from policies.verdict import Verdict
 from reports.building.advice import repair_steps, undecided_steps
@@ -99,12 +98,14 @@ def _of_repaired(evidence: Evidence) -> str:
 
 def _meaning(evidence: Evidence, decision: Decision) -> str:
     asked = [
-        finding for finding in decision.findings if finding.severity == "error" and finding.measure
+        finding
+        for finding in decision.findings
+        if decision.counts(finding) and not finding.is_about_evidence
     ]
     failed = sum(finding.verdict is Verdict.FAIL for finding in asked)
     open_ = sum(finding.verdict is Verdict.UNDETERMINED for finding in asked)
     policy = f"the policy “{decision.pack.title}”"
-    doubts = [finding.message for finding in decision.findings if not finding.measure]
+    doubts = [finding.message for finding in decision.findings if finding.is_about_evidence]
     if decision.verdict is Verdict.PASS:
         weak = sum(f.verdict is not Verdict.PASS for f in decision.findings)
         warned = (
@@ -119,7 +120,7 @@ def _meaning(evidence: Evidence, decision: Decision) -> str:
         )
     if decision.verdict is Verdict.UNDETERMINED:
         if not asked:
-            return " ".join([f"There are only warnings in {policy}: it demands nothing.", *doubts])
+            return " ".join([f"There is nothing in {policy} that this model has to meet.", *doubts])
         said = f"Nothing was shown to fail, but {_part(open_, len(asked))} of {policy} "
         said += "could not be decided. That is not a pass."
         return " ".join(doubts) if doubts and not open_ else " ".join([said, *doubts])
@@ -155,9 +156,9 @@ def _after_doubt(evidence: Evidence, decision: Decision) -> Iterator[str]:
 
 def _after_fail(evidence: Evidence, decision: Decision) -> Iterator[str]:
     yield f"Do not publish {evidence.source}."
-    failed = [f for f in decision.failing if f.verdict is Verdict.FAIL and f.measure]
-    about_leaves = [f.clause for f in failed if measures()[f.measure].is_of_leaves]
-    about_file = [f.clause for f in failed if measures()[f.measure].is_of_file]
+    failed = [f for f in decision.failing if f.verdict is Verdict.FAIL and not f.is_about_evidence]
+    about_leaves = [f.clause for f in failed if f.is_of_leaves]
+    about_file = [f.clause for f in failed if f.is_of_file]
     others = [f.clause for f in failed if f.clause not in (*about_leaves, *about_file)]
     if about_file:
         yield f"{listed(about_file)}: no change of the tree mends what stands beside it. {removal(evidence)}"
@@ -177,6 +178,7 @@ def _after_fail(evidence: Evidence, decision: Decision) -> Iterator[str]:
 
 def _reasons(decision: Decision) -> Iterator[str]:
     """Yield what can be done so that the audit can decide, each reason once."""
-    if any(not finding.measure for finding in decision.failing):
+    doubted = [each for each in decision.failing if each.is_about_evidence]
+    if any(each.clause != NOTHING_JUDGED for each in doubted):
         yield "Find out first whether the file or the table is wrong, and audit the two that belong together."
     yield from undecided_steps(decision)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from audit.measures import MeasureCall, call, measures
+from audit.reading import Interval, Undetermined
 from audit.reading import Reading as Taken
-from audit.reading import Undetermined
 from audit.result import Exposure
+from policies.judging.decision import Finding, Place
 from policies.judging.figures import span
 from policies.verdict import Verdict
 from reports.document.parts import Number, Reading, Value, number
@@ -33,6 +34,14 @@ def value(reading: Taken, unit: str, beside: float | None = None) -> Value:
     return Value(
         low=number(reading.low), high=number(reading.high), text=span(reading, unit, beside)
     )
+
+
+def place_value(found: Finding, place: Place) -> Value:
+    """Return what was read at a place; of a combined clause, what each of its measures reads there."""
+    ends = Interval(place.low, place.high)
+    if not found.is_combined:
+        return value(ends, found.unit, found.limit)
+    return Value(low=number(ends.low), high=number(ends.high), text=place.note)
 
 
 def parameters(pairs: Iterable[tuple[str, float | str]]) -> dict[str, Number | str]:

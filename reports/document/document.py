@@ -8,6 +8,8 @@ from typing import Literal
 from pydantic import Field
 
 from reports.document.parts import (
+    SEVERITIES,
+    Break,
     File,
     Finding,
     LeafCase,
@@ -247,6 +249,10 @@ class Document(Part):
     worlds: Worlds | None = None
     provenance: Provenance
     repair: Repair | None = None
+
+    def counts(self, found: Finding | Break) -> bool:
+        """Return whether a finding, or what it is in a leaf, is grave enough to make up the verdict."""
+        return SEVERITIES.index(found.severity) >= SEVERITIES.index(self.fail_on)
 
 
 def json_schema() -> bytes:

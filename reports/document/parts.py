@@ -78,6 +78,8 @@ class Reading(Value):
 
 
 Severity = Literal["error", "warning", "note"]
+SEVERITIES: tuple[Severity, ...] = ("note", "warning", "error")
+"""From the mildest to the gravest."""
 
 
 class Accepted(Part):
@@ -88,14 +90,16 @@ class Accepted(Part):
 
 
 class Place(Part):
-    """A leaf, or a profile in it: its path, the node where its records stop, and that node's line in the file.
+    """A leaf, a profile in it, or a tree: its path, the node where its records stop, and that node's line in the file.
 
     Of what the file gives away beside its trees, ``node`` is the kind of leak, ``path`` its place in the file and
-    ``note`` what it is. ``tree`` counts the trees of an ensemble, from 0. ``id`` names what breaks the clause in this
-    leaf, the same in every output; ``leaf`` is the leaf's fingerprint, the same in any format of the model.
+    ``note`` what it is. ``tree`` counts the trees of an ensemble, from 0. Of a clause that combines several measures,
+    ``value`` is 1 where it fails, 0 to 1 where that is open, and its text says what each reads here. ``id`` names what
+    breaks the clause in this leaf, the same in every output; ``leaf`` is the leaf's fingerprint, the same in any format
+    of the model.
     """
 
-    kind: Literal["leaf", "profile", "file"]
+    kind: Literal["leaf", "profile", "file", "tree"]
     path: Text
     node: Text
     index: int
@@ -109,11 +113,30 @@ class Place(Part):
     accepted: Accepted | None = None
 
 
+class Piece(Part):
+    """One measure of a clause that combines several, as it reads for the model as a whole."""
+
+    measure: Text
+    parameters: dict[Text, Number | Text]
+    plain: Text
+    rule: Text
+    limit: Number
+    limit_text: Text
+    unit: Text
+    value: Value
+    verdict: Word
+
+
 class Finding(Part):
     """What came of one clause; ``where`` holds the places that break it, worst first.
 
     A finding about the evidence itself has no measure, no rule and no limit. What is ``accepted`` as a whole stays
     visible and no longer counts.
+
+    Of a clause that combines several measures, ``measure`` is "all of", "any of" or "not", ``limit_text`` says in words
+    what is asked, ``value`` is how many of the places of its ``scope`` (the model as a whole where that is empty) break
+    it, and ``parts`` are its measures. ``under`` is what the clause assumes that the adversary knows; "" where that is
+    what the audit assumes.
     """
 
     clause: Text
@@ -133,6 +156,9 @@ class Finding(Part):
     where: tuple[Place, ...]
     id: Text = ""
     accepted: Accepted | None = None
+    scope: Text = ""
+    under: Text = ""
+    parts: tuple[Piece, ...] = ()
 
 
 class Break(Part):

@@ -27,6 +27,9 @@ class TextRenderer(Renderer):
             *wrapped(document.meaning, "  "),
             *_repair(document),
             *_findings(document),
+            *_list(
+                "Not judged", tuple(f"{each.name}: {each.text}" for each in document.not_judged)
+            ),
             *_list("What an adversary could learn", _lessons(document)),
             *_list("What is certain, not only likely", _certain(document)),
             *_readings(document),
@@ -54,7 +57,7 @@ def _findings(document: Document) -> Iterator[str]:
     yield ""
     yield "Not met"
     for finding in broken:
-        weight = "" if finding.severity == "error" else " (warning)"
+        weight = "" if document.counts(finding) else f" ({finding.severity})"
         yield from wrapped(
             f"{finding.verdict}{weight} {finding.clause}: {finding.message}", "  ", "    "
         )
@@ -63,6 +66,9 @@ def _findings(document: Document) -> Iterator[str]:
 
 def _places(finding: Finding) -> Iterator[str]:
     for place in finding.where[:MOST_PLACES]:
+        if place.kind == "tree":
+            yield from wrapped(f"{place.value.text} in {place.node}", "      ", "        ")
+            continue
         if place.kind == "file":
             yield from wrapped(f"{place.node}, {place.path}: {place.note}", "      ", "        ")
             continue

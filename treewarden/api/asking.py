@@ -11,6 +11,7 @@ from typing import Any, Literal, TypedDict
 
 from audit.adversary.knowledge import Knowledge, knowledge_of
 from audit.options import KNOWLEDGE, AuditOptions
+from policies.clause import SEVERITIES, Severity
 from policies.pack import Pack, pack_of
 from ppdm_models.errors import TableError
 from ppdm_models.files.fitted import open_fitted
@@ -53,8 +54,11 @@ def request_of(
     policy: PolicyLike,
     knowledge: KnowledgeLike | None,
     more: Mapping[str, Any],
+    fail_on: Severity = "error",
 ) -> Request:
     """Return what the job functions are asked; ``more`` are options by name.
+
+    Clauses of the severity ``fail_on`` or a graver one have to be met.
 
     Raises:
         ArgumentError: an argument cannot be, is not known, or says again what the knowledge says.
@@ -69,7 +73,10 @@ def request_of(
         problem = "a row stands for so many people (weights), or for one whom a survey weighs (sampling_weights)"
         raise ArgumentError("weights", f"{problem}; choose one")
     file = model_input(model, table, options)
-    return Request(file, table, options, _knowledge(knowledge), _policy(policy))
+    if fail_on not in SEVERITIES:
+        problem = f"{fail_on!r}: one of {', '.join(reversed(SEVERITIES))} is needed"
+        raise ArgumentError("fail_on", problem)
+    return Request(file, table, options, _knowledge(knowledge), _policy(policy), fail_on)
 
 
 def holdout_table(data: object, request: Request, model: object) -> Table:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Literal, Unpack
 
+from policies.clause import Severity
 from treewarden.api.asking import KnowledgeLike, Options, PolicyLike, request_of
 from treewarden.api.result import Result
 from treewarden.api.telling import Listener, step_of
@@ -21,6 +22,7 @@ def audit(
     qi: str | Iterable[str] | None = None,
     policy: PolicyLike = "standard",
     knowledge: KnowledgeLike | None = None,
+    fail_on: Severity = "error",
     worlds_budget: float = 20.0,
     jobs: int | None = None,
     solver: Literal["auto", "casadi", "cyipopt"] = "auto",
@@ -37,6 +39,7 @@ def audit(
         qi: The columns that the adversary knows of everyone; by default the model's features.
         policy: A pack that ships, by name; the path of a TOML file; or what such a file says, as a mapping.
         knowledge: All that the adversary knows: the path of a TOML file, or what such a file says, as a mapping.
+        fail_on: Clauses of this severity or a graver one have to be met: "error", "warning" or "note".
         worlds_budget: Seconds for reasoning over whole records; what that does not prove is undetermined.
         jobs: Processes to solve with (all cores); the result is the same for any number.
         solver: The door to IPOPT.
@@ -48,7 +51,7 @@ def audit(
     """
     clock, step = Clock(), step_of(progress)
     more = {"worlds_budget": worlds_budget, "jobs": jobs, "solver": solver, **options}
-    request = request_of(model, data, sensitive, qi, policy, knowledge, more)
+    request = request_of(model, data, sensitive, qi, policy, knowledge, more, fail_on)
     asked = replace(request, options=replace(request.options, levels=False))
     done = audit_file(asked, step)
     provenance = clock.provenance(request, done.subject.pack)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from jinja2 import Environment, StrictUndefined
 
+from reports.document.document import Document
 from reports.document.parts import Finding
 from reports.document.words import printable
 
@@ -37,9 +38,10 @@ class Card:
         return _TEMPLATE.render(card=self, colour=colour)
 
 
-def reasons(findings: Iterable[Finding]) -> list[str]:
-    """Return why it does not pass: the clauses that break, then those that were not decided; errors only."""
-    broken = [each for each in findings if each.verdict != "PASS" and each.severity == "error"]
+def reasons(document: Document) -> list[str]:
+    """Return why it does not pass: the clauses that break, then those that were not decided, of those that count."""
+    found = document.findings
+    broken = [each for each in found if each.verdict != "PASS" and document.counts(each)]
     ordered = sorted(broken, key=lambda each: each.verdict != "FAIL")
     more = len(ordered) - MOST_REASONS
     said = [each.message for each in ordered[:MOST_REASONS]]

@@ -139,7 +139,8 @@ def _candidates(estimator: Any, training: Training, policy: object) -> Iterator[
 def _sizes(policy: object) -> list[int]:
     """Return the smallest leaves to try: what the policy asks for first among them."""
     clauses = policy.clauses if isinstance(policy, Pack) else ()
-    wanted = {int(np.ceil(each.limit)) for each in clauses if each.measure == "k_anonymity"}
+    atoms = [atom for clause in clauses for atom in clause.demanded]
+    wanted = {int(np.ceil(atom.limit)) for atom in atoms if atom.call.measure == "k_anonymity"}
     least = max(wanted, default=2)
     return sorted({size for size in (*STEPS, *wanted) if size >= least})
 

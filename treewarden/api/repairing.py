@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from audit.result import Audit
+from policies.clause import Severity
 from policies.judging.decision import Decision
 from policies.repairing.attempts import Attempt, Ended
 from policies.repairing.deadline import Deadline
@@ -177,7 +178,7 @@ class Repair:
             verdict=str(self.result.verdict),
             title=f"{brief.title}, policy “{brief.policy.title}”",
             headline=self.message,
-            reasons=[] if self.result.passed else reasons(brief.findings),
+            reasons=[] if self.result.passed else reasons(brief),
             columns=("change", "verdict", "leaves", "accuracy"),
             rows=[
                 (each.name, str(each.verdict), each.leaves_text, each.accuracy_after.text)
@@ -208,6 +209,7 @@ def repair(
     qi: str | Iterable[str] | None = None,
     policy: PolicyLike = "standard",
     knowledge: KnowledgeLike | None = None,
+    fail_on: Severity = "error",
     worlds_budget: float = 20.0,
     jobs: int | None = None,
     solver: Literal["auto", "casadi", "cyipopt"] = "auto",
@@ -230,6 +232,7 @@ def repair(
         qi: As for ``audit``.
         policy: As for ``audit``.
         knowledge: As for ``audit``.
+        fail_on: As for ``audit``.
         worlds_budget: As for ``audit``; for each change that is tried.
         jobs: As for ``audit``.
         solver: As for ``audit``.
@@ -256,7 +259,7 @@ def repair(
     if any(type(width) is not int or width < 2 for width in widths):
         raise ArgumentError("bands", f"{widths!r}: whole numbers of 2 or more are needed")
     more = {"worlds_budget": worlds_budget, "jobs": jobs, "solver": solver, **options}
-    request = request_of(model, data, sensitive, qi, policy, knowledge, more)
+    request = request_of(model, data, sensitive, qi, policy, knowledge, more, fail_on)
     held = None if holdout is None else holdout_table(holdout, request, model)
     hierarchies = load_taxonomies(tuple(Path(path) for path in _each(taxonomies)))
     asked = replace(request, options=replace(request.options, levels=False))

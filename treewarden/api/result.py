@@ -128,7 +128,7 @@ class Result:
         if self.passed:
             return
         kind = FailedError if self.verdict is Verdict.FAIL else UndeterminedError
-        said = [self._brief.headline, *reasons(self._brief.findings)]
+        said = [self._brief.headline, *reasons(self._brief)]
         raise kind(self._brief.model.file, " ".join(said))
 
     def __repr__(self) -> str:
@@ -140,7 +140,7 @@ class Result:
             verdict=str(self.verdict),
             title=f"{brief.title}, policy “{brief.policy.title}”",
             headline=brief.headline,
-            reasons=reasons(brief.findings),
+            reasons=reasons(brief),
             cases=cases(brief.findings),
             facts=[
                 *(("Note", each) for each in brief.model.notes if brief.model.format == IN_MEMORY),

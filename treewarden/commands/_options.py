@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from audit.options import KNOWLEDGE, AuditOptions, Says
+from policies.clause import SEVERITIES
 from treewarden.jobs.subject import Request
 
 Command = Callable[..., None]
@@ -50,6 +51,13 @@ _BESIDE: tuple[Option, ...] = (
         default="standard",
         show_default=True,
         help="A pack that ships ('treewarden list packs'), or a TOML file.",
+    ),
+    click.option(
+        "--fail-on",
+        type=click.Choice(tuple(reversed(SEVERITIES))),
+        default="error",
+        show_default=True,
+        help="Clauses of this severity or a graver one have to be met.",
     ),
 )
 
@@ -106,7 +114,7 @@ def request_of(context: click.Context) -> Request:
     except ValueError as error:
         raise click.UsageError(f"--{str(error).replace('_', '-')}") from error
     files = (given["model"], given["data"], options, given["knowledge"], given["policy"])
-    return Request(*files)
+    return Request(*files, fail_on=given["fail_on"])
 
 
 def names_of(values: tuple[str, ...]) -> tuple[str, ...]:

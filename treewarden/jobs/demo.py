@@ -97,7 +97,7 @@ def _audit(document: Document) -> Iterator[str]:
     yield f"   {document.verdict}: {document.headline} Why:"
     broken = [each for each in document.findings if each.verdict != "PASS"]
     for finding in broken:
-        if finding.severity == "error":
+        if document.counts(finding):
             yield from _wrapped(f"- {finding.message}")
     if broken and broken[0].where:
         yield from _wrapped(_instance(document, broken[0]))

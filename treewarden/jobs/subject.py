@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from audit.adversary.knowledge import Knowledge, read_knowledge
 from audit.glance import glance
 from audit.options import DEFAULT, KNOWLEDGE, AuditOptions
 from audit.people.population import Population, build_population, rerouted
-from audit.result import Audit
+from audit.result import Audit, Exposure
 from audit.run import run, start_early
 from audit.stages import Step, silent
+from policies.clause import Severity, Under
+from policies.judging.applying import applying, assuming, assumptions
 from policies.judging.enough import enough
+from policies.judging.held import of_worlds
 from policies.pack import Pack, calls, load_pack
-from ppdm_models.errors import KnowledgeError, TableError
+from ppdm_models.errors import KnowledgeError, TableError, TreewardenError
 from ppdm_models.files.load import OpenedFile
 from ppdm_models.records.matching import has_column
 from ppdm_models.tree.ensemble import Ensemble, Model
@@ -26,7 +30,8 @@ class Request:
     """The model and the table of an audit, and how it is done; each may be a file, or in memory.
 
     ``knowledge`` says more of what the adversary knows than options can: a TOML file, or what such a file says.
-    ``policy`` is a pack that ships, by name, the path of another, or a pack.
+    ``policy`` is a pack that ships, by name, the path of another, or a pack. Clauses of the severity ``fail_on`` or a
+    graver one have to be met; None: what the pack itself has, errors if it is read from a file.
     """
 
     model: ModelInput
@@ -34,6 +39,7 @@ class Request:
     options: AuditOptions = DEFAULT
     knowledge: Path | Knowledge | None = None
     policy: str | Pack = "standard"
+    fail_on: Severity | None = None
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -61,23 +67,76 @@ class Subject:
     def audit(self, file: OpenedFile, step: Step = silent, *, grades: bool = True) -> Audit:
         """Audit a file, its own or a repaired one, over the same people under the same knowledge and policy.
 
-        ``step`` is told of each stage; for ``grades`` see ``audit.run``.
+        Where clauses assume other knowledge, it is audited once for each of these too; all of them share the budget for
+        whole records. ``step`` is told of each stage; for ``grades`` see ``audit.run``.
         """
-        return run(
+        pack, people = applying(self.pack, file.model), self._people(file)
+        apart = assumptions(pack)
+        sharing = 1 + sum(any(map(of_worlds, asked.clauses)) for _, asked in apart.values())
+        options = replace(self.options, worlds_budget=self.options.worlds_budget / sharing)
+        own = assuming(pack, "")
+        audit = run(
             file.model,
-            self._people(file),
+            people,
             self.knowledge,
-            calls(self.pack),
-            self.options,
+            calls(own),
+            options,
             file.leaks,
             step,
-            enough(self.pack),
+            enough(own),
             grades=grades,
         )
+        exposures, warnings = list(audit.exposures), list(audit.warnings)
+        for words, (under, asked) in apart.items():
+            found = self._assuming(file, people, under, asked, options, audit, step)
+            if isinstance(found, TreewardenError):
+                warnings.append(f"no audit could be made under {words}: {found}")
+            else:
+                exposures.append(replace(found, under=words))
+        return Audit(tuple(exposures), tuple(warnings))
+
+    def _assuming(
+        self,
+        file: OpenedFile,
+        people: Population,
+        under: Under,
+        asked: Pack,
+        options: AuditOptions,
+        audit: Audit,
+        step: Step,
+    ) -> Exposure | TreewardenError:
+        """Return what the adversary of some clauses can infer; why not, where the table contradicts what they know."""
+        knowledge = under.of(self.knowledge)
+        is_asked = any(map(of_worlds, asked.clauses))
+        taken = audit.full.readings
+        if knowledge == self.knowledge and not is_asked and all(c in taken for c in calls(asked)):
+            return audit.full
+        brief = replace(options, worlds=options.worlds and is_asked, levels=False)
+
+        def told(stage: str) -> AbstractContextManager[None]:
+            return step(f"{stage}, under {under.words}")
+
+        try:
+            return run(
+                file.model,
+                people,
+                knowledge,
+                calls(asked),
+                brief,
+                file.leaks,
+                told,
+                enough(asked, under.words),
+                grades=False,
+            ).full
+        except (KnowledgeError, TableError) as error:
+            return error
 
     def glance(self, file: OpenedFile) -> Audit:
-        """Take the readings of its audit that need no estimate."""
-        return glance(file.model, self._people(file), self.knowledge, calls(self.pack), file.leaks)
+        """Take the readings of its audit that need no estimate; what is assumed to be known has no part in them."""
+        pack = applying(self.pack, file.model)
+        seen = glance(file.model, self._people(file), self.knowledge, calls(pack), file.leaks)
+        others = (replace(seen.full, under=words) for words in assumptions(pack))
+        return Audit((*seen.exposures, *others), seen.warnings)
 
     def _people(self, file: OpenedFile) -> Population:
         """Return the same people, where they stop in the trees of a file."""
@@ -94,6 +153,8 @@ def read_subject(request: Request, step: Step = silent) -> Subject:
         TreewardenError: one of them cannot be read, or they do not fit each other.
     """
     pack = load_pack(request.policy) if isinstance(request.policy, str) else request.policy
+    if request.fail_on is not None:
+        pack = pack.model_copy(update={"fail_on": request.fail_on})
     knowledge = _knowledge(request)
     with step(f"reading {model_name(request.model)}"):
         file = opened(request.model)

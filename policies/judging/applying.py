@@ -1,0 +1,84 @@
+"""Which clauses are about a model: by its kind, by what it predicts, by the format of its file."""
+
+from __future__ import annotations
+
+from policies.clause import Clause, Kind, Pack, Under
+from ppdm_models.tree.ensemble import Combination, Ensemble, Link, Model
+
+ADDED_UP = (Combination.SUM, Combination.WEIGHTED_SUM)
+AVERAGED = (
+    Combination.AVERAGE,
+    Combination.WEIGHTED_AVERAGE,
+    Combination.MEDIAN,
+    Combination.WEIGHTED_MEDIAN,
+    Combination.MAJORITY_VOTE,
+    Combination.WEIGHTED_MAJORITY_VOTE,
+)
+
+
+def kinds_of(model: Model) -> frozenset[Kind]:
+    """Return every kind that a model is; both of forest and boosted where the file does not tell them apart.
+
+    A sum may be a forest whose trees were scaled before, so that a clause about either is judged.
+    """
+    if not isinstance(model, Ensemble):
+        return frozenset({"tree"})
+    parts = list(_ensembles(model))
+    is_added = any(part.combination in ADDED_UP for part in parts)
+    is_averaged = any(part.combination in AVERAGED for part in parts)
+    is_boosted = is_added and any(
+        part.shrinkage is not None or part.link is not Link.IDENTITY or any(part.base)
+        for part in parts
+    )
+    if is_boosted and not is_averaged:
+        return frozenset({"ensemble", "boosted"})
+    if is_averaged and not is_added:
+        return frozenset({"ensemble", "forest"})
+    return frozenset({"ensemble", "forest", "boosted"})
+
+
+def why_not(clause: Clause, model: Model) -> str:
+    """Return why a clause does not apply to a model, in words; "" where it does."""
+    when = clause.when
+    if when is None:
+        return ""
+    kinds = kinds_of(model)
+    if not kinds & set(when.model):
+        return f"it is about {_either(when.model)}, and the model is {_either(sorted(kinds))}"
+    if model.task.value not in when.task:
+        return f"it is about {_either(when.task)}, and the model is of {model.task.value}"
+    if when.format and model.format not in when.format:
+        return f"it is about files in {_either(when.format)}, and the model is in {model.format}"
+    return ""
+
+
+def applying(pack: Pack, model: Model) -> Pack:
+    """Return the pack with the clauses alone that apply to a model; there may be none."""
+    kept = tuple(clause for clause in pack.clauses if not why_not(clause, model))
+    return pack.model_copy(update={"clauses": kept})
+
+
+def assuming(pack: Pack, under: str) -> Pack:
+    """Return the pack with the clauses alone that are judged under this knowledge; "" is what the audit assumes."""
+    kept = tuple(clause for clause in pack.clauses if clause.under_words == under)
+    return pack.model_copy(update={"clauses": kept})
+
+
+def assumptions(pack: Pack) -> dict[str, tuple[Under, Pack]]:
+    """Return the knowledge that clauses assume other than the audit does, by its words, with the clauses that do."""
+    found = {each.under_words: each.under for each in pack.clauses if each.under is not None}
+    return {words: (under, assuming(pack, words)) for words, under in found.items()}
+
+
+def _ensembles(model: Ensemble) -> list[Ensemble]:
+    """Return an ensemble and those in it."""
+    found, left = [], [model]
+    while left:
+        part = left.pop()
+        found.append(part)
+        left += [each.model for each in part.members if isinstance(each.model, Ensemble)]
+    return found
+
+
+def _either(words: tuple[str, ...] | list[str]) -> str:
+    return " or ".join(words)

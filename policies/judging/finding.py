@@ -1,0 +1,265 @@
+"""One clause judged on what one adversary can infer: the finding, its places and its words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from audit.adversary.knowledge import understated
+from audit.evidence import NOT_RUN, Evidence
+from audit.measures import Measure, measures
+from audit.reading import Interval, Reading, Spot, Undetermined
+from audit.result import NOT_MEASURED, Exposure
+from audit.spots import MOST_SPOTS
+from policies.clause import Clause
+from policies.judging.combining import EVERY, words
+from policies.judging.decision import Finding, Piece, Place
+from policies.judging.figures import figure, span
+from policies.judging.held import UNITS, Held, held, is_plain, of_worlds
+from policies.rules import Rule, rules
+from policies.verdict import Verdict
+from ppdm_models.tree.paths import path_text
+from ppdm_models.tree.tree import Tree
+
+COMBINED = {"all": "all of", "any": "any of", "not": "not"}
+"""What stands for the measure where several are combined."""
+BREAKS = {
+    "leaf": ("leaf breaks", "leaves break"),
+    "profile": ("profile breaks", "profiles break"),
+    "file": ("part of the file breaks", "parts of the file break"),
+    "tree": ("tree breaks", "trees break"),
+}
+
+
+def finding_of(exposure: Exposure, clause: Clause, base: Exposure) -> Finding:
+    """Return what came of a clause; ``base`` is the exposure under what the audit assumes."""
+    found = held(
+        clause,
+        exposure.evidence,
+        lambda asked: exposure.readings.get(asked, NOT_MEASURED),
+    )
+    make = _combined if clause.is_combined else _atomic
+    made = make(exposure, clause, found)
+    return replace(
+        made,
+        message=" ".join([made.message, *_assumed(exposure, clause, base)]),
+        scope=clause.scope or "",
+        under=clause.under_words,
+    )
+
+
+def _atomic(exposure: Exposure, clause: Clause, found: Held) -> Finding:
+    atom = clause.atom
+    measure, rule = measures()[atom.call.measure], rules()[atom.rule]
+    places: tuple[Place, ...] = ()
+    if found.verdict is not Verdict.PASS and is_plain(clause):
+        taken = exposure.readings.get(atom.call, NOT_MEASURED)
+        places = tuple(
+            _place(exposure.evidence, spot)
+            for spot in taken.spots
+            if rule.judge(Interval(spot.low, spot.high), atom.limit) is not Verdict.PASS
+        )
+    elif found.verdict is not Verdict.PASS:
+        places = tuple(_broken_places(exposure.evidence, clause, found))
+    return Finding(
+        clause.id,
+        atom.call.measure,
+        atom.call.parameters,
+        atom.rule,
+        atom.limit,
+        measure.unit,
+        clause.severity,
+        found.reading,
+        found.verdict,
+        _message(
+            measure,
+            measure.words(dict(atom.call.parameters)),
+            rule,
+            atom.limit,
+            found.reading,
+            found.verdict,
+            places,
+        ),
+        clause.why,
+        clause.source,
+        places,
+    )
+
+
+def _combined(exposure: Exposure, clause: Clause, found: Held) -> Finding:
+    places: tuple[Place, ...] = ()
+    if found.verdict is not Verdict.PASS:
+        places = tuple(_broken_places(exposure.evidence, clause, found))
+    readings = [exposure.readings.get(atom.call, NOT_MEASURED).reading for atom in clause.atoms]
+    return Finding(
+        clause.id,
+        COMBINED[clause.form],
+        (),
+        "",
+        None,
+        UNITS[clause.scope or "model"],
+        clause.severity,
+        found.reading,
+        found.verdict,
+        _combined_message(clause, found),
+        clause.why,
+        clause.source,
+        places,
+        pieces=tuple(
+            Piece(atom, reading, rules()[atom.rule].judge(reading, atom.limit))
+            for atom, reading in zip(clause.atoms, readings, strict=True)
+        ),
+        asks=words(clause),
+    )
+
+
+def _combined_message(clause: Clause, found: Held) -> str:
+    said = f"Asked of {EVERY[clause.scope or 'model']}, {words(clause)}: "
+    if found.verdict is Verdict.PASS:
+        return f"{said}that holds."
+    if isinstance(found.reading, Undetermined):
+        return f"{said}could not tell, because {reason_text(found.reading)}{_how(found.reading)}."
+    more = " (a larger --worlds-budget may decide it)" if of_worlds(clause) else ""
+    if found.verdict is Verdict.UNDETERMINED:
+        return f"{said}which side it is on could not be told{more}."
+    if found.each is None or clause.scope is None or clause.scope == "model":
+        return f"{said}that does not hold."
+    number = int((found.each == Verdict.FAIL).sum())
+    one, several = BREAKS[clause.scope]
+    return f"{said}{number} {one if number == 1 else several} that."
+
+
+def _assumed(exposure: Exposure, clause: Clause, base: Exposure) -> Iterator[str]:
+    """Yield what has to be known of a clause that assumes other knowledge than the audit does."""
+    if clause.under is None:
+        return
+    yield f"Judged as if the adversary knew {clause.under_words}."
+    model = exposure.evidence.model
+    knowledge = clause.under.of(base.evidence.knowledge)
+    more = understated(knowledge, model) if isinstance(model, Tree) else ""
+    if more:
+        yield (
+            f"{model.source} publishes {more}, but this clause assumes that nobody uses that: "
+            "a pass would hold only for a file without it."
+        )
+    untrue = [each for each in exposure.dropped if each not in base.dropped]
+    if untrue:
+        yield f"What it assumes is not true of this table ({untrue[0].where}: {untrue[0].problem})."
+
+
+def _broken_places(evidence: Evidence, clause: Clause, found: Held) -> Iterator[Place]:
+    """Yield the places that do not pass, those that fail first, at most as many as a report holds."""
+    if found.places is None or found.each is None:
+        return
+    places, each = found.places, found.each
+    broken = np.flatnonzero(each != Verdict.PASS)
+    order = broken[np.argsort(-each[broken], kind="stable")]
+    if not clause.is_combined and not isinstance(found.ends[0], Undetermined):
+        low, high = found.ends[0]
+        danger = low if measures()[clause.measure].risk == "low" else -high
+        order = broken[np.argsort(danger[broken], kind="stable")]
+    for at in order[:MOST_SPOTS].tolist():
+        fails = each[at] == Verdict.FAIL
+        ends = (1.0 if fails else 0.0, 1.0)
+        if not clause.is_combined and not isinstance(found.ends[0], Undetermined):
+            ends = float(found.ends[0][0][at]), float(found.ends[0][1][at])
+        note = _read_at(clause, found, at) if clause.is_combined else ""
+        index, tree = int(places.indices[at]), int(places.trees[at])
+        if places.kind == "tree":
+            yield _tree_place(evidence, tree, *ends, note)
+        else:
+            yield _place(evidence, Spot(places.kind, index, *ends, note, tree))
+
+
+def _read_at(clause: Clause, found: Held, at: int) -> str:
+    """Return what each atom of a combination reads at a place, in words."""
+    said = []
+    for atom, ends in zip(clause.atoms, found.ends, strict=True):
+        unit = measures()[atom.call.measure].unit
+        if isinstance(ends, Undetermined):
+            told = "could not be told"
+        else:
+            told = span(Interval(float(ends[0][at]), float(ends[1][at])), unit, atom.limit)
+        said.append(f"{atom.call.measure} {told}")
+    return ", ".join(said)
+
+
+def _place(evidence: Evidence, spot: Spot) -> Place:
+    if spot.kind == "file":
+        return _file_place(evidence, spot)
+    tree = evidence.tree_of(spot)
+    node = tree.nodes[evidence.node_of(spot)]
+    number = f"tree {spot.tree + 1}: " if evidence.forest.is_ensemble else ""
+    profile = evidence.population.describe(spot.index) if spot.kind == "profile" else ""
+    return Place(
+        spot.kind,
+        spot.index,
+        node.index,
+        f"{number}{node.name}",
+        path_text(tree, node.index),
+        profile,
+        node.line,
+        spot.low,
+        spot.high,
+        spot.note,
+        spot.tree,
+    )
+
+
+def _file_place(evidence: Evidence, spot: Spot) -> Place:
+    """Return the place of a leak in the file."""
+    assert not isinstance(evidence.leaks, Undetermined)
+    leak = evidence.leaks[spot.index]
+    return Place(
+        spot.kind,
+        spot.index,
+        0,
+        str(leak.kind),
+        leak.where,
+        "",
+        None,
+        spot.low,
+        spot.high,
+        spot.note,
+    )
+
+
+def _tree_place(evidence: Evidence, tree: int, low: float, high: float, note: str) -> Place:
+    """Return a whole tree as the place where a clause is broken."""
+    root = evidence.trees[tree].nodes[0]
+    name = f"tree {tree + 1}" if evidence.forest.is_ensemble else "the tree"
+    return Place("tree", tree, root.index, name, "", "", root.line, low, high, note, tree)
+
+
+def _message(
+    measure: Measure,
+    words: str,
+    rule: Rule,
+    limit: float,
+    reading: Reading,
+    verdict: Verdict,
+    places: tuple[Place, ...],
+) -> str:
+    said = f"{words[:1].upper()}{words[1:]}: "
+    if isinstance(reading, Undetermined):
+        return f"{said}could not tell, because {reason_text(reading)}{_how(reading)}."
+    said += f"{span(reading, measure.unit, limit)}; the policy asks for {rule.words} {figure(limit, measure.unit)}"
+    if verdict is Verdict.UNDETERMINED:
+        more = " (a larger --worlds-budget may decide it)" if measure.is_of_worlds else ""
+        return f"{said}, and which side it is on could not be told{more}."
+    if not places:
+        return f"{said}."
+    one, several = BREAKS[places[0].kind]
+    more = " or more" if len(places) >= MOST_SPOTS else ""
+    return f"{said}; {len(places)}{more} {one if len(places) == 1 else several} that."
+
+
+def reason_text(reading: Undetermined) -> str:
+    """Return the reason of an undetermined reading without a closing stop."""
+    return reading.reason.rstrip(".")
+
+
+def _how(reading: Undetermined) -> str:
+    return "; leave out --no-worlds to run them" if reading == NOT_RUN else ""
