@@ -183,7 +183,10 @@ def test_a_knowledge_file_and_levels_at_once_are_wrong_usage(files):
         (["--out", "flu.pmml"], "not a folder"),
         (["--posterior", "nowhere/p.csv"], "no such folder"),
         (["--posterior", "p.xlsx"], ".csv or .parquet"),
-        (["--policy", "nope"], "have accurate, baseline, health, open-data, research-output, standard, strict"),
+        (
+            ["--policy", "nope"],
+            "have accurate, baseline, health, open-data, research-output, standard, strict",
+        ),
         (["--qi", "age,sex,height"], "no column 'height'"),
         (["--weights", "height"], "no column 'height'"),
         (["--knowledge", "nowhere.toml"], "nowhere.toml: No such file"),
