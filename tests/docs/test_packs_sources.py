@@ -52,6 +52,12 @@ def test_what_is_no_own_judgement_says_how_it_was_verified(name):
     assert all(row[2] for row in rows(name).values() if "own judgement" not in row[1])
 
 
+@pytest.mark.parametrize("name", shipped_packs())
+def test_every_line_of_guidance_says_in_a_sentence_what_the_paragraph_asks(name):
+    said = [each.says for clause in load_pack(name).clauses for each in clause.guidance]
+    assert all(10 < len(words) <= 130 and words.endswith(".") for words in said)
+
+
 def test_every_document_that_a_clause_is_said_to_serve_is_named_there():
     named = {
         each.document
