@@ -4,9 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from policies.comparing import Strictness, compared
 from policies.importing.acro import LEFT_OUT, imported
 from policies.judging.judge import judge
-from policies.pack import read_pack
+from policies.pack import load_pack, read_pack
 from policies.verdict import Verdict
 from ppdm_models.errors import PolicyError
 from tests.small_audits import audit_of, evidence_of, flat_tree
@@ -64,6 +65,12 @@ def test_what_has_no_meaning_for_a_tree_is_named_with_the_reason():
     for key in ("check_missing_values", "survival_safe_threshold", "safe_round_base", "federated"):
         assert f"# - {key}: {LEFT_OUT[key]}." in text
     assert "safe_tests" not in text
+
+
+def test_the_pack_that_ships_asks_for_no_less_than_the_limits_that_acro_ships():
+    _, pack = made(WHOLE.replace("safe_dof_threshold: 12", "safe_dof_threshold: 10"))
+    found = compared(pack, load_pack("research-output"))
+    assert {each.strictness for each in found} == {Strictness.EQUAL, Strictness.STRICTER}
 
 
 def test_zeros_that_are_not_disclosive_are_not_asked_for_and_a_pure_leaf_still_is():
