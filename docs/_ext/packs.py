@@ -15,8 +15,8 @@ def packs_page() -> str:
     """Return the page of packs."""
     opening = (
         "# Policy packs\n\nThe policies that ship. A clause of severity *warning* or *note* is reported and changes "
-        "the verdict only with `--fail-on`. [Write a policy](../../policy.md) says how to make your own; the [measures](measures.md) are "
-        "described on a page of their own.\n"
+        "the verdict only with `--fail-on`. [Write a policy](../../policy.md) says how to make your own; the "
+        "[measures](measures.md) are described on a page of their own.\n"
     )
     return "\n".join([opening, *map(_pack, shipped_packs())])
 

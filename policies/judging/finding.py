@@ -45,6 +45,7 @@ def finding_of(exposure: Exposure, clause: Clause, base: Exposure) -> Finding:
     return replace(
         made,
         message=" ".join([made.message, *_assumed(exposure, clause, base)]),
+        why=" ".join([*([clause.why] if clause.why else []), *_loosened(clause)]),
         scope=clause.scope or "",
         under=clause.under_words,
     )
@@ -147,6 +148,12 @@ def _assumed(exposure: Exposure, clause: Clause, base: Exposure) -> Iterator[str
     untrue = [each for each in exposure.dropped if each not in base.dropped]
     if untrue:
         yield f"What it assumes is not true of this table ({untrue[0].where}: {untrue[0].problem})."
+
+
+def _loosened(clause: Clause) -> Iterator[str]:
+    """Yield why a clause asks for less than the one that it was put over."""
+    if clause.loosen is not None:
+        yield f"Loosened by this policy: {clause.loosen.rstrip('.')}."
 
 
 def _broken_places(evidence: Evidence, clause: Clause, found: Held) -> Iterator[Place]:

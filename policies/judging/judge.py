@@ -9,7 +9,8 @@ import numpy as np
 
 from audit.adversary.knowledge import LeafLevel
 from audit.evidence import Evidence
-from audit.reading import Undetermined
+from audit.measures import measures
+from audit.reading import Measurement, Undetermined
 from audit.result import NOT_MEASURED, Audit, Exposure
 from policies.clause import Clause, Pack
 from policies.comparing import BELIEF, CERTAINTIES
@@ -35,7 +36,7 @@ def judge(audit: Audit, pack: Pack) -> Decision:
     judged = [
         (clause, exposure, finding_of(exposure, clause, audit.full))
         for clause in asked
-        for exposure in _exposures(audit, clause.under_words)
+        for exposure in _exposures(audit, clause)
     ]
     counting = pack.model_copy(update={"clauses": tuple(filter(pack.counts, asked))})
     doubts: dict[str, Finding] = {}
@@ -52,22 +53,26 @@ def judge(audit: Audit, pack: Pack) -> Decision:
 Judged = Sequence[tuple[Clause, Exposure, Finding]]
 
 
-def _exposures(audit: Audit, under: str) -> list[Exposure]:
-    """Return what each adversary can infer who knows this; if nobody looked, one of whom nothing was told."""
-    found = [each for each in audit.exposures if each.under == under]
-    return found or [_untold(audit.full, under)]
+def _exposures(audit: Audit, clause: Clause) -> list[Exposure]:
+    """Return what each adversary can infer who knows what a clause assumes; if nobody looked, what needs no looking."""
+    found = [each for each in audit.exposures if each.under == clause.under_words]
+    return found or [_untold(audit.full, clause)]
 
 
-def _untold(base: Exposure, under: str) -> Exposure:
-    unknown = Undetermined(f"no audit was made under {under}")
+def _untold(base: Exposure, clause: Clause) -> Exposure:
+    """Return an adversary of whom nothing was told but what no knowledge changes: of the leaves and the file."""
+    known = measures()
+    unknown = Undetermined(f"no audit was made under {clause.under_words}")
     evidence = replace(
-        base.evidence,
-        prior=unknown,
-        posterior=unknown,
-        worlds=unknown,
-        without=unknown,
+        base.evidence, prior=unknown, posterior=unknown, worlds=unknown, without=unknown
     )
-    return replace(base, evidence=evidence, readings={}, asked=(), levels=(), under=under)
+    readings = {
+        call: base.readings.get(call, NOT_MEASURED)
+        if known[call.measure].is_of_leaves or known[call.measure].is_of_file
+        else Measurement(unknown)
+        for call in (atom.call for atom in clause.atoms)
+    }
+    return replace(base, evidence=evidence, readings=readings, levels=(), under=clause.under_words)
 
 
 def _all_doubts(audit: Audit, counting: Pack, judged: Judged) -> Iterator[Finding]:

@@ -93,6 +93,7 @@ def _document(
             title=pack.title,
             description=pack.description,
             sha256=pack.digest,
+            extends=tuple(f"{base.name} {base.version}" for base in pack.bases),
         ),
         dropped=tuple(
             Dropped(

@@ -120,7 +120,10 @@ def _meaning(evidence: Evidence, decision: Decision) -> str:
         )
     if decision.verdict is Verdict.UNDETERMINED:
         if not asked:
-            return " ".join([f"There is nothing in {policy} that this model has to meet.", *doubts])
+            said = f"There is nothing in {policy} that this model has to meet."
+            if not decision.pack.counting:
+                said = f"There are only warnings in {policy}: it demands nothing."
+            return " ".join([said, *doubts])
         said = f"Nothing was shown to fail, but {_part(open_, len(asked))} of {policy} "
         said += "could not be decided. That is not a pass."
         return " ".join(doubts) if doubts and not open_ else " ".join([said, *doubts])

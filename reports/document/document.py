@@ -121,13 +121,14 @@ class Dropped(Part):
 
 
 class Policy(Part):
-    """The pack that was held against the audit."""
+    """The pack that was held against the audit; ``extends`` names those that it builds on, the nearest first."""
 
     name: Text
     version: Text
     title: Text
     description: Text
     sha256: Text
+    extends: tuple[Text, ...] = ()
 
 
 class Provenance(Part):

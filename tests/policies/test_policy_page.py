@@ -1,0 +1,37 @@
+"""The page on writing policies shows packs that are read, and its table names every key."""
+
+import json
+import re
+import tomllib
+
+import jsonschema
+import pytest
+
+from policies.clause import Clause, Waivers
+from policies.pack import json_schema, read_pack
+from tests import places
+
+PAGE = (places.ROOT / "docs" / "policy.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=lambda block: tomllib.loads(block)["name"])
+def test_a_pack_on_the_page_is_read(block):
+    assert read_pack(block.encode(), "page.toml").clauses
+    jsonschema.validate(tomllib.loads(block), json.loads(json_schema()))
+
+
+def test_the_page_has_an_example_of_each_part_of_the_grammar():
+    shown = "\n".join(BLOCKS)
+    for key in ("all", "any", "not", "scope", "under", "when", "extends", "drop", "loosen"):
+        assert re.search(rf"\b{key} = ", shown)
+
+
+def test_the_table_of_keys_names_every_key():
+    told = set(re.findall(r"`([a-z_]+)`", "".join(re.findall(r"^\| .*? \|", PAGE, re.MULTILINE))))
+    keys = {
+        field.alias or name
+        for model in (Clause, Waivers)
+        for name, field in model.model_fields.items()
+    }
+    assert keys | {"name", "version", "title", "description", "extends", "drop"} <= told
