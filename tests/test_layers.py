@@ -70,10 +70,12 @@ audit/run.py
 
 policies
 policies/rules
+policies/binding.py
 policies/clause.py
 policies/checking.py
 policies/comparing.py
 policies/extending.py
+policies/schema.py
 policies/pack.py
 policies/importing
 policies/judging

@@ -13,7 +13,8 @@ from audit.people.population import Population, build_population, rerouted
 from audit.result import Audit
 from audit.run import run, start_early
 from audit.stages import Step, silent
-from policies.clause import Severity, Under
+from policies.binding import Under
+from policies.clause import Severity
 from policies.judging.applying import applying, assuming, assumptions
 from policies.judging.enough import enough
 from policies.judging.held import of_worlds

@@ -18,7 +18,7 @@ from audit.worlds.engine import reason
 from audit.worlds.enough import DECIDED
 from audit.worlds.state import Tiers
 from benchmarks.worlds_cases import small_sample
-from policies.clause import Under, When
+from policies.binding import Under, When
 from policies.judging.enough import enough
 from policies.judging.judge import judge
 from policies.pack import calls, load_pack, read_pack
