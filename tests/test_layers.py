@@ -71,10 +71,12 @@ audit/run.py
 policies
 policies/severity.py
 policies/rules
+policies/binding.py
 policies/clause.py
 policies/checking.py
 policies/comparing.py
 policies/extending.py
+policies/schema.py
 policies/pack.py
 policies/importing
 policies/judging

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from audit.evidence import Evidence
-from audit.measures import Measure, Parameters, Source
+from audit.measures import Measure, Parameters, PerPlace, Source
 from audit.measures._worlds import known_worlds, true_values
 from audit.reading import Interval, Measurement, Undetermined
 from audit.spots import worst_spots
@@ -24,6 +24,20 @@ class ExactPosterior(Measure):
     risk = "high"
     limits = (0.0, 1.0)
     reads = frozenset({Source.WORLDS})
+    places = "profile"
+
+    def per_place(self, evidence: Evidence, parameters: Parameters) -> PerPlace | Undetermined:
+        worlds = known_worlds(evidence)
+        if isinstance(worlds, Undetermined):
+            return worlds
+        posterior = worlds.posterior
+        if isinstance(posterior, Undetermined):
+            return posterior
+        true = true_values(evidence, worlds) & (worlds.counts > 0)[:, None]
+        low, high = (
+            np.where(true, end, 0.0).max(axis=1) for end in (posterior.low, posterior.high)
+        )
+        return PerPlace(np.arange(len(worlds.counts), dtype=np.intp), low, high)
 
     def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
         worlds = known_worlds(evidence)

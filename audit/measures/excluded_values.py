@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from audit.evidence import Evidence
-from audit.measures import Measure, Parameter, Parameters, Source
+from audit.measures import Measure, Parameter, Parameters, PerPlace, Source
 from audit.measures._worlds import known_worlds
 from audit.reading import Interval, Measurement, Undetermined
 from audit.spots import people, worst_spots
@@ -22,6 +22,7 @@ class ExcludedValues(Measure):
     risk = "high"
     limits = (0.0, np.inf)
     reads = frozenset({Source.WORLDS, Source.CELLS})
+    places = "profile"
     parameters = {
         "values": Parameter(1.0, "how many values must be ruled out", low=1.0, whole=True),
     }
@@ -31,15 +32,24 @@ class ExcludedValues(Measure):
             return self.plain
         return f"people for whom the tree rules out {parameters['values']:g} values"
 
-    def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
+    def per_place(self, evidence: Evidence, parameters: Parameters) -> PerPlace | Undetermined:
         worlds = known_worlds(evidence)
         if isinstance(worlds, Undetermined):
-            return Measurement(worlds)
+            return worlds
         excluded = worlds.excluded.sum(axis=1)
         open_ = worlds.open_exclusions.sum(axis=1)
         least = float(parameters["values"])
         proved = np.where(excluded >= least, worlds.counts, 0).astype(np.float64)
         at_most = np.where(excluded + open_ >= least, worlds.counts, 0).astype(np.float64)
+        return PerPlace(np.arange(len(proved), dtype=np.intp), proved, at_most)
+
+    def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
+        worlds, found = known_worlds(evidence), self.per_place(evidence, parameters)
+        if isinstance(worlds, Undetermined):
+            return Measurement(worlds)
+        if isinstance(found, Undetermined):
+            return Measurement(found)
+        proved, at_most = found.low, found.high
         profiles = np.flatnonzero(at_most > 0)
         classes = evidence.classes
 

@@ -6,7 +6,8 @@ import textwrap
 from collections.abc import Iterator
 
 from audit.measures import Source, measures
-from policies.clause import Clause, Part, Waivers, When
+from policies.binding import When
+from policies.clause import Clause, Part, Waivers
 from policies.comparing import Difference
 from policies.judging.figures import figure
 from policies.pack import Pack

@@ -92,5 +92,5 @@ def _check_keys(root: Any, where: str) -> None:  # noqa: ANN401  # a node of an 
                 place, f"the key {str(key.value)!r:.60} is no word; mend or delete it"
             )
         if key.value in seen:
-            raise PolicyError(f"{place}: {key.value}", "the key stands twice; delete one of them")
+            raise PolicyError(place, f"the key {key.value!r:.60} stands twice; delete one of them")
         seen.add(key.value)

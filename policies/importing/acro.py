@@ -124,9 +124,8 @@ def _appetite(said: Mapping[str, object], where: str) -> _Appetite:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         key = str(first["loc"][0])
-        raise PolicyError(
-            f"{where}: {key:.60}", _problem(key, first["type"], first["input"])
-        ) from error
+        place = f"{where}: {key if key.isidentifier() else repr(key):.60}"
+        raise PolicyError(place, _problem(key, first["type"], first["input"])) from error
 
 
 def _problem(key: str, kind: str, value: object) -> str:

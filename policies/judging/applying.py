@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from policies.clause import Clause, Kind, Pack, Under
+from policies.binding import Kind, Under
+from policies.clause import Clause, Pack
 from ppdm_models.tree.ensemble import Combination, Ensemble, Link, Model
 
 ADDED_UP = (Combination.SUM, Combination.WEIGHTED_SUM)

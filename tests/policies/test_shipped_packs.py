@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from audit.evidence import NOT_READ, NOT_RUN
 from audit.measures import measures
+from policies.comparing import Strictness, compared
 from policies.judging.judge import judge
 from policies.pack import load_pack
 from policies.shipped import shipped_packs
@@ -116,6 +117,20 @@ def test_what_is_not_decided_or_not_run_is_never_a_pass(name):
 def test_a_tighter_pack_never_passes_what_a_looser_one_does_not(counts):
     verdicts = [decision(name, counts).verdict for name in ORDER]
     assert verdicts == sorted(verdicts)
+
+
+@pytest.mark.parametrize(
+    ("name", "least"),
+    [
+        ("standard", "baseline"),
+        ("strict", "standard"),
+        ("health", "standard"),
+        ("open-data", "strict"),
+    ],
+)
+def test_no_clause_of_a_pack_asks_for_less_than_the_pack_it_goes_beyond(name, least):
+    for difference in compared(PACKS[least], PACKS[name]):
+        assert difference.strictness in (Strictness.EQUAL, Strictness.STRICTER), difference.clause
 
 
 @given(leaves, st.integers(1, 50))

@@ -12,10 +12,10 @@ from audit.glance import glance, glance_at_file
 from audit.options import DEFAULT, KNOWLEDGE, AuditOptions
 from audit.people.population import Population, build_population, rerouted
 from audit.people.said import said_of
-from audit.result import Audit, Exposure
+from audit.result import Audit
 from audit.run import run, start_early
 from audit.stages import Step, silent
-from policies.clause import Under
+from policies.binding import Under
 from policies.judging.applying import applying, assuming, assumptions
 from policies.judging.enough import enough
 from policies.judging.held import of_worlds
@@ -104,7 +104,9 @@ class Subject:
             if isinstance(found, TreewardenError):
                 warnings.append(f"no audit could be made under {words}: {found}")
             else:
-                exposures.append(replace(found, under=words))
+                exposures.append(replace(found.full, under=words))
+                new = [each for each in found.warnings if each not in audit.warnings]
+                warnings += [f"under {words}: {each}" for each in new]
         return Audit(tuple(exposures), tuple(warnings))
 
     def _assuming(
@@ -116,13 +118,13 @@ class Subject:
         options: AuditOptions,
         audit: Audit,
         step: Step,
-    ) -> Exposure | TreewardenError:
+    ) -> Audit | TreewardenError:
         """Return what the adversary of some clauses can infer; why not, where the table contradicts what they know."""
         knowledge = under.of(self.knowledge)
         is_asked = any(map(of_worlds, asked.clauses))
         taken = audit.full.readings
         if knowledge == self.knowledge and not is_asked and all(c in taken for c in calls(asked)):
-            return audit.full
+            return Audit((audit.full,))
         brief = replace(options, worlds=options.worlds and is_asked, levels=False)
 
         def told(stage: str) -> AbstractContextManager[None]:
@@ -139,7 +141,7 @@ class Subject:
                 told,
                 enough(asked, under.words),
                 grades=False,
-            ).full
+            )
         except (KnowledgeError, TableError) as error:
             return error
 

@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 from audit.adversary.knowledge import Knowledge
 from audit.measures import MeasureCall
 from audit.people.population import build_population
-from audit.reading import exactly
+from audit.reading import Undetermined, exactly
 from audit.run import run
 from policies.judging.judge import judge
 from policies.verdict import Verdict
 from ppdm_models.records.read_table import table_of
+from ppdm_models.tree.ensemble import Member, Other
 from ppdm_models.tree.tree import Task
 from tests.forests import forest, stump
 from tests.small_audits import audit_of, deep_tree, evidence_of, flat_tree, pack_of, people_of, read
@@ -126,3 +127,14 @@ def test_an_ensemble_holds_what_its_trees_hold_and_the_weights_of_those_that_giv
     people = build_population(ensemble, TABLE, sensitive="flu")
     found = run(ensemble, people, Knowledge(), [FREEDOM], leaks=())
     assert found.full.readings[FREEDOM].reading == exactly(20 - 2 * fitted)
+
+
+def test_what_was_fitted_in_parts_that_are_no_trees_is_not_known():
+    trees = (stump(40.0, "no", "yes"), stump(70.0, "no", "yes"))
+    members = (*(Member(tree) for tree in trees), Member(Other("regression")))
+    ensemble = forest(*trees, members=members)
+    people = build_population(ensemble, TABLE, sensitive="flu")
+    found = run(ensemble, people, Knowledge(), [FREEDOM], leaks=())
+    reading = found.full.readings[FREEDOM].reading
+    assert isinstance(reading, Undetermined)
+    assert "parts that are no trees" in reading.reason

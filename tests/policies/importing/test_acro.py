@@ -4,9 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from policies.comparing import Strictness, compared
 from policies.importing.acro import LEFT_OUT, imported
 from policies.judging.judge import judge
-from policies.pack import read_pack
+from policies.pack import load_pack, read_pack
 from policies.verdict import Verdict
 from ppdm_models.errors import PolicyError
 from tests.small_audits import audit_of, evidence_of, flat_tree
@@ -66,6 +67,12 @@ def test_what_has_no_meaning_for_a_tree_is_named_with_the_reason():
     assert "safe_tests" not in text
 
 
+def test_the_pack_that_ships_asks_for_no_less_than_the_limits_that_acro_ships():
+    _, pack = made(WHOLE.replace("safe_dof_threshold: 12", "safe_dof_threshold: 10"))
+    found = compared(pack, load_pack("research-output"))
+    assert {each.strictness for each in found} == {Strictness.EQUAL, Strictness.STRICTER}
+
+
 def test_zeros_that_are_not_disclosive_are_not_asked_for_and_a_pure_leaf_still_is():
     text, pack = made(SMALLEST + "zeros_are_disclosive: false")
     ids = [clause.id for clause in pack.clauses]
@@ -118,6 +125,7 @@ def test_the_pack_judges_trees_as_the_checks_judge_tables(leaves, verdict, claus
         ("- safe_threshold", "acro.yaml: not a mapping; give lines of the form 'key: value'"),
         ("safe_threshold: 10", "acro.yaml: safe_dof_threshold: it is missing; give the limit, as ACRO needs it"),
         (SMALLEST + "safe_treshold: 3", "acro.yaml: safe_treshold: ACRO has no such key; have safe_threshold"),
+        (SMALLEST + '"\\e[2J\\n": 3', "acro.yaml: '\\x1b[2J\\n': ACRO has no such key"),
         (SMALLEST + "safe_p_percent: 0.1", "ACRO does not read this key; write safe_pratio_p"),
         (SMALLEST + "safe_nk_n: 2", "acro.yaml: safe_nk_k: it is missing beside safe_nk_n; give both or none"),
         (SMALLEST + "safe_nk_n: 2\nsafe_nk_k: 90", "safe_nk_k: it is '90'; give a share above 0 and at most 1"),
@@ -130,7 +138,7 @@ def test_the_pack_judges_trees_as_the_checks_judge_tables(leaves, verdict, claus
         ("safe_threshold:\nsafe_dof_threshold: 1", "it is 'None'; give a whole number from 1"),
         (f"safe_threshold: {'9' * 40}\nsafe_dof_threshold: 1", "give a whole number from 1 to 1,000,000,000"),
         (f"safe_threshold: {'9' * 9000}\nsafe_dof_threshold: 1", "acro.yaml: not a YAML file"),
-        (SMALLEST + "safe_threshold: 3", "acro.yaml:3: safe_threshold: the key stands twice; delete one of them"),
+        (SMALLEST + "safe_threshold: 3", "acro.yaml:3: the key 'safe_threshold' stands twice; delete one of them"),
         (SMALLEST + "7: 3", "acro.yaml:3: the key '7' is no word; mend or delete it"),
         (SMALLEST + "? [a, b]\n: 3", "acro.yaml:3: the key"),
         (SMALLEST + "<<: {a: 1}", "acro.yaml:3: the key '<<' is no word"),

@@ -6,9 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audit.people.population import Population
+from audit.adversary.knowledge import Knowledge
+from audit.people.population import Population, build_population
 from audit.reading import Interval, Undetermined
 from audit.result import Audit
+from audit.run import run
 from policies.judging.applying import kinds_of
 from policies.judging.decision import NOTHING_JUDGED
 from policies.judging.groups import Clauses, leaves_of
@@ -17,9 +19,10 @@ from policies.pack import calls, read_pack
 from policies.remedies._leaf_targets import met
 from policies.rules import rules
 from policies.verdict import Verdict
+from ppdm_models.records.read_table import table_of
 from ppdm_models.tpp.groups import Groups
 from ppdm_models.tree.ensemble import Combination, Link
-from tests.forests import by_sex, forest
+from tests.forests import by_sex, forest, stump
 from tests.small_audits import audit_of, bounds, evidence_of, flat_tree
 
 HEAD = 'name = "p"\nversion = "1"\ntitle = "P"\n'
@@ -333,3 +336,38 @@ def test_groups_of_a_table_meet_a_combination_group_by_group(classes, lacks):
     assert leaves_of(groups).records.tolist() == classes.sum(axis=1).tolist()
     assert wanted.lack(groups).endswith(lacks)
     assert bool(wanted.lack(groups)) == bool(lacks)
+
+
+AGES = [20, 25, 30, 35, 45, 45, 55, 60, 60, 80]
+FLU = ["no", "no", "yes", "no", "yes", "yes", "yes", "no", "yes", "yes"]
+TABLE = table_of({"age": AGES, "sex": list("FMFMFMFMFM"), "flu": FLU})
+MIXED = LABEL.replace("0.7", "0.55")
+"""Leaves of the first tree have 5 people, a label true of 60 %; those of the second 6 and 4, one of 50 and 25 %."""
+
+
+@pytest.mark.parametrize(
+    ("scope", "verdict"), [("leaf", PASS), ("tree", PASS), ("model", FAIL), ("profile", FAIL)]
+)
+def test_in_an_ensemble_every_leaf_tree_and_person_is_a_place_of_its_own(scope, verdict):
+    model = forest(by_sex("yes", "no"), stump(50.0, "no", "no"))
+    people = build_population(model, TABLE, sensitive="flu")
+    wanted = pack(f"any = [ {K5}, {MIXED} ]\nscope = {scope!r}")
+    audit = run(model, people, Knowledge(), calls(wanted), leaks=())
+    (finding,) = judge(audit, wanted).findings
+    assert finding.verdict is verdict
+    if scope == "profile":
+        older = np.flatnonzero(audit.full.evidence.stops[1] == 2)
+        assert sorted(place.index for place in finding.places) == older.tolist()
+
+
+def test_a_tree_of_an_ensemble_that_breaks_a_clause_is_its_place():
+    model = forest(by_sex("yes", "no"), stump(24.0, "no", "yes"))
+    people = build_population(model, TABLE, sensitive="flu")
+    wanted = pack(f"any = [ {K5}, {MIXED} ]\nscope = 'tree'", f"not = {SURE}\nscope = 'tree'")
+    audit = run(model, people, Knowledge(), calls(wanted), leaks=())
+    broken, unknown = judge(audit, wanted).findings
+    (place,) = broken.places
+    assert (place.kind, place.index, place.name, place.leaf) == ("tree", 1, "tree 2", "")
+    assert place.note.startswith("k_anonymity 1 record, label_disclosure 100 %")
+    assert broken.message.endswith("): 1 tree breaks that.")
+    assert unknown.verdict is UNDETERMINED

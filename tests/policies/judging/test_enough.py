@@ -18,9 +18,10 @@ from audit.worlds.engine import reason
 from audit.worlds.enough import DECIDED
 from audit.worlds.state import Tiers
 from benchmarks.worlds_cases import small_sample
+from policies.binding import Under, When
 from policies.judging.enough import enough
 from policies.judging.judge import judge
-from policies.pack import calls, load_pack
+from policies.pack import calls, load_pack, read_pack
 from policies.shipped import shipped_packs
 from tests.grown_trees import grown
 from tests.small_audits import evidence_of, exposed, pack_of
@@ -70,6 +71,36 @@ def verdicts(case, pack):
 def test_stopping_early_changes_no_verdict_of_a_shipped_pack(name, seed):
     full, early = verdicts(case_of(seed), load_pack(name))
     assert full == early
+
+
+CERTAIN = '{ measure = "certain_disclosure", rule = "at_most", limit = 0 }'
+LARGE = '{ measure = "k_anonymity", rule = "at_least", limit = 12 }'
+UNSURE = '{ measure = "confidence", rule = "at_most", limit = 0.8 }'
+COMBINED = [
+    f"any = [ {CERTAIN}, {LARGE} ]",
+    f'any = [ {CERTAIN}, {UNSURE} ]\nscope = "profile"',
+    f"all = [ {LARGE}, {{ not = {CERTAIN} }} ]",
+    f'not = {CERTAIN}\nscope = "leaf"',
+]
+
+
+@pytest.mark.parametrize("clause", COMBINED)
+@pytest.mark.parametrize("seed", range(6))
+def test_stopping_early_changes_no_verdict_of_a_combination(clause, seed):
+    head = 'name = "p"\nversion = "1"\ntitle = "P"\n[[clause]]\nid = "a"\n'
+    full, early = verdicts(case_of(seed), read_pack((head + clause).encode(), "p.toml"))
+    assert full == early
+
+
+def test_clauses_that_are_judged_under_other_knowledge_or_not_at_all_keep_nobody_waiting():
+    case = case_of(0)
+    evidence = evidence_of(case.tree, case.population)
+    (clause,) = pack_of(("certain_disclosure", "at_most", 0)).clauses
+    pack = pack_of(("certain_disclosure", "at_most", 0))
+    for more in ({"under": Under(leaf="labels")}, {"when": When(model="forest")}):
+        other = pack.model_copy(update={"clauses": (clause.model_copy(update=more),)})
+        assert enough(other)(evidence)
+    assert not enough(pack)(evidence)
 
 
 @pytest.mark.parametrize("clause", BY_WORLDS)
