@@ -51,7 +51,8 @@ class Difference:
 def compared(old: Pack, new: Pack) -> tuple[Difference, ...]:
     """Return how a new pack differs from an old one, clause by clause by their ids, in the order of the new one.
 
-    A clause that was added is stricter, but for one that ends a doubt; one that is gone is looser.
+    A clause that was added is stricter, but for one that ends a doubt; one that is gone is looser. What a pack makes of
+    models that none of its clauses was about before is not compared: they were undetermined.
     """
     before, now = ({each.id: each for each in pack.clauses} for pack in (old, new))
     found = []
@@ -87,7 +88,7 @@ def changed(old: Pack, clause: Clause) -> Strictness:
     """Return what another clause in the place of the one of its name makes of a pack."""
     before = next(each for each in old.clauses if each.id == clause.id)
     found = stricter(before, clause)
-    if found is Strictness.STRICTER and _ends_doubt(old, clause):
+    if found in (Strictness.EQUAL, Strictness.STRICTER) and _ends_doubt(old, clause):
         return Strictness.DIFFERENT
     return found
 
@@ -199,15 +200,14 @@ def _ends_doubt(old: Pack, clause: Clause) -> bool:
     Until then a limit on certainty that holds only for whoever does not believe them is doubted.
     """
     return (
-        _speaks_of(clause, (BELIEF,))
-        and any(_speaks_of(each, CERTAINTIES) for each in old.clauses)
-        and not any(_speaks_of(each, (BELIEF,)) and _is_grave(each) for each in old.clauses)
+        _limits_belief(clause)
+        and any(atom.call.measure in CERTAINTIES for each in old.clauses for atom in each.atoms)
+        and not any(
+            _limits_belief(each) and each.severity == "error" and each.when is None
+            for each in old.clauses
+        )
     )
 
 
-def _is_grave(clause: Clause) -> bool:
-    return clause.severity == "error"
-
-
-def _speaks_of(clause: Clause, names: tuple[str, ...]) -> bool:
-    return any(atom.call.measure in names for atom in clause.atoms)
+def _limits_belief(clause: Clause) -> bool:
+    return any(atom.call.measure == BELIEF for atom in clause.demanded)

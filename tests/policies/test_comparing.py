@@ -155,3 +155,20 @@ def test_packs_are_compared_clause_by_clause():
     assert found == {"0": STRICTER, "1": EQUAL, "2": LOOSER, "[waivers]": STRICTER}
     assert compared(old, old) == ()
     assert {each.clause: each.strictness for each in compared(new, old)}["2"] is STRICTER
+
+
+def test_a_clause_that_ends_the_doubt_about_labels_for_some_models_is_not_shown_to_be_stricter():
+    sure, label = atom("confidence", "at_most", 0.9), atom("label_disclosure", "at_most", 1)
+    forests = atom("label_disclosure", "at_most", 1, 'when = { model = "forest" }')
+    assert [each.strictness for each in compared(pack(sure), pack(sure, label))] == [DIFFERENT]
+    assert [
+        each.strictness for each in compared(pack(sure, forests), pack(sure, forests, label))
+    ] == [DIFFERENT]
+    assert [
+        each.strictness for each in compared(pack(sure, label), pack(sure, label, forests))
+    ] == [STRICTER]
+    twice = f"not = {{ not = {inline('label_disclosure', 'at_most', 1)} }}"
+    assert [each.strictness for each in compared(pack(sure, twice), pack(sure, label))] == [
+        DIFFERENT
+    ]
+    assert [each.strictness for each in compared(pack(K), pack(K, label))] == [STRICTER]

@@ -235,3 +235,28 @@ def test_a_clause_whose_assumption_no_table_fits_is_undetermined_and_a_warning_s
     assert finding(document, "small")["verdict"] == "PASS"
     (why,) = [each for each in document["warnings"] if each.startswith("no audit could be made")]
     assert "no table with these quasi-identifiers grows this tree" in why
+
+
+def test_a_clause_that_holds_only_as_labels_are_assumed_not_to_be_believed_is_doubted(audited):
+    code, document = audited(SURE + 'under = { leaf = "labels" }\n')
+    assert code == 3
+    assert finding(document, "sure")["verdict"] == "PASS"
+    assert finding(document, "labels-believed")["verdict"] == "UNDETERMINED"
+
+
+def test_a_repair_prunes_to_leaves_that_meet_a_combination(audited):
+    code, document = audited(EITHER, more=["--list"], command="repair")
+    passing = [each for each in document["repair"]["attempts"] if each["verdict"] == "PASS"]
+    assert any("prune" in name for each in passing for name in each["remedies"])
+    assert all(each["privacy"]["low"] == 1 for each in passing)
+
+
+def test_a_repair_withholds_what_a_combination_asks_in_any_case(audited):
+    both = (
+        '[[clause]]\nid = "both"\nall = [\n'
+        '    { measure = "confidence", rule = "at_most", limit = 0.6 },\n'
+        '    { measure = "label_disclosure", rule = "at_most", limit = 1 },\n]\n'
+    )
+    code, document = audited(both, more=["--list"], command="repair")
+    passing = [each for each in document["repair"]["attempts"] if each["verdict"] == "PASS"]
+    assert any(each["remedies"] == ["redact"] for each in passing)
