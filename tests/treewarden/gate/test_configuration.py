@@ -14,8 +14,9 @@ from treewarden.jobs.gate.config import (
     Settings,
     find_configuration,
     read_configuration,
+    said_in,
 )
-from treewarden.jobs.gate.models import ANSWERED, models_of
+from treewarden.jobs.gate.models import ANSWERED, matches, models_of
 
 ENTRY = '[[model]]\npath = "models/flu.pmml"\ntable = "people.csv"\nsensitive = "flu"\n'
 NOT_OF_A_GATE = {"jobs", "levels"}
@@ -68,6 +69,37 @@ def test_a_name_with_signs_of_a_pattern_is_taken_as_it_is(repository):
     repository.write("models/a[1].pmml", "<PMML/>")
     path = repository.configure(ENTRY.replace("flu.pmml", "a[1].pmml"))
     assert [model.file for model in models_of(read_configuration(path))] == ["models/a[1].pmml"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "file", "is_match"),
+    [
+        ("models/*.pmml", "models/flu.pmml", True),
+        ("./models/../models/*.pmml", "models/flu.pmml", True),
+        ("models/*.pmml", "models/old/flu.pmml", False),
+        ("models/**/*.pmml", "models/flu.pmml", True),
+        ("**/old/**/*.pmml", "models/old/a/b/flu.pmml", True),
+        ("a/b/**/*.pmml", "flu.pmml", False),
+        ("models/a[1].pmml", "models/a[1].pmml", True),
+        ("models/flu.pmml", "models/cold.pmml", False),
+    ],
+)
+def test_a_file_that_may_be_gone_is_matched_as_one_that_is_there(
+    repository, pattern, file, is_match
+):
+    said = said_in(ENTRY.replace("models/flu.pmml", pattern).encode(), "treewarden.toml")
+    assert (matches(said, file) is not None) == is_match
+    path = repository.folder / "fresh"
+    (path / file).parent.mkdir(parents=True)
+    (path / file).write_text("")
+    (path / "people.csv").write_text("")
+    (path / "treewarden.toml").write_text(ENTRY.replace("models/flu.pmml", pattern))
+    found = read_configuration(path / "treewarden.toml")
+    if is_match:
+        assert [model.file for model in models_of(found)] == [file]
+    else:
+        with pytest.raises(ConfigurationError):
+            models_of(found)
 
 
 def test_it_is_found_from_a_folder_below(repository):

@@ -27,7 +27,8 @@ class Changes:
 
     def touches(self, model: GateModel) -> bool:
         """Return whether anything changed that the audit of a model rests on; what git does not follow may have."""
-        if self.before is None or self._was(model) != self._is(model):
+        now = self._is(model)
+        if now is None or self._was(model) != now:
             return True
         chain = (each for each in packs(model.policy) if isinstance(each, Path))
         return any(self._touches(path) for path in (*model.inputs, *chain))
@@ -42,18 +43,16 @@ class Changes:
             for path in self.deleted
             if path.is_relative_to(root) and not path.exists()
         )
-        return tuple(
-            file for file in files if any(matches(self.configuration, said, file) for said in saids)
-        )
+        return tuple(file for file in files if any(matches(said, file) for said in saids))
 
     def _is(self, model: GateModel) -> object:
-        section = matches(self.configuration, self.configuration.said, model.file)
+        section = matches(self.configuration.said, model.file)
         return section and effective(self.configuration.said, section)
 
     def _was(self, model: GateModel) -> object:
         if self.before is None:
             return None
-        section = matches(self.configuration, self.before, model.file)
+        section = matches(self.before, model.file)
         return section and effective(self.before, section)
 
     def _touches(self, path: Path) -> bool:

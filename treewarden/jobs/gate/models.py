@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -107,11 +108,11 @@ def chosen(
     return tuple(model for model in models if model.name in kept)
 
 
-def matches(configuration: Configuration, said: Said, file: str) -> ModelSection | None:
+def matches(said: Said, file: str) -> ModelSection | None:
     """Return the section that is about a file by its path from the configuration, whether or not it is there."""
     for section in said.models:
-        for pattern in section.path:
-            if os.path.normpath(pattern) == os.path.normpath(file) or _is_like(file, pattern):
+        for pattern in map(os.path.normpath, section.path):
+            if pattern == file or _is_like(Path(file).parts, Path(pattern).parts):
                 return section
     return None
 
@@ -153,7 +154,7 @@ def _globbed(root: Path, pattern: str) -> Iterator[Path]:
     if not MAGIC & set(pattern):
         return
     try:
-        matched = sorted(root.glob(pattern))
+        matched = sorted(root.glob(os.path.normpath(pattern)))
     except (ValueError, NotImplementedError):
         return
     for path in matched:
@@ -162,20 +163,15 @@ def _globbed(root: Path, pattern: str) -> Iterator[Path]:
             yield path
 
 
-def _is_like(file: str, pattern: str) -> bool:
-    """Return whether a path that may be gone is one that a pattern would match."""
-    parts, wanted = Path(file).parts, Path(pattern).parts
-    if "**" in wanted:
-        start = wanted.index("**")
-        rest = wanted[start + 1 :]
-        if parts[:start] and not _each_like(parts[:start], wanted[:start]):
-            return False
-        return len(parts) >= start + len(rest) and _each_like(parts[len(parts) - len(rest) :], rest)
-    return len(parts) == len(wanted) and _each_like(parts, wanted)
-
-
-def _each_like(parts: Sequence[str], wanted: Sequence[str]) -> bool:
-    return all(Path(part).match(like) for part, like in zip(parts, wanted, strict=True))
+def _is_like(parts: Sequence[str], wanted: Sequence[str]) -> bool:
+    """Return whether a path that may be gone is one that a pattern matches, both in their parts."""
+    if not wanted:
+        return not parts
+    if wanted[0] == "**":
+        return any(_is_like(parts[start:], wanted[1:]) for start in range(len(parts) + 1))
+    return (
+        bool(parts) and fnmatch.fnmatchcase(parts[0], wanted[0]) and _is_like(parts[1:], wanted[1:])
+    )
 
 
 def _model(
