@@ -24,6 +24,15 @@ class Accepted:
 
 
 @dataclass(frozen=True, slots=True)
+class Guidance:
+    """A paragraph of named guidance that a clause serves; ``says`` is what it asks for, in short."""
+
+    document: str
+    paragraph: str
+    says: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Place:
     """A leaf or profile that does not pass: the node where its records stop, the path there, its line in the file.
 
@@ -52,7 +61,7 @@ class Finding:
     """What came of one clause. ``places`` are those that do not pass, worst first.
 
     A finding about the evidence itself (the file contradicts itself or the table) has no measure and no limit. What is
-    ``accepted`` as a whole stays visible and no longer counts.
+    ``accepted`` as a whole stays visible and no longer counts. ``guidance`` is what the clause says that it serves.
     """
 
     clause: str
@@ -69,6 +78,7 @@ class Finding:
     source: str = ""
     places: tuple[Place, ...] = ()
     accepted: Accepted | None = None
+    guidance: tuple[Guidance, ...] = ()
 
     @property
     def open_verdict(self) -> Verdict:

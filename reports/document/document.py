@@ -215,8 +215,9 @@ class Document(Part):
     beside it. ``readings`` holds each measure with its default parameters by name, others as ``measure[name=value]``.
     ``leaves`` groups what breaks by leaf, the worst of ``leaves_broken`` first. ``confidential`` says who may read the
     report. Of a redacted one, ``redacted_below`` is the smallest count of people that is told, and what cannot be told
-    is empty or null; null: nothing was left out. Findings of the severity ``fail_on`` or a graver one make up the
-    verdict; ``not_judged`` names the clauses that do not apply to this model, and why.
+    is empty or null; null: nothing was left out. ``purpose`` is what the model is to be published for, in its owner's
+    words. Findings of the severity ``fail_on`` or a graver one make up the verdict; ``not_judged`` names the clauses that
+    do not apply to this model, and why.
     """
 
     schema_version: Literal["treewarden-report/1"] = Field(default=SCHEMA, alias="schema")
@@ -224,6 +225,7 @@ class Document(Part):
     confidential: Text
     redacted_below: int | None = None
     title: Text
+    purpose: Text = ""
     verdict: Word
     headline: Text
     meaning: Text

@@ -87,6 +87,14 @@ class Accepted(Part):
     reason: Text
 
 
+class Guidance(Part):
+    """A paragraph of named guidance that a clause serves: the document, the paragraph, and what it says in short."""
+
+    document: Text
+    paragraph: Text
+    says: Text = ""
+
+
 class Place(Part):
     """A leaf, or a profile in it: its path, the node where its records stop, and that node's line in the file.
 
@@ -113,7 +121,7 @@ class Finding(Part):
     """What came of one clause; ``where`` holds the places that break it, worst first.
 
     A finding about the evidence itself has no measure, no rule and no limit. What is ``accepted`` as a whole stays
-    visible and no longer counts.
+    visible and no longer counts. ``guidance`` is what the policy says that the clause serves.
     """
 
     clause: Text
@@ -133,6 +141,7 @@ class Finding(Part):
     where: tuple[Place, ...]
     id: Text = ""
     accepted: Accepted | None = None
+    guidance: tuple[Guidance, ...] = ()
 
 
 class Break(Part):

@@ -14,10 +14,22 @@ from reports.document.gate import Gate
 
 
 class Renderer(ABC):
-    """Same document, same bytes: no clock, no environment, nothing computed. ``suffix`` has no dot."""
+    """Same document, same bytes: no clock, no environment, nothing computed. ``suffix`` has no dot.
+
+    What is not ``is_text`` goes into files only, never to a terminal.
+    """
 
     media_type: ClassVar[str]
     suffix: ClassVar[str]
+    is_text: ClassVar[bool] = True
+
+    def check(self) -> None:
+        """Check that what this form needs is installed, before any work is done for it.
+
+        Raises:
+            OutputError: it is not.
+        """
+        return
 
     @abstractmethod
     def render(self, document: Document) -> bytes:
