@@ -20,7 +20,7 @@ from reports.document.document import (
     Repair,
     Side,
 )
-from reports.document.parts import Finding, Number, Plots, Row, Value
+from reports.document.parts import Accepted, File, Finding, Number, Plots, Row, Value
 from reports.document.words import count, counted
 
 LEAST = 10
@@ -102,7 +102,13 @@ def _finding(found: Finding, least: int) -> Finding:
     words = f"{found.plain[:1].upper()}{found.plain[1:]}: {outcome}"
     value = shown or Value(low=None, high=None, text=outcome, reason=LEFT_OUT)
     asks = f"; the policy asks for {found.limit_text}" if found.measure else ""
-    return found.model_copy(update={"value": value, "message": f"{words}{asks}.", "where": ()})
+    told = {"value": value, "message": f"{words}{asks}.", "accepted": _accepted(found.accepted)}
+    return found.model_copy(update={**told, "where": ()})
+
+
+def _accepted(given: Accepted | None) -> Accepted | None:
+    """Return by what it is accepted: the reason is in words of the owner, which may hold anything."""
+    return None if given is None else given.model_copy(update={"reason": LEFT_OUT})
 
 
 def _may_be_told(found: Finding, least: int) -> bool:
@@ -143,16 +149,18 @@ def _knowledge(known: Knowledge) -> Knowledge:
 
 
 def _provenance(document: Document) -> Provenance:
-    """Return where it comes from, with the model's digest only where exactly that file may be published."""
+    """Return where it comes from, with a model's digest only where exactly that file may be published."""
     told = document.provenance
-    is_public = (
-        document.kind == "audit"
-        and document.verdict == "PASS"
-        and document.knowledge.leaf == AS_PUBLISHED
+    is_public = document.verdict == "PASS" and document.knowledge.leaf == AS_PUBLISHED
+    model = told.model if is_public and document.kind == "audit" else _unnamed(told.model)
+    written = told.written if is_public or told.written is None else _unnamed(told.written)
+    return told.model_copy(
+        update={"model": model, "table": _unnamed(told.table), "written": written}
     )
-    model = told.model if is_public else told.model.model_copy(update={"sha256": ""})
-    table = told.table.model_copy(update={"sha256": ""})
-    return told.model_copy(update={"model": model, "table": table})
+
+
+def _unnamed(file: File) -> File:
+    return file.model_copy(update={"sha256": ""})
 
 
 def _repair(repair: Repair) -> Repair:

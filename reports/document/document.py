@@ -129,12 +129,16 @@ class Policy(Part):
 
 
 class Provenance(Part):
-    """Where it all comes from. Time, and durations other than ``solver.seconds``, stand here and nowhere else."""
+    """Where it all comes from. Time, and durations other than ``solver.seconds``, stand here and nowhere else.
+
+    ``written`` is the repaired model, of a repair that wrote one; ``model`` is then the one that was given.
+    """
 
     version: Text
     model: File
     table: File
     pack: File
+    written: File | None = None
     created: Text | None = None
     seconds: Number | None = None
 
@@ -216,8 +220,8 @@ class Document(Part):
     ``leaves`` groups what breaks by leaf, the worst of ``leaves_broken`` first. ``confidential`` says who may read the
     report. Of a redacted one, ``redacted_below`` is the smallest count of people that is told, and what cannot be told
     is empty or null; null: nothing was left out. ``purpose`` is what the model is to be published for, in its owner's
-    words. Findings of the severity ``fail_on`` or a graver one make up the verdict; ``not_judged`` names the clauses that
-    do not apply to this model, and why.
+    words. Findings of the severity ``fail_on`` or a graver one make up the verdict; ``not_judged`` names the clauses
+    that do not apply to this model, and why.
     """
 
     schema_version: Literal["treewarden-report/1"] = Field(default=SCHEMA, alias="schema")

@@ -22,12 +22,12 @@ from reports.figures.remaining import (
 )
 
 DISCLAIMER = (
-    "This report sets out evidence about what the model could disclose. It does not say that a law, a regulation or any "
-    "guidance is complied with: that is for the people who sign it to judge."
+    "This report sets out evidence about what the model could disclose. It does not say that a law, a regulation or "
+    "any guidance is complied with: that is for the people who sign it to judge."
 )
 MAPPED = (
-    "Where a clause of the policy names guidance, this table says which evidence bears on which paragraph. That a clause "
-    "is met does not mean that the paragraph is complied with."
+    "Where a clause of the policy names guidance, this table says which evidence bears on which paragraph. That a "
+    "clause is met does not mean that the paragraph is complied with."
 )
 MOST_PLACES = 100
 """So many accepted places are listed; the JSON report has all."""
@@ -74,7 +74,9 @@ def filing(document: Document) -> Filing:
 
 
 def _purpose(document: Document) -> tuple[Block, ...]:
-    asked = "What the model is published for, by whom it will be used, and why it needs data on people:"
+    asked = (
+        "What the model is published for, by whom it will be used, and why it needs data on people:"
+    )
     if document.purpose:
         return (Words(document.purpose),)
     return (Words(asked, "note"), Blanks(("Purpose", "")))
@@ -84,12 +86,23 @@ def _subject(document: Document) -> Iterator[Block]:
     told, model, people = document.provenance, document.model, document.population
     trees = f"{model.trees:,} trees ({model.combination})" if model.combination else "one tree"
     size = f"{trees}, {model.nodes:,} nodes, {model.leaves:,} leaves, depth {model.depth}"
+    written = told.written
     yield _facts(
-        "The model",
+        "The model"
+        if written is None
+        else "The model: the file as it was given, and the repaired one",
         ("Name", Cell(told.model.name)),
         ("SHA-256", _digest(told.model.sha256)),
+        *(
+            ()
+            if written is None
+            else (
+                ("Name, repaired", Cell(written.name)),
+                ("SHA-256, repaired", _digest(written.sha256)),
+            )
+        ),
         ("Format", Cell(f"{model.format}, {model.task}")),
-        ("Size", Cell(size)),
+        ("Size" if document.repair is None else "Size, as audited", Cell(size)),
         ("Published numbers", Cell(model.quality)),
         ("Sensitive column", Cell(model.target or "the target, which the file does not name")),
     )
@@ -152,7 +165,7 @@ def _clauses(document: Document) -> Block:
         return Words("The policy demands nothing.")
     rows = tuple(_clause(each) for each in document.findings)
     headings = ("Clause", "Result", "Reading", "Limit", "What is measured, and why")
-    return Table("Every clause of the policy", headings, rows, (19, 19, 16, 15, 31))
+    return Table("Every clause of the policy", headings, rows, (17, 16, 15, 15, 37))
 
 
 def _clause(found: Finding) -> tuple[Cell, ...]:
@@ -170,7 +183,9 @@ def _guidance(document: Document) -> Iterator[Block]:
     if not served:
         yield Words("No clause of this policy names guidance that it serves.")
         return
-    first = {name: at for at, name in reversed(list(enumerate(each.document for each, _ in served)))}
+    first = {
+        name: at for at, name in reversed(list(enumerate(each.document for each, _ in served)))
+    }
     served.sort(key=lambda pair: first[pair[0].document])
     yield Words(MAPPED)
     rows = tuple(

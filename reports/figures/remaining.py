@@ -14,14 +14,14 @@ LEFT_OUT = "left out"
 REMAINS: dict[Word, str] = {
     "PASS": "The policy is met, and what it allows remains: up to each limit, an adversary can still learn something "
     "about people in the table. A pass is no statement that nothing can be learned.",
-    "UNDETERMINED": "Nothing was shown to break the policy, and it was not shown to hold. The risk may be larger than the "
-    "policy allows; nobody knows by how much.",
-    "FAIL": "The policy is not met: about some people more can be learned than it allows. Whoever publishes the model as "
-    "it is accepts that.",
+    "UNDETERMINED": "Nothing was shown to break the policy, and it was not shown to hold. The risk may be larger than "
+    "the policy allows; nobody knows by how much.",
+    "FAIL": "The policy is not met: about some people more can be learned than it allows. Whoever publishes the model "
+    "as it is accepts that.",
 }
 LIMITS = (
     "Another file: the result holds for exactly the model named here. A changed file needs an audit of its own.",
-    "Several releases: other models of the same people, or the same model again next year, add up. Each audit sees one.",
+    "Several releases: other models of the same people, or the same model again next year, add up.",
     "An adversary who knows more than is listed, colluding people and other registers among them.",
     "Membership: that somebody is in the table is taken as known, and not measured.",
     "Other columns: only what the model tells of its target is judged.",
@@ -32,9 +32,7 @@ OF_SEVERAL_TREES = (
     "What the trees say together: every tree is measured by itself, and the worst decides."
 )
 OF_REGRESSION = "What a predicted number tells of somebody’s own: a regression tree is judged by its leaves alone."
-OF_REDACTION = (
-    "This form leaves out what may be told only beside the table, the reasons of what could not be told among it."
-)
+OF_REDACTION = "This form leaves out what may be told only beside the table, such as the reasons of what is not decided."
 
 
 def aside(found: Finding) -> str:
@@ -124,7 +122,9 @@ def _left_open(document: Document) -> Iterator[str]:
     if worlds is not None:
         if worlds.reason:
             yield f"What whole records prove was not worked out: {sentence(worlds.reason)}"
-        yield from (f"Not decided by whole records: {sentence(each)}" for each in worlds.not_decided)
+        yield from (
+            f"Not decided by whole records: {sentence(each)}" for each in worlds.not_decided
+        )
     if document.solver is not None and document.solver.reason:
         yield f"The estimate is not complete: {sentence(document.solver.reason)}"
     for each in document.dropped:

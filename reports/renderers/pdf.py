@@ -18,14 +18,17 @@ from reports.renderers import Renderer
 
 STANDARD = "ua-1"
 TEMPLATES = Path(__file__).parent.parent / "templates"
-NOT_INSTALLED = "a PDF needs the package typst, which is not installed; pip install 'treewarden[pdf]'"
+NOT_INSTALLED = (
+    "a PDF needs the package typst, which is not installed; pip install 'treewarden[pdf]'"
+)
 
 
 class PdfRenderer(Renderer):
     """The same sections as the compliance page, set by Typst with the fonts that come with it.
 
     What files and tables say reaches the template as data, so that no name is ever code; no file outside
-    its folder is open to it. The time in the file is that of the document. A sign that the fonts lack is written by its code.
+    its folder is open to it. The time in the file is that of the document. A sign that the fonts lack is written by its
+    code.
     """
 
     media_type = "application/pdf"

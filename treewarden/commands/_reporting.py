@@ -106,12 +106,16 @@ def reporting(
 
     Raises:
         click.UsageError: several formats are to go to stdout.
-        OutputError: the folder cannot take files.
+        OutputError: the folder cannot take files, or a form needs what is not installed.
     """
     wanted = tuple(dict.fromkeys(formats)) or ((ON_STDOUT,) if folder is None else (IN_FOLDER,))
+    for form in wanted:
+        renderer(form).check()
     if folder is None:
         if len(wanted) > 1:
             raise click.UsageError("several formats need a folder to go into")
+        if not renderer(wanted[0]).is_text:
+            raise click.UsageError(f"{wanted[0]} is no text; give it a folder to go into")
         return Reporting(wanted, is_redacted=is_redacted)
     check_folder(folder)
     paths = tuple(folder / f"{name}.{renderer(form).suffix}" for form in wanted)

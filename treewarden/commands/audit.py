@@ -10,7 +10,7 @@ import click
 from audit.evidence import Evidence
 from audit.reading import Undetermined
 from reports.building.build import audit_document
-from treewarden.commands._options import FILE, request_of, request_options
+from treewarden.commands._options import FILE, PURPOSE, request_of, request_options
 from treewarden.commands._reporting import report_options, reporting
 from treewarden.jobs.auditing import audit_file
 from treewarden.jobs.posterior_file import check_suffix, posterior_file
@@ -23,6 +23,7 @@ from treewarden.terminal.progress import Progress
 @click.command("audit")
 @request_options
 @report_options("--out")
+@PURPOSE
 @click.option(
     "--posterior",
     "posterior_path",
@@ -36,6 +37,7 @@ def audit_command(
     formats: tuple[str, ...],
     folder: Path | None,
     redacted: bool,
+    purpose: str,
     posterior_path: Path | None,
     quiet: bool,
     **_: Any,  # noqa: ANN401  # the shared options; request_of reads them from the context
@@ -55,7 +57,7 @@ def audit_command(
     done = audit_file(report.asking(request), progress.step)
     with progress.step("reporting"):
         provenance = clock.provenance(request, done.subject.pack)
-        document = audit_document(done.audit, done.decision, provenance)
+        document = audit_document(done.audit, done.decision, provenance, purpose)
         files = report.files(document)
         if posterior_path is not None:
             files |= _posterior(done.audit.full.evidence, posterior_path, progress)
