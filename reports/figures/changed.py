@@ -23,7 +23,8 @@ def _blocks(repair: Repair) -> Iterator[Block]:
     if made is None or repair.after is None:
         yield Words("No change was made.")
         return
-    yield Words(f"The change: {made.title}.")
+    if made.title not in repair.message:
+        yield Words(f"The change: {made.title}.")
     yield Table(
         "Before and after", ("Item", "Before", "After"), tuple(_rows(repair, made)), (34, 33, 33)
     )

@@ -164,17 +164,17 @@ def _clauses(document: Document) -> Block:
     if not document.findings:
         return Words("The policy demands nothing.")
     rows = tuple(_clause(each) for each in document.findings)
-    headings = ("Clause", "Result", "Reading", "Limit", "What is measured, and why")
-    return Table("Every clause of the policy", headings, rows, (17, 16, 15, 15, 37))
+    headings = ("Clause, and what it measures", "Result", "Reading", "Limit")
+    return Table("Every clause of the policy", headings, rows, (46, 18, 18, 18))
 
 
 def _clause(found: Finding) -> tuple[Cell, ...]:
+    said = f"{sentence(found.plain)} {found.why}".rstrip()
     return (
-        Cell(found.clause),
+        Cell(found.clause, note=said),
         Cell(found.verdict, aside=aside(found), kind="verdict"),
         reading_cell(found),
         Cell(found.limit_text),
-        Cell(sentence(found.plain), note=found.why),
     )
 
 
@@ -190,16 +190,15 @@ def _guidance(document: Document) -> Iterator[Block]:
     yield Words(MAPPED)
     rows = tuple(
         (
-            Cell(each.document, note=each.paragraph),
-            Cell(each.says or "not quoted"),
+            Cell(f"{each.document}, {each.paragraph}", note=each.says),
             Cell(found.clause, note=sentence(found.plain)),
             Cell(found.verdict, aside=aside(found), kind="verdict"),
             reading_cell(found),
         )
         for each, found in served
     )
-    headings = ("Guidance and paragraph", "What it says", "Clause", "Result", "Reading")
-    yield Table("Evidence by paragraph", headings, rows, (22, 24, 22, 18, 14))
+    headings = ("Guidance, and what it says", "Clause", "Result", "Reading")
+    yield Table("Evidence by paragraph", headings, rows, (36, 28, 18, 18))
 
 
 def _waivers(document: Document) -> Iterator[Block]:

@@ -32,7 +32,7 @@ OF_SEVERAL_TREES = (
     "What the trees say together: every tree is measured by itself, and the worst decides."
 )
 OF_REGRESSION = "What a predicted number tells of somebody’s own: a regression tree is judged by its leaves alone."
-OF_REDACTION = "This form leaves out what may be told only beside the table, such as the reasons of what is not decided."
+OF_REDACTION = "What may be told only beside the table is left out here, the reasons of what is not decided among it."
 
 
 def aside(found: Finding) -> str:
