@@ -6,7 +6,6 @@ import importlib
 import json
 from dataclasses import asdict
 from datetime import datetime
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -36,12 +35,10 @@ class PdfRenderer(Renderer):
     is_text = False
 
     def check(self) -> None:
-        if find_spec("typst") is None:
-            raise OutputError("report", NOT_INSTALLED)
+        _typst()
 
     def render(self, document: Document) -> bytes:
-        self.check()
-        typst: Any = importlib.import_module("typst")
+        typst = _typst()
         said = {**asdict(filing(document)), "date": _date(document.provenance.created)}
         try:
             made = typst.compile(
@@ -57,6 +54,13 @@ class PdfRenderer(Renderer):
             problem = f"the PDF could not be made ({error.message}); choose --format compliance"
             raise OutputError("report", problem) from error
         return bytes(made)
+
+
+def _typst() -> Any:  # noqa: ANN401  # a package that may not be there
+    try:
+        return importlib.import_module("typst")
+    except ImportError as error:
+        raise OutputError("report", NOT_INSTALLED) from error
 
 
 def _date(created: str | None) -> list[int] | None:
