@@ -15,6 +15,7 @@ from reports.figures.changed import repair_section
 from reports.figures.filing import Blanks, Block, Boxes, Cell, Filing, Items, Section, Table, Words
 from reports.figures.remaining import (
     aside,
+    is_clause,
     not_examined,
     place_text,
     reading_cell,
@@ -149,7 +150,7 @@ def _policy(document: Document) -> Iterator[Block]:
         ("SHA-256", _digest(policy.sha256)),
         ("What counts", Cell(COUNTED[document.fail_on])),
     )
-    asked = [each for each in document.findings if each.measure]
+    asked = [each for each in document.findings if is_clause(each)]
     rows = tuple(
         (Cell(each.clause), Cell(each.limit_text), Cell(each.source or "none given"))
         for each in asked

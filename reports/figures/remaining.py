@@ -11,6 +11,7 @@ from reports.figures.filing import Block, Cell, Items, Table, Words
 
 GRAVITY: tuple[Severity, ...] = ("note", "warning", "error")
 LEFT_OUT = "left out"
+NO_LIMIT = "–"
 REMAINS: dict[Word, str] = {
     "PASS": "The policy is met, and what it allows remains: up to each limit, an adversary can still learn something "
     "about people in the table. A pass is no statement that nothing can be learned.",
@@ -35,6 +36,11 @@ OF_REGRESSION = "What a predicted number tells of somebody’s own: a regression
 OF_REDACTION = "What may be told only beside the table is left out here, the reasons of what is not decided among it."
 
 
+def is_clause(found: Finding) -> bool:
+    """Return whether a finding is a clause of the policy; others are about the evidence itself."""
+    return found.limit_text not in ("", NO_LIMIT)
+
+
 def aside(found: Finding) -> str:
     """Return what a reader must know beside a result: that it does not count, or why not."""
     if found.accepted is not None:
@@ -46,8 +52,8 @@ def aside(found: Finding) -> str:
 
 def reading_cell(found: Finding) -> Cell:
     """Return how a clause reads; of a redacted report often nothing, its reason standing in the banner."""
-    if not found.measure:
-        return Cell("–")
+    if not is_clause(found):
+        return Cell(NO_LIMIT)
     if found.value.low is None and found.value.text != "could not tell":
         return Cell(LEFT_OUT)
     return Cell(found.value.text, note=found.value.reason)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from reports.document.document import Document
+from reports.document.words import printable
 from reports.figures.drawing import Drawing, draw
 from reports.figures.outline import outline
-from reports.figures.pages import environment
 from reports.figures.plots import certainty, divergence, levels, tradeoff
 from reports.renderers import Renderer
 
@@ -25,7 +28,7 @@ class HtmlRenderer(Renderer):
     suffix = "html"
 
     def render(self, document: Document) -> bytes:
-        page = environment().get_template("report.html.j2")
+        page = _environment().get_template("report.html.j2")
         return page.render(
             doc=document,
             plots=_plots(document),
@@ -33,6 +36,25 @@ class HtmlRenderer(Renderer):
             outline=outline(document.tree) if document.tree else (),
             most=MOST_PLACES,
         ).encode("utf-8")
+
+
+def _environment() -> Environment:
+    return Environment(
+        loader=PackageLoader("reports", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        finalize=_shown,
+    )
+
+
+def _shown(value: Any) -> Any:  # noqa: ANN401  # whatever a template prints
+    """Escape control and direction-changing characters in every name that is printed."""
+    if isinstance(value, str) and not isinstance(value, Markup):
+        return printable(value)
+    return value
 
 
 def _plots(document: Document) -> dict[str, Markup | None]:

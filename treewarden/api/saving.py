@@ -29,11 +29,10 @@ def save_report(
             holds too few people for a redacted report.
     """
     file = Path(path)
-    forms = {f".{renderer(name).suffix}": name for name in names()}
-    fitting = [suffix for suffix in forms if file.name.lower().endswith(suffix)]
-    form = forms[max(fitting, key=len)] if fitting else None
+    forms = {renderer(name).suffix: name for name in names()}
+    form = forms.get(file.suffix.lower().removeprefix("."))
     if form is None:
-        known = ", ".join(forms)
+        known = ", ".join(f".{suffix}" for suffix in forms)
         raise OutputError(str(file), f"its suffix stands for no kind of report; have {known}")
     shown = redacted(document) if is_redacted else document
     return save_bytes(renderer(form).render(shown), file, inputs)

@@ -109,6 +109,19 @@ def test_where_each_limit_comes_from_is_said_even_where_nobody_says_it(document)
     assert "none given" in said
 
 
+def test_a_combined_clause_is_a_clause_and_a_doubt_about_the_evidence_is_none(document):
+    both = with_findings(
+        document,
+        at0={"measure": "", "limit_text": "both of these hold", "clause": "combined"},
+        at1={"measure": "", "limit_text": "–", "clause": "table-agrees"},
+    )
+    limits = words(section(both, "policy"))
+    assert "combined" in limits
+    assert "table-agrees" not in limits
+    (table,) = section(both, "clauses")
+    assert [row[2].text for row in table.rows[:2]] == [document.findings[0].value.text, "–"]
+
+
 def test_what_the_adversary_knows_is_told_in_full(document):
     said = words(section(document, "adversary"))
     assert [each for each in document.knowledge.sentences if each not in said] == []

@@ -1,4 +1,4 @@
-"""What a redacted report that is filed may repeat: every text of the document is marked, and each that stays is known."""
+"""What a redacted report that is filed may repeat: each text of a document has a mark, and each that stays is known."""
 
 import io
 import re
