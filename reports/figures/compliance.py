@@ -112,7 +112,7 @@ def _subject(document: Document) -> Iterator[Block]:
         ("Name", Cell(told.table.name)),
         ("SHA-256", _digest(told.table.sha256)),
         *((row.name, Cell(row.text)) for row in people.shares),
-        ("Quasi-identifiers", Cell("; ".join(people.quasi_identifiers))),
+        ("Quasi-identifiers", Cell("; ".join(people.quasi_identifiers) or "none")),
     )
     made = (("Made", Cell(told.created)),) if told.created else ()
     report = Cell(f"treewarden {told.version}, {document.schema_version}")
