@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reports.document.document import Document
-from reports.document.parts import Finding, Severity
+from reports.document.parts import File, Finding, Severity
 from reports.document.words import sentence
 from reports.figures.changed import repair_section
 from reports.figures.filing import Blanks, Block, Boxes, Cell, Filing, Items, Section, Table, Words
@@ -26,6 +26,7 @@ DISCLAIMER = (
     "This report sets out evidence about what the model could disclose. It does not say that a law, a regulation or "
     "any guidance is complied with: that is for the people who sign it to judge."
 )
+ASKED = "What the model is published for, by whom it will be used, and why it needs data on people:"
 MAPPED = (
     "Where a clause of the policy names guidance, this table says which evidence bears on which paragraph. That a "
     "clause is met does not mean that the paragraph is complied with."
@@ -75,48 +76,39 @@ def filing(document: Document) -> Filing:
 
 
 def _purpose(document: Document) -> tuple[Block, ...]:
-    asked = (
-        "What the model is published for, by whom it will be used, and why it needs data on people:"
-    )
     if document.purpose:
         return (Words(document.purpose),)
-    return (Words(asked, "note"), Blanks(("Purpose", "")))
+    return (Words(ASKED, "note"), Blanks(("Purpose", "")))
 
 
 def _subject(document: Document) -> Iterator[Block]:
-    told, model, people = document.provenance, document.model, document.population
+    told, model = document.provenance, document.model
     trees = f"{model.trees:,} trees ({model.combination})" if model.combination else "one tree"
     size = f"{trees}, {model.nodes:,} nodes, {model.leaves:,} leaves, depth {model.depth}"
-    written = told.written
     yield _facts(
-        "The model"
-        if written is None
-        else "The model: the file as it was given, and the repaired one",
-        ("Name", Cell(told.model.name)),
-        ("SHA-256", _digest(told.model.sha256)),
-        *(
-            ()
-            if written is None
-            else (
-                ("Name, repaired", Cell(written.name)),
-                ("SHA-256, repaired", _digest(written.sha256)),
-            )
-        ),
+        "The model" if told.written is None else "The model: as it was given, and repaired",
+        *_named(told.model),
+        *(_named(told.written, ", repaired") if told.written is not None else ()),
         ("Format", Cell(f"{model.format}, {model.task}")),
         ("Size" if document.repair is None else "Size, as audited", Cell(size)),
         ("Published numbers", Cell(model.quality)),
         ("Sensitive column", Cell(model.target or "the target, which the file does not name")),
     )
+    known = "; ".join(document.population.quasi_identifiers) or "none"
     yield _facts(
         "The data",
-        ("Name", Cell(told.table.name)),
-        ("SHA-256", _digest(told.table.sha256)),
-        *((row.name, Cell(row.text)) for row in people.shares),
-        ("Quasi-identifiers", Cell("; ".join(people.quasi_identifiers) or "none")),
+        *_named(told.table),
+        *((row.name, Cell(row.text)) for row in document.population.shares),
+        ("Quasi-identifiers", Cell(known)),
     )
     made = (("Made", Cell(told.created)),) if told.created else ()
     report = Cell(f"treewarden {told.version}, {document.schema_version}")
     yield _facts("This report", ("Program and form", report), *made)
+
+
+def _named(file: File, which: str = "") -> Iterator[tuple[str, Cell]]:
+    yield f"Name{which}", Cell(file.name)
+    yield f"SHA-256{which}", _digest(file.sha256)
 
 
 def _digest(said: str) -> Cell:

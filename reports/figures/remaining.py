@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reports.document.document import Document
-from reports.document.parts import Finding, Place, Severity
+from reports.document.parts import Finding, Level, Place, Severity
 from reports.document.words import Word, sentence
 from reports.figures.filing import Block, Cell, Items, Table, Words
 
@@ -91,6 +91,18 @@ def remaining_risk(document: Document) -> Iterator[Block]:
     if learned:
         yield Words("In figures:")
         yield Items(tuple(learned))
+    if document.plots.levels:
+        yield Table(
+            "What each published element adds",
+            ("The adversary knows", "People guessed right", "Surest true guess of anybody"),
+            tuple(_level(each) for each in document.plots.levels),
+            (40, 30, 30),
+        )
+
+
+def _level(level: Level) -> tuple[Cell, ...]:
+    read = (level.guess_accuracy, level.disclosure)
+    return Cell(level.name), *(Cell(each.text, note=each.reason) for each in read)
 
 
 def not_examined(document: Document) -> Iterator[Block]:

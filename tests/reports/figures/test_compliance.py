@@ -204,6 +204,14 @@ def test_what_is_not_met_is_told_in_the_words_of_the_finding(document):
     assert [each for each in broken if each not in said] == []
 
 
+def test_what_each_published_element_adds_is_told_with_what_is_not_known(document):
+    said = words(section(document, "risk"))
+    for level in document.plots.levels:
+        assert level.name in said
+        assert level.guess_accuracy.text in said
+    assert "it stalled" in said
+
+
 def test_a_clause_that_was_not_judged_is_not_passed_over(document):
     skipped = (Row(name="for-forests", text="the model is one tree"),)
     said = words(section(document.model_copy(update={"not_judged": skipped}), "unexamined"))
