@@ -156,16 +156,16 @@ def _policy(document: Document) -> Iterator[Block]:
 def _clauses(document: Document) -> Block:
     if not document.findings:
         return Words("The policy demands nothing.")
-    rows = tuple(_clause(each) for each in document.findings)
+    rows = tuple(_clause(each, document.fail_on) for each in document.findings)
     headings = ("Clause, and what it measures", "Result", "Reading", "Limit")
     return Table("Every clause of the policy", headings, rows, (46, 18, 18, 18))
 
 
-def _clause(found: Finding) -> tuple[Cell, ...]:
+def _clause(found: Finding, fail_on: Severity) -> tuple[Cell, ...]:
     said = f"{sentence(found.plain)} {found.why}".rstrip()
     return (
         Cell(found.clause, note=said),
-        Cell(found.verdict, aside=aside(found), kind="verdict"),
+        Cell(found.verdict, aside=aside(found, fail_on), kind="verdict"),
         reading_cell(found),
         Cell(found.limit_text),
     )
@@ -185,7 +185,7 @@ def _guidance(document: Document) -> Iterator[Block]:
         (
             Cell(f"{each.document}, {each.paragraph}", note=each.says),
             Cell(found.clause, note=sentence(found.plain)),
-            Cell(found.verdict, aside=aside(found), kind="verdict"),
+            Cell(found.verdict, aside=aside(found, document.fail_on), kind="verdict"),
             reading_cell(found),
         )
         for each, found in served

@@ -20,6 +20,10 @@ REMAINS: dict[Word, str] = {
     "FAIL": "The policy is not met: about some people more can be learned than it allows. Whoever publishes the model "
     "as it is accepts that.",
 }
+BUT_FOR_ACCEPTED = (
+    "The policy is met only as what is named under “Waivers in force” was accepted. There more can be learned than the "
+    "policy allows, and elsewhere up to each limit."
+)
 LIMITS = (
     "Another file: the result holds for exactly the model named here. A changed file needs an audit of its own.",
     "Several releases: other models of the same people, or the same model again next year, add up.",
@@ -41,11 +45,16 @@ def is_clause(found: Finding) -> bool:
     return found.limit_text not in ("", NO_LIMIT)
 
 
-def aside(found: Finding) -> str:
-    """Return what a reader must know beside a result: that it does not count, or why not."""
+def counts(found: Finding, fail_on: Severity) -> bool:
+    """Return whether a finding is one that makes up the verdict."""
+    return found.accepted is None and GRAVITY.index(found.severity) >= GRAVITY.index(fail_on)
+
+
+def aside(found: Finding, fail_on: Severity) -> str:
+    """Return what a reader must know beside a result: why it does not count, where it does not."""
     if found.accepted is not None:
         return f"accepted by a {found.accepted.by}"
-    if found.severity != "error" and found.verdict != "PASS":
+    if found.verdict != "PASS" and not counts(found, fail_on):
         return f"{found.severity} only"
     return ""
 
@@ -61,16 +70,21 @@ def reading_cell(found: Finding) -> Cell:
 
 def place_text(place: Place) -> str:
     """Return where something is, for people: the way there, the profile, the line of the file."""
+    if place.kind == "file":
+        return f"{place.path} ({place.node})"
     line = f", line {place.line}" if place.line is not None else ""
     who = f"; {place.profile}" if place.profile else ""
-    return f"{place.path or 'every record'}{who} ({place.node}{line})"
+    return f"{place.path or 'every record'}{who} (node {place.node}{line})"
 
 
 def remaining_risk(document: Document) -> Iterator[Block]:
     """Yield what an adversary can still learn, in plain words."""
-    yield Words(REMAINS[document.verdict])
+    accepted = any(each.accepted is not None for each in document.findings)
+    yield Words(
+        BUT_FOR_ACCEPTED if accepted and document.verdict == "PASS" else REMAINS[document.verdict]
+    )
     broken = [each for each in document.findings if each.verdict != "PASS"]
-    counting = [each for each in broken if _counts(each, document.fail_on)]
+    counting = [each for each in broken if counts(each, document.fail_on)]
     for said, found in (
         ("Not met, or not decided:", counting),
         (
@@ -124,10 +138,6 @@ def not_examined(document: Document) -> Iterator[Block]:
         yield Items(more)
     yield Words("No audit of this kind looks at:")
     yield Items(tuple(_limits(document)))
-
-
-def _counts(found: Finding, fail_on: Severity) -> bool:
-    return found.accepted is None and GRAVITY.index(found.severity) >= GRAVITY.index(fail_on)
 
 
 def _why_open(found: Finding) -> str:

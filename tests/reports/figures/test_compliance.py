@@ -177,6 +177,30 @@ def test_what_was_accepted_is_listed_with_its_reason_and_does_not_count(document
     assert table.rows[failed][1].aside == "accepted by a waiver"
 
 
+def test_a_policy_that_is_met_only_as_something_was_accepted_is_not_called_met_as_it_is(passing):
+    plain = words(section(passing, "risk"))
+    waived = words(section(with_findings(passing, at0={"accepted": WAIVED}), "risk"))
+    assert plain.startswith("The policy is met, and")
+    assert waived.startswith("The policy is met only as")
+
+
+@pytest.mark.parametrize(("fail_on", "said"), [("error", "warning only"), ("warning", "")])
+def test_a_warning_is_called_one_only_where_it_does_not_count(document, fail_on, said):
+    failed = next(n for n, each in enumerate(document.findings) if each.verdict == "FAIL")
+    warned = with_findings(document, **{f"at{failed}": {"severity": "warning"}})
+    (table,) = section(warned.model_copy(update={"fail_on": fail_on}), "clauses")
+    assert table.rows[failed][1].aside == said
+
+
+def test_a_place_in_the_file_is_told_by_its_kind(several_trees):
+    leaked = next(
+        n for n, each in enumerate(several_trees.findings) if each.measure == "side_leaks"
+    )
+    place = several_trees.findings[leaked].where[0].model_copy(update={"accepted": WAIVED})
+    waived = with_findings(several_trees, **{f"at{leaked}": {"where": (place,)}})
+    assert f"{place.path} ({place.node})" in words(section(waived, "waivers"))
+
+
 def test_accepted_places_are_listed_with_their_paths_up_to_a_number(document):
     found = next(n for n, each in enumerate(document.findings) if each.where)
     place = document.findings[found].where[0].model_copy(update={"accepted": WAIVED})
