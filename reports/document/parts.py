@@ -121,7 +121,9 @@ class Finding(Part):
     """What came of one clause; ``where`` holds the places that break it, worst first.
 
     A finding about the evidence itself has no measure, no rule and no limit. What is ``accepted`` as a whole stays
-    visible and no longer counts. ``guidance`` is what the policy says that the clause serves.
+    visible and no longer counts. ``guidance`` is what the policy says that the clause serves,
+    ``scope`` where it says that it is judged, and ``under`` what the adversary is taken to know for it; "" where it
+    does not say.
     """
 
     clause: Text
@@ -138,10 +140,12 @@ class Finding(Part):
     message: Text
     why: Text
     source: Text
+    guidance: tuple[Guidance, ...] = ()
     where: tuple[Place, ...]
     id: Text = ""
     accepted: Accepted | None = None
-    guidance: tuple[Guidance, ...] = ()
+    scope: Text = ""
+    under: Text = ""
 
 
 class Break(Part):

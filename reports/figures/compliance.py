@@ -31,6 +31,12 @@ MAPPED = (
     "Where a clause of the policy names guidance, this table says which evidence bears on which paragraph. That a "
     "clause is met does not mean that the paragraph is complied with."
 )
+SCOPES = {
+    "leaf": "leaf by leaf",
+    "profile": "profile by profile",
+    "tree": "tree by tree",
+    "model": "over the whole model",
+}
 MOST_PLACES = 100
 """So many accepted places are listed; the JSON report has all."""
 COUNTED: dict[Severity, str] = {
@@ -162,13 +168,21 @@ def _clauses(document: Document) -> Block:
 
 
 def _clause(found: Finding, fail_on: Severity) -> tuple[Cell, ...]:
-    said = f"{sentence(found.plain)} {found.why}".rstrip()
+    said = " ".join(part for part in (sentence(found.plain), found.why, *_judged(found)) if part)
     return (
         Cell(found.clause, note=said),
         Cell(found.verdict, aside=aside(found, fail_on), kind="verdict"),
         reading_cell(found),
         Cell(found.limit_text),
     )
+
+
+def _judged(found: Finding) -> Iterator[str]:
+    """Yield where a clause is judged, and under which knowledge, where it says so."""
+    if found.scope:
+        yield f"Judged {SCOPES.get(found.scope, found.scope)}."
+    if found.under:
+        yield f"Judged as if the adversary knew: {found.under}."
 
 
 def _guidance(document: Document) -> Iterator[Block]:

@@ -102,6 +102,14 @@ def test_each_clause_stands_with_its_reading_its_limit_and_its_result(document):
     ]
 
 
+def test_a_clause_says_where_it_is_judged_and_under_which_knowledge_where_the_policy_does(document):
+    said = {"scope": "leaf", "under": "leaf = labels, split = none"}
+    first, second = section(with_findings(document, at0=said), "clauses")[0].rows[:2]
+    assert "Judged leaf by leaf." in first[0].note
+    assert "as if the adversary knew: leaf = labels, split = none." in first[0].note
+    assert "Judged" not in second[0].note
+
+
 def test_where_each_limit_comes_from_is_said_even_where_nobody_says_it(document):
     sourced = with_findings(document, at0={"source": "Handbook B, page 7"})
     said = words(section(sourced, "policy"))

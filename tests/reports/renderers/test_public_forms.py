@@ -31,6 +31,8 @@ MAY_STAY = {
     "findings.limit_text",
     "findings.why",
     "findings.source",
+    "findings.scope",
+    "findings.under",
     "findings.guidance.document",
     "findings.guidance.paragraph",
     "findings.guidance.says",
