@@ -214,7 +214,10 @@ def _waivers(document: Document) -> Iterator[Block]:
         for found in document.findings
         for row in (
             *([(found, "the model as a whole", found.accepted)] if found.accepted else []),
-            *((found, place_text(place), place.accepted) for place in found.where),
+            *(
+                (found, place_text(place, document.model.trees), place.accepted)
+                for place in found.where
+            ),
         )
     ]
     said = [

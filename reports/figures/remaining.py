@@ -68,13 +68,14 @@ def reading_cell(found: Finding) -> Cell:
     return Cell(found.value.text, note=found.value.reason)
 
 
-def place_text(place: Place) -> str:
-    """Return where something is, for people: the way there, the profile, the line of the file."""
+def place_text(place: Place, trees: int) -> str:
+    """Return where something is, for people: which tree, the way there, the profile, the line of the file."""
     if place.kind == "file":
         return f"{place.path} ({place.node})"
     line = f", line {place.line}" if place.line is not None else ""
     who = f"; {place.profile}" if place.profile else ""
-    return f"{place.path or 'every record'}{who} (node {place.node}{line})"
+    which = f"tree {place.tree + 1}: " if trees > 1 else ""
+    return f"{which}{place.path or 'every record'}{who} (node {place.node}{line})"
 
 
 def remaining_risk(document: Document) -> Iterator[Block]:

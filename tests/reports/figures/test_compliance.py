@@ -209,6 +209,13 @@ def test_a_place_in_the_file_is_told_by_its_kind(several_trees):
     assert f"{place.path} ({place.node})" in words(section(waived, "waivers"))
 
 
+def test_a_place_in_one_of_several_trees_is_told_with_its_tree(several_trees):
+    small = next(n for n, each in enumerate(several_trees.findings) if each.where[0].tree == 1)
+    place = several_trees.findings[small].where[0].model_copy(update={"accepted": WAIVED})
+    waived = with_findings(several_trees, **{f"at{small}": {"where": (place,)}})
+    assert f"tree 2: {place.path}" in words(section(waived, "waivers"))
+
+
 def test_accepted_places_are_listed_with_their_paths_up_to_a_number(document):
     found = next(n for n, each in enumerate(document.findings) if each.where)
     place = document.findings[found].where[0].model_copy(update={"accepted": WAIVED})
