@@ -7,6 +7,7 @@ from typing import Literal
 
 from audit.measures import MeasureCall, measures
 from audit.reading import Reading
+from policies.binding import Guidance
 from policies.clause import Atom, Pack
 from policies.severity import Severity, counts
 from policies.verdict import Verdict
@@ -61,7 +62,7 @@ class Finding:
     """What came of one clause. ``places`` are those that do not pass, worst first.
 
     A finding about the evidence itself (the file contradicts itself or the table) has no measure and no limit. What is
-    ``accepted`` as a whole stays visible and no longer counts.
+    ``accepted`` as a whole stays visible and no longer counts. ``guidance`` is what the clause says that it serves.
 
     A combined clause has ``pieces``, its atoms. Its ``measure`` is "all of", "any of" or "not", it has no rule and no
     limit, its reading is how many places break it, and ``asks`` says in words what it asks for. ``scope`` is where the
@@ -82,6 +83,7 @@ class Finding:
     source: str = ""
     places: tuple[Place, ...] = ()
     accepted: Accepted | None = None
+    guidance: tuple[Guidance, ...] = ()
     pieces: tuple[Piece, ...] = ()
     asks: str = ""
     scope: str = ""

@@ -47,6 +47,7 @@ def finding_of(exposure: Exposure, clause: Clause, base: Exposure, names: Names)
         made,
         message=" ".join([made.message, *_assumed(exposure, clause, base)]),
         why=" ".join([*([clause.why] if clause.why else []), *_loosened(clause)]),
+        guidance=clause.guidance,
         scope=clause.scope or "",
         under=clause.under_words,
     )

@@ -24,7 +24,7 @@ from reports.building.story import Story, audit_story, repair_story
 from reports.building.values import parameters, place_value, plain, readings, value, word
 from reports.document.document import Document, Dropped, Policy, Provenance
 from reports.document.naming import finding_id, is_about_waivers
-from reports.document.parts import Accepted, Finding, Piece, Place, Row, number
+from reports.document.parts import Accepted, Finding, Guidance, Piece, Place, Row, number
 
 CONFIDENTIAL = (
     "Confidential: this report names profiles, counts and true values of people in the table. Keep it with the table; "
@@ -49,21 +49,24 @@ ALONE = (
 ABOUT_THE_EVIDENCE = "whether the file and the table can be believed"
 
 
-def audit_document(audit: Audit, decision: Decision, provenance: Provenance) -> Document:
-    """Return the report of an audit."""
+def audit_document(
+    audit: Audit, decision: Decision, provenance: Provenance, purpose: str = ""
+) -> Document:
+    """Return the report of an audit; ``purpose`` is what the model is to be published for, in its owner's words."""
     evidence = audit.full.evidence
     title = f"Privacy audit of {evidence.source}"
-    return _document(audit, decision, provenance, "audit", title, audit_story(evidence, decision))
+    story = audit_story(evidence, decision)
+    return _document(audit, decision, provenance, "audit", title, story, purpose)
 
 
-def repair_document(repair: Repair, provenance: Provenance) -> Document:
+def repair_document(repair: Repair, provenance: Provenance, purpose: str = "") -> Document:
     """Return the report of a repair: on the model that is written, else on the model as it was given."""
     audit, decision = repair.audit, repair.decision
     best = repair.applied
     if best is not None and best.audit is not None and best.decision is not None:
         audit, decision = best.audit, best.decision
     title, story = f"Repair of {repair.audit.full.evidence.source}", repair_story(repair)
-    document = _document(audit, decision, provenance, "repair", title, story)
+    document = _document(audit, decision, provenance, "repair", title, story, purpose)
     return document.model_copy(update={"repair": repair_part(repair)})
 
 
@@ -74,6 +77,7 @@ def _document(
     kind: str,
     title: str,
     story: Story,
+    purpose: str,
 ) -> Document:
     exposure, pack = audit.full, decision.pack
     evidence = exposure.evidence
@@ -82,6 +86,7 @@ def _document(
         kind="repair" if kind == "repair" else "audit",
         confidential=OF_THE_FILE if evidence.population.is_absent else CONFIDENTIAL,
         title=title,
+        purpose=purpose,
         verdict=word(decision.verdict),
         headline=story.headline,
         meaning=story.meaning,
@@ -153,6 +158,10 @@ def _finding(found: decisions.Finding) -> Finding:
         source=found.source,
         id=finding_id(found.clause),
         accepted=_accepted(found.accepted),
+        guidance=tuple(
+            Guidance(document=each.document, paragraph=each.paragraph, says=each.says)
+            for each in found.guidance
+        ),
         where=tuple(
             Place(
                 kind=place.kind,

@@ -21,7 +21,7 @@ from reports.document.document import (
     Side,
 )
 from reports.document.naming import its_own_words
-from reports.document.parts import Finding, Number, Piece, Plots, Row, Value
+from reports.document.parts import Accepted, File, Finding, Number, Piece, Plots, Row, Value
 from reports.document.words import count, counted
 
 LEAST = 10
@@ -107,9 +107,14 @@ def _finding(found: Finding, least: int) -> Finding:
     value = shown or Value(low=None, high=None, text=outcome, reason=LEFT_OUT)
     asks = f"; the policy asks for {found.limit_text}" if found.measure else ""
     under = f" Judged as if the adversary knew {found.under}." if found.under else ""
-    left = {"where": (), "parts": ()}
     message = its_own_words(found) or f"{words}{asks}.{under}"
-    return found.model_copy(update={"value": value, "message": message, **left})
+    told = {"value": value, "message": message, "accepted": _accepted(found.accepted)}
+    return found.model_copy(update={**told, "where": (), "parts": ()})
+
+
+def _accepted(given: Accepted | None) -> Accepted | None:
+    """Return by what it is accepted: the reason is in words of the owner, which may hold anything."""
+    return None if given is None else given.model_copy(update={"reason": LEFT_OUT})
 
 
 def _may_be_told(found: Finding, least: int) -> bool:
@@ -150,16 +155,18 @@ def _knowledge(known: Knowledge) -> Knowledge:
 
 
 def _provenance(document: Document) -> Provenance:
-    """Return where it comes from, with the model's digest only where exactly that file may be published."""
+    """Return where it comes from, with a model's digest only where exactly that file may be published."""
     told = document.provenance
-    is_public = (
-        document.kind == "audit"
-        and document.verdict == "PASS"
-        and document.knowledge.leaf == AS_PUBLISHED
-    )
-    model = told.model if is_public else told.model.model_copy(update={"sha256": ""})
-    table = None if told.table is None else told.table.model_copy(update={"sha256": ""})
-    return told.model_copy(update={"model": model, "table": table, "asked": None})
+    is_public = document.verdict == "PASS" and document.knowledge.leaf == AS_PUBLISHED
+    model = told.model if is_public and document.kind == "audit" else _unnamed(told.model)
+    written = told.written if is_public or told.written is None else _unnamed(told.written)
+    table = None if told.table is None else _unnamed(told.table)
+    kept = {"model": model, "table": table, "written": written, "asked": None}
+    return told.model_copy(update=kept)
+
+
+def _unnamed(file: File) -> File:
+    return file.model_copy(update={"sha256": ""})
 
 
 def _repair(repair: Repair) -> Repair:

@@ -146,14 +146,16 @@ class Asked(Part):
 class Provenance(Part):
     """Where it all comes from; ``table`` is null where no table was given, ``asked`` where that is not told.
 
-    ``salt`` is a random number where the digest of the report is published, so that it confirms no guess. Time, and
-    durations other than ``solver.seconds``, stand here and nowhere else.
+    ``written`` is the repaired model, of a repair that wrote one; ``model`` is then the one that was given. ``salt`` is
+    a random number where the digest of the report is published, so that it confirms no guess. Time, and durations other
+    than ``solver.seconds``, stand here and nowhere else.
     """
 
     version: Text
     model: File
     table: File | None
     pack: File
+    written: File | None = None
     created: Text | None = None
     seconds: Number | None = None
     asked: Asked | None = None
@@ -236,9 +238,10 @@ class Document(Part):
     beside it. ``readings`` holds each measure with its default parameters by name, others as ``measure[name=value]``.
     ``leaves`` groups what breaks by leaf, the worst of ``leaves_broken`` first. ``confidential`` says who may read the
     report. Of a redacted one, ``redacted_below`` is the smallest count of people that is told, and what cannot be told
-    is empty or null; null: nothing was left out. Findings of the severity ``fail_on`` or a graver one make up the
-    verdict; ``not_judged`` names the clauses that do not apply to this model, and why. ``basis`` is "file" where no
-    table was given, and ``rests_on`` says then what the verdict rests on.
+    is empty or null; null: nothing was left out. ``purpose`` is what the model is to be published for, in its owner's
+    words. Findings of the severity ``fail_on`` or a graver one make up the verdict; ``not_judged`` names the clauses
+    that do not apply to this model, and why. ``basis`` is "file" where no table was given, and ``rests_on`` says then
+    what the verdict rests on.
     """
 
     schema_version: Literal["treewarden-report/1"] = Field(default=SCHEMA, alias="schema")
@@ -246,6 +249,7 @@ class Document(Part):
     confidential: Text
     redacted_below: int | None = None
     title: Text
+    purpose: Text = ""
     verdict: Word
     headline: Text
     meaning: Text

@@ -85,6 +85,14 @@ class Accepted(Part):
     reason: Text
 
 
+class Guidance(Part):
+    """A paragraph of named guidance that a clause serves: the document, the paragraph, and what it says in short."""
+
+    document: Text
+    paragraph: Text
+    says: Text = ""
+
+
 class Place(Part):
     """A leaf, a profile in it, or a tree: its path, the node where its records stop, and that node's line in the file.
 
@@ -127,7 +135,7 @@ class Finding(Part):
     """What came of one clause; ``where`` holds the places that break it, worst first.
 
     A finding about the evidence itself has no measure, no rule and no limit. What is ``accepted`` as a whole stays
-    visible and no longer counts.
+    visible and no longer counts. ``guidance`` is what the policy says that the clause serves.
 
     Of a clause that combines several measures, ``measure`` is "all of", "any of" or "not", ``limit_text`` says in words
     what is asked, ``value`` is how many of the places of its ``scope`` (the model as a whole where that is empty) break
@@ -149,6 +157,7 @@ class Finding(Part):
     message: Text
     why: Text
     source: Text
+    guidance: tuple[Guidance, ...] = ()
     where: tuple[Place, ...]
     id: Text = ""
     accepted: Accepted | None = None

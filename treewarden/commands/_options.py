@@ -36,6 +36,12 @@ TAXONOMY = click.option(
     help="A hierarchy of values to merge by: TOML, or COLUMN.csv. May be repeated.",
 )
 FORCE = click.option("--force", is_flag=True, help="Replace output files that are there already.")
+PURPOSE = click.option(
+    "--purpose",
+    metavar="TEXT",
+    default="",
+    help="What the model is published for, for the report that is filed.  [default: a line to fill in]",
+)
 QUIET = click.option("-q", "--quiet", is_flag=True, help="No progress and no warnings on stderr.")
 _MODEL = click.argument("model", type=FILE)
 _DATA = "The training table: CSV or Parquet."

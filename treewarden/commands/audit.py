@@ -13,7 +13,7 @@ from audit.reading import Undetermined
 from policies.waiving.baseline import write_baseline
 from ppdm_models.errors import OutputError
 from reports.building.build import audit_document
-from treewarden.commands._options import FILE, request_of, request_options_alone
+from treewarden.commands._options import FILE, PURPOSE, request_of, request_options_alone
 from treewarden.commands._reporting import Wanted, report_options, reporting
 from treewarden.jobs.accepting import baseline_of, name_of
 from treewarden.jobs.auditing import audit_file
@@ -28,6 +28,7 @@ from treewarden.terminal.progress import Progress
 @click.command("audit")
 @request_options_alone
 @report_options("--out")
+@PURPOSE
 @click.option(
     "--posterior",
     "posterior_path",
@@ -57,6 +58,7 @@ def audit_command(
     formats: tuple[Wanted, ...],
     folder: Path | None,
     redacted: bool,
+    purpose: str,
     posterior_path: Path | None,
     waivers: Path | None,
     baseline: Path | None,
@@ -86,7 +88,7 @@ def audit_command(
     done = audit_file(report.asking(request), progress.step)
     with progress.step("reporting"):
         provenance = clock.provenance(request, done.subject.pack, done.subject.knowledge)
-        document = audit_document(done.audit, done.decision, provenance)
+        document = audit_document(done.audit, done.decision, provenance, purpose)
         files = report.files(document, known_as(request.model))
         if posterior_path is not None:
             files |= _posterior(done.audit.full.evidence, posterior_path, progress)

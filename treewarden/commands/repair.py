@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -24,10 +25,18 @@ from ppdm_models.records.taxonomy_files import load_taxonomies
 from ppdm_models.tree.ensemble import Ensemble, Model
 from ppdm_models.tree.tree import Tree
 from reports.building.build import repair_document
-from reports.document.document import Document
+from reports.document.document import Document, Provenance
+from reports.document.parts import File
 from reports.document.words import wrapped
 from reports.figures.attempts import attempt_lines
-from treewarden.commands._options import FILE, FORCE, TAXONOMY, request_of, request_options_saying
+from treewarden.commands._options import (
+    FILE,
+    FORCE,
+    PURPOSE,
+    TAXONOMY,
+    request_of,
+    request_options_saying,
+)
 from treewarden.commands._reporting import Wanted, report_options, reporting
 from treewarden.jobs.beside import table_beside
 from treewarden.jobs.inputs import model_name, read
@@ -92,6 +101,7 @@ SAYS = {
 @report_options("--report")
 @click.option("--waivers", type=FILE, hidden=True)
 @click.option("--baseline", type=FILE, hidden=True)
+@PURPOSE
 @click.pass_context
 def repair_command(
     context: click.Context,
@@ -110,6 +120,7 @@ def repair_command(
     redacted: bool,
     waivers: Path | None,
     baseline: Path | None,
+    purpose: str,
     quiet: bool,
     **_: Any,  # noqa: ANN401  # the shared options; request_of reads them from the context
 ) -> None:
@@ -175,7 +186,8 @@ def repair_command(
     )
     if repaired.repair.ended is Ended.INTERRUPTED:
         if report.is_text_on_stdout:
-            so_far = repair_document(repaired.repair, clock.provenance(request, subject.pack))
+            told = clock.provenance(request, subject.pack)
+            so_far = repair_document(repaired.repair, told, purpose)
             _list(report.shown(so_far))
         progress.say("interrupted: nothing is written")
         context.exit(INTERRUPTED)
@@ -187,7 +199,10 @@ def repair_command(
     repaired = repaired.with_levels(subject, progress.step, deadline)
     with progress.step("reporting"):
         found = repaired.repair
-        document = repair_document(found, clock.provenance(request, subject.pack))
+        provenance = clock.provenance(request, subject.pack)
+        if output is not None and repaired.file is not None and not only_list:
+            provenance = _writing(provenance, output, repaired.file)
+        document = repair_document(found, provenance, purpose)
         files = report.files(document, known_as(request.model))
         if not only_list:
             files |= dict(_results(subject, request, repaired, output, beside))
@@ -278,6 +293,11 @@ def _applied(repaired: Repaired, name: str | None, subject: Subject) -> Repaired
     """Return the repair with the change of that name applied, where one is needed and named."""
     chosen = [attempt for attempt in repaired.repair.attempts if attempt.name == name]
     return repaired.choosing(chosen[0], subject) if chosen else repaired
+
+
+def _writing(told: Provenance, output: Path, data: bytes) -> Provenance:
+    written = File(name=output.name, sha256=hashlib.sha256(data).hexdigest())
+    return told.model_copy(update={"written": written})
 
 
 def _results(

@@ -11,6 +11,7 @@ import pytest
 from reports.renderers import renderer
 
 SCREENS = [(1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")]
+READ = [(name, form) for form in ("html", "compliance") for name in ("proved", "repaired")]
 GRAVE = {"serious", "critical"}
 
 
@@ -30,18 +31,18 @@ def browser():
         opened.close()
 
 
-def shown(browser, document, width, scheme):
+def shown(browser, document, width, scheme, form="html"):
     page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
-    page.set_content(renderer("html").render(document).decode())
+    page.set_content(renderer(form).render(document).decode())
     return page
 
 
 @pytest.mark.parametrize(("width", "scheme"), SCREENS)
-@pytest.mark.parametrize("name", ["proved", "repaired"])
-def test_nothing_serious_bars_anybody_from_reading(browser, request, name, width, scheme):
+@pytest.mark.parametrize(("name", "form"), READ)
+def test_nothing_serious_bars_anybody_from_reading(browser, request, name, form, width, scheme):
     from axe_playwright_python.sync_playwright import Axe
 
-    page = shown(browser, request.getfixturevalue(name), width, scheme)
+    page = shown(browser, request.getfixturevalue(name), width, scheme, form)
     found = Axe().run(page).response["violations"]
     page.close()
     assert [
@@ -49,9 +50,10 @@ def test_nothing_serious_bars_anybody_from_reading(browser, request, name, width
     ] == []
 
 
+@pytest.mark.parametrize("form", ["html", "compliance"])
 @pytest.mark.parametrize("name", ["proved", "nasty"])
-def test_a_narrow_page_does_not_scroll_sideways(browser, request, name):
-    page = shown(browser, request.getfixturevalue(name), 390, "light")
+def test_a_narrow_page_does_not_scroll_sideways(browser, request, name, form):
+    page = shown(browser, request.getfixturevalue(name), 390, "light", form)
     width = page.evaluate("document.documentElement.scrollWidth")
     page.close()
     assert width <= 390

@@ -1,0 +1,247 @@
+"""The compliance report: what a data protection officer files about a model, section by section.
+
+It carries evidence to the person who signs, and claims nothing beyond it. Of a redacted document it says what that
+document still says, as nothing else is looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.severity import Severity
+from reports.document.document import Document
+from reports.document.parts import File, Finding
+from reports.document.words import sentence
+from reports.figures.changed import repair_section
+from reports.figures.filing import Blanks, Block, Boxes, Cell, Filing, Items, Section, Table, Words
+from reports.figures.remaining import (
+    aside,
+    is_clause,
+    not_examined,
+    place_text,
+    reading_cell,
+    remaining_risk,
+)
+
+DISCLAIMER = (
+    "This report sets out evidence about what the model could disclose. It does not say that a law, a regulation or "
+    "any guidance is complied with: that is for the people who sign it to judge."
+)
+ASKED = "What the model is published for, by whom it will be used, and why it needs data on people:"
+MAPPED = (
+    "Where a clause of the policy names guidance, this table says which evidence bears on which paragraph. That a "
+    "clause is met does not mean that the paragraph is complied with."
+)
+SCOPES = {
+    "leaf": "leaf by leaf",
+    "profile": "profile by profile",
+    "tree": "tree by tree",
+    "model": "over the whole model",
+}
+MOST_PLACES = 100
+"""So many accepted places are listed; the JSON report has all."""
+COUNTED: dict[Severity, str] = {
+    "error": "errors decide the verdict; warnings and notes do not",
+    "warning": "errors and warnings decide the verdict; notes do not",
+    "note": "errors, warnings and notes decide the verdict",
+}
+DECISION = (
+    "publish this file",
+    "publish a changed file after its own audit",
+    "do not publish",
+)
+SIGN_OFF = ("Name", "Role", "Date", "Signature")
+
+
+def filing(document: Document) -> Filing:
+    """Return the report in sections, in the order in which it is filed."""
+    is_public = document.redacted_below is not None
+    repaired = () if document.repair is None else (repair_section(document.repair),)
+    return Filing(
+        title=f"Compliance report on {document.model.file}",
+        banner=document.confidential,
+        running="Redacted report" if is_public else "Confidential: tells of people in the table",
+        verdict=document.verdict,
+        headline=document.headline,
+        meaning=document.meaning,
+        disclaimer=DISCLAIMER,
+        created=document.provenance.created or "",
+        sections=(
+            Section("purpose", "Purpose", _purpose(document)),
+            Section("subject", "Model and data", tuple(_subject(document))),
+            Section("adversary", "Adversary and knowledge assumed", _adversary(document)),
+            Section("policy", "Policy", tuple(_policy(document))),
+            Section("clauses", "Each clause: reading, limit and result", (_clauses(document),)),
+            Section("guidance", "Evidence by paragraph of guidance", tuple(_guidance(document))),
+            Section("waivers", "Waivers in force", tuple(_waivers(document))),
+            Section("risk", "Remaining risk", tuple(remaining_risk(document))),
+            Section("unexamined", "What was not examined", tuple(not_examined(document))),
+            *repaired,
+            Section("sign-off", "Decision and signature", _sign_off()),
+        ),
+    )
+
+
+def _purpose(document: Document) -> tuple[Block, ...]:
+    if document.purpose:
+        return (Words(document.purpose),)
+    return (Words(ASKED, "note"), Blanks(("Purpose", "")))
+
+
+def _subject(document: Document) -> Iterator[Block]:
+    told, model = document.provenance, document.model
+    trees = f"{model.trees:,} trees ({model.combination})" if model.combination else "one tree"
+    size = f"{trees}, {model.nodes:,} nodes, {model.leaves:,} leaves, depth {model.depth}"
+    yield _facts(
+        "The model" if told.written is None else "The model: as it was given, and repaired",
+        *_named(told.model),
+        *(_named(told.written, ", repaired") if told.written is not None else ()),
+        ("Format", Cell(f"{model.format}, {model.task}")),
+        ("Size" if document.repair is None else "Size, as audited", Cell(size)),
+        ("Published numbers", Cell(model.quality)),
+        ("Sensitive column", Cell(model.target or "the target, which the file does not name")),
+    )
+    known = "; ".join(document.population.quasi_identifiers) or "none"
+    yield _facts(
+        "The data",
+        *(
+            _named(told.table)
+            if told.table is not None
+            else (("Name", Cell("no table was given")),)
+        ),
+        *((row.name, Cell(row.text)) for row in document.population.shares),
+        ("Quasi-identifiers", Cell(known)),
+    )
+    made = (("Made", Cell(told.created)),) if told.created else ()
+    report = Cell(f"treewarden {told.version}, {document.schema_version}")
+    yield _facts("This report", ("Program and form", report), *made)
+
+
+def _named(file: File, which: str = "") -> Iterator[tuple[str, Cell]]:
+    yield f"Name{which}", Cell(file.name)
+    yield f"SHA-256{which}", _digest(file.sha256)
+
+
+def _digest(said: str) -> Cell:
+    left_out = "left out: it would confirm a guess of what may not be told"
+    return Cell(said, kind="code") if said else Cell(left_out)
+
+
+def _facts(caption: str, *rows: tuple[str, Cell]) -> Table:
+    said = tuple((Cell(name), cell) for name, cell in rows)
+    return Table(caption, ("Item", "What it is"), said, (25, 75))
+
+
+def _adversary(document: Document) -> tuple[Block, ...]:
+    return (
+        Words(
+            "The adversary is whoever reads the published model in order to learn something about a person. The audit "
+            "speaks of one who knows this, and no more; against one who knows more it promises nothing."
+        ),
+        Items(document.knowledge.sentences),
+    )
+
+
+def _policy(document: Document) -> Iterator[Block]:
+    policy = document.policy
+    if policy.description:
+        yield Words(policy.description)
+    yield _facts(
+        "The policy",
+        ("Name", Cell(f"{policy.name}: {policy.title}")),
+        ("Version", Cell(policy.version)),
+        ("SHA-256", _digest(policy.sha256)),
+        ("What counts", Cell(COUNTED[document.fail_on])),
+    )
+    asked = [each for each in document.findings if is_clause(each)]
+    rows = tuple(
+        (Cell(each.clause), Cell(each.limit_text), Cell(each.source or "none given"))
+        for each in asked
+    )
+    if rows:
+        yield Table(
+            "Where each limit comes from", ("Clause", "Limit", "Source"), rows, (24, 26, 50)
+        )
+
+
+def _clauses(document: Document) -> Block:
+    if not document.findings:
+        return Words("The policy demands nothing.")
+    rows = tuple(_clause(each, document.fail_on) for each in document.findings)
+    headings = ("Clause, and what it measures", "Result", "Reading", "Limit")
+    return Table("Every clause of the policy", headings, rows, (46, 18, 18, 18))
+
+
+def _clause(found: Finding, fail_on: Severity) -> tuple[Cell, ...]:
+    said = " ".join(part for part in (sentence(found.plain), found.why, *_judged(found)) if part)
+    return (
+        Cell(found.clause, note=said),
+        Cell(found.verdict, aside=aside(found, fail_on), kind="verdict"),
+        reading_cell(found),
+        Cell(found.limit_text),
+    )
+
+
+def _judged(found: Finding) -> Iterator[str]:
+    """Yield where a clause is judged, and under which knowledge, where it says so."""
+    if found.scope:
+        yield f"Judged {SCOPES.get(found.scope, found.scope)}."
+    if found.under:
+        yield f"Judged as if the adversary knew: {found.under}."
+
+
+def _guidance(document: Document) -> Iterator[Block]:
+    served = [(each, found) for found in document.findings for each in found.guidance]
+    if not served:
+        yield Words("No clause of this policy names guidance that it serves.")
+        return
+    first = {
+        name: at for at, name in reversed(list(enumerate(each.document for each, _ in served)))
+    }
+    served.sort(key=lambda pair: first[pair[0].document])
+    yield Words(MAPPED)
+    rows = tuple(
+        (
+            Cell(f"{each.document}, {each.paragraph}", note=each.says),
+            Cell(found.clause, note=sentence(found.plain)),
+            Cell(found.verdict, aside=aside(found, document.fail_on), kind="verdict"),
+            reading_cell(found),
+        )
+        for each, found in served
+    )
+    headings = ("Guidance, and what it says", "Clause", "Result", "Reading")
+    yield Table("Evidence by paragraph", headings, rows, (36, 28, 18, 18))
+
+
+def _waivers(document: Document) -> Iterator[Block]:
+    rows = [
+        row
+        for found in document.findings
+        for row in (
+            *([(found, "the model as a whole", found.accepted)] if found.accepted else []),
+            *(
+                (found, place_text(place, document.model.trees), place.accepted)
+                for place in found.where
+            ),
+        )
+    ]
+    said = [
+        (Cell(found.clause), Cell(where), Cell(given.by, note=given.reason))
+        for found, where, given in rows
+        if given is not None
+    ]
+    public = document.redacted_below is not None
+    if said:
+        yield Words("What is accepted stays a finding, and does not count toward the verdict.")
+        headings = ("Clause", "Where", "Accepted by, and why")
+        yield Table("Accepted findings", headings, tuple(said[:MOST_PLACES]), (24, 38, 38))
+        if len(said) > MOST_PLACES:
+            yield Words(f"{len(said) - MOST_PLACES:,} more are in the JSON report.", "note")
+    elif not public:
+        yield Words("None: no finding was accepted by a waiver or a baseline.")
+    if public:
+        yield Words("Waivers of single leaves are told in the full report only.", "note")
+
+
+def _sign_off() -> tuple[Block, ...]:
+    return (Boxes(DECISION), Blanks(SIGN_OFF))

@@ -1,0 +1,30 @@
+"""How pages are put together from templates: what a file contains is text that strangers wrote, and is escaped."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from reports.document.words import printable
+
+
+def environment() -> Environment:
+    """Return what finds the templates, and prints every name escaped; a template that asks for nothing known fails."""
+    return Environment(
+        loader=PackageLoader("reports", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        finalize=_shown,
+    )
+
+
+def _shown(value: Any) -> Any:  # noqa: ANN401  # whatever a template prints
+    """Escape control and direction-changing characters in every name that is printed."""
+    if isinstance(value, str) and not isinstance(value, Markup):
+        return printable(value)
+    return value

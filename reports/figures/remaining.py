@@ -1,0 +1,173 @@
+"""The two honest sections of a compliance report: what risk remains, and what nobody looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.severity import Severity
+from reports.document.document import Document
+from reports.document.parts import Finding, Level, Place
+from reports.document.words import Word, sentence
+from reports.figures.filing import Block, Cell, Items, Table, Words
+
+GRAVITY: tuple[Severity, ...] = ("note", "warning", "error")
+LEFT_OUT = "left out"
+NO_LIMIT = "–"
+REMAINS: dict[Word, str] = {
+    "PASS": "The policy is met, and what it allows remains: up to each limit, an adversary can still learn something "
+    "about people in the table. A pass is no statement that nothing can be learned.",
+    "UNDETERMINED": "Nothing was shown to break the policy, and it was not shown to hold. The risk may be larger than "
+    "the policy allows; nobody knows by how much.",
+    "FAIL": "The policy is not met: about some people more can be learned than it allows. Whoever publishes the model "
+    "as it is accepts that.",
+}
+BUT_FOR_ACCEPTED = (
+    "The policy is met only as what is named under “Waivers in force” was accepted. There more can be learned than the "
+    "policy allows, and elsewhere up to each limit."
+)
+LIMITS = (
+    "Another file: the result holds for exactly the model named here. A changed file needs an audit of its own.",
+    "Several releases: other models of the same people, or the same model again next year, add up.",
+    "An adversary who knows more than is listed, colluding people and other registers among them.",
+    "Membership: that somebody is in the table is taken as known, and not measured.",
+    "Other columns: only what the model tells of its target is judged.",
+    "People who are not in the table: what is true of a large group may hold for others who are like it.",
+    "Whether data on these people may be processed for this purpose at all, and whether the policy asks for enough.",
+)
+OF_SEVERAL_TREES = (
+    "What the trees say together: every tree is measured by itself, and the worst decides."
+)
+OF_REGRESSION = "What a predicted number tells of somebody’s own: a regression tree is judged by its leaves alone."
+OF_REDACTION = "What may be told only beside the table is left out here, the reasons of what is not decided among it."
+
+
+def is_clause(found: Finding) -> bool:
+    """Return whether a finding is a clause of the policy; others are about the evidence itself."""
+    return found.limit_text not in ("", NO_LIMIT)
+
+
+def counts(found: Finding, fail_on: Severity) -> bool:
+    """Return whether a finding is one that makes up the verdict."""
+    return found.accepted is None and GRAVITY.index(found.severity) >= GRAVITY.index(fail_on)
+
+
+def aside(found: Finding, fail_on: Severity) -> str:
+    """Return what a reader must know beside a result: why it does not count, where it does not."""
+    if found.accepted is not None:
+        return f"accepted by a {found.accepted.by}"
+    if found.verdict != "PASS" and not counts(found, fail_on):
+        return f"{found.severity} only"
+    return ""
+
+
+def reading_cell(found: Finding) -> Cell:
+    """Return how a clause reads; of a redacted report often nothing, its reason standing in the banner."""
+    if not is_clause(found):
+        return Cell(NO_LIMIT)
+    if found.value.low is None and found.value.text != "could not tell":
+        return Cell(LEFT_OUT)
+    return Cell(found.value.text, note=found.value.reason)
+
+
+def place_text(place: Place, trees: int) -> str:
+    """Return where something is, for people: which tree, the way there, the profile, the line of the file."""
+    if place.kind == "file":
+        return f"{place.path} ({place.node})"
+    line = f", line {place.line}" if place.line is not None else ""
+    who = f"; {place.profile}" if place.profile else ""
+    which = f"tree {place.tree + 1}: " if trees > 1 else ""
+    return f"{which}{place.path or 'every record'}{who} (node {place.node}{line})"
+
+
+def remaining_risk(document: Document) -> Iterator[Block]:
+    """Yield what an adversary can still learn, in plain words."""
+    accepted = any(each.accepted is not None for each in document.findings)
+    yield Words(
+        BUT_FOR_ACCEPTED if accepted and document.verdict == "PASS" else REMAINS[document.verdict]
+    )
+    broken = [each for each in document.findings if each.verdict != "PASS"]
+    counting = [each for each in broken if counts(each, document.fail_on)]
+    for said, found in (
+        ("Not met, or not decided:", counting),
+        (
+            "Not met either, and not counted (warnings, notes, and what was accepted):",
+            [each for each in broken if each not in counting],
+        ),
+    ):
+        if found:
+            yield Words(said)
+            yield Items(tuple(f"{each.clause}: {each.message}" for each in found))
+    learned = [
+        f"{each.figure} {each.text} {each.detail}".rstrip()
+        for each in document.lessons
+        if each.is_known
+    ]
+    if document.worlds is not None and not document.worlds.reason:
+        learned.append(document.worlds.summary)
+    if learned:
+        yield Words("In figures:")
+        yield Items(tuple(learned))
+    if document.plots.levels:
+        yield Table(
+            "What each published element adds",
+            ("The adversary knows", "People guessed right", "Surest true guess of anybody"),
+            tuple(_level(each) for each in document.plots.levels),
+            (40, 30, 30),
+        )
+
+
+def _level(level: Level) -> tuple[Cell, ...]:
+    read = (level.guess_accuracy, level.disclosure)
+    return Cell(level.name), *(Cell(each.text, note=each.reason) for each in read)
+
+
+def not_examined(document: Document) -> Iterator[Block]:
+    """Yield what no verdict covers: clauses not judged, readings not taken, and the limits of the method."""
+    if document.not_judged:
+        rows = tuple((Cell(row.name), Cell(row.text)) for row in document.not_judged)
+        yield Table("Clauses that were not judged", ("Clause", "Why"), rows, (30, 70))
+    else:
+        yield Words("Every clause of the policy was judged.")
+    open_ = [each for each in document.findings if each.verdict == "UNDETERMINED"]
+    if open_:
+        rows = tuple((Cell(each.clause), Cell(_why_open(each))) for each in open_)
+        yield Table("Clauses that could not be decided", ("Clause", "Why"), rows, (30, 70))
+    else:
+        yield Words("Every clause that was judged could be decided.")
+    more = tuple(_left_open(document))
+    if more:
+        yield Words("Besides:")
+        yield Items(more)
+    yield Words("No audit of this kind looks at:")
+    yield Items(tuple(_limits(document)))
+
+
+def _why_open(found: Finding) -> str:
+    """Return why a clause is open: the reason where there is no reading, else that its range spans the limit."""
+    return sentence(found.value.reason) if found.value.reason else found.message
+
+
+def _left_open(document: Document) -> Iterator[str]:
+    worlds = document.worlds
+    if worlds is not None:
+        if worlds.reason:
+            yield f"What whole records prove was not worked out: {sentence(worlds.reason)}"
+        yield from (
+            f"Not decided by whole records: {sentence(each)}" for each in worlds.not_decided
+        )
+    if document.solver is not None and document.solver.reason:
+        yield f"The estimate is not complete: {sentence(document.solver.reason)}"
+    for each in document.dropped:
+        yield f"A statement that the table contradicts was not used ({each.constraint}, {each.where}): {each.problem}"
+    yield from document.warnings
+    yield from document.model.notes
+
+
+def _limits(document: Document) -> Iterator[str]:
+    yield from LIMITS
+    if document.model.trees > 1:
+        yield OF_SEVERAL_TREES
+    if document.model.task == "regression":
+        yield OF_REGRESSION
+    if document.redacted_below is not None:
+        yield OF_REDACTION

@@ -1,0 +1,22 @@
+"""A page that a data protection officer files: the evidence clause by clause, what remains, and lines to sign."""
+
+from __future__ import annotations
+
+from reports.document.document import Document
+from reports.figures.compliance import filing
+from reports.figures.pages import environment
+from reports.renderers import Renderer
+
+
+class ComplianceRenderer(Renderer):
+    """HTML with its style inside, like the report for reading; it prints on A4, and says what the PDF says."""
+
+    media_type = "text/html; charset=utf-8"
+    suffix = "compliance.html"
+
+    def render(self, document: Document) -> bytes:
+        page = environment().get_template("compliance.html.j2")
+        return page.render(doc=document, said=filing(document)).encode("utf-8")
+
+
+RENDERER = ComplianceRenderer()

@@ -1,0 +1,93 @@
+"""The page for filing as a PDF that anybody can read aloud, print and archive (PDF/UA-1); needs treewarden[pdf]."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from dataclasses import asdict
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from ppdm_models.errors import OutputError
+from reports.document.document import Document
+from reports.figures.compliance import filing
+from reports.figures.glyphs import breakable, drawable
+from reports.renderers import Renderer
+
+STANDARD = "ua-1"
+TEMPLATES = Path(__file__).parent.parent / "templates"
+NOT_INSTALLED = (
+    "a PDF needs the package typst, which is not installed; pip install 'treewarden[pdf]'"
+)
+
+
+class PdfRenderer(Renderer):
+    """The same sections as the compliance page, set by Typst with the fonts that come with it.
+
+    What files and tables say reaches the template as data, so that no name is ever code; no file outside
+    its folder is open to it. The time in the file is that of the document. A sign that the fonts lack is written by its
+    code.
+    """
+
+    media_type = "application/pdf"
+    suffix = "pdf"
+    is_text = False
+
+    def check(self) -> None:
+        _typst()
+
+    def render(self, document: Document) -> bytes:
+        typst = _typst()
+        said = {**asdict(filing(document)), "date": _date(document.provenance.created)}
+        try:
+            made = typst.compile(
+                (TEMPLATES / "compliance.typ").read_bytes(),
+                format="pdf",
+                root=str(TEMPLATES),
+                ignore_system_fonts=True,
+                font_paths=[],
+                sys_inputs={"said": json.dumps(_shown(said))},
+                pdf_standards=[STANDARD],
+            )
+        except typst.TypstError as error:
+            problem = f"the PDF could not be made ({error.message}); choose --format compliance"
+            raise OutputError("report", problem) from error
+        return bytes(made)
+
+
+def _typst() -> Any:  # noqa: ANN401  # a package that may not be there
+    try:
+        return importlib.import_module("typst")
+    except ImportError as error:
+        raise OutputError("report", NOT_INSTALLED) from error
+
+
+def _date(created: str | None) -> list[int] | None:
+    """Return year to second as the document says them; None where it says no time."""
+    try:
+        moment = datetime.fromisoformat(created or "")
+    except ValueError:
+        return None
+    return [
+        moment.year,
+        moment.month,
+        moment.day,
+        moment.hour,
+        moment.minute,
+        moment.second,
+    ]
+
+
+def _shown(part: Any) -> Any:  # noqa: ANN401  # any part of what the template is told
+    """Return the same with every text as the fonts can show it, and long words that may be broken."""
+    if isinstance(part, str):
+        return breakable(drawable(part))
+    if isinstance(part, dict):
+        return {name: _shown(inner) for name, inner in part.items()}
+    if isinstance(part, list | tuple):
+        return [_shown(inner) for inner in part]
+    return part
+
+
+RENDERER = PdfRenderer()

@@ -1,0 +1,320 @@
+"""What is filed: every section that a data protection officer needs, in order, and nothing that claims more."""
+
+import pytest
+
+from audit.reading import exactly
+from policies.judging import decision as decisions
+from policies.verdict import Verdict
+from reports.building.build import _finding
+from reports.building.redacted import redacted
+from reports.document.parts import Accepted, Guidance, Row
+from reports.figures.compliance import DISCLAIMER, MOST_PLACES, filing
+from reports.figures.filing import Blanks, Boxes, Items, Table, Words
+
+ORDER = [
+    "purpose",
+    "subject",
+    "adversary",
+    "policy",
+    "clauses",
+    "guidance",
+    "waivers",
+    "risk",
+    "unexamined",
+]
+WAIVED = Accepted(by="waiver", reason="the board allowed it until June")
+PARAGRAPHS = (
+    Guidance(document="Statute A", paragraph="section 2(1)", says="groups of five"),
+    Guidance(document="Statute A", paragraph="section 3"),
+)
+OTHER = (Guidance(document="Handbook B", paragraph="page 7", says="no certainty"),)
+
+
+def section(document, ident):
+    (found,) = [each for each in filing(document).sections if each.ident == ident]
+    return found.blocks
+
+
+def words(blocks):
+    """Return all that some blocks say, as one text."""
+    said = []
+    for block in blocks:
+        if isinstance(block, Words):
+            said.append(block.text)
+        elif isinstance(block, Items):
+            said += block.items
+        elif isinstance(block, Table):
+            said += [block.caption, *block.headings]
+            said += [f"{c.text} {c.aside} {c.note}" for row in block.rows for c in row]
+        else:
+            said += block.labels
+    return "\n".join(said)
+
+
+def with_findings(document, **changes):
+    """Return the document with its first findings changed: by the number of the finding."""
+    findings = list(document.findings)
+    for number, change in changes.items():
+        at = int(number.removeprefix("at"))
+        findings[at] = findings[at].model_copy(update=change)
+    return document.model_copy(update={"findings": tuple(findings)})
+
+
+def test_the_sections_stand_in_the_order_in_which_they_are_filed(document, repaired):
+    assert [each.ident for each in filing(document).sections] == [*ORDER, "sign-off"]
+    assert [each.ident for each in filing(repaired).sections] == [*ORDER, "repair", "sign-off"]
+
+
+def test_it_says_that_it_claims_no_compliance(any_document):
+    said = filing(any_document)
+    assert said.disclaimer == DISCLAIMER
+    assert "does not say that a law" in DISCLAIMER
+
+
+def test_a_purpose_that_is_given_stands_there_and_else_there_is_a_line(document):
+    given = document.model_copy(update={"purpose": "To triage calls."})
+    assert section(given, "purpose") == (Words("To triage calls."),)
+    assert any(isinstance(block, Blanks) for block in section(document, "purpose"))
+
+
+def test_model_table_and_policy_are_named_with_their_digests(document):
+    said = words(section(document, "subject")) + words(section(document, "policy"))
+    for file in (document.provenance.model, document.provenance.table):
+        assert file.name in said
+        assert file.sha256 in said
+    assert document.policy.sha256 in said
+    assert document.policy.version in said
+
+
+def test_a_repaired_file_is_named_with_its_digest(repaired):
+    written = repaired.provenance.model.model_copy(update={"name": "new.pmml", "sha256": "d" * 64})
+    told = repaired.provenance.model_copy(update={"written": written})
+    said = words(section(repaired.model_copy(update={"provenance": told}), "subject"))
+    assert "new.pmml" in said
+    assert "d" * 64 in said
+
+
+def test_each_clause_stands_with_its_reading_its_limit_and_its_result(document):
+    (table,) = section(document, "clauses")
+    rows = [tuple(cell.text for cell in row) for row in table.rows]
+    assert rows == [
+        (each.clause, each.verdict, each.value.text, each.limit_text) for each in document.findings
+    ]
+
+
+def test_a_clause_says_where_it_is_judged_and_under_which_knowledge_where_the_policy_does(document):
+    said = {"scope": "leaf", "under": "leaf = labels, split = none"}
+    first, second = section(with_findings(document, at0=said), "clauses")[0].rows[:2]
+    assert "Judged leaf by leaf." in first[0].note
+    assert "as if the adversary knew: leaf = labels, split = none." in first[0].note
+    assert "Judged" not in second[0].note
+
+
+def test_where_each_limit_comes_from_is_said_even_where_nobody_says_it(document):
+    sourced = with_findings(document, at0={"source": "Handbook B, page 7"})
+    said = words(section(sourced, "policy"))
+    assert "Handbook B, page 7" in said
+    assert "none given" in said
+
+
+def test_a_combined_clause_is_a_clause_and_a_doubt_about_the_evidence_is_none(document):
+    both = with_findings(
+        document,
+        at0={"measure": "", "limit_text": "both of these hold", "clause": "combined"},
+        at1={"measure": "", "limit_text": "–", "clause": "table-agrees"},
+    )
+    limits = words(section(both, "policy"))
+    assert "combined" in limits
+    assert "table-agrees" not in limits
+    (table,) = section(both, "clauses")
+    assert [row[2].text for row in table.rows[:2]] == [document.findings[0].value.text, "–"]
+
+
+def test_what_the_adversary_knows_is_told_in_full(document):
+    said = words(section(document, "adversary"))
+    assert [each for each in document.knowledge.sentences if each not in said] == []
+
+
+def test_evidence_is_mapped_to_paragraphs_document_by_document(document):
+    mapped = with_findings(
+        document,
+        at0={"guidance": PARAGRAPHS[:1]},
+        at1={"guidance": OTHER},
+        at2={"guidance": PARAGRAPHS[1:]},
+    )
+    note, table = section(mapped, "guidance")
+    assert "does not mean that the paragraph is complied with" in note.text
+    assert [(row[0].text, row[0].note, row[1].text) for row in table.rows] == [
+        ("Statute A, section 2(1)", "groups of five", document.findings[0].clause),
+        ("Statute A, section 3", "", document.findings[2].clause),
+        ("Handbook B, page 7", "no certainty", document.findings[1].clause),
+    ]
+
+
+def test_without_guidance_the_mapping_says_so(document):
+    assert "names guidance" in words(section(document, "guidance"))
+
+
+def test_guidance_of_a_decision_reaches_the_document(document):
+    first = document.findings[0]
+    found = decisions.Finding(
+        clause="c",
+        measure=first.measure,
+        parameters=(),
+        rule=first.rule,
+        limit=5,
+        unit="records",
+        severity="error",
+        reading=exactly(3.0),
+        verdict=Verdict.FAIL,
+        message="m",
+        guidance=(decisions.Guidance("Statute A", "section 2(1)", "groups of five"),),
+    )
+    assert _finding(found).guidance == PARAGRAPHS[:1]
+
+
+def test_what_was_accepted_is_listed_with_its_reason_and_does_not_count(document):
+    failed = next(n for n, each in enumerate(document.findings) if each.verdict == "FAIL")
+    waived = with_findings(document, **{f"at{failed}": {"accepted": WAIVED}})
+    said = words(section(waived, "waivers"))
+    assert WAIVED.reason in said
+    assert "the model as a whole" in said
+    risk = words(section(waived, "risk"))
+    assert risk.index("not counted") < risk.index(f"{document.findings[failed].clause}: ")
+    (table,) = section(waived, "clauses")
+    assert table.rows[failed][1].aside == "accepted by a waiver"
+
+
+def test_a_policy_that_is_met_only_as_something_was_accepted_is_not_called_met_as_it_is(passing):
+    plain = words(section(passing, "risk"))
+    waived = words(section(with_findings(passing, at0={"accepted": WAIVED}), "risk"))
+    assert plain.startswith("The policy is met, and")
+    assert waived.startswith("The policy is met only as")
+
+
+@pytest.mark.parametrize(("fail_on", "said"), [("error", "warning only"), ("warning", "")])
+def test_a_warning_is_called_one_only_where_it_does_not_count(document, fail_on, said):
+    failed = next(n for n, each in enumerate(document.findings) if each.verdict == "FAIL")
+    warned = with_findings(document, **{f"at{failed}": {"severity": "warning"}})
+    (table,) = section(warned.model_copy(update={"fail_on": fail_on}), "clauses")
+    assert table.rows[failed][1].aside == said
+
+
+def test_a_place_in_the_file_is_told_by_its_kind(several_trees):
+    leaked = next(
+        n for n, each in enumerate(several_trees.findings) if each.measure == "side_leaks"
+    )
+    place = several_trees.findings[leaked].where[0].model_copy(update={"accepted": WAIVED})
+    waived = with_findings(several_trees, **{f"at{leaked}": {"where": (place,)}})
+    assert f"{place.path} ({place.node})" in words(section(waived, "waivers"))
+
+
+def test_a_place_in_one_of_several_trees_is_told_with_its_tree(several_trees):
+    small = next(n for n, each in enumerate(several_trees.findings) if each.where[0].tree == 1)
+    place = several_trees.findings[small].where[0].model_copy(update={"accepted": WAIVED})
+    waived = with_findings(several_trees, **{f"at{small}": {"where": (place,)}})
+    assert f"tree 2: {place.path}" in words(section(waived, "waivers"))
+
+
+def test_accepted_places_are_listed_with_their_paths_up_to_a_number(document):
+    found = next(n for n, each in enumerate(document.findings) if each.where)
+    place = document.findings[found].where[0].model_copy(update={"accepted": WAIVED})
+    many = with_findings(document, **{f"at{found}": {"where": (place,) * (MOST_PLACES + 3)}})
+    *_, table, rest = section(many, "waivers")
+    assert len(table.rows) == MOST_PLACES
+    assert place.path in table.rows[0][1].text
+    assert rest.text.startswith("3 more")
+
+
+def test_without_waivers_that_is_said(document):
+    assert "None" in words(section(document, "waivers"))
+
+
+@pytest.mark.parametrize("name", ["passing", "document", "undetermined"])
+def test_the_remaining_risk_never_says_that_there_is_none(request, name):
+    said = words(section(request.getfixturevalue(name), "risk"))
+    assert any(part in said for part in ("can still learn", "may be larger", "can be learned"))
+
+
+def test_what_is_not_met_is_told_in_the_words_of_the_finding(document):
+    said = words(section(document, "risk"))
+    broken = [each.message for each in document.findings if each.verdict != "PASS"]
+    assert broken
+    assert [each for each in broken if each not in said] == []
+
+
+def test_what_each_published_element_adds_is_told_with_what_is_not_known(document):
+    said = words(section(document, "risk"))
+    for level in document.plots.levels:
+        assert level.name in said
+        assert level.guess_accuracy.text in said
+    assert "it stalled" in said
+
+
+def test_a_clause_that_was_not_judged_is_not_passed_over(document):
+    skipped = (Row(name="for-forests", text="the model is one tree"),)
+    said = words(section(document.model_copy(update={"not_judged": skipped}), "unexamined"))
+    assert "for-forests" in said
+    assert "the model is one tree" in said
+
+
+def test_a_reading_that_could_not_be_told_stands_with_its_reason(undetermined):
+    said = words(section(undetermined, "unexamined"))
+    open_ = [each for each in undetermined.findings if each.verdict == "UNDETERMINED"]
+    assert open_
+    for each in open_:
+        assert each.clause in said
+        assert each.value.reason.rstrip(".")[1:] in said
+
+
+def test_dropped_statements_and_warnings_are_told(document):
+    warned = document.model_copy(update={"warnings": ("a column was left out",)})
+    said = words(section(warned, "unexamined"))
+    assert document.dropped[0].problem in said
+    assert "a column was left out" in said
+
+
+def test_the_limits_of_the_method_are_told_as_they_fit_the_model(
+    document, several_trees, regression
+):
+    alone, several, number = (
+        words(section(each, "unexamined")) for each in (document, several_trees, regression)
+    )
+    assert "Membership" in alone
+    assert "trees say together" not in alone
+    assert "trees say together" in several
+    assert "predicted number" in number
+
+
+def test_a_repair_tells_what_was_changed_and_what_it_costs(repaired):
+    said = words(section(repaired, "repair"))
+    made = next(each for each in repaired.repair.attempts if each.is_applied)
+    for told in (made.title, made.accuracy_after.text, made.predictions_changed_text):
+        assert told in said
+    assert repaired.repair.before.failing[0] in said
+
+
+def test_a_repair_that_found_nothing_says_that_nothing_was_changed(unrepaired):
+    assert "No change was made." in words(section(unrepaired, "repair"))
+
+
+def test_there_are_lines_to_sign(document):
+    boxes, lines = section(document, "sign-off")
+    assert isinstance(boxes, Boxes)
+    assert lines == Blanks(("Name", "Role", "Date", "Signature"))
+
+
+def test_a_redacted_reading_is_left_out_and_not_called_unknown(document):
+    people = document.population.model_copy(update={"records": 50})
+    public = redacted(document.model_copy(update={"population": people}))
+    (table,) = section(public, "clauses")
+    assert {row[2].text for row in table.rows} == {"left out"}
+
+
+def test_a_redacted_report_keeps_no_reason_of_a_waiver(document):
+    people = document.population.model_copy(update={"records": 50})
+    waived = with_findings(document, at0={"accepted": WAIVED})
+    public = redacted(waived.model_copy(update={"population": people}))
+    said = words(section(public, "waivers"))
+    assert WAIVED.reason not in said
+    assert "waiver" in said
