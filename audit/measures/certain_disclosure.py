@@ -30,7 +30,8 @@ class CertainDisclosure(Measure):
         worlds = known_worlds(evidence)
         if isinstance(worlds, Undetermined):
             return Measurement(worlds)
-        proved = np.where(worlds.certain, worlds.counts, 0).astype(np.float64)
+        is_certain, said = worlds.certain, worlds.certain_class
+        proved = np.where(is_certain, worlds.counts, 0).astype(np.float64)
         at_most = np.where(worlds.open_profiles, worlds.counts, proved).astype(np.float64)
         profiles = np.flatnonzero(at_most > 0)
         classes = evidence.classes
@@ -38,9 +39,9 @@ class CertainDisclosure(Measure):
         def note(position: int) -> str:
             profile = int(profiles[position])
             who = people(worlds.counts[profile])
-            if not worlds.certain[profile]:
+            if not is_certain[profile]:
                 return f"{who}: neither proved nor refuted"
-            value = classes[worlds.certain_class[profile]]
+            value = classes[said[profile]]
             return f"{who} certainly {value}: {worlds.reasons[profile]}"
 
         spots = worst_spots(

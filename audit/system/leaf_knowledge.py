@@ -97,6 +97,8 @@ def _even(rest: float, low: FloatArray, high: FloatArray) -> FloatArray:
     bottom, top = float(low.min()), float(high.max())
     for _ in range(200):
         level = (bottom + top) / 2
+        if level in (bottom, top):
+            break  # no float lies between
         bottom, top = (level, top) if np.clip(level, low, high).sum() < rest else (bottom, level)
     spread = np.clip((bottom + top) / 2, low, high)
     inside = (spread > low) & (spread < high)
