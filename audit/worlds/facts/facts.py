@@ -248,7 +248,9 @@ def _in_whole_units(weights: FloatArray) -> tuple[tuple[int, ...], int]:
     A weight is read as it is written: a survey prints 1.37, and sums of such numbers are exact in hundredths.
     """
     if (weights == np.rint(weights)).all() and np.abs(weights).max(initial=0.0) < MOST_RECORDS:
-        return tuple(weights.astype(np.int64).tolist()), 1  # fractions take long where rows are many
+        return tuple(
+            weights.astype(np.int64).tolist()
+        ), 1  # fractions take long where rows are many
     exact = [Fraction(repr(float(weight))) for weight in weights]
     scale = math.lcm(*(weight.denominator for weight in exact))
     return tuple(int(weight * scale) for weight in exact), scale
