@@ -13,6 +13,7 @@ from audit.result import Audit
 from audit.run import run, start_early
 from audit.stages import Step, silent
 from policies.judging.enough import enough
+from policies.judging.failing import failing
 from policies.pack import Pack, calls, load_pack
 from ppdm_models.errors import KnowledgeError, TableError
 from ppdm_models.files.load import OpenedFile
@@ -58,10 +59,18 @@ class Subject:
         """The model as it would be published."""
         return self.file.model
 
-    def audit(self, file: OpenedFile, step: Step = silent, *, grades: bool = True) -> Audit:
+    def audit(
+        self,
+        file: OpenedFile,
+        step: Step = silent,
+        *,
+        grades: bool = True,
+        is_stopped_by_failing: bool = False,
+    ) -> Audit:
         """Audit a file, its own or a repaired one, over the same people under the same knowledge and policy.
 
-        ``step`` is told of each stage; for ``grades`` see ``audit.run``.
+        ``step`` is told of each stage; for ``grades`` see ``audit.run``. Where it ``is_stopped_by_failing``, clauses
+        about the estimate are not read of what fails by whole records.
         """
         return run(
             file.model,
@@ -73,6 +82,7 @@ class Subject:
             step,
             enough(self.pack),
             grades=grades,
+            fails=failing(self.pack) if is_stopped_by_failing else None,
         )
 
     def glance(self, file: OpenedFile) -> Audit:
