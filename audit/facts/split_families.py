@@ -64,7 +64,7 @@ class Attribute:
 
 @dataclass(frozen=True, slots=True)
 class Bins:
-    """The distinct values at a node in order, the bin of each profile, shape (K,), and what they are called, if known."""
+    """The distinct values at a node in order, what they are called, if known, and each profile's bin, shape (K,)."""
 
     found: FloatArray
     of: IndexArray

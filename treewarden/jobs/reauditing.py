@@ -33,16 +33,20 @@ LESS_FOR_MANY = 1.75
 
 @dataclass(frozen=True, slots=True)
 class Reaudit:
-    """The audit of one proposal, as a job that another process can do; the file is read as its receiver would."""
+    """The audit of one proposal, as a job that another process can do; the file is read as its receiver would.
+
+    Of ``large`` profiles times classes it stops where what whole records prove fails the policy.
+    """
 
     file: bytes
     name: str
     subject: Subject
+    large: int = LARGE_CELLS
 
     def __call__(self) -> Audit:
         """Read the file and audit it, without what only the report of the one that is chosen shows."""
         file, people = open_model(self.file, self.name), self.subject.population
-        is_large = len(people.counts) * len(file.model.classes) >= LARGE_CELLS
+        is_large = len(people.counts) * len(file.model.classes) >= self.large
         return self.subject.audit(file, grades=False, is_stopped_by_failing=is_large)
 
 
@@ -64,11 +68,12 @@ def auditing(
     target: str | None = None,
     deadline: Deadline = NO_LIMIT,
     took: Callable[[float], None] = lambda seconds: None,
+    large: int = LARGE_CELLS,
 ) -> AuditAll:
     """Return what audits proposals over as many processes as ``processes`` says for their number; this one for 0.
 
     ``took`` hears how long each audit in this process lasted. They share the budget for whole records, and each
-    estimate has at most what is left until the deadline.
+    estimate has at most what is left until the deadline. For ``large`` see ``Reaudit``.
     """
 
     def audit_all(
@@ -86,7 +91,7 @@ def auditing(
                     continue
                 options = within(deadline, subject.options, most)
                 options = replace(options, jobs=1) if count else options
-                yield Reaudit(file, name, replace(asked, options=options))
+                yield Reaudit(file, name, replace(asked, options=options), large)
 
         if not count:
             for number, job in enumerate(jobs()):
