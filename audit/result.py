@@ -54,10 +54,14 @@ class Exposure:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """What each adversary can infer, and what the reader should know about the audit as a whole."""
+    """What each adversary can infer, and what the reader should know about the audit as a whole.
+
+    ``stopped`` is why it ended before everything was read, if it did; what was not read never passes.
+    """
 
     exposures: tuple[Exposure, ...]
     warnings: tuple[str, ...] = ()
+    stopped: str = ""
 
     @property
     def full(self) -> Exposure:

@@ -19,7 +19,7 @@ from audit.facts.grower import said_of_missing
 from audit.facts.kind import Dropped
 from audit.facts.unused import unused_warnings
 from audit.levels import levels
-from audit.measures import MeasureCall, call, measured, measures
+from audit.measures import MeasureCall, Source, call, measured, measures
 from audit.options import DEFAULT, AuditOptions
 from audit.people.forest import Forest, forest_of
 from audit.people.members import members
@@ -51,6 +51,9 @@ BEFORE_THE_TREE = ("profile", "marginal", "background")
 TOLD = (MeasureCall("guess_accuracy", (("over", "marginal"),)),)
 """What reports tell beside every measure with its defaults."""
 
+NOT_ESTIMATED = Undetermined("what whole records prove fails the policy already")
+STOPPED = "what it proves of people fails the policy already; clauses that need the estimate were not read"
+
 NO_CLASSES = Undetermined("the tree predicts a number, not a class; only its leaves are measured")
 NO_NAMED_CLASSES = Undetermined("the file names no class; only its leaves are measured")
 """party prints how many records a leaf holds, and nothing else of it."""
@@ -68,6 +71,7 @@ def run(
     enough: Enough | None = None,
     *,
     grades: bool = True,
+    fails: Enough | None = None,
 ) -> Audit:
     """Audit a model: what an adversary who knows the quasi-identifiers and this much can infer about its people.
 
@@ -75,7 +79,8 @@ def run(
     are measured, and no joint estimate is made. ``leaks`` is what the file gives away beside its trees. ``step`` is
     told of each stage; what it raises ends the run. Once ``enough`` is known of whole records, nothing more is asked
     of them one by one, unless the options want all of it. Without ``grades`` the learner is not run again on the
-    other tables that reports show: see ``with_grades``.
+    other tables that reports show: see ``with_grades``. Where ``fails`` says so of what whole records prove, these are
+    reasoned over first, and nothing that needs the estimate is read.
 
     Raises:
         KnowledgeError: the adversary is said to know what cannot be known here.
@@ -100,12 +105,29 @@ def run(
         _start_workers(case, options)
         system = build_system(case)
         _refuse_contradictions(system)
+        first: Worlds | Undetermined | None = None
+        if fails is not None:
+            bare = _unsolved(forest, population, knowledge, NOT_ESTIMATED, leaks)
+            first = _worlds(
+                bare,
+                system,
+                options,
+                enough,
+                clock(options.worlds_budget),
+                asks_rest=_reads_cells(calls),
+            )
+            bare = replace(bare, worlds=first)
+            if fails(bare):
+                return _stopped(bare, calls, system)
         posterior, report = estimate(system, options)
         prior = _prior(system, options)
     with step(_reasoning(options)):
         evidence = Evidence(forest, population, knowledge, prior, posterior, leaks=leaks)
         until = clock(options.worlds_budget)
-        worlds = _worlds(evidence, system, options, enough, until, asks_rest=_reads_cells(calls))
+        worlds = first
+        if worlds is None:
+            asks_rest = _reads_cells(calls)
+            worlds = _worlds(evidence, system, options, enough, until, asks_rest=asks_rest)
         evidence = replace(evidence, worlds=worlds)
         if grades:
             evidence = _graded(evidence, until)
@@ -147,6 +169,22 @@ def _unsolved(
 ) -> Evidence:
     """Return evidence without an estimate: its leaves can be measured, and nothing else."""
     return Evidence(forest, population, knowledge, unknown, unknown, unknown, leaks)
+
+
+def _stopped(evidence: Evidence, calls: Sequence[MeasureCall], system: System) -> Audit:
+    """Return what was read without an estimate of what fails by that already; nothing else of it is a reading."""
+    known = measures()
+    told = [each for each in calls if Source.ESTIMATE not in known[each.measure].reads]
+    exposure = Exposure(
+        KNOWS_ALL,
+        evidence,
+        _not_run(NOT_ESTIMATED),
+        system.dropped,
+        (),
+        tuple(calls),
+        {each: measured(each, evidence) for each in told},
+    )
+    return Audit((exposure,), evidence.population.warnings, STOPPED)
 
 
 def _not_run(unknown: Undetermined) -> SolverReport:

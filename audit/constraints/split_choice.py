@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,10 +13,10 @@ from audit.facts.candidates import compared
 from audit.facts.case import Case
 from audit.facts.grower import grower, incomplete_records, lacking
 from audit.facts.rows import Grouping, LeftOut, Origin, Row, SplitFamily
-from audit.facts.split_families import Attribute
+from audit.facts.split_families import MISSING, Attribute, Levels
 from audit.facts.weighed_rows import common_weight, whole_units
 from ppdm_models.arrays import FloatArray, IndexArray
-from ppdm_models.tree.column import CategoricalColumn
+from ppdm_models.tree.column import CategoricalColumn, number_text
 from ppdm_models.tree.predicate import CategoryTest, NumericTest, Predicate, features_of
 from ppdm_models.tree.tree import Criterion, Feature, Node, Tool
 
@@ -84,6 +84,7 @@ class _Seen:
     """An attribute, each profile's value (P,) as the learner compared it, and where it is cut.
 
     ``distinct`` is how many values it has, ``lacking`` how many records have none; ``names`` are its categories.
+    ``codes`` (P,) are the places of the values among the ``levels``, one beyond them where there is no value.
     """
 
     feature: Feature
@@ -91,6 +92,8 @@ class _Seen:
     distinct: int
     lacking: float
     cuts: FloatArray
+    levels: Levels
+    codes: IndexArray
     names: tuple[str, ...] = ()
 
 
@@ -120,16 +123,24 @@ def _seen(case: Case, feature: Feature) -> _Seen:
     lacking = float(case.population.counts[column.missing].sum())
     if isinstance(column, CategoricalColumn):
         values = np.where(column.codes < 0, np.nan, column.codes.astype(np.float64))
-        return _Seen(
-            feature, values, len(column.categories), lacking, np.zeros(0), column.categories
-        )
+        names, none = column.categories, np.zeros(0)
+        levels, codes = _levels(values, lambda value: names[int(value)])
+        return _Seen(feature, values, len(names), lacking, none, levels, codes, names)
     values = column.numbers
     if feature.single:
         with np.errstate(over="ignore"):
             values = values.astype(np.float32).astype(np.float64)
     cuts = {end for node in case.tree.nodes for end in _ends(node.test, feature.name)}
-    distinct = len(np.unique(values[~np.isnan(values)]))
-    return _Seen(feature, values, distinct, lacking, np.array(sorted(cuts)))
+    levels, codes = _levels(values, number_text)
+    distinct = len(levels.values)
+    return _Seen(feature, values, distinct, lacking, np.array(sorted(cuts)), levels, codes)
+
+
+def _levels(values: FloatArray, name: Callable[[float], str]) -> tuple[Levels, IndexArray]:
+    """Return the values that there are, and each profile's place among them, (P,)."""
+    found = np.unique(values[~np.isnan(values)])
+    names = tuple(name(value) if np.isfinite(value) else MISSING for value in found.tolist())
+    return Levels(found, names), np.searchsorted(found, values).astype(np.intp)
 
 
 def _ends(test: Predicate, name: str) -> Iterator[float]:
@@ -199,6 +210,8 @@ def _at(
         lacking=seen.lacking,
         cuts=seen.cuts,
         origin=Origin("split_choice", case.tree.where(node), node.index),
+        levels=seen.levels,
+        codes=seen.codes[inside],
     )
 
 

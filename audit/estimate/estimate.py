@@ -16,7 +16,13 @@ from audit.estimate.posterior import Posterior, entropy
 from audit.estimate.report import SolverReport
 from audit.estimate.search import BEGINNING, Search
 from audit.estimate.solved import Solved
-from audit.estimate.violated import VIOLATION_SHARE, outside_intervals, unseen, violated
+from audit.estimate.violated import (
+    VIOLATION_SHARE,
+    Violated,
+    outside_intervals,
+    unseen,
+    violated,
+)
 from audit.options import DEFAULT, AuditOptions
 from audit.system.system import System, max_violation
 from ppdm_models import collecting
@@ -90,7 +96,7 @@ def _in_rounds(search: Search, began: float) -> tuple[Posterior, SolverReport]:
         split_rows="real" if search.whole is None else "integer",
         door=search.door if solved else "none",
     )
-    return _concluded(search, (values, good.low, good.high), solved, figures)
+    return _concluded(search, (values, good.low, good.high), solved, figures, seen)
 
 
 def _concluded(
@@ -98,8 +104,12 @@ def _concluded(
     found: tuple[FloatArray, FloatArray, FloatArray],
     solved: Mapping[Block, Solved],
     figures: SolverReport,
+    seen: Violated,
 ) -> tuple[Posterior, SolverReport]:
-    """Re-check every row outside the solver and say how good the estimate is."""
+    """Re-check every row outside the solver and say how good the estimate is.
+
+    What was ``seen`` of split rows at the estimate is not worked out again, but where whole records say them.
+    """
     system = search.system
     values, low, high = found
     counts = system.case.population.counts
@@ -107,7 +117,8 @@ def _concluded(
     stalled = [one for one in solved.values() if not one.answer.is_accepted]
     for one in stalled:
         decided[one.reduced.profiles] = False
-    worst = max_violation(system, values * counts[:, None])
+    known = seen.over if search.whole is None and seen.values is values else None
+    worst = max_violation(system, values * counts[:, None], known)
     if search.whole is not None:
         worst = max(worst, outside_intervals(search.whole, system, values * counts[:, None]))
     reason = ""

@@ -12,8 +12,7 @@ from audit.estimate.reduce import sides
 from audit.estimate.search import Search
 from audit.estimate.solved import Solved
 from audit.estimate.whole_records import WholeRecords, interval_excess
-from audit.facts.impurity import excess
-from audit.facts.rows import SplitFamily
+from audit.facts.excesses import excesses
 from audit.system.system import System
 from ppdm_models.arrays import FloatArray
 
@@ -86,9 +85,16 @@ def violated(search: Search, values: FloatArray, before: Violated | None = None)
     system, over = search.system, dict(before.over)
     mass = values * system.case.population.counts[:, None]
     changed = (values != before.values).any(axis=1)
-    for number, family in enumerate(system.families):
-        if changed[family.profiles].any():
-            over[number] = _excess(search.whole, number, family, mass)
+    moved = [
+        (number, family)
+        for number, family in enumerate(system.families)
+        if changed[family.profiles].any()
+    ]
+    intervals = {} if search.whole is None else search.whole.intervals
+    over.update(excesses((each for each in moved if each[0] not in intervals), mass))
+    for number, family in moved:
+        if number in intervals:
+            over[number] = interval_excess(family, intervals[number], mass)
     return Violated(system, values, over)
 
 
@@ -106,11 +112,3 @@ def outside_intervals(whole: WholeRecords, system: System, mass: FloatArray) -> 
         for number, ends in whole.intervals.items()
     )
     return max(misses, default=0.0)
-
-
-def _excess(
-    whole: WholeRecords | None, number: int, family: SplitFamily, mass: FloatArray
-) -> FloatArray:
-    if whole is not None and number in whole.intervals:
-        return interval_excess(family, whole.intervals[number], mass)
-    return excess(family, mass)

@@ -30,6 +30,7 @@ from audit.facts.split_families import (
     Attribute,
     after_next,
     allowed,
+    bins_at,
     bins_of,
     family_of,
     grouping_at,
@@ -57,7 +58,7 @@ def compared(at: Attribute, by: Grower) -> Iterator[SplitFamily | LeftOut]:
         sets = _unlisted_sets(at, by)
         if sets is not None:
             yield sets
-        yield from _known(at, family_of(at, bins_of(at.values), by), by)
+        yield from _known(at, family_of(at, bins_at(at), by), by)
     elif by.sends_missing and at.is_numeric:
         yield from _either_side(at, lacks, by)
     else:
@@ -86,9 +87,11 @@ def _only(family: SplitFamily, kept: BoolArray) -> SplitFamily:
 
 def _unlisted_sets(at: Attribute, by: Grower) -> LeftOut | None:
     """Return the sets of categories that are no candidates here though the learner may have compared them."""
+    if at.is_numeric:
+        return None
     here = len(np.unique(at.values))
     is_listed = grouping_at(at, here, by) is not Grouping.ONE_AGAINST_REST
-    if at.is_numeric or is_listed or takes_one_by_one(at, by) or here < FEWEST_WITH_SETS:
+    if is_listed or takes_one_by_one(at, by) or here < FEWEST_WITH_SETS:
         return None
     if here > MOST_BINS_FOR_SUBSETS:
         why = f"sets of the values of {{}}, as there are more than {MOST_BINS_FOR_SUBSETS}"
@@ -100,8 +103,10 @@ def _unlisted_sets(at: Attribute, by: Grower) -> LeftOut | None:
 
 def _large(at: Attribute, family: SplitFamily, by: Grower) -> tuple[str, IntArray]:
     """Return the candidates with branches as large as the learner surely allowed, and why the others are left out."""
-    sizes = np.bincount(family.bins, weights=at.records).astype(np.float64)
     why = f"splits on {{}} with fewer than {by.surely:g} records, as it is not told how small a leaf could be"
+    if by.surely <= by.smallest:
+        return why, family.admissible  # all of them are as large
+    sizes = np.bincount(family.bins, weights=at.records).astype(np.float64)
     return why, allowed(family.grouping, sizes, by.surely)
 
 

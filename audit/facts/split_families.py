@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import compress
 
 import numpy as np
 
@@ -19,7 +20,17 @@ WEIGHT_SLACK = 1e-9
 """How far a sum of weights may fall short of the whole number that it is."""
 MOST_BINS_FOR_SUBSETS = 10
 """With more categories at a node only one-against-rest candidates are formed: all subsets would be 2^(B-1)."""
+MANY_LEVELS = 4
+"""With more values in the table than so many times a node's profiles, sorting these is quicker than counting."""
 MISSING = "(missing)"
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """The distinct values (V,) of an attribute in the whole table in order, and what they are called."""
+
+    values: FloatArray
+    names: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +40,8 @@ class Attribute:
     ``values`` (K,) are those of the node's profiles, NaN where missing (codes where it is no number); ``records`` (K,)
     are how many records each has; ``chosen`` (K,) the child that each goes to. ``names`` are what its categories are
     called, ``distinct`` how many values the whole table has, ``lacking`` how many records of it have none, ``cuts``
-    where the published tree cuts it.
+    where the published tree cuts it. ``levels`` are the values of the whole table in order, and ``codes`` (K,) the
+    places among them of the node's profiles.
     """
 
     node: int
@@ -46,20 +58,34 @@ class Attribute:
     lacking: float
     cuts: FloatArray
     origin: Origin
+    levels: Levels
+    codes: IndexArray
 
 
 @dataclass(frozen=True, slots=True)
 class Bins:
-    """The distinct values at a node in order, and the bin of each profile, shape (K,)."""
+    """The distinct values at a node in order, what they are called, if known, and each profile's bin, shape (K,)."""
 
     found: FloatArray
     of: IndexArray
+    names: tuple[str, ...] = ()
 
 
 def bins_of(values: FloatArray) -> Bins:
     """Return the bins of values (K,), one for each that is different."""
     found, of = np.unique(values, return_inverse=True)
     return Bins(found, of.reshape(-1).astype(np.intp))
+
+
+def bins_at(at: Attribute) -> Bins:
+    """Return the bins of an attribute that no profile of its node lacks, one for each value that is different."""
+    if len(at.levels.values) > MANY_LEVELS * len(at.codes):
+        return bins_of(at.values)
+    is_here = np.zeros(len(at.levels.values), dtype=bool)
+    is_here[at.codes] = True
+    place = np.cumsum(is_here) - 1
+    names = tuple(compress(at.levels.names, is_here.tolist()))
+    return Bins(at.levels.values[is_here], place[at.codes].astype(np.intp), names)
 
 
 def family_of(
@@ -77,7 +103,7 @@ def family_of(
     if grouping is Grouping.THRESHOLD and by.tool is Tool.SCIKIT_LEARN:
         cut = bins.found[1:] > after_next(bins.found[:-1])
         admissible = admissible[cut[admissible]]
-    names = tuple(_bin_name(at, value) for value in bins.found)
+    names = bins.names or tuple(_bin_name(at, value) for value in bins.found)
     if by.tool is Tool.TREEWARDEN:
         admissible = _own(grouping, admissible, names, sizes, by.smallest)
     if inside is None:

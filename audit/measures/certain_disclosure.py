@@ -43,14 +43,14 @@ class CertainDisclosure(Measure):
             return Measurement(found)
         proved, at_most = found.low, found.high
         profiles = np.flatnonzero(at_most > 0)
-        classes = evidence.classes
+        classes, is_certain, said = evidence.classes, worlds.certain, worlds.certain_class
 
         def note(position: int) -> str:
             profile = int(profiles[position])
             who = people(worlds.counts[profile])
-            if not worlds.certain[profile]:
+            if not is_certain[profile]:
                 return f"{who}: neither proved nor refuted"
-            value = classes[worlds.certain_class[profile]]
+            value = classes[said[profile]]
             return f"{who} certainly {value}: {worlds.reasons[profile]}"
 
         spots = worst_spots(

@@ -44,10 +44,11 @@ class CertainInSmallGroups(Measure):
         if isinstance(worlds, Undetermined):
             return Measurement(worlds)
         size = float(parameters["size"])
-        groups = _groups(evidence, worlds, worlds.certain_class)
+        is_certain, said = worlds.certain, worlds.certain_class
+        groups = _groups(evidence, worlds, said)
         largest = _groups(evidence, worlds, _may_be(worlds))
         low, high = (
-            np.where(worlds.certain & (each < size), worlds.counts, 0).astype(np.float64)
+            np.where(is_certain & (each < size), worlds.counts, 0).astype(np.float64)
             for each in (largest, groups)
         )
         may_be = worlds.open_profiles & (worlds.counts < size)
@@ -57,9 +58,9 @@ class CertainInSmallGroups(Measure):
         def note(position: int) -> str:
             profile = int(profiles[position])
             who = people(worlds.counts[profile])
-            if not worlds.certain[profile]:
+            if not is_certain[profile]:
                 return f"{who}: neither proved nor refuted"
-            value = evidence.classes[worlds.certain_class[profile]]
+            value = evidence.classes[said[profile]]
             return f"{who} certainly {value}, in a group of {groups[profile]:g}: {worlds.reasons[profile]}"
 
         ends = (low[profiles], at_most[profiles])

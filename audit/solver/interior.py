@@ -19,8 +19,10 @@ from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from ppdm_models.tree.tree import Criterion
 
 MOST_DENSE_ROWS = 2000
-"""With more equalities than this, ones that others imply are left in."""
+"""With more equalities than this that share all their variables with others, ones that others imply are left in."""
 DEPENDENT_SHARE = 1e-9
+CLEAR_SHARE = 1e-6
+"""A weight that is smaller, relative to the largest, sets no row apart from the others."""
 INSIDE_RECORDS = 1e-3
 """How far from every end a point shows that no end is forced, in records."""
 
@@ -165,11 +167,33 @@ def _independent(rows: sparse.csr_matrix, equal: BoolArray) -> IndexArray:
     """Return the rows that say something: not empty, and no equality that others imply."""
     filled = np.asarray(np.diff(rows.indptr) > 0)
     others, chosen = np.flatnonzero(filled & ~equal), np.flatnonzero(filled & equal)
+    own = _with_own_variable(sparse.csr_matrix(rows[chosen]))
+    alone, chosen = chosen[own], chosen[~own]
     if 0 < len(chosen) <= MOST_DENSE_ROWS:
-        _, upper, order = qr(rows[chosen].toarray().T, mode="economic", pivoting=True)
+        dense = sparse.csr_matrix(rows[chosen]).toarray()
+        dense = dense[:, dense.any(axis=0)]
+        upper, order = qr(dense.T, mode="r", pivoting=True)
         size = np.abs(np.diag(upper))
         chosen = chosen[order[: len(size)][size > DEPENDENT_SHARE * size.max(initial=0.0)]]
-    return np.sort(np.concatenate([others, chosen]))
+    return np.sort(np.concatenate([others, alone, chosen]))
+
+
+def _with_own_variable(rows: sparse.csr_matrix) -> BoolArray:
+    """Return which rows have a variable that no other row has, those set aside before not counted, shape (R,).
+
+    No other rows imply such a row, and it implies none: in a sum of multiples of rows that is zero, its multiple is 0.
+    What is left then is far smaller than the whole.
+    """
+    own = np.zeros(rows.shape[0], dtype=bool)
+    number = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+    clear = np.abs(rows.data) > CLEAR_SHARE * np.abs(rows.data).max(initial=0.0)
+    while True:
+        stays = ~own[number]
+        seen = np.bincount(rows.indices[stays], minlength=rows.shape[1])
+        new = number[stays & clear & (seen[rows.indices] == 1)]
+        if not len(new):
+            return own
+        own[new] = True
 
 
 def _without(

@@ -95,14 +95,25 @@ def _even(rest: float, low: FloatArray, high: FloatArray) -> FloatArray:
     if (low <= level).all() and (level <= high).all():
         return np.full(len(low), level)
     bottom, top = float(low.min()), float(high.max())
+    ends = list(zip(low.tolist(), high.tolist(), strict=True))
     for _ in range(200):
         level = (bottom + top) / 2
-        bottom, top = (level, top) if np.clip(level, low, high).sum() < rest else (bottom, level)
+        if level in (bottom, top):
+            break  # no float lies between
+        bottom, top = (level, top) if _filled(level, ends) < rest else (bottom, level)
     spread = np.clip((bottom + top) / 2, low, high)
     inside = (spread > low) & (spread < high)
     if inside.any():
         spread[inside] += (rest - spread.sum()) / inside.sum()
     return np.asarray(spread)
+
+
+def _filled(level: float, ends: list[tuple[float, float]]) -> float:
+    """Return the sum of a level clipped to each pair of ends; for so few of them a loop is the quickest."""
+    total = 0.0
+    for low, high in ends:
+        total += min(max(level, low), high)
+    return total
 
 
 def _led(leaf: LeafKnowledge, masses: FloatArray, free: FloatArray) -> FloatArray:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from audit import constraints
 from audit.constraints import Constraint
 from audit.facts.case import Case
+from audit.facts.excesses import excesses
 from audit.facts.kind import TRUTH_TOLERANCE_SHARE, Dropped, Kind, Kinds, Said, kind_of
 from audit.facts.kinds import KINDS
 from audit.facts.rows import (
@@ -125,11 +126,21 @@ def system_of(case: Case, facts: Iterable[Fact], kinds: Kinds = KINDS) -> System
     truth = case.population.truth
     if isinstance(truth, Undetermined):
         return System(case, tuple(rows), (), tuple(left_out), tuple(whole), kinds)
-    checked = [kind_of(kinds, row).held(case, row, truth) for row in rows]
+    sure = _surely_held(rows, truth) if kinds[SplitFamily] is KINDS[SplitFamily] else set()
+    checked = [
+        (row, None) if number in sure else kind_of(kinds, row).held(case, row, truth)
+        for number, row in enumerate(rows)
+    ]
     kept = tuple(row for row, _ in checked if row is not None)
     dropped = tuple(said for _, said in checked if said is not None)
     true = tuple(row for row in whole if _is_true(case, row, truth, kinds))
     return System(case, kept, dropped, tuple(left_out), true, kinds)
+
+
+def _surely_held(rows: Sequence[Row], truth: FloatArray) -> set[int]:
+    """Return the numbers of the families all of whose candidates the true table obeys."""
+    families = ((n, row) for n, row in enumerate(rows) if isinstance(row, SplitFamily))
+    return {n for n, over in excesses(families, truth) if not (over > TRUTH_TOLERANCE_SHARE).any()}
 
 
 def _is_true(case: Case, row: Row, truth: FloatArray, kinds: Kinds) -> bool:
@@ -174,10 +185,28 @@ def left_out_in_words(system: System) -> tuple[str, ...]:
     )
 
 
-def max_violation(system: System, mass: FloatArray) -> float:
-    """Return the largest relative violation over all rows, re-computed from their definitions."""
-    worst = (
-        float(system.kind(row).broken(system.case, row, mass).max(initial=0.0))
-        for row in system.rows
-    )
-    return max(worst, default=0.0)
+def max_violation(
+    system: System, mass: FloatArray, over: Mapping[int, FloatArray] | None = None
+) -> float:
+    """Return the largest relative violation over all rows, re-computed from their definitions.
+
+    ``over`` is what ``audit.facts.impurity.excess`` says of families at this very mass, by their numbers, where that
+    is known.
+    """
+    rows = {id(row): number for number, row in enumerate(system.rows)}
+    families = [family for family in system.families if id(family) in rows]
+    found = {
+        rows[id(family)]: over[number]
+        for number, family in enumerate(system.families)
+        if over is not None and number in over and id(family) in rows
+    }
+    if system.kinds[SplitFamily] is KINDS[SplitFamily]:
+        asked = ((rows[id(one)], one) for one in families if rows[id(one)] not in found)
+        found.update(excesses(asked, mass))
+    worst = 0.0
+    for number, row in enumerate(system.rows):
+        broken = found.get(number)
+        if broken is None:
+            broken = system.kind(row).broken(system.case, row, mass)
+        worst = max(worst, float(broken.max(initial=0.0)))
+    return worst

@@ -205,7 +205,9 @@ class Search:
         if isinstance(result, TreewardenError):
             return Attempt(name, proposal, cost, None, None, str(result))
         pack = self.trial.pack
-        return Attempt(name, proposal, cost, result, judge(result, pack), _open(proposal, pack))
+        decision, problem = judge(result, pack), _open(proposal, pack)
+        why = result.stopped
+        return Attempt(name, proposal, cost, result, decision, problem, not_audited=why)
 
     def _enter(self, attempt: Attempt) -> None:
         """Note what came of a candidate, and tell of it."""

@@ -18,7 +18,14 @@ from policies.repairing.given import Given
 from policies.repairing.repair import repair
 from policies.repairing.search import Tell, to_nobody
 from policies.verdict import Verdict
-from treewarden.jobs.reauditing import auditing, glancing, published, within, written
+from treewarden.jobs.reauditing import (
+    LARGE_CELLS,
+    auditing,
+    glancing,
+    published,
+    within,
+    written,
+)
 from treewarden.jobs.subject import Subject
 
 WORTH_WORKERS_SECONDS = 4.0
@@ -77,12 +84,13 @@ def repair_file(
     every: bool = False,
     wanted: str = "",
     tell: Tell = to_nobody,
+    large: int = LARGE_CELLS,
 ) -> Repaired:
     """Look for a change that passes; ``name`` is what the repaired file will be called, ``target`` its format.
 
     Levels of knowledge are left out, as nobody asks for those of every change: see ``Repaired.with_levels``. At the
     deadline, or a keyboard interrupt, the search ends with what it has; after an interrupt there is no file. For
-    ``every``, ``wanted`` and ``tell`` see ``repair``.
+    ``every``, ``wanted`` and ``tell`` see ``repair``, for ``large`` see ``Reaudit``.
 
     Without a target it is written as the original was: the original file with its trees changed where its format can do
     that, else the tree alone.
@@ -118,7 +126,7 @@ def repair_file(
         lambda model: original,
         subject.pack,
         given,
-        auditing(subject, name, processes, target, deadline, took),
+        auditing(subject, name, processes, target, deadline, took, large),
         step,
         glance=glancing(subject, name, target),
         deadline=deadline,

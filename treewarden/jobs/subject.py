@@ -18,6 +18,7 @@ from audit.stages import Step, silent
 from policies.binding import Under
 from policies.judging.applying import applying, assuming, assumptions
 from policies.judging.enough import enough
+from policies.judging.failing import failing
 from policies.judging.held import of_worlds
 from policies.pack import Pack, calls, load_pack
 from policies.severity import Severity
@@ -74,11 +75,19 @@ class Subject:
         """The model as it would be published."""
         return self.file.model
 
-    def audit(self, file: OpenedFile, step: Step = silent, *, grades: bool = True) -> Audit:
+    def audit(
+        self,
+        file: OpenedFile,
+        step: Step = silent,
+        *,
+        grades: bool = True,
+        is_stopped_by_failing: bool = False,
+    ) -> Audit:
         """Audit a file, its own or a repaired one, over the same people under the same knowledge and policy.
 
         Where clauses assume other knowledge, it is audited once for each of these too; all of them share the budget for
-        whole records. ``step`` is told of each stage; for ``grades`` see ``audit.run``.
+        whole records. ``step`` is told of each stage; for ``grades`` see ``audit.run``. Where it
+        ``is_stopped_by_failing``, clauses about the estimate are not read of what fails by whole records.
         """
         if self.population.is_absent:
             return self._alone(file)
@@ -97,6 +106,7 @@ class Subject:
             step,
             enough(own),
             grades=grades,
+            fails=failing(own) if is_stopped_by_failing else None,
         )
         exposures, warnings = list(audit.exposures), list(audit.warnings)
         for words, (under, asked) in apart.items():

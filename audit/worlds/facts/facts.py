@@ -222,11 +222,7 @@ def _whole_ends(row: LeafMass) -> tuple[tuple[int, int], str]:
 
 def _line(case: Case, row: Linear, position: IndexArray) -> Line:
     positions = position[row.profiles]
-    # As they are written: a survey prints 1.37, and sums of such numbers are exact in hundredths. Of thousands
-    # of weights few differ.
-    values, which = np.unique(row.weights, return_inverse=True)
-    weights = [Fraction(repr(float(weight))) for weight in values]
-    scale = math.lcm(*(weight.denominator for weight in weights)) if weights else 1
+    weights, scale = _in_whole_units(row.weights)
     people = float(case.population.counts[np.unique(row.profiles)].sum())
     miss = Fraction(
         max(COUNT_TOLERANCE_RECORDS, 2 * TRUTH_TOLERANCE_SHARE * people)
@@ -234,16 +230,30 @@ def _line(case: Case, row: Linear, position: IndexArray) -> Line:
         else row.slack
     )
     low, high = _end(row.low, -miss, scale), _end(row.high, miss, scale)
-    most = scale * int(people + 1) * (1 + int(max((abs(w) for w in weights), default=0)))
+    most = scale * int(people + 1) * (1 + int(np.abs(row.weights).max(initial=0.0)))
     return Line(
         _lowest_above(case, positions),
         positions,
         row.classes.astype(np.intp),
-        tuple(map([int(weight * scale) for weight in weights].__getitem__, which.tolist())),
+        weights,
         -most if low is None else math.ceil(low),
         most if high is None else math.floor(high),
         row.origin,
     )
+
+
+def _in_whole_units(weights: FloatArray) -> tuple[tuple[int, ...], int]:
+    """Return weights as whole numbers of one unit, and how many units make 1.
+
+    A weight is read as it is written: a survey prints 1.37, and sums of such numbers are exact in hundredths.
+    """
+    if (weights == np.rint(weights)).all() and np.abs(weights).max(initial=0.0) < MOST_RECORDS:
+        return tuple(
+            weights.astype(np.int64).tolist()
+        ), 1  # fractions take long where rows are many
+    exact = [Fraction(repr(float(weight))) for weight in weights]
+    scale = math.lcm(*(weight.denominator for weight in exact))
+    return tuple(int(weight * scale) for weight in exact), scale
 
 
 def _end(end: float, miss: Fraction, scale: int) -> Fraction | None:

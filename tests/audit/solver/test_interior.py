@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 from scipy.optimize import linprog
 
 from audit.adversary.knowledge import Knowledge
@@ -10,7 +11,7 @@ from audit.estimate.search import Search
 from audit.ipopt.program import SMALLEST_MASS
 from audit.options import DEFAULT
 from audit.solver.block_solver import _from_inside, solve_task
-from audit.solver.interior import Interior, interior, is_inside
+from audit.solver.interior import Interior, _independent, interior, is_inside
 from audit.solver.task import CONVEX_TRIES, Outcome, Task, no_answer
 from audit.system.system import build_system
 from tests.cases import curved_tasks, multiway_case
@@ -104,3 +105,20 @@ def test_a_bound_on_the_rest_is_none_on_the_whole_where_a_pool_may_be_forced(mon
         floors.append(_from_inside(task, before).floor)
     assert np.isfinite(floors[0])
     assert floors[1] == -np.inf
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_equalities_that_others_imply_are_left_out_and_no_others(seed):
+    draw = np.random.default_rng(seed)
+    own = (draw.random((8, 30)) < 0.1).astype(float)
+    shared = (draw.random((6, 30)) < 0.5) * draw.integers(1, 4, size=(6, 30))
+    rows = np.vstack([own, shared, shared[0] - shared[1], own[0] + shared[2], shared[:2]])
+    equal = np.ones(len(rows), dtype=bool)
+    equal[-1] = False
+    rows, equal = rows[order := draw.permutation(len(rows))], equal[order]
+    kept = _independent(sparse.csr_matrix(rows), equal)
+    filled = rows.any(axis=1)
+    assert set(np.flatnonzero(~equal & filled)) <= set(kept)
+    equalities = rows[kept][equal[kept]]
+    rank = np.linalg.matrix_rank(rows[equal])
+    assert len(equalities) == np.linalg.matrix_rank(equalities) == rank

@@ -1,0 +1,43 @@
+"""Bins found by counting are those found by sorting."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from audit.facts.rows import Grouping, Origin
+from audit.facts.split_families import Attribute, Levels, bins_at, bins_of
+from ppdm_models.tree.column import number_text
+from ppdm_models.tree.tree import Criterion
+
+
+@pytest.mark.parametrize("size", [3, 12, 200])
+@pytest.mark.parametrize("seed", range(4))
+def test_bins_are_the_same_however_many_values_the_table_has(seed, size):
+    draw = np.random.default_rng(seed)
+    column = np.round(draw.normal(size=300), 1 + seed % 2)
+    levels = np.unique(column)
+    values = draw.choice(column, size=size)
+    at = Attribute(
+        node=0,
+        name="x",
+        is_numeric=True,
+        grouping=Grouping.ONE_AGAINST_REST,
+        criterion=Criterion.GINI,
+        profiles=np.arange(size),
+        chosen=np.zeros(size, dtype=np.intp),
+        values=values,
+        records=np.ones(size),
+        names=(),
+        distinct=len(levels),
+        lacking=0.0,
+        cuts=np.zeros(0),
+        origin=Origin("split_choice", "a node", 0),
+        levels=Levels(levels, tuple(map(number_text, levels.tolist()))),
+        codes=np.searchsorted(levels, values),
+    )
+    found, sorted_out = bins_at(at), bins_of(values)
+    np.testing.assert_array_equal(found.found, sorted_out.found)
+    np.testing.assert_array_equal(found.of, sorted_out.of)
+    if found.names:
+        assert found.names == tuple(map(number_text, sorted_out.found.tolist()))

@@ -1,0 +1,86 @@
+"""What whole records prove to fail is not audited further; that changes no verdict, and nothing of what passes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.tree import DecisionTreeClassifier
+
+from audit.options import AuditOptions
+from policies.verdict import Verdict
+from ppdm_models.codecs.sklearn.fitted import from_sklearn
+from ppdm_models.files.load import writers
+from tests.small_audits import pack_of
+from treewarden.jobs.repairing import repair_file
+from treewarden.jobs.subject import Request, read_subject
+
+PACK = pack_of(
+    ("certain_disclosure", "at_most", 0),
+    ("disclosure", "at_most", 0.9),
+    ("label_disclosure", "at_most", 1),
+)
+NEVER, ALWAYS = 10**9, 0
+SEEDS = (0, 6, 8, 9)
+
+
+def subject_of(folder, seed):
+    """Write a tree on a few kinds of people, and its table; read both."""
+    draw = np.random.default_rng(seed)
+    rows = draw.integers(0, 3, size=(60, 2)).astype(float)
+    codes = (rows[:, 0] + draw.normal(0, 0.8, 60) > 1).astype(int)
+    grown = DecisionTreeClassifier(max_depth=3, min_samples_leaf=2, random_state=0)
+    names, classes = ["a", "b"], ["x", "y"]
+    tree = from_sklearn(grown.fit(rows, codes), names, classes, target="class")
+    (folder / "tree.pmml").write_bytes(writers()["pmml"].write(tree))
+    lines = [f"{a},{b},{classes[code]}" for (a, b), code in zip(rows, codes, strict=True)]
+    (folder / "people.csv").write_text("\n".join(["a,b,class", *lines, ""]))
+    options = AuditOptions(sensitive="class", levels=False, jobs=1)
+    return read_subject(Request(folder / "tree.pmml", folder / "people.csv", options, policy=PACK))
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    """Return, by seed, the repair with every audit to its end, and the one with each stopped that can be."""
+    pairs = {}
+    for seed in SEEDS:
+        subject = subject_of(tmp_path_factory.mktemp("files"), seed)
+        pairs[seed] = tuple(
+            repair_file(subject, "fixed.pmml", every=True, large=large) for large in (NEVER, ALWAYS)
+        )
+    return pairs
+
+
+def named(repaired):
+    return {each.name: each for each in repaired.repair.attempts}
+
+
+def test_no_verdict_changes_where_audits_are_stopped(found):
+    for whole, brief in found.values():
+        verdicts = [[(a.name, a.verdict) for a in each.repair.attempts] for each in (whole, brief)]
+        assert verdicts[0] == verdicts[1]
+
+
+def test_what_passes_is_read_in_full_and_the_same_file_is_written(found):
+    passing = 0
+    for whole, brief in found.values():
+        assert (whole.file, whole.repair.message) == (brief.file, brief.repair.message)
+        for name, each in named(brief).items():
+            if each.verdict is Verdict.PASS:
+                passing += 1
+                assert not each.not_audited
+                assert each.audit.full.readings == named(whole)[name].audit.full.readings
+    assert passing
+
+
+def test_only_what_fails_is_stopped_and_it_says_that_clauses_were_not_read(found):
+    stopped = [
+        each for _, brief in found.values() for each in named(brief).values() if each.not_audited
+    ]
+    assert stopped
+    for each in stopped:
+        assert each.verdict is Verdict.FAIL
+        assert [finding.measure for finding in each.failing] == ["certain_disclosure"]
+        assert "were not read" in each.not_audited
+    assert not any(
+        each.not_audited for whole, _ in found.values() for each in named(whole).values()
+    )
