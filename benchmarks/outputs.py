@@ -6,7 +6,7 @@ import argparse
 import time
 
 from benchmarks.machine import machine
-from policies.judging.decision import finding_id
+from reports.document.naming import finding_id
 from reports.building.entry import gate_of
 from reports.document.gate import ClauseOutcome, Entry, Gate, Result, Rule
 from reports.renderers import GateRenderer, names, renderer
