@@ -6,9 +6,9 @@ import argparse
 import time
 
 from benchmarks.machine import machine
-from reports.document.naming import finding_id
 from reports.building.entry import gate_of
 from reports.document.gate import ClauseOutcome, Entry, Gate, Result, Rule
+from reports.document.naming import finding_id
 from reports.renderers import GateRenderer, names, renderer
 
 MESSAGE = "Fewest people who share a leaf: not met; the policy asks for at least 10 records"

@@ -59,6 +59,19 @@ NOTHING = "Nothing was audited: no model changed, nor anything that its audit re
     help="Also write what breaks the policies now, of all models; confidential like a report.",
 )
 @click.option(
+    "--attestation",
+    "attestations",
+    type=FILE,
+    multiple=True,
+    help="A signed audit of a model without a table here, from 'treewarden attest'. May be repeated.",
+)
+@click.option(
+    "--trust",
+    type=FILE,
+    multiple=True,
+    help="A public key that attestations may be signed with. May be repeated.",
+)
+@click.option(
     "--changed-since",
     metavar="REVISION",
     help="Audit only what changed since then, as git tells it; other models get no verdict.",
@@ -85,6 +98,8 @@ def gate_command(
     fail_on: Any,  # noqa: ANN401  # one of the severities
     baseline: Path | None,
     new_baseline: Path | None,
+    attestations: tuple[Path, ...],
+    trust: tuple[Path, ...],
     changed_since: str | None,
     init: bool,
     jobs: int | None,
@@ -98,6 +113,10 @@ def gate_command(
     or into a folder with a report of each (--format html=reports/).
     """
     progress = Progress(quiet)
+    if bool(attestations) != bool(trust):
+        raise click.UsageError(
+            "--attestation and --trust go together: whose word is taken for an audit"
+        )
     if init:
         _start(context, paths, config or Path(NAME), progress)
     if new_baseline is not None and (paths or changed_since):
@@ -115,7 +134,7 @@ def gate_command(
         check_file(new_baseline)
         outputs = (*outputs, new_baseline)
     check_apart(outputs)
-    check_no_input(outputs, (configuration.path, baseline, *read))
+    check_no_input(outputs, (configuration.path, baseline, *read, *attestations, *trust))
     wish = Wish(
         paths=paths,
         fail_on=fail_on,
@@ -126,6 +145,8 @@ def gate_command(
         forms=forms.each,
         baseline=baseline,
         new_baseline=new_baseline,
+        attestations=attestations,
+        trust=trust,
     )
     done = gate(configuration, wish, progress.step, progress.say)
     for note in done.notes:

@@ -188,10 +188,8 @@ def read_subject(request: Request, step: Step = silent) -> Subject:
     Raises:
         TreewardenError: one of them cannot be read, or they do not fit each other.
     """
-    pack = load_pack(request.policy) if isinstance(request.policy, str) else request.policy
-    if request.fail_on is not None:
-        pack = pack.model_copy(update={"fail_on": request.fail_on})
-    knowledge = _knowledge(request)
+    pack = pack_of(request)
+    knowledge = knowledge_of(request)
     with step(f"reading {model_name(request.model)}"):
         file = opened(request.model)
     tree, options = file.model, request.options
@@ -242,7 +240,24 @@ def _with_notes(error: TableError, tree: Model) -> TableError:
     return TableError(error.where, f"{error.problem} (note {'; '.join(tree.notes)})")
 
 
-def _knowledge(request: Request) -> Knowledge:
+def pack_of(request: Request) -> Pack:
+    """Return the policy of a request, with what counts in it.
+
+    Raises:
+        PolicyError: there is no such pack, or it is not understood.
+    """
+    pack = load_pack(request.policy) if isinstance(request.policy, str) else request.policy
+    if request.fail_on is None:
+        return pack
+    return pack.model_copy(update={"fail_on": request.fail_on})
+
+
+def knowledge_of(request: Request) -> Knowledge:
+    """Return what the adversary of a request is assumed to know.
+
+    Raises:
+        KnowledgeError: the file that says it cannot be read, or is not understood.
+    """
     if request.knowledge is None:
         return Knowledge(**{name: getattr(request.options, name) for name in KNOWLEDGE})
     if isinstance(request.knowledge, Knowledge):

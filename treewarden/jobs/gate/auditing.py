@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import traceback
+from collections.abc import Sequence
 from typing import Any
 
 import treewarden
@@ -18,15 +19,17 @@ from reports.building.build import audit_document
 from reports.building.entry import entry_of, unaudited
 from reports.building.problem import problem_of
 from reports.document.document import Document, Provenance
+from reports.document.gate import Entry
 from reports.document.parts import File
 from reports.renderers import rendered, renderer
 from treewarden.jobs.accepting import baseline_of
+from treewarden.jobs.attesting.checking import Question, any_of, read_attestation
+from treewarden.jobs.attesting.entry import attested_entry
 from treewarden.jobs.auditing import Audited, audit_file
-from treewarden.jobs.gate.config import ConfigurationError
 from treewarden.jobs.gate.models import GateModel
 from treewarden.jobs.gate.order import Answer, Order
-from treewarden.jobs.inputs import ModelBytes, TableInput
-from treewarden.jobs.subject import Request
+from treewarden.jobs.inputs import ModelBytes
+from treewarden.jobs.subject import Request, knowledge_of, pack_of
 
 KINDS = {
     "leaf": LeafLevel,
@@ -70,7 +73,7 @@ def request_of(order: Order) -> Request:
         raise TreewardenError(model.path.name, CHANGED)
     return Request(
         ModelBytes(data, model.path.name),
-        table_of(model),
+        model.table,
         options_of(order),
         model.knowledge,
         str(model.policy),
@@ -80,17 +83,6 @@ def request_of(order: Order) -> Request:
         today=order.today,
         fail_on=model.fail_on,
     )
-
-
-def table_of(model: GateModel) -> TableInput:
-    """Return the table of an audit.
-
-    Raises:
-        ConfigurationError: there is none.
-    """
-    if model.table is None:
-        raise ConfigurationError(model.file, "an audit needs a table; name it in the configuration")
-    return model.table
 
 
 def options_of(order: Order) -> AuditOptions:
@@ -105,10 +97,13 @@ def options_of(order: Order) -> AuditOptions:
 def _audited(order: Order, step: Step) -> Answer:
     model = order.model
     request = request_of(order)
+    attested, refused = _attested(model, request)
+    if attested is not None:
+        return Answer(attested)
     done = audit_file(request, step)
     with step("reporting"):
         document = audit_document(done.audit, done.decision, _provenance(order, done))
-        entry = entry_of(document, model.name, model.file)
+        entry = _with_refusals(entry_of(document, model.name, model.file), refused)
         reports = {form: _rendered(document, model.file, form) for form in order.forms}
     return Answer(
         entry,
@@ -119,13 +114,38 @@ def _audited(order: Order, step: Step) -> Answer:
     )
 
 
+def _attested(model: GateModel, request: Request) -> tuple[Entry | None, tuple[str, ...]]:
+    """Return the entry of a model for whose audit an attestation stands, or why none does."""
+    if not model.attestations:
+        return None, ()
+    pack, options = pack_of(request), request.options
+    question = Question(
+        pack, knowledge_of(request), options.qi, model.fail_on, strict_ties=options.strict_ties
+    )
+    envelopes = [(each.name, read_attestation(each)) for each in model.attestations]
+    keys = [each.read_bytes() for each in model.trust]
+    found, refused = any_of(envelopes, keys, request.model, question)
+    if found is None:
+        return None, refused
+    return attested_entry(found, pack, model.name, model.file), ()
+
+
+def _with_refusals(entry: Entry, refused: Sequence[str]) -> Entry:
+    """Return the entry with why no attestation stood for an audit with the table."""
+    if not refused:
+        return entry
+    more = f" (and {len(refused) - 1} more)" if refused[1:] else ""
+    said = f"{entry.headline}; no attestation holds: {refused[0]}{more}"
+    return entry.model_copy(update={"headline": said})
+
+
 def _provenance(order: Order, done: Audited) -> Provenance:
     """Return where the report comes from, with the digests that the gate took: no table is read twice for one."""
     model, pack = order.model, done.subject.pack
     return Provenance(
         version=treewarden.__version__,
         model=File(name=model.path.name, sha256=order.model_digest),
-        table=File(name=model.table.name if model.table else "", sha256=order.table_digest),
+        table=File(name=model.table.name, sha256=order.table_digest) if model.table else None,
         pack=File(name=pack.name.replace("/", "_"), sha256=pack.digest),
         created=order.created or None,
     )

@@ -57,6 +57,9 @@ def gate(
     if wish.baseline is not None and not wish.baseline.is_file():
         problem = "there is no such file; write it: treewarden gate --write-baseline FILE"
         raise ConfigurationError(str(wish.baseline), problem)
+    for each in (*wish.attestations, *wish.trust):
+        if not each.is_file():
+            raise ConfigurationError(str(each), "there is no such file; see docs/attest.md")
     models = chosen(configuration, models_of(configuration, wish.new_baseline), wish.paths)
     since = wish.changed_since
     changes = None if since is None else changes_since(configuration, since)

@@ -30,7 +30,8 @@ SPARK = "metadata"
 class GateModel:
     """One model to audit. ``file`` is its path from the configuration; ``table`` is None where there is none.
 
-    ``policy`` is the name of a pack that ships, or a path.
+    ``policy`` is the name of a pack that ships, or a path. Where there is no table, ``attestations`` that hold by one
+    of the ``trust``ed keys stand for an audit.
     """
 
     name: str
@@ -43,12 +44,15 @@ class GateModel:
     baseline: Path | None = None
     fail_on: Severity = "error"
     settings: Settings = field(default_factory=Settings)
+    attestations: tuple[Path, ...] = ()
+    trust: tuple[Path, ...] = ()
 
     @property
     def inputs(self) -> tuple[Path, ...]:
         """The files that were named for it, itself first."""
         given = (self.path, self.table, self.knowledge, self.waivers, self.baseline, self.policy)
-        return tuple(each for each in given if isinstance(each, Path))
+        named = tuple(each for each in given if isinstance(each, Path))
+        return (*named, *self.attestations, *self.trust)
 
 
 def models_of(

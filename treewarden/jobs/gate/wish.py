@@ -17,7 +17,8 @@ class Wish:
     ``paths`` are the models or folders that are wanted, all where there are none. ``forms`` are reports that each model
     has of its own. ``baseline`` holds for all models, whatever is configured; ``new_baseline`` is where a new one goes:
     what is configured there is not read. ``cache`` is the folder of earlier results, None for none. A ``fresh`` run
-    takes no result from there, and only replaces those that are there.
+    takes no result from there, and only replaces those that are there. ``attestations`` by one of the ``trust``ed keys
+    stand for the audits of models that have no table here.
     """
 
     paths: tuple[Path, ...] = ()
@@ -29,6 +30,8 @@ class Wish:
     forms: tuple[str, ...] = ()
     baseline: Path | None = None
     new_baseline: Path | None = None
+    attestations: tuple[Path, ...] = ()
+    trust: tuple[Path, ...] = ()
     today: date = field(default_factory=lambda: datetime.now(UTC).date())
 
     @property
@@ -43,8 +46,11 @@ class Wish:
 
     def applied(self, model: GateModel) -> GateModel:
         """Return a model as it is audited in this run."""
+        is_absent = model.table is None
         return replace(
             model,
             fail_on=self.fail_on or model.fail_on,
             baseline=self.baseline or model.baseline,
+            attestations=self.attestations if is_absent else (),
+            trust=self.trust if is_absent else (),
         )
