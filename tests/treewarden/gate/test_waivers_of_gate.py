@@ -134,3 +134,10 @@ def test_nothing_that_a_baseline_holds_is_kept_in_the_cache(repository, leaf):
     gated(repository, new_baseline=repository.folder / "b.json")
     for path in (repository.folder / ".treewarden-cache").glob("*.json"):
         assert not {"low", "high", "places"} & set(str(json.loads(path.read_text())).split("'"))
+
+
+def test_waivers_beside_the_configuration_need_no_naming(repository):
+    repository.write("treewarden-waivers.toml", "[[waiver]]\nclause = 3\n")
+    outcome = repository.run()
+    assert outcome.exit_code == 4
+    assert "treewarden-waivers.toml" in outcome.output

@@ -22,6 +22,8 @@ from treewarden.jobs.gate.config import (
 MAGIC = frozenset("*?[")
 ANSWERED = ("leaf", "split", "learner", "marginal", "accuracy")
 """What a knowledge file answers instead."""
+WAIVERS = "treewarden-waivers.toml"
+"""What a file of waivers beside the configuration is called, where no other is named."""
 SPARK = "metadata"
 """What a folder holds that is a model as Spark writes it: a pattern takes no other folders."""
 
@@ -200,7 +202,7 @@ def _model(
         table=None if section.table == ABSENT else _table(configuration, section.table, place),
         policy=policy if is_shipped else _policy(configuration, policy, place),
         knowledge=there("knowledge", section.knowledge),
-        waivers=there("waivers", section.waivers or said.waivers),
+        waivers=there("waivers", section.waivers or said.waivers or _usual(configuration)),
         baseline=_baseline(configuration, section.baseline or said.baseline, place, new_baseline),
         fail_on=section.fail_on or said.fail_on,
         settings=Settings(**section.model_dump(include=set(Settings.model_fields))),
@@ -249,6 +251,11 @@ def _baseline(
         problem = f"'baseline' is {value!r}: there is no such file; write it: treewarden gate --write-baseline {value}"
         raise ConfigurationError(place, problem)
     return path
+
+
+def _usual(configuration: Configuration) -> str | None:
+    """Return the file of waivers that needs no naming, where it is there."""
+    return WAIVERS if (configuration.root / WAIVERS).is_file() else None
 
 
 def _inside(configuration: Configuration, value: str, key: str, place: str) -> Path:

@@ -20,7 +20,7 @@ HEAD = """\
 
 policy = "standard"          # a pack that ships ("treewarden list packs"), or a file of your own
 # fail_on = "warning"        # the mildest severity that stops a model; "error" where nothing is said
-# waivers = "treewarden-waivers.toml"
+# waivers = "waivers.toml"   # "treewarden-waivers.toml" where it is there
 """
 
 
