@@ -95,8 +95,8 @@ treewarden
 treewarden/terminal
 treewarden/jobs
 treewarden/jobs/policies
-treewarden/jobs/gate
 treewarden/jobs/attesting
+treewarden/jobs/gate
 treewarden/api
 treewarden/commands
 treewarden/cli.py

@@ -9,7 +9,7 @@ import click
 import pytest
 
 from tests.docs import pages
-from treewarden.cli import COMMANDS, cli
+from treewarden.cli import cli
 
 COMMAND = re.compile(r"^\s*(?:\$ |- |\.venv/bin/)?treewarden +([a-z]+\b[^\n|]*)", re.MULTILINE)
 SHOWN = {
@@ -19,8 +19,16 @@ SHOWN = {
 }
 
 
-def options(name):
-    command = cli.get_command(click.Context(cli), name)
+def command_of(words):
+    """Return the command that words begin with, and the words left: a group is followed into its own."""
+    command, left = cli, list(words)
+    while isinstance(command, click.Group) and left and not left[0].startswith("-"):
+        command = command.get_command(click.Context(command), left.pop(0))
+        assert command is not None, words
+    return command, left
+
+
+def options(command):
     every = [each for each in command.params if isinstance(each, click.Option)]
     known = {text: each for each in every for text in (*each.opts, *each.secondary_opts)}
     return known | dict.fromkeys(("-h", "--help"))
@@ -33,9 +41,8 @@ def test_commands_are_found_in_blocks_and_in_sentences():
 
 @pytest.mark.parametrize(("page", "line"), sorted(SHOWN))
 def test_a_command_and_its_options_exist(page, line):
-    name, *words = shlex.split(line, comments=True)
-    assert name in COMMANDS
-    known = options(name)
+    command, words = command_of(shlex.split(line, comments=True))
+    known = options(command)
     for place, word in enumerate(words):
         if word.startswith("-") and word != "-":
             assert word.split("=")[0] in known

@@ -108,6 +108,8 @@ class Subject:
             grades=grades,
             fails=failing(own) if is_stopped_by_failing else None,
         )
+        if audit.stopped:
+            return audit
         exposures, warnings = list(audit.exposures), list(audit.warnings)
         for words, (under, asked) in apart.items():
             found = self._assuming(file, people, under, asked, options, audit, step)
@@ -117,7 +119,7 @@ class Subject:
                 exposures.append(replace(found.full, under=words))
                 new = [each for each in found.warnings if each not in audit.warnings]
                 warnings += [f"under {words}: {each}" for each in new]
-        return Audit(tuple(exposures), tuple(warnings))
+        return replace(audit, exposures=tuple(exposures), warnings=tuple(warnings))
 
     def _assuming(
         self,

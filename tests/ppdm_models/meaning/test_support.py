@@ -257,7 +257,7 @@ def test_json_that_claims_people_and_does_not_add_up_is_inconsistent():
     tree = load_tree(text.replace('"records": 14', '"records": 15').encode(), "golf.json")
     assert (tree.quality, tree.notes[0]) == (
         Quality.INCONSISTENT,
-        "golf.json: node '1': holds 15 records, but its classes sum to 14",
+        "golf.json:30: node '1': holds 15 records, but its classes sum to 14",
     )
 
 

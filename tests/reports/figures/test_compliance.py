@@ -3,6 +3,7 @@
 import pytest
 
 from audit.reading import exactly
+from policies import binding
 from policies.judging import decision as decisions
 from policies.verdict import Verdict
 from reports.building.build import _finding
@@ -168,7 +169,9 @@ def test_guidance_of_a_decision_reaches_the_document(document):
         reading=exactly(3.0),
         verdict=Verdict.FAIL,
         message="m",
-        guidance=(decisions.Guidance("Statute A", "section 2(1)", "groups of five"),),
+        guidance=(
+            binding.Guidance(document="Statute A", paragraph="section 2(1)", says="groups of five"),
+        ),
     )
     assert _finding(found).guidance == PARAGRAPHS[:1]
 

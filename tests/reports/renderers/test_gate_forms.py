@@ -142,9 +142,15 @@ def test_a_hostile_name_cannot_begin_a_line_of_the_text(hostile_gate):
     assert all(sign.isprintable() for sign in shown("text", hostile_gate).replace("\n", ""))
 
 
-def test_the_id_of_a_clause_as_a_whole_is_that_of_its_finding(document):
+def test_a_clause_has_an_id_in_each_leaf_that_breaks_it_and_one_as_a_whole(document):
     said = json.loads(shown("json", gate_of([entry_of(document)], "error")))
-    assert said["entries"][0]["results"][0]["id"] == finding_id(document.findings[0].clause)
+    first = said["entries"][0]["results"][0]
+    assert first["leaf"]
+    assert first["id"] == finding_id(document.findings[0].clause, first["leaf"])
+    bare = [each.model_copy(update={"where": ()}) for each in document.findings]
+    whole = document.model_copy(update={"findings": tuple(bare)})
+    said = json.loads(shown("json", gate_of([entry_of(whole)], "error")))
+    assert said["entries"][0]["results"][0]["id"] == finding_id(bare[0].clause)
 
 
 @pytest.mark.parametrize(("fail_on", "is_milder"), [("error", True), ("warning", False)])
