@@ -20,7 +20,7 @@ help:
 	@echo "make test-tools  run the tests that compare with XGBoost, LightGBM, CatBoost, onnxruntime and JPMML ($(TOOLS))"
 	@echo "make check   formatting, lint, types, generated files up to date"
 	@echo "make docs    build the documentation into build/docs; a warning is an error, and no network is needed"
-	@echo "make docs-shown  run the commands that the tutorial shows, and write what they print now into it"
+	@echo "make docs-shown  run the commands that the tutorials show, and write what they print now into them"
 	@echo "make soundness  judge the estimate, exact worlds and the doors on random small cases (CASES=... SEED=0)"
 	@echo "make soundness-worlds  exact worlds alone, against a list of every world (CASES=5000 SEED=0)"
 	@echo "make soundness-doors  how files and tables become facts, against the learners (CASES=500 of a kind SEED=0)"
@@ -67,7 +67,7 @@ docs: $(VENV)/.docs
 	@echo "build/docs/index.html"
 
 docs-shown: $(VENV)/.demo
-	$(BIN)/python -m docs._ext.console docs/tutorial.md
+	$(BIN)/python -m docs._ext.console docs/tutorial.md docs/gate-tutorial.md docs/policy-review.md
 
 # What is measured, and against what. The data sets are public (see benchmarks/adult.py) and not part of this project.
 

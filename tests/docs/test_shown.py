@@ -1,4 +1,4 @@
-"""What the tutorial shows is what the commands print, in the order in which a reader types them."""
+"""What the tutorials show is what the commands print, in the order in which a reader types them."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from docs._ext.console import Session, commands, replayed
 from tests.docs import pages
 
 
-def test_the_tutorial_shows_what_is_printed(tmp_path):
+@pytest.mark.parametrize("name", ["tutorial", "gate-tutorial", "policy-review"])
+def test_a_page_shows_what_is_printed(tmp_path, name):
     pytest.importorskip("sklearn", reason="the demo extra is not installed")
     pytest.importorskip("statsmodels", reason="the demo extra is not installed")
-    page = (pages.DOCS / "tutorial.md").read_text("utf-8")
+    page = (pages.DOCS / f"{name}.md").read_text("utf-8")
     assert replayed(page, tmp_path) == page
 
 
