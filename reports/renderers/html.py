@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from policies.severity import counts
 from reports.document.document import Document
 from reports.document.gate import Gate
-from reports.document.words import printable
 from reports.figures.drawing import Drawing, draw
 from reports.figures.gate_rows import GateRow, basis_words, gate_rows, in_words, open_and_accepted
 from reports.figures.outline import outline
+from reports.figures.pages import environment
 from reports.figures.plots import certainty, divergence, levels, tradeoff
 from reports.renderers import GateRenderer
 
@@ -34,7 +32,7 @@ class HtmlRenderer(GateRenderer):
     has_reports = True
 
     def render(self, document: Document) -> bytes:
-        page = _environment().get_template("report.html.j2")
+        page = environment().get_template("report.html.j2")
         return page.render(
             doc=document,
             plots=_plots(document),
@@ -49,7 +47,7 @@ class HtmlRenderer(GateRenderer):
             (entry, [row for row in rows if row.entry is entry], basis_words(entry), number)
             for number, entry in enumerate(gate.entries, 1)
         ]
-        page = _environment().get_template("gate.html.j2")
+        page = environment().get_template("gate.html.j2")
         return page.render(
             gate=gate,
             models=models,
@@ -61,25 +59,6 @@ class HtmlRenderer(GateRenderer):
             running="treewarden",
             most=MOST_FINDINGS,
         ).encode("utf-8")
-
-
-def _environment() -> Environment:
-    return Environment(
-        loader=PackageLoader("reports", "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        finalize=_shown,
-    )
-
-
-def _shown(value: Any) -> Any:  # noqa: ANN401  # whatever a template prints
-    """Escape control and direction-changing characters in every name that is printed."""
-    if isinstance(value, str) and not isinstance(value, Markup):
-        return printable(value)
-    return value
 
 
 def _by_rule(rows: Sequence[GateRow]) -> list[list[GateRow]]:
