@@ -163,3 +163,11 @@ def test_without_git_it_says_that_git_cannot_tell(repository):
     outcome = repository.run("--changed-since", "main")
     assert outcome.exit_code == 4
     assert "git cannot tell what changed" in outcome.stderr
+
+
+def test_before_the_first_commit_everything_is_new(repository):
+    repository.git("init", "-q", "-b", "main")
+    repository.git("add", "-A")
+    outcome = repository.run("--changed-since", "HEAD", "-q")
+    assert outcome.exit_code == 0, outcome.output
+    assert "3 models: 3 pass" in outcome.stdout

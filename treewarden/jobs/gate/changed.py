@@ -95,6 +95,8 @@ def _base(top: Path, revision: str) -> str:
             f"--changed-since {revision}", "not a revision; name a commit or a branch"
         )
     commit = _tried(top, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")
+    if commit is None and revision == "HEAD":  # before the first commit everything is new
+        return _git(top, "hash-object", "-t", "tree", os.devnull).strip()
     if commit is None:
         problem = "git has no such revision here; name a commit or a branch, or fetch more where the clone is shallow"
         raise ConfigurationError(f"--changed-since {revision}", problem)
