@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from policies.severity import Severity
 from reports.document.document import Document
-from reports.document.parts import File, Finding
+from reports.document.parts import Accepted, File, Finding
 from reports.document.words import sentence
 from reports.figures.changed import repair_section
 from reports.figures.filing import Blanks, Block, Boxes, Cell, Filing, Items, Section, Table, Words
@@ -213,18 +213,16 @@ def _guidance(document: Document) -> Iterator[Block]:
     yield Table("Evidence by paragraph", headings, rows, (36, 28, 18, 18))
 
 
+def _accepted(document: Document, found: Finding) -> Iterator[tuple[Finding, str, Accepted | None]]:
+    """Yield where a finding was accepted, and why; as a whole only where no leaf says it."""
+    if found.accepted and not any(place.accepted for place in found.where):
+        yield found, "the model as a whole", found.accepted
+    for place in found.where:
+        yield found, place_text(place, document.model.trees), place.accepted
+
+
 def _waivers(document: Document) -> Iterator[Block]:
-    rows = [
-        row
-        for found in document.findings
-        for row in (
-            *([(found, "the model as a whole", found.accepted)] if found.accepted else []),
-            *(
-                (found, place_text(place, document.model.trees), place.accepted)
-                for place in found.where
-            ),
-        )
-    ]
+    rows = [row for found in document.findings for row in _accepted(document, found)]
     said = [
         (Cell(found.clause), Cell(where), Cell(given.by, note=given.reason))
         for found, where, given in rows
