@@ -117,7 +117,7 @@ class Subject:
                 exposures.append(replace(found.full, under=words))
                 new = [each for each in found.warnings if each not in audit.warnings]
                 warnings += [f"under {words}: {each}" for each in new]
-        return Audit(tuple(exposures), tuple(warnings))
+        return replace(audit, exposures=tuple(exposures), warnings=tuple(warnings))
 
     def _assuming(
         self,
