@@ -63,8 +63,9 @@ def ends_at(asked: MeasureCall, evidence: Evidence, places: Places) -> OpenEnds:
         return NOWHERE
     low, high = worst.ends
     if places.kind == "profile" and evidence.population.is_absent and len(evidence.trees) > 1:
-        least, most = (np.full(len(low), end) for end in measure.limits)
-        return (least, high) if measure.risk == "low" else (low, most)
+        if measure.risk == "low":
+            return np.full(len(low), low.min(initial=np.inf)), high
+        return low, np.full(len(high), high.max(initial=-np.inf))
     return low, high
 
 

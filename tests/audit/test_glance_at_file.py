@@ -142,6 +142,25 @@ def test_trees_that_are_known_to_be_grown_on_everybody_are_read():
     assert read(_forest(flat_tree([[1, 2], [30, 30]]), False), "k_anonymity") == Interval(1.0, 3.0)
 
 
+@pytest.mark.parametrize("scope", ["leaf", "profile", "tree", "model"])
+@pytest.mark.parametrize(
+    "asked",
+    [
+        'measure = "k_anonymity"\nrule = "at_least"\nlimit = 5',
+        'all = [ { measure = "k_anonymity", rule = "at_least", limit = 5 } ]',
+    ],
+)
+def test_the_worst_leaf_fails_a_clause_wherever_that_is_judged(asked, scope):
+    said = (
+        f'name = "p"\nversion = "1"\ntitle = "P"\n[[clause]]\nid = "k"\n{asked}\nscope = "{scope}"'
+    )
+    pack = read_pack(said.encode(), "p.toml")
+    finding = judge(alone(flat_tree([[2, 1], [200, 200]]), pack), pack).findings[0]
+    assert finding.verdict is Verdict.FAIL
+    assert finding.reading == (Interval(1.0, 3.0) if finding.limit else Interval(1.0, 1.0))
+    assert judge(alone(flat_tree([[9, 8]] * 2), pack), pack).verdict is Verdict.UNDETERMINED
+
+
 @pytest.mark.parametrize(
     ("form", "verdict"), [("any", Verdict.UNDETERMINED), ("all", Verdict.FAIL)]
 )
