@@ -10,6 +10,8 @@ not claimed: what is neither proved stricter nor looser is DIFFERENT. Proofs go 
   atoms are combined without ``not``, to combine their worst leaves (``scope = "model"``) asks for more than leaf by
   leaf.
 - Another adversary (``under``) or other models (``when``) are not compared.
+- Of a file without its table less is known of single leaves than of the worst. There a combination that no reading
+  breaks or meets, as its limits are out of reach, may be told of the model and not of its places.
 """
 
 from __future__ import annotations
@@ -52,7 +54,7 @@ def compared(old: Pack, new: Pack) -> tuple[Difference, ...]:
     """Return how a new pack differs from an old one, clause by clause by their ids, in the order of the new one.
 
     A clause that was added is stricter, but for one that ends a doubt; one that is gone is looser. What a pack makes of
-    models that none of its clauses was about before is not compared: they were undetermined.
+    models that no clause which counts was about before is not compared: they were undetermined.
     """
     before, now = ({each.id: each for each in pack.clauses} for pack in (old, new))
     found = []
@@ -88,7 +90,8 @@ def changed(old: Pack, clause: Clause) -> Strictness:
     """Return what another clause in the place of the one of its name makes of a pack."""
     before = next(each for each in old.clauses if each.id == clause.id)
     found = stricter(before, clause)
-    if found in (Strictness.EQUAL, Strictness.STRICTER) and _ends_doubt(old, clause):
+    is_as_strict = found in (Strictness.EQUAL, Strictness.STRICTER)
+    if is_as_strict and (_ends_doubt(old, clause) or _eases_doubt(old, before, clause)):
         return Strictness.DIFFERENT
     return found
 
@@ -101,6 +104,17 @@ def stricter_waivers(old: Waivers, new: Waivers) -> Strictness:
 def part_as_strict(new: Part, old: Part) -> bool:
     """Return whether the new part is proved never to have a better verdict, both judged at the same place."""
     return _as_strict(new, old, {})
+
+
+def is_same_anywhere(part: Part, sign: bool = True) -> bool:
+    """Return whether a part is read off its worst leaf wherever it is judged; without the sign, its negation."""
+    if part.form == "atom":
+        return sign and _reads_worst_leaf(part.measure)
+    if part.form == "not":
+        return is_same_anywhere(part.parts[0], not sign)
+    if len(part.parts) > 1 and part.form != ("all" if sign else "any"):
+        return False
+    return all(is_same_anywhere(each, sign) for each in part.parts)
 
 
 def _strictness(as_strict: bool, as_loose: bool) -> Strictness:
@@ -121,7 +135,7 @@ def _clause_as_strict(new: Clause, old: Clause) -> bool:
 def _coarser(part: Part, new: Scope | None, old: Scope | None) -> bool:
     """Return whether a part judged at the new scope is proved never to have a better verdict than at the old one."""
     now, before = new or "model", old or "model"
-    if now == before or _is_same_anywhere(part):
+    if now == before or is_same_anywhere(part):
         return True
     if not all(_reads_worst_leaf(atom.call.measure) for atom in part.atoms):
         return False
@@ -134,14 +148,6 @@ def _coarser(part: Part, new: Scope | None, old: Scope | None) -> bool:
 def _reads_worst_leaf(name: str) -> bool:
     measure = measures()[name]
     return isinstance(measure, LeafMeasure) and type(measure).read is LeafMeasure.read
-
-
-def _is_same_anywhere(part: Part) -> bool:
-    """Return whether a part is read off its worst leaf wherever it is judged."""
-    if part.form == "atom":
-        return _reads_worst_leaf(part.measure)
-    alone = part.form == "all" or (part.form == "any" and len(part.parts) == 1)
-    return alone and all(map(_is_same_anywhere, part.parts))
 
 
 def _signs(part: Part, sign: bool = True) -> Iterator[bool]:
@@ -201,11 +207,25 @@ def _ends_doubt(old: Pack, clause: Clause) -> bool:
     """
     return (
         _limits_belief(clause)
-        and any(atom.call.measure in CERTAINTIES for each in old.clauses for atom in each.atoms)
-        and not any(
-            _limits_belief(each) and each.severity == "error" and each.when is None
-            for each in old.clauses
-        )
+        and any(_limits_on_certainty(each) for each in old.clauses)
+        and not _always_limits_belief(old)
+    )
+
+
+def _eases_doubt(old: Pack, before: Clause, clause: Clause) -> bool:
+    """Return whether the lowest limit on certainty is higher than it was: beyond it, belief in labels is doubted."""
+    was, now = _limits_on_certainty(before), _limits_on_certainty(clause)
+    return bool(was and now) and min(now) > min(was) and not _always_limits_belief(old)
+
+
+def _limits_on_certainty(clause: Clause) -> list[float]:
+    return [atom.limit for atom in clause.atoms if atom.call.measure in CERTAINTIES]
+
+
+def _always_limits_belief(pack: Pack) -> bool:
+    return any(
+        _limits_belief(each) and each.severity == "error" and each.when is None
+        for each in pack.clauses
     )
 
 

@@ -11,6 +11,7 @@ from audit.evidence import Evidence
 from audit.measures import LeafMeasure, MeasureCall, measures
 from audit.reading import Interval, Measurement, Reading, Undetermined
 from policies.clause import Clause, Scope
+from policies.comparing import is_same_anywhere
 from policies.judging.combining import OpenEnds, combined, verdicts, whole_verdict
 from policies.judging.places import Places, ends_at, places_of
 from policies.rules import rules
@@ -53,11 +54,12 @@ def held(clause: Clause, evidence: Evidence, read: Read, unknown: Sequence[str] 
     def at(asked: MeasureCall, places: Places) -> OpenEnds:
         return NOT_BELIEVED if asked.measure in unknown else ends_at(asked, evidence, places)
 
-    if is_plain(clause):
+    is_of_worst = _tells_the_worst_alone(clause, evidence)
+    if is_plain(clause) or (is_of_worst and not clause.is_combined):
         reading = whole(clause.atom.call)
         return Held(rules()[clause.atom.rule].judge(reading, clause.atom.limit), reading)
     kind = clause.scope
-    if kind is None or kind == "model":
+    if kind is None or kind == "model" or is_of_worst:
         readings = {atom.call: whole(atom.call) for atom in clause.atoms}
         verdict = whole_verdict(clause, lambda atom: readings[atom.call])
         reasons = [each for each in readings.values() if isinstance(each, Undetermined)]
@@ -81,6 +83,12 @@ def is_plain(clause: Clause) -> bool:
     if clause.scope is None or clause.scope == "model":
         return True
     return clause.scope == "leaf" and isinstance(measures()[clause.measure], LeafMeasure)
+
+
+def _tells_the_worst_alone(clause: Clause, evidence: Evidence) -> bool:
+    """Return whether there is no table and no leaf is sure, and the worst that a measure reads is all it takes."""
+    is_unknown = evidence.population.is_absent and isinstance(evidence.leaves, Undetermined)
+    return is_unknown and is_same_anywhere(clause)
 
 
 def of_worlds(clause: Clause) -> bool:

@@ -2,6 +2,9 @@
 
 A measure of leaves has for a profile the value of its leaf (of the worst, in several trees); one of profiles has for a
 leaf that of the worst profile which stops there; and a tree has that of its worst place. Every place is looked at.
+
+Without a table nobody knows which leaves of several trees the same people share. There a profile is whoever is in one
+leaf, who may be in a worse one of another tree.
 """
 
 from __future__ import annotations
@@ -58,7 +61,12 @@ def ends_at(asked: MeasureCall, evidence: Evidence, places: Places) -> OpenEnds:
         _from_leaves(found, evidence, places, worst)
     elif not _from_profiles(found, evidence, places, worst):
         return NOWHERE
-    return worst.ends
+    low, high = worst.ends
+    if places.kind == "profile" and evidence.population.is_absent and len(evidence.trees) > 1:
+        if measure.risk == "low":
+            return np.full(len(low), low.min(initial=np.inf)), high
+        return low, np.full(len(high), high.max(initial=-np.inf))
+    return low, high
 
 
 class _Worst:

@@ -15,7 +15,7 @@ from audit.measures import LeafMeasure, call, measures
 from audit.people.said import MAYBE_WEIGHTS, NO_TABLE, NOT_ALL, STAY, said_of
 from audit.reading import Interval, Undetermined
 from policies.judging.judge import judge
-from policies.pack import calls, load_pack
+from policies.pack import calls, load_pack, read_pack
 from policies.shipped import shipped_packs
 from policies.verdict import Verdict
 from ppdm_models.tree.ensemble import Combination, Ensemble, Member
@@ -140,6 +140,42 @@ def test_trees_that_are_known_to_be_grown_on_everybody_are_read():
     forest = _forest(counted([[20, 10], [30, 30]]), False)
     assert read(forest, "k_anonymity") == Interval(30.0, 30.0)
     assert read(_forest(flat_tree([[1, 2], [30, 30]]), False), "k_anonymity") == Interval(1.0, 3.0)
+
+
+@pytest.mark.parametrize("scope", ["leaf", "profile", "tree", "model"])
+@pytest.mark.parametrize(
+    "asked",
+    [
+        'measure = "k_anonymity"\nrule = "at_least"\nlimit = 5',
+        'all = [ { measure = "k_anonymity", rule = "at_least", limit = 5 } ]',
+    ],
+)
+def test_the_worst_leaf_fails_a_clause_wherever_that_is_judged(asked, scope):
+    said = (
+        f'name = "p"\nversion = "1"\ntitle = "P"\n[[clause]]\nid = "k"\n{asked}\nscope = "{scope}"'
+    )
+    pack = read_pack(said.encode(), "p.toml")
+    finding = judge(alone(flat_tree([[2, 1], [200, 200]]), pack), pack).findings[0]
+    assert finding.verdict is Verdict.FAIL
+    assert finding.reading == (Interval(1.0, 3.0) if finding.limit else Interval(1.0, 1.0))
+    assert judge(alone(flat_tree([[9, 8]] * 2), pack), pack).verdict is Verdict.UNDETERMINED
+
+
+@pytest.mark.parametrize(
+    ("form", "verdict"), [("any", Verdict.UNDETERMINED), ("all", Verdict.FAIL)]
+)
+def test_who_is_in_which_leaves_of_several_trees_is_not_known(form, verdict):
+    parts = """[ { measure = "k_anonymity", rule = "at_least", limit = 10 },
+        { measure = "distinct_diversity", rule = "at_least", limit = 2 } ]"""
+    said = f'''name = "p"\nversion = "1"\ntitle = "P"\n[[clause]]\nid = "each"
+        {form} = {parts}\nscope = "profile"'''
+    pack = read_pack(said.encode(), "p.toml")
+    large, mixed = counted([[20, 0], [20, 20]]), counted([[3, 2], [37, 18]])
+    assert judge(alone(_forest(large, False), pack), pack).verdict is (
+        Verdict.PASS if form == "any" else Verdict.FAIL
+    )
+    both = replace(_forest(large, False), members=(Member(large), Member(mixed)))
+    assert judge(alone(both, pack), pack).verdict is verdict
 
 
 def test_what_needs_people_says_so():

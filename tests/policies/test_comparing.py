@@ -172,3 +172,28 @@ def test_a_clause_that_ends_the_doubt_about_labels_for_some_models_is_not_shown_
         DIFFERENT
     ]
     assert [each.strictness for each in compared(pack(K), pack(K, label))] == [STRICTER]
+
+
+SURE = [inline("confidence", "at_most", limit) for limit in (0.6, 0.8, 0.9)]
+
+
+def test_a_clause_whose_lowest_limit_on_certainty_is_higher_is_not_shown_to_be_stricter():
+    low, middle, high = SURE
+    old, new = (f"any = [ {each}, {high} ]" for each in (low, middle))
+    one, other = pack(f"any = [ {high}, {low} ]"), pack(f"any = [ {high} ]")
+    assert stricter(one.clauses[0], other.clauses[0]) is EQUAL
+    assert [each.strictness for each in compared(one, other)] == [DIFFERENT]
+    assert [each.strictness for each in compared(pack(old), pack(f"any = [ {low} ]"))] == [STRICTER]
+    assert [each.strictness for each in compared(pack(new), pack(old))] == [EQUAL]
+    believed = atom("label_disclosure", "at_most", 1)
+    found = compared(pack(old, believed), pack(f"any = [ {high} ]", believed))
+    assert [each.strictness for each in found] == [EQUAL]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [f"not = {{ any = [ {{ not = {LEAF_K} }}, {{ not = {LEAF_L} }} ] }}", f"all = [{LEAF_K}]"],
+)
+def test_what_is_read_off_the_worst_leaf_is_the_same_anywhere_however_it_is_written(said):
+    for scope in ("leaf", "profile", "tree"):
+        assert stricter(clause(said), clause(f'{said}\nscope = "{scope}"')) is EQUAL
