@@ -36,6 +36,7 @@ class TextRenderer(GateRenderer):
             *_list(
                 "Not judged", tuple(f"{each.name}: {each.text}" for each in document.not_judged)
             ),
+            *_list("Knowledge assumed", document.knowledge.sentences),
             *_list("What an adversary could learn", _lessons(document)),
             *_list("What is certain, not only likely", _certain(document)),
             *_readings(document),
