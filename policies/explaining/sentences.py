@@ -21,6 +21,7 @@ NEEDS = {
     Source.WORLDS: "exact reasoning over whole records",
     Source.CELLS: "how often each value can occur",
     Source.FILE: "what else the file holds",
+    Source.SHAPE: "how many people, splits and leaves there are",
 }
 PLACES = {
     "leaf": "in every leaf by itself",

@@ -117,7 +117,7 @@ def _headline(document: Document) -> str:
     accepted = sum(each.verdict != "PASS" and each.accepted is not None for each in judged)
     beside = f"; {counted(accepted, 'clause', 'clauses')} accepted" if accepted else ""
     if document.verdict == "PASS":
-        return f"every clause that counts is met{beside}"
+        return f"every {'other ' if accepted else ''}clause that counts is met{beside}"
     if not broken:
         return "no clause of the policy that counts could be judged of this model"
     said = [

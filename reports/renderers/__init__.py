@@ -52,6 +52,10 @@ class GateRenderer(Renderer):
     def render_gate(self, gate: Gate) -> bytes:
         """Return the gate in this form; same gate, same bytes."""
 
+    def glance(self, gate: Gate) -> bytes:
+        """Return what a terminal shows of the gate: all of it, unless the form has something shorter for people."""
+        return self.render_gate(gate)
+
 
 def rendered(form: Renderer, document: Document, file: str = "") -> bytes:
     """Return a report in a form; ``file`` is the model's path as a pipeline knows it, for forms that point into it."""

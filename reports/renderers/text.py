@@ -7,12 +7,14 @@ from collections.abc import Iterator, Sequence
 from reports.document.document import Document
 from reports.document.gate import Gate
 from reports.document.parts import Accepted, Finding
-from reports.document.words import printable, wrapped
+from reports.document.words import WIDTH, count, printable, wrapped
 from reports.figures.attempts import attempt_lines
 from reports.figures.gate_rows import GateRow, basis_words, gate_rows, in_words, open_and_accepted
 from reports.renderers import GateRenderer
 
 MOST_PLACES = 3
+MOST_AT_A_GLANCE = 5
+INDENT = " " * 16
 
 
 class TextRenderer(GateRenderer):
@@ -34,6 +36,7 @@ class TextRenderer(GateRenderer):
             *_list(
                 "Not judged", tuple(f"{each.name}: {each.text}" for each in document.not_judged)
             ),
+            *_list("Knowledge assumed", document.knowledge.sentences),
             *_list("What an adversary could learn", _lessons(document)),
             *_list("What is certain, not only likely", _certain(document)),
             *_readings(document),
@@ -43,18 +46,26 @@ class TextRenderer(GateRenderer):
         return ("\n".join(lines) + "\n").encode("utf-8")
 
     def render_gate(self, gate: Gate) -> bytes:
-        rows = gate_rows(gate)
-        lines = [
-            *wrapped(f"{gate.outcome}: {in_words(gate)}; {open_and_accepted(rows)}"),
-            *_models(gate, rows),
-            *_lines("Not met", [row for row in rows if not row.accepted]),
-            *_lines("Accepted", [row for row in rows if row.accepted]),
-        ]
-        return ("\n".join(lines) + "\n").encode("utf-8")
+        return _gate(gate, None)
+
+    def glance(self, gate: Gate) -> bytes:
+        return _gate(gate, MOST_AT_A_GLANCE)
+
+
+def _gate(gate: Gate, most: int | None) -> bytes:
+    """Return a gate as text, with no more than so many findings of a model under each heading."""
+    rows = gate_rows(gate)
+    lines = [
+        *wrapped(f"{gate.outcome}: {in_words(gate)}; {open_and_accepted(rows)}"),
+        *_models(gate, rows),
+        *_lines("Not met", [row for row in rows if not row.accepted], most),
+        *_lines("Accepted", [row for row in rows if row.accepted], most),
+    ]
+    return ("\n".join(lines) + "\n").encode("utf-8")
 
 
 def _models(gate: Gate, rows: Sequence[GateRow]) -> Iterator[str]:
-    """Yield a table of the models: the outcome, the name, how many findings, and why."""
+    """Yield a table of the models: the outcome, the name, how many findings, and why; below, where that is too wide."""
     if not gate.entries:
         return
     yield ""
@@ -64,20 +75,41 @@ def _models(gate: Gate, rows: Sequence[GateRow]) -> Iterator[str]:
     width, wide = max(map(len, names.values())), max(map(len, found))
     for entry, said in zip(gate.entries, found, strict=True):
         basis = f" ({basis_words(entry)})" if basis_words(entry) else ""
-        head = f"{entry.outcome:12}  {names[entry.name]:{width}}  {said:{wide}}"
-        yield f"  {head}  {printable(entry.headline)}{basis}"
+        head = f"  {entry.outcome:12}  {names[entry.name]:{width}}  {said:{wide}}"
+        why = printable(f"{entry.headline}{basis}")
+        if len(head) + 2 + len(why) <= WIDTH:
+            yield f"{head}  {why}"
+        else:
+            yield head.rstrip()
+            yield from wrapped(why, INDENT)
 
 
-def _lines(heading: str, rows: Sequence[GateRow]) -> Iterator[str]:
-    """Yield one line a finding, as compilers print them: a terminal can jump to the place."""
+def _lines(heading: str, rows: Sequence[GateRow], most: int | None) -> Iterator[str]:
+    """Yield one line a finding, as compilers print them: a terminal can jump to the place.
+
+    All of them stand worst first; where only so many of a model are shown, those of a model stand together.
+    """
     if not rows:
         return
     yield ""
     yield heading
+    if most is None:
+        yield from map(_line, rows)
+        return
+    models: dict[int, list[GateRow]] = {}
     for row in rows:
-        place = printable(f"{row.entry.file}:{row.line}")
-        what = printable(f"{row.result.severity} {row.rule_id}: {row.said}")
-        yield f"  {place}: {what} [{printable(row.result.id)}]"
+        models.setdefault(id(row.entry), []).append(row)
+    for own in models.values():
+        yield from map(_line, own[:most])
+        if len(own) > most:
+            more = count(len(own) - most)
+            yield f"  {printable(own[0].entry.name)}: and {more} more: --format text=FILE has all"
+
+
+def _line(row: GateRow) -> str:
+    place = printable(f"{row.entry.file}:{row.line}")
+    what = printable(f"{row.result.severity} {row.rule_id}: {row.said}")
+    return f"  {place}: {what} [{printable(row.result.id)}]"
 
 
 def _repair(document: Document) -> Iterator[str]:

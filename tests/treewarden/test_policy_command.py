@@ -117,6 +117,11 @@ def test_each_clause_is_explained_with_what_breaks_it(pack):
     assert "in every leaf by itself" in shown
 
 
+def test_each_clause_says_what_it_needs_to_be_told():
+    for name in shipped_packs():
+        assert "Needs ." not in run("explain", name).stdout
+
+
 def test_cases_that_come_out_as_expected_pass_and_name_what_never_fails(files, pack):
     cases(files, "fail", 'groups = "fail"')
     outcome = run("test", pack(limit=10), "-q")

@@ -97,7 +97,7 @@ class Reporting:
         if self.on_stdout is None:
             self._say(f"{gate.outcome}: {in_words(gate)}")
             return
-        click.echo(_gate_renderer(self.on_stdout).render_gate(gate), nl=False)
+        click.echo(_gate_renderer(self.on_stdout).glance(gate), nl=False)
 
     def _say(self, headline: str) -> None:
         click.echo(headline)

@@ -12,7 +12,7 @@ from reports.document.words import printable
 from treewarden.commands._options import FILE, QUIET
 from treewarden.jobs.attesting.checking import Attested, Question, answered, read_attestation
 from treewarden.jobs.attesting.errors import AttestationError, OtherModelError
-from treewarden.jobs.attesting.keys import read_key_file
+from treewarden.jobs.attesting.keys import public_key, read_key_file
 from treewarden.jobs.attesting.repeating import Compared, Outcome, overall, read_report, repeated
 from treewarden.terminal.progress import Progress
 
@@ -72,6 +72,9 @@ def _attested(
 ) -> int:
     """Print whether an attestation holds; return the exit code."""
     envelope, public = read_attestation(attestation), read_key_file(key)
+    public_key(
+        public, str(key)
+    )  # what is no key leaves nothing to check: that is no attestation that fails
     question = Question(None if policy is None else load_pack(policy))
     try:
         held = answered(envelope, public, model, question, where=str(attestation))
@@ -92,6 +95,8 @@ def _attested(
     assumed = said.knowledge.model_dump(exclude_defaults=True).items()
     known = (f"{name} = {value}" for name, value in assumed if value not in (None, False, 0))
     lines.append(f"assumed   {', '.join(known)}")
+    if report is not None:
+        lines.append(f"report    {report.name}, exactly this file")
     lines += [f"{each.verdict:9} {each.clause}" for each in said.clauses]
     for line in lines:
         click.echo(f"  {printable(line)}")

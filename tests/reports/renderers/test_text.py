@@ -31,6 +31,12 @@ def test_what_breaks_comes_with_its_worst_places(document):
     assert "3 records at node leaf 3, line 12: place = p2" in summary(document)
 
 
+def test_it_lists_what_the_adversary_is_taken_to_know(document):
+    said = " ".join(summary(document).split())
+    assert document.knowledge.sentences
+    assert all(f"- {each}" in said for each in document.knowledge.sentences)
+
+
 def test_what_could_not_be_told_has_its_reason(undetermined):
     assert "has no column 'illness'" in " ".join(summary(undetermined).split())
     assert "could not tell" in summary(undetermined)

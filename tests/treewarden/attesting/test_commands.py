@@ -83,6 +83,16 @@ def test_verify_believes_an_attestation(attesting, report):
     assert outcome.exit_code == 0
     assert "holds: " in outcome.stdout
     assert "PASS      the-one" in outcome.stdout
+    assert "report    report.json, exactly this file" in outcome.stdout
+
+
+@pytest.mark.parametrize("name", ["key.pem", "flu.pmml", "none.pub"])
+def test_without_a_public_key_nothing_was_checked(attesting, report, name):
+    key = attesting.files.folder / name
+    outcome = verify(attesting, "--attestation", attesting.files.folder / "a.json", "--key", key)
+    assert outcome.exit_code == 4
+    assert f"{name}: " in outcome.stderr
+    assert outcome.stdout == ""
 
 
 def test_verify_tells_another_report_from_the_attested_one(attesting, report):

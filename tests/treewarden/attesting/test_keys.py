@@ -50,6 +50,13 @@ def test_the_command_overwrites_no_key(tmp_path):
     assert "never overwritten" in outcome.stderr
 
 
+def test_a_pair_is_not_made_in_a_folder_that_is_not_there(tmp_path):
+    told = ["attest", "--make-key", str(tmp_path / "keys" / "key.pem")]
+    outcome = CliRunner().invoke(cli, told)
+    assert outcome.exit_code == 4
+    assert "keys: there is no such folder; create it first" in outcome.stderr
+
+
 @pytest.mark.parametrize(
     "data", [b"", b"-----BEGIN PUBLIC KEY-----\n!\n-----END PUBLIC KEY-----\n"]
 )

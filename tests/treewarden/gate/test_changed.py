@@ -115,6 +115,17 @@ def test_a_pack_that_the_policy_extends_counts_as_the_policy(committed):
     assert changes_since(configuration, "main").touches(model)
 
 
+@pytest.mark.parametrize("policy", ["baseline", "ours.toml"])
+def test_a_pack_that_ships_does_not_count_as_changed(committed, policy):
+    committed.write(
+        "ours.toml", 'name = "ours"\nversion = "1"\ntitle = "Ours"\nextends = "baseline"\n'
+    )
+    committed.configure(EACH.format("flu", policy))
+    committed.commit()
+    committed.git("branch", "-f", "main")
+    assert "Nothing was audited" in committed.run("--changed-since", "main").stdout
+
+
 def test_an_entry_of_the_configuration_that_changed_counts_for_its_models_alone(committed):
     both = EACH.format("flu", "lenient.toml") + EACH.format("cold", "lenient.toml")
     committed.configure(both)

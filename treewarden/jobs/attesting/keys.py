@@ -27,6 +27,8 @@ def make_pair(path: Path, passphrase: str | None = None) -> Path:
             raise KeyFileError(
                 str(each), "is there already; a key is never overwritten, choose another name"
             )
+    if not path.parent.is_dir():
+        raise KeyFileError(str(path.parent), "there is no such folder; create it first")
     serialization, ed25519 = _library()
     key = ed25519.Ed25519PrivateKey.generate()
     encryption = serialization.NoEncryption()
@@ -99,6 +101,9 @@ def read_key_file(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
             data = file.read(MOST_BYTES + 1)
+    except FileNotFoundError as error:
+        problem = "there is no such file; treewarden attest --make-key FILE makes a pair of keys"
+        raise KeyFileError(str(path), problem) from error
     except OSError as error:
         raise KeyFileError(str(path), f"{error.strerror}; give the file of a key") from error
     if len(data) > MOST_BYTES:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from policies.shipped import shipped_packs
 from treewarden.jobs.gate.config import Configuration, ConfigurationError, Said, said_in
 from treewarden.jobs.gate.digests import packs
 from treewarden.jobs.gate.models import GateModel, effective, matches
@@ -30,8 +31,15 @@ class Changes:
         now = self._is(model)
         if now is None or self._was(model) != now:
             return True
-        chain = (each for each in packs(model.policy) if isinstance(each, Path))
-        return any(self._touches(path) for path in (*model.inputs, *chain))
+        if any(self._touches(path) for path in model.inputs):
+            return True
+        # A pack that ships changes with treewarden, which no repository but its own follows.
+        shipped = list(shipped_packs().values())
+        chain = [each for each in packs(model.policy) if isinstance(each, Path)]
+        return any(
+            path.resolve() in self.files if path in shipped else self._touches(path)
+            for path in chain
+        )
 
     @property
     def gone(self) -> tuple[str, ...]:

@@ -39,13 +39,16 @@ class Begun:
     text: str
     ready: int
     left_open: tuple[str, ...]
+    broken: tuple[str, ...] = ()
 
     def lines(self, file: Path) -> Iterator[str]:
         """Yield what to do next."""
         option = "" if file.name == NAME and not file.is_absolute() else f" --config {file}"
         yield f"Wrote {file}: {counted(self.ready, 'model', 'models')} ready to be audited."
         if self.left_open:
-            yield f"Left open, as no table here has their columns: {listed(list(self.left_open))}."
+            yield f"Left open, as it is not clear which table and column are theirs: {listed(list(self.left_open))}."
+        if self.broken:
+            yield f"Left out, as they cannot be read: {listed(list(self.broken))}. Why: treewarden inspect FILE"
         yield "Next:"
         yield f"  1. Read {file}. The table must be the one that the model was trained on, and sensitive the column"
         yield "     that nobody may learn about a person; both are guesses."
@@ -71,14 +74,15 @@ def begun(root: Path, name: str = NAME, step: Step = silent) -> Begun:
             "is there already, and is never overwritten; edit it, or name another with --config",
         )
     with step("looking for models and tables"):
-        models, tables = survey(root)
+        models, tables, broken = survey(root)
     if not models:
         problem = "no file in it is a model that is understood; add the models first, or see: treewarden list formats"
         raise ConfigurationError(str(root), problem)
     groups = list(_groups(models, tables))
     sections = [section for group in groups for section in _sections(root, group)]
     open_models = [model.file for group in groups if group.guess is None for model in group.models]
-    return Begun("\n".join([HEAD, *sections]), len(models) - len(open_models), tuple(open_models))
+    ready = len(models) - len(open_models)
+    return Begun("\n".join([HEAD, *sections]), ready, tuple(open_models), broken)
 
 
 def _groups(models: Sequence[FoundModel], tables: Sequence[FoundTable]) -> Iterator[Group]:

@@ -17,6 +17,7 @@ from treewarden.jobs.inspecting import said_of
 
 CSV = (".csv", ".tsv")
 PARQUET = (".parquet", ".pq")
+ONLY_MODELS = (".pmml", ".skops", ".onnx")
 NO_MODELS = (".md", ".py", ".toml", ".yml", ".yaml", ".lock", ".cfg", ".ini", ".html", ".ipynb")
 NO_FOLDERS = ("node_modules", "__pycache__", "site-packages")
 MOST_FILES = 20_000
@@ -57,9 +58,13 @@ class Guess:
     others: tuple[str, ...] = ()
 
 
-def survey(root: Path) -> tuple[tuple[FoundModel, ...], tuple[FoundTable, ...]]:
-    """Return the models and tables in a folder, without what is hidden or was installed."""
+def survey(root: Path) -> tuple[tuple[FoundModel, ...], tuple[FoundTable, ...], tuple[str, ...]]:
+    """Return the models and tables in a folder, without what is hidden or was installed.
+
+    The last are files that by their names are models, and cannot be read.
+    """
     models: list[FoundModel] = []
+    broken: list[str] = []
     tables: list[FoundTable] = []
     for path in _files(root):
         file = path.relative_to(root).as_posix()
@@ -74,7 +79,9 @@ def survey(root: Path) -> tuple[tuple[FoundModel, ...], tuple[FoundTable, ...]]:
         found = _model(path, file)
         if found is not None:
             models.append(found)
-    return tuple(models), tuple(tables)
+        elif suffix in ONLY_MODELS:
+            broken.append(file)
+    return tuple(models), tuple(tables), tuple(broken)
 
 
 def guess(model: FoundModel, tables: Sequence[FoundTable]) -> Guess | None:
