@@ -96,9 +96,7 @@ def read_cases(path: Path, pack: Pack) -> tuple[Case, ...]:
     try:
         said = tomllib.loads(path.read_text("utf-8"))
     except OSError as error:
-        problem = (
-            f"{error.strerror}; write the cases of the policy there, or name them with --cases"
-        )
+        problem = f"{error.strerror}; write cases there (docs/policy-review.md), or name a file with --cases"
         raise PolicyError(str(path), problem) from error
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise PolicyError(path.name, f"not a TOML file ({error})") from error
