@@ -10,13 +10,29 @@ from policies.rules import rules
 from ppdm_models.errors import PolicyError
 from ppdm_models.files.load import formats
 
+TAKEN = (
+    "table-agrees",
+    "target-named",
+    "file-agrees",
+    "labels-believed",
+    "nothing-judged",
+    "no-audit",
+    "not-judged",
+)
+TAKEN_BEGINNINGS = ("waiver-", "baseline-")
+"""What findings are called that no clause of a pack stands for."""
+
 
 def check(clause: Clause, place: str) -> None:
     """Refuse a clause that asks for what does not exist, or cannot be.
 
     Raises:
-        PolicyError: there is no such measure, rule, parameter or format, or the limit or the scope does not fit.
+        PolicyError: there is no such measure, rule, parameter or format, the limit or the scope does not fit, or the id
+            is taken.
     """
+    if clause.id in TAKEN or clause.id.startswith(TAKEN_BEGINNINGS):
+        problem = "id: findings that are about no clause are called so; give the clause another id"
+        raise PolicyError(place, problem)
     for part in atomic_parts(clause):
         _check_atom(part, place)
         _check_scope(part, clause, place)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Mapping, Sequence
 from importlib.resources.abc import Traversable
@@ -103,7 +104,7 @@ def _loaded(name_or_path: str, folder: Path, trail: tuple[str, ...]) -> Pack:
         return _read(data, where, Path(), (*trail, name_or_path))
     try:
         path = folder / name_or_path
-        own = str(path.resolve())
+        own = os.path.realpath(path)  # which, unlike resolve, takes links in a circle
         _refuse_long(own, name_or_path, trail)
         data = path.read_bytes()
     except (OSError, ValueError) as error:

@@ -253,3 +253,10 @@ def test_a_clause_that_ends_the_doubt_about_labels_needs_a_reason(tmp_path):
     ):
         over(tmp_path, label, base=base)
     assert over(tmp_path, label, 'loosen = "we know"', base=base).clauses
+
+
+def test_links_in_a_circle_are_no_policy(tmp_path):
+    (tmp_path / "one.toml").symlink_to("two.toml")
+    (tmp_path / "two.toml").symlink_to("one.toml")
+    with pytest.raises(PolicyError, match="one.toml: no such policy pack .*links"):
+        load_pack(str(tmp_path / "one.toml"))

@@ -9,6 +9,7 @@ import pytest
 from policies.clause import DEEPEST
 from policies.pack import calls, json_schema, pack_of, read_pack
 from policies.shipped import shipped_packs
+from policies.waiving.breaking import ABOUT_THE_EVIDENCE
 from ppdm_models.errors import PolicyError
 from tests import places
 
@@ -172,6 +173,15 @@ REFUSED = {
         "mine.toml: unknown key 'waivers.longest'; have longest_days, undetermined, unused, loosen",
     ),
 }
+
+
+@pytest.mark.parametrize(
+    "name", [*ABOUT_THE_EVIDENCE, "no-audit", "not-judged", "waiver-unused", "baseline-other-audit"]
+)
+def test_no_clause_is_called_as_a_finding_that_is_about_none(name):
+    said = f'{HEAD}[[clause]]\nid = "{name}"\n' + "\n".join(ATOM)
+    with pytest.raises(PolicyError, match="id: findings that are about no clause are called so"):
+        read_pack(said.encode(), "mine.toml")
 
 
 @pytest.mark.parametrize("fault", REFUSED)

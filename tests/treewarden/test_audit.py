@@ -291,3 +291,13 @@ def test_an_untested_feature_may_be_left_out_of_the_quasi_identifiers(files):
     files.model.write_text(text, encoding="utf-8")
     outcome = files.run("audit", "--qi", "age,sex", "--split", "gini", "--format", "json")
     assert json.loads(outcome.stdout)["population"]["quasi_identifiers"] == ["age", "sex"]
+
+
+@pytest.mark.parametrize("option", ["--policy", "--waivers", "--baseline"])
+def test_links_in_a_circle_are_no_file_to_read(files, option):
+    one, other = files.folder / "one", files.folder / "other"
+    one.symlink_to(other)
+    other.symlink_to(one)
+    outcome = files.run("audit", option, one)
+    assert outcome.exit_code == NO_AUDIT
+    assert "Too many levels of symbolic links" in " ".join(outcome.stderr.split())

@@ -193,3 +193,11 @@ def test_the_schema_takes_every_policy_that_ships_and_no_unknown_key():
         said = {**tomllib.loads(file.read_text("utf-8")), "more": name}
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate(said, schema)
+
+
+@pytest.mark.parametrize("budget", ["inf", "nan", "-1", "1e10"])
+def test_a_case_with_a_budget_that_cannot_be_is_refused(files, pack, budget):
+    cases(files, "fail", f'groups = "fail" }}\nworlds_budget = {budget} # {{')
+    outcome = run("test", pack())
+    assert outcome.exit_code != 0
+    assert "case.0.worlds_budget" in outcome.output

@@ -26,7 +26,7 @@ from treewarden.jobs.auditing import audit_file
 from treewarden.jobs.inputs import ModelBytes
 from treewarden.jobs.provenance import Clock
 from treewarden.terminal.exits import EXITS
-from treewarden.terminal.outputs import check_file, check_new, check_no_input, write_files
+from treewarden.terminal.outputs import check_file, check_new, check_no_input, real, write_files
 from treewarden.terminal.progress import Progress
 
 
@@ -90,7 +90,7 @@ def attest_command(
     for path in wanted:
         check_file(path)
         check_new(path, force)
-    if len({path.resolve() for path in wanted}) < len(wanted):
+    if len({real(path) for path in wanted}) < len(wanted):
         raise click.UsageError("--output and --report name one file; choose two")
     check_no_input(wanted, (*request.files, key))
     secret = private_key(read_key_file(key), str(key), os.environ.get(PASSPHRASE))

@@ -21,7 +21,7 @@ from treewarden.jobs.known_as import known_as
 from treewarden.jobs.posterior_file import check_suffix, posterior_file
 from treewarden.jobs.provenance import Clock
 from treewarden.terminal.exits import EXITS
-from treewarden.terminal.outputs import check_apart, check_file, check_no_input, write_files
+from treewarden.terminal.outputs import check_apart, check_file, check_no_input, real, write_files
 from treewarden.terminal.progress import Progress
 
 
@@ -82,7 +82,7 @@ def audit_command(
     wanted = (*report.paths, *(path for path in (posterior_path, new_baseline) if path))
     check_apart(wanted)
     check_no_input(wanted, request.files)
-    if len({path.resolve() for path in wanted}) < len(wanted):
+    if len({real(path) for path in wanted}) < len(wanted):
         raise OutputError(str(wanted[-1]), "is two results at once; name two files")
 
     done = audit_file(report.asking(request), progress.step)

@@ -50,6 +50,7 @@ from treewarden.terminal.outputs import (
     check_file,
     check_new,
     check_no_input,
+    real,
     write_files,
 )
 from treewarden.terminal.progress import Progress
@@ -239,7 +240,7 @@ def _targets(output: Path | None, beside: Path | None, only_list: bool) -> tuple
 def _check_new(targets: tuple[Path, ...], force: bool) -> None:
     for path in targets:
         check_new(path, force)
-    if len({path.resolve() for path in targets}) < len(targets):
+    if len({real(path) for path in targets}) < len(targets):
         raise OutputError(str(targets[0]), "is the model and the table at once; name two files")
 
 

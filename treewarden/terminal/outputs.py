@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from ppdm_models.errors import OutputError
+
+
+def real(path: Path) -> str:
+    """Return a path as it is without links; links in a circle stay as they are, and are refused when they are read."""
+    return os.path.realpath(path)
 
 
 def check_folder(folder: Path) -> None:
@@ -58,9 +64,9 @@ def check_no_input(outputs: Iterable[Path], inputs: Iterable[Path | None]) -> No
     Raises:
         OutputError: an output is one of the inputs.
     """
-    read = {path.resolve() for path in inputs if path is not None}
+    read = {real(path) for path in inputs if path is not None}
     for output in outputs:
-        if output.resolve() in read:
+        if real(output) in read:
             raise OutputError(str(output), "is an input; inputs are never overwritten")
 
 
@@ -70,9 +76,9 @@ def check_apart(outputs: Iterable[Path]) -> None:
     Raises:
         OutputError: two have.
     """
-    taken: dict[Path, Path] = {}
+    taken: dict[str, Path] = {}
     for output in outputs:
-        other = taken.setdefault(output.resolve(), output)
+        other = taken.setdefault(real(output), output)
         if other is not output:
             as_well = "" if str(other) == str(output) else f", as {other} is"
             raise OutputError(str(output), f"is to hold two results{as_well}; name two files")

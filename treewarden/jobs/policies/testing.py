@@ -36,6 +36,8 @@ from treewarden.jobs.subject import Request
 SUFFIX = ".cases.toml"
 Word = Literal["pass", "undetermined", "fail"]
 NOT_JUDGED = "not judged"
+LONGEST_BUDGET = 1e9
+"""In seconds; an audit takes no more."""
 
 
 class _Section(BaseModel):
@@ -51,7 +53,7 @@ class Case(_Section):
     sensitive: str | None = None
     qi: tuple[str, ...] | None = None
     knowledge: Path | None = None
-    worlds_budget: Annotated[float, Field(gt=0)] = 20.0
+    worlds_budget: Annotated[float, Field(ge=0, le=LONGEST_BUDGET)] = 20.0
     verdict: Word
     clauses: dict[str, Word | Literal["not judged"]] = {}
 
