@@ -11,13 +11,15 @@ from policies.rules import rules
 from ppdm_models.errors import PolicyError
 
 AS_STRICT = (Strictness.EQUAL, Strictness.STRICTER)
+SOURCES = ("source", "guidance")
 REASON = 'say why: loosen = "reason"'
 
 
 def merged(base: Clause, said: Mapping[str, Any]) -> dict[str, Any]:
     """Return what an override says, with what it leaves out as it was; a combination replaces an atom, and back.
 
-    The reason for a former loosening is not one for this.
+    The reason for a former loosening is not one for this, nor is where a former limit comes from, or the guidance that
+    it serves.
     """
     kept = said_of(base)
     if any(key in said for key in COMBINING):
@@ -28,6 +30,8 @@ def merged(base: Clause, said: Mapping[str, Any]) -> dict[str, Any]:
             gone = (*COMBINING, "parameters")
     else:
         gone = ()
+    if gone:
+        gone = (*gone, *SOURCES)
     kept = {key: value for key, value in kept.items() if key not in gone}
     return {**kept, **said}
 

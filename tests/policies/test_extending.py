@@ -260,3 +260,14 @@ def test_links_in_a_circle_are_no_policy(tmp_path):
     (tmp_path / "two.toml").symlink_to("one.toml")
     with pytest.raises(PolicyError, match="one.toml: no such policy pack .*links"):
         load_pack(str(tmp_path / "one.toml"))
+
+
+def test_another_limit_does_not_keep_where_the_former_one_was_from(tmp_path):
+    base = BASE.replace(
+        'why = "small"',
+        'why = "small"\nsource = "Handbook"\nguidance = [{ document = "Handbook", paragraph = "1" }]',
+    )
+    mine = of(over(tmp_path, clause("k", "limit = 15"), base=base), "k")
+    assert (mine.why, mine.source, mine.guidance) == ("small", "", ())
+    kept = of(over(tmp_path, clause("k", 'severity = "error"'), base=base), "k")
+    assert (kept.source, len(kept.guidance)) == ("Handbook", 1)
