@@ -177,3 +177,14 @@ def test_a_configuration_that_is_not_there_is_named(repository):
     outcome = repository.run("--config", repository.folder / "other.toml")
     assert outcome.exit_code == 4
     assert "other.toml: No such file" in outcome.stderr
+
+
+@pytest.mark.parametrize("key", ["policy", "path"])
+def test_links_in_a_circle_are_no_file(repository, key):
+    link = repository.folder / "models" / "round.pmml"
+    link.symlink_to(link)
+    said = {"policy": "lenient.toml", "path": "models/flu.pmml"} | {key: "models/round.pmml"}
+    section = f'[[model]]\npath = "{said["path"]}"\ntable = "people.csv"\nsensitive = "flu"\n'
+    repository.configure(f'policy = "{said["policy"]}"\n{section}')
+    outcome = repository.run()
+    assert (outcome.exit_code, "no such" in outcome.stderr) == (4, True), outcome.stderr

@@ -9,7 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from policies.shipped import shipped_packs
-from treewarden.jobs.gate.config import Configuration, ConfigurationError, Said, said_in
+from treewarden.jobs.gate.config import (
+    Configuration,
+    ConfigurationError,
+    Said,
+    resolved,
+    said_in,
+)
 from treewarden.jobs.gate.digests import packs
 from treewarden.jobs.gate.models import GateModel, effective, matches
 
@@ -37,7 +43,7 @@ class Changes:
         shipped = list(shipped_packs().values())
         chain = [each for each in packs(model.policy) if isinstance(each, Path)]
         return any(
-            path.resolve() in self.files if path in shipped else self._touches(path)
+            resolved(path) in self.files if path in shipped else self._touches(path)
             for path in chain
         )
 
@@ -45,7 +51,7 @@ class Changes:
     def gone(self) -> tuple[str, ...]:
         """The models that were configured before or are now, and are deleted."""
         saids = [self.configuration.said, *([self.before] if self.before else [])]
-        root = self.configuration.root.resolve()
+        root = resolved(self.configuration.root)
         files = sorted(
             path.relative_to(root).as_posix()
             for path in self.deleted
@@ -64,13 +70,13 @@ class Changes:
         return section and effective(self.before, section)
 
     def _touches(self, path: Path) -> bool:
-        real = path.resolve()
+        real = resolved(path)
         if path.is_dir():
-            inside = [each.resolve() for each in path.rglob("*") if each.is_file()]
+            inside = [resolved(each) for each in path.rglob("*") if each.is_file()]
             gone = any(each.is_relative_to(real) for each in self.files)
             return gone or any(self._touches(each) for each in inside)
         # A link may change without the file that it leads to, and the other way round.
-        links = {path.parent.resolve() / path.name, real}
+        links = {resolved(path.parent) / path.name, real}
         return bool(links & self.files) or not links <= self.followed
 
 
@@ -80,7 +86,7 @@ def changes_since(configuration: Configuration, revision: str) -> Changes:
     Raises:
         ConfigurationError: this is no repository of git, or it has no such revision.
     """
-    top = Path(_git(configuration.root, "rev-parse", "--show-toplevel").rstrip("\n")).resolve()
+    top = resolved(Path(_git(configuration.root, "rev-parse", "--show-toplevel").rstrip("\n")))
     base = _base(top, revision)
 
     def files(*arguments: str) -> frozenset[Path]:
@@ -119,7 +125,7 @@ def _base(top: Path, revision: str) -> str:
 
 def _before(configuration: Configuration, top: Path, base: str) -> Said | None:
     """Return the configuration as it was, None where there was none that can be read."""
-    name = configuration.path.resolve().relative_to(top).as_posix()
+    name = resolved(configuration.path).relative_to(top).as_posix()
     text = _tried(top, "show", f"{base}:{name}")
     if text is None:
         return None

@@ -23,6 +23,7 @@ from pydantic import (
 
 from policies.severity import Severity
 from ppdm_models.errors import TreewardenError
+from treewarden.terminal.outputs import real
 
 NAME = "treewarden.toml"
 ABSENT = "absent"
@@ -30,6 +31,11 @@ ABSENT = "absent"
 
 Text = Annotated[StrictStr, Field(min_length=1)]
 Seconds = StrictInt | StrictFloat
+
+
+def resolved(path: Path) -> Path:
+    """Return a path without links; links in a circle stay as they are, and are no file."""
+    return Path(real(path))
 
 
 class ConfigurationError(TreewardenError):

@@ -17,6 +17,7 @@ from treewarden.jobs.gate.config import (
     ModelSection,
     Said,
     Settings,
+    resolved,
 )
 
 MAGIC = frozenset("*?[")
@@ -80,7 +81,7 @@ def models_of(
             raise ConfigurationError(place, problem)
         for path in paths:
             model = _model(configuration, section, path, place, new_baseline)
-            first = numbers.setdefault(path.resolve(), number)
+            first = numbers.setdefault(resolved(path), number)
             if first != number:
                 problem = (
                     f"'path' matches {model.file}, which number {first} matches too; let one do so"
@@ -106,8 +107,8 @@ def chosen(
         return tuple(models)
     kept: set[str] = set()
     for each in wanted:
-        path = each.resolve()
-        here = [m.name for m in models if path in (m.path.resolve(), *m.path.resolve().parents)]
+        path = resolved(each)
+        here = [m.name for m in models if path in (resolved(m.path), *resolved(m.path).parents)]
         if not here:
             raise ConfigurationError(str(each), _unknown(configuration, each))
         kept.update(here)
@@ -245,7 +246,7 @@ def _baseline(
     if value is None:
         return None
     path = _inside(configuration, value, "baseline", place)
-    if new_baseline is not None and path.resolve() == new_baseline.resolve():
+    if new_baseline is not None and resolved(path) == resolved(new_baseline):
         return None
     if not path.is_file():
         problem = f"'baseline' is {value!r}: there is no such file; write it: treewarden gate --write-baseline {value}"
@@ -261,7 +262,7 @@ def _usual(configuration: Configuration) -> str | None:
 def _inside(configuration: Configuration, value: str, key: str, place: str) -> Path:
     """Return a path that stays in the repository, where who reviews the configuration sees what it points to."""
     path = Path(os.path.normpath(configuration.root / value))
-    if not path.resolve().is_relative_to(configuration.repository.resolve()):
+    if not resolved(path).is_relative_to(resolved(configuration.repository)):
         problem = f"{key!r} is {value!r}, outside the repository {configuration.repository}; only a table may be"
         raise ConfigurationError(place, problem)
     if not path.is_relative_to(configuration.root) and key == "path":
