@@ -23,6 +23,14 @@ class TableError(TreewardenError):
     """The table cannot be read, or does not fit the tree."""
 
 
+class ManifestError(TreewardenError):
+    """The manifest of a randomised table is not understood, or is of another file."""
+
+
+class DomainError(TreewardenError):
+    """The domains of the columns to randomise are not understood, or do not hold what is in the table."""
+
+
 class LearnerError(TreewardenError):
     """A learner cannot grow the tree that is asked for, or not the same one every time."""
 
@@ -61,3 +69,7 @@ class SynthesisError(TreewardenError):
 
 class OutputError(TreewardenError):
     """A result cannot be written."""
+
+
+class PartyError(TreewardenError):
+    """A side of a session between parties, its session file or its certificates are not what they have to be."""

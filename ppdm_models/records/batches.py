@@ -1,0 +1,135 @@
+"""Reads a table a piece at a time, CSV or Parquet, so that it may be larger than memory."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pa_parquet
+
+from ppdm_models.errors import TableError
+from ppdm_models.foreign import PEEKED, table_advice
+from ppdm_models.records.read_table import csv_header
+
+BLOCK_BYTES = 8 * 2**20
+"""How much of a CSV file is read at a time; no record may be larger."""
+BATCH_RECORDS = 2**17
+"""How many records of a Parquet file are read at a time."""
+BOUNDED = {"pre_buffer": False, "buffer_size": 2**20}
+"""How Parquet is opened, so that no more of a file is held than is read: by default, Arrow keeps all of it."""
+HARMLESS = re.compile(
+    r"(Row #[\d,]+: )?Expected \d+ columns, got \d+|straddling object|invalid UTF8"
+)
+"""What of Arrow's messages may be shown: the rest quotes cells."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batches:
+    """A table that is read from its start each time that it is gone through.
+
+    ``schema`` has the types that cells arrive in: texts, all of a CSV file, so that each stays as it is written.
+    """
+
+    path: Path
+    schema: pa.Schema
+    delimiter: str = ""
+
+    @property
+    def source(self) -> str:
+        """What the table is called in messages."""
+        return _name(self.path)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns, in the file's order."""
+        return tuple(self.schema.names)
+
+    def read(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Yield the records' cells in some columns, in the given order; no batch is empty.
+
+        Raises:
+            TableError: the file cannot be read to its end.
+        """
+        try:
+            found = self._csv(columns) if self.delimiter else self._parquet(columns)
+            yield from (batch for batch in found if batch.num_rows)
+        except pa.ArrowCancelled as error:
+            raise KeyboardInterrupt from error
+        except (pa.ArrowException, UnicodeDecodeError) as error:
+            raise _unreadable(self.source, error) from error
+        except OSError as error:
+            raise _unopened(self.source, error) from error
+
+    def _csv(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        reader = pa_csv.open_csv(
+            self.path,
+            read_options=pa_csv.ReadOptions(use_threads=True, block_size=BLOCK_BYTES),
+            parse_options=pa_csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
+            convert_options=pa_csv.ConvertOptions(
+                column_types=dict.fromkeys(self.names, pa.string()),
+                include_columns=list(columns),
+                strings_can_be_null=False,
+            ),
+        )
+        with reader:
+            yield from reader
+
+    def _parquet(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        with pa_parquet.ParquetFile(self.path, **BOUNDED) as file:
+            for batch in file.iter_batches(BATCH_RECORDS, columns=list(columns)):
+                yield batch.select(list(columns))
+
+
+def open_batches(path: Path) -> Batches:
+    """Return a table that is read a piece at a time: Parquet where the file starts as one, CSV (UTF-8) otherwise.
+
+    Raises:
+        TableError: the file cannot be read, is no table or no file, or names a column twice.
+    """
+    name = _name(path)
+    if path.exists() and not path.is_file():
+        raise TableError(name, "no file that can be read twice; give a CSV or Parquet file")
+    try:
+        with path.open("rb") as file:
+            start = file.read(PEEKED)
+            file.seek(0)
+            advice = table_advice(start, name)
+            if advice:
+                raise TableError(name, advice)
+            if not start.startswith(b"PAR1"):
+                header, delimiter = csv_header(file, name)
+                return Batches(path, pa.schema([(each, pa.string()) for each in header]), delimiter)
+        schema = pa_parquet.read_schema(path).remove_metadata()
+    except (pa.ArrowException, UnicodeDecodeError, csv.Error) as error:
+        raise _unreadable(name, error) from error
+    except OSError as error:
+        raise _unopened(name, error) from error
+    twice = sorted({name for name in schema.names if schema.names.count(name) > 1})
+    if twice:
+        raise TableError(name, f"two columns are called {twice[0]!r}; rename one")
+    return Batches(path, schema)
+
+
+def _name(path: Path) -> str:
+    return path.name or str(path)
+
+
+def _unreadable(source: str, error: Exception) -> TableError:
+    told = HARMLESS.search(str(error))
+    why = f" ({told[0]})" if told else ""
+    if isinstance(error, UnicodeDecodeError):
+        why = " (invalid UTF8)"
+    if told and told[0].startswith("straddling"):
+        why = f" (a record is larger than {BLOCK_BYTES // 2**20} MiB, or a quotation mark is not closed)"
+    return TableError(source, f"not a table that can be read{why}; give CSV in UTF-8, or Parquet")
+
+
+def _unopened(source: str, error: OSError) -> TableError:
+    return TableError(
+        source, f"{error.strerror or 'it cannot be read'}; give a CSV or Parquet file"
+    )
