@@ -72,6 +72,8 @@ class Feature:
 
 CLASS_WEIGHT = "class_weight"
 """The setting by which scikit-learn weighs classes."""
+NOISE = "noise"
+"""What stands for it that a tree was grown on records whose values were hidden by noise."""
 
 
 class Tool(StrEnum):
@@ -109,6 +111,11 @@ class Learner:
     def weighs_classes(self) -> bool:
         """Whether the learner weighed its classes, so that a label need not be a node's most frequent class."""
         return CLASS_WEIGHT in self.unmodelled
+
+    @property
+    def saw_noise(self) -> bool:
+        """Whether the learner saw noisy records, so that splits and labels need not fit the true ones."""
+        return NOISE in self.unmodelled
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,106 @@
+"""Synthetic people with nine attributes, as in Agrawal, Imielinski & Swami (1993), whose data many papers use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppdm_models.randomised.functions import is_in_group_a
+
+Numbers = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """An attribute's name and range; one that ``is_whole`` has whole numbers for values."""
+
+    name: str
+    low: float
+    high: float
+    is_whole: bool = False
+
+    @property
+    def width(self) -> float:
+        """The width of the range, of which levels of privacy are shares."""
+        return self.high - self.low
+
+
+ATTRIBUTES = (
+    Attribute("salary", 20_000, 150_000),
+    Attribute("commission", 0, 75_000),
+    Attribute("age", 20, 80),
+    Attribute("elevel", 0, 4, is_whole=True),
+    Attribute("car", 1, 20, is_whole=True),
+    Attribute("zipcode", 1, 9, is_whole=True),
+    Attribute("hvalue", 50_000, 1_350_000),
+    Attribute("hyears", 1, 30),
+    Attribute("loan", 0, 500_000),
+)
+FULL_SALARY = 75_000
+"""Whoever earns so much or more has no commission."""
+HOUSE = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class People:
+    """Generated records: each attribute's values, shape (records,), and whether each record is in group A."""
+
+    columns: Mapping[str, Numbers]
+    in_group_a: NDArray[np.bool_]
+
+
+def people(
+    records: int,
+    function: int,
+    random: np.random.Generator,
+    *,
+    is_balanced: bool = True,
+    variant: str = "paper",
+) -> People:
+    """Return so many records, labelled by a function of 1 to 5; half of them in group A where ``is_balanced``.
+
+    For the ``variant`` see ``is_in_group_a``.
+
+    Raises:
+        ValueError: there is no such function or variant, or the number of records is negative.
+    """
+    if records < 0:
+        raise ValueError(f"{records} records; 0 or more are needed")
+    if not is_balanced:
+        drawn = _drawn(records, random)
+        return People(drawn, is_in_group_a(drawn, function, variant))
+    wanted = {True: records // 2, False: records - records // 2}
+    kept: dict[bool, list[dict[str, Numbers]]] = {True: [], False: []}
+    while any(wanted.values()):
+        drawn = _drawn(max(1_000, records), random)
+        group_a = is_in_group_a(drawn, function, variant)
+        for is_a, missing in wanted.items():
+            found = np.flatnonzero(group_a == is_a)[:missing]
+            kept[is_a].append({name: values[found] for name, values in drawn.items()})
+            wanted[is_a] = missing - len(found)
+    order = random.permutation(records)
+    columns = {
+        each.name: np.concatenate([part[each.name] for part in (*kept[True], *kept[False])])[order]
+        if records
+        else np.empty(0)
+        for each in ATTRIBUTES
+    }
+    return People(columns, order < records // 2)
+
+
+def _drawn(records: int, random: np.random.Generator) -> dict[str, Numbers]:
+    found: dict[str, Numbers] = {}
+    for each in ATTRIBUTES:
+        if each.is_whole:
+            found[each.name] = random.integers(int(each.low), int(each.high) + 1, records).astype(
+                np.float64
+            )
+        else:
+            found[each.name] = random.uniform(each.low, each.high, records)
+    commission = random.uniform(10_000, 75_000, records)
+    found["commission"] = np.where(found["salary"] >= FULL_SALARY, 0.0, commission)
+    found["hvalue"] = random.uniform(0.5, 1.5, records) * (10 - found["zipcode"]) * HOUSE
+    return found
