@@ -42,7 +42,12 @@ def disagreements(evidence: Evidence) -> tuple[Dropped, ...]:
 
 
 def _empty_leaves(tree: Tree, population: Population) -> Iterator[Dropped]:
-    """Yield the leaves in which nobody of the table falls though the file does not say so: it grew on other records."""
+    """Yield the leaves in which nobody of the table falls though the file does not say so: it grew on other records.
+
+    Where noise had a part in it, a leaf may well have been made for noisy records only.
+    """
+    if tree.learner.saw_noise:
+        return
     stops = set(np.unique(population.leaf).tolist())
     for leaf in tree.leaves:
         counted = count_of(leaf) if tree.has_people else None

@@ -11,6 +11,7 @@ from audit.estimate.posterior import Posterior
 from audit.people.forest import Forest
 from audit.people.leaves import Leaves
 from audit.people.population import Population
+from audit.randomised.result import Randomisation
 from audit.reading import Spot, Undetermined
 from audit.worlds.result import Worlds
 from ppdm_models.arrays import FloatArray, IndexArray
@@ -28,6 +29,10 @@ NOT_ASKED = Undetermined(
     "the estimate was not asked again without anybody; no clause asks for that"
 )
 
+NOT_RANDOMISED = Undetermined(
+    "it is about a table of noisy records, and a model is judged here; see 'treewarden randomize'"
+)
+
 Enough = Callable[["Evidence"], bool]
 """Whether what whole records have proved by now is all that is needed of them; once so, so it must stay."""
 
@@ -39,6 +44,7 @@ class Evidence:
     ``forest`` is the model with the people in its trees, one tree or many. ``worlds`` is what integer reasoning over
     whole records proves. ``knowledge`` is resolved: no level in it says "as published". ``leaks`` is what the file
     gives away beside its trees. ``without`` is the estimate of the table that lacks one person, for some of them.
+    ``randomised`` is what a table of noisy records gives away that is published with the model; none is today.
     """
 
     forest: Forest
@@ -49,6 +55,7 @@ class Evidence:
     worlds: Worlds | Undetermined = field(default=NOT_RUN, compare=False)
     leaks: tuple[Leak, ...] | Undetermined = NOT_READ
     without: Without | Undetermined = NOT_ASKED
+    randomised: Randomisation | Undetermined = NOT_RANDOMISED
 
     @property
     def model(self) -> Model:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from audit.adversary.knowledge import Knowledge, resolved
 from audit.estimate.report import SolverReport
 from audit.evidence import NOT_READ, Evidence
-from audit.measures import LeafMeasure, MeasureCall, Source, call, measured, measures
+from audit.measures import LeafMeasure, MeasureCall, Source, call, measured, measures, of_models
 from audit.people.forest import forest_of
 from audit.people.population import Population
 from audit.people.said import NO_TABLE, Said, said_of
@@ -55,7 +55,7 @@ def glance_at_file(
     the root: what is not known may break a clause anywhere below it, so that to accept the leaves that are named is not
     to accept all.
     """
-    said, known, unknown = said_of(model, sensitive), measures(), Undetermined(NO_TABLE)
+    said, unknown = said_of(model, sensitive), Undetermined(NO_TABLE)
     warnings: tuple[str, ...] = ()
     if isinstance(model, Tree):
         knowledge, warnings = resolved(knowledge, model)
@@ -67,7 +67,7 @@ def glance_at_file(
     )
     readings = {
         each: _from_file(each, said, evidence)
-        for each in dict.fromkeys([*calls, *map(call, known)])
+        for each in dict.fromkeys([*calls, *map(call, of_models())])
     }
     report = SolverReport("not run", reason=unknown.reason)
     return Audit((Exposure(KNOWS_ALL, evidence, report, (), (), tuple(calls), readings),), warnings)

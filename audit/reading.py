@@ -41,12 +41,13 @@ def exactly(value: float) -> Interval:
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """One place where a measure was taken: a leaf (a node index), a profile (a row of the population), or the file.
+    """One place where a measure was taken: a leaf (a node index), a profile (a row of the population), file or column.
 
-    Of the file, ``index`` counts its leaks. ``tree`` counts the trees of an ensemble, from 0.
+    Of the file, ``index`` counts its leaks; of a table of noisy records its columns, and ``note`` is the name. ``tree``
+    counts the trees of an ensemble, from 0.
     """
 
-    kind: Literal["leaf", "profile", "file"]
+    kind: Literal["leaf", "profile", "file", "column"]
     index: int
     low: float
     high: float

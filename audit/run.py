@@ -19,7 +19,7 @@ from audit.facts.grower import said_of_missing
 from audit.facts.kind import Dropped
 from audit.facts.unused import unused_warnings
 from audit.levels import levels
-from audit.measures import MeasureCall, Source, call, measured, measures
+from audit.measures import MeasureCall, Source, call, measured, measures, of_models
 from audit.options import DEFAULT, AuditOptions
 from audit.people.forest import Forest, forest_of
 from audit.people.members import members
@@ -206,8 +206,8 @@ def _exposure(
 
 
 def readings(evidence: Evidence, calls: Sequence[MeasureCall]) -> dict[MeasureCall, Measurement]:
-    """Return what each call reads, then every measure with its defaults, and what reports tell beside."""
-    wanted = dict.fromkeys([*calls, *map(call, measures()), *TOLD])
+    """Return what each call reads, then every measure of models with its defaults, and what reports tell beside."""
+    wanted = dict.fromkeys([*calls, *map(call, of_models()), *TOLD])
     return {each: measured(each, evidence) for each in wanted}
 
 

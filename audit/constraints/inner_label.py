@@ -32,7 +32,9 @@ class InnerLabel(Constraint):
 
     def rows(self, case: Case) -> Iterator[Row | WholeRecords]:
         learner = case.tree.learner
-        if case.knowledge.leaf is not LeafLevel.AS_PUBLISHED or learner.weighs_classes:
+        if case.knowledge.leaf is not LeafLevel.AS_PUBLISHED:
+            return
+        if learner.weighs_classes or learner.saw_noise:
             return
         weight = np.ones(1) if case.population.weight is None else case.population.weight
         passed_over = incomplete_records(case) * case.population.counts

@@ -17,7 +17,8 @@ class LeafLabel(Constraint):
 
     With ``strict_labels`` the label leads by one whole record, as it does where ties cannot have been. Records that the
     learner may have left out, as they lack values, may all have another class than the label. Under sampling weights
-    that differ it leads by weight, and strictly only where they are whole numbers.
+    that differ it leads by weight, and strictly only where they are whole numbers. Labels from noisy records say
+    nothing for sure of the true ones.
     """
 
     def rows(self, case: Case) -> Iterator[Row | LeftOut]:
@@ -26,6 +27,9 @@ class LeafLabel(Constraint):
         passed_over = incomplete_records(case) * case.population.counts
         if case.tree.learner.weighs_classes:
             yield LeftOut(0, "", "labels, as classes were weighed", is_open=True)
+            return
+        if case.tree.learner.saw_noise:
+            yield LeftOut(0, "", "labels, as the learner saw noisy records", is_open=True)
             return
         for facts in leaf_facts(case):
             if facts.label is None or all(mass is not None for mass in facts.masses):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -100,8 +102,7 @@ def flat(matrix: Any) -> FloatArray:  # noqa: ANN401  # CasADi has no types
 def _through_nl(model: pyo.ConcreteModel) -> tuple[Any, list[Any], list[Any]]:
     """Write the model as ``.nl`` and let CasADi read it; also return the file's variables and rows, in order."""
     quiet = logging.getLogger("pyomo.core")
-    with tempfile.TemporaryDirectory(prefix="treewarden-") as folder:
-        path = Path(folder) / "block.nl"
+    with _passing_file() as path:
         with path.open("w", newline="") as file:
             level = quiet.level
             quiet.setLevel(logging.ERROR)
@@ -112,3 +113,20 @@ def _through_nl(model: pyo.ConcreteModel) -> tuple[Any, list[Any], list[Any]]:
         builder = casadi.NlpBuilder()
         builder.import_nl(str(path), {})
     return builder, list(written.variables), list(written.constraints)
+
+
+@contextmanager
+def _passing_file() -> Iterator[Path]:
+    """Give a file that is gone afterwards: in memory where the system has such files, as counts of people pass through.
+
+    Elsewhere it lies in a temporary folder that only this user can read.
+    """
+    if not hasattr(os, "memfd_create"):
+        with tempfile.TemporaryDirectory(prefix="treewarden-") as folder:
+            yield Path(folder) / "block.nl"
+        return
+    descriptor = os.memfd_create("block.nl")
+    try:
+        yield Path(f"/proc/self/fd/{descriptor}")
+    finally:
+        os.close(descriptor)

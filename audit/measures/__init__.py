@@ -14,12 +14,14 @@ import numpy as np
 
 from audit.evidence import Evidence
 from audit.people.leaves import Leaves
+from audit.randomised.result import Randomisation
 from audit.reading import Interval, Measurement, Undetermined
 from audit.spots import people, worst_spots
 from ppdm_models.arrays import FloatArray, IndexArray
 from ppdm_models.plugins import discover
 
 Parameters = Mapping[str, float | str]
+NO_MODEL = Undetermined("it is about a model, and a table of noisy records is judged here")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,8 @@ class PerPlace:
 class Source(StrEnum):
     """What a measure reads of the evidence; ``TRUTH`` where it cannot tell without everybody's true value.
 
-    ``SHAPE`` is how many splits and leaves the trees have, and how many people are in the table.
+    ``SHAPE`` is how many splits and leaves the trees have, and how many people are in the table; ``NOISE`` what a
+    table of noisy records gives away.
     """
 
     LEAVES = "leaves"
@@ -67,6 +70,7 @@ class Source(StrEnum):
     FILE = "file"
     TRUTH = "truth"
     SHAPE = "shape"
+    NOISE = "noise"
 
 
 class Measure(ABC):
@@ -183,6 +187,21 @@ class LeafMeasure(Measure):
         return Measurement(Interval(low, high), spots)
 
 
+class NoiseMeasure(Measure):
+    """A measure of a table of noisy records, and of nothing else; of a model it reads nothing."""
+
+    reads = frozenset({Source.NOISE})
+
+    @abstractmethod
+    def of(self, randomised: Randomisation, parameters: Parameters) -> Measurement:
+        """Return the reading; ``parameters`` holds a value for each declared one."""
+
+    def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
+        if isinstance(evidence.randomised, Undetermined):
+            return Measurement(evidence.randomised)
+        return self.of(evidence.randomised, parameters)
+
+
 def call(name: str, given: Parameters = MappingProxyType({})) -> MeasureCall:
     """Return a measure with the parameters that are given, and the defaults of all others.
 
@@ -199,6 +218,19 @@ def call(name: str, given: Parameters = MappingProxyType({})) -> MeasureCall:
 def measured(asked: MeasureCall, evidence: Evidence) -> Measurement:
     """Return what a measure reads off the evidence."""
     return measures()[asked.measure].read(evidence, dict(asked.parameters))
+
+
+def measured_of_noise(asked: MeasureCall, randomised: Randomisation) -> Measurement:
+    """Return what a measure reads off a table of noisy records; one that is of models reads nothing."""
+    measure = measures()[asked.measure]
+    if not isinstance(measure, NoiseMeasure):
+        return Measurement(NO_MODEL)
+    return measure.of(randomised, dict(asked.parameters))
+
+
+def of_models() -> dict[str, Measure]:
+    """Return every measure that can read anything of a model."""
+    return {name: each for name, each in measures().items() if not isinstance(each, NoiseMeasure)}
 
 
 def measures() -> dict[str, Measure]:

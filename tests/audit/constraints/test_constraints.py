@@ -5,6 +5,7 @@ import pytest
 
 from audit import constraints
 from audit.adversary.knowledge import Knowledge
+from audit.agreement import _empty_leaves
 from audit.constraints import Constraint
 from audit.facts.case import Case
 from audit.facts.impurity import excess
@@ -15,7 +16,7 @@ from audit.system.system import build_system
 from ppdm_models.plugins import discover
 from ppdm_models.records.read_table import table_of
 from ppdm_models.tree.predicate import CategoryTest, NumericTest
-from ppdm_models.tree.tree import Criterion, Feature, Learner, Node, Tree
+from ppdm_models.tree.tree import NOISE, Criterion, Feature, Learner, Node, Tree
 from tests.cases import multiway_case
 
 CONSTRAINTS = discover(constraints, "CONSTRAINT", Constraint)
@@ -194,3 +195,17 @@ def test_a_label_that_is_not_the_plurality_is_dropped():
     )
     assert [row.node for row in system.rows if isinstance(row, Plurality)] == [2]
     assert "weighed classes by cost or prior" in system.dropped[0].problem
+
+
+def test_labels_and_empty_leaves_of_a_tree_that_saw_noise_are_no_claims_about_true_records():
+    features = (Feature("age", numeric=True),)
+    tests = NumericTest("age", high=9), NumericTest("age", low=9, low_closed=True)
+    table = table_of({"age": [1, 2, 3, 4], "y": ["yes", "yes", "yes", "no"]})
+    for unmodelled, rows, contradictions in (((), 1, 1), ((NOISE,), 0, 0)):
+        tree = stump(*tests, features, unmodelled=unmodelled)
+        population = build_population(tree, table, sensitive="y")
+        case = Case(tree, population, members(tree, population.leaf), Knowledge(split="none"))
+        found = [*CONSTRAINTS["leaf_label"].rows(case), *CONSTRAINTS["inner_label"].rows(case)]
+        assert sum(isinstance(row, Plurality) for row in found) == rows
+        assert [row.is_open for row in found if isinstance(row, LeftOut)] == [True] * (1 - rows)
+        assert len(list(_empty_leaves(tree, population))) == contradictions

@@ -7,13 +7,13 @@ import pytest
 
 from audit.estimate.posterior import certain
 from audit.evidence import NOT_RUN
-from audit.measures import Source, measures
+from audit.measures import Source, of_models
 from audit.reading import Interval, Undetermined
 from ppdm_models.tree.leaks import Leak, LeakKind
 from ppdm_models.tree.tree import Task
 from tests.small_audits import NO_TRUTH, bounds, evidence_of, flat_tree, only_world, people_of, read
 
-MEASURES = measures()
+MEASURES = of_models()
 TREE = flat_tree([[14, 6, 0], [3, 3, 4]])
 PLAIN = [name for name, measure in MEASURES.items() if Source.WORLDS not in measure.reads]
 ESTIMATE = [name for name in PLAIN if Source.ESTIMATE in MEASURES[name].reads]

@@ -1,0 +1,36 @@
+"""How wide a 95 % interval the best attack leaves that uses all columns together.
+
+3.92 times the root mean square distance of the attack's estimates to the true values, as a share of the domain's width;
+of the column where it is narrowest. The linear Bayes estimate (Huang, Du & Chen 2005), the spectral filter (Kargupta et
+al. 2003) and the best linear estimate are run; where columns go together they take away most of what a nominal level
+promises. Who takes more than means and covariances may get back more: of one column alone ``randomisation_width`` says
+what, and is smaller where values are few or far apart.
+"""
+
+from __future__ import annotations
+
+from audit.measures import Parameters
+from audit.measures._columns import ColumnMeasure
+from audit.randomised.result import HiddenColumn
+from audit.reading import Undetermined
+
+TOO_FEW = Undetermined(
+    "too few records have a value in every hidden column, so that no attack could be tried; "
+    "hide fewer columns, or leave out those that hardly anybody has a value in"
+)
+
+
+class RandomisationAttack(ColumnMeasure):
+    """The least width that an attack leaves."""
+
+    plain = "where a true value can still lie (95 %) after the best attack that uses all columns"
+    risk = "low"
+    limits = (0.0, 1.0)
+
+    def of_column(self, column: HiddenColumn, parameters: Parameters) -> float | Undetermined:
+        if not column.recovered:
+            return TOO_FEW
+        return min(each.width for each in column.recovered)
+
+
+MEASURE = RandomisationAttack()

@@ -1,0 +1,27 @@
+"""The smallest level of privacy that any hidden column was given: what its noise alone hides.
+
+The width of the interval that holds the true value with the stated confidence, as a share of the domain's width
+(Agrawal & Srikant 2000, section 2). It is what the owner chose, before anything else is known: what is left of it once
+the distribution and the other columns are known is read by ``randomisation_width`` and ``randomisation_attack``.
+"""
+
+from __future__ import annotations
+
+from audit.measures import Parameters
+from audit.measures._columns import ColumnMeasure
+from audit.randomised.result import HiddenColumn
+
+
+class RandomisationLevel(ColumnMeasure):
+    """The least nominal level."""
+
+    plain = "level of noise that was chosen, for the column with the least"
+    risk = "low"
+    limits = (0.0, 10.0)
+    knows_class = False
+
+    def of_column(self, column: HiddenColumn, parameters: Parameters) -> float:
+        return column.said.level
+
+
+MEASURE = RandomisationLevel()

@@ -1,0 +1,26 @@
+"""How much of a column's privacy is lost by publishing noisy values: 1 - 2^-I(X;W).
+
+Agrawal & Aggarwal (2001), section 3: I(X;W) is the mutual information of the true and the noisy value, in bits. 0 where
+a noisy value tells nothing, towards 1 where it tells all; of the column where it is largest. Of whole numbers it cannot
+exceed 1 - 2^-H(X), half for two that are equally likely: of few values, hold a width as well.
+"""
+
+from __future__ import annotations
+
+from audit.measures import Parameters
+from audit.measures._columns import ColumnMeasure
+from audit.randomised.result import HiddenColumn
+
+
+class RandomisationLoss(ColumnMeasure):
+    """The largest loss of privacy."""
+
+    plain = "share of a column's privacy that its noisy values give away, at worst"
+    risk = "high"
+    limits = (0.0, 1.0)
+
+    def of_column(self, column: HiddenColumn, parameters: Parameters) -> float:
+        return column.left.loss
+
+
+MEASURE = RandomisationLoss()

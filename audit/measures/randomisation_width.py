@@ -1,0 +1,29 @@
+"""How wide the interval is, on average, that holds a column's true value with 95 % once its noisy value is known.
+
+The shortest interval of the posterior of the true value given the noisy one and the column's distribution, averaged
+over people, as a share of the domain's width; of the column where it is narrowest. At a nominal level of 100 % a
+column whose values are all as likely keeps 65 % of its domain under uniform noise and 64 % under Gaussian. Whole
+numbers are points: of two, one that is known with 95 % leaves a width of 0. It knows nothing of other columns.
+"""
+
+from __future__ import annotations
+
+from audit.measures import Parameters
+from audit.measures._columns import ColumnMeasure
+from audit.randomised.result import HiddenColumn
+
+
+class RandomisationWidth(ColumnMeasure):
+    """The least mean width of what is left of a value."""
+
+    plain = (
+        "where a true value can still lie (95 %), on average, for the column that hides it least"
+    )
+    risk = "low"
+    limits = (0.0, 1.0)
+
+    def of_column(self, column: HiddenColumn, parameters: Parameters) -> float:
+        return column.left.mean_width
+
+
+MEASURE = RandomisationWidth()

@@ -1,0 +1,26 @@
+"""How wide that interval is for the people who are hidden least: 1 % of them have no more.
+
+Known domains leak at their ends: with uniform noise, whoever's noisy value is the largest that can be has the largest
+value there is. The reading is the 1 % quantile, over people, of the width of the shortest interval that holds the true
+value with 95 %, as a share of the domain's width; of the column where it is smallest.
+"""
+
+from __future__ import annotations
+
+from audit.measures import Parameters
+from audit.measures._columns import ColumnMeasure
+from audit.randomised.result import HiddenColumn
+
+
+class RandomisationWorstWidth(ColumnMeasure):
+    """The least width that is left to the 1 % who are hidden least."""
+
+    plain = "where a true value can still lie (95 %) for the 1 % who are hidden least"
+    risk = "low"
+    limits = (0.0, 1.0)
+
+    def of_column(self, column: HiddenColumn, parameters: Parameters) -> float:
+        return column.left.worst_width
+
+
+MEASURE = RandomisationWorstWidth()
