@@ -25,7 +25,7 @@ from policies.clause import (
 )
 from policies.extending import dropped, merged, refuse_looser, refuse_looser_waivers
 from policies.schema import json_schema
-from policies.shipped import shipped_packs
+from policies.shipped import packs_of_tables, shipped_packs
 from ppdm_models.errors import PolicyError
 
 __all__ = [
@@ -87,6 +87,15 @@ def read_pack(data: bytes, where: str, folder: Path | None = None) -> Pack:
     return _read(data, where, folder or Path(), ())
 
 
+def read_over(data: bytes, where: str, base: Pack) -> Pack:
+    """Read a pack that extends one which is given, whatever ``extends`` calls it.
+
+    Raises:
+        PolicyError: as by ``read_pack``.
+    """
+    return _put_together(_valid(_File, _parsed(data, where), where), base, where)
+
+
 def pack_of(said: Mapping[str, object], where: str, folder: Path | None = None) -> Pack:
     """Return the pack that a file says, as TOML reads it, each clause checked as by ``read_pack``.
 
@@ -97,7 +106,7 @@ def pack_of(said: Mapping[str, object], where: str, folder: Path | None = None) 
 
 
 def _loaded(name_or_path: str, folder: Path, trail: tuple[str, ...]) -> Pack:
-    shipped: Mapping[str, Traversable] = shipped_packs()
+    shipped: Mapping[str, Traversable] = shipped_packs() | packs_of_tables()
     if name_or_path in shipped:
         _refuse_long(name_or_path, name_or_path, trail)
         data, where = shipped[name_or_path].read_bytes(), f"{name_or_path}.toml"
@@ -124,11 +133,14 @@ def _refuse_long(own: str, name: str, trail: tuple[str, ...]) -> None:
 
 
 def _read(data: bytes, where: str, folder: Path, trail: tuple[str, ...]) -> Pack:
+    return _resolved(_parsed(data, where), where, folder, trail)
+
+
+def _parsed(data: bytes, where: str) -> dict[str, Any]:
     try:
-        said = tomllib.loads(data.decode("utf-8"))
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        return tomllib.loads(data.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
         raise PolicyError(where, f"not a TOML file ({error})") from error
-    return _resolved(said, where, folder, trail)
 
 
 def _resolved(said: Mapping[str, object], where: str, folder: Path, trail: tuple[str, ...]) -> Pack:

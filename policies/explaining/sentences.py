@@ -22,6 +22,7 @@ NEEDS = {
     Source.CELLS: "how often each value can occur",
     Source.FILE: "what else the file holds",
     Source.SHAPE: "how many people, splits and leaves there are",
+    Source.NOISE: "a table of noisy records, with the true ones",
 }
 PLACES = {
     "leaf": "in every leaf by itself",

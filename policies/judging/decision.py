@@ -29,11 +29,11 @@ class Place:
     """A leaf or profile that does not pass: the node where its records stop, the path there, its line in the file.
 
     ``tree`` counts the trees of an ensemble, from 0. Of what the file gives away beside its trees, ``name`` is the kind
-    of leak and ``path`` the place in the file. ``leaf`` is the fingerprint of the leaf, the same in any format and
-    however nodes are numbered; of the file and of a whole tree "".
+    of leak and ``path`` the place in the file; of a table of noisy records ``name`` is a column. ``leaf`` is the
+    fingerprint of the leaf, the same in any format and however nodes are numbered; of all else "".
     """
 
-    kind: Literal["leaf", "profile", "file", "tree"]
+    kind: Literal["leaf", "profile", "file", "tree", "column"]
     index: int
     node: int
     name: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from audit.adversary.knowledge import understated
 from audit.evidence import NOT_RUN, Evidence
 from audit.measures import Measure, measures
-from audit.reading import Interval, Reading, Spot, Undetermined
+from audit.reading import Interval, Measurement, Reading, Spot, Undetermined
 from audit.result import NOT_MEASURED, Exposure
 from audit.spots import MOST_SPOTS
 from policies.clause import Clause
@@ -31,6 +31,7 @@ BREAKS = {
     "profile": ("profile breaks", "profiles break"),
     "file": ("part of the file breaks", "parts of the file break"),
     "tree": ("tree breaks", "trees break"),
+    "column": ("column breaks", "columns break"),
 }
 
 
@@ -46,7 +47,7 @@ def finding_of(exposure: Exposure, clause: Clause, base: Exposure, names: Names)
     return replace(
         made,
         message=" ".join([made.message, *_assumed(exposure, clause, base)]),
-        why=" ".join([*([clause.why] if clause.why else []), *_loosened(clause)]),
+        why=" ".join([*([clause.why] if clause.why else []), *loosened(clause)]),
         guidance=clause.guidance,
         scope=clause.scope or "",
         under=clause.under_words,
@@ -54,18 +55,27 @@ def finding_of(exposure: Exposure, clause: Clause, base: Exposure, names: Names)
 
 
 def _atomic(exposure: Exposure, clause: Clause, found: Held, names: Names) -> Finding:
-    atom = clause.atom
-    measure, rule = measures()[atom.call.measure], rules()[atom.rule]
     places: tuple[Place, ...] = ()
     if found.verdict is not Verdict.PASS and is_plain(clause):
-        taken = exposure.readings.get(atom.call, NOT_MEASURED)
-        places = tuple(
-            _place(exposure.evidence, spot, names)
-            for spot in taken.spots
-            if rule.judge(Interval(spot.low, spot.high), atom.limit) is not Verdict.PASS
-        )
+        spots = breaking(clause, exposure.readings.get(clause.atom.call, NOT_MEASURED))
+        places = tuple(_place(exposure.evidence, spot, names) for spot in spots)
     elif found.verdict is not Verdict.PASS:
         places = tuple(_broken_places(exposure.evidence, clause, found, names))
+    return of_atom(clause, found, places)
+
+
+def breaking(clause: Clause, taken: Measurement) -> Iterator[Spot]:
+    """Yield the places of a reading that do not pass an atomic clause."""
+    rule = rules()[clause.atom.rule]
+    for spot in taken.spots:
+        if rule.judge(Interval(spot.low, spot.high), clause.atom.limit) is not Verdict.PASS:
+            yield spot
+
+
+def of_atom(clause: Clause, found: Held, places: tuple[Place, ...]) -> Finding:
+    """Return what came of an atomic clause, in words."""
+    atom = clause.atom
+    measure, rule = measures()[atom.call.measure], rules()[atom.rule]
     return Finding(
         clause.id,
         atom.call.measure,
@@ -96,6 +106,13 @@ def _combined(exposure: Exposure, clause: Clause, found: Held, names: Names) -> 
     if found.verdict is not Verdict.PASS:
         places = tuple(_broken_places(exposure.evidence, clause, found, names))
     readings = [exposure.readings.get(atom.call, NOT_MEASURED).reading for atom in clause.atoms]
+    return of_parts(clause, found, readings, places)
+
+
+def of_parts(
+    clause: Clause, found: Held, readings: Sequence[Reading], places: tuple[Place, ...]
+) -> Finding:
+    """Return what came of a combined clause, in words; ``readings`` are those of its atoms."""
     return Finding(
         clause.id,
         COMBINED[clause.form],
@@ -152,7 +169,7 @@ def _assumed(exposure: Exposure, clause: Clause, base: Exposure) -> Iterator[str
         yield f"What it assumes is not true of this table ({untrue[0].where}: {untrue[0].problem})."
 
 
-def _loosened(clause: Clause) -> Iterator[str]:
+def loosened(clause: Clause) -> Iterator[str]:
     """Yield why a clause asks for less than the one that it was put over."""
     if clause.loosen is not None:
         yield f"Loosened by this policy: {clause.loosen.rstrip('.')}."
@@ -266,6 +283,14 @@ def _message(
     one, several = BREAKS[places[0].kind]
     more = " or more" if len(places) >= MOST_SPOTS else ""
     return f"{said}; {len(places)}{more} {one if len(places) == 1 else several} that."
+
+
+def doubt(name: str, reason: str) -> Finding:
+    """Return a finding about the evidence itself, which cannot be believed or is not there."""
+    message = f"{reason[:1].upper()}{reason[1:]}."
+    return Finding(
+        name, "", (), "", None, "", "error", Undetermined(reason), Verdict.UNDETERMINED, message
+    )
 
 
 def reason_text(reading: Undetermined) -> str:

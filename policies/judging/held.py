@@ -62,8 +62,7 @@ def held(clause: Clause, evidence: Evidence, read: Read, unknown: Sequence[str] 
     if kind is None or kind == "model" or is_of_worst:
         readings = {atom.call: whole(atom.call) for atom in clause.atoms}
         verdict = whole_verdict(clause, lambda atom: readings[atom.call])
-        reasons = [each for each in readings.values() if isinstance(each, Undetermined)]
-        return Held(verdict, _counted(np.array([verdict], dtype=np.intp), reasons))
+        return Held(verdict, counted(np.array([verdict], dtype=np.intp), [*readings.values()]))
     places = places_of(kind, evidence)
     if isinstance(places, Undetermined):
         return Held(Verdict.UNDETERMINED, places)
@@ -72,7 +71,7 @@ def held(clause: Clause, evidence: Evidence, read: Read, unknown: Sequence[str] 
     each = combined(clause, lambda atom: verdicts(atom, ends[atom.call], size))
     reasons = [found for found in ends.values() if isinstance(found, Undetermined)]
     found = tuple(ends[atom.call] for atom in clause.atoms)
-    reading = _counted(each, reasons) if clause.is_combined else _worst(clause, found[0])
+    reading = counted(each, reasons) if clause.is_combined else _worst(clause, found[0])
     return Held(Verdict(int(each.max())), reading, places, each, found)
 
 
@@ -96,11 +95,12 @@ def of_worlds(clause: Clause) -> bool:
     return any(measures()[atom.call.measure].is_of_worlds for atom in clause.atoms)
 
 
-def _counted(each: IndexArray, reasons: list[Undetermined]) -> Reading:
+def counted(each: IndexArray, readings: Sequence[Reading]) -> Reading:
     """Return how many places break a clause; where nothing fails and a reading is missing, why it could not be told."""
     fails, open_ = (
         int((each == verdict).sum()) for verdict in (Verdict.FAIL, Verdict.UNDETERMINED)
     )
+    reasons = [found for found in readings if isinstance(found, Undetermined)]
     if open_ and not fails and reasons:
         return Undetermined("; ".join(dict.fromkeys(found.reason.rstrip(".") for found in reasons)))
     return Interval(float(fails), float(fails + open_))

@@ -17,7 +17,7 @@ from policies.comparing import BELIEF, CERTAINTIES
 from policies.judging.applying import why_not
 from policies.judging.decision import NOTHING_JUDGED, Decision, Finding
 from policies.judging.figures import figure
-from policies.judging.finding import finding_of
+from policies.judging.finding import doubt, finding_of
 from policies.judging.held import held
 from policies.judging.names import Names
 from policies.verdict import Verdict, worst
@@ -83,7 +83,7 @@ def _all_doubts(audit: Audit, counting: Pack, judged: Judged) -> Iterator[Findin
         own = [(clause, found) for clause, by, found in judged if by is exposure]
         yield from _believing_labels(exposure, counting, own)
     if not counting.clauses:
-        yield _doubt(NOTHING_JUDGED, _nothing(audit, counting))
+        yield doubt(NOTHING_JUDGED, _nothing(audit, counting))
 
 
 def _nothing(audit: Audit, counting: Pack) -> str:
@@ -101,14 +101,14 @@ def _doubts(exposure: Exposure) -> Iterator[Finding]:
     if broken:
         first = broken[0]
         more = f" ({len(broken)} such contradictions in all)" if len(broken) > 1 else ""
-        yield _doubt(
+        yield doubt(
             "table-agrees",
             f"what the file publishes is not true of this table, so nothing read from both can be trusted: "
             f"{first.where}: {first.problem}{more}; audit with the table the tree was trained on",
         )
     rival = exposure.evidence.population.rival
     if rival:
-        yield _doubt(
+        yield doubt(
             "target-named",
             f"the file {source} does not name what it predicts, and its labels are right about {rival!r} at least "
             f"as often as about {exposure.evidence.target!r}, so which of them it was trained on cannot be told; "
@@ -117,7 +117,7 @@ def _doubts(exposure: Exposure) -> Iterator[Finding]:
     wrong = [tree for tree in exposure.evidence.trees if tree.quality is Quality.INCONSISTENT]
     if wrong:
         notes = f": {'; '.join(wrong[0].notes)}" if wrong[0].notes else ""
-        yield _doubt(
+        yield doubt(
             "file-agrees",
             f"the numbers in {source} contradict each other, so what they say of people cannot be trusted{notes}",
         )
@@ -145,14 +145,14 @@ def _believing_labels(
     believed = exposure.measured(BELIEF).reading
     if isinstance(believed, Undetermined):
         if _hides_shares(exposure.evidence):
-            yield _doubt(
+            yield doubt(
                 "labels-believed",
                 "numbers are withheld, and how many are right to believe the labels could not be told: "
                 f"{believed.reason}",
             )
     elif believed.high > min(held):
         share, limit = figure(believed.high, "share"), figure(min(held), "share")
-        yield _doubt(
+        yield doubt(
             "labels-believed",
             f"the adversary is unsure of everybody only while not believing the labels: of one leaf's "
             f"people {share} carry its label, and the policy's limit is {limit}; "
@@ -168,13 +168,6 @@ def _hides_shares(evidence: Evidence) -> bool:
     ]
     bare = any(node.class_counts is None and node.class_shares is None for node in nodes)
     return bare or evidence.knowledge.leaf is LeafLevel.LABELS
-
-
-def _doubt(name: str, reason: str) -> Finding:
-    message = f"{reason[:1].upper()}{reason[1:]}."
-    return Finding(
-        name, "", (), "", None, "", "error", Undetermined(reason), Verdict.UNDETERMINED, message
-    )
 
 
 def _rests_on_certainty(exposure: Exposure, clause: Clause) -> bool:

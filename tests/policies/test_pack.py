@@ -3,7 +3,7 @@
 import pytest
 
 from policies.pack import asked, calls, load_pack, read_pack
-from policies.shipped import shipped_packs
+from policies.shipped import packs_of_tables, shipped_packs
 from ppdm_models.errors import PolicyError
 from tests import places
 from tests.small_audits import pack_of
@@ -59,9 +59,8 @@ def test_a_pack_is_loaded_by_its_path(tmp_path):
 
 @pytest.mark.parametrize("name", ["stric", "", "a\0b", "/"])
 def test_a_pack_that_is_not_there_is_named_with_those_that_are(name):
-    with pytest.raises(
-        PolicyError, match=f"have {', '.join(shipped_packs())}, or give a TOML file"
-    ):
+    known = ", ".join([*shipped_packs(), *packs_of_tables()])
+    with pytest.raises(PolicyError, match=f"have {known}, or give a TOML file"):
         load_pack(name)
 
 
