@@ -8,6 +8,7 @@ from audit.result import Audit
 from policies.judging import decision as decisions
 from policies.judging.decision import Decision
 from policies.judging.figures import figure
+from policies.pack import Pack
 from policies.repairing.attempts import Repair
 from policies.rules import rules
 from ppdm_models.tree.tree import Task
@@ -92,7 +93,7 @@ def _document(
         meaning=story.meaning,
         next_steps=story.next_steps,
         lessons=lessons(exposure),
-        findings=tuple(_finding(finding) for finding in decision.findings),
+        findings=tuple(map(finding_part, decision.findings)),
         fail_on=decision.fail_on,
         not_judged=tuple(Row(name=name, text=why) for name, why in decision.not_judged),
         basis="file" if evidence.population.is_absent else "table",
@@ -104,14 +105,7 @@ def _document(
         population=population(evidence),
         model=model(evidence),
         knowledge=knowledge(evidence),
-        policy=Policy(
-            name=pack.name,
-            version=pack.version,
-            title=pack.title,
-            description=pack.description,
-            sha256=pack.digest,
-            extends=tuple(f"{base.name} {base.version}" for base in pack.bases),
-        ),
+        policy=policy_part(pack),
         dropped=tuple(
             Dropped(
                 constraint=each.constraint,
@@ -129,6 +123,18 @@ def _document(
     )
 
 
+def policy_part(pack: Pack) -> Policy:
+    """Return the pack as documents name it."""
+    return Policy(
+        name=pack.name,
+        version=pack.version,
+        title=pack.title,
+        description=pack.description,
+        sha256=pack.digest,
+        extends=tuple(f"{base.name} {base.version}" for base in pack.bases),
+    )
+
+
 def asks_worlds(evidence: Evidence) -> bool:
     """Return whether whole records can be reasoned over at all: for a single tree that tells classes."""
     if evidence.population.is_absent:
@@ -136,7 +142,8 @@ def asks_worlds(evidence: Evidence) -> bool:
     return not evidence.forest.is_ensemble and evidence.task is not Task.REGRESSION
 
 
-def _finding(found: decisions.Finding) -> Finding:
+def finding_part(found: decisions.Finding) -> Finding:
+    """Return what came of a clause as documents hold it."""
     is_clause = found.limit is not None
     limit = found.limit
     return Finding(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from audit.measures import MeasureCall, call, measures
+from audit.measures import MeasureCall, call, measures, of_models
 from audit.reading import Interval, Undetermined
 from audit.reading import Reading as Taken
 from audit.result import Exposure
@@ -50,12 +50,12 @@ def parameters(pairs: Iterable[tuple[str, float | str]]) -> dict[str, Number | s
 
 
 def readings(exposure: Exposure) -> dict[str, Reading]:
-    """Return what was asked for, then every measure with its default parameters by its bare name.
+    """Return what was asked for, then every measure of models with its default parameters by its bare name.
 
     Readings with other parameters are keyed with those that differ: ``cl_diversity[l=3]``.
     """
     known, found = measures(), {}
-    for each in dict.fromkeys([*exposure.asked, *map(call, known)]):
+    for each in dict.fromkeys([*exposure.asked, *map(call, of_models())]):
         measure, reading = known[each.measure], exposure.readings[each].reading
         said = value(reading, measure.unit)
         found[key(each)] = Reading(

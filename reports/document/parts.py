@@ -97,13 +97,13 @@ class Place(Part):
     """A leaf, a profile in it, or a tree: its path, the node where its records stop, and that node's line in the file.
 
     Of what the file gives away beside its trees, ``node`` is the kind of leak, ``path`` its place in the file and
-    ``note`` what it is. ``tree`` counts the trees of an ensemble, from 0. Of a clause that combines several measures,
-    ``value`` is 1 where it fails, 0 to 1 where that is open, and its text says what each reads here. ``id`` names what
-    breaks the clause in this leaf, the same in every output; ``leaf`` is the leaf's fingerprint, the same in any format
-    of the model.
+    ``note`` what it is; of a table of noisy records, ``node`` is a column. ``tree`` counts the trees of an ensemble,
+    from 0. Of a clause that combines several measures, ``value`` is 1 where it fails, 0 to 1 where that is open, and
+    its text says what each reads here. ``id`` names what breaks the clause in this leaf, the same in every output;
+    ``leaf`` is the leaf's fingerprint, the same in any format of the model.
     """
 
-    kind: Literal["leaf", "profile", "file", "tree"]
+    kind: Literal["leaf", "profile", "file", "tree", "column"]
     path: Text
     node: Text
     index: int

@@ -66,7 +66,7 @@ STYLE = {
 
 def certainty(series: Certainty) -> Markup:
     """Draw how many records the adversary is how sure about."""
-    with _figure() as figure:
+    with new_figure() as figure:
         axes = figure.add_subplot()
         x = [100 * p for p in series.probability]
         axes.step(x, _percents(series.guess), where="pre", color=BLUE, lw=2, label="the best guess")
@@ -98,12 +98,12 @@ def certainty(series: Certainty) -> Markup:
         if series.limit is not None:
             _limit(axes, 100 * series.limit)
         figure.legend(loc="outside lower center", ncols=2)
-        return _svg(figure, "certainty", "How sure the adversary can be", series.summary)
+        return svg(figure, "certainty", "How sure the adversary can be", series.summary)
 
 
 def divergence(series: Divergence) -> Markup:
     """Draw how far from the truth the adversary's picture of each record is."""
-    with _figure() as figure:
+    with new_figure() as figure:
         axes = figure.add_subplot()
         left, right = series.edges[:-1], series.edges[1:]
         widths = [b - a for a, b in zip(left, right, strict=True)]
@@ -127,12 +127,12 @@ def divergence(series: Divergence) -> Markup:
         axes.margins(y=0.12)
         if series.limit is not None:
             _limit(axes, series.limit)
-        return _svg(figure, "divergence", "Distance from the truth per record", series.summary)
+        return svg(figure, "divergence", "Distance from the truth per record", series.summary)
 
 
 def levels(series: tuple[Level, ...], summary: str) -> Markup:
     """Draw what each kind of published information adds; a range is hatched, what could not be told is said."""
-    with _figure() as figure:
+    with new_figure() as figure:
         axes = figure.add_subplot()
         for place, level in enumerate(reversed(series)):
             _bar(axes, place + 0.19, level.guess_accuracy.low, level.guess_accuracy.high, BLUE)
@@ -145,7 +145,7 @@ def levels(series: tuple[Level, ...], summary: str) -> Markup:
         axes.grid(visible=True, axis="x")
         axes.tick_params(axis="y", length=0)
         figure.legend(loc="outside lower center", ncols=2)
-        return _svg(figure, "levels", "What each kind of published information adds", summary)
+        return svg(figure, "levels", "What each kind of published information adds", summary)
 
 
 def tradeoff(repair: Repair) -> Markup | None:
@@ -154,7 +154,7 @@ def tradeoff(repair: Repair) -> Markup | None:
     shown = [(number, each) for number, each in shown if each.privacy.low is not None]
     if not shown:
         return None
-    with _figure() as figure:
+    with new_figure() as figure:
         axes = figure.add_subplot()
         places: dict[tuple[float, float], list[str]] = {}
         for number, each in shown:
@@ -182,7 +182,7 @@ def tradeoff(repair: Repair) -> Markup | None:
             axes.plot([], [], marker, ms=8, color=colour, label=words)
         axes.plot([], [], "o", ms=8, mfc="none", mec=FAINT, label="beaten by another")
         figure.legend(loc="outside lower center", ncols=4, handletextpad=0.1, columnspacing=1)
-        return _svg(figure, "tradeoff", "Privacy against utility", repair.summary)
+        return svg(figure, "tradeoff", "Privacy against utility", repair.summary)
 
 
 def _original(axes: Axes, repair: Repair, places: dict[tuple[float, float], list[str]]) -> None:
@@ -273,7 +273,8 @@ def _percents(shares: tuple[float, ...]) -> list[float]:
 
 
 @contextmanager
-def _figure() -> Iterator[Figure]:
+def new_figure() -> Iterator[Figure]:
+    """Give an empty figure in the style of reports, whatever the settings of the machine."""
     with mpl.rc_context():
         mpl.rcdefaults()
         mpl.rcParams.update(STYLE)
@@ -282,7 +283,7 @@ def _figure() -> Iterator[Figure]:
         yield figure
 
 
-def _svg(figure: Figure, name: str, title: str, summary: str) -> Markup:
+def svg(figure: Figure, name: str, title: str, summary: str) -> Markup:
     """Return the figure as an element of a page: no prologue, no style that leaks, names that no other plot has."""
     file = io.StringIO()
     nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))

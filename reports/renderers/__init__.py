@@ -11,6 +11,7 @@ from ppdm_models.errors import OutputError
 from reports.building.entry import gate_of_one
 from reports.document.document import Document
 from reports.document.gate import Gate
+from reports.document.randomised import RandomisedDocument
 
 
 class Renderer(ABC):
@@ -57,6 +58,14 @@ class GateRenderer(Renderer):
         return self.render_gate(gate)
 
 
+class RandomisedRenderer(ABC):
+    """What a form of reports is too, if it can show a table of noisy records."""
+
+    @abstractmethod
+    def render_randomised(self, document: RandomisedDocument) -> bytes:
+        """Return such a document in this form; same document, same bytes."""
+
+
 def rendered(form: Renderer, document: Document, file: str = "") -> bytes:
     """Return a report in a form; ``file`` is the model's path as a pipeline knows it, for forms that point into it."""
     if isinstance(form, GateRenderer) and not form.has_reports:
@@ -68,6 +77,20 @@ def names() -> tuple[str, ...]:
     """Return the names of the renderers there are, in name order, without importing any."""
     found = (module.name for module in pkgutil.iter_modules(__path__))
     return tuple(sorted(name for name in found if not name.startswith("_")))
+
+
+def randomised_renderer(name: str) -> RandomisedRenderer:
+    """Import the renderer of that name, which can show a table of noisy records.
+
+    Raises:
+        OutputError: there is none, or it cannot.
+    """
+    found = renderer(name)
+    if not isinstance(found, RandomisedRenderer):
+        raise OutputError(
+            "report", f"{name} shows no table of noisy records; choose html, json, csv or text"
+        )
+    return found
 
 
 def renderer(name: str) -> Renderer:

@@ -1,14 +1,16 @@
-"""All findings as CSV, one row each, for a spreadsheet or a database."""
+"""All findings as CSV, one row each, for a spreadsheet or a database; of a distribution a row each interval."""
 
 from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Iterator
 
 from reports.document.gate import Gate
+from reports.document.randomised import Column, RandomisedDocument
 from reports.document.words import printable
 from reports.figures.gate_rows import GateRow, gate_rows
-from reports.renderers import GateRenderer
+from reports.renderers import GateRenderer, RandomisedRenderer
 
 COLUMNS = (
     "model",
@@ -29,11 +31,12 @@ COLUMNS = (
     "policy_version",
     "outcome",
 )
+SHARES = ("column", "low", "high", "reconstructed", "noisy", "true")
 FORMULA = "=+-@＝＋－＠"
 """What a cell begins with that spreadsheets work out, and its full-width forms."""
 
 
-class CsvRenderer(GateRenderer):
+class CsvRenderer(GateRenderer, RandomisedRenderer):
     """UTF-8 with a header, worst finding first; what a spreadsheet would take for a formula begins with ``'``."""
 
     media_type = "text/csv; charset=utf-8"
@@ -45,6 +48,31 @@ class CsvRenderer(GateRenderer):
         writer.writerow(COLUMNS)
         writer.writerows(_cells(row) for row in gate_rows(gate))
         return text.getvalue().encode("utf-8")
+
+    def render_randomised(self, document: RandomisedDocument) -> bytes:
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(SHARES)
+        for column in document.columns:
+            writer.writerows((_safe(column.name), *row) for row in _shares(column))
+        return text.getvalue().encode("utf-8")
+
+
+def _shares(column: Column) -> Iterator[tuple[float | str, ...]]:
+    """Yield a row for each interval of a column's domain, then for each one beyond it that noise reaches."""
+    found = column.distribution
+    if found is None:
+        return
+    rows: dict[tuple[float, float], list[float | str]] = {}
+    for place, series in enumerate((found.reconstructed, found.noisy, found.true)):
+        if series is not None:
+            for low, high, share in zip(
+                series.edges, series.edges[1:], series.shares, strict=False
+            ):
+                key = float(f"{low:.12g}"), float(f"{high:.12g}")
+                rows.setdefault(key, ["", "", ""])[place] = share
+    for low, high in sorted(rows):
+        yield low, high, *rows[low, high]
 
 
 def _cells(row: GateRow) -> tuple[str, ...]:

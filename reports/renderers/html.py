@@ -9,12 +9,14 @@ from markupsafe import Markup
 from policies.severity import counts
 from reports.document.document import Document
 from reports.document.gate import Gate
+from reports.document.randomised import RandomisedDocument
 from reports.figures.drawing import Drawing, draw
 from reports.figures.gate_rows import GateRow, basis_words, gate_rows, in_words, open_and_accepted
+from reports.figures.histograms import histogram
 from reports.figures.outline import outline
 from reports.figures.pages import environment
 from reports.figures.plots import certainty, divergence, levels, tradeoff
-from reports.renderers import GateRenderer
+from reports.renderers import GateRenderer, RandomisedRenderer
 
 MOST_PLACES = 5
 MOST_FINDINGS = 20
@@ -24,7 +26,7 @@ LEVELS_SUMMARY = (
 )
 
 
-class HtmlRenderer(GateRenderer):
+class HtmlRenderer(GateRenderer, RandomisedRenderer):
     """HTML with its style and pictures inside; every name from a file is escaped, control characters are shown."""
 
     media_type = "text/html; charset=utf-8"
@@ -59,6 +61,15 @@ class HtmlRenderer(GateRenderer):
             running="treewarden",
             most=MOST_FINDINGS,
         ).encode("utf-8")
+
+    def render_randomised(self, document: RandomisedDocument) -> bytes:
+        pictures = {
+            each.name: histogram(each, number)
+            for number, each in enumerate(document.columns)
+            if each.distribution is not None
+        }
+        page = environment().get_template("randomised.html.j2")
+        return page.render(doc=document, pictures=pictures, most=MOST_PLACES).encode("utf-8")
 
 
 def _by_rule(rows: Sequence[GateRow]) -> list[list[GateRow]]:

@@ -1,4 +1,4 @@
-"""JSON for other programs, as ``audit.schema.json`` and ``gate.schema.json`` describe it; ASCII only."""
+"""JSON for other programs, as the schemas in ``reports/document`` describe it; ASCII only."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import json
 from reports.document.document import Document
 from reports.document.gate import Gate
 from reports.document.parts import Part
-from reports.renderers import GateRenderer
+from reports.document.randomised import RandomisedDocument
+from reports.renderers import GateRenderer, RandomisedRenderer
 
 
-class JsonRenderer(GateRenderer):
+class JsonRenderer(GateRenderer, RandomisedRenderer):
     """Every value of the report, or of the gate, in the order of its fields."""
 
     media_type = "application/json"
@@ -22,6 +23,9 @@ class JsonRenderer(GateRenderer):
 
     def render_gate(self, gate: Gate) -> bytes:
         return _json(gate)
+
+    def render_randomised(self, document: RandomisedDocument) -> bytes:
+        return _json(document)
 
 
 def _json(part: Part) -> bytes:

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from reports.document.document import Document
 from reports.document.gate import Gate
 from reports.document.parts import Accepted, Finding
+from reports.document.randomised import RandomisedDocument
 from reports.document.words import WIDTH, count, printable, wrapped
 from reports.figures.attempts import attempt_lines
+from reports.figures.columns import column_lines
 from reports.figures.gate_rows import GateRow, basis_words, gate_rows, in_words, open_and_accepted
-from reports.renderers import GateRenderer
+from reports.renderers import GateRenderer, RandomisedRenderer
 
 MOST_PLACES = 3
 MOST_AT_A_GLANCE = 5
 INDENT = " " * 16
 
 
-class TextRenderer(GateRenderer):
+class TextRenderer(GateRenderer, RandomisedRenderer):
     """UTF-8 text, lines of up to 100 characters where no name is longer; of several models a line each finding."""
 
     media_type = "text/plain; charset=utf-8"
@@ -50,6 +53,24 @@ class TextRenderer(GateRenderer):
 
     def glance(self, gate: Gate) -> bytes:
         return _gate(gate, MOST_AT_A_GLANCE)
+
+    def render_randomised(self, document: RandomisedDocument) -> bytes:
+        head = f"{document.verdict}: {document.headline}" if document.verdict else document.headline
+        lines = [
+            *wrapped(head),
+            *wrapped(f"[{document.confidential}]", "  "),
+            *wrapped(document.title, "  "),
+            *wrapped(document.meaning, "  "),
+            *_findings(document),
+            *_list(
+                "Not judged", tuple(f"{each.name}: {each.text}" for each in document.not_judged)
+            ),
+            *_list("Columns", tuple(chain.from_iterable(map(column_lines, document.columns)))),
+            *_list("What it is not", document.limits),
+            *_list("Warnings", document.warnings),
+            *_list("What to do next", document.next_steps),
+        ]
+        return ("\n".join(lines) + "\n").encode("utf-8")
 
 
 def _gate(gate: Gate, most: int | None) -> bytes:
@@ -123,7 +144,7 @@ def _repair(document: Document) -> Iterator[str]:
         yield from wrapped(f"- {refusal}", "  ")
 
 
-def _findings(document: Document) -> Iterator[str]:
+def _findings(document: Document | RandomisedDocument) -> Iterator[str]:
     broken = [finding for finding in document.findings if finding.verdict != "PASS"]
     yield from _listed(
         document, "Not met", [finding for finding in broken if finding.accepted is None]
@@ -132,7 +153,9 @@ def _findings(document: Document) -> Iterator[str]:
     yield from _listed(document, "Not met, and accepted: does not count", accepted)
 
 
-def _listed(document: Document, heading: str, findings: list[Finding]) -> Iterator[str]:
+def _listed(
+    document: Document | RandomisedDocument, heading: str, findings: list[Finding]
+) -> Iterator[str]:
     if not findings:
         return
     yield ""
@@ -150,7 +173,7 @@ def _listed(document: Document, heading: str, findings: list[Finding]) -> Iterat
 def _places(finding: Finding) -> Iterator[str]:
     leaf = ""
     for place in finding.where[:MOST_PLACES]:
-        if place.kind == "tree":
+        if place.kind in ("tree", "column"):
             yield from wrapped(f"{place.value.text} in {place.node}", "      ", "        ")
             continue
         if place.kind == "file":

@@ -6,7 +6,7 @@ from audit.reading import exactly
 from policies import binding
 from policies.judging import decision as decisions
 from policies.verdict import Verdict
-from reports.building.build import _finding
+from reports.building.build import finding_part
 from reports.building.redacted import redacted
 from reports.document.parts import Accepted, Guidance, Row
 from reports.figures.compliance import DISCLAIMER, MOST_PLACES, filing
@@ -173,7 +173,7 @@ def test_guidance_of_a_decision_reaches_the_document(document):
             binding.Guidance(document="Statute A", paragraph="section 2(1)", says="groups of five"),
         ),
     )
-    assert _finding(found).guidance == PARAGRAPHS[:1]
+    assert finding_part(found).guidance == PARAGRAPHS[:1]
 
 
 def test_what_was_accepted_is_listed_with_its_reason_and_does_not_count(document):

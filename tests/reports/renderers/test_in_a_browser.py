@@ -3,9 +3,6 @@
 Needs chromium; without it these tests are skipped, unless TREEWARDEN_REQUIRE_BROWSER=1 says that they must run.
 """
 
-import os
-import shutil
-
 import pytest
 
 from reports.renderers import renderer
@@ -13,22 +10,6 @@ from reports.renderers import renderer
 SCREENS = [(1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")]
 READ = [(name, form) for form in ("html", "compliance") for name in ("proved", "repaired")]
 GRAVE = {"serious", "critical"}
-
-
-@pytest.fixture(scope="session")
-def browser():
-    found = shutil.which("chromium") or shutil.which("chromium-browser")
-    is_required = os.environ.get("TREEWARDEN_REQUIRE_BROWSER") == "1"
-    if found is None and not is_required:
-        pytest.skip("no chromium on this machine")
-    assert found is not None, "TREEWARDEN_REQUIRE_BROWSER=1, and there is no chromium"
-    api = pytest.importorskip("playwright.sync_api") if not is_required else None
-    if api is None:
-        import playwright.sync_api as api
-    with api.sync_playwright() as player:
-        opened = player.chromium.launch(executable_path=found, args=["--no-sandbox"])
-        yield opened
-        opened.close()
 
 
 def shown(browser, document, width, scheme, form="html"):

@@ -1,0 +1,276 @@
+"""From a table of noisy records, judged or reconstructed, to the document that renderers print."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audit.randomised.result import HiddenColumn, Randomisation
+from audit.reading import exactly
+from policies.judging.decision import Decision
+from policies.verdict import Verdict
+from ppdm_models.randomised import distributions
+from ppdm_models.randomised.manifest import Hidden, Manifest
+from ppdm_models.randomised.noise import Classes, Gaussian, Uniform
+from reports.building.build import finding_part, policy_part
+from reports.building.values import value, word
+from reports.document.parts import File, Row, Value, number
+from reports.document.randomised import (
+    Column,
+    Distribution,
+    Left,
+    Origin,
+    RandomisedDocument,
+    Recovered,
+    Related,
+    Series,
+)
+from reports.document.words import count, counted, listed
+
+CONFIDENTIAL = (
+    "Confidential: this report shows how true values are distributed, and who is hidden least. Keep it with the table; "
+    "the noisy table and its manifest are what is published."
+)
+CONFIDENTIAL_TRUE = (
+    "Confidential: this report shows how true values are distributed. Keep it with the table."
+)
+OPEN = (
+    "This report holds no more than the noisy table and its manifest tell everybody who has them."
+)
+LIMITS = {
+    Uniform.kind: "It is no differential privacy: uniform noise rules out every value that it cannot have come from.",
+    Gaussian.kind: "It is no claim of differential privacy: Gaussian noise gives that only for a stated sensitivity, "
+    "and far less of it than a level suggests.",
+    Classes.kind: "Classes are no noise: everybody's class is in clear, and nothing below it is told.",
+}
+ONCE = (
+    "It holds for one release: a second one of the same people, with noise drawn anew, lets noise be averaged away. "
+    "Nobody may be in the table twice under one identity."
+)
+KNOWN = (
+    "What hides values is public, and so are the domains and the class, if there is one: all figures here suppose that "
+    "they are known, and how values are distributed in each class. Other columns in clear are not reckoned with. "
+    "Somebody who knows more of a person, or tries other attacks than those that were run, may learn more."
+)
+MEANING = {
+    Verdict.PASS: "Whoever has the noisy table, knows the noise, and knows how values are distributed is left with as "
+    "much doubt about every hidden column as the policy asks for.",
+    Verdict.FAIL: "Whoever has the noisy table and knows the noise could narrow values down further than the policy "
+    "allows.",
+    Verdict.UNDETERMINED: "Nothing was shown to fail, but a demand of the policy could not be decided. That is not a "
+    "pass.",
+}
+NEXT = {
+    Verdict.PASS: (
+        "Publish the noisy table together with its manifest; both are needed to use it.",
+        "Keep this one result: never randomise the same table for a second release.",
+    ),
+    Verdict.FAIL: (
+        "Raise --level, or choose Gaussian noise, which leaves nobody at an end of a domain bare.",
+        "Hide or leave out (--drop) columns that give others away, and such as nearly everybody has one value of.",
+    ),
+    Verdict.UNDETERMINED: (
+        "Look at what could not be decided under “Findings”; it says what is missing.",
+        "Leave columns out that are not needed (--drop), or say which may be published as they are (--clear).",
+    ),
+}
+
+
+def randomisation_document(
+    found: Randomisation,
+    decision: Decision,
+    figures: Sequence[distributions.Distribution],
+    manifest: Manifest,
+    warnings: tuple[str, ...] = (),
+) -> RandomisedDocument:
+    """Return the report of a table that was randomised, for its owner; ``figures`` are of its hidden columns."""
+    shown = {each.said.name: each for each in figures}
+    return RandomisedDocument(
+        kind="randomisation",
+        confidential=CONFIDENTIAL,
+        title=f"What noise leaves hidden in {found.source}",
+        verdict=word(decision.verdict),
+        headline=_headline(found, decision),
+        meaning=MEANING[decision.verdict],
+        next_steps=NEXT[decision.verdict],
+        findings=tuple(map(finding_part, decision.findings)),
+        fail_on=decision.fail_on,
+        not_judged=tuple(Row(name=name, text=why) for name, why in decision.not_judged),
+        records=found.records,
+        columns=tuple(
+            _column(each.said, each.missing, shown.get(each.said.name), each)
+            for each in found.columns
+        ),
+        related=tuple(
+            Related(first=each.first, second=each.second, correlation=number(each.correlation))
+            for each in found.related
+        ),
+        clear=found.clear,
+        harmless=found.harmless,
+        label=found.label,
+        limits=_limits(manifest),
+        warnings=warnings,
+        policy=policy_part(decision.pack),
+        provenance=_origin(manifest, decision),
+    )
+
+
+def reconstruction_document(
+    manifest: Manifest,
+    figures: Sequence[distributions.Distribution],
+    warnings: tuple[str, ...] = (),
+) -> RandomisedDocument:
+    """Return the report of what is recovered of a randomised table; nothing is judged."""
+    is_open = all(each.true is None for each in figures)
+    columns = counted(len(figures), "hidden column", "hidden columns")
+    return RandomisedDocument(
+        kind="reconstruction",
+        confidential=OPEN if is_open else CONFIDENTIAL_TRUE,
+        title=f"What can be recovered of {manifest.file}",
+        verdict=None,
+        headline=f"How values are distributed in {columns}, from {count(manifest.records)} noisy records.",
+        meaning="A distribution is one of the table as a whole. Nobody's value is told: each record keeps its noise.",
+        next_steps=(
+            "Grow a tree from the noisy table with treewarden grow, which reconstructs distributions class by class.",
+        ),
+        findings=(),
+        fail_on="error",
+        not_judged=(),
+        records=manifest.records,
+        columns=tuple(_column(each.said, each.missing, each, None) for each in figures),
+        related=(),
+        clear=manifest.clear,
+        harmless=manifest.harmless,
+        label=manifest.label,
+        limits=_limits(manifest),
+        warnings=warnings,
+        policy=None,
+        provenance=_origin(manifest, None),
+    )
+
+
+def hidden_by(said: Hidden) -> str:
+    """Return how a column is hidden, in words."""
+    if said.noise == Uniform.kind:
+        return f"uniform noise between -{said.parameter:,.6g} and {said.parameter:.6g}"
+    if said.noise == Gaussian.kind:
+        return f"Gaussian noise with a standard deviation of {said.parameter:,.6g}"
+    return f"the middle of classes {said.parameter:,.6g} wide"
+
+
+def _column(
+    said: Hidden,
+    missing: int,
+    figure: distributions.Distribution | None,
+    own: HiddenColumn | None,
+) -> Column:
+    return Column(
+        name=said.name,
+        noise=said.noise,
+        hidden_by=hidden_by(said),
+        level=number(said.level),
+        confidence=number(said.confidence),
+        parameter=number(said.parameter),
+        low=number(said.low),
+        high=number(said.high),
+        is_whole=said.is_whole,
+        values=said.values,
+        domain="declared"
+        if said.domain == "declared"
+        else "read off the data, which tells its ends",
+        missing=missing,
+        left=None
+        if own is None
+        else Left(
+            equivalent_width=_share(own.left.equivalent_width),
+            loss=_share(own.left.loss),
+            mean_width=_share(own.left.mean_width),
+            worst_width=_share(own.left.worst_width),
+        ),
+        recovered=()
+        if own is None
+        else tuple(
+            Recovered(attack=each.attack, width=_share(each.width), error=_share(each.error))
+            for each in own.recovered
+        ),
+        distribution=None if figure is None else _distribution(figure),
+    )
+
+
+def _distribution(figure: distributions.Distribution) -> Distribution:
+    own = figure.own.edges
+    error = figure.error
+    return Distribution(
+        reconstructed=_series(own, figure.shares),
+        noisy=_series(figure.noisy_edges, figure.noisy),
+        true=None if figure.true is None else _series(own, figure.true),
+        error=None if error is None else _share(error),
+        values=figure.values,
+        steps=figure.steps,
+        is_settled=figure.is_settled,
+        summary=_summary(figure),
+    )
+
+
+def _summary(figure: distributions.Distribution) -> str:
+    """Return what a picture shows, for whoever does not see it."""
+    middle = float(figure.shares @ figure.own.middles)
+    noisy = (figure.noisy_edges[:-1] + figure.noisy_edges[1:]) / 2
+    said = [
+        f"{count(figure.values)} values; the reconstructed mean is {_plain(middle)}",
+        f"that of the noisy values {_plain(float(figure.noisy @ noisy))}",
+    ]
+    if figure.true is not None and figure.error is not None:
+        said.append(f"that of the true values {_plain(float(figure.true @ figure.own.middles))}")
+        said.append(
+            f"{100 * figure.error:.1f} % of the distribution lies elsewhere than reconstructed"
+        )
+    steps = counted(figure.steps, "step", "steps")
+    said.append(f"{'settled' if figure.is_settled else 'not settled'} after {steps}")
+    return f"{'; '.join(said)}."
+
+
+def _plain(amount: float) -> str:
+    """Return a number with the digits that matter, and no exponent where it can do without."""
+    return f"{amount:,.0f}" if abs(amount) >= 1_000 else f"{amount:.4g}"
+
+
+def _series(edges: NDArray[np.float64], shares: NDArray[np.float64]) -> Series:
+    return Series(edges=tuple(map(float, edges)), shares=tuple(map(float, shares)))
+
+
+def _share(of: float) -> Value:
+    return value(exactly(of), "share")
+
+
+def _headline(found: Randomisation, decision: Decision) -> str:
+    columns = counted(len(found.columns), "hidden column", "hidden columns")
+    if decision.verdict is Verdict.PASS:
+        return f"{columns} may go out: all that the policy asks for is left hidden."
+    failing = [each.clause for each in decision.failing]
+    what = "not met" if decision.verdict is Verdict.FAIL else "not decided"
+    return f"Do not publish this table as it is: {listed(failing)} {what}."
+
+
+def _limits(manifest: Manifest) -> tuple[str, ...]:
+    kinds = dict.fromkeys(each.noise for each in manifest.columns)
+    label = (
+        (f"The class {manifest.label!r} is in clear: noise in other columns does not hide it.",)
+        if manifest.label
+        else ()
+    )
+    return (*(LIMITS[kind] for kind in kinds), *label, ONCE, KNOWN)
+
+
+def _origin(manifest: Manifest, decision: Decision | None) -> Origin:
+    pack = None
+    if decision is not None:
+        named = decision.pack.name.replace("/", "_")
+        pack = File(name=named, sha256=decision.pack.digest)
+    return Origin(
+        version=manifest.version,
+        table=File(name=manifest.file, sha256=manifest.sha256),
+        pack=pack,
+    )
