@@ -1,0 +1,74 @@
+"""What each side was shown in a session: messages by kind, counts, and records as unnamed blocks.
+
+The paper reports "privacy" without a definition. Here it is one less the share of cells (record, attribute) of the
+joined table that a party is shown as unnamed blocks: a split by another party's attribute tells which records have the
+same value of it, not which value.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ppdm_models.vertical.holding import Attribute, Codes
+from ppdm_models.vertical.messages import Kind, Log, role
+from ppdm_models.vertical.session import Mode, Session
+from ppdm_models.vertical.skeleton import Known
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """Messages of one kind that a side received."""
+
+    kind: Kind
+    messages: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What one side was shown.
+
+    ``counts`` are numbers of records by own value and class that were opened to it, ``blocks`` the share of all cells
+    of the joined table that it saw as unnamed blocks of others' attributes.
+    """
+
+    name: str
+    received: tuple[Traffic, ...]
+    counts: int
+    blocks: float
+
+
+def seen_by(who: int, session: Session, log: Log, counts: int, shown: Sequence[int]) -> Seen:
+    """Return what a side was shown; ``shown`` are for each attribute, by rank, the cells that blocks were made of."""
+    messages, sizes = Counter[Kind](), Counter[Kind]()
+    for each in log.entries:
+        if each.receiver == who:
+            messages[each.kind] += 1
+            sizes[each.kind] += each.size
+    received = tuple(Traffic(kind, messages[kind], sizes[kind]) for kind in Kind if messages[kind])
+    blocks = 0.0
+    if who >= 0 and session.mode is Mode.IDS:
+        own = set(session.ranks[who])
+        cells = sum(count for rank, count in enumerate(shown) if rank not in own)
+        blocks = cells / (session.records * session.attributes)
+    return Seen(role(who, session.parties), received, counts, blocks)
+
+
+def cells_split(known: Known, attributes: Sequence[Attribute]) -> list[int]:
+    """Return for each attribute how many records pass a node that tests it: its cells that become blocks."""
+    found = [0] * len(attributes)
+    records = len(attributes[0].codes) if attributes else 0
+    waiting: list[tuple[int, Codes]] = [(0, np.arange(records))]
+    while waiting:
+        number, rows = waiting.pop()
+        place, attribute = known.skeleton.places[number], known.attributes[number]
+        if place.is_leaf:
+            continue
+        found[attribute] += len(rows)
+        codes = attributes[attribute].codes[rows]
+        waiting += [(child, rows[codes == slot]) for slot, child in enumerate(place.children)]
+    return found
