@@ -8,7 +8,7 @@ from policies.clause import Part
 from policies.judging.figures import figure
 from policies.pack import Clause, load_pack
 from policies.rules import rules
-from policies.shipped import shipped_packs
+from policies.shipped import packs_of_tables, shipped_packs
 
 
 def packs_page() -> str:
@@ -18,10 +18,16 @@ def packs_page() -> str:
         "the verdict only with `--fail-on`. [Write a policy](../../policy.md) says how to make your own; the "
         "[measures](measures.md) are described on a page of their own.\n"
     )
-    return "\n".join([opening, *map(_pack, shipped_packs())])
+    return "\n".join(
+        [
+            opening,
+            *(_pack(name, "packs") for name in shipped_packs()),
+            *(_pack(name, "packs_of_tables") for name in packs_of_tables()),
+        ]
+    )
 
 
-def _pack(name: str) -> str:
+def _pack(name: str, folder: str) -> str:
     pack = load_pack(name)
     rows = [_row(clause) for clause in pack.clauses]
     reasons = "\n".join(map(_reason, pack.clauses))
@@ -29,7 +35,7 @@ def _pack(name: str) -> str:
         f"## `{name}`\n\n**{escaped(pack.title)}.** {escaped(pack.description)} Version {pack.version}.\n\n"
         f"{table(('Clause', 'Asks for', 'Severity'), rows)}\n\nWhy, and where each limit is from:\n\n{reasons}\n\n"
         f"The file, with what was considered for each limit:\n\n"
-        f"```{{literalinclude}} ../../../policies/packs/{name}.toml\n:language: toml\n```\n"
+        f"```{{literalinclude}} ../../../policies/{folder}/{name}.toml\n:language: toml\n```\n"
     )
 
 

@@ -14,7 +14,7 @@ from docs._ext.words import escaped, paragraphs, table
 from policies.pack import load_pack
 from policies.remedies import remedies
 from policies.rules import rules
-from policies.shipped import shipped_packs
+from policies.shipped import packs_of_tables, shipped_packs
 from ppdm_models.files.load import formats
 from ppdm_models.formats import Rewritable, Strippable, Writer
 from ppdm_models.plugins import discover
@@ -27,6 +27,7 @@ READS = {
     "cells": "how often each value can occur, over whole records",
     "file": "what stands in the file beside its trees",
     "truth": "everybody's true value",
+    "noise": "a table of noisy records, with the true ones",
     "shape": "how many splits and leaves the trees have, and how many people the table",
 }
 ENDS = {"low": "small readings", "high": "large readings"}
@@ -137,7 +138,7 @@ def _setting(name: str, parameter: Parameter) -> tuple[str, str, str, str]:
 
 
 def _clauses(measure: str) -> Iterator[str]:
-    for pack in shipped_packs():
+    for pack in (*shipped_packs(), *packs_of_tables()):
         for clause in load_pack(pack).clauses:
             if any(atom.call.measure == measure for atom in clause.atoms):
                 yield f"`{pack}`: {clause.id}"

@@ -144,13 +144,13 @@ def request_of(context: click.Context) -> Request:
     return Request(*files, fail_on=given["fail_on"])
 
 
-def names_of(values: tuple[str, ...]) -> tuple[str, ...]:
+def names_of(values: tuple[str, ...], option: str = "--qi") -> tuple[str, ...]:
     """Return the column names in comma lists; a name with a comma in it is quoted as in CSV (``'"a, b",c'``)."""
     try:
         names = [name for row in csv.reader(values, skipinitialspace=True) for name in row]
     except csv.Error as error:
         raise click.BadParameter(
-            f"not a comma list of columns ({error})", param_hint="--qi"
+            f"not a comma list of columns ({error})", param_hint=option
         ) from error
     return tuple(dict.fromkeys(name for name in names if name))
 

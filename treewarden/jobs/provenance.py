@@ -34,11 +34,12 @@ class Clock:
             pack=File(name=pack.name.replace("/", "_"), sha256=pack.digest),
             created=self.created.isoformat(timespec="seconds"),
             seconds=number(round(time.monotonic() - self.begun, 2)),
-            asked=None if knowledge is None else _asked(request, knowledge),
+            asked=None if knowledge is None else asked_of(request, knowledge),
         )
 
 
-def _asked(request: Request, knowledge: Knowledge) -> Asked:
+def asked_of(request: Request, knowledge: Knowledge) -> Asked:
+    """Return what was asked of an audit: its options, and what the adversary is taken to know."""
     known = knowledge.model_dump(mode="json", by_alias=True)
     facts = tuple(json.dumps(fact, sort_keys=True) for fact in known.pop("facts"))
     return Asked(options=asdict(request.options), knowledge=known, facts=facts)

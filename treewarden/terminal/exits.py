@@ -21,6 +21,10 @@ NO_AUDIT = 4
 INTERRUPTED = 130
 PIPE_CLOSED = 141
 
+OF_THE_SERVICE = frozenset({"serve", "worker", "db"})
+"""Commands of the package above this one, which is loaded by name alone and needs packages of its own."""
+OF_THE_DEMO = frozenset({"sklearn", "statsmodels"})
+"""What is missing where the demo was not installed; all else that may be missing is the service's."""
 EXITS = {Verdict.PASS: PASS, Verdict.FAIL: FAIL, Verdict.UNDETERMINED: UNDETERMINED}
 MEANINGS = {
     PASS: "pass: every clause of the policy holds",
@@ -51,9 +55,11 @@ def boundary(context: click.Context) -> Iterator[None]:
     except OSError as error:
         _stop(context, f"{error.filename or 'the output'}: {error.strerror or error}")
     except ModuleNotFoundError as error:
+        is_demo = str(error.name).partition(".")[0] in OF_THE_DEMO
+        extra, what = ("demo", "the demo") if is_demo else ("serve", "the service")
         _stop(
             context,
-            f"the package {error.name} is not installed; pip install 'treewarden[demo]' brings what the demo needs",
+            f"the package {error.name} is not installed; pip install 'treewarden[{extra}]' brings what {what} needs",
         )
     except (click.exceptions.Exit, click.ClickException):
         raise

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import secrets
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 
 from ppdm_models.errors import OutputError
 
@@ -84,8 +86,25 @@ def check_apart(outputs: Iterable[Path]) -> None:
             raise OutputError(str(output), f"is to hold two results{as_well}; name two files")
 
 
-def write_files(files: Mapping[Path, bytes]) -> None:
+@contextmanager
+def beside(path: Path) -> Iterator[Path]:
+    """Yield where to write a file that is too large for memory: beside the wanted one, and gone in the end.
+
+    Unless ``write_files`` has put it in place until then.
+    """
+    temporary = _beside(path)
+    try:
+        yield temporary
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_files(
+    files: Mapping[Path, bytes], large: Mapping[Path, Path] = MappingProxyType({})
+) -> None:
     """Write several files, each whole or not at all; none is put in place before all are written.
+
+    ``large`` ones are on disk already, each beside the path that it is to have.
 
     Raises:
         OutputError: a file cannot be written; then none of them was put in place, unless the very last step failed.
@@ -94,7 +113,7 @@ def write_files(files: Mapping[Path, bytes]) -> None:
     try:
         for path, data in files.items():
             staged[path] = _stage(path, data)
-        for path, temporary in staged.items():
+        for path, temporary in {**large, **staged}.items():
             temporary.replace(path)
     except OSError as error:
         raise OutputError(str(error.filename), f"cannot be written ({error.strerror})") from error
@@ -105,7 +124,7 @@ def write_files(files: Mapping[Path, bytes]) -> None:
 
 def _stage(path: Path, data: bytes) -> Path:
     """Write the bytes into a new file beside the wanted one, with the rights that a new file has here."""
-    temporary = path.with_name(f".{secrets.token_hex(8)}.tmp")
+    temporary = _beside(path)
     try:
         with temporary.open("xb") as file:
             file.write(data)
@@ -114,3 +133,7 @@ def _stage(path: Path, data: bytes) -> Path:
         error.filename = str(path)
         raise
     return temporary
+
+
+def _beside(path: Path) -> Path:
+    return path.with_name(f".{secrets.token_hex(8)}.tmp")

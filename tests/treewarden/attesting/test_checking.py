@@ -24,8 +24,6 @@ from treewarden.jobs.attesting.errors import (
 from treewarden.jobs.attesting.keys import make_pair, private_key
 from treewarden.jobs.attesting.statement import PREDICATE
 
-NOW = datetime.now(UTC)
-
 
 def said_in(envelope):
     return json.loads(base64.b64decode(json.loads(envelope)["payload"]))
@@ -112,16 +110,18 @@ def test_a_policy_that_says_something_else_under_the_same_version_is_refused(att
 
 
 def test_what_expired_is_refused(attesting):
-    day = (NOW + timedelta(days=3)).strftime("%Y-%m-%d")
+    day = (datetime.now(UTC) + timedelta(days=3)).strftime("%Y-%m-%d")
     envelope = attesting.attest("--expires", day)
-    assert check(attesting, envelope, now=NOW).verdict == "PASS"
+    now = datetime.now(UTC)
+    assert check(attesting, envelope, now=now).verdict == "PASS"
     with pytest.raises(ExpiredError, match="expired"):
-        check(attesting, envelope, now=NOW + timedelta(days=4))
+        check(attesting, envelope, now=now + timedelta(days=4))
 
 
 def test_what_is_yet_to_come_is_refused(attesting):
+    yesterday = datetime.now(UTC) - timedelta(days=1)
     with pytest.raises(ExpiredError, match="yet to come"):
-        check(attesting, attesting.attest(), now=NOW - timedelta(days=1))
+        check(attesting, attesting.attest(), now=yesterday)
 
 
 @pytest.mark.parametrize(

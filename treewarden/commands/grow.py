@@ -1,0 +1,144 @@
+"""``treewarden grow``: a tree from records whose values are hidden by noise."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ppdm_models.errors import OutputError
+from ppdm_models.files.convert import MODELS, SUFFIXES, converted
+from ppdm_models.randomised.learning import Method
+from ppdm_models.randomised.reconstructing import Kernel
+from reports.document.words import printable
+from treewarden.commands._options import FILE, FORCE, QUIET, names_of, output_option
+from treewarden.jobs.randomised.growing import Found, Subject, Wanted, grown, unused_words
+from treewarden.jobs.randomised.testing import Tested, tested
+from treewarden.terminal.exits import PASS
+from treewarden.terminal.outputs import check_file, check_new, check_no_input, write_files
+from treewarden.terminal.progress import Progress
+
+
+@click.command("grow")
+@click.argument("table", type=FILE)
+@click.option("--manifest", type=FILE, required=True, help="What randomize wrote with TABLE.")
+@click.option(
+    "--method",
+    type=click.Choice([each.value for each in Method]),
+    required=True,
+    help="Reconstruct each column once, once for each class, or for each class at each node.",
+)
+@click.option("--target", metavar="COLUMN", required=True, help="What the tree predicts; in clear.")
+@click.option(
+    "--columns",
+    metavar="COLUMN[,COLUMN...]",
+    multiple=True,
+    help="Grow on these.  [default: all that are hidden, and those in clear that hold numbers]",
+)
+@click.option(
+    "--kernel",
+    type=click.Choice([each.value for each in Kernel]),
+    default=Kernel.MIDPOINT.value,
+    show_default=True,
+    help="How likely noise moves a value from one interval to another: at their middles, or exactly.",
+)
+@click.option("--test", type=FILE, help="A true table: say how often the tree is right on it.")
+@click.option(
+    "--format", "form", type=click.Choice(MODELS), help="The tree's format.  [default: by suffix]"
+)
+@output_option("The file for the tree: .pmml, .xml or .json.")
+@FORCE
+@QUIET
+@click.pass_context
+def grow_command(  # one parameter per option
+    context: click.Context,
+    table: Path,
+    manifest: Path,
+    method: str,
+    target: str,
+    columns: tuple[str, ...],
+    kernel: str,
+    test: Path | None,
+    form: str | None,
+    output: Path,
+    force: bool,
+    quiet: bool,
+) -> None:
+    """Grow a decision tree from TABLE, which randomize wrote, and write it.
+
+    Distributions are reconstructed from the noisy values, and the tree is grown on those: nobody's value is. It is
+    asked about true values as any other tree, and can be audited, repaired and converted. Its nodes have labels
+    and no counts, as what was counted are no people.
+    """
+    names = names_of(columns)
+    if columns and not names:
+        raise click.UsageError("--columns names no column; leave it out for all that can be used")
+    form = form or _form_of(output)
+    check_file(output)
+    check_no_input((output,), (table, manifest, test))
+    check_new(output, force)
+    if test is not None:
+        check_is_another(test, table)
+    wanted = Wanted(table, manifest, target, Method(method), names, Kernel(kernel))
+    progress = Progress(quiet)
+    found, subject = grown(wanted, progress.step)
+    result = None
+    if test is not None:
+        with progress.step(f"testing on {test.name}"):
+            result = tested(found.tree, subject.records.attributes, test)
+    write_files({output: converted(found.tree, form)})
+    for line in _lines(found, subject):
+        click.echo(printable(line))
+    if test is not None and result is not None:
+        click.echo(printable(_test_line(test.name, result)))
+    context.exit(PASS)
+
+
+def check_is_another(test: Path, table: Path) -> None:
+    """Check that a tree is not tested on the noisy records that it is grown from.
+
+    Raises:
+        OutputError: it would be.
+    """
+    if test.exists() and table.exists() and test.samefile(table):
+        raise OutputError(
+            str(test), "is the noisy table itself; test on a true one, or leave it out"
+        )
+
+
+def _form_of(output: Path) -> str:
+    form = SUFFIXES.get(output.suffix.lower())
+    if form not in MODELS:
+        known = ", ".join(suffix for suffix, form in SUFFIXES.items() if form in MODELS)
+        raise OutputError(
+            str(output), f"its suffix stands for no format; have {known}, or --format"
+        )
+    return form
+
+
+def _lines(found: Found, subject: Subject) -> list[str]:
+    tree, wanted = found.tree, subject.wanted
+    leaves = len(tree.leaves)
+    told = f"{leaves} {'leaf' if leaves == 1 else 'leaves'}, grown by {wanted.method} from {found.records:,} records"
+    lines = [f"{told} on {len(tree.features)} columns"]
+    if found.left_out:
+        lines.append(f"left out: {found.left_out:,} records that lack a value")
+    if subject.unused:
+        lines.append(f"not used: {unused_words(subject)}")
+    lines.append("nodes have labels and no counts: what was counted are no people")
+    return lines
+
+
+def _test_line(name: str, result: Tested) -> str:
+    told = f"{name}: {result.right / result.records:.1%} of {result.records:,} records right"
+    told += f"; the most frequent class alone: {result.most_frequent / result.records:.1%}"
+    more = {
+        "wrong, as the tree does not know their class": result.unknown,
+        "wrong, as they lack a value that is asked for": result.unanswered,
+        "values outside their domain, taken for the nearest": result.outside,
+        "not counted, as they have no class": result.unlabelled,
+    }
+    return told + "".join(f"; {count:,} {what}" for what, count in more.items() if count)
+
+
+COMMAND = grow_command

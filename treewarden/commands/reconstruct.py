@@ -1,0 +1,97 @@
+"""``treewarden reconstruct``: how are values distributed that noise hides?"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import click
+
+from ppdm_models.randomised.reconstructing import STOP, Kernel
+from reports.renderers import randomised_renderer
+from treewarden.commands._options import FILE, FORCE, QUIET, names_of
+from treewarden.jobs.randomised.reconstructing import Wanted, reconstructed
+from treewarden.terminal.exits import PASS
+from treewarden.terminal.outputs import check_file, check_new, check_no_input, write_files
+from treewarden.terminal.progress import Progress
+
+FORMS = ("text", "json", "csv", "html")
+
+
+@click.command("reconstruct")
+@click.argument("table", type=FILE)
+@click.option("--manifest", type=FILE, required=True, help="What randomize wrote with TABLE.")
+@click.option("--true", "true", type=FILE, help="The table with the true values, to compare with.")
+@click.option(
+    "--columns",
+    metavar="COLUMN[,COLUMN...]",
+    multiple=True,
+    help="Only these.  [default: all that are hidden]",
+)
+@click.option(
+    "--kernel",
+    type=click.Choice([each.value for each in Kernel]),
+    default=Kernel.MIDPOINT.value,
+    show_default=True,
+    help="How likely noise moves a value from one interval to another: at their middles, or exactly.",
+)
+@click.option(
+    "--stop",
+    type=click.FloatRange(1e-9, 1),
+    default=STOP,
+    show_default=True,
+    help="End where a step changes less, as a share of chi-square; less than that fits uniform noise too closely.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(FORMS),
+    default="text",
+    show_default=True,
+    help="The form.",
+)
+@click.option(
+    "--out", "-o", "output", type=FILE, help="The file to write.  [default: standard output]"
+)
+@FORCE
+@QUIET
+@click.pass_context
+def reconstruct_command(  # one parameter per option
+    context: click.Context,
+    table: Path,
+    manifest: Path,
+    true: Path | None,
+    columns: tuple[str, ...],
+    kernel: str,
+    stop: float,
+    form: str,
+    output: Path | None,
+    force: bool,
+    quiet: bool,
+) -> None:
+    """Recover how the hidden columns of TABLE are distributed, from noisy values and the manifest alone.
+
+    It is a distribution of the whole table: nobody's value is estimated. As text, JSON, CSV (a row an interval) or
+    HTML with a picture of each column.
+    """
+    if math.isnan(stop):
+        raise click.BadParameter("nan is no share; give a number", param_hint="--stop")
+    wanted = Wanted(table, manifest, true, names_of(columns, "--columns"), Kernel(kernel), stop)
+    if output is not None:
+        check_file(output)
+        check_no_input([output], wanted.files)
+        check_new(output, force)
+    progress = Progress(quiet)
+    document = reconstructed(wanted, progress.step)
+    for warning in document.warnings:
+        progress.say(f"warning: {warning}")
+    said = randomised_renderer(form).render_randomised(document)
+    if output is None:
+        click.echo(said, nl=False)
+    else:
+        write_files({output: said})
+        progress.say(f"written: {output}")
+    context.exit(PASS)
+
+
+COMMAND = reconstruct_command

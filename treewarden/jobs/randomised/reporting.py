@@ -1,0 +1,45 @@
+"""The report of a table that was randomised, its form named by the suffix of its file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from audit.stages import Step, silent
+from ppdm_models.randomised.distributions import Distribution, beside_true, distributions_of
+from ppdm_models.randomised.intervals import FEWEST_RECORDS
+from ppdm_models.records.batches import open_batches
+from reports.building.randomised import randomisation_document
+from reports.renderers import randomised_renderer
+from treewarden.jobs.randomised.randomizing import Randomised
+
+FORMS = {".html": "html", ".json": "json", ".csv": "csv", ".txt": "text"}
+"""The renderer by suffix."""
+
+
+def report_bytes(
+    found: Randomised, table: Path, written: Path, suffix: str, step: Step = silent
+) -> bytes:
+    """Return the report of a table that was randomised into a file; both are gone through once more.
+
+    Raises:
+        TableError: one of them cannot be read any more.
+    """
+    with step("reconstructing distributions"):
+        figures = _figures(found, table, written)
+    document = randomisation_document(
+        found.randomisation, found.decision, figures, found.manifest, found.warnings
+    )
+    return randomised_renderer(FORMS[suffix]).render_randomised(document)
+
+
+def _figures(found: Randomised, table: Path, written: Path) -> tuple[Distribution, ...]:
+    """Return how values are distributed, noisy and true; of columns with too few values nothing."""
+    columns = tuple(
+        each.said
+        for each in found.randomisation.columns
+        if found.manifest.records - each.missing >= FEWEST_RECORDS
+    )
+    if not columns:
+        return ()
+    made = distributions_of(open_batches(written), columns, found.manifest.records)
+    return beside_true(open_batches(table), made)
