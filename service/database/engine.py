@@ -1,0 +1,114 @@
+"""Opens a database: SQLite with one writer at a time and readers beside it, or PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+
+from service.errors import SetupError, UnavailableError
+
+KINDS = ("sqlite", "postgresql")
+WAIT_SECONDS = 30
+READING = "treewarden_reading"
+
+
+def open_engine(url: str) -> Engine:
+    """Return an engine for a database; nothing is connected yet.
+
+    Raises:
+        SetupError: the URL names no database that can be used.
+    """
+    advice = "give sqlite:///FILE or postgresql://USER@HOST/NAME"
+    try:
+        kind = make_url(url).get_backend_name()
+    except ArgumentError as error:
+        raise SetupError("--database", f"not a URL; {advice}") from error
+    if kind not in KINDS:
+        raise SetupError("--database", f"{kind} is not supported; {advice}")
+    try:
+        if kind == "postgresql":
+            return create_engine(
+                url, pool_pre_ping=True, pool_size=10, max_overflow=20, hide_parameters=True
+            )
+        engine = create_engine(url, connect_args={"timeout": WAIT_SECONDS}, hide_parameters=True)
+    except NoSuchModuleError as error:
+        raise SetupError("--database", f"{error}; {advice}") from error
+    event.listen(engine, "connect", _set_up)
+    event.listen(engine, "begin", _begin)
+    return engine
+
+
+def _set_up(connection: Any, _: object) -> None:  # noqa: ANN401  # the driver's own
+    connection.isolation_level = None  # the driver's own BEGIN comes too late to lock
+    for pragma in (
+        "journal_mode = WAL",
+        "synchronous = FULL",
+        "foreign_keys = ON",
+        f"busy_timeout = {WAIT_SECONDS * 1000}",
+        "secure_delete = ON",
+    ):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _begin(connection: Connection) -> None:
+    is_reading = connection.get_execution_options().get(READING, False)
+    connection.exec_driver_sql("BEGIN" if is_reading else "BEGIN IMMEDIATE")
+
+
+@contextmanager
+def writing(engine: Engine) -> Iterator[Connection]:
+    """Give a transaction that may write: committed at the end, undone by an error.
+
+    Raises:
+        UnavailableError: the database cannot be reached, or the connection is lost.
+    """
+    with _telling(), engine.begin() as connection:
+        yield connection
+
+
+@contextmanager
+def reading(engine: Engine) -> Iterator[Connection]:
+    """Give one unchanging view of the database; nothing that is written in it stays.
+
+    Raises:
+        UnavailableError: as for ``writing``.
+    """
+    options: dict[str, Any] = {READING: True}
+    if engine.dialect.name == "postgresql":
+        options |= {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+    with _telling(), engine.connect() as connection:
+        connection.execution_options(**options)
+        try:
+            yield connection
+        finally:
+            connection.rollback()
+
+
+def now(connection: Connection) -> datetime:
+    """Return the time by the database's clock, as those of machines differ; SQLite's is this machine's."""
+    if connection.dialect.name == "sqlite":
+        return datetime.now(UTC)
+    found: datetime = connection.execute(text("SELECT clock_timestamp()")).scalar_one()
+    return found.astimezone(UTC)
+
+
+@contextmanager
+def _telling() -> Iterator[None]:
+    try:
+        yield
+    except DBAPIError as error:
+        if error.connection_invalidated or type(error.orig).__name__ == "OperationalError":
+            problem = f"cannot be reached or written ({_first_line(error)}); try again"
+            raise UnavailableError("database", problem) from error
+        raise
+
+
+def _first_line(error: DBAPIError) -> str:
+    """Return what the driver says, without the statement and its values."""
+    return (str(error.orig).splitlines() or [type(error.orig).__name__])[0][:200]

@@ -1,0 +1,1 @@
+"""How a database of the service came to be what it is: Alembic's environment."""

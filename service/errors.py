@@ -1,0 +1,96 @@
+"""What the service refuses, and how: one class per kind of refusal, each with its status in HTTP."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from ppdm_models.errors import TreewardenError
+
+
+class ServiceError(TreewardenError):
+    """The service does not do what was asked; ``where: what; what to do``."""
+
+    status: ClassVar[int] = 400
+    title: ClassVar[str] = "Not understood"
+
+
+class NotSignedInError(ServiceError):
+    """Nobody is signed in, or the token is unknown, has expired or was revoked."""
+
+    status = 401
+    title = "Not signed in"
+
+
+class ForbiddenError(ServiceError):
+    """Who asks may not do that."""
+
+    status = 403
+    title = "Not allowed"
+
+
+class NotFoundError(ServiceError):
+    """There is no such thing in the organisation of who asks."""
+
+    status = 404
+    title = "Not found"
+
+
+class ConflictError(ServiceError):
+    """The thing is not in a state in which that can be done."""
+
+    status = 409
+    title = "Conflict"
+
+
+class StaleError(ServiceError):
+    """The thing was changed since it was read."""
+
+    status = 412
+    title = "Changed meanwhile"
+
+
+class TooLargeError(ServiceError):
+    """More bytes than are taken."""
+
+    status = 413
+    title = "Too large"
+
+
+class WrongKindError(ServiceError):
+    """A body of a kind that is not taken here."""
+
+    status = 415
+    title = "Wrong kind of body"
+
+
+class InvalidError(ServiceError):
+    """What was sent cannot be: a field, a file, a digest."""
+
+    status = 422
+    title = "Invalid"
+
+
+def as_invalid(error: TreewardenError) -> InvalidError:
+    """Return what a file that was sent says wrongly, as a refusal of the request."""
+    return InvalidError(error.where, error.problem)
+
+
+class TooManyError(ServiceError):
+    """Too many attempts in too short a time."""
+
+    status = 429
+    title = "Too many requests"
+
+
+class UnavailableError(ServiceError):
+    """The database or the vault cannot be reached just now."""
+
+    status = 503
+    title = "Not available"
+
+
+class SetupError(ServiceError):
+    """The service cannot start as it is set up: a setting, the level of the database, a folder."""
+
+    status = 500
+    title = "Not set up"

@@ -1,0 +1,1 @@
+"""Who asks: accounts, passwords, tokens, sessions, and what each role may do."""

@@ -1,0 +1,112 @@
+"""How a service is set up: by the command line, by variables of the environment, else as it stands here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from service.errors import SetupError
+
+MEBIBYTE = 2**20
+Words = Annotated[tuple[str, ...], NoDecode]
+"""Several words in one variable, separated by commas."""
+
+
+class Settings(BaseSettings):
+    """Each field is a variable of the environment, ``TREEWARDEN_`` before its name in capitals.
+
+    ``database`` is a URL (SQLite in the data folder where nothing is said), ``key_file`` holds the key that seals all
+    others (made in the data folder where nothing is said; keep it elsewhere), ``table_roots`` are folders below which
+    tables may be referred to by path. Sizes are bytes, times seconds where the name says nothing else.
+    """
+
+    model_config = SettingsConfigDict(env_prefix="TREEWARDEN_", extra="ignore", frozen=True)
+
+    data_dir: Path = Path("treewarden-data")
+    database: str = ""
+    host: str = "127.0.0.1"
+    port: int = Field(default=8321, ge=0, le=65535)
+    base_url: str = ""
+    key_file: Path | None = None
+    table_roots: Words = ()
+
+    max_body: int = Field(default=MEBIBYTE, gt=0)
+    max_model: int = Field(default=256 * MEBIBYTE, gt=0)
+    max_table: int = Field(default=8192 * MEBIBYTE, gt=0)
+
+    slots: int = Field(default=1, ge=0, le=64)
+    lease_seconds: float = Field(default=30.0, gt=0)
+    heartbeat_seconds: float = Field(default=10.0, gt=0)
+    poll_seconds: float = Field(default=1.0, gt=0)
+    child_memory: int = Field(default=8192 * MEBIBYTE, gt=0)
+    child_seconds: int = Field(default=3600, gt=0)
+
+    table_hours: float = Field(default=24.0, gt=0)
+    session_hours: float = Field(default=12.0, gt=0)
+    secure_cookies: bool | None = None
+
+    oidc_issuer: str = ""
+    oidc_client_id: str = ""
+    oidc_client_secret: SecretStr = SecretStr("")
+    oidc_organisation: str = ""
+    oidc_role: str = "viewer"
+
+    webhook_hosts: Words = ()
+    otlp_endpoint: str = ""
+    metrics_token: SecretStr = SecretStr("")
+    log_level: str = "info"
+
+    @model_validator(mode="after")
+    def _beats_in_time(self) -> Self:
+        if self.heartbeat_seconds > self.lease_seconds / 2:
+            raise ValueError(
+                "TREEWARDEN_HEARTBEAT_SECONDS may be half of TREEWARDEN_LEASE_SECONDS at most; "
+                "else a worker that lives loses its jobs"
+            )
+        return self
+
+    @field_validator("table_roots", "webhook_hosts", mode="before")
+    @classmethod
+    def _words(cls, value: Any) -> Any:  # noqa: ANN401  # what a variable or a caller gives
+        if isinstance(value, str):
+            return tuple(word.strip() for word in value.split(",") if word.strip())
+        return value
+
+    @property
+    def database_url(self) -> str:
+        """The URL of the database, with the driver that is used."""
+        url = self.database or f"sqlite:///{(self.data_dir / 'treewarden.db').absolute()}"
+        scheme, separator, rest = url.partition("://")
+        if scheme in ("postgres", "postgresql"):
+            return f"postgresql+psycopg{separator}{rest}"
+        return url
+
+    @property
+    def is_secure(self) -> bool:
+        """Whether cookies go over TLS alone: where pages are reached by https, unless something else is said."""
+        if self.secure_cookies is not None:
+            return self.secure_cookies
+        return self.base_url.startswith("https:")
+
+
+def settings_from(given: Mapping[str, object]) -> Settings:
+    """Return the settings of the environment, but for what is given and not None.
+
+    Raises:
+        SetupError: one of them cannot be; it is called by its variable, without its value.
+    """
+    said: Any = {name: value for name, value in given.items() if value is not None}
+    try:
+        return Settings(**said)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        name = "_".join(map(str, first["loc"])).upper()
+        problem = first["msg"].removeprefix("Value error, ")
+        where = f"TREEWARDEN_{name}" if name else "settings"
+        raise SetupError(
+            where, f"{problem}; docs/service-administrator.md lists what can be set"
+        ) from error

@@ -1,0 +1,1 @@
+"""What is kept as bytes, sealed with a key of its own."""
