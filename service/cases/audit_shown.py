@@ -1,0 +1,121 @@
+"""An audit as it is shown: its verdict, and the reports that who asks may read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import Row, Select, func, select
+
+from service.database.tables import (
+    account,
+    audit,
+    data_table,
+    finding,
+    job,
+    model,
+    model_version,
+    report,
+)
+from service.people.permissions import Permission
+from service.people.principal import Principal
+from service.schemas.audits import Audit, Finding, ReportOf
+from service.site import Unit
+
+ENDED = ("done", "error", "cancelled")
+
+
+def audits_of(who: Principal) -> Select[Any]:
+    """Return what selects the audits of an organisation, with all that is shown of each."""
+    number = (
+        select(func.count())
+        .select_from(finding)
+        .where(finding.c.audit_id == audit.c.id)
+        .scalar_subquery()
+    )
+    state = (
+        select(job.c.state)
+        .where(job.c.subject_id == audit.c.id)
+        .order_by(job.c.id.desc())
+        .limit(1)
+        .scalar_subquery()
+    )
+    return (
+        select(
+            audit,
+            model_version.c.n,
+            model_version.c.model_id,
+            model.c.name.label("model_name"),
+            account.c.name.label("by"),
+            data_table.c.file_name.label("table_name"),
+            number.label("findings"),
+            state.label("job_state"),
+        )
+        .join(model_version, model_version.c.id == audit.c.model_version_id)
+        .join(model, model.c.id == model_version.c.model_id)
+        .join(account, account.c.id == audit.c.created_by)
+        .outerjoin(data_table, data_table.c.id == audit.c.data_table_id)
+        .where(audit.c.organisation_id == who.organisation_id)
+    )
+
+
+def shown(unit: Unit, who: Principal, row: Row[Any]) -> Audit:
+    """Return an audit as it is shown to somebody."""
+    state = row.job_state if row.state not in ENDED and row.job_state == "running" else row.state
+    return Audit(
+        id=row.id,
+        kind=row.kind,
+        state=state,
+        verdict=row.verdict,
+        exit_code=row.exit_code,
+        headline=row.headline,
+        problem=row.problem,
+        model_id=row.model_id,
+        model_name=row.model_name,
+        model_version_id=row.model_version_id,
+        version=row.n,
+        table_id=row.data_table_id,
+        table_name=row.table_name or "",
+        pack=row.pack_name,
+        pack_digest=row.pack_digest,
+        options=row.options,
+        purpose=row.purpose,
+        findings=row.findings,
+        reports=_reports(unit, who, row.id) if row.state == "done" else (),
+        provenance=row.provenance,
+        repaired_version_id=row.repaired_version_id,
+        created_by=row.by,
+        created_at=row.created_at,
+        finished_at=row.finished_at,
+    )
+
+
+def _reports(unit: Unit, who: Principal, audit_id: str) -> tuple[ReportOf, ...]:
+    rows = unit.connection.execute(
+        select(report.c.kind, report.c.form)
+        .where(report.c.audit_id == audit_id)
+        .order_by(report.c.kind.desc(), report.c.form)
+    ).all()
+    return tuple(
+        ReportOf(
+            kind=row.kind,
+            form=row.form,
+            href=f"/api/v1/audits/{audit_id}/reports/{row.kind}.{row.form}",
+        )
+        for row in rows
+        if row.kind == "public" or who.may(Permission.INTERNAL)
+    )
+
+
+def finding_shown(row: Row[Any]) -> Finding:
+    """Return a finding as it is shown."""
+    return Finding(
+        n=row.n,
+        id=row.result_id,
+        clause=row.clause,
+        verdict=row.verdict,
+        severity=row.severity,
+        message=row.message,
+        leaf=row.leaf,
+        path=row.path,
+        accepted=row.accepted,
+    )

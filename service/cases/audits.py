@@ -1,0 +1,241 @@
+"""Audits and repairs: submitted, looked at, cancelled; a worker does them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from sqlalchemy import Row, insert, select
+
+from audit.adversary.knowledge import read_knowledge
+from ppdm_models.errors import KnowledgeError
+from reports.building.problem import problem_of
+from reports.renderers import names, renderer
+from service.cases.audit_shown import audits_of, finding_shown, shown
+from service.cases.erasing import erase_files
+from service.cases.jobs import cancel_job
+from service.cases.models import get_version
+from service.cases.options import audit_options
+from service.cases.paging import paged
+from service.cases.policies import chosen_pack, days_allowed
+from service.cases.queueing import queue_job
+from service.cases.tables import claim_table
+from service.cases.waivers import in_force
+from service.database.tables import (
+    audit,
+    blob,
+    finding,
+    job,
+    job_event,
+    model_version,
+    report,
+)
+from service.errors import ConflictError, InvalidError, NotFoundError
+from service.ids import new_id
+from service.ledger.log import record
+from service.people.permissions import Permission
+from service.people.principal import Principal
+from service.schemas.audits import Audit, Finding, NewAudit, Progress
+from service.schemas.base import Page, Wanted
+from service.site import Unit
+
+
+@dataclass(frozen=True, slots=True)
+class ReportFile:
+    """A report that is kept: what the file is called, its media type, and its bytes as they are unsealed."""
+
+    name: str
+    media_type: str
+    kind: str
+    form: str
+    chunks: Iterator[bytes]
+
+
+def submit(unit: Unit, who: Principal, new: NewAudit) -> Audit:
+    """Queue an audit or a repair. Waivers that hold longer than its pack allows do not hold for it.
+
+    Raises:
+        NotFoundError: there is no such version, table or pack.
+        ConflictError: the file was refused, or the table was refused or erased.
+        InvalidError: an option cannot be, or the knowledge is not understood.
+    """
+    version = get_version(unit, who, new.model_version_id)
+    if version.state == "refused":
+        raise ConflictError(version.file_name, f"cannot be audited: {version.problem}")
+    chosen = chosen_pack(unit, who.organisation_id, new.pack)
+    audit_options(new.options)
+    if new.kind == "repair" and new.table_id is None:
+        raise InvalidError(
+            "table_id", "is missing; a repair needs the table, to audit each change with"
+        )
+    if new.knowledge:
+        try:
+            read_knowledge(new.knowledge.encode(), "knowledge")
+        except KnowledgeError as error:
+            # what it says may be facts about somebody
+            raise InvalidError("knowledge", problem_of(error).partition(": ")[2]) from error
+    if new.table_id is not None:
+        claim_table(unit, who, new.table_id)
+    waivers = (
+        in_force(
+            unit, who.organisation_id, version.digest, version.model_name, days_allowed(chosen)
+        )
+        if new.waivers
+        else []
+    )
+    made = new_id()
+    unit.connection.execute(
+        insert(audit).values(
+            id=made,
+            organisation_id=who.organisation_id,
+            kind=new.kind,
+            model_version_id=version.id,
+            data_table_id=new.table_id,
+            pack_version_id=chosen.pack_version_id,
+            pack_name=chosen.name
+            if chosen.pack_version_id is None
+            else f"{chosen.name}@{chosen.n}",
+            pack_digest=chosen.digest,
+            options=new.options,
+            knowledge=new.knowledge,
+            waivers=waivers,
+            purpose=new.purpose,
+            created_by=who.account_id,
+            created_at=unit.now,
+            state="queued",
+        )
+    )
+    queue_job(unit, who.organisation_id, new.kind, made)
+    record(unit, who, f"{new.kind}.submitted", "audit", made, {"version": version.id})
+    return get_audit(unit, who, made)
+
+
+def list_audits(
+    unit: Unit,
+    who: Principal,
+    wanted: Wanted,
+    state: str = "",
+    verdict: str = "",
+    model_id: str = "",
+) -> Page[Audit]:
+    """Return audits, of one state, verdict or model where these are named."""
+    statement = audits_of(who)
+    for column, value in (
+        (audit.c.state, state),
+        (audit.c.verdict, verdict),
+        (model_version.c.model_id, model_id),
+    ):
+        if value:
+            statement = statement.where(column == value)
+    rows, following = paged(unit, statement, audit.c.id, wanted)
+    return Page(items=tuple(shown(unit, who, row) for row in rows), next=following)
+
+
+def get_audit(unit: Unit, who: Principal, audit_id: str) -> Audit:
+    """Return an audit.
+
+    Raises:
+        NotFoundError: the organisation has none of that id.
+    """
+    return shown(unit, who, _row(unit, who, audit_id))
+
+
+def list_findings(unit: Unit, who: Principal, audit_id: str, wanted: Wanted) -> Page[Finding]:
+    """Return what is not met, in the order of the report; the cursor is a number here.
+
+    Raises:
+        NotFoundError: the organisation has no such audit.
+        InvalidError: the cursor is none that a list gave.
+    """
+    _row(unit, who, audit_id)
+    if wanted.cursor and not (wanted.cursor.isascii() and wanted.cursor.isdigit()):
+        raise InvalidError("cursor", "is none that a list gave; leave it out to begin anew")
+    after = int(wanted.cursor[:9] or 0)
+    rows = unit.connection.execute(
+        select(finding)
+        .where(finding.c.audit_id == audit_id, finding.c.n > after)
+        .order_by(finding.c.n)
+        .limit(wanted.limit + 1)
+    ).all()
+    shown = rows[: wanted.limit]
+    return Page(
+        items=tuple(finding_shown(row) for row in shown),
+        next=str(shown[-1].n) if len(rows) > wanted.limit else None,
+    )
+
+
+def get_report(unit: Unit, who: Principal, audit_id: str, kind: str, form: str) -> ReportFile:
+    """Return a report that is kept.
+
+    Raises:
+        NotFoundError: there is none; the internal one is only kept where the organisation allows that.
+        ForbiddenError: it is the internal one, and who asks may not see it.
+    """
+    _row(unit, who, audit_id)
+    if kind == "internal":
+        who.check(Permission.INTERNAL)
+    if form not in names():
+        raise NotFoundError("report", f"there is no such form; have {', '.join(names())}")
+    found = unit.connection.execute(
+        select(blob)
+        .join(report, report.c.blob_id == blob.c.id)
+        .where(report.c.audit_id == audit_id, report.c.kind == kind, report.c.form == form)
+    ).first()
+    if found is None:
+        raise NotFoundError(f"report {kind}.{form}"[:80], "is not kept of this audit")
+    of = renderer(form)
+    return ReportFile(
+        f"audit-{audit_id[:12]}-{kind}.{of.suffix}",
+        of.media_type,
+        kind,
+        form,
+        unit.site.vault.chunks(found.id, found.digest, found.sealed_key),
+    )
+
+
+def cancel(unit: Unit, who: Principal, audit_id: str) -> Audit:
+    """Cancel an audit: at once where it waits, else as soon as its worker hears of it.
+
+    Raises:
+        NotFoundError: the organisation has no such audit.
+        ConflictError: it has ended already.
+    """
+    _row(unit, who, audit_id)
+    erased = cancel_job(unit, _job(unit, audit_id).id)
+    unit.afterwards.append(partial(erase_files, unit.site, erased))
+    record(unit, who, "audit.cancel_requested", "audit", audit_id)
+    return get_audit(unit, who, audit_id)
+
+
+def progress(unit: Unit, who: Principal, audit_id: str, after: int) -> tuple[Progress, ...]:
+    """Return what happened to an audit since the event of a number.
+
+    Raises:
+        NotFoundError: the organisation has no such audit.
+    """
+    _row(unit, who, audit_id)
+    rows = unit.connection.execute(
+        select(job_event)
+        .where(job_event.c.job_id == _job(unit, audit_id).id, job_event.c.seq > after)
+        .order_by(job_event.c.seq)
+        .limit(1000)
+    )
+    return tuple(
+        Progress(seq=row.seq, attempt=row.attempt, kind=row.kind, text=row.text, at=row.at)
+        for row in rows
+    )
+
+
+def _job(unit: Unit, audit_id: str) -> Row[Any]:
+    return unit.connection.execute(
+        select(job).where(job.c.subject_id == audit_id).order_by(job.c.id.desc()).limit(1)
+    ).one()
+
+
+def _row(unit: Unit, who: Principal, audit_id: str) -> Row[Any]:
+    found = unit.connection.execute(audits_of(who).where(audit.c.id == audit_id)).first()
+    if found is None:
+        raise NotFoundError(f"audit {audit_id[:40]!r}", "there is none of that id")
+    return found

@@ -1,0 +1,143 @@
+"""Uploads: bytes that somebody sent, kept sealed until they become a model or a table, or expire."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Literal
+
+from anyio.to_thread import run_sync
+from sqlalchemy import ColumnElement, Row, exists, insert, select, update
+
+from service.database.tables import blob, data_table
+from service.errors import InvalidError, NotFoundError
+from service.ledger.log import record
+from service.people.principal import Principal
+from service.settings import Settings
+from service.site import Site, Unit
+from service.vault.receiving import Stored
+
+Kind = Literal["model", "table"]
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """Bytes that are kept; ``is_known`` where they were before."""
+
+    digest: str
+    size: int
+    is_known: bool
+
+
+async def put_blob(
+    site: Site, who: Principal, digest: str, kind: Kind, chunks: AsyncIterable[bytes]
+) -> Upload:
+    """Keep bytes as they arrive; known ones are read to the end too, so that whoever names them has them.
+
+    Raises:
+        InvalidError: they are not what ``digest`` says.
+        TooLargeError: they are more than is taken.
+        UnavailableError: nothing more can be kept.
+    """
+    stored = await site.vault.receive(chunks, most_of(site.settings, kind))
+    return await run_sync(_keep_checked, site, who, stored, kind, digest)
+
+
+def most_of(settings: Settings, kind: Kind) -> int:
+    """Return how many bytes are taken at most."""
+    return settings.max_model if kind == "model" else settings.max_table
+
+
+def keep(site: Site, who: Principal, arrived: Sequence[tuple[Stored, Kind]]) -> list[Upload]:
+    """Write down what was stored, all of it in one transaction; what is known already is not kept twice.
+
+    Where the database fails the files stay: nobody knows whether they were written down, and the sweep finds out.
+    """
+    with site.unit() as unit:
+        found = [_keep(unit, who, stored, kind) for stored, kind in arrived]
+        for (stored, kind), upload in zip(arrived, found, strict=True):  # once all rows are locked
+            if not upload.is_known:
+                detail = {"digest": stored.digest, "size": stored.size, "kind": kind}
+                record(unit, who, "blob.uploaded", "blob", stored.id, detail)
+    for (stored, _), upload in zip(arrived, found, strict=True):
+        if upload.is_known:
+            site.vault.discard(stored)
+    return found
+
+
+def claim_blob(unit: Unit, who: Principal, digest: str, kind: Kind) -> Row[Any]:
+    """Return the row of an upload that becomes a model or a table, locked until the transaction ends.
+
+    A model's is kept from now on; a table's for as long as a table may be.
+
+    Raises:
+        NotFoundError: the organisation has no such upload, or it was erased.
+    """
+    found = unit.connection.execute(
+        select(blob)
+        .where(_is(who, digest, kind))
+        .order_by(blob.c.id.desc())
+        .limit(1)
+        .with_for_update()
+    ).first()
+    if found is None:
+        problem = f"no upload of a {kind} has this digest; send its bytes to /api/v1/blobs first"
+        raise NotFoundError(digest[:12], problem)
+    until = None if kind == "model" else _expiry(unit)
+    # written even where it stays the same: a sweep that waits for this row looks at it again
+    unit.connection.execute(update(blob).where(blob.c.id == found.id).values(expires_at=until))
+    return found
+
+
+def _keep_checked(site: Site, who: Principal, stored: Stored, kind: Kind, digest: str) -> Upload:
+    if stored.digest != digest:
+        site.vault.discard(stored)
+        problem = (
+            "is not the SHA-256 of the bytes that arrived; nothing was kept, so send them again"
+        )
+        raise InvalidError("digest", problem)
+    return keep(site, who, [(stored, kind)])[0]
+
+
+def _keep(unit: Unit, who: Principal, stored: Stored, kind: Kind) -> Upload:
+    known = select(blob.c.id).where(_is(who, stored.digest, kind)).order_by(blob.c.id.desc())
+    if (
+        kind == "table"
+    ):  # one that is in use goes when its audit ends, maybe before this one is asked for
+        known = known.where(~exists().where(data_table.c.blob_id == blob.c.id))
+    for each in unit.connection.execute(known.with_for_update(of=blob)).scalars():
+        if unit.site.vault.path(each, stored.digest).exists():
+            unit.connection.execute(
+                update(blob)
+                .where(blob.c.id == each, blob.c.expires_at.is_not(None))
+                .values(expires_at=_expiry(unit))
+            )
+            return Upload(stored.digest, stored.size, is_known=True)
+    unit.connection.execute(
+        insert(blob).values(
+            id=stored.id,
+            organisation_id=who.organisation_id,
+            digest=stored.digest,
+            size=stored.size,
+            kind=kind,
+            sealed_key=stored.sealed_key,
+            uploaded_by=who.account_id,
+            created_at=unit.now,
+            expires_at=_expiry(unit),
+        )
+    )
+    return Upload(stored.digest, stored.size, is_known=False)
+
+
+def _is(who: Principal, digest: str, kind: Kind) -> ColumnElement[bool]:
+    return (
+        (blob.c.organisation_id == who.organisation_id)
+        & (blob.c.digest == digest)
+        & (blob.c.kind == kind)
+        & blob.c.sealed_key.is_not(None)
+    )
+
+
+def _expiry(unit: Unit) -> datetime:
+    return unit.now + timedelta(hours=unit.site.settings.table_hours)

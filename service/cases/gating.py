@@ -1,0 +1,136 @@
+"""Whether a version may be released, as a pipeline is told: yes only where everything that has to hold holds today."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from sqlalchemy import Row, exists, select
+
+from service.database.tables import audit, model, model_version, release, review, waiver
+from service.errors import NotFoundError
+from service.people.principal import Principal
+from service.schemas.releases import GateAnswer
+from service.site import Unit
+
+Outcome = Literal["PASS", "FAIL", "UNDETERMINED", "NO AUDIT", "PENDING"]
+EXITS: dict[Outcome, Literal[0, 1, 3, 4] | None] = {
+    "PASS": 0,
+    "FAIL": 1,
+    "UNDETERMINED": 3,
+    "NO AUDIT": 4,
+    "PENDING": None,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What a gate goes by.
+
+    ``has_approval`` is whether somebody's approval is there, and not only a state that says so; ``lapsed`` says which
+    waiver of the audit holds no more, "" for none.
+    """
+
+    audit_state: str
+    verdict: str | None
+    release_state: str
+    has_approval: bool
+    lapsed: str = ""
+
+
+def gate_answer(unit: Unit, who: Principal, release_id: str) -> GateAnswer:
+    """Return whether a version may be released.
+
+    Raises:
+        NotFoundError: the organisation has no such release.
+    """
+    row = unit.connection.execute(
+        select(
+            release.c.id,
+            release.c.state,
+            release.c.audit_id,
+            audit.c.state.label("audit_state"),
+            audit.c.verdict,
+            audit.c.waivers,
+            audit.c.entry,
+            audit.c.pack_name,
+            audit.c.kind,
+            model_version.c.n,
+            model_version.c.digest,
+            model.c.name.label("model_name"),
+            exists()
+            .where(review.c.release_id == release.c.id, review.c.decision == "approve")
+            .label("has_approval"),
+        )
+        .join(audit, audit.c.id == release.c.audit_id)
+        .join(model_version, model_version.c.id == release.c.model_version_id)
+        .join(model, model.c.id == model_version.c.model_id)
+        .where(release.c.organisation_id == who.organisation_id, release.c.id == release_id)
+    ).first()
+    if row is None:
+        raise NotFoundError(f"release {release_id[:40]!r}", "there is none of that id")
+    outcome, why = decided(
+        Standing(
+            row.audit_state,
+            row.verdict,
+            row.state,
+            bool(row.has_approval),
+            lapsed(unit, row.waivers),
+        )
+    )
+    return GateAnswer(
+        release_id=row.id,
+        outcome=outcome,
+        exit_code=EXITS[outcome],
+        pending=outcome == "PENDING",
+        why=why,
+        state=row.state,
+        model=row.model_name,
+        version=row.n,
+        digest=row.digest,
+        audit_id=row.audit_id,
+        policy=row.pack_name,
+        entry=row.entry,
+    )
+
+
+def decided(of: Standing) -> tuple[Outcome, str]:
+    """Return the outcome, and why; what is not known to be fine is no pass."""
+    if of.audit_state in ("error", "cancelled"):
+        return "NO AUDIT", "there was no audit; submit a new one, and a new release with it"
+    if of.audit_state != "done":
+        return "PENDING", "the audit is not done yet"
+    if of.verdict == "FAIL":
+        return "FAIL", "the audit failed; a version that fails is not released"
+    if of.release_state == "rejected":
+        return "FAIL", "the release was rejected"
+    if of.release_state == "withdrawn":
+        return "FAIL", "the release was withdrawn"
+    if of.verdict != "PASS":
+        return "UNDETERMINED", "the audit could not decide every clause; that is never a pass"
+    if of.lapsed:
+        return "UNDETERMINED", f"{of.lapsed}; audit the version again"
+    if of.release_state in ("approved", "released") and not of.has_approval:
+        return "UNDETERMINED", "nobody's approval is written down; open a new release"
+    if of.release_state in ("approved", "released"):
+        return "PASS", "the audit passed, and somebody else approved the release"
+    if of.release_state in ("open", "changes"):
+        return "PENDING", "the audit passed; the release waits for a decision"
+    return "UNDETERMINED", f"the release is {of.release_state!r}, which says nothing"
+
+
+def lapsed(unit: Unit, ids: list[str]) -> str:
+    """Return which of an audit's waivers holds no more today, in words; "" where all hold."""
+    if not ids:
+        return ""
+    rows: dict[str, Row[Any]] = {
+        row.id: row for row in unit.connection.execute(select(waiver).where(waiver.c.id.in_(ids)))
+    }
+    today = unit.now.date().isoformat()
+    for each in ids:
+        row = rows.get(each)
+        if row is None or row.state != "approved":
+            return f"waiver {each[:12]} was revoked"
+        if row.expires < today:
+            return f"waiver {each[:12]} of {row.clause!r} held until {row.expires}"
+    return ""

@@ -1,0 +1,133 @@
+"""The log as it is read: in parts, whole for export, and checked row by row."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from sqlalchemy import Row, select
+
+from service.database.tables import log_entry
+from service.errors import InvalidError
+from service.ledger.log import FIRST, digest_of
+from service.people.principal import Principal
+from service.schemas.base import Page, Wanted
+from service.schemas.telling import LogCheck, LogEntry
+from service.site import Site, Unit
+
+PART = 500
+COLUMNS = tuple(LogEntry.model_fields)
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def list_log(unit: Unit, who: Principal, wanted: Wanted) -> Page[LogEntry]:
+    """Return rows of the organisation's log, newest first; the cursor is a number here.
+
+    Raises:
+        InvalidError: the cursor is none that a list gave.
+    """
+    statement = _rows(who.organisation_id)
+    if wanted.cursor:
+        if not (wanted.cursor.isascii() and wanted.cursor.isdigit()):
+            raise InvalidError("cursor", "is none of this list; take “next” of the page before")
+        statement = statement.where(log_entry.c.seq < int(wanted.cursor[:18]))
+    found = unit.connection.execute(
+        statement.order_by(log_entry.c.seq.desc()).limit(wanted.limit + 1)
+    ).all()
+    shown = found[: wanted.limit]
+    return Page(
+        items=tuple(map(_entry, shown)),
+        next=str(shown[-1].seq) if len(found) > wanted.limit else None,
+    )
+
+
+def check_log(unit: Unit, who: Principal | str) -> LogCheck:
+    """Recompute the chain of an organisation's log, and say where it breaks."""
+    organisation_id = who if isinstance(who, str) else who.organisation_id
+    previous, number = FIRST, 0
+    for row in _each(unit, organisation_id):
+        number += 1
+        problem = ""
+        if row.seq != number:
+            problem = f"row {number} is missing"
+        elif row.previous_hash != previous:
+            problem = f"row {number} does not follow from the one before"
+        elif row.hash != digest_of(dict(row._mapping)):
+            problem = f"row {number} was changed after it was written"
+        if problem:
+            return LogCheck(holds=False, rows=number, problem=problem, head=previous)
+        previous = row.hash
+    return LogCheck(holds=True, rows=number, head=previous)
+
+
+def exported_json(site: Site, who: Principal) -> Iterator[str]:
+    """Yield the whole log as JSON, oldest row first, a part at a time."""
+    opening = "[\n"
+    for part in _parts(site, who.organisation_id):
+        for row in part:
+            yield opening + _entry(row).model_dump_json()
+            opening = ",\n"
+    yield "[]\n" if opening == "[\n" else "\n]\n"
+
+
+def exported_csv(site: Site, who: Principal) -> Iterator[str]:
+    """Yield the whole log as CSV, oldest row first; no cell begins as a formula of a spreadsheet does."""
+    yield _line(COLUMNS)
+    for part in _parts(site, who.organisation_id):
+        for row in part:
+            said = json.loads(_entry(row).model_dump_json())
+            said["detail"] = json.dumps(said["detail"], sort_keys=True)
+            yield _line([_harmless(str(said[name])) for name in COLUMNS])
+
+
+def _parts(site: Site, organisation_id: str) -> Iterator[list[Row[Any]]]:
+    """Yield rows in parts, each in a transaction of its own: rows never change, and new ones only come after."""
+    after = 0
+    while True:
+        with site.reading() as unit:
+            rows = unit.connection.execute(
+                _rows(organisation_id)
+                .where(log_entry.c.seq > after)
+                .order_by(log_entry.c.seq)
+                .limit(PART)
+            ).all()
+        if not rows:
+            return
+        yield list(rows)
+        after = rows[-1].seq
+
+
+def _each(unit: Unit, organisation_id: str) -> Iterator[Row[Any]]:
+    after = 0
+    while True:
+        rows = unit.connection.execute(
+            _rows(organisation_id)
+            .where(log_entry.c.seq > after)
+            .order_by(log_entry.c.seq)
+            .limit(PART)
+        ).all()
+        if not rows:
+            return
+        yield from rows
+        after = rows[-1].seq
+
+
+def _rows(organisation_id: str) -> Any:  # noqa: ANN401  # a select of one table
+    return select(log_entry).where(log_entry.c.organisation_id == organisation_id)
+
+
+def _entry(row: Row[Any]) -> LogEntry:
+    return LogEntry(**{name: getattr(row, name) for name in COLUMNS})
+
+
+def _line(cells: tuple[str, ...] | list[str]) -> str:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\r\n").writerow(cells)
+    return text.getvalue()
+
+
+def _harmless(cell: str) -> str:
+    return f"'{cell}" if cell.startswith(FORMULA) else cell

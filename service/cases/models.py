@@ -1,0 +1,212 @@
+"""Models and their versions: a version is a file that was uploaded, and what was read off it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from sqlalchemy import Row, Select, func, insert, select
+
+from service.cases.blobs import claim_blob
+from service.cases.paging import paged
+from service.cases.queueing import queue_job
+from service.cases.refusing import was_added
+from service.database.tables import account, blob, model, model_version
+from service.errors import ConflictError, NotFoundError
+from service.ids import new_id
+from service.ledger.log import record
+from service.people.principal import Principal
+from service.schemas.base import Page, Wanted
+from service.schemas.models import Model, NewModel, NewVersion, Version
+from service.site import Unit
+
+
+def create_model(unit: Unit, who: Principal, new: NewModel) -> Model:
+    """Make a model, without a version yet.
+
+    Raises:
+        ConflictError: the organisation has one of that name.
+    """
+    made = new_id()
+    row = insert(model).values(
+        id=made,
+        organisation_id=who.organisation_id,
+        name=new.name,
+        description=new.description,
+        created_by=who.account_id,
+        created_at=unit.now,
+    )
+    if not was_added(unit, row):
+        problem = (
+            f"there is a model {new.name!r} already; add a version to it, or choose another name"
+        )
+        raise ConflictError("name", problem)
+    record(unit, who, "model.created", "model", made, {"name": new.name})
+    return get_model(unit, who, made)
+
+
+def list_models(unit: Unit, who: Principal, wanted: Wanted, name: str = "") -> Page[Model]:
+    """Return models, those whose name holds a text where one is given."""
+    statement = _models(who)
+    if name:
+        statement = statement.where(model.c.name.icontains(name, autoescape=True))
+    rows, following = paged(unit, statement, model.c.id, wanted)
+    return Page(items=tuple(_model(unit, who, row) for row in rows), next=following)
+
+
+def get_model(unit: Unit, who: Principal, model_id: str) -> Model:
+    """Return a model.
+
+    Raises:
+        NotFoundError: the organisation has none of that id.
+    """
+    found = unit.connection.execute(_models(who).where(model.c.id == model_id)).first()
+    if found is None:
+        raise NotFoundError(f"model {model_id[:40]!r}", "there is none of that id")
+    return _model(unit, who, found)
+
+
+def add_version(unit: Unit, who: Principal, model_id: str, new: NewVersion) -> Version:
+    """Make an uploaded file the newest version of a model; a job reads it.
+
+    Raises:
+        NotFoundError: there is no such model, or no such upload.
+        ConflictError: the newest version is the same file, and was not refused.
+    """
+    of = select(model.c.id).where(model.c.id == model_id)
+    unit.connection.execute(of.with_for_update())  # numbers are given one at a time
+    given = get_model(unit, who, model_id)
+    newest = given.latest
+    if newest is not None and newest.state != "refused" and newest.digest == new.digest:
+        problem = f"the file is that of version {newest.n} already; submit that one"
+        raise ConflictError("digest", problem)
+    kept = claim_blob(unit, who, new.digest, "model")
+    made = new_id()
+    unit.connection.execute(
+        insert(model_version).values(
+            id=made,
+            organisation_id=who.organisation_id,
+            model_id=model_id,
+            n=given.versions + 1,
+            blob_id=kept.id,
+            digest=kept.digest,
+            size=kept.size,
+            file_name=new.file_name,
+            state="reading",
+            uploaded_by=who.account_id,
+            created_at=unit.now,
+        )
+    )
+    queue_job(unit, who.organisation_id, "inspect_model", made)
+    record(unit, who, "version.added", "version", made, {"digest": kept.digest})
+    return get_version(unit, who, made)
+
+
+def list_versions(unit: Unit, who: Principal, model_id: str, wanted: Wanted) -> Page[Version]:
+    """Return the versions of a model.
+
+    Raises:
+        NotFoundError: the organisation has no such model.
+    """
+    get_model(unit, who, model_id)
+    statement = _versions(who).where(model_version.c.model_id == model_id)
+    rows, following = paged(unit, statement, model_version.c.id, wanted)
+    return Page(items=tuple(_version(row) for row in rows), next=following)
+
+
+def get_version(unit: Unit, who: Principal, version_id: str) -> Version:
+    """Return a version.
+
+    Raises:
+        NotFoundError: the organisation has none of that id.
+    """
+    found = unit.connection.execute(_versions(who).where(model_version.c.id == version_id)).first()
+    if found is None:
+        raise NotFoundError(f"version {version_id[:40]!r}", "there is none of that id")
+    return _version(found)
+
+
+def version_of(unit: Unit, who: Principal, model_id: str, version_id: str) -> Version:
+    """Return a version of a certain model.
+
+    Raises:
+        NotFoundError: the model has none of that id.
+    """
+    found = get_version(unit, who, version_id)
+    if found.model_id != model_id:
+        raise NotFoundError(f"version {version_id[:40]!r}", "there is none of that id")
+    return found
+
+
+def model_file(unit: Unit, who: Principal, version_id: str) -> tuple[Version, Iterator[bytes]]:
+    """Return a version and the bytes of its file.
+
+    Raises:
+        NotFoundError: the organisation has none of that id.
+    """
+    version = get_version(unit, who, version_id)
+    kept = unit.connection.execute(
+        select(blob)
+        .join(model_version, model_version.c.blob_id == blob.c.id)
+        .where(model_version.c.id == version_id)
+    ).one()
+    return version, unit.site.vault.chunks(kept.id, kept.digest, kept.sealed_key)
+
+
+def _models(who: Principal) -> Select[Any]:
+    return (
+        select(model, account.c.name.label("by"))
+        .join(account, account.c.id == model.c.created_by)
+        .where(model.c.organisation_id == who.organisation_id)
+    )
+
+
+def _versions(who: Principal) -> Select[Any]:
+    return (
+        select(model_version, model.c.name.label("model_name"), account.c.name.label("by"))
+        .join(model, model.c.id == model_version.c.model_id)
+        .join(account, account.c.id == model_version.c.uploaded_by)
+        .where(model_version.c.organisation_id == who.organisation_id)
+    )
+
+
+def _model(unit: Unit, who: Principal, row: Row[Any]) -> Model:
+    newest = unit.connection.execute(
+        _versions(who)
+        .where(model_version.c.model_id == row.id)
+        .order_by(model_version.c.n.desc())
+        .limit(1)
+    ).first()
+    number = unit.connection.execute(
+        select(func.coalesce(func.max(model_version.c.n), 0)).where(
+            model_version.c.model_id == row.id
+        )
+    ).scalar_one()
+    return Model(
+        id=row.id,
+        name=row.name,
+        description=row.description,
+        created_by=row.by,
+        created_at=row.created_at,
+        versions=number,
+        latest=None if newest is None else _version(newest),
+    )
+
+
+def _version(row: Row[Any]) -> Version:
+    return Version(
+        id=row.id,
+        model_id=row.model_id,
+        model_name=row.model_name,
+        n=row.n,
+        digest=row.digest,
+        size=row.size,
+        file_name=row.file_name,
+        state=row.state,
+        problem=row.problem,
+        format=row.format,
+        summary=row.summary,
+        uploaded_by_id=row.uploaded_by,
+        uploaded_by=row.by,
+        created_at=row.created_at,
+    )

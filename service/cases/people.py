@@ -1,0 +1,234 @@
+"""Accounts of an organisation, and what is kept there how long."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import ValidationError
+from sqlalchemy import Row, delete, func, insert, select, update
+
+from service.cases.paging import paged
+from service.database.tables import account, organisation, session
+from service.errors import ConflictError, InvalidError, NotFoundError
+from service.ids import new_id
+from service.ledger.log import record
+from service.people import passwords
+from service.people.permissions import ALLOWED, Role
+from service.people.principal import Principal
+from service.schemas.base import Page, Wanted
+from service.schemas.people import Account, Changed, Made, NewAccount, Organisation, Retention
+from service.site import Unit
+
+DEFAULT = "default"
+CHECKLIST = (
+    "The table that was audited is the one that the model was trained on",
+    "The quasi-identifiers name all that somebody outside may know of a person",
+    "The purpose is stated, and the recipients are known",
+)
+"""What no program can tell: the verdict rests on it."""
+
+
+def create_administrator(
+    unit: Unit, name: str, organisation_name: str = DEFAULT
+) -> tuple[Principal, str]:
+    """Make an administrator, and the organisation if there is none; return who it is, and the one-time password.
+
+    Raises:
+        InvalidError: one of the names cannot be one.
+        ConflictError: the name is taken.
+    """
+    try:
+        new = NewAccount(name=name, role=Role.ADMINISTRATOR)
+        NewAccount(name=organisation_name, role=Role.ADMINISTRATOR)
+    except ValidationError as error:
+        problem = "cannot be one: empty, too long, or with signs that nobody sees; choose another"
+        raise InvalidError("name", problem) from error
+    found = unit.connection.execute(
+        select(organisation.c.id).where(organisation.c.name == organisation_name)
+    ).scalar()
+    home = found or create_organisation(unit, organisation_name)
+    made, password = _create(unit, home, new)
+    who = Principal(home, made, name, Role.ADMINISTRATOR, ALLOWED[Role.ADMINISTRATOR])
+    record(unit, who, "account.created", "account", made, {"role": Role.ADMINISTRATOR})
+    return who, password
+
+
+def create_organisation(unit: Unit, name: str) -> str:
+    """Make an organisation, and return its id."""
+    made = new_id()
+    unit.connection.execute(
+        insert(organisation).values(
+            id=made,
+            name=name,
+            keeps_profiles=False,
+            checklist=list(CHECKLIST),
+            created_at=unit.now,
+        )
+    )
+    return made
+
+
+def create_account(unit: Unit, who: Principal, new: NewAccount) -> Made:
+    """Make an account with a one-time password.
+
+    Raises:
+        ConflictError: the name is taken.
+    """
+    made, password = _create(unit, who.organisation_id, new)
+    record(unit, who, "account.created", "account", made, {"role": new.role})
+    return Made(account=get_account(unit, who, made), password=password)
+
+
+def list_accounts(unit: Unit, who: Principal, wanted: Wanted) -> Page[Account]:
+    """Return accounts of the organisation."""
+    statement = select(account).where(account.c.organisation_id == who.organisation_id)
+    rows, following = paged(unit, statement, account.c.id, wanted)
+    return Page(items=tuple(map(_told, rows)), next=following)
+
+
+def get_account(unit: Unit, who: Principal, account_id: str) -> Account:
+    """Return an account.
+
+    Raises:
+        NotFoundError: there is none in the organisation.
+    """
+    return _told(_find(unit, who, account_id))
+
+
+def change_account(unit: Unit, who: Principal, account_id: str, changed: Changed) -> Account:
+    """Change a role, or let somebody in no more, or again.
+
+    Raises:
+        NotFoundError: there is no such account in the organisation.
+        ConflictError: it is the last administrator's.
+    """
+    _alone(unit, who)
+    found = _find(unit, who, account_id)
+    values: dict[str, Any] = {}
+    if changed.role is not None:
+        values["role"] = changed.role
+    if changed.is_disabled is not None:
+        values["disabled_at"] = (found.disabled_at or unit.now) if changed.is_disabled else None
+    if values:
+        unit.connection.execute(update(account).where(account.c.id == account_id).values(**values))
+        _some_administrator_stays(unit, who)
+        if changed.is_disabled:
+            end_sessions(unit, account_id)
+        record(
+            unit,
+            who,
+            "account.changed",
+            "account",
+            account_id,
+            changed.model_dump(mode="json", exclude_none=True),
+        )
+    return get_account(unit, who, account_id)
+
+
+def new_password(unit: Unit, who: Principal, account_id: str) -> Made:
+    """Give somebody a new one-time password; who was signed in with the old one is no longer.
+
+    Raises:
+        NotFoundError: there is no such account in the organisation.
+    """
+    _find(unit, who, account_id)
+    password = passwords.new_password()
+    unit.connection.execute(
+        update(account)
+        .where(account.c.id == account_id)
+        .values(password_hash=passwords.hash_of(password), password_is_temporary=True)
+    )
+    end_sessions(unit, account_id)
+    record(unit, who, "account.password_reset", "account", account_id)
+    return Made(account=get_account(unit, who, account_id), password=password)
+
+
+def end_sessions(unit: Unit, account_id: str) -> None:
+    """End all sessions of an account."""
+    unit.connection.execute(delete(session).where(session.c.account_id == account_id))
+
+
+def get_organisation(unit: Unit, who: Principal) -> Organisation:
+    """Return what holds for the organisation."""
+    found = unit.connection.execute(
+        select(organisation).where(organisation.c.id == who.organisation_id)
+    ).one()
+    return Organisation(
+        id=found.id,
+        name=found.name,
+        keeps_profiles=found.keeps_profiles,
+        report_days=found.report_days,
+        checklist=tuple(found.checklist),
+    )
+
+
+def set_retention(unit: Unit, who: Principal, asked: Retention) -> Organisation:
+    """Change what is kept, how long, and what reviewers tick off."""
+    values = asked.model_dump(mode="json")
+    unit.connection.execute(
+        update(organisation).where(organisation.c.id == who.organisation_id).values(**values)
+    )
+    record(unit, who, "organisation.changed", "organisation", who.organisation_id, values)
+    return get_organisation(unit, who)
+
+
+def _create(unit: Unit, organisation_id: str, new: NewAccount) -> tuple[str, str]:
+    taken = select(account.c.id).where(account.c.name == new.name)
+    if unit.connection.execute(taken).first() is not None:
+        raise ConflictError("name", "is taken; choose another")
+    made, password = new_id(), passwords.new_password()
+    unit.connection.execute(
+        insert(account).values(
+            id=made,
+            organisation_id=organisation_id,
+            name=new.name,
+            role=new.role,
+            password_hash=passwords.hash_of(password),
+            password_is_temporary=True,
+            created_at=unit.now,
+        )
+    )
+    return made, password
+
+
+def _find(unit: Unit, who: Principal, account_id: str) -> Row[Any]:
+    found = unit.connection.execute(
+        select(account).where(
+            account.c.id == account_id, account.c.organisation_id == who.organisation_id
+        )
+    ).first()
+    if found is None:
+        raise NotFoundError("account", "there is none with this id; look at the list")
+    return found
+
+
+def _alone(unit: Unit, who: Principal) -> None:
+    """Wait until nobody else changes who is an administrator here."""
+    unit.connection.execute(
+        select(organisation.c.id).where(organisation.c.id == who.organisation_id).with_for_update()
+    )
+
+
+def _some_administrator_stays(unit: Unit, who: Principal) -> None:
+    left = unit.connection.execute(
+        select(func.count()).where(
+            account.c.organisation_id == who.organisation_id,
+            account.c.role == Role.ADMINISTRATOR,
+            account.c.disabled_at.is_(None),
+        )
+    ).scalar_one()
+    if not left:
+        problem = "would have no administrator left; make somebody else one first"
+        raise ConflictError("organisation", problem)
+
+
+def _told(row: Row[Any]) -> Account:
+    return Account(
+        id=row.id,
+        name=row.name,
+        role=Role(row.role),
+        has_password=row.password_hash is not None,
+        has_oidc=row.oidc_subject is not None,
+        is_disabled=row.disabled_at is not None,
+        created_at=row.created_at,
+    )

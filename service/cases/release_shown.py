@@ -1,0 +1,146 @@
+"""A release as it is shown: with its checklist, reviews and remarks, and whether who asks may decide."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from sqlalchemy import Row, Select, select
+
+from service.cases.gating import lapsed
+from service.database.tables import account, audit, comment, model, model_version, release
+from service.database.tables import review as reviews
+from service.people.permissions import Permission
+from service.people.principal import Principal
+from service.schemas.releases import Check, Comment, Release, Review
+from service.site import Unit
+
+UNDECIDED = ("open", "changes")
+
+
+def why_not(row: Row[Any], who: Principal) -> str:
+    """Return why somebody does not decide about a release, "" where he may as far as it is not his own."""
+    if who.account_id == row.uploader_id:
+        return "you uploaded this version, so somebody else decides"
+    if who.account_id == row.opened_by:
+        return "you opened this release, so somebody else decides"
+    return ""
+
+
+def releases_of(who: Principal) -> Select[Any]:
+    """Return what selects the releases of an organisation, with all that is shown of each."""
+    uploader, opener = account.alias("uploader"), account.alias("opener")
+    return (
+        select(
+            release,
+            uploader.c.name.label("uploader_name"),
+            opener.c.name.label("opener_name"),
+            model_version.c.n,
+            model_version.c.digest,
+            model_version.c.model_id,
+            model_version.c.state.label("version_state"),
+            model.c.name.label("model_name"),
+            audit.c.state.label("audit_state"),
+            audit.c.verdict,
+            audit.c.waivers,
+        )
+        .join(uploader, uploader.c.id == release.c.uploader_id)
+        .join(opener, opener.c.id == release.c.opened_by)
+        .join(model_version, model_version.c.id == release.c.model_version_id)
+        .join(model, model.c.id == model_version.c.model_id)
+        .join(audit, audit.c.id == release.c.audit_id)
+        .where(release.c.organisation_id == who.organisation_id)
+    )
+
+
+AUTOMATIC: Mapping[str, str] = {
+    "audited": "The audit is done",
+    "passed": "The audit passed",
+    "waivers": "All waivers that the audit was given still hold",
+    "read": "The file of this version was read",
+}
+
+
+def checks(unit: Unit, row: Row[Any]) -> tuple[Check, ...]:
+    """Return the checklist of a release: what the service keeps by itself, then what reviewers tick."""
+    return (*_automatic(unit, row), *_ticked(row))
+
+
+def _automatic(unit: Unit, row: Row[Any]) -> Iterator[Check]:
+    gone = lapsed(unit, row.waivers)
+    found = {
+        "audited": (row.audit_state == "done", f"it is {row.audit_state}"),
+        "passed": (row.verdict == "PASS", f"the verdict is {row.verdict or 'not known yet'}"),
+        "waivers": (not gone, gone),
+        "read": (row.version_state == "ready", f"it is {row.version_state}"),
+    }
+    for key, text in AUTOMATIC.items():
+        is_met, why = found[key]
+        yield Check(id=key, text=text, automatic=True, is_met=is_met, why="" if is_met else why)
+
+
+def _ticked(row: Row[Any]) -> Iterator[Check]:
+    for number, each in enumerate(row.checklist, start=1):
+        yield Check(
+            id=f"text-{number}",
+            text=each["text"],
+            automatic=False,
+            is_met=each["is_met"],
+            by=each.get("by", ""),
+            at=each.get("at"),
+        )
+
+
+def shown(unit: Unit, who: Principal, row: Row[Any]) -> Release:
+    """Return a release as it is shown to somebody."""
+    own = why_not(row, who)
+    if not own and not who.may(Permission.REVIEW):
+        own = "your role does not decide about releases"
+    if not own and row.state not in UNDECIDED:
+        own = f"the release is {row.state}"
+    return Release(
+        id=row.id,
+        title=row.title,
+        purpose=row.purpose,
+        state=row.state,
+        revision=row.revision,
+        model_id=row.model_id,
+        model_name=row.model_name,
+        model_version_id=row.model_version_id,
+        version=row.n,
+        digest=row.digest,
+        audit_id=row.audit_id,
+        verdict=row.verdict,
+        uploader=row.uploader_name,
+        opened_by=row.opener_name,
+        opened_at=row.opened_at,
+        decided_at=row.decided_at,
+        checklist=checks(unit, row),
+        reviews=_reviews(unit, row.id),
+        comments=_comments(unit, row.id),
+        may_review=not own,
+        why_not=own,
+    )
+
+
+def _reviews(unit: Unit, release_id: str) -> tuple[Review, ...]:
+    rows = unit.connection.execute(
+        select(reviews, account.c.name.label("by"))
+        .join(account, account.c.id == reviews.c.reviewer_id)
+        .where(reviews.c.release_id == release_id)
+        .order_by(reviews.c.id)
+    )
+    return tuple(
+        Review(id=row.id, reviewer=row.by, decision=row.decision, comment=row.comment, at=row.at)
+        for row in rows
+    )
+
+
+def _comments(unit: Unit, release_id: str) -> tuple[Comment, ...]:
+    rows = unit.connection.execute(
+        select(comment, account.c.name.label("by"))
+        .join(account, account.c.id == comment.c.author_id)
+        .where(comment.c.release_id == release_id)
+        .order_by(comment.c.id)
+    )
+    return tuple(Comment(id=row.id, author=row.by, text=row.text, at=row.at) for row in rows)

@@ -1,0 +1,199 @@
+"""The sweep: whatever was left behind or has had its time is erased; workers call it about once a minute."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import time
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+from sqlalchemy import Select, delete, exists, select, update
+
+from service.cases.erasing import LIVE, Erased, erase_blob, erase_files, erase_row, locked_table
+from service.database.tables import (
+    audit,
+    blob,
+    data_table,
+    idempotency,
+    job,
+    model_version,
+    organisation,
+    report,
+    session,
+    sign_in_failure,
+)
+from service.ledger.log import record
+from service.site import Site, Unit
+from service.vault.receiving import INCOMING, remove_left_parts
+
+AT_ONCE = 500
+UNWRITTEN_SECONDS = 3600
+"""How old a file without a row has to be: whoever stored it writes the row in the next moment."""
+MOST_DAYS = 36_500
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """How many were erased; ``files`` had no key any more, ``parts`` were left by uploads that were cut off."""
+
+    tables: int
+    uploads: int
+    reports: int
+    files: int
+    parts: int
+
+
+def sweep(site: Site) -> Swept:
+    """Erase what has had its time, and what processes left behind that died; safe with any number of callers.
+
+    Raises:
+        UnavailableError: the database cannot be reached.
+    """
+    tables, first = _tables(site)
+    with site.unit() as unit:
+        uploads = _uploads(unit)
+    with site.unit() as unit:
+        reports = _reports(unit)
+    with site.unit() as unit:
+        _people(unit)
+    erase_files(site, (*first, *uploads, *reports))
+    parts = 0
+    with contextlib.suppress(OSError):  # a folder that cannot be read: the next sweep tries again
+        parts = remove_left_parts(site.vault.folder)
+    found = Swept(tables, len(uploads), len(reports), _files(site), parts)
+    _forget(site)
+    return found
+
+
+def _tables(site: Site) -> tuple[int, list[Erased]]:
+    """Erase tables past their time that no job needs, each in a transaction of its own."""
+    count, found = 0, list[Erased]()
+    with site.reading() as unit:
+        wanted = unit.connection.execute(_late(unit).limit(AT_ONCE)).scalars().all()
+    for each in wanted:
+        with site.unit() as unit:
+            row = locked_table(unit, each)
+            still = _late(unit).where(data_table.c.id == each)  # asked again, now that it is locked
+            if row is not None and unit.connection.execute(still).first() is not None:
+                found += erase_row(unit, row.organisation_id, row)
+                count += 1
+    return count, found
+
+
+def _late(unit: Unit) -> Select[str]:
+    is_live = job.c.state.in_(LIVE)
+    is_read = exists().where(is_live, job.c.subject_id == data_table.c.id)
+    is_audited = exists().where(
+        is_live, job.c.subject_id == audit.c.id, audit.c.data_table_id == data_table.c.id
+    )
+    return select(data_table.c.id).where(
+        data_table.c.erased_at.is_(None),
+        data_table.c.expires_at <= unit.now,
+        ~is_read,
+        ~is_audited,
+    )
+
+
+def _uploads(unit: Unit) -> list[Erased]:
+    """Erase uploads that nobody claimed in time."""
+    wanted = (
+        blob.c.sealed_key.is_not(None)
+        & (blob.c.expires_at <= unit.now)
+        & ~exists().where(data_table.c.blob_id == blob.c.id, data_table.c.erased_at.is_(None))
+        & ~exists().where(model_version.c.blob_id == blob.c.id)
+        & ~exists().where(report.c.blob_id == blob.c.id)
+    )
+    found = list[tuple[str, Erased]]()
+    for each in (
+        unit.connection.execute(select(blob.c.id).where(wanted).order_by(blob.c.id).limit(AT_ONCE))
+        .scalars()
+        .all()
+    ):
+        gone = unit.connection.execute(
+            update(blob)
+            .where(blob.c.id == each, wanted)
+            .values(sealed_key=None, erased_at=unit.now)
+            .returning(blob.c.organisation_id, blob.c.digest)
+        ).first()
+        if gone is not None:
+            found.append((gone.organisation_id, Erased(each, gone.digest)))
+    for organisation_id, erased in found:  # once all rows are locked
+        record(unit, organisation_id, "blob.expired", "blob", erased.blob_id)
+    return [erased for _, erased in found]
+
+
+def _reports(unit: Unit) -> list[Erased]:
+    """Erase reports that are older than their organisation keeps them."""
+    found: list[Erased] = []
+    kept = select(organisation.c.id, organisation.c.report_days)
+    for each in unit.connection.execute(kept).all():
+        oldest = unit.now - timedelta(days=min(each.report_days, MOST_DAYS))
+        rows = unit.connection.execute(
+            select(report.c.id, report.c.blob_id)
+            .where(report.c.organisation_id == each.id, report.c.created_at < oldest)
+            .limit(AT_ONCE)
+        ).all()
+        for row in rows:
+            unit.connection.execute(delete(report).where(report.c.id == row.id))
+            found += erase_blob(unit, row.blob_id)
+    return found
+
+
+def _people(unit: Unit) -> None:
+    """Forget sessions that are over, answers kept for a repeated request, and failures to sign in."""
+    day = unit.now - timedelta(days=1)
+    unit.connection.execute(delete(session).where(session.c.expires_at <= unit.now))
+    unit.connection.execute(delete(idempotency).where(idempotency.c.created_at < day))
+    unit.connection.execute(delete(sign_in_failure).where(sign_in_failure.c.created_at < day))
+
+
+def _files(site: Site) -> int:
+    """Remove files of the vault that no key opens: erased ones at once, those without a row when they are old."""
+    count, now = 0, time.time()
+    with contextlib.suppress(
+        OSError
+    ):  # a folder that cannot be read or changed: the next sweep tries again
+        for folder in sorted(site.vault.folder.iterdir()):
+            if folder.name != INCOMING and folder.is_dir():
+                count += _of_folder(site, folder, now)
+    return count
+
+
+def _of_folder(site: Site, folder: Path, now: float) -> int:
+    files = {path.name.rpartition("-")[2]: path for path in folder.iterdir()}
+    keyed: dict[str, bool] = {}
+    ids = sorted(files)
+    with site.reading() as unit:
+        for start in range(0, len(ids), AT_ONCE):
+            rows = unit.connection.execute(
+                select(blob.c.id, blob.c.sealed_key.is_not(None).label("is_live")).where(
+                    blob.c.id.in_(ids[start : start + AT_ONCE])
+                )
+            )
+            keyed |= {row.id: bool(row.is_live) for row in rows}
+    count = 0
+    for each, path in files.items():
+        is_live = keyed.get(each)
+        is_old = path.stat().st_mtime < now - UNWRITTEN_SECONDS
+        if is_live is False or (is_live is None and is_old):
+            path.unlink(missing_ok=True)
+            count += 1
+    return count
+
+
+def _forget(site: Site) -> None:
+    """Have SQLite drop the pages that it keeps of before, so that no erased key is left in its files."""
+    if site.engine.dialect.name != "sqlite":
+        return
+    connection = site.engine.raw_connection()
+    try:
+        with contextlib.suppress(
+            sqlite3.OperationalError
+        ):  # somebody reads: the next sweep does it
+            connection.cursor().execute("PRAGMA busy_timeout = 0")
+            connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    finally:
+        connection.invalidate()  # so that nobody else is given one that does not wait
+        connection.close()

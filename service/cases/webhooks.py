@@ -1,0 +1,171 @@
+"""Webhooks: where an organisation wants to hear of events, and what became of each."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any
+
+from sqlalchemy import Row, insert, select, update
+
+from service.cases.paging import paged
+from service.database.tables import delivery, webhook
+from service.errors import ConflictError, NotFoundError
+from service.ids import new_id
+from service.ledger.events import Event, queue
+from service.ledger.log import record
+from service.people.principal import Principal
+from service.schemas.base import Page, Wanted
+from service.schemas.telling import Delivery, MadeWebhook, NewWebhook, Webhook
+from service.site import Unit
+from service.vault.addresses import target
+
+
+def create_webhook(unit: Unit, who: Principal, new: NewWebhook) -> MadeWebhook:
+    """Make a webhook and its secret, which is shown this once.
+
+    Raises:
+        InvalidError: the address is none that may be called.
+    """
+    target(new.url, unit.site.settings.webhook_hosts)
+    secret = f"twh_{secrets.token_urlsafe(32)}"
+    made = new_id()
+    unit.connection.execute(
+        insert(webhook).values(
+            id=made,
+            organisation_id=who.organisation_id,
+            url=new.url,
+            sealed_secret=unit.site.vault.seal(secret.encode()),
+            events=[str(each) for each in new.events],
+            created_by=who.account_id,
+            created_at=unit.now,
+        )
+    )
+    record(unit, who, "webhook.created", "webhook", made)
+    return MadeWebhook(webhook=get_webhook(unit, who, made), secret=secret)
+
+
+def list_webhooks(unit: Unit, who: Principal, wanted: Wanted) -> Page[Webhook]:
+    """Return webhooks, without their secrets."""
+    statement = select(webhook).where(webhook.c.organisation_id == who.organisation_id)
+    rows, following = paged(unit, statement, webhook.c.id, wanted)
+    return Page(items=tuple(map(_webhook, rows)), next=following)
+
+
+def get_webhook(unit: Unit, who: Principal, webhook_id: str) -> Webhook:
+    """Return a webhook.
+
+    Raises:
+        NotFoundError: the organisation has none of that id.
+    """
+    found = unit.connection.execute(
+        select(webhook).where(
+            webhook.c.organisation_id == who.organisation_id, webhook.c.id == webhook_id
+        )
+    ).first()
+    if found is None:
+        raise NotFoundError(f"webhook {webhook_id[:40]!r}", "there is none of that id")
+    return _webhook(found)
+
+
+def disable_webhook(unit: Unit, who: Principal, webhook_id: str) -> Webhook:
+    """Send nothing more to a webhook, not even what waits.
+
+    Raises:
+        NotFoundError: the organisation has none of that id.
+        ConflictError: it is disabled already.
+    """
+    if get_webhook(unit, who, webhook_id).is_disabled:
+        raise ConflictError("webhook", "is disabled already")
+    unit.connection.execute(
+        update(webhook).where(webhook.c.id == webhook_id).values(disabled_at=unit.now)
+    )
+    unit.connection.execute(
+        update(delivery)
+        .where(delivery.c.webhook_id == webhook_id, delivery.c.state == "pending")
+        .values(state="failed", problem="the webhook was disabled", next_at=None)
+    )
+    record(unit, who, "webhook.disabled", "webhook", webhook_id)
+    return get_webhook(unit, who, webhook_id)
+
+
+def ping(unit: Unit, who: Principal, webhook_id: str) -> Delivery:
+    """Send an event that says nothing.
+
+    Raises:
+        NotFoundError: the organisation has none of that id.
+        ConflictError: it is disabled.
+    """
+    if get_webhook(unit, who, webhook_id).is_disabled:
+        raise ConflictError("webhook", "is disabled; make a new one")
+    made = queue(unit, who.organisation_id, webhook_id, Event.PING, {})
+    return _delivery(_row(unit, who, made))
+
+
+def list_deliveries(unit: Unit, who: Principal, webhook_id: str, wanted: Wanted) -> Page[Delivery]:
+    """Return what was sent to a webhook, and what became of it.
+
+    Raises:
+        NotFoundError: the organisation has none of that id.
+    """
+    get_webhook(unit, who, webhook_id)
+    statement = select(delivery).where(delivery.c.webhook_id == webhook_id)
+    rows, following = paged(unit, statement, delivery.c.id, wanted)
+    return Page(items=tuple(map(_delivery, rows)), next=following)
+
+
+def redeliver(unit: Unit, who: Principal, delivery_id: str) -> Delivery:
+    """Send an event once more, with the same id.
+
+    Raises:
+        NotFoundError: the organisation has no such delivery.
+        ConflictError: it waits to be sent anyway, or its webhook is disabled.
+    """
+    found = _row(unit, who, delivery_id)
+    if found.state == "pending":
+        raise ConflictError("delivery", "waits to be sent already")
+    if get_webhook(unit, who, found.webhook_id).is_disabled:
+        raise ConflictError("webhook", "is disabled; make a new one")
+    unit.connection.execute(
+        update(delivery)
+        .where(delivery.c.id == delivery_id)
+        .values(state="pending", attempts=0, next_at=unit.now, problem="")
+    )
+    record(unit, who, "webhook.redelivered", "delivery", delivery_id)
+    return _delivery(_row(unit, who, delivery_id))
+
+
+def _row(unit: Unit, who: Principal, delivery_id: str) -> Row[Any]:
+    found = unit.connection.execute(
+        select(delivery).where(
+            delivery.c.organisation_id == who.organisation_id, delivery.c.id == delivery_id
+        )
+    ).first()
+    if found is None:
+        raise NotFoundError(f"delivery {delivery_id[:40]!r}", "there is none of that id")
+    return found
+
+
+def _webhook(row: Row[Any]) -> Webhook:
+    return Webhook(
+        id=row.id,
+        url=row.url,
+        events=tuple(row.events),
+        is_disabled=row.disabled_at is not None,
+        created_at=row.created_at,
+    )
+
+
+def _delivery(row: Row[Any]) -> Delivery:
+    return Delivery(
+        id=row.id,
+        webhook_id=row.webhook_id,
+        event=row.event,
+        state=row.state,
+        attempts=row.attempts,
+        next_at=row.next_at,
+        status_code=row.status_code,
+        problem=row.problem,
+        created_at=row.created_at,
+        delivered_at=row.delivered_at,
+        payload=row.payload,
+    )

@@ -1,0 +1,1 @@
+"""Audits as jobs: queued, leased, done by a process each, committed once."""

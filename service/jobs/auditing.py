@@ -1,0 +1,134 @@
+"""The audit or repair of an order: what ``treewarden audit`` and ``repair`` do, told as an entry and as reports."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from datetime import UTC, date, datetime
+from typing import Any, Literal
+
+import treewarden
+from audit.adversary.knowledge import read_knowledge
+from audit.result import Audit
+from audit.stages import Step
+from policies.judging.decision import Decision
+from policies.judging.judge import judge
+from policies.judging.reachable import advised
+from policies.pack import read_pack
+from policies.waiving.waivers import read_waivers
+from ppdm_models.errors import OutputError
+from reports.building.build import audit_document, repair_document
+from reports.building.entry import entry_of
+from reports.building.redacted import redacted
+from reports.document.document import Document, Provenance
+from reports.document.parts import File
+from reports.renderers import rendered, renderer
+from service.cases.options import audit_options
+from service.jobs.orders import Answer, Kept, Order
+from service.jobs.reading import content, table_of
+from treewarden.jobs.accepting import Accepting
+from treewarden.jobs.inputs import ModelBytes
+from treewarden.jobs.provenance import asked_of
+from treewarden.jobs.repairing import repair_file
+from treewarden.jobs.subject import Request, read_subject
+
+PUBLIC_FORMS = ("html", "json")
+"""Redacted; the others say no more of anybody than an entry does."""
+PIPELINE_FORMS = ("sarif", "junit", "markdown", "csv")
+INTERNAL_FORMS = ("html", "json")
+WAIVERS = "waivers.toml"
+VERDICTS: Mapping[str, Literal["PASS", "FAIL", "UNDETERMINED"]] = {
+    "PASS": "PASS",
+    "FAIL": "FAIL",
+    "UNDETERMINED": "UNDETERMINED",
+}
+
+
+def audited(order: Order, step: Step) -> tuple[Answer, tuple[bytes, ...]]:
+    """Return the verdict of an order's audit, and its reports; of a repair, of the model that it wrote, if any.
+
+    Raises:
+        TreewardenError: no audit is possible.
+    """
+    assert order.model is not None
+    data = content(order.model)
+    table, file = (None, None) if order.table is None else table_of(order.table)
+    request = Request(
+        ModelBytes(data, order.model.name),
+        table,
+        audit_options(order.options),
+        read_knowledge(order.knowledge.encode(), "knowledge.toml") if order.knowledge else None,
+        read_pack(order.pack.encode(), order.pack_name),
+        name=order.model_name,
+        today=date.fromisoformat(order.today),
+    )
+    given = Accepting(
+        request,
+        read_waivers(order.waivers.encode(), WAIVERS) if order.waivers else None,
+        None,
+        date.fromisoformat(order.today),
+    )
+    subject = read_subject(request, step)
+    given.check(subject.pack)
+    told = Provenance(
+        version=treewarden.__version__,
+        model=File(name=order.model.name, sha256=hashlib.sha256(data).hexdigest()),
+        table=file,
+        pack=File(name=subject.pack.name.replace("/", "_"), sha256=subject.pack.digest),
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        asked=asked_of(request, subject.knowledge),
+    )
+    if order.kind == "repair":
+        repaired = repair_file(subject, order.model.name, step=step)
+        document = repair_document(repaired.with_levels(subject, step).repair, told, order.purpose)
+        return _answer(order, document, repaired.file)
+    audit = subject.audit(subject.file, step)
+    decision = _accepted(given, audit, advised(audit, judge(audit, subject.pack)))
+    return _answer(order, audit_document(audit, decision, told, order.purpose), None)
+
+
+def _accepted(given: Accepting, audit: Audit, decision: Decision) -> Decision:
+    return given.accept(audit, decision).decision
+
+
+def _answer(
+    order: Order, document: Document, repaired: bytes | None
+) -> tuple[Answer, tuple[bytes, ...]]:
+    assert order.model is not None
+    entry = entry_of(document, order.model_name, order.model.name)
+    made = list(_reports(order, document))
+    if repaired is not None:
+        made.append((Kept(kind="repaired", form=""), repaired))
+    answer = Answer(
+        verdict=VERDICTS[document.verdict],
+        headline=entry.headline,
+        entry=json.loads(entry.model_dump_json(by_alias=True)),
+        provenance=_provenance(document.provenance),
+        kept=tuple(kept for kept, _ in made),
+    )
+    return answer, tuple(data for _, data in made)
+
+
+def _reports(order: Order, document: Document) -> Iterator[tuple[Kept, bytes]]:
+    assert order.model is not None
+    name = order.model.name
+    for form in PIPELINE_FORMS:
+        yield Kept(kind="public", form=form), rendered(renderer(form), document, name)
+    try:
+        shown = redacted(document)
+    except OutputError:  # too few people for anything to be said of them
+        shown = None
+    if shown is not None:
+        for form in PUBLIC_FORMS:
+            yield Kept(kind="public", form=form), rendered(renderer(form), shown, name)
+    if order.is_internal:
+        for form in INTERNAL_FORMS:
+            yield Kept(kind="internal", form=form), rendered(renderer(form), document, name)
+
+
+def _provenance(told: Provenance) -> dict[str, Any]:
+    """Return versions and digests: knowledge may hold facts about somebody, and stays in the internal report."""
+    said: dict[str, Any] = json.loads(told.model_dump_json(by_alias=True))
+    said.pop("asked", None)
+    return said

@@ -1,0 +1,108 @@
+"""Who does which job: claimed for a while, kept by a heartbeat, and fenced by the number of the attempt.
+
+A worker that dies loses its lease, and another one claims the job: with a higher attempt. Whoever comes back late holds
+the lower number, and none of its writes finds a row any more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+
+from sqlalchemy import and_, or_, select, update
+
+from service.cases.queueing import add_event
+from service.database.tables import job
+from service.site import Unit
+
+MOST_ATTEMPTS = 5
+"""How often a job is begun at all: one that takes its worker down with it must not take all of them."""
+MOST_FAILURES = 2
+"""How often the process of a job may die while its worker lives: it is tried once more."""
+
+
+class Lease(StrEnum):
+    """What became of a lease when it was to be renewed."""
+
+    KEPT = "kept"
+    CANCELLED = "cancelled"
+    LOST = "lost"
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A job in the hands of a worker: this attempt of it."""
+
+    id: str
+    organisation_id: str
+    kind: str
+    subject_id: str
+    attempt: int
+    failures: int
+
+
+def claim(unit: Unit, worker: str, lease_seconds: float) -> Claim | None:
+    """Claim the job that waits longest: one that is queued, or whose worker was not heard of for too long."""
+    is_free = or_(
+        job.c.state == "queued", and_(job.c.state == "running", job.c.lease_until < unit.now)
+    )
+    found = unit.connection.execute(
+        select(job).where(is_free).order_by(job.c.id).limit(1).with_for_update(skip_locked=True)
+    ).first()
+    if found is None:
+        return None
+    attempt = found.attempt + 1
+    unit.connection.execute(
+        update(job)
+        .where(job.c.id == found.id)
+        .values(
+            state="running",
+            attempt=attempt,
+            worker=worker,
+            lease_until=unit.now + timedelta(seconds=lease_seconds),
+            started_at=unit.now,
+        )
+    )
+    kind = "started" if attempt == 1 else "retried"
+    add_event(unit, found.id, attempt, kind, f"begun by {worker}")
+    return Claim(
+        found.id, found.organisation_id, found.kind, found.subject_id, attempt, found.failures
+    )
+
+
+def renew(unit: Unit, of: Claim, lease_seconds: float) -> Lease:
+    """Say that the job is still being done; whoever has lost it stops."""
+    found = unit.connection.execute(
+        update(job)
+        .where(job.c.id == of.id, job.c.attempt == of.attempt, job.c.state == "running")
+        .values(lease_until=unit.now + timedelta(seconds=lease_seconds))
+        .returning(job.c.cancel_requested)
+    ).first()
+    if found is None:
+        return Lease.LOST
+    return Lease.CANCELLED if found.cancel_requested else Lease.KEPT
+
+
+def end(unit: Unit, of: Claim, state: str, problem: str = "") -> bool:
+    """End a job, and return whether it was still this attempt's: if not, nothing in this transaction may stay."""
+    ended = unit.connection.execute(
+        update(job)
+        .where(job.c.id == of.id, job.c.attempt == of.attempt, job.c.state == "running")
+        .values(state=state, problem=problem, finished_at=unit.now, lease_until=None)
+    )
+    return ended.rowcount == 1
+
+
+def give_back(unit: Unit, of: Claim, why: str, *, is_failure: bool = True) -> bool:
+    """Queue a job once more, and return whether it was still this attempt's; a process that died is a failure."""
+    queued = unit.connection.execute(
+        update(job)
+        .where(job.c.id == of.id, job.c.attempt == of.attempt, job.c.state == "running")
+        .values(
+            state="queued", failures=job.c.failures + int(is_failure), lease_until=None, worker=None
+        )
+    )
+    if queued.rowcount == 1:
+        add_event(unit, of.id, of.attempt, "retried", why)
+    return queued.rowcount == 1

@@ -1,0 +1,144 @@
+"""From a claimed job to what its process is asked: read in one transaction, keys unsealed last."""
+
+from __future__ import annotations
+
+from importlib import resources
+from typing import Any
+
+from sqlalchemy import Row, select
+
+from service.cases.waivers import waivers_of
+from service.database.tables import (
+    audit,
+    blob,
+    comparison,
+    data_table,
+    model,
+    model_version,
+    organisation,
+    pack_version,
+)
+from service.errors import ConflictError
+from service.jobs.leases import Claim
+from service.jobs.orders import Order, PlainFile, SealedFile
+from service.site import Unit
+
+GONE = "was erased before the audit began; upload it again and submit a new audit"
+
+
+def order_of(unit: Unit, of: Claim) -> Order:
+    """Return what the process of a job is asked.
+
+    Raises:
+        ConflictError: something that it needs was erased.
+        UnavailableError: a key cannot be unsealed.
+    """
+    return ORDERS[of.kind](unit, of.subject_id)
+
+
+def _inspect_model(unit: Unit, version_id: str) -> Order:
+    return Order(kind="inspect_model", model=_version(unit, version_id))
+
+
+def _inspect_table(unit: Unit, table_id: str) -> Order:
+    return Order(kind="inspect_table", table=_table(unit, table_id))
+
+
+def _compare(unit: Unit, comparison_id: str) -> Order:
+    found = unit.connection.execute(
+        select(comparison).where(comparison.c.id == comparison_id)
+    ).one()
+    return Order(
+        kind="compare",
+        model=_version(unit, found.from_version_id),
+        other=_version(unit, found.to_version_id),
+    )
+
+
+def _audit(unit: Unit, audit_id: str) -> Order:
+    found = unit.connection.execute(
+        select(audit, model.c.name.label("model_name"), organisation.c.keeps_profiles)
+        .join(model_version, model_version.c.id == audit.c.model_version_id)
+        .join(model, model.c.id == model_version.c.model_id)
+        .join(organisation, organisation.c.id == audit.c.organisation_id)
+        .where(audit.c.id == audit_id)
+    ).one()
+    return Order(
+        kind=found.kind,
+        model=_version(unit, found.model_version_id),
+        table=None if found.data_table_id is None else _table(unit, found.data_table_id),
+        model_name=found.model_name,
+        pack=_pack(unit, found),
+        pack_name=found.pack_name,
+        knowledge=found.knowledge,
+        waivers=waivers_of(unit, found.waivers).decode() if found.waivers else "",
+        options=found.options,
+        purpose=found.purpose,
+        today=unit.now.date().isoformat(),
+        is_internal=found.keeps_profiles,
+    )
+
+
+def _version(unit: Unit, version_id: str) -> SealedFile:
+    found = unit.connection.execute(
+        select(
+            blob,
+            model_version.c.file_name,
+            model_version.c.state.label("version_state"),
+            model_version.c.problem,
+        )
+        .join(blob, blob.c.id == model_version.c.blob_id)
+        .where(model_version.c.id == version_id)
+    ).one()
+    if found.version_state == "refused":
+        raise ConflictError(found.file_name, f"cannot be read: {found.problem}")
+    return _sealed(unit, found, found.file_name)
+
+
+def _table(unit: Unit, table_id: str) -> SealedFile | PlainFile:
+    found = unit.connection.execute(select(data_table).where(data_table.c.id == table_id)).one()
+    settings = unit.site.settings
+    if found.erased_at is not None:
+        raise ConflictError(found.file_name, GONE)
+    if found.kind == "path":
+        return PlainFile(
+            path=found.path,
+            roots=settings.table_roots,
+            most=settings.max_table,
+            name=found.file_name,
+            digest=found.digest,
+        )
+    kept = unit.connection.execute(select(blob).where(blob.c.id == found.blob_id)).one()
+    return _sealed(unit, kept, found.file_name)
+
+
+def _sealed(unit: Unit, found: Row[Any], name: str) -> SealedFile:
+    if found.sealed_key is None:
+        raise ConflictError(name, GONE)
+    vault = unit.site.vault
+    return SealedFile(
+        place=str(vault.path(found.id, found.digest)),
+        key=vault.unseal(found.sealed_key).hex(),
+        name=name,
+        digest=found.digest,
+    )
+
+
+def _pack(unit: Unit, found: Row[Any]) -> str:
+    if found.pack_version_id is None:
+        file = resources.files("policies") / "packs" / f"{found.pack_name}.toml"
+        return file.read_text("utf-8")
+    return str(
+        unit.connection.execute(
+            select(pack_version.c.toml).where(pack_version.c.id == found.pack_version_id)
+        ).scalar_one()
+    )
+
+
+ORDERS = {
+    "inspect_model": _inspect_model,
+    "inspect_table": _inspect_table,
+    "compare": _compare,
+    "audit": _audit,
+    "repair": _audit,
+}

@@ -1,0 +1,70 @@
+"""What the process of a job is asked, and what it answers; nothing of it is a path of its own choosing."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from service.schemas.base import Body
+
+
+class SealedFile(Body):
+    """A file of the vault and its key, as 64 letters 0-9 a-f; ``name`` is what it is called in messages."""
+
+    place: str
+    key: str = Field(repr=False)
+    name: str
+    digest: str
+
+
+class PlainFile(Body):
+    """A file below an allowed folder; ``digest`` is what it was when it was first read, "" before that."""
+
+    path: str
+    roots: tuple[str, ...]
+    most: int
+    name: str
+    digest: str = ""
+
+
+class Order(Body):
+    """One job. ``other`` is the second model of a comparison; ``is_internal``: whether full reports are wanted too."""
+
+    kind: Literal["inspect_model", "inspect_table", "audit", "repair", "compare"]
+    model: SealedFile | None = None
+    other: SealedFile | None = None
+    table: SealedFile | PlainFile | None = None
+    model_name: str = ""
+    pack: str = ""
+    pack_name: str = ""
+    knowledge: str = ""
+    waivers: str = ""
+    options: dict[str, Any] = Field(default_factory=dict)
+    purpose: str = ""
+    today: str = ""
+    is_internal: bool = False
+
+
+class Kept(Body):
+    """A report among the files of an answer, in their order."""
+
+    kind: Literal["internal", "public", "repaired"]
+    form: str
+
+
+class Answer(Body):
+    """What came of a job. ``problem`` says why nothing did; ``kept`` names the files that come along."""
+
+    problem: str = ""
+    summary: dict[str, Any] | None = None
+    format: str = ""
+    columns: tuple[dict[str, str], ...] | None = None
+    records: int | None = None
+    digest: str = ""
+    trees: tuple[str, ...] | None = None
+    verdict: Literal["PASS", "FAIL", "UNDETERMINED"] | None = None
+    headline: str = ""
+    entry: dict[str, Any] | None = None
+    provenance: dict[str, Any] | None = None
+    kept: tuple[Kept, ...] = ()

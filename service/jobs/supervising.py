@@ -1,0 +1,234 @@
+"""One job in the hands of a worker: its process started, its lease kept, its answer committed, or its end told."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from multiprocessing.context import ForkServerContext, ForkServerProcess
+from typing import TypeVar
+
+import structlog
+from pydantic import ValidationError
+from sqlalchemy.exc import DBAPIError
+
+from ppdm_models.errors import TreewardenError
+from service.cases.queueing import add_event
+from service.errors import UnavailableError
+from service.jobs.child import run
+from service.jobs.committing import commit, finish, say_cancelled, store
+from service.jobs.confining import Limits
+from service.jobs.frames import Frame, FrameError, Incoming, send
+from service.jobs.leases import MOST_ATTEMPTS, MOST_FAILURES, Claim, Lease, give_back, renew
+from service.jobs.ordering import order_of
+from service.jobs.orders import Answer
+from service.site import Site
+
+LOG = structlog.get_logger(__name__)
+PRELOADED = (
+    "service.jobs.child",
+    "audit.ipopt.casadi_door",
+    "ortools.sat.python.cp_model",
+    "reports.figures.plots",
+    "reports.renderers.html",
+    "sklearn.tree",
+)
+"""What audits need: loaded once, and before a process may no longer write. What is not installed is left out."""
+DIED = "the process that did it was ended, twice, as the system does where memory runs out; {}"
+ADVICE = "give it more memory, or try fewer quasi-identifiers or a smaller tree"
+WORE_OUT = "its worker was lost {} times; see the workers' logs"
+TOO_LONG = "took longer than {:,} seconds, which is the most here; try a smaller budget or fewer quasi-identifiers"
+NOT_TAKEN = "its result cannot be written down; see the workers' logs, and whether the model holds odd characters"
+RETRY_SECONDS = 1.0
+Written = TypeVar("Written")
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How the process of a job ended: with an answer, or ``why`` without one; ``is_lost`` where the lease is gone.
+
+    ``is_failure``: whether that counts against the job, as it does not where its worker was stopped.
+    """
+
+    answer: Answer | None = None
+    files: tuple[bytes, ...] = ()
+    why: str = ""
+    is_cancelled: bool = False
+    is_lost: bool = False
+    is_final: bool = False
+    is_failure: bool = True
+
+
+def forking() -> ForkServerContext:
+    """Return what starts processes: from one that has loaded everything, so that each begins at once.
+
+    It ends with this process, whichever way that ends, and all that it started end with it.
+    """
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(list(PRELOADED))
+    return context
+
+
+def supervise(site: Site, of: Claim, context: ForkServerContext, stop: threading.Event) -> None:
+    """See a claimed job to its end, through lost connections to the database; the fence decides what counts.
+
+    Where ``stop`` is set, the process is ended and the job queued again for another worker.
+    """
+    if of.attempt > MOST_ATTEMPTS:
+        _end(site, of, "error", WORE_OUT.format(MOST_ATTEMPTS), stop)
+        return
+    try:
+        ended = _done(site, of, context, stop)
+    except TreewardenError as error:
+        is_away = isinstance(error, UnavailableError)
+        ended = Ended(why=str(error), is_final=not is_away, is_failure=not is_away)
+    if ended.is_lost:
+        LOG.warning("lease lost", job=of.id, attempt=of.attempt)
+        return
+    if ended.answer is not None:
+        _keep(site, of, ended.answer, ended.files, stop)
+    elif ended.is_cancelled:
+        _end(site, of, "cancelled", "", stop)
+    elif ended.is_final:
+        _end(site, of, "error", ended.why, stop)
+    elif ended.is_failure and of.failures + 1 >= MOST_FAILURES:
+        _end(site, of, "error", DIED.format(ADVICE), stop)
+    else:
+        _insist(lambda: _give_back(site, of, ended), stop)
+
+
+def _keep(
+    site: Site, of: Claim, answer: Answer, files: tuple[bytes, ...], stop: threading.Event
+) -> None:
+    """Commit an answer; one that the database refuses, as a stranger's file led to it, is a problem instead."""
+    try:
+        kept = _insist(lambda: store(site, answer, files), stop)
+        if kept is None:
+            return
+        is_kept = _insist(lambda: commit(site, of, answer, kept), stop)
+    except (ValidationError, DBAPIError) as error:
+        LOG.warning("answer refused", job=of.id, why=type(error).__name__)
+        _end(site, of, "error", NOT_TAKEN, stop)
+        return
+    LOG.info("job done" if is_kept else "result fenced off", job=of.id, attempt=of.attempt)
+
+
+def _done(site: Site, of: Claim, context: ForkServerContext, stop: threading.Event) -> Ended:
+    with site.reading() as unit:
+        order = order_of(unit, of)
+    settings = site.settings
+    ours, theirs = context.Pipe()
+    limits = Limits(settings.child_memory, settings.child_seconds)
+    process = context.Process(target=run, args=(theirs, limits), daemon=True)
+    process.start()
+    theirs.close()
+    try:
+        with suppress(OSError):  # a process that is gone already says so below
+            send(ours, order.model_dump(mode="json"))
+        return _watched(site, of, process, ours, stop)
+    finally:
+        _stop(process)
+        ours.close()
+
+
+def _watched(
+    site: Site,
+    of: Claim,
+    process: ForkServerProcess,
+    connection: Connection,
+    stop: threading.Event,
+) -> Ended:
+    settings = site.settings
+    begun = beaten = time.monotonic()
+    lease_ends = begun + settings.lease_seconds
+    incoming = Incoming(connection)
+    while True:
+        if stop.is_set():
+            return Ended(why="its worker was stopped", is_failure=False)
+        now = time.monotonic()
+        if now - begun > settings.child_seconds:
+            return Ended(why=TOO_LONG.format(settings.child_seconds), is_final=True)
+        if now - beaten >= min(settings.heartbeat_seconds, settings.poll_seconds):
+            beaten = now
+            try:
+                with site.unit() as unit:
+                    lease = renew(unit, of, settings.lease_seconds)
+            except UnavailableError:
+                if now > lease_ends:
+                    return Ended(is_lost=True)
+            else:
+                lease_ends = now + settings.lease_seconds
+                if lease is not Lease.KEPT:
+                    return Ended(is_lost=lease is Lease.LOST, is_cancelled=lease is Lease.CANCELLED)
+        try:
+            frame = incoming.heard(min(0.2, settings.poll_seconds))
+        except (EOFError, OSError):
+            process.join(1.0)
+            return Ended(why=f"its process ended ({_how(process.exitcode)})")
+        except FrameError as error:
+            return Ended(why=f"its process answered what is not understood ({error})")
+        found = None if frame is None else _heard(site, of, frame)
+        if found is not None:
+            return found
+
+
+def _heard(site: Site, of: Claim, frame: Frame) -> Ended | None:
+    """Return the end that a frame tells of; a stage is written down."""
+    stage = frame.said.get("stage")
+    if isinstance(stage, str):
+        with suppress(UnavailableError), site.unit() as unit:  # progress is not worth an audit
+            if renew(unit, of, site.settings.lease_seconds) is Lease.KEPT:
+                add_event(unit, of.id, of.attempt, "stage", stage)
+        return None
+    try:
+        answer = Answer.model_validate(frame.said.get("answer"))
+    except ValidationError:
+        return Ended(why="its process answered what is not understood")
+    if len(answer.kept) != len(frame.files):
+        return Ended(why="its process answered what is not understood")
+    return Ended(answer, frame.files)
+
+
+def _end(site: Site, of: Claim, state: str, problem: str, stop: threading.Event) -> None:
+    """End a job without a result: cancelled, or with an error."""
+    if state == "error":
+        _insist(lambda: commit(site, of, Answer(problem=problem), ()), stop)
+    else:
+        _insist(
+            lambda: finish(site, of, state, problem, lambda unit: say_cancelled(unit, of)), stop
+        )
+
+
+def _give_back(site: Site, of: Claim, ended: Ended) -> bool:
+    with site.unit() as unit:
+        return give_back(unit, of, ended.why, is_failure=ended.is_failure)
+
+
+def _insist(write: Callable[[], Written], stop: threading.Event) -> Written | None:
+    """Write until the database takes it; the lease may be lost meanwhile, and then the fence says no."""
+    while True:
+        try:
+            return write()
+        except UnavailableError as error:
+            LOG.warning("cannot write", why=str(error))
+            if stop.wait(RETRY_SECONDS):
+                return None
+
+
+def _stop(process: ForkServerProcess) -> None:
+    if process.pid is not None and process.exitcode is None:
+        with suppress(ProcessLookupError):
+            os.kill(process.pid, signal.SIGKILL)
+    process.join()
+
+
+def _how(code: int | None) -> str:
+    if code is not None and code < 0:
+        return signal.Signals(-code).name
+    return f"exit code {code}"

@@ -1,0 +1,110 @@
+"""A worker: so many slots that each do one job after the other, and the chores that keep a service tidy."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from multiprocessing.context import ForkServerContext
+
+import structlog
+from sqlalchemy import delete, insert, update
+
+import treewarden
+from ppdm_models.errors import TreewardenError
+from service.cases.sweeping import sweep
+from service.database.tables import worker
+from service.errors import UnavailableError
+from service.ids import new_id
+from service.jobs.delivering import deliver_due
+from service.jobs.leases import claim
+from service.jobs.supervising import forking, supervise
+from service.site import Site
+
+LOG = structlog.get_logger(__name__)
+SWEEP_SECONDS = 60.0
+
+
+def work(site: Site, slots: int, stop: threading.Event, name: str = "") -> None:
+    """Do jobs until ``stop`` is set; what is not done by then is queued again."""
+    name = name or f"{socket.gethostname()}:{os.getpid()}"
+    context = forking()
+    threads = [
+        threading.Thread(target=_slot, args=(site, name, context, stop), name=f"slot {number}")
+        for number in range(slots)
+    ]
+    for thread in threads:
+        thread.start()
+    try:
+        _chores(site, name, slots, stop)
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+
+
+def _slot(site: Site, name: str, context: ForkServerContext, stop: threading.Event) -> None:
+    while not stop.is_set():
+        found = None
+        try:
+            with site.unit() as unit:
+                found = claim(unit, name, site.settings.lease_seconds)
+            if found is not None:
+                supervise(site, found, context, stop)
+        except UnavailableError as error:
+            LOG.warning("waiting for the database", why=str(error))
+        except (
+            Exception
+        ):  # one job's trouble must not end the slot: the lease runs out, and others see to it
+            LOG.exception("a mistake in treewarden itself", job=found.id if found else None)
+        if found is None:
+            stop.wait(site.settings.poll_seconds)
+
+
+def _chores(site: Site, name: str, slots: int, stop: threading.Event) -> None:
+    """Say that the worker is alive, sweep, and send what webhooks are owed."""
+    own, swept = new_id(), 0.0
+    _seldom(lambda: _enrol(site, own, name, slots))
+    while not stop.wait(site.settings.poll_seconds):
+        _seldom(lambda: _seen(site, own, name, slots))
+        _seldom(lambda: deliver_due(site))
+        if time.monotonic() - swept > SWEEP_SECONDS:
+            swept = time.monotonic()
+            _seldom(lambda: sweep(site))
+    with suppress(TreewardenError), site.unit() as unit:
+        unit.connection.execute(delete(worker).where(worker.c.id == own))
+
+
+def _seldom(chore: Callable[[], object]) -> None:
+    try:
+        chore()
+    except UnavailableError as error:
+        LOG.warning("waiting for the database", why=str(error))
+    except Exception:  # a chore's trouble must not end the worker
+        LOG.exception("a mistake in treewarden itself")
+
+
+def _enrol(site: Site, own: str, name: str, slots: int) -> None:
+    with site.unit() as unit:
+        unit.connection.execute(
+            insert(worker).values(
+                id=own,
+                name=name,
+                slots=slots,
+                version=treewarden.__version__,
+                started_at=unit.now,
+                seen_at=unit.now,
+            )
+        )
+
+
+def _seen(site: Site, own: str, name: str, slots: int) -> None:
+    with site.unit() as unit:
+        found = unit.connection.execute(
+            update(worker).where(worker.c.id == own).values(seen_at=unit.now)
+        )
+    if not found.rowcount:
+        _enrol(site, own, name, slots)

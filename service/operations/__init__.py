@@ -1,0 +1,1 @@
+"""What keeps a service running: health, metrics, logs, backup."""

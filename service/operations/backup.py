@@ -1,0 +1,231 @@
+"""A copy of the database in one file that any database takes back, without what opens a table.
+
+Each line is a piece of JSON: what the file is, then one row after the other in the order in which they refer to each
+other, then how many there were and the digest of all lines before. Keys of tables never reach the file, so a copy that
+outlives a table cannot read it; sessions and the like, which hold for a moment, are left out. The files of the vault
+are sealed and copied beside it; the key file is kept elsewhere.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import secrets
+from base64 import b64decode, b64encode
+from collections.abc import Iterator
+from datetime import datetime
+from itertools import groupby, islice
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from sqlalchemy import Column, ColumnElement, LargeBinary, Row, Table, case, insert, select, update
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.types import TypeEngine
+
+import treewarden
+from service.database.levels import check_level, head, level, upgrade
+from service.database.tables import (
+    METADATA,
+    Utc,
+    blob,
+    data_table,
+    idempotency,
+    organisation,
+    session,
+    sign_in_failure,
+    worker,
+)
+from service.errors import SetupError
+from service.ledger.log import record
+from service.site import Site, Unit
+
+FORM = "treewarden backup 1"
+MOMENTARY = (session, sign_in_failure, idempotency, worker)
+KEEPING_KEYS = ("model", "report", "file")
+"""The kinds of blobs whose keys are copied; what else there is holds records of people."""
+AT_ONCE = 500
+
+
+def back_up(site: Site, path: Path) -> int:
+    """Write one unchanging view of the database into a new file, and return how many rows that are.
+
+    Raises:
+        SetupError: the file is there already or cannot be written, or the database is of another level.
+        UnavailableError: the database cannot be reached.
+    """
+    check_level(site.engine)
+    part = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    try:
+        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            digest, number = hashlib.sha256(), -1
+            with site.reading() as unit:
+                for line in _lines(unit):
+                    digest.update(line)
+                    file.write(line)
+                    number += 1
+            file.write(_line({"rows": number, "sha256": digest.hexdigest()}))
+            file.flush()
+            os.fsync(file.fileno())
+        os.link(part, path)  # unlike to rename it, this never replaces a file
+    except FileExistsError as error:
+        raise SetupError(str(path), "is there already; name a new file") from error
+    except OSError as error:
+        problem = f"cannot be written ({error.strerror}); name another file"
+        raise SetupError(str(path), problem) from error
+    finally:
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
+    return number
+
+
+def restore(site: Site, path: Path) -> int:
+    """Put the rows of a copy into an empty database, all or none, and return how many that are.
+
+    Tables whose key was left out are erased from then on, and the log of each organisation says that it was restored.
+
+    Raises:
+        SetupError: the database holds something, or the file is no whole copy of this level.
+        UnavailableError: the database cannot be reached.
+    """
+    if level(site.engine) is None:
+        upgrade(site.engine)
+    check_level(site.engine)
+    try:
+        with path.open("rb") as file, site.unit() as unit:
+            _check_empty(unit)
+            return _restored(unit, file, path)
+    except OSError as error:
+        raise SetupError(str(path), f"cannot be read ({error.strerror})") from error
+
+
+def _lines(unit: Unit) -> Iterator[bytes]:
+    told = {"form": FORM, "level": head(), "version": treewarden.__version__}
+    yield _line(told | {"at": unit.now.isoformat()})
+    for table in METADATA.sorted_tables:
+        if table in MOMENTARY:
+            continue
+        columns = [_copied(table, column) for column in table.c]
+        statement = select(*columns).order_by(*table.primary_key)
+        for row in unit.connection.execute(statement.execution_options(yield_per=AT_ONCE)):
+            yield _line({"table": table.name, "row": _written(row)})
+
+
+def _copied(table: Table, column: Column[Any]) -> ColumnElement[Any]:
+    """Return a column as it is copied: keys of tables are left where they are, by the database itself."""
+    if table is blob and column.name == "sealed_key":
+        return case((blob.c.kind.in_(KEEPING_KEYS), column), else_=None).label(column.name)
+    return column
+
+
+def _written(row: Row[Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in row._mapping.items():
+        if isinstance(value, bytes):
+            found[name] = b64encode(value).decode("ascii")
+        elif isinstance(value, datetime):
+            found[name] = value.isoformat()
+        elif value is not None:
+            found[name] = value
+    return found
+
+
+def _line(told: object) -> bytes:
+    return json.dumps(told, ensure_ascii=True, separators=(",", ":")).encode("ascii") + b"\n"
+
+
+def _check_empty(unit: Unit) -> None:
+    for table in METADATA.sorted_tables:
+        if unit.connection.execute(select(table).limit(1)).first() is not None:
+            problem = "holds something already; restore into a new, empty one"
+            raise SetupError("database", problem)
+
+
+def _restored(unit: Unit, file: BinaryIO, path: Path) -> int:
+    broken = SetupError(str(path), "is no whole backup of treewarden; take another copy")
+    tables = {table.name: table for table in METADATA.sorted_tables if table not in MOMENTARY}
+    lines = _checked(file, path, broken)
+    number = 0
+    try:
+        for (name, columns), rows in groupby(
+            lines, key=lambda said: (said["table"], [*said["row"]])
+        ):
+            types = {column: tables[name].c[column].type for column in columns}
+            while part := list(islice(rows, AT_ONCE)):
+                values = [_read(said["row"], types) for said in part]
+                unit.connection.execute(insert(tables[name]), values)
+                number += len(values)
+    except (AttributeError, KeyError, TypeError, ValueError, SQLAlchemyError) as error:
+        raise broken from error
+    _erase_tables(unit)
+    for each in unit.connection.execute(select(organisation.c.id)).scalars().all():
+        record(unit, each, "database.restored", "organisation", each, {"rows": number})
+    return number
+
+
+def _checked(file: BinaryIO, path: Path, broken: SetupError) -> Iterator[dict[str, Any]]:
+    """Yield the rows that a copy tells of; it ends with an error unless the copy is whole."""
+    digest, number, last = hashlib.sha256(), 0, b""
+    for line in file:
+        if last:
+            digest.update(last)
+            said = _said(last, broken)
+            if number == 0:
+                _check_form(said, path, broken)
+            else:
+                yield said
+            number += 1
+        last = line
+    if number == 0 or _said(last, broken) != {"rows": number - 1, "sha256": digest.hexdigest()}:
+        raise broken
+
+
+def _check_form(said: dict[str, Any], path: Path, broken: SetupError) -> None:
+    if said.get("form") != FORM:
+        raise broken
+    if said.get("level") != head():
+        problem = (
+            f"is of level {said.get('level')}, this version needs {head()}; restore it with treewarden "
+            f"{said.get('version')}, then: treewarden db upgrade"
+        )
+        raise SetupError(str(path), problem)
+
+
+def _said(line: bytes, broken: SetupError) -> dict[str, Any]:
+    try:
+        found = json.loads(line)
+    except ValueError as error:
+        raise broken from error
+    if not isinstance(found, dict):
+        raise broken
+    return found
+
+
+def _read(row: dict[str, Any], types: dict[str, TypeEngine[Any]]) -> dict[str, Any]:
+    found = dict(row)
+    for name, kind in types.items():
+        if isinstance(kind, LargeBinary):
+            found[name] = b64decode(found[name], validate=True)
+        elif isinstance(kind, Utc):
+            found[name] = datetime.fromisoformat(found[name])
+    return found
+
+
+def _erase_tables(unit: Unit) -> None:
+    """Say of tables whose keys stayed behind what they are: erased."""
+    gone = select(blob.c.id).where(blob.c.sealed_key.is_(None))
+    erased = unit.connection.execute(
+        update(data_table)
+        .where(data_table.c.blob_id.in_(gone), data_table.c.erased_at.is_(None))
+        .values(state="erased", erased_at=unit.now)
+        .returning(data_table.c.id, data_table.c.organisation_id, data_table.c.digest)
+    ).all()
+    unit.connection.execute(
+        update(blob)
+        .where(blob.c.sealed_key.is_(None), blob.c.erased_at.is_(None))
+        .values(erased_at=unit.now)
+    )
+    for each in erased:
+        detail = {"digest": each.digest}
+        record(unit, each.organisation_id, "table.erased", "table", each.id, detail)

@@ -1,0 +1,114 @@
+"""Whether a database and its vault hold what they should: the level, the logs, what refers to what, and every file."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sqlalchemy import Row, and_, exists, func, select, text
+
+from service.cases.log import check_log
+from service.database.levels import check_level, head
+from service.database.tables import METADATA, blob, organisation
+from service.errors import NotFoundError, UnavailableError
+from service.site import Site, Unit
+
+AT_ONCE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """One thing that was looked at, and what is wrong with it, if anything."""
+
+    what: str
+    problem: str = ""
+
+
+def check(site: Site) -> Iterator[Checked]:
+    """Look at everything, and yield what was found as it is found; nothing is changed.
+
+    Raises:
+        SetupError: the database is of another level, so that nothing in it can be told.
+        UnavailableError: the database cannot be reached.
+    """
+    check_level(site.engine)
+    yield Checked(f"level {head()}")
+    with site.reading() as unit:
+        yield from _file(unit)
+        yield from _logs(unit)
+        yield from _references(unit)
+    yield from _blobs(site)
+
+
+def _file(unit: Unit) -> Iterator[Checked]:
+    if unit.connection.dialect.name == "sqlite":
+        found = unit.connection.execute(text("PRAGMA integrity_check")).scalars().all()
+        yield Checked("file of the database", "" if found == ["ok"] else "; ".join(found)[:500])
+
+
+def _logs(unit: Unit) -> Iterator[Checked]:
+    for row in unit.connection.execute(select(organisation).order_by(organisation.c.id)).all():
+        found = check_log(unit, row.id)
+        yield Checked(f"log of {row.name!r}, {found.rows} rows", found.problem)
+
+
+def _references(unit: Unit) -> Iterator[Checked]:
+    """Look for rows that refer to none; PostgreSQL refuses them, SQLite may have been written by somebody else."""
+    number = 0
+    for table in METADATA.sorted_tables:
+        for key in table.foreign_key_constraints:
+            other = key.referred_table.alias()
+            pairs = [(each.parent, other.c[each.column.name]) for each in key.elements]
+            leads = exists().where(and_(*(ours == theirs for ours, theirs in pairs)))
+            is_said = and_(*(ours.is_not(None) for ours, _ in pairs))
+            lost = unit.connection.execute(
+                select(func.count()).select_from(table).where(is_said, ~leads)
+            ).scalar_one()
+            number += 1
+            if lost:
+                problem = f"{lost} rows refer to a row of {key.referred_table.name} that is missing"
+                yield Checked(f"table {table.name}", problem)
+    yield Checked(f"{number} kinds of references")
+
+
+def _blobs(site: Site) -> Iterator[Checked]:
+    """Unseal every file, a few rows at a time, so that nobody who writes has to wait."""
+    number, after = 0, ""
+    while True:
+        with site.reading() as unit:
+            rows = unit.connection.execute(
+                select(blob)
+                .where(blob.c.sealed_key.is_not(None), blob.c.id > after)
+                .order_by(blob.c.id)
+                .limit(AT_ONCE)
+            ).all()
+        if not rows:
+            break
+        for row in rows:
+            problem = _problem(site, row)
+            if problem and _is_kept(site, row.id):  # it may have been erased meanwhile
+                yield Checked(f"{row.kind} {row.id}", problem)
+            number, after = number + 1, row.id
+    yield Checked(f"{number} files of the vault")
+
+
+def _problem(site: Site, row: Row[tuple[object, ...]]) -> str:
+    digest, size = hashlib.sha256(), 0
+    try:
+        for chunk in site.vault.chunks(row.id, row.digest, row.sealed_key):
+            digest.update(chunk)
+            size += len(chunk)
+    except NotFoundError:
+        return "its file is missing from the vault"
+    except UnavailableError as error:
+        return str(error)
+    if digest.hexdigest() != row.digest or size != row.size:
+        return "its file holds other bytes than its row says"
+    return ""
+
+
+def _is_kept(site: Site, blob_id: str) -> bool:
+    kept = select(blob.c.id).where(blob.c.id == blob_id, blob.c.sealed_key.is_not(None))
+    with site.reading() as unit:
+        return unit.connection.execute(kept).first() is not None

@@ -1,0 +1,156 @@
+"""Figures for Prometheus: of the service from the database, of requests from this process; counts and times alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
+from typing import Any
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    Metric,
+    SummaryMetricFamily,
+)
+from sqlalchemy import ColumnElement, Select, case, extract, func, select
+
+import treewarden
+from service.database.tables import audit, blob, data_table, delivery, job, worker
+from service.errors import ServiceError
+from service.site import Site, Unit
+
+BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0)
+NOWHERE = "none"
+"""The route of a request that fits none: its path is a stranger's, and is not repeated."""
+
+
+class Metrics:
+    """The figures of one process, in a registry of its own."""
+
+    def __init__(self, site: Site) -> None:
+        self.registry = CollectorRegistry()
+        self._requests = Counter(
+            "treewarden_requests",
+            "Requests answered by this process.",
+            ("method", "route", "status"),
+            registry=self.registry,
+        )
+        self._seconds = Histogram(
+            "treewarden_request_seconds",
+            "Seconds until a request was answered.",
+            ("route",),
+            buckets=BOUNDS,
+            registry=self.registry,
+        )
+        self.registry.register(_OfSite(site))
+
+    def count(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Count a request that was answered."""
+        self._requests.labels(method, route, str(status)).inc()
+        self._seconds.labels(route).observe(seconds)
+
+    def text(self) -> bytes:
+        """Return all figures as Prometheus reads them."""
+        return generate_latest(self.registry)
+
+
+class _OfSite:
+    """What the database says at the moment when it is asked."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+
+    def describe(self) -> Iterable[Metric]:
+        """Name nothing beforehand, so that to register asks no database."""
+        return ()
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the figures; without a database, that there is none."""
+        yield _gauge("info", "The version that runs.", [((treewarden.__version__,), 1)], "version")
+        try:
+            with self._site.reading() as unit:
+                found = list(_figures(unit))
+        except ServiceError:
+            found = []
+        yield _gauge("database_up", "Whether the database answers.", [((), bool(found))])
+        yield from found
+
+
+def _figures(unit: Unit) -> Iterator[Metric]:
+    yield from _jobs(unit)
+    yield _audit_seconds(unit)
+    sizes = select(blob.c.kind, func.sum(blob.c.size)).where(blob.c.sealed_key.is_not(None))
+    yield _gauge(
+        "vault_bytes", "Bytes that can be read.", _by(unit, sizes.group_by(blob.c.kind)), "kind"
+    )
+    overdue = select(func.count()).where(
+        data_table.c.erased_at.is_(None), data_table.c.expires_at <= unit.now
+    )
+    text = "Tables that should have been erased by now."
+    yield _gauge("tables_overdue", text, [((), unit.connection.execute(overdue).scalar_one())])
+    seen = unit.now - timedelta(seconds=unit.site.settings.lease_seconds)
+    alive = select(func.count()).where(worker.c.seen_at >= seen)
+    text = "Workers that were heard of within a lease."
+    yield _gauge("workers", text, [((), unit.connection.execute(alive).scalar_one())])
+    sent = select(delivery.c.state, func.count()).group_by(delivery.c.state)
+    yield _gauge("deliveries", "Events for webhooks, by state.", _by(unit, sent), "state")
+
+
+def _jobs(unit: Unit) -> Iterator[Metric]:
+    counted = select(job.c.kind, job.c.state, func.count()).group_by(job.c.kind, job.c.state)
+    yield _gauge("jobs", "Jobs by kind and state.", _by(unit, counted), "kind", "state")
+    first = select(func.min(job.c.created_at)).where(job.c.state == "queued")
+    oldest: datetime | None = unit.connection.execute(first).scalar()
+    waits = 0.0 if oldest is None else max((unit.now - oldest).total_seconds(), 0.0)
+    yield _gauge("oldest_queued_seconds", "How long the oldest queued job waits.", [((), waits)])
+    again = job.c.attempt - 1 - job.c.failures
+    taken = case((again > 0, again), else_=0)
+    sums = select(func.sum(taken), func.sum(job.c.failures))
+    takeovers, failures = unit.connection.execute(sums).one()
+    for name, text, value in (
+        ("job_takeovers", "Jobs begun anew as their worker was not heard of.", takeovers),
+        ("job_failures", "Processes of jobs that died.", failures),
+    ):
+        found = CounterMetricFamily(f"treewarden_{name}", text)
+        found.add_metric([], float(value or 0))
+        yield found
+
+
+def _audit_seconds(unit: Unit) -> Metric:
+    """Return how many audits were done, and how long they took in all."""
+    length = _seconds_between(unit, job.c.started_at, job.c.finished_at)
+    rows = unit.connection.execute(
+        select(audit.c.verdict, func.count(), func.sum(length))
+        .join(job, job.c.subject_id == audit.c.id)
+        .where(audit.c.state == "done", job.c.finished_at.is_not(None))
+        .group_by(audit.c.verdict)
+    ).all()
+    text = "Audits that were done, and the seconds of their last attempt."
+    found = SummaryMetricFamily("treewarden_audit_seconds", text, labels=["verdict"])
+    for verdict, number, seconds in rows:
+        found.add_metric([verdict], number, float(seconds or 0))
+    return found
+
+
+def _seconds_between(
+    unit: Unit, first: ColumnElement[Any], last: ColumnElement[Any]
+) -> ColumnElement[Any]:
+    if unit.connection.dialect.name == "sqlite":
+        return (func.julianday(last) - func.julianday(first)) * 86_400.0
+    return extract("epoch", last - first)
+
+
+def _by(unit: Unit, statement: Select[Any]) -> list[tuple[tuple[str, ...], float]]:
+    """Return what a statement counts, by its labels."""
+    rows = unit.connection.execute(statement).all()
+    return [(tuple(map(str, row[:-1])), float(row[-1])) for row in rows]
+
+
+def _gauge(
+    name: str, text: str, values: Iterable[tuple[tuple[str, ...], float]], *labels: str
+) -> Metric:
+    found = GaugeMetricFamily(f"treewarden_{name}", text, labels=labels)
+    for key, value in values:
+        found.add_metric(key, value)
+    return found

@@ -1,0 +1,1 @@
+"""What goes into the service and comes out of it: the bodies of requests and answers."""

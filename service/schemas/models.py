@@ -1,0 +1,96 @@
+"""Models with their versions, and what differs between two."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal
+
+from pydantic import Field
+
+from service.schemas.base import Body, Digest, FileName, Id, Name, Prose, shown_as
+
+Reading = Literal["reading", "ready", "refused"]
+
+
+class NewModel(Body):
+    """A model by name; its files are versions."""
+
+    model_config = shown_as({"name": "loans", "description": "who pays back"})
+
+    name: Name
+    description: Prose = ""
+
+
+class NewVersion(Body):
+    """A version of a model: the digest of a file that was uploaded, and what the file is called."""
+
+    model_config = shown_as(
+        {
+            "digest": "4ca00c2d94611be246fe811d9ae502df1fdd071f2da7fa98dbe455eb8a0da20f",
+            "file_name": "loans.pmml",
+        }
+    )
+
+    digest: Digest
+    file_name: FileName
+
+
+class Version(Body):
+    """A file of a model. ``summary`` is what ``treewarden inspect`` says of it, null until it was read."""
+
+    id: Id
+    model_id: Id
+    model_name: str
+    n: int
+    digest: str
+    size: int
+    file_name: str
+    state: Reading
+    problem: str = ""
+    format: str = ""
+    summary: dict[str, Any] | None = None
+    uploaded_by_id: Id
+    uploaded_by: str
+    created_at: datetime
+
+
+class Model(Body):
+    """A model, and the newest of its versions."""
+
+    id: Id
+    name: str
+    description: str
+    created_by: str
+    created_at: datetime
+    versions: int
+    latest: Version | None = None
+
+
+class Difference(Body):
+    """A finding of one of two audits."""
+
+    clause: str
+    leaf: str
+    verdict: str
+    message: str
+
+
+class Comparison(Body):
+    """Two versions side by side. ``trees`` says how the trees differ, in words, null while that is being found.
+
+    ``new`` and ``gone`` are findings of the latest finished audits; empty where either has none.
+    """
+
+    from_version: Version
+    to_version: Version
+    state: Reading
+    problem: str = ""
+    trees: tuple[str, ...] | None = None
+    from_verdict: str | None = None
+    to_verdict: str | None = None
+    from_audit_id: Id | None = None
+    to_audit_id: Id | None = None
+    is_same_policy: bool | None = None
+    new: tuple[Difference, ...] = ()
+    gone: tuple[Difference, ...] = ()
+    same: int = Field(default=0, ge=0)

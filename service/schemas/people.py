@@ -1,0 +1,121 @@
+"""Organisations, accounts and tokens."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from service.people.permissions import Permission, Role
+from service.schemas.base import Body, Id, Name, shown_as
+
+
+def _is_seen(name: str) -> str:
+    if not name.isprintable() or name != name.strip():
+        raise ValueError("holds signs that nobody sees, or begins or ends with a space")
+    return name
+
+
+Person = Annotated[Name, AfterValidator(_is_seen)]
+"""The name of somebody: nobody else's looks the same for want of a sign that is not seen."""
+
+
+class NewAccount(Body):
+    """Somebody who may sign in; a one-time password is made, and shown once."""
+
+    model_config = shown_as({"name": "bob", "role": "reviewer"})
+
+    name: Person
+    role: Role
+
+
+class Account(Body):
+    """Somebody of the organisation."""
+
+    id: Id
+    name: str
+    role: Role
+    has_password: bool
+    has_oidc: bool
+    is_disabled: bool
+    created_at: datetime
+
+
+class Made(Body):
+    """A new account, or one with a new password, and its one-time password: shown this once."""
+
+    account: Account
+    password: str
+
+
+class Changed(Body):
+    """What is to be changed about an account; what is left out stays."""
+
+    model_config = shown_as({"role": "reviewer"})
+
+    role: Role | None = None
+    is_disabled: bool | None = None
+
+
+class NewToken(Body):
+    """A token of one's own. It can do no more than its owner's role; ``days`` until it expires."""
+
+    model_config = shown_as({"name": "release pipeline", "permissions": ["gate"], "days": 90})
+
+    name: Name
+    permissions: Annotated[tuple[Permission, ...], Field(min_length=1)]
+    days: int | None = Field(default=90, ge=1, le=3660)
+
+
+class Token(Body):
+    """A token, without what proves it."""
+
+    id: Id
+    name: str
+    owner: str
+    prefix: str
+    permissions: tuple[Permission, ...]
+    created_at: datetime
+    expires_at: datetime | None
+    revoked_at: datetime | None
+    used_at: datetime | None
+
+
+class MadeToken(Body):
+    """A new token and what proves it: shown this once."""
+
+    token: Token
+    secret: str
+
+
+class Organisation(Body):
+    """What holds for an organisation."""
+
+    id: Id
+    name: str
+    keeps_profiles: bool
+    report_days: int = Field(ge=1, le=36500)
+    checklist: tuple[str, ...]
+
+
+class Retention(Body):
+    """What is kept, how long, and what reviewers tick off."""
+
+    model_config = shown_as(
+        {"keeps_profiles": False, "report_days": 3650, "checklist": ["The purpose is stated"]}
+    )
+
+    keeps_profiles: bool
+    report_days: int = Field(ge=1, le=36500)
+    checklist: tuple[Name, ...]
+
+
+class Me(Body):
+    """Who asks, and what may be done."""
+
+    id: Id
+    name: str
+    role: Role
+    organisation: str
+    permissions: tuple[Permission, ...]

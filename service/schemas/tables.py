@@ -1,0 +1,62 @@
+"""Training tables, as far as anything is kept of them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal
+
+from pydantic import model_validator
+
+from service.schemas.base import Body, Digest, FileName, Id, shown_as
+
+
+class NewTable(Body):
+    """A table: the digest of an upload, or the path of a file below an allowed folder."""
+
+    model_config = shown_as(
+        {
+            "digest": "4ca00c2d94611be246fe811d9ae502df1fdd071f2da7fa98dbe455eb8a0da20f",
+            "file_name": "people.csv",
+        }
+    )
+
+    digest: Digest | None = None
+    path: str | None = None
+    file_name: FileName | None = None
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> NewTable:
+        if (self.digest is None) == (self.path is None):
+            raise ValueError("give the digest of an upload, or a path")
+        return self
+
+
+class ColumnOf(Body):
+    """A column of a table: its name, and whether it holds numbers or categories."""
+
+    name: str
+    kind: Literal["number", "category"]
+
+
+class TrainingTable(Body):
+    """A table. ``columns`` and ``records`` are null until it was read; it is erased when its last job has ended."""
+
+    id: Id
+    kind: Literal["upload", "path"]
+    file_name: str
+    digest: str
+    state: Literal["reading", "ready", "refused", "erased"]
+    problem: str = ""
+    records: int | None = None
+    columns: tuple[ColumnOf, ...] | None = None
+    uploaded_by: str
+    created_at: datetime
+    expires_at: datetime
+    erased_at: datetime | None = None
+
+
+class Uploaded(Body):
+    """Bytes that are kept until something is made of them."""
+
+    digest: Digest
+    size: int
