@@ -1,0 +1,1 @@
+"""The service for programs: routes under /api/v1."""

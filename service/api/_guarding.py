@@ -1,0 +1,147 @@
+"""What holds for every request: its id, size and origin; for every answer: headers that bind browsers."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from service.api._asking import COOKIE
+from service.api._problems import problem
+from service.errors import (
+    ForbiddenError,
+    InvalidError,
+    ServiceError,
+    TooLargeError,
+    WrongKindError,
+)
+from service.settings import Settings
+
+SAFE = ("GET", "HEAD", "OPTIONS")
+STREAMED = re.compile(r"PUT /api/v1/blobs/[^/]*|POST /submit")
+"""What takes files, and bounds them itself while they are read."""
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "form-action 'self'; frame-src 'self'; frame-ancestors 'none'; base-uri 'none'"
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+"""What an answer has that says nothing else itself."""
+REQUEST_ID = "X-Request-Id"
+
+
+class Guard:
+    """Stands before the application; a refusal here reaches no route."""
+
+    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+        self.app = app
+        self.settings = settings
+        self.hosts = {urlsplit(settings.base_url).netloc.lower()} if settings.base_url else set()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        request_id = secrets.token_hex(8)
+        scope.setdefault("state", {})["request_id"] = request_id
+
+        async def marked(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+                headers[REQUEST_ID] = request_id
+            await send(message)
+
+        try:
+            body = await self._checked(scope, receive)
+        except ServiceError as error:
+            answer = problem(scope["path"], error.status, error.title, str(error))
+            await answer(scope, receive, marked)
+            return
+        if scope["method"] == "HEAD":
+            await self.app({**scope, "method": "GET"}, body, _without_body(marked))
+            return
+        await self.app(scope, body, marked)
+
+    async def _checked(self, scope: Scope, receive: Receive) -> Receive:
+        headers = Headers(scope=scope)
+        host = headers.get("host", "").lower()
+        if self.hosts and host not in self.hosts and not _is_health(scope["path"]):
+            raise InvalidError("host", "is not the address of this service; use its base URL")
+        if "\0" in scope["path"] or b"%00" in scope["query_string"]:
+            raise InvalidError("address", "holds a sign that no name has; leave it out")
+        if scope["method"] not in SAFE:
+            _check_origin(headers, host)
+        if headers.get("content-encoding", "identity").lower() != "identity":
+            raise WrongKindError("content-encoding", "is not taken; send the bytes as they are")
+        if STREAMED.fullmatch(f"{scope['method']} {scope['path']}"):
+            return receive
+        return await _read(headers, receive, self.settings.max_body)
+
+
+def _without_body(send: Send) -> Send:
+    """Return what sends the head of an answer alone; what would follow it is dropped."""
+
+    async def head(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            await send(message)
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    return head
+
+
+def _is_health(path: str) -> bool:
+    return path in ("/healthz", "/readyz", "/metrics")
+
+
+def _check_origin(headers: Headers, host: str) -> None:
+    """Refuse what another site has a browser send; a token in the header is nothing that browsers add."""
+    if headers.get("authorization"):
+        return
+    site = headers.get("sec-fetch-site")
+    if site in ("same-origin", "none"):
+        return
+    origin = headers.get("origin")
+    if site is None and origin is not None and urlsplit(origin).netloc.lower() == host:
+        return
+    if site is None and origin is None and COOKIE not in headers.get("cookie", ""):
+        return
+    raise ForbiddenError("origin", "another site sent this; use the pages of this service")
+
+
+async def _read(headers: Headers, receive: Receive, most: int) -> Receive:
+    """Return the body, read whole and no further than its limit, whatever its length is said to be."""
+    too_large = TooLargeError("body", f"has more than {most} bytes; send less")
+    said = headers.get("content-length", "")
+    if said.isdecimal() and (len(said) > 18 or int(said) > most):
+        raise too_large
+    if not said and "transfer-encoding" not in headers:
+        return receive
+    data = bytearray()
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            return _once(message, receive)
+        data += message.get("body", b"")
+        if len(data) > most:
+            raise too_large
+        if not message.get("more_body", False):
+            whole = {"type": "http.request", "body": bytes(data), "more_body": False}
+            return _once(whole, receive)
+
+
+def _once(first: Message, receive: Receive) -> Receive:
+    left = [first]
+
+    async def given() -> Message:
+        return left.pop() if left else await receive()
+
+    return given

@@ -1,0 +1,58 @@
+"""Accounts, and what holds for the organisation."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query
+
+from service.api._asking import Reading, Who, Writing, asks
+from service.api._once import takes_no_key
+from service.cases import people
+from service.people.permissions import Permission
+from service.schemas.base import Id, Page, Wanted
+from service.schemas.people import Account, Changed, Made, NewAccount, Organisation, Retention
+
+ROUTER = APIRouter(tags=["people"], dependencies=[Depends(takes_no_key)])
+
+
+@ROUTER.get("/accounts", **asks(Permission.ADMIN))
+def get_accounts(who: Who, unit: Reading, wanted: Annotated[Wanted, Query()]) -> Page[Account]:
+    """Return who may sign in."""
+    return people.list_accounts(unit, who, wanted)
+
+
+@ROUTER.post("/accounts", status_code=201, **asks(Permission.ADMIN))
+def post_account(who: Who, unit: Writing, new: NewAccount) -> Made:
+    """Make an account; its one-time password is shown this once."""
+    return people.create_account(unit, who, new)
+
+
+@ROUTER.get("/accounts/{account_id}", **asks(Permission.ADMIN))
+def get_account(who: Who, unit: Reading, account_id: Id) -> Account:
+    """Return an account."""
+    return people.get_account(unit, who, account_id)
+
+
+@ROUTER.patch("/accounts/{account_id}", **asks(Permission.ADMIN))
+def patch_account(who: Who, unit: Writing, account_id: Id, changed: Changed) -> Account:
+    """Change a role, or let somebody in no more, or again."""
+    return people.change_account(unit, who, account_id, changed)
+
+
+@ROUTER.post("/accounts/{account_id}/password", **asks(Permission.ADMIN))
+def post_password(who: Who, unit: Writing, account_id: Id) -> Made:
+    """Make a new one-time password; it is shown this once."""
+    return people.new_password(unit, who, account_id)
+
+
+@ROUTER.get("/organisation", **asks(Permission.READ))
+def get_organisation(who: Who, unit: Reading) -> Organisation:
+    """Return what holds for the organisation."""
+    return people.get_organisation(unit, who)
+
+
+@ROUTER.put("/organisation", **asks(Permission.ADMIN))
+def put_organisation(who: Who, unit: Writing, asked: Retention) -> Organisation:
+    """Change what is kept, how long, and what reviewers tick off."""
+    return people.set_retention(unit, who, asked)

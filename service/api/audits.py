@@ -1,0 +1,141 @@
+"""Audits and repairs: submitted, watched, cancelled, and their reports."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Annotated, Literal
+
+from anyio import sleep, to_thread
+from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi.responses import StreamingResponse
+
+from service.api._asking import AtSite, Reading, Who, Writing, asks
+from service.api._once import Once
+from service.cases import audits
+from service.people.permissions import Permission
+from service.people.principal import Principal
+from service.schemas.audits import Audit, Finding, NewAudit, Progress, State, Verdict
+from service.schemas.base import Id, Page, Wanted
+from service.site import Site
+
+ROUTER = APIRouter(tags=["audits"], route_class=Once)
+ENDED = ("done", "error", "cancelled")
+POLL_SECONDS = 0.5
+SIGN_OF_LIFE = 30
+"""After so many looks without news a comment is sent, so that nothing between closes the connection."""
+FRAMED = (
+    "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'"
+)
+"""A report stands on its own: no script runs in it, and nothing is loaded."""
+
+
+@ROUTER.post("/audits", status_code=202, **asks(Permission.SUBMIT))
+def post_audit(who: Who, unit: Writing, new: NewAudit, response: Response) -> Audit:
+    """Queue an audit or a repair; a worker does it."""
+    made = audits.submit(unit, who, new)
+    response.headers["Location"] = f"/api/v1/audits/{made.id}"
+    return made
+
+
+@ROUTER.get("/audits", **asks(Permission.READ))
+def get_audits(
+    who: Who,
+    unit: Reading,
+    wanted: Annotated[Wanted, Query()],
+    state: State | Literal[""] = "",
+    verdict: Verdict | Literal[""] = "",
+    model_id: Id | Literal[""] = "",
+) -> Page[Audit]:
+    """Return audits, of one state, verdict or model where these are named."""
+    return audits.list_audits(unit, who, wanted, state, verdict, model_id)
+
+
+@ROUTER.get("/audits/{audit_id}", **asks(Permission.READ))
+def get_audit(who: Who, unit: Reading, audit_id: Id) -> Audit:
+    """Return an audit. UNDETERMINED is a verdict like the others, and never a pass."""
+    return audits.get_audit(unit, who, audit_id)
+
+
+@ROUTER.get("/audits/{audit_id}/findings", **asks(Permission.READ))
+def get_findings(
+    who: Who, unit: Reading, audit_id: Id, wanted: Annotated[Wanted, Query()]
+) -> Page[Finding]:
+    """Return what is not met."""
+    return audits.list_findings(unit, who, audit_id, wanted)
+
+
+@ROUTER.post("/audits/{audit_id}/cancel", **asks(Permission.SUBMIT))
+def post_cancel(who: Who, unit: Writing, audit_id: Id) -> Audit:
+    """Cancel an audit; its table is erased."""
+    return audits.cancel(unit, who, audit_id)
+
+
+@ROUTER.get(
+    "/audits/{audit_id}/reports/{kind}.{form}",
+    response_class=StreamingResponse,
+    **asks(Permission.READ),
+)
+def get_report(
+    who: Who, unit: Reading, audit_id: Id, kind: Literal["internal", "public"], form: str
+) -> StreamingResponse:
+    """Return a report; the internal one needs the permission ``internal``, and is kept only where that is allowed."""
+    found = audits.get_report(unit, who, audit_id, kind, form)
+    headers = {"Content-Disposition": f'inline; filename="{found.name}"'}
+    if found.form == "html":
+        headers["Content-Security-Policy"] = FRAMED
+    return StreamingResponse(found.chunks, media_type=found.media_type, headers=headers)
+
+
+@ROUTER.get(
+    "/audits/{audit_id}/events",
+    response_class=StreamingResponse,
+    responses={200: {"content": {"text/event-stream": {}}}},
+    **asks(Permission.READ),
+)
+async def get_events(
+    request: Request,
+    who: Who,
+    site: AtSite,
+    audit_id: Id,
+    last_event_id: Annotated[str, Header(max_length=20)] = "",
+) -> StreamingResponse:
+    """Return progress as server-sent events, from the one after Last-Event-ID on, until the audit has ended."""
+    after = int(last_event_id[:9]) if last_event_id.isascii() and last_event_id.isdigit() else 0
+    first = await to_thread.run_sync(_news, site, who, audit_id, after)
+    return StreamingResponse(
+        _events(request, site, who, audit_id, after, first),
+        media_type="text/event-stream",
+        headers={"X-Accel-Buffering": "no"},
+    )
+
+
+def _news(
+    site: Site, who: Principal, audit_id: str, after: int
+) -> tuple[tuple[Progress, ...], bool]:
+    """Return what happened since, and whether that was all; no connection is held in between."""
+    with site.reading() as unit:
+        has_ended = audits.get_audit(unit, who, audit_id).state in ENDED
+        return audits.progress(unit, who, audit_id, after), has_ended
+
+
+async def _events(
+    request: Request,
+    site: Site,
+    who: Principal,
+    audit_id: str,
+    after: int,
+    news: tuple[tuple[Progress, ...], bool],
+) -> AsyncIterator[str]:
+    quiet = 0
+    while True:
+        events, has_ended = news
+        for each in events:
+            after, quiet = each.seq, 0
+            yield f"id: {each.seq}\nevent: {each.kind}\ndata: {each.model_dump_json()}\n\n"
+        if has_ended or await request.is_disconnected():
+            return
+        quiet += 1
+        if quiet % SIGN_OF_LIFE == 0:
+            yield ": still here\n\n"
+        await sleep(POLL_SECONDS)
+        news = await to_thread.run_sync(_news, site, who, audit_id, after)

@@ -1,0 +1,40 @@
+"""The log of what was done."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from fastapi.responses import StreamingResponse
+
+from service.api._asking import AtSite, Reading, Who, asks
+from service.cases import log
+from service.people.permissions import Permission
+from service.schemas.base import Page, Wanted
+from service.schemas.telling import LogCheck, LogEntry
+
+ROUTER = APIRouter(tags=["log"])
+
+
+@ROUTER.get("/audit-log", **asks(Permission.READ))
+def get_log(who: Who, unit: Reading, wanted: Annotated[Wanted, Query()]) -> Page[LogEntry]:
+    """Return rows of the log, newest first."""
+    return log.list_log(unit, who, wanted)
+
+
+@ROUTER.get("/audit-log/check", **asks(Permission.READ))
+def get_check(who: Who, unit: Reading) -> LogCheck:
+    """Recompute the chain of digests, and say where it breaks."""
+    return log.check_log(unit, who)
+
+
+@ROUTER.get("/audit-log.json", response_class=StreamingResponse, **asks(Permission.READ))
+def get_json(who: Who, site: AtSite) -> StreamingResponse:
+    """Return the whole log as JSON, oldest row first."""
+    return StreamingResponse(log.exported_json(site, who), media_type="application/json")
+
+
+@ROUTER.get("/audit-log.csv", response_class=StreamingResponse, **asks(Permission.READ))
+def get_csv(who: Who, site: AtSite) -> StreamingResponse:
+    """Return the whole log as CSV, oldest row first."""
+    return StreamingResponse(log.exported_csv(site, who), media_type="text/csv; charset=utf-8")

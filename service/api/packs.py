@@ -1,0 +1,48 @@
+"""Policy packs."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+
+from service.api._asking import Reading, Who, Writing, asks
+from service.api._once import Once
+from service.cases import policies
+from service.people.permissions import Permission
+from service.schemas.base import Page
+from service.schemas.policies import NewPack, Pack, PackDifference
+
+ROUTER = APIRouter(tags=["policies"], route_class=Once)
+Named = Annotated[str, Query(min_length=1, max_length=220)]
+
+
+@ROUTER.get("/packs", **asks(Permission.READ))
+def get_packs(who: Who, unit: Reading) -> Page[Pack]:
+    """Return the newest version of each pack: the organisation's own, and those that ship."""
+    return Page(items=policies.list_packs(unit, who))
+
+
+@ROUTER.post("/packs", status_code=201, **asks(Permission.POLICIES))
+def post_pack(who: Who, unit: Writing, new: NewPack, response: Response) -> Pack:
+    """Add a version of a pack; its own name says of which."""
+    made = policies.add_pack(unit, who, new)
+    response.headers["Location"] = f"/api/v1/packs/{made.name}@{made.n}"
+    return made
+
+
+@ROUTER.get("/packs-difference", **asks(Permission.READ))
+def get_difference(
+    who: Who,
+    unit: Reading,
+    old: Annotated[Named, Query(alias="from")],
+    new: Annotated[Named, Query(alias="to")],
+) -> PackDifference:
+    """Return clause by clause which of two packs is stricter."""
+    return policies.diff_packs(unit, who, old, new)
+
+
+@ROUTER.get("/packs/{name}", **asks(Permission.READ))
+def get_pack(who: Who, unit: Reading, name: str) -> Pack:
+    """Return a pack, or a version of it by ``name@2``, in sentences and as TOML."""
+    return policies.get_pack(unit, who, name)

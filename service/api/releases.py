@@ -1,0 +1,123 @@
+"""Releases, and the gate that a pipeline asks."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Header, Query, Response
+
+from service.api._asking import Reading, Who, Writing, asks
+from service.api._once import Once
+from service.cases import gating, releases
+from service.errors import InvalidError
+from service.people.permissions import Permission
+from service.schemas.base import Id, Page, Wanted
+from service.schemas.releases import (
+    GateAnswer,
+    NewComment,
+    NewRelease,
+    NewReview,
+    Release,
+    State,
+    Tick,
+)
+
+ROUTER = APIRouter(tags=["releases"], route_class=Once)
+IfMatch = Annotated[str, Header(max_length=40)]
+
+
+@ROUTER.post("/releases", status_code=201, **asks(Permission.SUBMIT))
+def post_release(who: Who, unit: Writing, new: NewRelease, response: Response) -> Release:
+    """Ask that a version be released, on the strength of an audit of it."""
+    made = releases.open_release(unit, who, new)
+    response.headers["Location"] = f"/api/v1/releases/{made.id}"
+    return _tagged(made, response)
+
+
+@ROUTER.get("/releases", **asks(Permission.READ))
+def get_releases(
+    who: Who,
+    unit: Reading,
+    wanted: Annotated[Wanted, Query()],
+    state: State | Literal[""] = "",
+) -> Page[Release]:
+    """Return releases, of one state where it is named."""
+    return releases.list_releases(unit, who, wanted, state)
+
+
+@ROUTER.get("/releases/{release_id}", **asks(Permission.READ))
+def get_release(who: Who, unit: Reading, release_id: Id, response: Response) -> Release:
+    """Return a release; its ETag is the revision that If-Match takes."""
+    return _tagged(releases.get_release(unit, who, release_id), response)
+
+
+@ROUTER.get("/releases/{release_id}/gate", **asks(Permission.GATE))
+def get_gate(who: Who, unit: Reading, release_id: Id) -> GateAnswer:
+    """Return whether a version may be released: the exit code for a pipeline, null while it waits."""
+    return gating.gate_answer(unit, who, release_id)
+
+
+@ROUTER.put("/releases/{release_id}/checklist/{check_id}", **asks(Permission.REVIEW))
+def put_tick(
+    who: Who,
+    unit: Writing,
+    release_id: Id,
+    check_id: str,
+    body: Tick,
+    response: Response,
+    if_match: IfMatch = "",
+) -> Release:
+    """Tick a line of the checklist, or take the tick back."""
+    revision = _revision(if_match)
+    done = releases.tick(unit, who, release_id, check_id, body.is_met, revision)
+    return _tagged(done, response)
+
+
+@ROUTER.post("/releases/{release_id}/comments", status_code=201, **asks(Permission.READ))
+def post_comment(who: Who, unit: Writing, release_id: Id, new: NewComment) -> Release:
+    """Make a remark."""
+    return releases.add_comment(unit, who, release_id, new)
+
+
+@ROUTER.post("/releases/{release_id}/reviews", status_code=201, **asks(Permission.REVIEW))
+def post_review(
+    who: Who,
+    unit: Writing,
+    release_id: Id,
+    new: NewReview,
+    response: Response,
+    if_match: IfMatch = "",
+) -> Release:
+    """Decide about what somebody else asks for: neither the uploader nor who opened it may."""
+    return _tagged(releases.review(unit, who, release_id, new, _revision(if_match)), response)
+
+
+@ROUTER.post("/releases/{release_id}/withdraw", **asks(Permission.SUBMIT))
+def post_withdraw(
+    who: Who, unit: Writing, release_id: Id, response: Response, if_match: IfMatch = ""
+) -> Release:
+    """Take the wish back."""
+    return _tagged(releases.withdraw(unit, who, release_id, _revision(if_match)), response)
+
+
+@ROUTER.post("/releases/{release_id}/release", **asks(Permission.SUBMIT))
+def post_release_it(
+    who: Who, unit: Writing, release_id: Id, response: Response, if_match: IfMatch = ""
+) -> Release:
+    """Write down that an approved version went out."""
+    return _tagged(releases.release_it(unit, who, release_id, _revision(if_match)), response)
+
+
+def _tagged(found: Release, response: Response) -> Release:
+    response.headers["ETag"] = f'"{found.revision}"'
+    return found
+
+
+def _revision(if_match: str) -> int | None:
+    """Return the revision that a change is meant for, None where it does not say."""
+    if not if_match or if_match == "*":
+        return None
+    number = if_match.removeprefix("W/").strip('"')
+    if not (number.isascii() and number.isdigit() and len(number) < 10):
+        raise InvalidError("If-Match", "is no ETag of a release; send the one that you read")
+    return int(number)

@@ -1,0 +1,45 @@
+"""Training tables."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+
+from service.api._asking import AtSite, Reading, Who, Writing, asks
+from service.api._once import Once
+from service.cases.erasing import erase_files
+from service.cases.tables import add_table, erase_table, get_table, list_tables
+from service.people.permissions import Permission
+from service.schemas.base import Id, Page, Wanted
+from service.schemas.tables import NewTable, TrainingTable
+
+ROUTER = APIRouter(tags=["tables"], route_class=Once)
+
+
+@ROUTER.post("/tables", status_code=202, **asks(Permission.SUBMIT))
+def post_table(new: NewTable, who: Who, unit: Writing, response: Response) -> TrainingTable:
+    """Take an upload, or a file of the server below an allowed folder, as a table; it is read by a job."""
+    made = add_table(unit, who, new)
+    response.headers["Location"] = f"/api/v1/tables/{made.id}"
+    return made
+
+
+@ROUTER.get("/tables", **asks(Permission.READ))
+def get_tables(who: Who, unit: Reading, wanted: Annotated[Wanted, Query()]) -> Page[TrainingTable]:
+    """Return tables, newest first, erased ones too: nothing is kept of those but what is shown here."""
+    return list_tables(unit, who, wanted)
+
+
+@ROUTER.get("/tables/{table_id}", **asks(Permission.READ))
+def get_one_table(table_id: Id, who: Who, unit: Reading) -> TrainingTable:
+    """Return a table."""
+    return get_table(unit, who, table_id)
+
+
+@ROUTER.delete("/tables/{table_id}", status_code=204, **asks(Permission.SUBMIT))
+def delete_table(table_id: Id, who: Who, site: AtSite) -> None:
+    """Erase a table before its time: by who uploaded it, or an administrator; not while an audit needs it."""
+    with site.unit() as unit:
+        erased = erase_table(unit, who, table_id)
+    erase_files(site, erased)

@@ -1,0 +1,34 @@
+"""Tokens."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query
+
+from service.api._asking import Reading, Who, Writing, asks
+from service.api._once import takes_no_key
+from service.cases.tokens import create_token, list_tokens, revoke_token
+from service.people.permissions import Permission
+from service.schemas.base import Id, Page, Wanted
+from service.schemas.people import MadeToken, NewToken, Token
+
+ROUTER = APIRouter(tags=["people"], dependencies=[Depends(takes_no_key)])
+
+
+@ROUTER.get("/tokens", **asks(Permission.READ))
+def get_tokens(who: Who, unit: Reading, wanted: Annotated[Wanted, Query()]) -> Page[Token]:
+    """Return one's own tokens; administrators see those of all."""
+    return list_tokens(unit, who, wanted)
+
+
+@ROUTER.post("/tokens", status_code=201, **asks(Permission.READ))
+def post_token(who: Who, unit: Writing, new: NewToken) -> MadeToken:
+    """Make a token; its secret is shown this once."""
+    return create_token(unit, who, new)
+
+
+@ROUTER.delete("/tokens/{token_id}", **asks(Permission.READ))
+def delete_token(who: Who, unit: Writing, token_id: Id) -> Token:
+    """Have a token let nobody in any more."""
+    return revoke_token(unit, who, token_id)

@@ -1,0 +1,68 @@
+"""Waivers: asked for by one, approved by another."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query, Response
+
+from service.api._asking import Reading, Who, Writing, asks
+from service.api._once import Once
+from service.cases import waivers
+from service.people.permissions import Permission
+from service.schemas.base import Id, Page, Wanted
+from service.schemas.policies import Deciding, Imported, NewWaiver, Waiver, WaiversFile
+
+ROUTER = APIRouter(tags=["waivers"], route_class=Once)
+State = Literal["requested", "approved", "refused", "revoked", ""]
+TOML = "application/toml"
+
+
+@ROUTER.post("/waivers", status_code=201, **asks(Permission.SUBMIT))
+def post_waiver(who: Who, unit: Writing, new: NewWaiver) -> Waiver:
+    """Ask that a finding be accepted until a day."""
+    return waivers.request_waiver(unit, who, new)
+
+
+@ROUTER.get("/waivers", **asks(Permission.READ))
+def get_waivers(
+    who: Who, unit: Reading, wanted: Annotated[Wanted, Query()], state: State = ""
+) -> Page[Waiver]:
+    """Return waivers, of one state where it is named."""
+    return waivers.list_waivers(unit, who, wanted, state)
+
+
+@ROUTER.get("/waivers.toml", response_class=Response, **asks(Permission.READ))
+def get_file(who: Who, unit: Reading) -> Response:
+    """Return all waivers that hold today, as a file that ``treewarden audit --waivers`` reads."""
+    return Response(waivers.export_waivers(unit, who), media_type=TOML)
+
+
+@ROUTER.post("/waivers-import", status_code=201, **asks(Permission.SUBMIT))
+def post_file(who: Who, unit: Writing, file: WaiversFile) -> Imported:
+    """Ask for every waiver of a file that is not known yet; somebody else decides about each."""
+    return waivers.import_waivers(unit, who, file.toml.encode("utf-8", "replace"))
+
+
+@ROUTER.get("/waivers/{waiver_id}", **asks(Permission.READ))
+def get_waiver(who: Who, unit: Reading, waiver_id: Id) -> Waiver:
+    """Return a waiver."""
+    return waivers.get_waiver(unit, who, waiver_id)
+
+
+@ROUTER.post("/waivers/{waiver_id}/approve", **asks(Permission.REVIEW))
+def post_approve(who: Who, unit: Writing, waiver_id: Id, body: Deciding) -> Waiver:
+    """Accept what somebody else asked for, from today on."""
+    return waivers.approve_waiver(unit, who, waiver_id, body)
+
+
+@ROUTER.post("/waivers/{waiver_id}/refuse", **asks(Permission.REVIEW))
+def post_refuse(who: Who, unit: Writing, waiver_id: Id, body: Deciding) -> Waiver:
+    """Refuse what somebody else asked for."""
+    return waivers.refuse_waiver(unit, who, waiver_id, body)
+
+
+@ROUTER.post("/waivers/{waiver_id}/revoke", **asks(Permission.REVIEW))
+def post_revoke(who: Who, unit: Writing, waiver_id: Id, body: Deciding) -> Waiver:
+    """Take back a waiver that was approved; audits that rest on it pass no gate any more."""
+    return waivers.revoke_waiver(unit, who, waiver_id, body)

@@ -1,0 +1,67 @@
+"""Webhooks, what was sent to them, and the workers."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query
+
+from service.api._asking import Reading, Who, Writing, asks
+from service.api._once import takes_no_key
+from service.cases import webhooks
+from service.cases.workers import list_workers
+from service.people.permissions import Permission
+from service.schemas.base import Id, Page, Wanted
+from service.schemas.telling import Delivery, MadeWebhook, NewWebhook, Webhook, Worker
+
+ROUTER = APIRouter(tags=["operations"], dependencies=[Depends(takes_no_key)])
+
+
+@ROUTER.post("/webhooks", status_code=201, **asks(Permission.ADMIN))
+def post_webhook(who: Who, unit: Writing, new: NewWebhook) -> MadeWebhook:
+    """Make a webhook; the secret that signs is shown this once."""
+    return webhooks.create_webhook(unit, who, new)
+
+
+@ROUTER.get("/webhooks", **asks(Permission.ADMIN))
+def get_webhooks(who: Who, unit: Reading, wanted: Annotated[Wanted, Query()]) -> Page[Webhook]:
+    """Return webhooks."""
+    return webhooks.list_webhooks(unit, who, wanted)
+
+
+@ROUTER.get("/webhooks/{webhook_id}", **asks(Permission.ADMIN))
+def get_webhook(who: Who, unit: Reading, webhook_id: Id) -> Webhook:
+    """Return a webhook."""
+    return webhooks.get_webhook(unit, who, webhook_id)
+
+
+@ROUTER.delete("/webhooks/{webhook_id}", **asks(Permission.ADMIN))
+def delete_webhook(who: Who, unit: Writing, webhook_id: Id) -> Webhook:
+    """Send nothing more there; what was sent stays in the list."""
+    return webhooks.disable_webhook(unit, who, webhook_id)
+
+
+@ROUTER.post("/webhooks/{webhook_id}/ping", status_code=202, **asks(Permission.ADMIN))
+def post_ping(who: Who, unit: Writing, webhook_id: Id) -> Delivery:
+    """Send an event that says nothing."""
+    return webhooks.ping(unit, who, webhook_id)
+
+
+@ROUTER.get("/webhooks/{webhook_id}/deliveries", **asks(Permission.ADMIN))
+def get_deliveries(
+    who: Who, unit: Reading, webhook_id: Id, wanted: Annotated[Wanted, Query()]
+) -> Page[Delivery]:
+    """Return what was sent, and what became of it."""
+    return webhooks.list_deliveries(unit, who, webhook_id, wanted)
+
+
+@ROUTER.post("/deliveries/{delivery_id}/redeliver", status_code=202, **asks(Permission.ADMIN))
+def post_redeliver(who: Who, unit: Writing, delivery_id: Id) -> Delivery:
+    """Send an event once more, with the same id."""
+    return webhooks.redeliver(unit, who, delivery_id)
+
+
+@ROUTER.get("/workers", **asks(Permission.ADMIN))
+def get_workers(who: Who, unit: Reading) -> Page[Worker]:
+    """Return the processes that do jobs."""
+    return Page(items=list_workers(unit))

@@ -1,0 +1,1 @@
+"""The commands that run a service: found by the command line, and imported by nothing else."""

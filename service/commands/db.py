@@ -1,0 +1,101 @@
+"""``treewarden db``: what an administrator does with the database of a service."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+import click
+
+from service.database import levels
+from service.operations.backup import back_up, restore
+from service.operations.checking import check
+from service.settings import settings_from
+from service.site import Site, open_site
+from treewarden.terminal.exits import FAIL
+
+Command = TypeVar("Command", bound=Callable[..., None])
+
+
+def _where(command: Command) -> Command:
+    database = click.option(
+        "--database", metavar="URL", help="The database, where it is not in the data folder."
+    )
+    folder = click.option(
+        "--data-dir",
+        type=click.Path(path_type=Path, file_okay=False),
+        help="The data folder of the service.  [default: treewarden-data]",
+    )
+    return folder(database(command))
+
+
+@click.group("db")
+def db_command() -> None:
+    """Upgrade, back up, restore or check the database of a service."""
+
+
+@db_command.command("upgrade")
+@_where
+def upgrade_command(data_dir: Path | None, database: str | None) -> None:
+    """Bring the database to the level that this version needs; make its tables where there are none."""
+    with _opened(data_dir, database) as site:
+        before, after = levels.upgrade(site.engine)
+    click.echo(
+        f"level {after}" + (", as before" if before == after else f", was {before or 'none'}")
+    )
+
+
+@db_command.command("backup")
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@_where
+def backup_command(file: Path, data_dir: Path | None, database: str | None) -> None:
+    """Write a copy of the database into a new FILE, while the service runs.
+
+    The copy holds no key of a table, so whoever has it cannot read one. Copy the folder blobs beside it after that;
+    keep the key file elsewhere, as the two together open models and reports.
+    """
+    with _opened(data_dir, database) as site:
+        number = back_up(site, file)
+    click.echo(f"{file}: {number} rows; keys of tables were left out")
+
+
+@db_command.command("restore")
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@_where
+def restore_command(file: Path, data_dir: Path | None, database: str | None) -> None:
+    """Put the copy in FILE into an empty database; one that holds something is refused.
+
+    It need not be of the kind that the copy was taken from: this is also the way from SQLite to PostgreSQL.
+    """
+    with _opened(data_dir, database) as site:
+        number = restore(site, file)
+    click.echo(f"{file}: {number} rows restored; tables that were there then are erased")
+
+
+@db_command.command("check")
+@_where
+@click.pass_context
+def check_command(context: click.Context, data_dir: Path | None, database: str | None) -> None:
+    """Look whether all is there: level, logs, references, and every file of the vault."""
+    wrong = 0
+    with _opened(data_dir, database) as site:
+        for each in check(site):
+            mark, problem = ("wrong", f": {each.problem}") if each.problem else ("ok   ", "")
+            click.echo(f"{mark}  {each.what}{problem}")
+            wrong += bool(each.problem)
+    context.exit(FAIL if wrong else 0)
+
+
+@contextmanager
+def _opened(data_dir: Path | None, database: str | None) -> Iterator[Site]:
+    settings = settings_from({"data_dir": data_dir, "database": database})
+    site = open_site(settings)
+    try:
+        yield site
+    finally:
+        site.engine.dispose()
+
+
+COMMAND = db_command

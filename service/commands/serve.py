@@ -1,0 +1,36 @@
+"""``treewarden serve``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from service.cases.people import DEFAULT, create_administrator
+from service.cases.tokens import create_token
+from service.people.permissions import Permission
+from service.running import ready_site, serve
+from service.schemas.people import NewToken
+from service.settings import settings_from
+
+
+@click.command("serve")
+@click.option("--data-dir", type=click.Path(path_type=Path), help="Folder of all that is kept.")
+@click.option("--database", help="sqlite:///FILE or postgresql://USER@HOST/NAME.")
+@click.option("--host", help="Address to listen on; 127.0.0.1 where nothing is said.")
+@click.option("--port", type=click.IntRange(0, 65535), help="Port; 8321 where nothing is said.")
+@click.option("--create-admin", metavar="NAME", help="Make an administrator first.")
+@click.option("--organisation", default=DEFAULT, help="Whose administrator that is.")
+def serve_command(create_admin: str | None, organisation: str, **given: object) -> None:
+    """Serve the pages and the API, with a worker beside them."""
+    settings = settings_from(given)
+    site = ready_site(settings)
+    if create_admin is not None:
+        with site.unit() as unit:
+            who, password = create_administrator(unit, create_admin, organisation)
+            made = create_token(unit, who, NewToken(name="first", permissions=tuple(Permission)))
+        click.echo(f"one-time password: {password}\ntoken: {made.secret}")
+    serve(site)
+
+
+COMMAND = serve_command

@@ -1,0 +1,1 @@
+"""The service for people: pages that work without scripts."""

@@ -1,0 +1,59 @@
+"""What browsers send, as pages take it: refusals in words for whoever filled the form, and waiting without scripts."""
+
+from __future__ import annotations
+
+from datetime import date
+
+from fastapi import Request
+from fastapi.responses import RedirectResponse, Response
+from pydantic import ValidationError
+
+from service.errors import ServiceError
+
+SEE_OTHER = 303
+WORDS = {
+    "missing": "is missing",
+    "string_too_short": "is missing",
+    "string_too_long": "is too long",
+    "string_pattern_mismatch": "has signs that cannot stand there, or is empty",
+    "value_error": "cannot be",
+}
+
+
+def see(path: str) -> RedirectResponse:
+    """Return what leads a browser on after a form was taken, so that going back does not send it twice."""
+    return RedirectResponse(path, SEE_OTHER)
+
+
+def refusal(error: ServiceError | ValidationError) -> str:
+    """Return why a form was not taken, for whoever filled it; nothing that was typed is repeated."""
+    if isinstance(error, ServiceError):
+        return str(error)
+    told = []
+    for each in error.errors(include_url=False, include_context=False, include_input=False):
+        name = " ".join(str(part) for part in each["loc"]).replace("_", " ") or "the form"
+        told.append(f"{name}: {WORDS.get(each['type'], each['msg'].lower())}")
+    return "; ".join(told)
+
+
+def status_of(error: ServiceError | ValidationError) -> int:
+    """Return the status of a page that shows a refusal."""
+    return error.status if isinstance(error, ServiceError) else 422
+
+
+def day_of(text: str) -> date | None:
+    """Return a day that was typed or picked; None where it is none."""
+    try:
+        return date.fromisoformat(text.strip())
+    except ValueError:
+        return None
+
+
+def is_asked_again(request: Request) -> bool:
+    """Return whether a page asks, by itself, whether what it waits for has come."""
+    return request.headers.get("hx-request") == "true"
+
+
+def waited(has_come: bool) -> Response:
+    """Return the answer to a page that asks again: nothing yet, or that it may be loaded anew."""
+    return Response(status_code=204) if not has_come else Response(headers={"HX-Refresh": "true"})

@@ -1,0 +1,47 @@
+"""What pages say in words of what others found out: a model's file, the stages of an audit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from service.schemas.models import Version
+from treewarden.jobs.inspecting import facts
+
+HEADS = {
+    "what": "Model",
+    "predicts": "Predicts",
+    "size": "Size",
+    "tests": "Asks about",
+    "publishes": "Publishes",
+    "people": "People",
+    "smallest leaf": "Smallest leaf",
+    "trees": "Trees",
+    "grown by": "Grown by",
+    "also leaks": "Also gives away",
+    "notes": "Notes",
+}
+
+
+def facts_of(version: Version | None) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Return what a version publishes, as heads with their lines; nothing where it was not read."""
+    if version is None or version.summary is None:
+        return ()
+    found: list[tuple[str, list[str]]] = []
+    for head, text in facts(version.summary):
+        if head or not found:
+            found.append((HEADS.get(head, head.capitalize()), []))
+        found[-1][1].append(text.removeprefix("- "))
+    return tuple((head, tuple(lines)) for head, lines in found)
+
+
+def asked_columns(summary: Mapping[str, Any] | None) -> tuple[str, ...]:
+    """Return the columns that a model asks about."""
+    if summary is None:
+        return ()
+    return tuple(str(each["name"]) for each in summary.get("features", ()) if each.get("tested"))
+
+
+def target_of(summary: Mapping[str, Any] | None) -> str:
+    """Return the column that a model predicts; "" where its file does not say."""
+    return str((summary or {}).get("target") or "")

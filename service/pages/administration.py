@@ -1,0 +1,156 @@
+"""Pages of administrators: people, what is kept how long, and the workers."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Form, Request
+from fastapi.responses import Response
+from pydantic import ValidationError
+
+from service.api._asking import AtSite, Reading, Who, asks
+from service.cases.people import (
+    change_account,
+    create_account,
+    get_organisation,
+    list_accounts,
+    new_password,
+    set_retention,
+)
+from service.cases.workers import list_workers
+from service.errors import ServiceError
+from service.pages._forms import refusal, see, status_of
+from service.pages._rendering import page
+from service.pages._typed import Typed
+from service.people.permissions import Permission, Role
+from service.people.principal import Principal
+from service.schemas.base import Id, Wanted
+from service.schemas.people import Changed, Made, NewAccount, Retention
+from service.site import Site
+
+ROUTER = APIRouter(tags=["pages"])
+
+
+@ROUTER.get("/administration", **asks(Permission.ADMIN))
+def get_people(request: Request, who: Who, site: AtSite) -> Response:
+    """Show who may sign in."""
+    return _people(request, who, site)
+
+
+@ROUTER.post("/administration/people", **asks(Permission.ADMIN))
+def post_person(
+    request: Request,
+    who: Who,
+    site: AtSite,
+    name: Annotated[Typed, Form()] = "",
+    role: Annotated[str, Form(max_length=40)] = "",
+) -> Response:
+    """Add somebody, and show the one-time password; it is in this answer and nowhere else."""
+    try:
+        asked = NewAccount.model_validate({"name": name, "role": role})
+        with site.unit() as unit:
+            made = create_account(unit, who, asked)
+    except (ServiceError, ValidationError) as error:
+        return _people(request, who, site, typed={"name": name, "role": role}, error=error)
+    return _people(request, who, site, made=made)
+
+
+@ROUTER.post("/administration/people/{account_id}", **asks(Permission.ADMIN))
+def post_change(
+    request: Request,
+    who: Who,
+    site: AtSite,
+    account_id: Id,
+    role: Annotated[Role | None, Form()] = None,
+    is_disabled: Annotated[bool | None, Form()] = None,
+) -> Response:
+    """Change a role, or let somebody in no more, or again."""
+    try:
+        with site.unit() as unit:
+            change_account(unit, who, account_id, Changed(role=role, is_disabled=is_disabled))
+    except ServiceError as error:
+        return _people(request, who, site, error=error)
+    return see("/administration")
+
+
+@ROUTER.post("/administration/people/{account_id}/password", **asks(Permission.ADMIN))
+def post_password(request: Request, who: Who, site: AtSite, account_id: Id) -> Response:
+    """Make a new one-time password, and show it in this answer alone."""
+    try:
+        with site.unit() as unit:
+            made = new_password(unit, who, account_id)
+    except ServiceError as error:
+        return _people(request, who, site, error=error)
+    return _people(request, who, site, made=made)
+
+
+@ROUTER.get("/administration/retention", **asks(Permission.ADMIN))
+def get_retention(request: Request, who: Who, site: AtSite, saved: bool = False) -> Response:
+    """Show what is kept, how long, and what reviewers tick off."""
+    with site.reading() as unit:
+        found = get_organisation(unit, who)
+    typed = {
+        "keeps_profiles": found.keeps_profiles,
+        "report_days": str(found.report_days),
+        "checklist": "\n".join(found.checklist),
+    }
+    return page(request, "retention.html.j2", who, typed=typed, refused="", saved=saved)
+
+
+@ROUTER.post("/administration/retention", **asks(Permission.ADMIN))
+def post_retention(
+    request: Request,
+    who: Who,
+    site: AtSite,
+    keeps_profiles: Annotated[bool, Form()] = False,
+    report_days: Annotated[Typed, Form()] = "",
+    checklist: Annotated[str, Form(max_length=20_000)] = "",
+) -> Response:
+    """Change what is kept."""
+    lines = [line.strip() for line in checklist.splitlines() if line.strip()]
+    typed = {"keeps_profiles": keeps_profiles, "report_days": report_days, "checklist": checklist}
+    try:
+        asked = Retention.model_validate({**typed, "checklist": lines})
+        with site.unit() as unit:
+            set_retention(unit, who, asked)
+    except (ServiceError, ValidationError) as error:
+        return page(
+            request,
+            "retention.html.j2",
+            who,
+            status=status_of(error),
+            typed=typed,
+            refused=refusal(error),
+            saved=False,
+        )
+    return see("/administration/retention?saved=true")
+
+
+@ROUTER.get("/administration/workers", **asks(Permission.ADMIN))
+def get_workers(request: Request, who: Who, unit: Reading) -> Response:
+    """Show the processes that do jobs."""
+    return page(request, "workers.html.j2", who, workers=list_workers(unit), now=unit.now)
+
+
+def _people(
+    request: Request,
+    who: Principal,
+    site: Site,
+    *,
+    made: Made | None = None,
+    typed: dict[str, str] | None = None,
+    error: ServiceError | ValidationError | None = None,
+) -> Response:
+    with site.reading() as unit:
+        found = list_accounts(unit, who, Wanted(limit=200))
+    return page(
+        request,
+        "people.html.j2",
+        who,
+        status=status_of(error) if error else 200,
+        accounts=found.items,
+        roles=[(each.value, each.value.replace("_", " ")) for each in Role],
+        made=made,
+        typed=typed or {},
+        refused=refusal(error) if error else "",
+    )

@@ -1,0 +1,169 @@
+"""The second step to an audit: who is who in the table, which policy, and what else the adversary knows."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Form, Query, Request
+from fastapi.responses import Response
+from pydantic import ValidationError
+
+from audit.adversary.knowledge import LeafLevel, SplitLevel
+from service.api._asking import AtSite, Reading, Who, asks
+from service.cases.audits import submit
+from service.cases.models import get_version
+from service.cases.policies import list_packs
+from service.cases.tables import get_table
+from service.errors import InvalidError, ServiceError
+from service.pages._forms import is_asked_again, refusal, see, status_of, waited
+from service.pages._rendering import page
+from service.pages._telling import asked_columns, facts_of, target_of
+from service.people.permissions import Permission
+from service.people.principal import Principal
+from service.schemas.audits import NewAudit
+from service.schemas.base import Body, Id
+from service.schemas.models import Version
+from service.schemas.tables import TrainingTable
+from service.site import Unit
+
+ROUTER = APIRouter(tags=["pages"])
+LEAVES = (
+    (LeafLevel.AS_PUBLISHED, "what the file says"),
+    (LeafLevel.LABELS, "its label alone"),
+    (LeafLevel.RATES, "the shares of its classes"),
+    (LeafLevel.COUNTS, "the counts of its classes"),
+)
+SPLITS = (
+    (SplitLevel.AS_PUBLISHED, "as the file says"),
+    (SplitLevel.NONE, "not known"),
+    (SplitLevel.GINI, "Gini impurity"),
+    (SplitLevel.ENTROPY, "entropy"),
+    (SplitLevel.GAIN_RATIO, "gain ratio"),
+)
+
+
+class Asked(Body):
+    """What was chosen, as a form sends it."""
+
+    kind: str = "audit"
+    sensitive: str = ""
+    qi: list[str] = []
+    pack: str = "standard"
+    weights: str = ""
+    leaf: str = LeafLevel.AS_PUBLISHED.value
+    split: str = SplitLevel.AS_PUBLISHED.value
+    marginal: str = ""
+    accuracy: str = ""
+    worlds_budget: str = ""
+    knowledge: str = ""
+    purpose: str = ""
+    waivers: str = ""
+
+
+@ROUTER.get("/submit/{version_id}", **asks(Permission.SUBMIT))
+def get_asked(
+    request: Request,
+    who: Who,
+    unit: Reading,
+    version_id: Id,
+    table: Annotated[Id | None, Query()] = None,
+) -> Response:
+    """Show what can be asked; while the files are being read, wait for that."""
+    version = get_version(unit, who, version_id)
+    found = get_table(unit, who, table) if table else None
+    if is_asked_again(request):
+        return waited(_is_read(version, found))
+    return _shown(request, who, unit, version, found, _first(version, found))
+
+
+@ROUTER.post("/submit/{version_id}", **asks(Permission.SUBMIT))
+def post_asked(
+    request: Request,
+    who: Who,
+    site: AtSite,
+    version_id: Id,
+    asked: Annotated[Asked, Form()],
+    table: Annotated[Id | None, Query()] = None,
+) -> Response:
+    """Ask for the audit, and lead on to it."""
+    try:
+        new = NewAudit(
+            kind=asked.kind,  # type: ignore[arg-type]  # pydantic refuses any other
+            model_version_id=version_id,
+            table_id=table,
+            pack=asked.pack,
+            options=_options(asked, table is not None),
+            knowledge=asked.knowledge.strip(),
+            waivers=bool(asked.waivers),
+            purpose=asked.purpose.strip(),
+        )
+        with site.unit() as unit:
+            made = submit(unit, who, new)
+    except (ServiceError, ValidationError) as error:
+        with site.reading() as unit:
+            version = get_version(unit, who, version_id)
+            found = get_table(unit, who, table) if table else None
+            return _shown(request, who, unit, version, found, asked, error)
+    return see(f"/audits/{made.id}")
+
+
+def _is_read(*each: Version | TrainingTable | None) -> bool:
+    return all(one is None or one.state != "reading" for one in each)
+
+
+def _first(version: Version, table: TrainingTable | None) -> Asked:
+    """Return what is chosen to begin with: what the model's file says, as far as the table has it."""
+    names = [each.name for each in table.columns or ()] if table else []
+    target = target_of(version.summary)
+    sensitive = target if target in names else ""
+    asked = [name for name in asked_columns(version.summary) if name in names and name != sensitive]
+    return Asked(sensitive=sensitive, qi=asked, waivers="yes")
+
+
+def _options(asked: Asked, has_table: bool) -> dict[str, Any]:
+    """Return the options of the audit; those that were left as they are stand for themselves."""
+    found: dict[str, Any] = {}
+    if has_table:
+        if asked.sensitive in asked.qi:
+            problem = f"{asked.sensitive!r} is to be protected; it cannot be known to everybody too"
+            raise InvalidError("columns", problem)
+        found |= {"sensitive": asked.sensitive} if asked.sensitive else {}
+        found |= {"qi": asked.qi} if asked.qi else {}
+        found |= {"weights": asked.weights} if asked.weights else {}
+    if not asked.knowledge.strip():
+        found |= {"leaf": asked.leaf} if asked.leaf != LeafLevel.AS_PUBLISHED else {}
+        found |= {"split": asked.split} if asked.split != SplitLevel.AS_PUBLISHED else {}
+        found |= {"marginal": True} if asked.marginal else {}
+        found |= {"accuracy": True} if asked.accuracy else {}
+    if asked.worlds_budget.strip():
+        try:
+            found["worlds_budget"] = float(asked.worlds_budget)
+        except ValueError:
+            raise InvalidError("seconds", "a number is needed, such as 20") from None
+    return found
+
+
+def _shown(
+    request: Request,
+    who: Principal,
+    unit: Unit,
+    version: Version,
+    table: TrainingTable | None,
+    asked: Asked,
+    error: ServiceError | ValidationError | None = None,
+) -> Response:
+    return page(
+        request,
+        "asked.html.j2",
+        who,
+        status=status_of(error) if error else 200,
+        version=version,
+        table=table,
+        asked=asked,
+        packs=list_packs(unit, who),
+        leaves=LEAVES,
+        splits=SPLITS,
+        facts=facts_of(version),
+        is_waiting=not _is_read(version, table),
+        refused=refusal(error) if error else "",
+    )

@@ -1,0 +1,39 @@
+"""The first page: what waits for whom, what fails, what was audited last."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+
+from service.api._asking import Reading, Who, asks
+from service.cases.audits import list_audits
+from service.cases.overview import overview
+from service.pages._rendering import page
+from service.people.permissions import Permission
+from service.schemas.base import Wanted
+
+ROUTER = APIRouter(tags=["pages"])
+
+
+@ROUTER.get("/", **asks(Permission.READ))
+def get_overview(request: Request, who: Who, unit: Reading) -> Response:
+    """Show what there is to do."""
+    found = overview(unit, who)
+    may_decide = who.may(Permission.REVIEW)
+    return page(
+        request,
+        "overview.html.j2",
+        who,
+        all=found,
+        audits=list_audits(unit, who, Wanted(limit=8)).items,
+        to_decide=[
+            each
+            for each in found.waiting
+            if may_decide and not each.is_mine and _is_open(each.state)
+        ],
+        mine=[each for each in found.waiting if each.is_mine],
+    )
+
+
+def _is_open(state: str) -> bool:
+    return state in ("open", "requested")

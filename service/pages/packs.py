@@ -1,0 +1,126 @@
+"""Pages about policy packs: all of them, one in sentences, two side by side, and a new version."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated
+
+from fastapi import APIRouter, Form, Query, Request
+from fastapi.responses import Response
+from pydantic import ValidationError
+
+from service.api._asking import AtSite, Reading, Who, asks
+from service.cases.policies import add_pack, diff_packs, get_pack, list_packs
+from service.errors import ServiceError
+from service.pages._forms import refusal, see, status_of
+from service.pages._rendering import page
+from service.pages._typed import Typed
+from service.people.permissions import Permission
+from service.people.principal import Principal
+from service.schemas.policies import NewPack, Pack
+
+ROUTER = APIRouter(tags=["pages"])
+Named = Annotated[str, Query(max_length=220)]
+
+
+@ROUTER.get("/packs", **asks(Permission.READ))
+def get_packs(request: Request, who: Who, unit: Reading) -> Response:
+    """Show all packs: the organisation's own, and those that ship."""
+    found = list_packs(unit, who)
+    own = [each for each in found if not each.is_shipped]
+    shipped = [each for each in found if each.is_shipped]
+    options = _options(found)
+    return page(request, "packs.html.j2", who, own=own, shipped=shipped, options=options)
+
+
+@ROUTER.get("/packs/new", **asks(Permission.POLICIES))
+def get_new(
+    request: Request, who: Who, unit: Reading, begin: Annotated[Named, Query(alias="from")] = ""
+) -> Response:
+    """Show the form for a new version; it begins with the text of another one."""
+    toml = get_pack(unit, who, begin).toml if begin else ""
+    return _new(request, who, toml, "", begin)
+
+
+@ROUTER.post("/packs", **asks(Permission.POLICIES))
+def post_pack(
+    request: Request,
+    who: Who,
+    site: AtSite,
+    toml: Annotated[str, Form(max_length=300_000)] = "",
+    note: Annotated[Typed, Form()] = "",
+    begin: Annotated[str, Form(max_length=220)] = "",
+) -> Response:
+    """Add a version of a pack, and lead on to it."""
+    text = toml.replace("\r\n", "\n")
+    try:
+        asked = NewPack(toml=text, note=note)
+        with site.unit() as unit:
+            made = add_pack(unit, who, asked)
+    except (ServiceError, ValidationError) as error:
+        return _new(request, who, text, note, begin, error)
+    return see(f"/packs/{_named(made)}")
+
+
+@ROUTER.get("/packs/compare", **asks(Permission.READ))
+def get_difference(
+    request: Request,
+    who: Who,
+    unit: Reading,
+    first: Annotated[Named, Query(alias="from")],
+    second: Annotated[Named, Query(alias="to")],
+) -> Response:
+    """Show what differs between two packs, or two versions of one."""
+    return page(
+        request,
+        "packs_compare.html.j2",
+        who,
+        both=diff_packs(unit, who, first, second),
+        options=_options(list_packs(unit, who), first, second),
+        first=first,
+        second=second,
+    )
+
+
+@ROUTER.get("/packs/{name}", **asks(Permission.READ))
+def get_one(request: Request, who: Who, unit: Reading, name: str) -> Response:
+    """Show a version of a pack, in sentences; the newest where the name says no version."""
+    found = get_pack(unit, who, name)
+    others = (
+        [f"{found.name}@{n}" for n in range(found.n - 1, 0, -1)] if not found.is_shipped else []
+    )
+    return page(request, "pack.html.j2", who, pack=found, named=_named(found), others=others)
+
+
+def _options(packs: Iterable[Pack], *more: str) -> list[tuple[str, str]]:
+    """Return all versions of packs, as options of a choice; ``more`` are names that were asked for."""
+    found = set(more)
+    for each in packs:
+        numbers = range(1, each.n + 1)
+        found |= {each.name} if each.is_shipped else {f"{each.name}@{n}" for n in numbers}
+    return [(name, name) for name in sorted(found)]
+
+
+def _named(pack: Pack) -> str:
+    """Return what a version of a pack is asked for by."""
+    return pack.name if pack.is_shipped else f"{pack.name}@{pack.n}"
+
+
+def _new(
+    request: Request,
+    who: Principal,
+    toml: str,
+    note: str,
+    begin: str,
+    error: ServiceError | ValidationError | None = None,
+) -> Response:
+    return page(
+        request,
+        "pack_new.html.j2",
+        who,
+        status=status_of(error) if error else 200,
+        toml=toml,
+        note=note,
+        begin=begin,
+        refused=refusal(error) if error else "",
+    )

@@ -1,0 +1,183 @@
+"""Pages about releases: what waits for a decision, and one release with its checklist, remarks, decisions and gate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Form, Query, Request
+from fastapi.responses import Response
+from pydantic import ValidationError
+
+from service.api._asking import AtSite, Reading, Who, asks
+from service.cases.audits import get_audit, list_findings
+from service.cases.gating import gate_answer
+from service.cases.releases import (
+    add_comment,
+    get_release,
+    list_releases,
+    release_it,
+    review,
+    tick,
+    withdraw,
+)
+from service.errors import InvalidError, ServiceError
+from service.pages._forms import refusal, see, status_of
+from service.pages._rendering import page
+from service.pages._typed import Typed
+from service.people.permissions import Permission
+from service.people.principal import Principal
+from service.schemas.base import Id, Wanted
+from service.schemas.releases import NewComment, NewReview, State
+from service.site import Site, Unit
+
+ROUTER = APIRouter(tags=["pages"])
+Cursor = Annotated[str, Query(max_length=200)]
+Revision = Annotated[int, Form(ge=1)]
+SHOWN = 25
+"""So many findings are shown on the page of a release; the audit's own page has all of them."""
+
+
+@ROUTER.get("/releases", **asks(Permission.READ))
+def get_releases(
+    request: Request, who: Who, unit: Reading, state: State | Literal[""] = "", cursor: Cursor = ""
+) -> Response:
+    """Show releases, newest first; those that wait for a decision stand apart, above all others."""
+    waiting = list_releases(unit, who, Wanted(limit=100), state="open").items
+    found = list_releases(unit, who, Wanted(cursor=cursor, limit=25), state=state or None)
+    return page(
+        request,
+        "releases.html.j2",
+        who,
+        waiting=[get_release(unit, who, each.id) for each in waiting] if not cursor else [],
+        releases=found.items,
+        next=found.next,
+        state=state,
+        is_first=not cursor,
+    )
+
+
+@ROUTER.get("/releases/{release_id}", **asks(Permission.READ))
+def get_one(request: Request, who: Who, unit: Reading, release_id: Id) -> Response:
+    """Show a release."""
+    return _shown(request, who, unit, release_id, {})
+
+
+@ROUTER.post("/releases/{release_id}/ticks", **asks(Permission.REVIEW))
+def post_tick(
+    request: Request,
+    who: Who,
+    site: AtSite,
+    release_id: Id,
+    check: Annotated[str, Form(max_length=200)],
+    is_met: Annotated[bool, Form()],
+    revision: Revision,
+) -> Response:
+    """Tick a line of the checklist, or take the tick back."""
+
+    def do(unit: Unit) -> object:
+        return tick(unit, who, release_id, check, is_met, revision)
+
+    return _done(request, who, site, release_id, do, "#checklist")
+
+
+@ROUTER.post("/releases/{release_id}/comments", **asks(Permission.READ))
+def post_comment(
+    request: Request,
+    who: Who,
+    site: AtSite,
+    release_id: Id,
+    text: Annotated[Typed, Form()] = "",
+) -> Response:
+    """Make a remark."""
+
+    def do(unit: Unit) -> object:
+        return add_comment(unit, who, release_id, NewComment(text=text))
+
+    return _done(request, who, site, release_id, do, "#talk", text=text)
+
+
+@ROUTER.post("/releases/{release_id}/reviews", **asks(Permission.REVIEW))
+def post_review(
+    request: Request,
+    who: Who,
+    site: AtSite,
+    release_id: Id,
+    revision: Revision,
+    decision: Annotated[str, Form(max_length=20)] = "",
+    comment: Annotated[Typed, Form()] = "",
+) -> Response:
+    """Decide."""
+
+    def do(unit: Unit) -> object:
+        if not decision:
+            raise InvalidError("decision", "none was chosen; approve, ask for changes or reject")
+        asked = NewReview.model_validate({"decision": decision, "comment": comment})
+        return review(unit, who, release_id, asked, revision)
+
+    return _done(request, who, site, release_id, do, decision=decision, comment=comment)
+
+
+@ROUTER.post("/releases/{release_id}/withdraw", **asks(Permission.SUBMIT))
+def post_withdraw(
+    request: Request, who: Who, site: AtSite, release_id: Id, revision: Revision
+) -> Response:
+    """Take the wish back."""
+    return _done(
+        request, who, site, release_id, lambda unit: withdraw(unit, who, release_id, revision)
+    )
+
+
+@ROUTER.post("/releases/{release_id}/release", **asks(Permission.SUBMIT))
+def post_release_it(
+    request: Request, who: Who, site: AtSite, release_id: Id, revision: Revision
+) -> Response:
+    """Write down that the version went out."""
+    return _done(
+        request, who, site, release_id, lambda unit: release_it(unit, who, release_id, revision)
+    )
+
+
+def _done(
+    request: Request,
+    who: Principal,
+    site: Site,
+    release_id: str,
+    do: Callable[[Unit], object],
+    place: str = "",
+    **typed: str,
+) -> Response:
+    """Do it in a transaction of its own, and lead back; a refusal undoes all, and is shown beside what was typed."""
+    try:
+        with site.unit() as unit:
+            do(unit)
+    except (ServiceError, ValidationError) as error:
+        with site.reading() as unit:
+            return _shown(request, who, unit, release_id, typed, error)
+    return see(f"/releases/{release_id}{place}")
+
+
+def _shown(
+    request: Request,
+    who: Principal,
+    unit: Unit,
+    release_id: str,
+    typed: dict[str, str],
+    error: ServiceError | ValidationError | None = None,
+) -> Response:
+    found = get_release(unit, who, release_id)
+    findings = list_findings(unit, who, found.audit_id, Wanted(limit=SHOWN))
+    return page(
+        request,
+        "release.html.j2",
+        who,
+        status=status_of(error) if error else 200,
+        release=found,
+        gate=gate_answer(unit, who, release_id),
+        audit=get_audit(unit, who, found.audit_id),
+        findings=findings.items,
+        has_more=findings.next is not None,
+        server=unit.site.settings.base_url.rstrip("/") or str(request.base_url).rstrip("/"),
+        typed=typed,
+        refused=refusal(error) if error else "",
+    )

@@ -1,0 +1,88 @@
+"""Sign in and out by a browser."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+from fastapi import APIRouter, Form, Request
+from fastapi.responses import Response
+
+from service.api._asking import AtSite, Who, asks, is_open
+from service.cases.signing_in import sign_in, sign_out
+from service.errors import ConflictError, ServiceError
+from service.pages._cookies import drop_session, keep_session
+from service.pages._forms import refusal, see, status_of
+from service.pages._rendering import page
+from service.people.permissions import Permission
+from service.site import Site
+
+ROUTER = APIRouter(tags=["pages"])
+HERE = re.compile(r"/(?![/\\])[^\x00-\x20\\]*")
+"""An address of this site: what leads elsewhere does not fit."""
+Short = Annotated[str, Form(max_length=500)]
+
+
+@ROUTER.get("/sign-in", **is_open())
+def get_sign_in(request: Request, site: AtSite, next: str = "/") -> Response:  # noqa: A002  # the name in the address
+    """Show the form."""
+    return form(request, site, next=next)
+
+
+@ROUTER.post("/sign-in", **is_open())
+def post_sign_in(
+    request: Request,
+    site: AtSite,
+    name: Short = "",
+    password: Short = "",
+    new_password: Short = "",
+    next: Short = "/",  # noqa: A002  # the name of the field
+) -> Response:
+    """Begin a session, and lead on; a cookie that was there before is replaced."""
+    address = request.client.host if request.client else ""
+    try:
+        made = sign_in(site, name, password, address, new_password)
+    except ServiceError as error:
+        asks_new = isinstance(error, ConflictError) or bool(new_password)
+        return form(request, site, next=next, name=name, error=error, asks_new=asks_new)
+    answer = see(safe(next))
+    keep_session(answer, site.settings, made.secret)
+    return answer
+
+
+@ROUTER.post("/sign-out", **asks(Permission.GATE))
+def post_sign_out(who: Who, site: AtSite) -> Response:
+    """End the session."""
+    with site.unit() as unit:
+        sign_out(unit, who)
+    answer = see("/sign-in")
+    drop_session(answer, site.settings)
+    return answer
+
+
+def safe(address: str) -> str:
+    """Return where to lead on: an address of this site, whatever was asked for."""
+    return address if HERE.fullmatch(address) else "/"
+
+
+def form(
+    request: Request,
+    site: Site,
+    *,
+    next: str = "/",  # noqa: A002
+    name: str = "",
+    error: ServiceError | None = None,
+    asks_new: bool = False,
+) -> Response:
+    """Return the page with the form."""
+    return page(
+        request,
+        "sign_in.html.j2",
+        None,
+        status=status_of(error) if error else 200,
+        next=safe(next),
+        name=name,
+        asks_new=asks_new,
+        has_oidc=bool(site.settings.oidc_issuer),
+        refused=refusal(error) if error and not (asks_new and error.status == 409) else "",
+    )

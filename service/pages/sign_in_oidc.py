@@ -1,0 +1,99 @@
+"""Sign in by another service: there and back. What has to match meanwhile is kept in a sealed cookie."""
+
+from __future__ import annotations
+
+import base64
+import json
+import secrets
+import time
+from dataclasses import astuple
+
+from fastapi import APIRouter, Request
+from fastapi.responses import RedirectResponse, Response
+
+from service.api._asking import AtSite, is_open
+from service.cases.vouching import sign_in_vouched
+from service.errors import NotFoundError, NotSignedInError, ServiceError
+from service.pages._cookies import keep_session
+from service.pages._forms import SEE_OTHER, see
+from service.pages.sign_in import form, safe
+from service.people.oidc import Begun, begin, finish
+from service.site import Site
+
+ROUTER = APIRouter(tags=["pages"])
+FLOW = "treewarden_flow"
+SECONDS = 600
+PATH = "/sign-in/oidc"
+LONGEST = 2000
+
+
+@ROUTER.get(PATH, **is_open())
+def get_there(request: Request, site: AtSite, next: str = "/") -> Response:  # noqa: A002  # the name in the address
+    """Lead to the provider."""
+    if not site.settings.oidc_issuer:
+        raise NotFoundError("provider", "there is none; sign in by a password")
+    try:
+        begun = begin(site.settings, _back(request, site))
+    except ServiceError as error:
+        return form(request, site, next=next, error=error)
+    answer = RedirectResponse(begun.url, SEE_OTHER)
+    answer.set_cookie(
+        FLOW,
+        _sealed(site, begun, safe(next)),
+        max_age=SECONDS,
+        path=PATH,
+        httponly=True,
+        samesite="lax",
+        secure=site.settings.is_secure,
+    )
+    return answer
+
+
+@ROUTER.get(f"{PATH}/back", **is_open())
+def get_back(request: Request, site: AtSite, code: str = "", state: str = "") -> Response:
+    """Begin a session of whom the provider vouches for; the sealed cookie holds for one attempt."""
+    try:
+        if not site.settings.oidc_issuer:
+            raise NotFoundError("provider", "there is none; sign in by a password")
+        begun, following = _opened(site, request.cookies.get(FLOW, ""))
+        is_ours = secrets.compare_digest(state.encode(), begun.state.encode())
+        if not is_ours or not 0 < len(code) <= LONGEST:
+            raise _not_begun()
+        person = finish(site.settings, _back(request, site), begun, code)
+        with site.unit() as unit:
+            made = sign_in_vouched(unit, person)
+    except ServiceError as error:
+        answer = form(request, site, error=error)
+    else:
+        answer = see(following)
+        keep_session(answer, site.settings, made.secret)
+    answer.delete_cookie(
+        FLOW, path=PATH, httponly=True, samesite="lax", secure=site.settings.is_secure
+    )
+    return answer
+
+
+def _back(request: Request, site: Site) -> str:
+    base = site.settings.base_url or str(request.base_url)
+    return f"{base.rstrip('/')}{PATH}/back"
+
+
+def _sealed(site: Site, begun: Begun, following: str) -> str:
+    told = json.dumps([*astuple(begun), following, time.time() + SECONDS])
+    return base64.urlsafe_b64encode(site.vault.seal(told.encode())).decode()
+
+
+def _opened(site: Site, cookie: str) -> tuple[Begun, str]:
+    """Return what was sealed, where it is one of ours and young enough."""
+    try:
+        told = json.loads(site.vault.unseal(base64.urlsafe_b64decode(cookie.encode())))
+        *begun, following, until = told
+    except (ServiceError, ValueError) as error:
+        raise _not_begun() from error
+    if time.time() > until:
+        raise _not_begun()
+    return Begun(*begun), following
+
+
+def _not_begun() -> NotSignedInError:
+    return NotSignedInError("sign-in", "was not begun here, or too long ago; begin again")

@@ -1,0 +1,96 @@
+"""The page about tokens: one's own, and for administrators everybody's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated
+
+from fastapi import APIRouter, Form, Request
+from fastapi.responses import Response
+from pydantic import ValidationError
+
+from service.api._asking import AtSite, Who, asks
+from service.cases.tokens import create_token, list_tokens, revoke_token
+from service.errors import ServiceError
+from service.pages._forms import refusal, see, status_of
+from service.pages._rendering import page
+from service.pages._typed import Typed
+from service.people.permissions import Permission
+from service.people.principal import Principal
+from service.schemas.base import Id, Wanted
+from service.schemas.people import MadeToken, NewToken
+from service.site import Site
+
+ROUTER = APIRouter(tags=["pages"])
+MEANINGS = {
+    Permission.GATE: "ask whether a version may be released; enough for a pipeline",
+    Permission.READ: "read models, audits, public reports, releases and waivers",
+    Permission.INTERNAL: "read internal reports, where they are kept",
+    Permission.SUBMIT: "upload, audit, and ask for waivers and releases",
+    Permission.REVIEW: "decide about waivers and releases",
+    Permission.POLICIES: "write policy packs",
+    Permission.ADMIN: "people, webhooks, retention and workers",
+}
+
+
+@ROUTER.get("/tokens", **asks(Permission.READ))
+def get_tokens(request: Request, who: Who, site: AtSite) -> Response:
+    """Show tokens, and the form for a new one."""
+    return _shown(request, who, site)
+
+
+@ROUTER.post("/tokens", **asks(Permission.READ))
+def post_token(
+    request: Request,
+    who: Who,
+    site: AtSite,
+    name: Annotated[Typed, Form()] = "",
+    permissions: Annotated[tuple[str, ...], Form()] = (),
+    days: Annotated[Typed, Form()] = "90",
+) -> Response:
+    """Make a token, and show it; it is in this answer and nowhere else."""
+    typed = {"name": name, "permissions": permissions, "days": days}
+    try:
+        asked = NewToken.model_validate({**typed, "days": days or None})
+        with site.unit() as unit:
+            made = create_token(unit, who, asked)
+    except (ServiceError, ValidationError) as error:
+        return _shown(request, who, site, typed=typed, error=error)
+    return _shown(request, who, site, made=made)
+
+
+@ROUTER.post("/tokens/{token_id}/revoke", **asks(Permission.READ))
+def post_revoke(request: Request, who: Who, site: AtSite, token_id: Id) -> Response:
+    """Have a token let nobody in any more."""
+    try:
+        with site.unit() as unit:
+            revoke_token(unit, who, token_id)
+    except ServiceError as error:
+        return _shown(request, who, site, error=error)
+    return see("/tokens")
+
+
+def _shown(
+    request: Request,
+    who: Principal,
+    site: Site,
+    *,
+    made: MadeToken | None = None,
+    typed: Mapping[str, object] | None = None,
+    error: ServiceError | ValidationError | None = None,
+) -> Response:
+    with site.reading() as unit:
+        found = list_tokens(unit, who, Wanted(limit=200))
+        now = unit.now
+    return page(
+        request,
+        "tokens.html.j2",
+        who,
+        status=status_of(error) if error else 200,
+        tokens=found.items,
+        now=now,
+        meanings=[(each, told) for each, told in MEANINGS.items() if who.may(each)],
+        made=made,
+        typed=typed or {"name": "", "permissions": ("gate",), "days": "90"},
+        refused=refusal(error) if error else "",
+    )

@@ -1,0 +1,228 @@
+"""Pages about waivers: asking for one, deciding about it, and the file that others use them by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Form, Query, Request
+from fastapi.responses import Response
+from pydantic import ValidationError
+
+from service.api._asking import AtSite, Reading, Who, asks
+from service.cases.waivers import (
+    approve_waiver,
+    export_waivers,
+    get_waiver,
+    import_waivers,
+    list_waivers,
+    refuse_waiver,
+    request_waiver,
+    revoke_waiver,
+)
+from service.errors import ServiceError
+from service.pages._forms import refusal, see, status_of
+from service.pages._rendering import page
+from service.pages._typed import Typed
+from service.people.permissions import Permission
+from service.people.principal import Principal
+from service.schemas.base import Body, Id, Wanted
+from service.schemas.policies import Deciding, NewWaiver
+from service.site import Site, Unit
+
+ROUTER = APIRouter(tags=["pages"])
+STATES = ("requested", "approved", "refused", "revoked")
+
+
+class Asked(Body):
+    """The fields of a waiver as they were typed."""
+
+    clause: Typed = ""
+    leaf: Typed = ""
+    digest: Typed = ""
+    model: Typed = ""
+    worst: Typed = ""
+    reason: Typed = ""
+    owner: Typed = ""
+    ticket: Typed = ""
+    expires: Typed = ""
+
+    def wanted(self) -> NewWaiver:
+        """Return what is asked for; what was left empty is not said.
+
+        Raises:
+            ValidationError: a field is missing or cannot be.
+        """
+        typed = self.model_dump()
+        typed |= {name: typed[name] or None for name in ("model", "worst")}
+        return NewWaiver.model_validate(typed)
+
+
+@ROUTER.get("/waivers", **asks(Permission.READ))
+def get_waivers(
+    request: Request,
+    who: Who,
+    unit: Reading,
+    state: Literal["", "requested", "approved", "refused", "revoked"] = "",
+    cursor: Annotated[str, Query(max_length=200)] = "",
+) -> Response:
+    """Show waivers, newest first."""
+    found = list_waivers(unit, who, Wanted(cursor=cursor, limit=50), state=state)
+    return page(
+        request,
+        "waivers.html.j2",
+        who,
+        waivers=found.items,
+        next=found.next,
+        state=state,
+        states=STATES,
+        today=unit.now.date(),
+        is_first=not cursor,
+    )
+
+
+@ROUTER.get("/waivers/new", **asks(Permission.SUBMIT))
+def get_new(request: Request, who: Who, asked: Annotated[Asked, Query()]) -> Response:
+    """Show the form that asks for a waiver; a finding's page fills in what it is about."""
+    first = asked.model_copy(update={"owner": asked.owner or who.name})
+    return _new(request, who, first)
+
+
+@ROUTER.post("/waivers", **asks(Permission.SUBMIT))
+def post_waiver(
+    request: Request, who: Who, site: AtSite, asked: Annotated[Asked, Form()]
+) -> Response:
+    """Ask for a waiver, and lead on to it."""
+    try:
+        wanted = asked.wanted()
+        with site.unit() as unit:
+            made = request_waiver(unit, who, wanted)
+    except (ServiceError, ValidationError) as error:
+        return _new(request, who, asked, error)
+    return see(f"/waivers/{made.id}")
+
+
+@ROUTER.get("/waivers/import", **asks(Permission.SUBMIT))
+def get_import(request: Request, who: Who) -> Response:
+    """Show the form that takes a waivers file."""
+    return page(request, "waivers_import.html.j2", who, toml="", refused="", taken=None)
+
+
+@ROUTER.post("/waivers/import", **asks(Permission.SUBMIT))
+def post_import(
+    request: Request,
+    who: Who,
+    site: AtSite,
+    toml: Annotated[str, Form(max_length=500_000)] = "",
+) -> Response:
+    """Take a waivers file; each waiver in it becomes a wish."""
+    try:
+        with site.unit() as unit:
+            taken = import_waivers(unit, who, toml.replace("\r\n", "\n").encode())
+    except ServiceError as error:
+        return page(
+            request,
+            "waivers_import.html.j2",
+            who,
+            status=status_of(error),
+            toml=toml,
+            refused=refusal(error),
+            taken=None,
+        )
+    return page(request, "waivers_import.html.j2", who, toml="", refused="", taken=taken)
+
+
+@ROUTER.get("/waivers/export", **asks(Permission.READ))
+def get_export(who: Who, unit: Reading) -> Response:
+    """Return the approved waivers as the file that ``treewarden audit --waivers`` reads."""
+    named = {"Content-Disposition": 'attachment; filename="waivers.toml"'}
+    named["Cache-Control"] = "no-store"
+    data = export_waivers(unit, who)
+    return Response(data, media_type="application/toml", headers=named)
+
+
+@ROUTER.get("/waivers/{waiver_id}", **asks(Permission.READ))
+def get_one(request: Request, who: Who, unit: Reading, waiver_id: Id) -> Response:
+    """Show a waiver."""
+    return _shown(request, who, unit, waiver_id, "")
+
+
+@ROUTER.post("/waivers/{waiver_id}/{decision}", **asks(Permission.REVIEW))
+def post_decision(
+    request: Request,
+    who: Who,
+    site: AtSite,
+    waiver_id: Id,
+    decision: Literal["approve", "refuse", "revoke"],
+    comment: Annotated[Typed, Form()] = "",
+) -> Response:
+    """Decide about a waiver, or take an approval back."""
+    decide: Callable[..., object] = {
+        "approve": approve_waiver,
+        "refuse": refuse_waiver,
+        "revoke": revoke_waiver,
+    }[decision]
+    return _decided(request, who, site, waiver_id, decide, comment)
+
+
+def _decided(
+    request: Request,
+    who: Principal,
+    site: Site,
+    waiver_id: str,
+    decide: Callable[..., object],
+    comment: str,
+) -> Response:
+    try:
+        told = Deciding(comment=comment)
+        with site.unit() as unit:
+            decide(unit, who, waiver_id, told)
+    except (ServiceError, ValidationError) as error:
+        with site.reading() as unit:
+            return _shown(request, who, unit, waiver_id, comment, error)
+    return see(f"/waivers/{waiver_id}")
+
+
+def _shown(
+    request: Request,
+    who: Principal,
+    unit: Unit,
+    waiver_id: str,
+    comment: str,
+    error: ServiceError | ValidationError | None = None,
+) -> Response:
+    return page(
+        request,
+        "waiver.html.j2",
+        who,
+        status=status_of(error) if error else 200,
+        waiver=get_waiver(unit, who, waiver_id),
+        today=unit.now.date(),
+        comment=comment,
+        refused=refusal(error) if error else "",
+    )
+
+
+def _new(
+    request: Request,
+    who: Principal,
+    asked: Asked,
+    error: ServiceError | ValidationError | None = None,
+) -> Response:
+    return page(
+        request,
+        "waiver_new.html.j2",
+        who,
+        status=status_of(error) if error else 200,
+        asked=asked,
+        wrong=_wrong(error),
+        refused=refusal(error) if error else "",
+    )
+
+
+def _wrong(error: ServiceError | ValidationError | None) -> frozenset[str]:
+    """Return which fields were refused."""
+    if not isinstance(error, ValidationError):
+        return frozenset()
+    found = error.errors(include_url=False, include_context=False, include_input=False)
+    return frozenset(str(each["loc"][0]) for each in found if each["loc"])

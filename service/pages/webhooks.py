@@ -1,0 +1,162 @@
+"""Pages about webhooks: where events go, and what became of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Annotated
+
+from fastapi import APIRouter, Form, Query, Request
+from fastapi.responses import Response
+from pydantic import ValidationError
+
+from service.api._asking import AtSite, Reading, Who, asks
+from service.cases.webhooks import (
+    create_webhook,
+    disable_webhook,
+    get_webhook,
+    list_deliveries,
+    list_webhooks,
+    ping,
+    redeliver,
+)
+from service.errors import ServiceError
+from service.ledger.events import Event
+from service.pages._forms import refusal, see, status_of
+from service.pages._rendering import page
+from service.pages._typed import Typed
+from service.people.permissions import Permission
+from service.people.principal import Principal
+from service.schemas.base import Id, Wanted
+from service.schemas.telling import MadeWebhook, NewWebhook
+from service.site import Site, Unit
+
+ROUTER = APIRouter(tags=["pages"])
+AT = "/administration/webhooks"
+EVENTS = {
+    Event.AUDIT_FINISHED: "an audit has ended, in whatever way",
+    Event.WAIVER_REQUESTED: "somebody asks for a waiver",
+    Event.WAIVER_DECIDED: "a waiver was approved, refused or revoked",
+    Event.RELEASE_OPENED: "somebody asks for a release",
+    Event.RELEASE_DECIDED: "a release was decided about",
+    Event.RELEASE_RELEASED: "a version went out",
+}
+
+
+@ROUTER.get(AT, **asks(Permission.ADMIN))
+def get_webhooks(request: Request, who: Who, site: AtSite) -> Response:
+    """Show all webhooks, and the form for a new one."""
+    return _all(request, who, site)
+
+
+@ROUTER.post(AT, **asks(Permission.ADMIN))
+def post_webhook(
+    request: Request,
+    who: Who,
+    site: AtSite,
+    url: Annotated[Typed, Form()] = "",
+    events: Annotated[tuple[str, ...], Form()] = (),
+) -> Response:
+    """Add a webhook, and show its secret; it is in this answer and nowhere else."""
+    try:
+        asked = NewWebhook.model_validate({"url": url, "events": events})
+        with site.unit() as unit:
+            made = create_webhook(unit, who, asked)
+    except (ServiceError, ValidationError) as error:
+        return _all(request, who, site, typed={"url": url, "events": events}, error=error)
+    return _all(request, who, site, made=made)
+
+
+@ROUTER.get(AT + "/{webhook_id}", **asks(Permission.ADMIN))
+def get_one(
+    request: Request,
+    who: Who,
+    unit: Reading,
+    webhook_id: Id,
+    cursor: Annotated[str, Query(max_length=200)] = "",
+) -> Response:
+    """Show a webhook, and what became of each event."""
+    return _one(request, who, unit, webhook_id, cursor)
+
+
+@ROUTER.post(AT + "/{webhook_id}/ping", **asks(Permission.ADMIN))
+def post_ping(request: Request, who: Who, site: AtSite, webhook_id: Id) -> Response:
+    """Send an event that says nothing, to see whether it arrives."""
+    return _done(request, who, site, webhook_id, lambda unit: ping(unit, who, webhook_id))
+
+
+@ROUTER.post(AT + "/{webhook_id}/disable", **asks(Permission.ADMIN))
+def post_disable(request: Request, who: Who, site: AtSite, webhook_id: Id) -> Response:
+    """Send nothing there any more."""
+    return _done(
+        request, who, site, webhook_id, lambda unit: disable_webhook(unit, who, webhook_id)
+    )
+
+
+@ROUTER.post(AT + "/{webhook_id}/deliveries/{delivery_id}", **asks(Permission.ADMIN))
+def post_again(
+    request: Request, who: Who, site: AtSite, webhook_id: Id, delivery_id: Id
+) -> Response:
+    """Send an event once more."""
+    return _done(request, who, site, webhook_id, lambda unit: redeliver(unit, who, delivery_id))
+
+
+def _done(
+    request: Request,
+    who: Principal,
+    site: Site,
+    webhook_id: str,
+    do: Callable[[Unit], object],
+) -> Response:
+    try:
+        with site.unit() as unit:
+            do(unit)
+    except ServiceError as error:
+        with site.reading() as unit:
+            return _one(request, who, unit, webhook_id, "", error)
+    return see(f"{AT}/{webhook_id}")
+
+
+def _one(
+    request: Request,
+    who: Principal,
+    unit: Unit,
+    webhook_id: str,
+    cursor: str,
+    error: ServiceError | None = None,
+) -> Response:
+    found = list_deliveries(unit, who, webhook_id, Wanted(cursor=cursor, limit=50))
+    return page(
+        request,
+        "webhook.html.j2",
+        who,
+        status=status_of(error) if error else 200,
+        webhook=get_webhook(unit, who, webhook_id),
+        deliveries=found.items,
+        next=found.next,
+        is_first=not cursor,
+        refused=refusal(error) if error else "",
+    )
+
+
+def _all(
+    request: Request,
+    who: Principal,
+    site: Site,
+    *,
+    made: MadeWebhook | None = None,
+    typed: Mapping[str, object] | None = None,
+    error: ServiceError | ValidationError | None = None,
+) -> Response:
+    with site.reading() as unit:
+        found = list_webhooks(unit, who, Wanted(limit=200))
+    return page(
+        request,
+        "webhooks.html.j2",
+        who,
+        status=status_of(error) if error else 200,
+        webhooks=found.items,
+        events=list(EVENTS.items()),
+        made=made,
+        typed=typed or {"url": "", "events": tuple(EVENTS)},
+        refused=refusal(error) if error else "",
+    )

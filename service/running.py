@@ -1,0 +1,137 @@
+"""How the service is run: what has to hold before it starts, the web server, and its worker beside it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import uvicorn
+
+from service.app import application
+from service.database.levels import check_level, level, upgrade
+from service.errors import SetupError
+from service.operations.health import check_key
+from service.operations.logging import log_as_json
+from service.operations.telemetry import trace_where_asked
+from service.people.oidc import check_oidc
+from service.settings import Settings
+from service.site import Site, open_site
+
+PAUSE_SECONDS = 2.0
+STOP_SECONDS = 20.0
+
+
+def ready_site(settings: Settings) -> Site:
+    """Return what the process holds; a new SQLite database is made, any other has to be there.
+
+    Raises:
+        SetupError: the database is of another level, the key is another one, or something cannot be used.
+    """
+    check_oidc(settings)
+    site = open_site(settings)
+    if site.engine.dialect.name == "sqlite" and level(site.engine) is None:
+        upgrade(site.engine)
+    check_level(site.engine)
+    check_key(site)
+    return site
+
+
+def serve(site: Site) -> None:
+    """Answer until the process is told to stop.
+
+    Raises:
+        SetupError: another server has the data folder or the port.
+    """
+    log_as_json(site.settings.log_level)
+    app = application(site)
+    trace_where_asked(app, site.settings)
+    # uvicorn ends its work at a signal and raises that again: what is beside it has yet to be stopped then
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with (
+        suppress(KeyboardInterrupt),
+        _alone(site),
+        _listening(site.settings) as listener,
+        _worker(site.settings),
+    ):
+        config = uvicorn.Config(
+            app, http="h11", log_config=None, server_header=False, lifespan="off"
+        )
+        config.timeout_graceful_shutdown = int(STOP_SECONDS)
+        uvicorn.Server(config).run(sockets=[listener])
+
+
+@contextmanager
+def _alone(site: Site) -> Iterator[None]:
+    """Hold the data folder: with SQLite, one server may use it."""
+    if site.engine.dialect.name != "sqlite":
+        yield
+        return
+    with Path(site.settings.data_dir, "serve.lock").open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            problem = "another server uses it; stop that one, or give another folder"
+            raise SetupError("--data-dir", problem) from error
+        yield
+
+
+@contextmanager
+def _listening(settings: Settings) -> Iterator[socket.socket]:
+    where = f"{settings.host}:{settings.port}"
+    try:
+        family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+        listener = socket.create_server((settings.host, settings.port), family=family)
+    except OSError as error:
+        problem = f"{where} cannot be listened on ({error.strerror}); choose another --port"
+        raise SetupError("--port", problem) from error
+    with listener:
+        print(f"http://{settings.host}:{listener.getsockname()[1]}", flush=True)
+        yield listener
+
+
+@contextmanager
+def _worker(settings: Settings) -> Iterator[None]:
+    """Keep a worker beside the server, begun again when it ends; none where there are no slots."""
+    if not settings.slots:
+        yield
+        return
+    stop = threading.Event()
+    keeper = threading.Thread(target=_keep, args=(settings, stop), name="keeper", daemon=True)
+    keeper.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        keeper.join(STOP_SECONDS + PAUSE_SECONDS)
+
+
+def _keep(settings: Settings, stop: threading.Event) -> None:
+    environment = os.environ | {
+        "TREEWARDEN_DATA_DIR": str(settings.data_dir),
+        "TREEWARDEN_DATABASE": settings.database,
+    }
+    while not stop.is_set():
+        child = subprocess.Popen(
+            [sys.executable, "-m", "treewarden", "worker", "--follow", str(os.getpid())],
+            env=environment,
+            # a Ctrl-C at the terminal is for the server, which then stops its worker
+            start_new_session=True,
+        )
+        while child.poll() is None and not stop.wait(0.2):
+            pass
+        if child.poll() is None:
+            child.terminate()
+            try:
+                child.wait(STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                child.kill()
+                child.wait()
+        stop.wait(PAUSE_SECONDS)

@@ -1,0 +1,64 @@
+"""What holds for every route, whichever there are: generated from what the application says of itself."""
+
+import re
+
+import pytest
+
+from service.app import PREFIX
+from service.ids import new_id
+from service.people.permissions import ALLOWED, Permission, Role
+from tests.service.sites import a_client, an_organisation, opened, somebody
+
+METHODS = ("get", "put", "post", "patch", "delete")
+
+
+def routes(client):
+    paths = client.get(f"{PREFIX}/openapi.json").json()["paths"]
+    return [
+        (method, path, said.get("x-permission"))
+        for path, each in paths.items()
+        for method, said in each.items()
+        if method in METHODS
+    ]
+
+
+def filled(path):
+    return re.sub(r"\{[^}]*\}", lambda _: new_id(), path)
+
+
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory):
+    with opened("sqlite", tmp_path_factory.mktemp("site")) as found:
+        yield found
+
+
+def test_every_route_says_what_it_needs(quick):
+    known = {*Permission, "open"}
+    without = [each for each in routes(a_client(quick)) if each[2] not in known]
+    assert without == []
+
+
+def test_nobody_gets_anywhere_without_a_token(quick):
+    client = a_client(quick, raise_server_exceptions=False)
+    for method, path, permission in routes(client):
+        if permission != "open":
+            answer = client.request(method, filled(path))
+            assert answer.status_code == 401, (method, path)
+            assert answer.headers["content-type"] == "application/problem+json", (method, path)
+
+
+@pytest.mark.parametrize("role", Role)
+def test_a_role_gets_where_it_may_and_nowhere_else(quick, role):
+    home = an_organisation(quick, f"home of {role}")
+    client = a_client(
+        quick, somebody(quick, home, f"a {role}", role), raise_server_exceptions=False
+    )
+    for method, path, permission in routes(client):
+        if permission == "open":
+            continue
+        answer = client.request(method, filled(path))
+        if Permission(permission) in ALLOWED[role]:
+            assert answer.status_code < 500, (method, path, answer.text)
+            assert "permission" not in answer.text or answer.status_code != 403, (method, path)
+        else:
+            assert answer.status_code == 403, (method, path)

@@ -1,0 +1,14 @@
+import pytest
+
+from benchmarks.chaos import chaos
+from tests.service import sites
+
+
+@pytest.mark.parametrize("kind", sites.KINDS)
+def test_nothing_is_lost_or_done_twice_where_workers_are_killed_and_halted(kind):
+    found = chaos(kind, 24, 4, 1, last=8)
+    assert found["done"] == 32
+    bad = ("lost", "committed twice", "left", "mistakes")
+    assert not {
+        words: number for words, number in found.items() if words.startswith(bad) and number
+    }

@@ -1,0 +1,150 @@
+"""What must not stay of a file that was mistaken for something else, and what is said of one that was swapped."""
+
+import pytest
+from pydantic import ValidationError
+
+from service.cases.audits import submit
+from service.cases.models import add_version, create_model, model_file
+from service.cases.queueing import queue_job
+from service.cases.tables import add_table
+from service.database.tables import audit, blob, data_table, model_version
+from service.errors import NotFoundError
+from service.jobs.supervising import forking
+from service.operations.backup import back_up
+from service.schemas.audits import NewAudit
+from service.schemas.models import NewModel, NewVersion
+from service.schemas.tables import NewTable
+from tests.service import sites, tables
+from tests.service.jobs import work_to_do as make
+
+
+@pytest.fixture
+def ann(site):
+    return sites.somebody(site, sites.an_organisation(site), "ann")
+
+
+def without_a_header():
+    return b"".join(make.a_table().splitlines(keepends=True)[1:])
+
+
+def do_all(site):
+    context = forking()
+    while make.do_next(site, context):
+        pass
+
+
+def inspected(site, who, kind, subject_id):
+    with site.unit() as unit:
+        queue_job(unit, who.organisation_id, kind, subject_id)
+    do_all(site)
+
+
+def uploaded(site, who, data, name="m.pmml"):
+    """Return a model whose newest version is a file that was sent."""
+    tables.put(site, who, data, "model")
+    with site.unit() as unit:
+        made = create_model(unit, who, NewModel(name="loans"))
+        sent = NewVersion(digest=tables.digest(data), file_name=name)
+        return made, add_version(unit, who, made.id, sent)
+
+
+def test_the_first_record_of_a_table_without_a_header_is_not_kept_as_names(site, ann, tmp_path):
+    table_id = make.an_upload(site, ann, without_a_header(), state="reading")
+    inspected(site, ann, "inspect_table", table_id)
+    assert make.CANARY in make.as_text(make.row(site, data_table, table_id).columns)
+    make.an_audit(site, ann, make.a_version(site, ann), table_id)
+    do_all(site)
+    found = make.row(site, data_table, table_id)
+    assert (found.state, found.columns) == ("erased", None)
+    back_up(site, tmp_path / "copy")
+    assert make.CANARY.encode() not in (tmp_path / "copy").read_bytes()
+
+
+def test_the_names_of_columns_stay_where_an_audit_came_of_them(site, ann):
+    table_id = make.an_upload(site, ann, state="reading")
+    inspected(site, ann, "inspect_table", table_id)
+    make.an_audit(site, ann, make.a_version(site, ann), table_id)
+    do_all(site)
+    found = make.row(site, data_table, table_id)
+    assert found.state == "erased"
+    assert [each["name"] for each in found.columns] == ["place", "illness", "remark"]
+
+
+def test_a_table_sent_as_a_model_is_erased_once_it_is_refused(site, ann):
+    _, version = uploaded(site, ann, make.a_table(), "people.csv")
+    do_all(site)
+    found = make.row(site, model_version, version.id)
+    kept = make.row(site, blob, found.blob_id)
+    assert found.state == "refused"
+    assert (kept.sealed_key, tables.files(site)) == (None, [])
+    with site.reading() as unit, pytest.raises(NotFoundError, match="erased"):
+        b"".join(model_file(unit, ann, version.id)[1])
+
+
+def test_a_file_that_was_refused_may_be_sent_again(site, ann):
+    made, _ = uploaded(site, ann, make.a_table(), "people.csv")
+    do_all(site)
+    tables.put(site, ann, make.a_table(), "model")
+    with site.unit() as unit:
+        sent = NewVersion(digest=tables.digest(make.a_table()), file_name="people.csv")
+        assert add_version(unit, ann, made.id, sent).n == 2
+
+
+def test_an_audit_of_a_refused_file_says_why_it_was_refused(site, ann):
+    _, version = uploaded(site, ann, make.a_table(), "people.csv")
+    with site.unit() as unit:
+        asked = submit(unit, ann, NewAudit(model_version_id=version.id, pack="accurate"))
+    do_all(site)
+    found = make.row(site, audit, asked.id)
+    assert found.state == "error"
+    assert "no other format of a tree that is known" in found.problem
+
+
+def test_a_file_is_audited_whatever_folder_its_name_tells_of(site, ann):
+    _, version = uploaded(site, ann, make.a_tree(), "out/<i>/m.pmml")
+    tables.put(site, ann, make.a_table())
+    with site.unit() as unit:
+        named = NewTable(digest=tables.digest(make.a_table()), file_name="../people.csv")
+        table = add_table(unit, ann, named)
+    asked = make.an_audit(site, ann, version.id, table.id)
+    do_all(site)
+    assert (version.file_name, table.file_name) == ("m.pmml", "people.csv")
+    assert make.row(site, audit, asked).state == "done"
+
+
+@pytest.mark.parametrize("name", ["out/", "/", ".", "out/."])
+def test_a_folder_is_no_name_of_a_file(name):
+    with pytest.raises(ValidationError, match="names a folder"):
+        NewVersion(digest="0" * 64, file_name=name)
+
+
+def test_a_file_that_another_model_has_stays(site, ann):
+    _, version = uploaded(site, ann, make.a_table(), "people.csv")
+    blob_id = make.row(site, model_version, version.id).blob_id
+    with site.unit() as unit:
+        other = create_model(unit, ann, NewModel(name="others"))
+        sent = NewVersion(digest=tables.digest(make.a_table()), file_name="people.csv")
+        add_version(unit, ann, other.id, sent)
+    assert make.do_next(site)
+    assert make.row(site, blob, blob_id).sealed_key is not None
+    do_all(site)
+    assert make.row(site, blob, blob_id).sealed_key is None
+
+
+def test_a_table_that_was_changed_after_it_was_named_is_not_audited(site, ann, tmp_path):
+    folder = tmp_path / "tables"
+    folder.mkdir()
+    named = folder / "people.csv"
+    named.write_bytes(make.a_table())
+    settings = site.settings.model_copy(update={"table_roots": (str(folder),)})
+    site = type(site)(settings, site.engine, site.vault)
+    with site.unit() as unit:
+        table = add_table(unit, ann, NewTable(path=str(named)))
+    do_all(site)
+    header, *records = make.a_table().splitlines(keepends=True)
+    named.write_bytes(b"".join([header, *reversed(records)]))
+    asked = make.an_audit(site, ann, make.a_version(site, ann), table.id)
+    do_all(site)
+    found = make.row(site, audit, asked)
+    assert (found.state, found.verdict) == ("error", None)
+    assert "was changed since it was named" in found.problem

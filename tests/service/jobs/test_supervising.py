@@ -1,0 +1,96 @@
+import pytest
+from sqlalchemy import select
+
+from ppdm_models.files.convert import converted
+from service.cases.queueing import queue_job
+from service.database.tables import (
+    audit,
+    blob,
+    data_table,
+    finding,
+    job,
+    job_event,
+    model_version,
+    report,
+)
+from tests.service import sites
+from tests.service.jobs import work_to_do as make
+from treewarden.jobs.survey import survey
+
+
+@pytest.fixture
+def ann(site):
+    return sites.somebody(site, sites.an_organisation(site), "ann")
+
+
+def test_an_audit_ends_with_a_verdict_and_reports_and_without_its_table(site, ann):
+    table = make.an_upload(site, ann)
+    asked = make.an_audit(site, ann, make.a_version(site, ann), table)
+    assert make.do_next(site)
+    found = make.row(site, audit, asked)
+    assert (found.state, found.problem) == ("done", "")
+    assert found.verdict in ("PASS", "FAIL", "UNDETERMINED")
+    assert found.exit_code == {"PASS": 0, "FAIL": 1, "UNDETERMINED": 3}[found.verdict]
+    gone = make.row(site, data_table, table)
+    assert gone.state == "erased"
+    kept = make.row(site, blob, gone.blob_id)
+    assert kept.sealed_key is None
+    assert not site.vault.path(kept.id, kept.digest).exists()
+    with site.reading() as unit:
+        forms = set(unit.connection.execute(select(report.c.kind, report.c.form)).all())
+    assert ("public", "html") in forms
+    assert ("internal", "html") not in forms
+
+
+def test_a_repair_writes_a_new_version_that_is_read_like_any_other(site, ann):
+    told = survey()
+    version = make.a_version(site, ann, converted(told.tree, "pmml"), "survey.pmml")
+    table = make.an_upload(site, ann, told.csv)
+    asked = make.an_audit(site, ann, version, table, "repair", "standard", sensitive="affair")
+    assert make.do_next(site)
+    found = make.row(site, audit, asked)
+    assert (found.problem, found.state, found.verdict) == ("", "done", "PASS")
+    written = make.row(site, model_version, found.repaired_version_id)
+    assert (written.n, written.state) == (2, "reading")
+    assert make.do_next(site)
+    assert make.row(site, model_version, written.id).state == "ready"
+
+
+def test_files_are_read_when_they_arrive(site, ann):
+    version, table = make.a_version(site, ann), make.an_upload(site, ann, state="reading")
+    with site.unit() as unit:
+        queue_job(unit, ann.organisation_id, "inspect_model", version)
+        queue_job(unit, ann.organisation_id, "inspect_table", table)
+    assert make.do_next(site)
+    assert make.do_next(site)
+    assert not make.do_next(site)
+    read = make.row(site, model_version, version)
+    assert (read.state, read.format, read.summary["leaves"]) == ("ready", "pmml", 2)
+    columns = make.row(site, data_table, table)
+    assert (columns.state, columns.records) == ("ready", 24)
+    assert {"name": "place", "kind": "category"} in columns.columns
+    assert make.CANARY not in make.as_text(columns.columns)
+
+
+def test_what_is_no_model_is_refused_with_the_words_of_the_command_line(site, ann):
+    version = make.a_version(site, ann, b"not a model", "notes.txt")
+    with site.unit() as unit:
+        queue_job(unit, ann.organisation_id, "inspect_model", version)
+    assert make.do_next(site)
+    read = make.row(site, model_version, version)
+    assert read.state == "refused"
+    assert read.problem.startswith("notes.txt: ")
+
+
+def test_a_table_that_does_not_fit_ends_in_an_error_that_quotes_nobody(site, ann):
+    table = make.an_upload(site, ann, f"a,b\n{make.CANARY},2\n".encode())
+    asked = make.an_audit(site, ann, make.a_version(site, ann), table)
+    assert make.do_next(site)
+    found = make.row(site, audit, asked)
+    assert (found.state, found.verdict, found.exit_code) == ("error", None, 4)
+    assert "does not fit the model" in found.problem
+    assert make.row(site, data_table, table).state == "erased"
+    with site.reading() as unit:
+        for each in (audit, job, job_event, finding):
+            rows = unit.connection.execute(select(each)).all()
+            assert make.CANARY not in make.as_text([list(row) for row in rows])

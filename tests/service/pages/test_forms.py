@@ -1,0 +1,63 @@
+"""What browsers send: refusals in words, and pages that ask again."""
+
+from datetime import date
+
+import pytest
+from pydantic import ValidationError
+
+from service.errors import ConflictError
+from service.pages._forms import day_of, refusal, status_of, waited
+from service.pages._telling import asked_columns, facts_of, target_of
+from service.schemas.models import NewModel
+
+SECRET = "\x01secret of a patient"
+
+
+def test_a_refusal_never_repeats_what_was_typed():
+    with pytest.raises(ValidationError) as found:
+        NewModel(name=SECRET, description="\x00" + SECRET)
+    words = refusal(found.value)
+    assert "secret" not in words
+    assert words.startswith("name: has signs that cannot stand there")
+    assert status_of(found.value) == 422
+
+
+def test_a_refusal_of_the_service_is_told_as_it_is():
+    error = ConflictError("name", "is taken; choose another")
+    assert refusal(error) == "name: is taken; choose another"
+    assert status_of(error) == 409
+
+
+@pytest.mark.parametrize("name", ["\x00", "\x01", "a\x1bb", "a\nb", " ", ""])
+def test_a_name_has_no_control_characters(name):
+    with pytest.raises(ValidationError):
+        NewModel(name=name)
+
+
+@pytest.mark.parametrize("text", ["", "tomorrow", "2026-13-01", "01/02/2026"])
+def test_what_is_no_day_is_none(text):
+    assert day_of(text) is None
+
+
+def test_a_day_is_read_as_browsers_send_it():
+    assert day_of(" 2026-01-31 ") == date(2026, 1, 31)
+
+
+def test_a_page_that_waits_is_loaded_anew_only_when_it_has_come():
+    assert waited(has_come=False).status_code == 204
+    assert waited(has_come=True).headers["HX-Refresh"] == "true"
+
+
+def test_of_a_model_that_was_not_read_nothing_is_told():
+    assert facts_of(None) == ()
+    assert asked_columns(None) == ()
+    assert target_of(None) == ""
+
+
+def test_the_columns_that_a_model_asks_about_are_those_it_tests():
+    summary = {
+        "target": "flu",
+        "features": [{"name": "age", "tested": True}, {"name": "sex", "tested": False}],
+    }
+    assert asked_columns(summary) == ("age",)
+    assert target_of(summary) == "flu"

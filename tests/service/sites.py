@@ -1,0 +1,126 @@
+"""A service to test with: on SQLite, and on PostgreSQL where it answers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from uuid import uuid4
+
+import pytest
+from fastapi.testclient import TestClient
+from sqlalchemy import create_engine, insert, text
+from sqlalchemy.pool import NullPool
+
+from service.app import application
+from service.database.levels import upgrade
+from service.database.tables import account, organisation, token
+from service.ids import new_id
+from service.people.permissions import ALLOWED, Role
+from service.people.principal import Principal
+from service.people.tokens import SHOWN, digest_of, new_secret
+from service.settings import Settings
+from service.site import open_site
+
+SERVER = os.environ.get(
+    "TREEWARDEN_TEST_POSTGRESQL", "postgresql+psycopg://postgres@127.0.0.1:5432/test"
+)
+KINDS = ("sqlite", "postgresql")
+
+
+def postgresql_is_there():
+    try:
+        engine = create_engine(SERVER, connect_args={"connect_timeout": 2}, poolclass=NullPool)
+        with engine.connect():
+            return True
+    except Exception:  # no driver, no server, no such database: all the same here
+        return False
+
+
+@contextmanager
+def database(kind, folder) -> Iterator[str]:
+    """Give the URL of an empty database, gone afterwards; skip where there is no PostgreSQL and none is required."""
+    if kind == "sqlite":
+        yield f"sqlite:///{folder / 'treewarden.db'}"
+        return
+    if not postgresql_is_there():
+        if os.environ.get("TREEWARDEN_REQUIRE_POSTGRESQL"):
+            pytest.fail(f"no PostgreSQL at {SERVER}")
+        pytest.skip("no PostgreSQL here")
+    name = f"treewarden_{uuid4().hex[:12]}"
+    server = create_engine(SERVER, isolation_level="AUTOCOMMIT", poolclass=NullPool)
+    with server.connect() as connection:
+        connection.execute(text(f"CREATE DATABASE {name}"))
+    try:
+        yield SERVER.rpartition("/")[0] + f"/{name}"
+    finally:
+        with server.connect() as connection:
+            connection.execute(text(f"DROP DATABASE {name} WITH (FORCE)"))
+
+
+@contextmanager
+def opened(kind, folder, **settings):
+    """Give a site with an empty database of the newest level."""
+    with database(kind, folder) as url:
+        site = open_site(Settings(data_dir=folder, database=url, **settings))
+        upgrade(site.engine)
+        yield site
+        site.engine.dispose()
+
+
+def an_organisation(site, name="Hospital"):
+    """Make an organisation, and return its id."""
+    made = new_id()
+    with site.unit() as unit:
+        unit.connection.execute(
+            insert(organisation).values(
+                id=made,
+                name=name,
+                keeps_profiles=False,
+                report_days=30,
+                checklist=["The purpose is stated"],
+                created_at=unit.now,
+            )
+        )
+    return made
+
+
+def somebody(site, organisation_id, name, role=Role.ADMINISTRATOR):
+    """Make an account without a password, and return who it is."""
+    made = new_id()
+    with site.unit() as unit:
+        unit.connection.execute(
+            insert(account).values(
+                id=made,
+                organisation_id=organisation_id,
+                name=name,
+                role=role,
+                created_at=unit.now,
+            )
+        )
+    return Principal(organisation_id, made, name, Role(role), ALLOWED[Role(role)])
+
+
+def a_token(site, who, permissions=None):
+    """Return the secret of a new token of somebody."""
+    secret = new_secret()
+    with site.unit() as unit:
+        unit.connection.execute(
+            insert(token).values(
+                id=new_id(),
+                organisation_id=who.organisation_id,
+                account_id=who.account_id,
+                name="test",
+                prefix=secret[:SHOWN],
+                hash=digest_of(secret),
+                permissions=sorted(permissions or who.permissions),
+                created_at=unit.now,
+            )
+        )
+    return secret
+
+
+def a_client(site, who=None, **options):
+    """Return a client of the application on a site, with a token of somebody."""
+    headers = {"Authorization": f"Bearer {a_token(site, who)}"} if who else {}
+    return TestClient(application(site), headers=headers, **options)
