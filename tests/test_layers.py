@@ -43,6 +43,8 @@ ppdm_models/pruning
 ppdm_models/tpp
 ppdm_models/full_domain
 ppdm_models/synthesis
+ppdm_models/randomised
+ppdm_models/vertical
 
 audit
 audit/adversary
@@ -60,6 +62,7 @@ audit/ipopt
 audit/solver
 audit/estimate
 audit/divergence.py
+audit/randomised
 audit/evidence.py
 audit/measures
 audit/agreement.py
@@ -97,10 +100,29 @@ treewarden/jobs
 treewarden/jobs/policies
 treewarden/jobs/attesting
 treewarden/jobs/gate
+treewarden/jobs/randomised
 treewarden/api
 treewarden/commands
 treewarden/cli.py
 treewarden/__main__.py
+
+service
+service/database
+service/database/migrations
+service/database/migrations/versions
+service/people
+service/vault
+service/site.py
+service/ledger
+service/schemas
+service/cases
+service/jobs
+service/operations
+service/api
+service/pages
+service/app.py
+service/running.py
+service/commands
 """
 ORDER = [line for line in ROOMS.splitlines() if line]
 """Each room, or single file, may import what stands above it, and itself. The same order is in CONTRIBUTING.md."""
@@ -122,6 +144,7 @@ PLUGIN_FOLDERS = (
     "policies/remedies",
     "reports/renderers",
     "treewarden/commands",
+    "service/commands",
 )
 PACKAGES = tuple(dict.fromkeys(entry.split("/")[0] for entry in ORDER))
 SOURCES = [

@@ -12,7 +12,7 @@ from io import TextIOWrapper
 import click
 
 import treewarden
-from treewarden.terminal.exits import INTERRUPTED, MEANINGS, PIPE_CLOSED, boundary
+from treewarden.terminal.exits import INTERRUPTED, MEANINGS, OF_THE_SERVICE, PIPE_CLOSED, boundary
 
 COMMANDS = {
     "audit": "Judge what a published tree gives away, and report it.",
@@ -24,12 +24,18 @@ COMMANDS = {
     "convert": "Write a model in another format, or draw it.",
     "sanitize": "Publish a table from which the same tree grows.",
     "anonymize": "Generalise a table until its groups are large and mixed enough.",
+    "randomize": "Hide a table's values behind noise, and judge what it leaves hidden.",
+    "reconstruct": "Recover how values are distributed that noise hides.",
+    "grow": "Grow a tree from a table whose values are hidden by noise.",
     "synthesize": "Draw pseudo records from published trees.",
     "inspect": "Say what files publish; no table needed.",
     "demo": "Go the whole way on real data.",
     "doctor": "Solve a small problem through each solver door.",
     "policy": "Read, explain, test and compare policies.",
     "list": "List formats, constraints, measures, rules, remedies, ...",
+    "serve": "Run the service: pages, an API, and audits as jobs.",
+    "worker": "Do audits for a service that runs elsewhere.",
+    "db": "Upgrade, back up, restore or check the service's database.",
 }
 EPILOG = "\b\nExit codes:\n" + "\n".join(
     f"  {code}  {meaning}" for code, meaning in MEANINGS.items()
@@ -45,7 +51,8 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f"treewarden.commands.{cmd_name}")
+        room = "service" if cmd_name in OF_THE_SERVICE else "treewarden"
+        module = importlib.import_module(f"{room}.commands.{cmd_name}")
         command: click.Command = module.COMMAND
         command.epilog = command.epilog or EPILOG
         return command

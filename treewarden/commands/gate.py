@@ -12,6 +12,7 @@ import click
 from reports.document.gate import Outcome
 from reports.document.words import counted, printable
 from treewarden.commands._gate_forms import forms_of
+from treewarden.commands._remote_gate import ask_server, remote_options
 from treewarden.commands._reporting import ON_STDOUT, Wanted, form_option
 from treewarden.jobs.gate.cache import cache_folder
 from treewarden.jobs.gate.config import NAME, find_configuration, read_configuration
@@ -87,6 +88,7 @@ NOTHING = "Nothing was audited: no model changed, nor anything that its audit re
     is_flag=True,
     help="Audit what did not change too, and keep no result but in place of an older one.",
 )
+@remote_options
 @click.option("-q", "--quiet", is_flag=True, help="No progress and no warnings on stderr.")
 @click.pass_context
 def gate_command(
@@ -104,6 +106,10 @@ def gate_command(
     init: bool,
     jobs: int | None,
     no_cache: bool,
+    server: str | None,
+    release: str | None,
+    token: str | None,
+    wait: float,
     quiet: bool,
 ) -> None:
     """Audit all models that a configuration names, and say in one exit code whether all may be published.
@@ -111,8 +117,15 @@ def gate_command(
     PATHS are models or folders of the configuration; without them all its models are audited. What did not change
     since an earlier gate is not audited again. A form goes into one file for all models (--format sarif=gate.sarif),
     or into a folder with a report of each (--format html=reports/).
+
+    With --server nothing is audited here: a service is asked, and waited for, whether a release may go out. PATHS may
+    then name the file that is about to be published: another one than was audited fails.
     """
     progress = Progress(quiet)
+    if server is not None:
+        context.exit(ask_server(server, release, token, wait, paths, progress))
+    if release is not None:
+        raise click.UsageError("--release goes with --server: whom to ask about it")
     if bool(attestations) != bool(trust):
         raise click.UsageError(
             "--attestation and --trust go together: whose word is taken for an audit"

@@ -1,0 +1,177 @@
+"""Fifty people read a service's pages and lists while two workers audit: how long they wait, and what fails.
+
+Run as ``python -m benchmarks.service_load [--clients 50] [--seconds 60] [--pause 1.0] [--databases sqlite]``:
+a real server process and two real worker processes, enough audits queued to keep them busy. Each client keeps its
+connection, asks for one address after the other, and pauses at random between two, ``--pause`` seconds on average.
+Times are those of the clients, on the same machine, so they hold the clients' own work too: upper bounds.
+Ends with 1 where an answer was no success.
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sqlalchemy import func, select
+
+from service.database.tables import audit
+from tests.service import serving, sites
+from tests.service.jobs import work_to_do
+
+WORKERS = 2
+PAGES = ("/", "/models", "/audits", "/releases", "/waivers", "/packs", "/audits/{audit}")
+LISTS = (
+    "/api/v1/me",
+    "/api/v1/models?limit=50",
+    "/api/v1/audits?limit=50",
+    "/api/v1/releases",
+    "/api/v1/audits/{audit}",
+    "/api/v1/audits/{audit}/findings",
+)
+
+
+@dataclass
+class Seen:
+    """What the clients saw: seconds by address, and whatever was no success."""
+
+    seconds: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    errors: list[str] = field(default_factory=list)
+
+
+def main() -> int:
+    """Measure on each database, print, and return the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--clients", type=int, default=50)
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--pause", type=float, default=1.0)
+    parser.add_argument("--audits", type=int, default=500)
+    parser.add_argument("--databases", nargs="+", choices=sites.KINDS, default=list(sites.KINDS))
+    asked = parser.parse_args()
+    failed = 0
+    for kind in asked.databases:
+        if kind == "postgresql" and not sites.postgresql_is_there():
+            print("postgresql    not here")
+            continue
+        with tempfile.TemporaryDirectory() as folder, sites.opened(kind, Path(folder)) as site:
+            seen, done = measured(site, asked)
+        failed += told(kind, asked, seen, done)
+    return 1 if failed else 0
+
+
+def measured(site, asked):
+    """Return what was seen, and how many audits were done meanwhile."""
+    who = sites.somebody(site, sites.an_organisation(site), "ann")
+    token = sites.a_token(site, who)
+    version = work_to_do.a_version(site, who)
+    table = work_to_do.an_upload(site, who)
+    ids = [work_to_do.an_audit(site, who, version, table) for _ in range(asked.audits)]
+    url = site.engine.url.render_as_string(hide_password=False)
+    environment = os.environ | {
+        "TREEWARDEN_DATA_DIR": str(site.settings.data_dir),
+        "TREEWARDEN_DATABASE": url,
+        "TREEWARDEN_LOG_LEVEL": "error",
+    }
+    command = [sys.executable, "-m", "treewarden", "worker"]
+    workers = []
+    try:
+        with serving.served(site) as (_, port):
+            workers += [subprocess.Popen(command, env=environment) for _ in range(WORKERS)]
+            serving.until(lambda: number_done(site) > 0)
+            read_once(port, token, ids[0])
+            before = number_done(site)
+            seen = read(port, token, ids, asked)
+            done = number_done(site) - before
+    finally:
+        for each in workers:
+            each.terminate()
+        for each in workers:
+            each.wait()
+    return seen, done
+
+
+def read_once(port, token, audit_id):
+    """Ask for each address once, so that whatever is loaded or made at first use is no part of the figures."""
+    for path in PAGES + LISTS:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        headers = {"Authorization": f"Bearer {token}"}
+        connection.request("GET", path.format(audit=audit_id), headers=headers)
+        connection.getresponse().read()
+        connection.close()
+
+
+def read(port, token, ids, asked):
+    """Have all clients read until the time is up."""
+    seen, stop, lock = Seen(), time.monotonic() + asked.seconds, threading.Lock()
+    threads = [
+        threading.Thread(target=client, args=(n, port, token, ids, asked.pause, stop, seen, lock))
+        for n in range(asked.clients)
+    ]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    return seen
+
+
+def client(number, port, token, ids, pause, stop, seen, lock):
+    """Read one address after the other over one connection."""
+    chance = random.Random(number)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    headers = {"Authorization": f"Bearer {token}"}
+    while time.monotonic() < stop:
+        time.sleep(chance.uniform(0, 2 * pause))
+        path = chance.choice(PAGES + LISTS)
+        started = time.perf_counter()
+        try:
+            connection.request("GET", path.format(audit=chance.choice(ids)), headers=headers)
+            answer = connection.getresponse()
+            answer.read()
+            problem = "" if answer.status == 200 else str(answer.status)
+        except (OSError, http.client.HTTPException) as error:
+            problem = type(error).__name__
+            connection.close()
+        seconds = time.perf_counter() - started
+        with lock:
+            seen.seconds[path].append(seconds)
+            if problem:
+                seen.errors.append(f"{path}: {problem}")
+
+
+def number_done(site):
+    with site.reading() as unit:
+        counted = select(func.count()).where(audit.c.state == "done")
+        return unit.connection.execute(counted).scalar_one()
+
+
+def told(kind, asked, seen, done):
+    """Print what was seen, and return the number of errors."""
+    every = sorted(each for some in seen.seconds.values() for each in some)
+    print(
+        f"{kind}: {asked.clients} clients, {asked.seconds:g} s, {len(every)} requests, "
+        f"{len(seen.errors)} errors, {done} audits done meanwhile by {WORKERS} workers"
+    )
+    print(f"{'ms':34} {'number':>7} {'median':>8} {'p95':>8} {'p99':>8} {'most':>8}")
+    for name, some in [*sorted(seen.seconds.items()), ("all", every)]:
+        values = sorted(some)
+        figures = [values[min(int(len(values) * share), len(values) - 1)] for share in SHARES]
+        print(f"{name:34} {len(values):7}" + "".join(f" {1000 * each:8.1f}" for each in figures))
+    for each in sorted(set(seen.errors)):
+        print(f"error {each}, {seen.errors.count(each)} times")
+    return len(seen.errors)
+
+
+SHARES = (0.5, 0.95, 0.99, 1.0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,175 @@
+import hashlib
+import json
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from click.testing import CliRunner
+
+from treewarden.cli import cli
+from treewarden.jobs.gate.remote import Question, RemoteError, ask
+
+TOKEN = "tw_secret"
+RELEASE = "0" * 32
+PASSES = {
+    "release_id": RELEASE,
+    "pending": False,
+    "outcome": "PASS",
+    "exit_code": 0,
+    "why": "approved",
+    "model": "loans",
+    "version": 2,
+    "digest": hashlib.sha256(b"model").hexdigest(),
+}
+WAITS = {**PASSES, "pending": True, "outcome": "PENDING", "exit_code": None, "why": "waits"}
+
+
+@contextmanager
+def a_service(*answers):
+    """Serve answers, one after the other and the last one again and again: a status with a body, or a body."""
+    asked = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            answer = answers[min(len(asked), len(answers) - 1)]
+            asked.append((self.path, self.headers["Authorization"]))
+            status, body = answer if isinstance(answer, tuple) else (200, answer)
+            data = body if isinstance(body, bytes) else json.dumps(body).encode()
+            self.send_response(status)
+            if status == 302:
+                self.send_header("Location", f"/elsewhere/{RELEASE}")
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, *_):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}", asked
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def run(server, *more, token=TOKEN):
+    command = ["gate", "--server", server, "--release", RELEASE, *more]
+    return CliRunner(env={"TREEWARDEN_TOKEN": token}).invoke(cli, command)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "code"), [("PASS", 0), ("FAIL", 1), ("UNDETERMINED", 3), ("NO AUDIT", 4)]
+)
+def test_a_pipeline_ends_with_the_exit_code_of_the_gate(outcome, code):
+    with a_service({**PASSES, "outcome": outcome, "exit_code": code}) as (server, asked):
+        done = run(server)
+    assert done.exit_code == code
+    assert done.stdout.startswith(f"{outcome}: loans, version 2: approved")
+    assert asked == [(f"/api/v1/releases/{RELEASE}/gate", f"Bearer {TOKEN}")]
+    assert TOKEN not in done.output
+
+
+def test_an_answer_about_another_release_is_no_pass():
+    with a_service({**PASSES, "release_id": "1" * 32}) as (server, _):
+        done = run(server)
+    assert done.exit_code == 4
+    assert "another release" in done.output
+
+
+def test_what_is_pending_is_waited_for():
+    pauses = []
+    with a_service(WAITS, (503, b""), WAITS, PASSES) as (server, asked):
+        found = ask(Question(server, TOKEN, RELEASE), 1000, pause=pauses.append)
+    assert found.exit_code == 0
+    assert len(asked) == 4
+    assert pauses == sorted(pauses)
+
+
+def test_what_is_not_decided_in_time_is_no_pass():
+    with a_service(WAITS) as (server, _):
+        done = run(server, "--wait", "0")
+    assert done.exit_code == 3
+    assert "not decided within 0 seconds (waits)" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ((401, {"detail": "token: is unknown"}), "answered 401: token: is unknown"),
+        ((404, b"<html>"), "answered 404"),
+        ((302, b""), "answered 302"),
+        ((200, b"<html>"), "answered what no gate answers"),
+        ((200, {**PASSES, "exit_code": 3}), "that is no answer"),
+        ((200, {**PASSES, "outcome": "FAIL"}), "that is no answer"),
+        ((200, {**PASSES, "exit_code": False}), "that is no answer"),
+        ((200, {**PASSES, "outcome": "OK"}), "that is no answer"),
+        ((200, [1]), "answered what no gate answers"),
+    ],
+)
+def test_what_cannot_be_relied_on_is_no_audit(answer, said):
+    with a_service(answer) as (server, asked):
+        done = run(server, "--wait", "0")
+    assert done.exit_code == 4
+    assert said in done.stderr
+    assert len(asked) == 1
+
+
+def test_a_service_that_is_not_there_is_no_audit():
+    with a_service(PASSES) as (server, _):
+        pass
+    done = run(server, "--wait", "0")
+    assert done.exit_code == 4
+    assert "cannot be reached" in done.stderr
+
+
+def test_the_file_that_is_published_has_to_be_the_one_that_was_audited(tmp_path):
+    own, other = tmp_path / "own.pmml", tmp_path / "other.pmml"
+    own.write_bytes(b"model")
+    other.write_bytes(b"another model")
+    with a_service(PASSES) as (server, _):
+        assert run(server, str(own)).exit_code == 0
+        changed = run(server, str(other))
+        missing = run(server, str(tmp_path / "none.pmml"))
+    assert changed.exit_code == 1
+    assert "other.pmml is another file than the one that was audited" in changed.stdout
+    assert missing.exit_code == 4
+
+
+@pytest.mark.parametrize(
+    ("server", "said"),
+    [
+        ("http://treewarden.example.org", "would send the token in clear"),
+        ("ftp://127.0.0.1", "is no address"),
+        ("nothing", "is no address"),
+        ("http://[", "is no address"),
+    ],
+)
+def test_a_token_goes_nowhere_in_clear(server, said):
+    done = run(server)
+    assert done.exit_code == 4
+    assert said in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--server", "https://x.example"], "--server needs --release"),
+        (["--server", "https://x.example", "--release", "1"], "--server needs a token"),
+        (["--release", "1"], "--release goes with --server"),
+        (["--server", "https://x.example", "--release", "1", "--token", "t", "a", "b"], "one file"),
+    ],
+)
+def test_what_is_missing_is_wrong_usage(arguments, said):
+    done = CliRunner(env={"TREEWARDEN_TOKEN": ""}).invoke(cli, ["gate", *arguments])
+    assert done.exit_code == 2
+    assert said in done.stderr
+
+
+def test_a_token_with_a_line_break_is_refused():
+    with a_service(PASSES) as (server, _), pytest.raises(RemoteError, match="is no token"):
+        ask(Question(server, "a\nb", RELEASE), 0)
