@@ -12,7 +12,7 @@ PINS   := pyproject.toml constraints.txt
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help demo test test-tools check docs docs-shown soundness soundness-worlds soundness-doors studies bench bench-worlds \
-	bench-formats bench-commands conformance fuzz ipopt clean
+	bench-formats bench-commands conformance fuzz ipopt clean serve chaos load
 
 help:
 	@echo "make demo    audit, repair and report on a tree grown on real data (installs what it needs into $(VENV))"
@@ -31,6 +31,9 @@ help:
 	@echo "make fuzz       damage model files at random, SECONDS=60 in all, and look for a reader that fails"
 	@echo "make bench-commands  time whole commands: text, JSON and HTML of the same audit, and how long it takes to start"
 	@echo "make bench-formats  time and memory of reading, beside parsers that understand nothing"
+	@echo "make serve   run the service with the demo's tree and table in it, in build/service; prints the address and passwords"
+	@echo "make chaos   kill and stop workers of the service at random, and count what is lost or done twice (AUDITS=1000 DATABASE=sqlite)"
+	@echo "make load    time the service's pages under 50 clients while two workers audit"
 	@echo "make ipopt   build cyipopt against this machine's IPOPT: the second solver door, optional"
 	@echo "make clean   remove $(VENV), $(TOOLS) and what was generated"
 	@echo
@@ -90,6 +93,7 @@ studies: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.studies.pruning --data $(DATA)
 	$(BIN)/python -m benchmarks.studies.tpp --data $(DATA)
 	$(BIN)/python -m benchmarks.studies.sharkey_2008 --data $(DATA)
+	$(BIN)/python -m benchmarks.studies.agrawal_srikant_2000
 
 bench: bench-worlds
 	$(BIN)/python -m benchmarks.maxent --data $(DATA)
@@ -110,6 +114,20 @@ conformance: $(TOOLS)/.tools
 fuzz: $(TOOLS)/.tools
 	$(TOOLS)/bin/python -m benchmarks.fuzz --seconds $(SECONDS) --seed $(SEED) --models $(MODELS)
 
+# The service, as one tries it, and under strain.
+
+AUDITS   ?= 1000
+DATABASE ?= sqlite
+
+serve: $(VENV)/.dev
+	@$(BIN)/python -m service.operations.demo build/service
+
+chaos: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.chaos --audits $(AUDITS) --database $(DATABASE)
+
+load: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.service_load
+
 clean:
 	rm -rf $(VENV) $(TOOLS) demo-report docs/reference/_generated build *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
@@ -122,12 +140,12 @@ $(VENV)/.demo: $(VENV)/.made $(PINS)
 
 $(VENV)/.dev: $(VENV)/.made $(PINS)
 	@echo "installing treewarden, the demo and the developer's tools (once, about a minute) ..."
-	@$(PIP) -e '.[demo,dev]'
+	@$(PIP) -e '.[demo,dev,serve,telemetry]'
 	@touch $@ $(VENV)/.demo
 
 $(VENV)/.docs: $(VENV)/.made $(PINS)
 	@echo "installing what builds the documentation (once, about a minute) ..."
-	@$(PIP) -e '.[demo,docs]'
+	@$(PIP) -e '.[demo,docs,serve,telemetry]'
 	@touch $@ $(VENV)/.demo
 
 $(TOOLS)/.tools: $(TOOLS)/.made $(PINS)
