@@ -75,11 +75,11 @@ class Seen:
             yield people[there] / total, joint[there] / people[there, None]
 
     def breached(self, before: float, after: float) -> float:
-        """Return the share of people of whom something that had a chance of no more than ``before`` has ``after`` or more.
+        """Return the share of people of whom something with a chance of no more than ``before`` has ``after`` or more.
 
-        Of all that could be said of somebody's value, the worst is taken for each noisy value: the most telling intervals
-        first, until together they had the chance ``before``. The last of them may count in part, so that of whole numbers
-        there are rather more breaches said to be than there are.
+        Of all that could be said of somebody's value, the worst is taken for each noisy value: the most telling
+        intervals first, until together they had the chance ``before``. The last of them may count in part, so that of
+        whole numbers there are rather more breaches said to be than there are.
         """
         prior, total = self.prior, 0.0
         together = chain.from_iterable(zip(*each, strict=True) for each in self.posteriors())
