@@ -16,6 +16,7 @@ BOX = -2
 class Kind(StrEnum):
     """What a message is for."""
 
+    GROUP_KEY = "group key"
     LABELS = "labels"
     WIDTH = "width"
     SEED = "seed"
@@ -30,6 +31,7 @@ class Kind(StrEnum):
     SCORE = "score"
     MASKED_SHARE = "masked share"
     COUNTS = "counts"
+    COMPARING = "comparing (shares)"
     KEY = "key, in clear (ideal box: no protection)"
     WINNER = "winner (ideal box)"
     WON = "won"
