@@ -12,11 +12,16 @@ Codes = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """A column by name, its categories in order, and the code of each record; shape (records,)."""
+    """A column by name, its categories in order, and the code of each record; shape (records,).
+
+    Where categories are bins of numbers, ``edges`` are what they lie between: the first one holds what is no larger
+    than the first edge, the last of them what is larger than the last. A category behind these is that of missing cells.
+    """
 
     name: str
     categories: tuple[str, ...]
     codes: Codes
+    edges: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         if len(self.codes) and not 0 <= self.codes.min() <= self.codes.max() < len(self.categories):
