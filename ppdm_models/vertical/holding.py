@@ -15,13 +15,15 @@ class Attribute:
     """A column by name, its categories in order, and the code of each record; shape (records,).
 
     Where categories are bins of numbers, ``edges`` are what they lie between: the first one holds what is no larger
-    than the first edge, the last of them what is larger than the last. A category behind these is that of missing cells.
+    than the first edge, the last of them what is larger than the last. ``missing`` is the code of cells that are not
+    there, a category of their own, where there are such: the last one.
     """
 
     name: str
     categories: tuple[str, ...]
     codes: Codes
-    edges: tuple[float, ...] = ()
+    edges: tuple[float, ...] | None = None
+    missing: int | None = None
 
     def __post_init__(self) -> None:
         if len(self.codes) and not 0 <= self.codes.min() <= self.codes.max() < len(self.categories):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
-from ppdm_models.tree.predicate import Always, CategoryTest
+from ppdm_models.tree.predicate import Always, CategoryTest, MissingTest, NumericTest, Predicate
 from ppdm_models.tree.tree import Criterion, Feature, Learner, Node, Tool, Tree
 from ppdm_models.vertical.holding import Attribute
 from ppdm_models.vertical.messages import role
@@ -18,13 +19,14 @@ def full_tree(
 ) -> Tree:
     """Return the tree with everybody's attributes; these stand in the order of their ranks."""
     features = tuple(
-        Feature(each.name, numeric=False, values=each.categories) for each in attributes
+        Feature(each.name, numeric=True)
+        if each.edges is not None
+        else Feature(each.name, numeric=False, values=each.categories[: each.missing])
+        for each in attributes
     )
-    names = [each.name for each in attributes]
 
-    def branch(number: int, slot: int) -> CategoryTest:
-        attribute = known.attributes[number]
-        return CategoryTest(names[attribute], (attributes[attribute].categories[slot],))
+    def branch(number: int, slot: int) -> Predicate:
+        return _test(attributes[known.attributes[number]], slot)
 
     nodes = _nodes(known.skeleton, classes, branch)
     return Tree(
@@ -56,8 +58,19 @@ def skeleton_tree(
     )
 
 
+def _test(attribute: Attribute, slot: int) -> Predicate:
+    """Return what is asked of a record for a branch."""
+    if slot == attribute.missing:
+        return MissingTest(attribute.name)
+    if attribute.edges is None:
+        return CategoryTest(attribute.name, (attribute.categories[slot],))
+    edges = (-math.inf, *attribute.edges, math.inf)
+    low, high = edges[slot], edges[slot + 1]
+    return NumericTest(attribute.name, low, high, high_closed=not math.isinf(high))
+
+
 def _nodes(
-    skeleton: Skeleton, classes: Sequence[str], branch: Callable[[int, int], CategoryTest]
+    skeleton: Skeleton, classes: Sequence[str], branch: Callable[[int, int], Predicate]
 ) -> list[Node]:
     """Return the nodes with their labels; ``branch`` gives the test of a place's branch."""
     above: dict[int, tuple[int, int]] = {}

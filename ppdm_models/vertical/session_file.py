@@ -20,7 +20,8 @@
     [[party]]
     ...
 
-The order of ``classes`` decides between classes that are equally frequent, ``ranks`` between attributes that are
+It may say when growth stops (``min_records``, ``depth``), how long a side waits for another (``seconds``), and how many
+records are classified afterwards (``asked``). The order of ``classes`` decides between classes that are equally frequent, ``ranks`` between attributes that are
 equally good: one number per attribute of a party, from 0 on over all parties; without them, in the order of parties.
 """
 
@@ -61,8 +62,9 @@ class Address:
 class Meeting:
     """A session and how its sides meet.
 
-    ``addresses`` are those of the sides by their numbers, ``seconds`` is how long a side waits for another, and
-    ``digest`` is the same for two sides only if all that their files say is the same.
+    ``addresses`` are those of the sides by their numbers, ``seconds`` is how long a side waits for another, ``asked``
+    how many records are classified once the tree is grown, and ``digest`` is the same for two sides only if all that
+    their files say is the same.
     """
 
     name: str
@@ -70,6 +72,7 @@ class Meeting:
     target: str
     addresses: dict[int, Address]
     seconds: int
+    asked: int
     digest: bytes
 
 
@@ -106,6 +109,7 @@ class _File(BaseModel):
     min_records: Annotated[StrictInt, Field(ge=2)] = 2
     depth: Annotated[StrictInt, Field(ge=0)] | None = None
     seconds: Annotated[StrictInt, Field(ge=1, le=86_400)] = 60
+    asked: Annotated[StrictInt, Field(ge=0, le=2**31)] = 0
     miner: _Miner
     party: Annotated[tuple[_Party, ...], Field(min_length=2, max_length=MOST_PARTIES)]
 
@@ -166,4 +170,4 @@ def _meeting(said: _File) -> Meeting:
     sides = {MINER: said.miner, **dict(enumerate(said.party))}
     addresses = {number: Address(each.host, each.port) for number, each in sides.items()}
     digest = hashlib.sha256(said.model_dump_json().encode()).digest()
-    return Meeting(said.name, session, said.target, addresses, said.seconds, digest)
+    return Meeting(said.name, session, said.target, addresses, said.seconds, said.asked, digest)
