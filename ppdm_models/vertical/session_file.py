@@ -21,8 +21,9 @@
     ...
 
 It may say when growth stops (``min_records``, ``depth``), how long a side waits for another (``seconds``), and how many
-records are classified afterwards (``asked``). The order of ``classes`` decides between classes that are equally frequent, ``ranks`` between attributes that are
-equally good: one number per attribute of a party, from 0 on over all parties; without them, in the order of parties.
+records are classified afterwards (``asked``). The order of ``classes`` decides between classes that are equally
+frequent, ``ranks`` between attributes that are equally good: one number per attribute of a party, from 0 on over all
+parties; without them, in the order of parties.
 """
 
 from __future__ import annotations
@@ -133,22 +134,38 @@ def read_session(path: Path) -> Meeting:
     Raises:
         PartyError: it is not there, too long, not TOML, or does not say what a session needs.
     """
+    body = file_bytes(path)
+    try:
+        return _meeting(_File.model_validate(tomllib.loads(body.decode())))
+    except (ValueError, RecursionError) as error:
+        raise PartyError(path.name, problem_of(error)) from error
+
+
+def file_bytes(path: Path) -> bytes:
+    """Return what is in a file that says who takes part.
+
+    Raises:
+        PartyError: it is not there, or too long.
+    """
     try:
         with path.open("rb") as file:
             body = file.read(MOST_BYTES + 1)
     except OSError as error:
-        raise PartyError(path.name, f"cannot be read: {error.strerror}") from error
+        raise PartyError(
+            path.name, f"cannot be read ({error.strerror}); give a TOML file"
+        ) from error
     if len(body) > MOST_BYTES:
-        raise PartyError(path.name, f"is longer than {MOST_BYTES:,} bytes")
-    try:
-        said = _File.model_validate(tomllib.loads(body.decode()))
-        return _meeting(said)
-    except ValidationError as error:
+        raise PartyError(path.name, f"is longer than {MOST_BYTES:,} bytes; shorten it")
+    return body
+
+
+def problem_of(error: ValueError | RecursionError) -> str:
+    """Return in words why such a file is not understood."""
+    if isinstance(error, ValidationError):
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])) or "the file"
-        raise PartyError(path.name, f"{where}: {first['msg']}; correct it") from error
-    except (ValueError, RecursionError) as error:
-        raise PartyError(path.name, f"is no session file: {error}; correct it") from error
+        return f"{where}: {first['msg'].removeprefix('Value error, ')}; correct it"
+    return f"is no TOML file that is understood ({error}); correct it"
 
 
 def _meeting(said: _File) -> Meeting:
