@@ -272,9 +272,8 @@ class _Library:
             self.package = importlib.import_module("mpyc")
             self.runtime = importlib.import_module("mpyc.runtime")
             self.asyncoro = importlib.import_module("mpyc.asyncoro")
-        self.runtime.pickle = (
-            None  # arrays would go by pickle, which must never read a stranger's bytes
-        )
+        # arrays would go by pickle, which must never read a stranger's bytes
+        vars(self.runtime)["pickle"] = None
         vars(self.asyncoro)["_hop"] = _hop  # the one that all platforms agree on
 
     def options(self, most: int, *, no_prss: bool) -> argparse.Namespace:

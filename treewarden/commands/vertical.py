@@ -109,7 +109,7 @@ def vertical_command(  # one parameter per option
     wanted = Wanted(table, who, parties.name, target, Mode(mode), min_records, Numbers(numbers))
     outcome = played(wanted, progress.step)
     audits = () if no_audit else audits_of(outcome, pack, progress.step)
-    files = files_of(outcome, audits)
+    files = files_of(outcome, audits, table.stem)
     write_into(output, files)
     skeleton, session = outcome.played.skeleton, outcome.joined.session
     traffic = outcome.played.log.entries
