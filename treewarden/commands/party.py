@@ -9,7 +9,7 @@ import click
 from ppdm_models.vertical.certificates import make_certificates
 from ppdm_models.vertical.session_file import MINER_NAME, read_session
 from reports.document.words import counted, printable
-from treewarden.commands._options import FILE, FORCE, QUIET
+from treewarden.commands._plain import FILE, FORCE, QUIET
 from treewarden.jobs.vertical.columns import Numbers
 from treewarden.jobs.vertical.leaving import PARTY_FILES, files_of_party
 from treewarden.jobs.vertical.meeting import Own, part_of, taken_part

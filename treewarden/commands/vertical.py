@@ -11,10 +11,10 @@ from policies.verdict import worst
 from ppdm_models.vertical.parties_file import read_parties
 from ppdm_models.vertical.session import Mode
 from reports.document.words import counted, printable
-from treewarden.commands._options import FILE, FORCE, QUIET
+from treewarden.commands._plain import FILE, FORCE, QUIET
 from treewarden.jobs.vertical.checking import checked
 from treewarden.jobs.vertical.columns import Numbers
-from treewarden.jobs.vertical.leaving import FULL_FILES, files_of
+from treewarden.jobs.vertical.leaving_all import FULL_FILES, files_of
 from treewarden.jobs.vertical.playing import Wanted, audits_of, played
 from treewarden.terminal.exits import EXITS, FAIL, PASS
 from treewarden.terminal.outputs import check_into, check_no_input, write_into

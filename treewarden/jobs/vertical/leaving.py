@@ -1,15 +1,15 @@
-"""What a session leaves on disk: trees, notes, classes, the log, and what was learnt."""
+"""What a side of a real session leaves on disk: the skeleton, notes, classes, the log, and what it learnt."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from ppdm_models.files.convert import converted
 from ppdm_models.vertical.holding import Holding
-from ppdm_models.vertical.leakage import cells_split, seen_by
+from ppdm_models.vertical.leakage import seen_by
 from ppdm_models.vertical.messages import MINER, Log
 from ppdm_models.vertical.published import skeleton_tree
 from ppdm_models.vertical.session_file import Meeting
@@ -18,44 +18,15 @@ from ppdm_models.vertical.taking_part import Kept, Led
 from reports.building.vertical import About, leakage_document
 from reports.document.vertical import LeakageDocument
 from reports.renderers import leakage_renderer
-from treewarden.jobs.auditing import Audited
-from treewarden.jobs.vertical.checking import LEAKAGE, TREE
 from treewarden.jobs.vertical.meeting import Part
-from treewarden.jobs.vertical.playing import FORMAT, Outcome
 
-PAGE, MESSAGES, SKELETON = "leakage.html", "messages.jsonl", "skeleton.json"
+FORMAT = "treewarden_json"
+TREE, LEAKAGE = "tree.json", "leakage.json"
+PAGE, MESSAGES = "leakage.html", "messages.jsonl"
 NOTES, CLASSES, ORDER = "notes.json", "classes.csv", "asked.csv"
-FULL_FILES = (TREE, SKELETON, LEAKAGE, PAGE, MESSAGES)
 PARTY_FILES = (NOTES, LEAKAGE, PAGE, MESSAGES, ORDER)
 UNKNOWN = ""
 """What stands for the class of a record that has a value which no branch is for."""
-
-
-def files_of(
-    outcome: Outcome, audits: Sequence[tuple[str, Audited]], name: str
-) -> dict[str, bytes]:
-    """Return what playing all sides leaves, by name."""
-    session, log = outcome.joined.session, outcome.played.log
-    shown = cells_split(outcome.known, outcome.joined.holding.attributes)
-    sides = [seen_by(MINER, session, log, (), shown)]
-    sides += [
-        seen_by(number, session, log, part.attributes, shown)
-        for number, part in enumerate(outcome.joined.parts)
-    ]
-    about = About(name, session, outcome.tree.target or "")
-    document = leakage_document(
-        about,
-        log,
-        sides,
-        outcome.played.skeleton,
-        [(which, each.decision) for which, each in audits],
-        is_left_out=not audits,
-    )
-    return {
-        TREE: converted(outcome.tree, FORMAT),
-        SKELETON: converted(outcome.skeleton, FORMAT),
-        **_said(document, log, session.parties),
-    }
 
 
 def miner_files(meeting: Meeting) -> tuple[str, ...]:
@@ -70,7 +41,7 @@ def files_of_miner(meeting: Meeting, found: Led) -> dict[str, bytes]:
     about = About(meeting.name, session, meeting.target, meeting.asked)
     document = leakage_document(about, found.log, [seen], found.skeleton, whose="the miner")
     skeleton = skeleton_tree(found.skeleton, session.parties, session.classes, meeting.target)
-    files = {TREE: converted(skeleton, FORMAT), **_said(document, found.log, session.parties)}
+    files = {TREE: converted(skeleton, FORMAT), **said(document, found.log, session.parties)}
     if found.labels is not None:
         labels = found.labels.tolist()
         rows = (
@@ -90,14 +61,15 @@ def files_of_party(meeting: Meeting, part: Part, kept: Kept) -> dict[str, bytes]
     document = leakage_document(about, kept.log, [seen], None, whose=name)
     files = {
         NOTES: _notes(name, kept.notes, kept.holding),
-        **_said(document, kept.log, session.parties),
+        **said(document, kept.log, session.parties),
     }
     if kept.asked is not None:
         files[ORDER] = _csv(("record", "own row"), enumerate(kept.asked.tolist()))
     return files
 
 
-def _said(document: LeakageDocument, log: Log, parties: tuple[str, ...]) -> Mapping[str, bytes]:
+def said(document: LeakageDocument, log: Log, parties: tuple[str, ...]) -> Mapping[str, bytes]:
+    """Return the document of what was learnt, for programs and people, and the log."""
     lines = "".join(f"{line}\n" for line in log.lines(parties))
     return {
         LEAKAGE: leakage_renderer("json").render_leakage(document),
