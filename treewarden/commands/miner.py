@@ -9,7 +9,7 @@ import click
 from ppdm_models.vertical.session_file import read_session
 from reports.document.words import counted
 from treewarden.commands._plain import FORCE, QUIET, output_option
-from treewarden.commands.party import CERTIFICATES, SESSION
+from treewarden.commands._session import CERTIFICATES, SESSION
 from treewarden.jobs.vertical.leaving import files_of_miner, miner_files
 from treewarden.jobs.vertical.meeting import led
 from treewarden.terminal.exits import PASS
