@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-import treewarden
 from audit.reading import exactly
 from policies.judging.decision import Decision
 from policies.verdict import Verdict
@@ -112,11 +111,15 @@ BEFORE_THE_ROOT = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What a session was about: its name, what all sides agreed on, the class, how many records were classified."""
+    """What a session was about: its name, what all sides agreed on, the class, how many records were classified.
+
+    ``version`` is that of the program.
+    """
 
     name: str
     session: Session
     target: str
+    version: str
     asked: int = 0
 
 
@@ -153,7 +156,7 @@ def leakage_document(
         broken_by=(*BROKEN[about.session.mode], SELF),
         audits=judged,
         not_audited=why,
-        version=treewarden.__version__,
+        version=about.version,
     )
 
 

@@ -7,6 +7,7 @@ import io
 import json
 from collections.abc import Iterable, Mapping
 
+import treewarden
 from ppdm_models.files.convert import converted
 from ppdm_models.vertical.holding import Holding
 from ppdm_models.vertical.leakage import seen_by
@@ -38,7 +39,7 @@ def files_of_miner(meeting: Meeting, found: Led) -> dict[str, bytes]:
     """Return what a miner leaves, by name; its tree is the skeleton."""
     session = meeting.session
     seen = seen_by(MINER, session, found.log, (), None)
-    about = About(meeting.name, session, meeting.target, meeting.asked)
+    about = About(meeting.name, session, meeting.target, treewarden.__version__, meeting.asked)
     document = leakage_document(about, found.log, [seen], found.skeleton, whose="the miner")
     skeleton = skeleton_tree(found.skeleton, session.parties, session.classes, meeting.target)
     files = {TREE: converted(skeleton, FORMAT), **said(document, found.log, session.parties)}
@@ -57,7 +58,7 @@ def files_of_party(meeting: Meeting, part: Part, kept: Kept) -> dict[str, bytes]
     session = meeting.session
     seen = seen_by(part.number, session, kept.log, kept.holding.attributes, None)
     name = session.parties[part.number]
-    about = About(meeting.name, session, meeting.target, meeting.asked)
+    about = About(meeting.name, session, meeting.target, treewarden.__version__, meeting.asked)
     document = leakage_document(about, kept.log, [seen], None, whose=name)
     files = {
         NOTES: _notes(name, kept.notes, kept.holding),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import treewarden
 from ppdm_models.files.convert import converted
 from ppdm_models.vertical.leakage import cells_split, seen_by
 from ppdm_models.vertical.messages import MINER
@@ -27,7 +28,7 @@ def files_of(
         seen_by(number, session, log, part.attributes, shown)
         for number, part in enumerate(outcome.joined.parts)
     ]
-    about = About(name, session, outcome.tree.target or "")
+    about = About(name, session, outcome.tree.target or "", treewarden.__version__)
     document = leakage_document(
         about,
         log,
