@@ -61,7 +61,7 @@ PARTY_LEARNS = {
         "no record numbers of a node, no gain of another party’s attribute, no value, no name",
     ),
 }
-LABELLED = "it holds the class, and sees at the root which labels are given to which of its records"
+LABELLED = "it holds the class of every record itself"
 ASSUMED = (
     "All sides follow the protocol, and try to learn from what they see (honest but curious).",
     "No two sides put together what they saw.",
