@@ -223,20 +223,44 @@ def test_one_who_does_not_come_is_named_by_all(place):
     assert not here.left("miner")
 
 
-def test_one_who_dies_ends_all_others_and_is_named(place, tmp_path):
-    here = place(seconds=20)
-    here.write(ROWS * 2000)
-    here.session.write_text(here.session.read_text().replace("records = 14", "records = 28000"))
+FAULTY = """
+import asyncio, os, signal, sys
+from pathlib import Path
+from ppdm_models.vertical.messages import MINER, Kind
+from ppdm_models.vertical.session_file import read_session
+from ppdm_models.vertical.streams import met
+
+async def main():
+    session, certificates, fault = sys.argv[1:]
+    async with met(read_session(Path(session)), 1, Path(certificates)) as channel:
+        await channel.following(MINER)
+        if fault == "dies":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if fault == "is late":
+            await asyncio.sleep(60)
+        for to in (MINER, 0):
+            channel.post(to, Kind.SUMS, 7, b"c4n4ry" * 100)
+        await asyncio.sleep(60)
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("fault", ["dies", "is late", "says what is not due"])
+def test_a_faulty_side_ends_all_others_and_is_named(place, fault):
+    here = place(seconds=4)
     here.start("miner")
     here.start("alice")
-    bobby = here.start("bobby")
-    with socket.create_connection(("localhost", _port(here, 0)), timeout=SECONDS) as _:
-        pass  # the miner listens
-    with pytest.raises(subprocess.TimeoutExpired):
-        bobby.wait(6)
-    bobby.kill()
+    arguments = [str(here.session), str(here.folder / "certificates"), fault]
+    here.running["bobby"] = subprocess.Popen(
+        [sys.executable, "-c", FAULTY, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
     ended = here.ended()
     refused(ended, ["alice", "miner"], "bobby")
+    assert all(CANARY not in ended[name][1] for name in ("alice", "miner"))
     assert not here.left("miner") | here.left("alice")
 
 
@@ -312,7 +336,3 @@ def test_a_class_that_the_wrong_party_holds_is_refused(place):
     here.write(ROWS, {"bobby": (*OWN["bobby"], "play")})
     here.start("bobby")
     refused(here.ended(), ["bobby"], "holds the class 'play', which alice holds")
-
-
-def _port(here, which):
-    return int(here.session.read_text().split("port = ")[1 + which].split()[0])
