@@ -77,6 +77,7 @@ class IdsView(View):
         relayed = await self._channel.receive(MINER, Kind.RELAYED, node)
         if branches is None:
             sets = self._unsealed(node, slots, relayed)
+            self.blocks += len(rows)
         self._rows.part(node, first, sets)
 
     def _unsealed(self, node: int, slots: int, relayed: bytes) -> list[Codes]:

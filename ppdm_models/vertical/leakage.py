@@ -32,25 +32,32 @@ class Traffic:
 class Seen:
     """What one side was shown.
 
-    ``counts`` are numbers of records by own value and class that were opened to it, ``ids`` the nodes of which it was
-    shown the numbers of records, ``blocks`` the share of all cells of the joined table that it saw as unnamed blocks of
-    others' attributes; None where that cannot be told.
+    ``won`` are the nodes at which it decides, ``counts`` numbers of records by own value and class that it could see,
+    ``ids`` the nodes of others of which it was shown which record goes where, ``blocks`` the share of all cells of the
+    joined table that it saw as unnamed blocks of others' attributes; None where that cannot be told.
     """
 
     name: str
     received: tuple[Traffic, ...]
+    won: int
     counts: int
     ids: int
     blocks: float | None
 
 
 def seen_by(
-    who: int, session: Session, log: Log, own: Sequence[Attribute], shown: Sequence[int] | None
+    who: int,
+    session: Session,
+    log: Log,
+    own: Sequence[Attribute],
+    shown: Sequence[int] | None,
+    *,
+    blocks: int | None = None,
 ) -> Seen:
     """Return what a side was shown, by the log.
 
     ``own`` are the attributes that it holds, ``shown`` are for each attribute, by rank, the cells that blocks were made
-    of: None where nobody can know them.
+    of: None where nobody can know them. A side of a real session has counted its own instead: ``blocks``, in cells.
     """
     messages, sizes = Counter[Kind](), Counter[Kind]()
     for each in log.entries:
@@ -58,19 +65,20 @@ def seen_by(
             messages[each.kind] += 1
             sizes[each.kind] += each.size
     received = tuple(Traffic(kind, messages[kind], sizes[kind]) for kind in Kind if messages[kind])
+    name = role(who, session.parties)
     if who < 0:
-        return Seen(role(who, session.parties), received, 0, 0, 0.0)
+        return Seen(name, received, 0, 0, 0, 0.0)
+    won = messages[Kind.WON]
     cells = sum(len(each.categories) for each in own) * len(session.classes)
     # each time it scores a node it sees a count for every own value and class, and with a token those of the classes
     counts = messages[Kind.SCORE] * cells + messages[Kind.TOKEN] * len(session.classes)
     if session.mode is Mode.SHARED:
-        return Seen(role(who, session.parties), received, counts, 0, 0.0)
-    blocks = None
+        return Seen(name, received, won, counts, 0, 0.0)
     if shown is not None:
         held = set(session.ranks[who])
-        others = sum(count for rank, count in enumerate(shown) if rank not in held)
-        blocks = others / max(session.records * session.attributes, 1)
-    return Seen(role(who, session.parties), received, counts, messages[Kind.RELAYED], blocks)
+        blocks = sum(count for rank, count in enumerate(shown) if rank not in held)
+    share = None if blocks is None else blocks / max(session.records * session.attributes, 1)
+    return Seen(name, received, won, counts, messages[Kind.RELAYED] - won, share)
 
 
 def cells_split(known: Known, attributes: Sequence[Attribute]) -> list[int]:

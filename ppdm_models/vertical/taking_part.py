@@ -38,13 +38,15 @@ class Brought:
 class Kept:
     """What a party keeps: its notes, its columns in the order of the session, its log.
 
-    ``asked`` are the row numbers of its records that were classified, in the order that the miner has them.
+    ``asked`` are the row numbers of its records that were classified, in the order that the miner has them, ``blocks``
+    the cells of others that it saw as unnamed blocks.
     """
 
     notes: dict[int, int]
     holding: Holding
     log: Log
     asked: Codes | None
+    blocks: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,7 @@ async def take_part(
         with closing(SecureComparison(session, channel, meeting.seconds)) as comparison:
             party = Party(session, holding, channel, comparison, view)
             await party.run(holding_asked)
-        return Kept(party.notes, holding, channel.log, rows_asked)
+        return Kept(party.notes, holding, channel.log, rows_asked, view.blocks)
 
 
 async def lead(meeting: Meeting, certificates: Path) -> Led:

@@ -12,7 +12,12 @@ Kept = TypeVar("Kept")
 
 
 class View(ABC):
-    """The records of nodes as one party sees them. Nodes are visited depth first; what is behind is forgotten."""
+    """The records of nodes as one party sees them. Nodes are visited depth first; what is behind is forgotten.
+
+    ``blocks`` counts the cells of others that it has seen as unnamed blocks.
+    """
+
+    blocks: int = 0
 
     @abstractmethod
     async def begin(self) -> None:

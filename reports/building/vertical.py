@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 from audit.reading import exactly
 from policies.judging.decision import Decision
-from policies.verdict import Verdict
+from policies.verdict import Verdict, worst
 from ppdm_models.vertical.leakage import Seen
-from ppdm_models.vertical.messages import MINER, Entry, Kind, Log, role
-from ppdm_models.vertical.session import Mode, Session
+from ppdm_models.vertical.messages import Entry, Kind, Log, role
+from ppdm_models.vertical.session import Session
 from ppdm_models.vertical.skeleton import Skeleton
+from reports.building.learnt import ASSUMED, broken_by, hidden, learnt
 from reports.building.values import value, word
 from reports.document.parts import Value
 from reports.document.vertical import (
@@ -38,53 +39,7 @@ REAL = (
     "Keys were compared as shares (MPyC): only whose is the smallest was opened, and to the miner alone. What "
     "follows is what this side itself sent and received."
 )
-MINER_LEARNS = (
-    "the skeleton of the tree: which party decides at each node, and by which of that party’s own nodes",
-    "how many branches each node has, and the class of each leaf",
-    "when classifying: the path of each record, by its number, and who decided on it",
-    "when each message came, and how long it was",
-    "no attribute’s name, no value, no count of people, no id",
-)
-PARTY_LEARNS = {
-    Mode.IDS: (
-        "at which nodes its own attributes decide",
-        "the record numbers of every node: the split of whoever won, as blocks that have no name",
-        "with the class, which it is told of all records: how many of each class are in these blocks, though the "
-        "attribute is another party’s",
-        "when classifying: that a record, by its number, came to one of its own nodes",
-        "no gain of another party’s attribute, no value, no name",
-    ),
-    Mode.SHARED: (
-        "at which nodes its own attributes decide",
-        "at every node, how many records have each of its own values and each class, and so the class totals there",
-        "when classifying: that a record, by its number, came to one of its own nodes",
-        "no record numbers of a node, no gain of another party’s attribute, no value, no name",
-    ),
-}
-LABELLED = "it holds the class of every record itself"
-ASSUMED = (
-    "All sides follow the protocol, and try to learn from what they see (honest but curious).",
-    "No two sides put together what they saw.",
-    "Keys of certificates stay with their owners, and all sides use the same session file.",
-)
-BROKEN = {
-    Mode.IDS: (
-        "The miner together with one party learns all that the relay hides: every node’s records, and the names of "
-        "that party’s nodes.",
-        "A party that lies about its gains decides where the tree splits, and sees what that shows; nobody notices.",
-        "Two parties together know each node’s block by the value of whichever of them won it.",
-    ),
-    Mode.SHARED: (
-        "The miner together with ONE party opens the columns of ALL parties: it dealt the masks, and parties send what "
-        "is masked to each other.",
-        "A party that lies about its counts or gains decides where the tree splits; nobody notices.",
-        "A pure leaf with few people tells whoever gets its totals their class, as the tree itself does.",
-    ),
-}
-SELF = (
-    "The tree itself: leaves and paths say something about people whatever the protocol hides. That is what the audit "
-    "is about."
-)
+UNCOMPARED = "No keys had to be compared. What follows is what this side itself sent and received."
 NOBODY = (
     "Nobody holds the joined table here, so that the tree could not be audited over people. That is no pass: audit it "
     "where the table may be joined, before anybody publishes it."
@@ -133,14 +88,23 @@ def leakage_document(
     whose: str = "",
     is_left_out: bool = False,
 ) -> LeakageDocument:
-    """Return what sides learnt; ``whose`` is the side whose log it is, "" where all are seen at once."""
-    judged = tuple(_audited(name, decision) for name, decision in audits)
-    is_ideal = any(each.kind is Kind.KEY for each in log.entries)
+    """Return what sides learnt; ``whose`` is the side whose log it is.
+
+    It is "" where all are seen at once, which is only where all were played: such a session is simulated even if its
+    tree is one leaf, and nothing was compared.
+    """
+    decisions = tuple(audits)
+    judged = tuple(_audited(name, decision) for name, decision in decisions)
+    kinds = {each.kind for each in log.entries}
+    is_ideal = not whose or Kind.KEY in kinds
+    real = REAL if Kind.COMPARING in kinds else UNCOMPARED
+    verdict = word(worst(each.verdict for _, each in decisions)) if decisions else None
     why = "" if judged else LEFT_OUT if is_left_out else NOBODY
     return LeakageDocument(
         title=f"What {whose or 'each side'} learnt in the session “{about.name}”",
         headline=_headline(about, skeleton, judged),
-        meaning=IDEAL if is_ideal else REAL,
+        meaning=IDEAL if is_ideal else real,
+        verdict=verdict,
         confidential=CONFIDENTIAL,
         is_ideal=is_ideal,
         whose=whose,
@@ -148,12 +112,13 @@ def leakage_document(
         tree=None
         if skeleton is None
         else Size(inner=skeleton.inner, leaves=skeleton.leaves, depth=skeleton.depth),
-        sides=tuple(_side(each, about.session) for each in sides),
+        sides=tuple(_side(each, about) for each in sides),
+        blocks=_share(_blocks(sides, about.session)),
         messages=len(log.entries),
         bytes=sum(each.size for each in log.entries),
         flow=_flow(log.entries, about.session.parties),
         assumed=ASSUMED,
-        broken_by=(*BROKEN[about.session.mode], SELF),
+        broken_by=broken_by(about.session),
         audits=judged,
         not_audited=why,
         version=about.version,
@@ -164,15 +129,18 @@ def _headline(about: About, skeleton: Skeleton | None, audits: Sequence[Audited]
     session = about.session
     who = counted(len(session.parties), "party", "parties")
     if skeleton is None:
-        return (
-            f"{who} and a miner grew a tree over {counted(session.records, 'record', 'records')}."
-        )
+        records = counted(session.records, "record", "records")
+        return f"{who} and a miner grew a tree over {records}. It was not audited."
     nodes = counted(skeleton.inner, "inner node", "inner nodes")
     grew = f"{who} and a miner grew a tree of {nodes} over {counted(session.records, 'record', 'records')}"
-    bad = [each for each in audits if each.verdict != "PASS"]
-    if bad:
-        return f"{grew}. Do not publish it as it is: {bad[0].name} {bad[0].verdict}."
-    return f"{grew}." if audits else f"{grew}. It was not audited."
+    if not audits:
+        return f"{grew}. It was not audited."
+    for bad, words in (("FAIL", "fails"), ("UNDETERMINED", "may not meet")):
+        for each in audits:
+            if each.verdict == bad:
+                why = f"the {each.name} {words} the policy “{each.policy}”"
+                return f"{grew}. Do not publish it as it is: {why}."
+    return f"{grew}. All that the policy asks of it holds."
 
 
 def _agreed(about: About) -> Agreed:
@@ -194,24 +162,31 @@ def _agreed(about: About) -> Agreed:
     )
 
 
-def _side(seen: Seen, session: Session) -> Side:
-    is_miner = seen.name == role(MINER, session.parties)
-    is_labelled = seen.name == session.parties[session.labelled]
-    learnt = MINER_LEARNS if is_miner else PARTY_LEARNS[session.mode]
+def _side(seen: Seen, about: About) -> Side:
     return Side(
         name=seen.name,
-        learnt=(*learnt, *((LABELLED,) if is_labelled else ())),
+        learnt=learnt(seen, about.session, about.asked),
+        hidden=hidden(seen, about.session, about.asked),
         received=tuple(
             Traffic(kind=each.kind.value, messages=each.messages, bytes=each.size)
             for each in seen.received
         ),
         messages=sum(each.messages for each in seen.received),
         bytes=sum(each.size for each in seen.received),
+        won=seen.won,
         counts=seen.counts,
         ids=seen.ids,
         blocks=_share(seen.blocks),
         privacy=_share(None if seen.blocks is None else 1 - seen.blocks),
     )
+
+
+def _blocks(sides: Sequence[Seen], session: Session) -> float | None:
+    """Return the share of cells that were shown as blocks: each to all parties but the one that holds it."""
+    seen = {each.name: each.blocks for each in sides}
+    found = [seen.get(name) for name in session.parties]
+    known = [each for each in found if each is not None]
+    return None if len(known) < len(found) else sum(known) / (len(found) - 1)
 
 
 def _share(of: float | None) -> Value | None:
@@ -238,7 +213,11 @@ def _flow(entries: Sequence[Entry], names: tuple[str, ...]) -> tuple[Traffic, ..
 
 
 def _audited(name: str, decision: Decision) -> Audited:
-    open_ones = [each for each in decision.findings if each.verdict is not Verdict.PASS]
+    no_pass = (each for each in decision.findings if each.verdict is not Verdict.PASS)
+    open_ones = sorted(no_pass, key=lambda each: -each.verdict)
+    holds = (
+        "every clause of the policy holds" if decision.findings else "the policy demands nothing"
+    )
     told = [f"{word(each.verdict)}: {each.clause}: {each.message}" for each in open_ones]
     more = len(told) - MOST_FINDINGS
     if more > 0:
@@ -248,7 +227,7 @@ def _audited(name: str, decision: Decision) -> Audited:
         verdict=word(decision.verdict),
         headline=f"{counted(len(open_ones), 'finding is', 'findings are')} no pass"
         if open_ones
-        else "every clause of the policy holds",
+        else holds,
         policy=decision.pack.name,
         policy_sha256=decision.pack.digest,
         findings=tuple(told),

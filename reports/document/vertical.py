@@ -56,16 +56,19 @@ class Traffic(Part):
 class Side(Part):
     """What one side was shown.
 
-    ``counts`` are the numbers of records by own value and class that were opened to it, ``ids`` the nodes whose records
-    it was shown by number. ``blocks`` is the share of all cells of the joined table that it saw as unnamed blocks, and
+    ``learnt`` and ``hidden`` say what it learnt and what it was not shown. ``won`` are the nodes at which it decides,
+    ``counts`` the numbers of records by own value and class that it could see, ``ids`` the nodes whose records it was
+    shown by number. ``blocks`` is the share of all cells of the joined table that it saw as unnamed blocks, and
     ``privacy`` one less that; null where that cannot be told from this side's log.
     """
 
     name: Text
     learnt: tuple[Text, ...]
+    hidden: tuple[Text, ...]
     received: tuple[Traffic, ...]
     messages: int
     bytes: int
+    won: int
     counts: int
     ids: int
     blocks: Value | None
@@ -87,19 +90,22 @@ class LeakageDocument(Part):
     """What each side learnt in a session; of a real one each side has only its own part.
 
     ``is_ideal`` says that keys were compared by an ideal box, which protects nobody; ``flow`` are the messages about
-    the root, in the order of the first of each kind, so that ``traffic`` at one node can be seen.
+    the root, in the order of the first of each kind. ``verdict`` is the worst of the audits, null where there is none,
+    and ``blocks`` the share of all cells that were shown to parties who do not hold them, null where it is not known.
     """
 
     schema_version: Literal["treewarden-leakage/1"] = Field(default=SCHEMA, alias="schema")
     title: Text
     headline: Text
     meaning: Text
+    verdict: Word | None
     confidential: Text
     is_ideal: bool
     whose: Text
     session: Agreed
     tree: Size | None
     sides: tuple[Side, ...]
+    blocks: Value | None
     messages: int
     bytes: int
     flow: tuple[Traffic, ...]

@@ -1,33 +1,45 @@
-"""Who says what to whom about one node, as a picture: a lane for each side, an arrow for each kind of message."""
+"""Who says what to whom about one node, as a picture: a lane for each side, a row for each kind of message.
+
+What one side says to several, several to one, or all to all others, is one row: a dot for who speaks, a point for who
+hears.
+"""
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reports.document.vertical import LeakageDocument, Traffic
 from reports.document.words import count, counted
+from reports.figures.fitting import short, width
+from reports.figures.pages import environment
 
-LANE, ROW, TOP, LEFT = 170.0, 34.0, 46.0, 90.0
-MOST_ROWS = 60
+LANE, ROW, TOP, FOOT = 150.0, 32.0, 34.0, 24.0
+SPACE = 20.0
+SIGN = 8.0
+"""Width in px of a character of a side's name, which is bold."""
+MOST_ROWS = 80
 
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """A side: where its line stands."""
+    """A side: where its line stands, and its name, cut to the room there is."""
 
     name: str
+    full: str
     x: float
 
 
 @dataclass(frozen=True, slots=True)
 class Arrow:
-    """A kind of message from one lane to another: ``head`` is the path of its point; the words stand in the middle."""
+    """A row: a line with a dot for each sender, and a path for the point at each receiver; words at its left end."""
 
     x1: float
     x2: float
     y: float
-    head: str
-    middle: float
+    dots: tuple[float, ...]
+    heads: tuple[str, ...]
     words: str
 
 
@@ -45,25 +57,72 @@ class Flow:
 
 def message_flow(document: LeakageDocument) -> Flow | None:
     """Return the picture of the messages about the root; None where there were none."""
-    if not document.flow:
+    rows = _rows(document.flow)
+    if not rows:
         return None
     there = {name for each in document.flow for name in (each.sender, each.receiver)}
     first = [name for name in ("miner", "ideal box") if name in there]
-    parties = [each.name for each in document.session.parties if each.name in there]
-    lanes = [Lane(name, LEFT + LANE * number) for number, name in enumerate([*first, *parties])]
-    at = {lane.name: lane.x for lane in lanes}
-    shown = document.flow[:MOST_ROWS]
-    arrows = tuple(_arrow(each, at, TOP + ROW * (1 + row)) for row, each in enumerate(shown))
-    left_out = len(document.flow) - len(shown)
-    note = f"… and {counted(left_out, 'more kind', 'more kinds')} of message." if left_out else ""
-    bottom = TOP + ROW * (len(shown) + 0.7)
-    return Flow(2 * LEFT + LANE * (len(lanes) - 1), bottom + 14, bottom, tuple(lanes), arrows, note)
+    names = [*first, *(each.name for each in document.session.parties if each.name in there)]
+    place = {name: number for number, name in enumerate(names)}
+    shown = rows[:MOST_ROWS]
+    lane = max([LANE, *(_room(row, place) for row in shown)])
+    at = {name: lane * (number + 0.5) for name, number in place.items()}
+    lanes = tuple(Lane(short(name, int((lane - SPACE) / SIGN)), name, at[name]) for name in names)
+    arrows = tuple(_arrow(row, at, TOP + ROW * (1 + number)) for number, row in enumerate(shown))
+    left_out = len(rows) - len(shown)
+    note = f"… and {counted(left_out, 'more row', 'more rows')} of messages." if left_out else ""
+    bottom = TOP + ROW * len(shown) + FOOT
+    return Flow(lane * len(lanes), bottom + 8, bottom, lanes, arrows, note)
 
 
-def _arrow(each: Traffic, at: dict[str, float], y: float) -> Arrow:
-    start, end = at[each.sender], at[each.receiver]
-    back = -7 if end > start else 7
-    head = f"M{end:.0f} {y:.0f}l{back} -4v8z"
-    times = f"{count(each.messages)} × " if each.messages > 1 else ""
-    words = f"{times}{each.kind.partition(',')[0]}, {count(each.bytes)} B"
-    return Arrow(start, end, y, head, (start + end) / 2, words)
+def message_flow_svg(document: LeakageDocument) -> bytes | None:
+    """Return the picture as a file of its own; None where there were no messages."""
+    flow = message_flow(document)
+    if flow is None:
+        return None
+    page = environment().get_template("message_flow.svg.j2")
+    return page.render(flow=flow, is_file=True).encode("utf-8")
+
+
+def _rows(flow: Sequence[Traffic]) -> list[list[Traffic]]:
+    """Return messages by kind, and by the one who sends them to several, or hears them of several."""
+    heard = Counter((each.kind, each.sender) for each in flow)
+    said = Counter((each.kind, each.receiver) for each in flow)
+    speakers = Counter(kind for (kind, _), receivers in heard.items() if receivers > 1)
+    rows: dict[tuple[str, ...], list[Traffic]] = defaultdict(list)
+    for each in flow:
+        if speakers[each.kind] > 1:
+            key: tuple[str, ...] = (each.kind,)
+        elif heard[each.kind, each.sender] > 1:
+            key = (each.kind, "from", each.sender)
+        elif said[each.kind, each.receiver] > 1:
+            key = (each.kind, "to", each.receiver)
+        else:
+            key = (each.kind, each.sender, each.receiver)
+        rows[key].append(each)
+    return list(rows.values())
+
+
+def _words(row: Sequence[Traffic]) -> str:
+    messages = sum(each.messages for each in row)
+    times = f"{count(messages)} × " if messages > 1 else ""
+    return f"{times}{row[0].kind.partition(',')[0]}, {count(sum(each.bytes for each in row))} B"
+
+
+def _room(row: Sequence[Traffic], place: dict[str, int]) -> float:
+    """Return how far apart lanes have to be for the words of a row."""
+    over = [place[name] for each in row for name in (each.sender, each.receiver)]
+    return (width(_words(row)) + SPACE) / (max(over) - min(over))
+
+
+def _arrow(row: Sequence[Traffic], at: dict[str, float], y: float) -> Arrow:
+    over = [at[name] for each in row for name in (each.sender, each.receiver)]
+    dots = tuple(dict.fromkeys(at[each.sender] for each in row))
+    heads = []
+    for each in row:
+        end = at[each.receiver]
+        back = -7 if end > at[each.sender] else 7
+        path = f"M{end:.1f} {y:.1f}l{back} -4v8z"
+        if path not in heads:
+            heads.append(path)
+    return Arrow(min(over), max(over), y, dots, tuple(heads), _words(row))

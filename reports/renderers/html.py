@@ -26,6 +26,8 @@ LEVELS_SUMMARY = (
     "Each bar adds one kind of information to the one above it. Guessed right: share of people whose value the "
     "adversary's best guess names. Surest true guess: the largest probability given to what is true of somebody."
 )
+LEAKAGE_REAL = "Confidential: what was seen of people, and by whom"
+LEAKAGE_SIMULATED = f"Simulated: no protection. {LEAKAGE_REAL}"
 
 
 class HtmlRenderer(GateRenderer, RandomisedRenderer, LeakageRenderer):
@@ -75,7 +77,12 @@ class HtmlRenderer(GateRenderer, RandomisedRenderer, LeakageRenderer):
 
     def render_leakage(self, document: LeakageDocument) -> bytes:
         page = environment().get_template("leakage.html.j2")
-        return page.render(doc=document, flow=message_flow(document)).encode("utf-8")
+        return page.render(
+            doc=document,
+            flow=message_flow(document),
+            is_file=False,
+            running=LEAKAGE_SIMULATED if document.is_ideal else LEAKAGE_REAL,
+        ).encode("utf-8")
 
 
 def _by_rule(rows: Sequence[GateRow]) -> list[list[GateRow]]:

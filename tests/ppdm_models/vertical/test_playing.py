@@ -180,6 +180,6 @@ def test_who_sees_the_records_of_a_node_sees_cells_as_unnamed_blocks():
         found = play(session, holdings)
         cells = cells_split(found.known(session), attributes)
         assert cells == [14, 0, 5, 5]
-        seen = [seen_by(party, session, found.log, 0, cells) for party in (0, 1, MINER)]
+        seen = [seen_by(party, session, found.log, (), cells) for party in (0, 1, MINER)]
         assert [each.blocks for each in seen] == [*map(pytest.approx, blocks), 0]
         assert {each.kind for each in seen[2].received} == kinds_seen_by(found.log, MINER)

@@ -56,7 +56,8 @@ def files_of_miner(meeting: Meeting, found: Led) -> dict[str, bytes]:
 def files_of_party(meeting: Meeting, part: Part, kept: Kept) -> dict[str, bytes]:
     """Return what a party leaves: what its nodes test, and which of its records were classified as which number."""
     session = meeting.session
-    seen = seen_by(part.number, session, kept.log, kept.holding.attributes, None)
+    own = kept.holding.attributes
+    seen = seen_by(part.number, session, kept.log, own, None, blocks=kept.blocks)
     name = session.parties[part.number]
     about = About(meeting.name, session, meeting.target, treewarden.__version__, meeting.asked)
     document = leakage_document(about, kept.log, [seen], None, whose=name)
