@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 from collections import deque
 from collections.abc import Callable
 
@@ -34,7 +35,7 @@ OVERHEAD = 256
 """Bytes that a message takes that waits to be read, beside its body."""
 
 
-def patience(own: int, of: int, seconds: int) -> int:
+def patience(own: int, of: int, seconds: int) -> float:
     """Return how many seconds a side waits for another.
 
     A party waits for a party as long as the session file says. The miner waits a quarter longer, and parties wait twice
@@ -42,7 +43,7 @@ def patience(own: int, of: int, seconds: int) -> int:
     """
     if MINER not in (own, of):
         return seconds
-    return -(-seconds * 5 // 4) if own == MINER else 2 * seconds
+    return 1.25 * seconds if own == MINER else 2 * seconds
 
 
 class Connected(Channel, Hearing):
@@ -68,6 +69,7 @@ class Connected(Channel, Hearing):
         self._taken: dict[Kind, Callable[[Message], None]] = {}
         self._asleep: set[asyncio.Task[object] | None] = set()
         self._left: set[int] = set()
+        self._last_word = b""
         self._is_leaving = False
 
     def post(self, to: int, kind: Kind, node: int = 0, body: bytes = b"") -> None:
@@ -116,6 +118,8 @@ class Connected(Channel, Hearing):
         )
         self.lines[of] = line
         line.join(self, of, reading, Writing(first_place(listener, caller, called=not called)))
+        if self.failure is not None:
+            line.frame(ABORT, body=self._last_word)
         if len(self.lines) == len(self.others):
             self._together.set()
 
@@ -151,9 +155,9 @@ class Connected(Channel, Hearing):
         if teller is not None and teller != who:
             said += f" (says {role(teller, self.meeting.session.parties)})"
         self.failure = ProtocolError(who, said)
-        told = Abort(who, fault, seconds).packed()
+        self._last_word = Abort(who, fault, seconds).packed()
         for line in self.lines.values():
-            line.frame(ABORT, body=told)
+            line.frame(ABORT, body=self._last_word)
             line.room.set()
         for event in (self._together, *self._word.values()):
             event.set()
@@ -235,7 +239,7 @@ class Connected(Channel, Hearing):
         """
         task, loop = asyncio.current_task(), asyncio.get_running_loop()
         seconds = patience(self.own, of, self.meeting.seconds)
-        timer = loop.call_later(seconds, self.fail, of, Fault.LATE, seconds)
+        timer = loop.call_later(seconds, self.fail, of, Fault.LATE, math.ceil(seconds))
         self._asleep.add(task)
         try:
             await event.wait()

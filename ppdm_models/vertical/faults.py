@@ -42,8 +42,13 @@ def words(fault: Fault, seconds: int = 0) -> str:
     """Return a fault in words, to stand behind the name of the side; ``seconds`` is how long it was waited for."""
     match fault:
         case Fault.ABSENT:
-            return f"did not come within {seconds:,} seconds"
+            return f"did not come within {lasting(seconds)}"
         case Fault.LATE:
-            return f"did not answer for {seconds:,} seconds"
+            return f"did not answer for {lasting(seconds)}"
         case _:
             return _WORDS[fault]
+
+
+def lasting(seconds: int) -> str:
+    """Return a time in words."""
+    return "1 second" if seconds == 1 else f"{seconds:,} seconds"

@@ -12,13 +12,15 @@ import logging
 import socket
 import ssl
 from collections import Counter
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import cast
 
 from ppdm_models.errors import PartyError
 from ppdm_models.vertical.certificates import context, role_of
 from ppdm_models.vertical.connected import Connected
-from ppdm_models.vertical.faults import Fault, words
+from ppdm_models.vertical.faults import Fault, lasting, words
 from ppdm_models.vertical.framing import Hello, Refused, hello
 from ppdm_models.vertical.line import Line
 from ppdm_models.vertical.messages import role
@@ -27,6 +29,7 @@ SHAKING = 10.0
 """Seconds that a caller has for TLS, and as many for its hello."""
 CLOSING = 1.0
 MOST_CALLERS = 128
+TURNED_AWAY = 3
 AGAIN = 0.1, 1.0
 """Seconds between two calls: at first, and at most."""
 _log = logging.getLogger(__name__)
@@ -45,6 +48,8 @@ class Gathering:
         self._refused: Counter[Fault] = Counter()
         self._tasks: set[asyncio.Task[None]] = set()
         self._closing: set[asyncio.Task[None]] = set()
+        self._greeting: set[asyncio.Task[None]] = set()
+        self._turned_away: Counter[int] = Counter()
         self._sockets: list[socket.socket] = []
         self._timer: asyncio.TimerHandle | None = None
         self._callers = asyncio.Semaphore(MOST_CALLERS)
@@ -67,9 +72,16 @@ class Gathering:
         self._timer = loop.call_later(meeting.seconds, self._is_over)
 
     async def end(self) -> None:
-        """Neither listen nor call any more."""
+        """Neither listen nor call any more.
+
+        Who was greeted already is heard out for a moment, so that it is not left without a word of why all end.
+        """
         if self._timer is not None:
             self._timer.cancel()
+        for task in self._tasks - self._greeting:
+            task.cancel()
+        if self._greeting:
+            await asyncio.wait(self._greeting.copy(), timeout=CLOSING)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, *self._closing, return_exceptions=True)
@@ -96,7 +108,7 @@ class Gathering:
         if who < self._own:
             address = meeting.addresses[who]
             problem = (
-                f"nobody answered at {address.host}:{address.port} for {meeting.seconds:,} seconds"
+                f"nobody answered at {address.host}:{address.port} for {lasting(meeting.seconds)}"
             )
         elif self._refused:
             problem += f"; {self._refused.total():,} callers were refused"
@@ -134,7 +146,8 @@ class Gathering:
             self._note(Fault.STRANGER)
             return
         try:
-            await self._introduced(line)
+            with self._in_greeting():
+                await self._introduced(line)
         except Refused as error:
             self._note(error.fault)
             line.say(self._hello(error.fault).packed())
@@ -180,6 +193,16 @@ class Gathering:
         self._refused[fault] += 1
         _log.warning("a caller was refused: %s", words(fault, int(SHAKING)))
 
+    @contextmanager
+    def _in_greeting(self) -> Iterator[None]:
+        """Mark that the running task waits for a hello."""
+        task = cast("asyncio.Task[None]", asyncio.current_task())
+        self._greeting.add(task)
+        try:
+            yield
+        finally:
+            self._greeting.discard(task)
+
     def _send_off(self, line: Line) -> None:
         """Close a connection that is none of the session, beside what else is done."""
         closing = asyncio.get_running_loop().create_task(line.close(CLOSING))
@@ -218,9 +241,10 @@ class Gathering:
         ours = self._hello()
         line.say(ours.packed())
         try:
-            said = await line.hello
+            with self._in_greeting():
+                said = await line.hello
             if said is None:
-                return self._is_turned_away(of, line)
+                return self._is_turned_away(of)
             self._settled(of, line, ours, said)
         except asyncio.CancelledError:
             if line is not self._sides.lines.get(of):
@@ -228,9 +252,14 @@ class Gathering:
             raise
         return True
 
-    def _is_turned_away(self, of: int, line: Line) -> bool:
-        """Tell whether the side called does not take this one's certificate: it says so only after the handshake."""
-        if not isinstance(line.why, ssl.SSLError):
+    def _is_turned_away(self, of: int) -> bool:
+        """Tell whether the side called does not take this one's certificate.
+
+        In TLS 1.3 it finds out after this end is done, and then ends the connection without a word; who is about to
+        leave does that once, and then listens no more.
+        """
+        self._turned_away[of] += 1
+        if self._turned_away[of] < TURNED_AWAY:
             return False
         self._sides.fail(self._own, Fault.STRANGER, teller=of)
         return True
