@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,6 +37,11 @@ class Holding:
 
     attributes: tuple[Attribute, ...]
     classes: Codes | None = None
+
+    def of(self, names: Collection[str], *, holds_class: bool) -> Holding:
+        """Return the part of it that a party has who holds only some attributes, and the class or not."""
+        own = tuple(each for each in self.attributes if each.name in names)
+        return Holding(own, self.classes if holds_class else None)
 
 
 def crossed(codes: Codes, categories: int, classes: Codes, class_count: int) -> Codes:

@@ -50,6 +50,8 @@ class Limits:
             Kind.ASK: 4 * asked,
             Kind.BRANCH: 2 * asked,
             Kind.END: 0,
+            Kind.BYE: 0,
+            Kind.ABORT: 3,
         }
         self._other = MOST_OTHER + PER_RECORD * records
         self._share = share

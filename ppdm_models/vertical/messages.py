@@ -17,6 +17,8 @@ class Kind(StrEnum):
     """What a message is for."""
 
     GROUP_KEY = "group key"
+    HIDDEN_IDS = "hidden ids"
+    COMMON_IDS = "places of common ids"
     LABELS = "labels"
     WIDTH = "width"
     SEED = "seed"
@@ -43,6 +45,8 @@ class Kind(StrEnum):
     ASK = "ask"
     BRANCH = "branch"
     END = "end"
+    BYE = "bye"
+    ABORT = "abort"
 
 
 @dataclass(frozen=True, slots=True)

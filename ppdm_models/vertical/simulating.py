@@ -6,18 +6,16 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ppdm_models.vertical.by_ids import IdsView
-from ppdm_models.vertical.by_shares import Dealing, SharedView
-from ppdm_models.vertical.channel import Channel, LocalNetwork
+from ppdm_models.vertical.channel import LocalNetwork
 from ppdm_models.vertical.comparing import IdealBox
 from ppdm_models.vertical.holding import Codes, Holding
 from ppdm_models.vertical.messages import MINER, Log
-from ppdm_models.vertical.miner import Helper, Miner, Relaying
+from ppdm_models.vertical.miner import Miner
+from ppdm_models.vertical.modes import helper_of, view_of
 from ppdm_models.vertical.party import Party
 from ppdm_models.vertical.sealing import new_key
-from ppdm_models.vertical.session import Mode, Session
+from ppdm_models.vertical.session import Session
 from ppdm_models.vertical.skeleton import LEAF, Known, Skeleton
-from ppdm_models.vertical.view import View
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +56,12 @@ async def _play(
     box = IdealBox(len(holdings), network.log)
     key = new_key()
     parties = [
-        Party(session, own, end, box.end(number), _view(session, own, end, key))
+        Party(session, own, end, box.end(number), view_of(session, own, end, key))
         for number, own in enumerate(holdings)
         for end in (network.end(number),)
     ]
     end = network.end(MINER)
-    helper: Helper = Relaying(session, end) if session.mode is Mode.IDS else Dealing(session, end)
-    miner = Miner(session, end, box.end(MINER), helper)
+    miner = Miner(session, end, box.end(MINER), helper_of(session, end))
     async with asyncio.TaskGroup() as group:
         for number, each in enumerate(parties):
             group.create_task(each.run(asked[number] if asked else None))
@@ -75,8 +72,3 @@ async def _play(
             labels = await miner.classify(skeleton, max(records, default=0))
         await miner.end()
     return Played(skeleton, tuple(each.notes for each in parties), network.log, labels)
-
-
-def _view(session: Session, holding: Holding, channel: Channel, key: bytes) -> View:
-    kind = IdsView if session.mode is Mode.IDS else SharedView
-    return kind(session, holding, channel, key)

@@ -23,8 +23,10 @@ PIPE_CLOSED = 141
 
 OF_THE_SERVICE = frozenset({"serve", "worker", "db"})
 """Commands of the package above this one, which is loaded by name alone and needs packages of its own."""
+OF_THE_PARTIES = frozenset({"vertical", "party", "miner"})
+"""Commands of parties who grow a tree together, which need packages of their own."""
 OF_THE_DEMO = frozenset({"sklearn", "statsmodels"})
-"""What is missing where the demo was not installed; all else that may be missing is the service's."""
+"""What is missing where the demo was not installed; all else that may be missing is the parties' or the service's."""
 EXITS = {Verdict.PASS: PASS, Verdict.FAIL: FAIL, Verdict.UNDETERMINED: UNDETERMINED}
 MEANINGS = {
     PASS: "pass: every clause of the policy holds",
@@ -55,8 +57,11 @@ def boundary(context: click.Context) -> Iterator[None]:
     except OSError as error:
         _stop(context, f"{error.filename or 'the output'}: {error.strerror or error}")
     except ModuleNotFoundError as error:
-        is_demo = str(error.name).partition(".")[0] in OF_THE_DEMO
-        extra, what = ("demo", "the demo") if is_demo else ("serve", "the service")
+        extra, what = "serve", "the service"
+        if str(error.name).partition(".")[0] in OF_THE_DEMO:
+            extra, what = "demo", "the demo"
+        elif context.invoked_subcommand in OF_THE_PARTIES:
+            extra, what = "mpc", "a tree of several parties"
         _stop(
             context,
             f"the package {error.name} is not installed; pip install 'treewarden[{extra}]' brings what {what} needs",

@@ -37,6 +37,34 @@ def check_folder(folder: Path) -> None:
         ) from error
 
 
+def check_into(folder: Path, names: Iterable[str], force: bool) -> None:
+    """Check that files can be written into a folder, which is made later where it is not there.
+
+    Raises:
+        OutputError: they cannot, or one is there already.
+    """
+    if not folder.exists():
+        check_folder(folder.parent)
+        return
+    check_folder(folder)
+    for name in names:
+        check_file(folder / name)
+        check_new(folder / name, force)
+
+
+def write_into(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write files into a folder, each whole or not at all; make the folder where it is not there.
+
+    Raises:
+        OutputError: one cannot be written.
+    """
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise OutputError(str(folder), f"cannot be made ({error.strerror})") from error
+    write_files({folder / name: data for name, data in files.items()})
+
+
 def check_file(path: Path) -> None:
     """Check that a file can be written: its folder takes files, and no folder has its name.
 

@@ -72,8 +72,8 @@ def bodies_of(session, holdings):
 
 
 def said(log):
-    """How often who said what of which length to whom about what, but for comparisons."""
-    left_out = {*IDEAL, Kind.COMPARING}
+    """How often who said what of which length to whom about what, but for comparisons and good-byes."""
+    left_out = {*IDEAL, Kind.COMPARING, Kind.BYE}
     return Counter(
         (each.sender, each.receiver, each.kind, each.node, each.size)
         for each in log.entries

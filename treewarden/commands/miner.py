@@ -1,0 +1,62 @@
+"""``treewarden miner``: leads parties who grow a tree together, and has no data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ppdm_models.vertical.session_file import read_session
+from reports.document.words import counted
+from treewarden.commands._plain import FORCE, QUIET, output_option
+from treewarden.commands._session import CERTIFICATES, SESSION
+from treewarden.jobs.vertical.leaving import files_of_miner, miner_files
+from treewarden.jobs.vertical.meeting import led
+from treewarden.terminal.exits import PASS
+from treewarden.terminal.outputs import check_into, check_no_input, write_into
+from treewarden.terminal.progress import Progress
+
+
+@click.command("miner")
+@SESSION
+@CERTIFICATES
+@output_option("The folder to write into.")
+@FORCE
+@QUIET
+@click.pass_context
+def miner_command(
+    context: click.Context,
+    session: Path,
+    certificates: Path,
+    output: Path,
+    force: bool,
+    quiet: bool,
+) -> None:
+    """Lead the parties of a session, and write the skeleton of the tree that plain ID3 grows on all their columns.
+
+    The miner learns which party decides at each node and the classes of the leaves; no attribute, no value, no record.
+    Written are tree.json, leakage.json, leakage.html, messages.jsonl, and classes.csv where the session classifies
+    records. Nobody holds the joined table here, so that the tree is not audited; exit code 0 says only that the session
+    came to its end.
+    """
+    meeting = read_session(session)
+    names = miner_files(meeting)
+    check_into(output, names, force)
+    check_no_input([output / each for each in names], (session,))
+    progress = Progress(quiet)
+    with progress.step("waiting for the parties, and growing"):
+        found = led(meeting, certificates)
+    write_into(output, files_of_miner(meeting, found))
+    skeleton = found.skeleton
+    click.echo(
+        f"{counted(skeleton.inner, 'inner node', 'inner nodes')}, {counted(skeleton.leaves, 'leaf', 'leaves')}, "
+        f"depth {skeleton.depth}"
+    )
+    click.echo(
+        "not audited: nobody here holds the joined table; audit it before anybody publishes it"
+    )
+    click.echo(f"written: {output}")
+    context.exit(PASS)
+
+
+COMMAND = miner_command

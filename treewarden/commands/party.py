@@ -1,0 +1,104 @@
+"""``treewarden party``: one of the parties who grow a tree together, and the certificates for trials of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ppdm_models.vertical.certificates import make_certificates
+from ppdm_models.vertical.session_file import MINER_NAME, read_session
+from reports.document.words import counted, printable
+from treewarden.commands._plain import FILE, FORCE, QUIET
+from treewarden.commands._session import CERTIFICATES, SESSION
+from treewarden.jobs.vertical.columns import Numbers
+from treewarden.jobs.vertical.leaving import PARTY_FILES, files_of_party
+from treewarden.jobs.vertical.meeting import Own, part_of, taken_part
+from treewarden.terminal.exits import PASS
+from treewarden.terminal.outputs import check_into, check_no_input, write_into
+from treewarden.terminal.progress import Progress
+
+
+@click.command("party")
+@SESSION
+@click.option("--name", metavar="PARTY", help="Which of the session's parties this is.")
+@click.option("--data", type=FILE, help="The own columns: CSV or Parquet.")
+@click.option(
+    "--id",
+    "ids",
+    metavar="COLUMN",
+    help="Ids that all parties hold.  [default: the order of records]",
+)
+@click.option("--asked", type=FILE, help="The own columns of the records to classify.")
+@click.option(
+    "--numbers",
+    type=click.Choice([each.value for each in Numbers]),
+    default=Numbers.BINS.value,
+    show_default=True,
+    help="Columns of numbers: five bins of about as many records each, or refused.",
+)
+@CERTIFICATES
+@click.option(
+    "--make-certificates",
+    "is_making",
+    is_flag=True,
+    help="Make certificates and keys of all sides, for a trial, and do nothing else.",
+)
+@click.option("-o", "--output", type=FILE, help="A folder for notes and what was learnt.")
+@FORCE
+@QUIET
+@click.pass_context
+def party_command(  # one parameter per option
+    context: click.Context,
+    session: Path,
+    name: str | None,
+    data: Path | None,
+    ids: str | None,
+    asked: Path | None,
+    numbers: str,
+    certificates: Path,
+    is_making: bool,
+    output: Path | None,
+    force: bool,
+    quiet: bool,
+) -> None:
+    """Take part with the columns in --data in growing the tree of a session, and in classifying with it.
+
+    The other sides are met over TLS in which both ends show certificates; none of them gets the columns. With -o: what
+    the own nodes test (notes.json), what this side learnt (leakage.json, leakage.html), and its log (messages.jsonl).
+    """
+    meeting = read_session(session)
+    if is_making:
+        roles = (MINER_NAME, *meeting.session.parties)
+        make_certificates(certificates, roles, force=force)
+        click.echo(f"written: {certificates}; for trials, as whoever has it is every side")
+        context.exit(PASS)
+    if name is None or data is None:
+        raise click.UsageError("give --name and --data; or --make-certificates")
+    if output is not None:
+        check_into(output, PARTY_FILES, force)
+        check_no_input([output / each for each in PARTY_FILES], (session, data, asked))
+    progress = Progress(quiet)
+    own = Own(data, name, ids, asked, Numbers(numbers))
+    part = part_of(meeting, own, progress.step)
+    with progress.step("waiting for the others, and growing"):
+        kept = taken_part(meeting, own, part, certificates)
+    if output is not None:
+        write_into(output, files_of_party(meeting, part, kept))
+    tested = len(set(kept.notes.values()))
+    click.echo(
+        printable(
+            f"{name}: decides at {counted(len(kept.notes), 'node', 'nodes')} of the tree, "
+            f"by {counted(tested, 'attribute', 'attributes')}"
+        )
+    )
+    if kept.asked is not None:
+        click.echo(
+            f"{counted(len(kept.asked), 'record', 'records')} classified: the miner has the classes"
+        )
+    if output is not None:
+        click.echo(f"written: {output}")
+    context.exit(PASS)
+
+
+COMMAND = party_command

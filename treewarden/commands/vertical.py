@@ -1,0 +1,133 @@
+"""``treewarden vertical``: all parties of a session and its miner, played from one table; or a check."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from policies.pack import load_pack
+from policies.verdict import worst
+from ppdm_models.vertical.parties_file import read_parties
+from ppdm_models.vertical.session import Mode
+from reports.document.words import counted, printable
+from treewarden.commands._plain import FILE, FORCE, QUIET
+from treewarden.jobs.vertical.checking import checked
+from treewarden.jobs.vertical.columns import Numbers
+from treewarden.jobs.vertical.leaving_all import FULL_FILES, files_of
+from treewarden.jobs.vertical.playing import Wanted, audits_of, played
+from treewarden.terminal.exits import EXITS, FAIL, PASS
+from treewarden.terminal.outputs import check_into, check_no_input, write_into
+from treewarden.terminal.progress import Progress
+
+
+@click.command("vertical")
+@click.argument("table", type=FILE)
+@click.argument("folder", type=FILE, required=False)
+@click.option(
+    "--check", "is_check", is_flag=True, help="Compare the tree in FOLDER with plain ID3."
+)
+@click.option("--target", metavar="COLUMN", help="The class, a column of one party.")
+@click.option("--parties", type=FILE, help="Who holds which columns: a TOML file.")
+@click.option(
+    "--mode",
+    type=click.Choice([each.value for each in Mode]),
+    default=Mode.IDS.value,
+    show_default=True,
+    help="Whether parties see which records are at a node (the paper), or nobody does.",
+)
+@click.option(
+    "--min-records",
+    type=click.IntRange(min=2),
+    default=2,
+    show_default=True,
+    help="A node with fewer records is not split.",
+)
+@click.option(
+    "--numbers",
+    type=click.Choice([each.value for each in Numbers]),
+    default=Numbers.BINS.value,
+    show_default=True,
+    help="Columns of numbers: five bins of about as many records each, or refused.",
+)
+@click.option(
+    "--policy",
+    metavar="PACK|FILE",
+    default="standard",
+    show_default=True,
+    help="What the tree and its skeleton are audited by before anybody publishes them.",
+)
+@click.option(
+    "--no-audit", is_flag=True, help="Leave the audits out; the trees may not be published."
+)
+@click.option("-o", "--output", type=FILE, help="The folder to write into.")
+@FORCE
+@QUIET
+@click.pass_context
+def vertical_command(  # one parameter per option
+    context: click.Context,
+    table: Path,
+    folder: Path | None,
+    is_check: bool,
+    target: str | None,
+    parties: Path | None,
+    mode: str,
+    min_records: int,
+    numbers: str,
+    policy: str,
+    no_audit: bool,
+    output: Path | None,
+    force: bool,
+    quiet: bool,
+) -> None:
+    """Play all parties who hold different columns of TABLE, and the miner who leads them, in this process.
+
+    Written are the tree with everybody's attributes (tree.json), the miner's (skeleton.json), what each side learnt
+    (leakage.json, leakage.html) and the log of all messages (messages.jsonl). The exit code is the worse verdict on the
+    two trees. It is a study: keys are compared by an ideal box, and whoever runs it holds the whole table. Between
+    sides who trust each other with nothing it is done by 'treewarden party' and 'treewarden miner'.
+
+    With --check: whether the tree that a session left in FOLDER equals the one that plain ID3 grows on TABLE, exit code
+    0, or not, 1; of a miner's folder --parties is needed.
+    """
+    progress = Progress(quiet)
+    who = None if parties is None else read_parties(parties)
+    if is_check:
+        if folder is None or output is not None or target is not None:
+            raise click.UsageError("--check takes TABLE and FOLDER, and no --target and no -o")
+        with progress.step("growing plain ID3"):
+            result = checked(table, folder, who)
+        sizes = f"{result.found:,} nodes, plain ID3 has {result.expected:,}"
+        is_it = "equals" if result.is_same else "does not equal"
+        click.echo(f"the {result.of} {is_it} plain ID3 on the joined table: {sizes}")
+        context.exit(PASS if result.is_same else FAIL)
+    if folder is not None or who is None or parties is None or target is None or output is None:
+        raise click.UsageError("give TABLE, --target, --parties and -o; or --check TABLE FOLDER")
+    pack = load_pack(policy)
+    check_into(output, FULL_FILES, force)
+    check_no_input([output / name for name in FULL_FILES], (table, parties, Path(policy)))
+    wanted = Wanted(table, who, parties.name, target, Mode(mode), min_records, Numbers(numbers))
+    outcome = played(wanted, progress.step)
+    audits = () if no_audit else audits_of(outcome, pack, progress.step)
+    files = files_of(outcome, audits, table.stem)
+    write_into(output, files)
+    skeleton, session = outcome.played.skeleton, outcome.joined.session
+    traffic = outcome.played.log.entries
+    click.echo(
+        f"{counted(skeleton.inner, 'inner node', 'inner nodes')}, {counted(skeleton.leaves, 'leaf', 'leaves')}, "
+        f"depth {skeleton.depth}, of {counted(session.records, 'record', 'records')} "
+        f"and {len(session.parties)} parties"
+    )
+    size = sum(each.size for each in traffic)
+    click.echo(f"{len(traffic):,} messages, {size:,} bytes, mode {session.mode.value}")
+    click.echo("keys were compared by an ideal box: this protects nobody")
+    for name, each in audits:
+        verdict = each.decision.verdict
+        click.echo(f"{name}: {verdict.name}: by the policy {printable(each.decision.pack.name)}")
+    if not audits:
+        click.echo("not audited: do not publish the tree")
+    click.echo(f"written: {output}")
+    context.exit(EXITS[worst(each.decision.verdict for _, each in audits)])
+
+
+COMMAND = vertical_command

@@ -1,0 +1,1 @@
+"""Trees that parties grow together who hold different columns of the same people."""

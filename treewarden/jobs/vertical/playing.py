@@ -1,0 +1,165 @@
+"""One table in, all sides of a session played in this process, the tree and what each side learnt out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from audit.options import AuditOptions
+from audit.stages import Step, silent
+from policies.pack import Pack
+from ppdm_models.errors import PartyError
+from ppdm_models.files.convert import converted
+from ppdm_models.records.read_table import read_table, table_of
+from ppdm_models.records.table import Table
+from ppdm_models.tree.tree import Tree
+from ppdm_models.vertical.errors import ProtocolError
+from ppdm_models.vertical.holding import Attribute, Codes, Holding
+from ppdm_models.vertical.messages import role
+from ppdm_models.vertical.parties_file import Parties
+from ppdm_models.vertical.published import full_tree, skeleton_tree
+from ppdm_models.vertical.session import Mode, Session, Stops
+from ppdm_models.vertical.simulating import Played, play
+from ppdm_models.vertical.skeleton import Known
+from treewarden.jobs.auditing import Audited, audit_file
+from treewarden.jobs.inputs import ModelBytes
+from treewarden.jobs.subject import Request
+from treewarden.jobs.vertical.columns import Numbers, classes_of, holding_of
+from treewarden.jobs.vertical.leaving import FORMAT
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is to be played: who holds which columns of a table, and how."""
+
+    table: Path
+    parties: Parties
+    source: str
+    target: str
+    mode: Mode
+    min_records: int
+    numbers: Numbers
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """A table as all parties would hold it together, and the session about it."""
+
+    table: Table
+    session: Session
+    holding: Holding
+
+    @property
+    def parts(self) -> tuple[Holding, ...]:
+        """What each party holds."""
+        by_rank = self.holding.attributes
+        return tuple(
+            self.holding.of(
+                {by_rank[rank].name for rank in ranks},
+                holds_class=number == self.session.labelled,
+            )
+            for number, ranks in enumerate(self.session.ranks)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of it: who was to learn what, what was said, and the trees of all together and of the miner."""
+
+    joined: Joined
+    played: Played
+    known: Known
+    tree: Tree
+    skeleton: Tree
+
+
+def joined(wanted: Wanted) -> Joined:
+    """Read the table, and give each party its columns; attributes are ranked as the table has them.
+
+    Raises:
+        TableError: the table cannot be read, lacks a column, or a column cannot be used.
+        PartyError: no party holds the class.
+    """
+    parties, target = wanted.parties, wanted.target
+    labelled = parties.holder(target, wanted.source)
+    table = read_table(wanted.table)
+    held = {column for columns in parties.columns for column in columns} - {target}
+    for column in sorted(held - set(table.columns)):
+        raise PartyError(wanted.source, table.lacks(column))
+    names = [name for name in table.columns if name in held]
+    classes = classes_of(table, target)
+    holding = holding_of(table, names, target, classes, wanted.numbers)
+    ranks = tuple(
+        tuple(rank for rank, name in enumerate(names) if name in columns)
+        for columns in parties.columns
+    )
+    stops = Stops(wanted.min_records, parties.depth)
+    session = Session(parties.names, ranks, table.rows, classes, labelled, stops, wanted.mode)
+    return Joined(table, session, holding)
+
+
+def played(wanted: Wanted, step: Step = silent) -> Outcome:
+    """Play all sides.
+
+    Raises:
+        TableError: the table cannot be read, lacks a column, or a column cannot be used.
+        PartyError: no party holds the class, or a side fails.
+    """
+    with step(f"reading {wanted.table.name}"):
+        found = joined(wanted)
+    with step(f"playing {len(found.session.parties)} parties and the miner"):
+        try:
+            result = play(found.session, found.parts)
+        except ProtocolError as error:
+            raise PartyError(role(error.who, found.session.parties), error.problem) from error
+    known, session = result.known(found.session), found.session
+    attributes = found.holding.attributes
+    tree = full_tree(known, attributes, session.classes, wanted.target)
+    skeleton = skeleton_tree(result.skeleton, session.parties, session.classes, wanted.target)
+    return Outcome(found, result, known, tree, skeleton)
+
+
+def audits_of(
+    outcome: Outcome, policy: str | Pack, step: Step = silent
+) -> tuple[tuple[str, Audited], ...]:
+    """Audit the tree with everybody's attributes, and the skeleton as whoever knows each person's branches sees it.
+
+    Raises:
+        TreewardenError: no audit is possible.
+    """
+    target = outcome.tree.target
+    tables = (
+        ("full tree", outcome.tree, outcome.joined.table),
+        ("skeleton", outcome.skeleton, _branches(outcome)),
+    )
+    found = []
+    for name, tree, table in tables:
+        model = ModelBytes(converted(tree, FORMAT), f"{name}")
+        request = Request(model, table, AuditOptions(sensitive=target), policy=policy)
+        with step(f"auditing the {name}"):
+            found.append((name, audit_file(request, step)))
+    return tuple(found)
+
+
+def _branches(outcome: Outcome) -> Table:
+    """Return for each node of the skeleton which branch each record would take there, and the class."""
+    attributes, holding = outcome.joined.holding.attributes, outcome.joined.holding
+    columns: dict[str, list[str]] = {}
+    for feature, attribute in zip(
+        outcome.skeleton.features, _tested(outcome.known, attributes), strict=True
+    ):
+        columns[feature.name] = [str(1 + code) for code in attribute.codes.tolist()]
+    classes = outcome.joined.session.classes
+    codes: Codes = np.zeros(0, np.int64) if holding.classes is None else holding.classes
+    columns[outcome.tree.target] = [classes[code] for code in codes.tolist()]
+    return table_of(columns, outcome.joined.table.source)
+
+
+def _tested(known: Known, attributes: tuple[Attribute, ...]) -> list[Attribute]:
+    return [
+        attributes[number]
+        for number, place in zip(known.attributes, known.skeleton.places, strict=True)
+        if not place.is_leaf
+    ]
