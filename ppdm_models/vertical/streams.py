@@ -34,6 +34,8 @@ from ppdm_models.vertical.session_file import Meeting
 
 PAUSE_SECONDS = 0.1
 LEAVING_SECONDS = 3.0
+LISTENING_SECONDS = 1.0
+"""So long a side that leaves still listens for the others to leave too."""
 HANDSHAKE_SECONDS = 10.0
 MOST_WAITING = 256
 """So many messages of one side may lie here unread: more has only who does not keep to the order of the protocol."""
@@ -154,12 +156,15 @@ class Streams(Channel):
         self._body = None
         for server in self._servers:
             server.close()
-        for each in self._readers:
-            each.cancel()
         for to, writer in self._writers.items():
             if not writer.is_closing():
                 with suppress(OSError, RuntimeError):
                     self.post(to, kind, 0, body)
+        # Closed while something is on its way here, a connection is reset, and the last word lost at the other end.
+        if self._readers:
+            await asyncio.wait(self._readers, timeout=LISTENING_SECONDS)
+        for each in self._readers:
+            each.cancel()
         await asyncio.gather(*map(_closed, self._writers.values()))
 
     async def _listen(self, by: ssl.SSLContext) -> None:
@@ -257,6 +262,8 @@ class Streams(Channel):
             raise ProtocolError(other, Reason.LATE.words, Reason.LATE) from error
         if other in self._writers:
             raise ProtocolError(other, Reason.TWICE.words, Reason.TWICE)
+        # A connection that is reset is at its end, and no error: what came before, the last word too, is still read.
+        vars(reader)["set_exception"] = lambda _: reader.feed_eof()
         self._writers[other] = writer
         self._sent[other] = first_number(random, theirs)
         number = first_number(theirs, random)

@@ -16,7 +16,7 @@ import pytest
 
 from ppdm_models.errors import PartyError
 from ppdm_models.vertical.certificates import make_certificates
-from ppdm_models.vertical.errors import ProtocolError
+from ppdm_models.vertical.errors import ProtocolError, Reason
 from ppdm_models.vertical.messages import MINER, Kind
 from ppdm_models.vertical.streams import met, patience
 from tests.ppdm_models.vertical.cases import TENNIS
@@ -178,6 +178,25 @@ def test_a_body_in_tasks_of_its_own_is_woken(certificates):
 
     found = all_told(meeting_of(), certificates, with_bobby(dies, carol=in_tasks))
     assert found["carol"].startswith("bobby: ended its connection")
+
+
+def test_the_last_word_of_a_side_is_heard_though_the_connection_is_reset_behind_it(certificates):
+    async def hears_both_at_once(channel):
+        await channel.receive(BOBBY, Kind.SPLIT)
+        arguments = [each.get_coro().cr_frame.f_locals for each in channel._readers]
+        read = next(each for each in arguments if each["other"] == BOBBY)
+        body = struct.pack("<hB", BOBBY, Reason.STOPPED)
+        head = HEAD.pack(len(body), read["number"], list(Kind).index(Kind.ABORT), 0)
+        read["reader"].feed_data(head + body)
+        read["reader"].set_exception(ConnectionResetError())
+        await channel.following(BOBBY)
+
+    async def says_one_word(channel):
+        channel.post(MINER, Kind.SPLIT)
+        await channel.following(MINER)
+
+    bodies = with_bobby(says_one_word, miner=hears_both_at_once)
+    assert all_told(meeting_of(), certificates, bodies)["miner"] == "bobby: was stopped there"
 
 
 def test_who_never_comes_is_named(certificates):
@@ -342,7 +361,7 @@ def test_a_process_that_is_killed_or_stopped_ends_the_miners_with_one_line(trial
         "async def main():\n"
         "    async with met(read_session(Path('s.toml')), 1, Path('.')) as channel:\n"
         "        print('met', flush=True)\n"
-        "        await channel.following(0)\n"
+        "        await asyncio.Event().wait()\n"
         "asyncio.run(main())\n"
     )
     pytest.importorskip("mpyc")
