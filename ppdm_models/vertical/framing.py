@@ -3,50 +3,55 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import os
 import struct
+from collections.abc import Callable
 
-from ppdm_models.vertical.by_shares import MOST_WIDTH, ring_of
 from ppdm_models.vertical.errors import ProtocolError, Reason
 from ppdm_models.vertical.messages import Kind, Message
-from ppdm_models.vertical.miner import MOST_BRANCHES
-from ppdm_models.vertical.sealing import OVERHEAD
-from ppdm_models.vertical.session import Session
 
 MAGIC = b"treewarden-vertical/1\n"
-_HELLO = struct.Struct(f"<{len(MAGIC)}sh32s")
+RANDOM_BYTES = 16
+_HELLO = struct.Struct(f"<{len(MAGIC)}s4sh32s{RANDOM_BYTES}s")
 _HEAD = struct.Struct("<IQBI")
 _KINDS = tuple(Kind)
-_IDEAL = {Kind.KEY, Kind.WINNER}
-"""What only the ideal box of simulations says."""
-MOST_BYTES = 1 << 30
-SMALL = 1 << 16
+_KINDS_TOLD = hashlib.sha256("\n".join(_KINDS).encode()).digest()[:4]
+"""Kinds go over the wire as their places: sides that have other ones, or in another order, must not talk."""
 
 
-def longest(session: Session) -> int:
-    """Return how many bytes a message of a session can have at most."""
-    ring, records = ring_of(session.records).itemsize, session.records
-    bits = MOST_BRANCHES * len(session.parties) * (records // 8 + 2 + OVERHEAD)
-    shares = MOST_BRANCHES * records * len(session.classes) * ring
-    return SMALL + min(MOST_BYTES, max(bits, shares, records * MOST_WIDTH * ring))
+def drawn() -> bytes:
+    """Return what a side makes its hello to one other different by from all others."""
+    return os.urandom(RANDOM_BYTES)
 
 
-def hello(own: int, digest: bytes) -> bytes:
-    """Return what a side says first: the protocol, its number, and the digest of its session file."""
-    return _HELLO.pack(MAGIC, own, digest)
+def first_number(sender: bytes, receiver: bytes) -> int:
+    """Return the number of the first frame one way, from what both drew: none of another connection has it."""
+    return int.from_bytes(hashlib.sha256(sender + receiver).digest()[:7], "little")
 
 
-async def check_hello(reader: asyncio.StreamReader, other: int, digest: bytes) -> None:
-    """Read what the other side says first.
+def hello(own: int, digest: bytes, random: bytes) -> bytes:
+    """Return what a side says first: the protocol, its number, the digest of its session file, and what it drew."""
+    return _HELLO.pack(MAGIC, _KINDS_TOLD, own, digest, random)
+
+
+async def check_hello(reader: asyncio.StreamReader, other: int, digest: bytes) -> bytes:
+    """Read what the other side says first; return what it drew.
 
     Raises:
         ProtocolError: it speaks another protocol, is somebody else, or has another session file.
         OSError, EOFError: the connection ends.
     """
-    magic, number, theirs = _HELLO.unpack(await reader.readexactly(_HELLO.size))
+    said = await reader.readexactly(_HELLO.size)
+    magic, kinds, number, theirs, random = _HELLO.unpack(said)
     if magic != MAGIC or number != other:
         raise ProtocolError(other, "does not speak this protocol", Reason.GARBAGE)
+    if kinds != _KINDS_TOLD:
+        problem = "runs another version of treewarden; install the same one on all sides"
+        raise ProtocolError(other, problem, Reason.BREAKS)
     if theirs != digest:
         raise ProtocolError(other, Reason.DIFFERS.words, Reason.DIFFERS)
+    return bytes(random)
 
 
 def frame(message: Message, number: int) -> bytes:
@@ -56,9 +61,13 @@ def frame(message: Message, number: int) -> bytes:
 
 
 async def read_frame(
-    reader: asyncio.StreamReader, sender: int, receiver: int, number: int, most: int
+    reader: asyncio.StreamReader,
+    sender: int,
+    receiver: int,
+    number: int,
+    most: Callable[[Kind, int, int], int],
 ) -> Message:
-    """Read the message that has to be the ``number``th of a sender.
+    """Read the message that has to be the ``number``th of a sender; ``most`` is ``Limits.of``.
 
     Raises:
         ProtocolError: it is too long, no kind that there is, or not that one.
@@ -67,8 +76,9 @@ async def read_frame(
     length, told, place, node = _HEAD.unpack(await reader.readexactly(_HEAD.size))
     if told != number:
         raise ProtocolError(sender, Reason.REPLAYED.words, Reason.REPLAYED)
-    if place >= len(_KINDS) or _KINDS[place] in _IDEAL:
+    limit = most(_KINDS[place], sender, receiver) if place < len(_KINDS) else -1
+    if limit < 0:
         raise ProtocolError(sender, Reason.GARBAGE.words, Reason.GARBAGE)
-    if length > most:
+    if length > limit:
         raise ProtocolError(sender, Reason.TOO_MUCH.words, Reason.TOO_MUCH)
     return Message(sender, receiver, _KINDS[place], node, await reader.readexactly(length))

@@ -7,6 +7,7 @@ them: it says so to every other before it goes, and whoever hears nothing stops 
 from __future__ import annotations
 
 import asyncio
+import math
 import ssl
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable
@@ -17,16 +18,38 @@ from ppdm_models.errors import PartyError
 from ppdm_models.vertical.certificates import context, role_of
 from ppdm_models.vertical.channel import Channel
 from ppdm_models.vertical.errors import ProtocolError, Reason
-from ppdm_models.vertical.framing import check_hello, frame, hello, longest, read_frame
+from ppdm_models.vertical.framing import (
+    check_hello,
+    drawn,
+    first_number,
+    frame,
+    hello,
+    read_frame,
+)
+from ppdm_models.vertical.limits import Limits
+from ppdm_models.vertical.listening import bound
 from ppdm_models.vertical.messages import MINER, Kind, Log, Message, role
 from ppdm_models.vertical.packing import packed, unpacked
 from ppdm_models.vertical.session_file import Meeting
 
 PAUSE_SECONDS = 0.1
 LEAVING_SECONDS = 3.0
+LISTENING_SECONDS = 1.0
+"""So long a side that leaves still listens for the others to leave too."""
 HANDSHAKE_SECONDS = 10.0
 MOST_WAITING = 256
-"""So many messages of one side may lie here unread; then it has to wait."""
+"""So many messages of one side may lie here unread: more has only who does not keep to the order of the protocol."""
+
+
+def patience(own: int, of: int, seconds: int) -> float:
+    """Return how many seconds a side waits for another; ``seconds`` is what the session file says.
+
+    The miner waits a quarter longer, and parties twice as long for the miner, so that whoever waits for the late side
+    itself is the first to say so.
+    """
+    if of == MINER:
+        return 2 * seconds
+    return 1.25 * seconds if own == MINER else seconds
 
 
 class Streams(Channel):
@@ -37,15 +60,15 @@ class Streams(Channel):
         self.log = Log()
         self._meeting = meeting
         self._names = meeting.session.parties
-        self._most = longest(meeting.session)
+        self._limits = Limits(meeting.session, meeting.asked)
         self._writers: dict[int, asyncio.StreamWriter] = {}
         self._sent: dict[int, int] = defaultdict(int)
-        self._queues: dict[int, asyncio.Queue[Message]] = defaultdict(
-            lambda: asyncio.Queue(MOST_WAITING)
-        )
+        self._queues: dict[int, asyncio.Queue[Message]] = defaultdict(asyncio.Queue)
+        self._unread: dict[int, int] = defaultdict(int)
         self._diverted: dict[Kind, Callable[[Message], None]] = {}
         self._early: dict[Kind, list[Message]] = defaultdict(list)
         self._readers: list[asyncio.Task[None]] = []
+        self._servers: list[asyncio.Server] = []
         self._body = asyncio.current_task()
         self._failure: ProtocolError | None = None
         self._all_there = asyncio.Event()
@@ -59,13 +82,14 @@ class Streams(Channel):
     def post(self, to: int, kind: Kind, node: int = 0, body: bytes = b"") -> None:
         message = Message(self.own, to, kind, node, body)
         self.log.add(message)
-        self._writers[to].write(frame(message, self._sent[to]))
+        if not self._writers[to].is_closing():  # who reads there no more is told of by the reader
+            self._writers[to].write(frame(message, self._sent[to]))
         self._sent[to] += 1
 
     async def send(self, to: int, kind: Kind, node: int = 0, body: bytes = b"") -> None:
         self.post(to, kind, node, body)
         try:
-            async with asyncio.timeout(self._meeting.seconds):
+            async with asyncio.timeout(patience(self.own, to, self._meeting.seconds)):
                 await self._writers[to].drain()
         except TimeoutError as error:
             raise ProtocolError(to, Reason.LATE.words, Reason.LATE) from error
@@ -73,14 +97,17 @@ class Streams(Channel):
             raise ProtocolError(to, Reason.GONE.words, Reason.GONE) from error
 
     async def following(self, of: int) -> Message:
-        # the miner knows best who is late, so that whoever waits for it gives it time to say so
-        seconds = self._meeting.seconds * (2 if of == MINER else 1)
+        seconds = patience(self.own, of, self._meeting.seconds)
         try:
             async with asyncio.timeout(seconds):
-                return await self._queues[of].get()
+                found = await self._queues[of].get()
         except TimeoutError as error:
-            problem = f"did not answer for {seconds} seconds"
+            problem = f"did not answer for {math.ceil(seconds):,} seconds"
             raise ProtocolError(of, problem, Reason.LATE) from error
+        self._unread[of] -= len(found.body)
+        if found.kind is Kind.BYE:
+            raise ProtocolError(of, Reason.GONE.words, Reason.GONE)
+        return found
 
     def divert(self, kind: Kind, take: Callable[[Message], None]) -> None:
         self._diverted[kind] = take
@@ -99,8 +126,8 @@ class Streams(Channel):
             self._body.uncancel()
         return self._failure
 
-    async def meet(self, certificates: Path) -> asyncio.Server | None:
-        """Meet all other sides; return what listens for those who might come again.
+    async def meet(self, certificates: Path) -> None:
+        """Meet all other sides; who might come again is listened for until the end.
 
         Raises:
             PartyError: the own certificate cannot be used, or the own address not be listened on.
@@ -108,7 +135,7 @@ class Streams(Channel):
         """
         name = role(self.own, self._names)
         calling = context(certificates, name, is_server=False)
-        server = await self._listen(context(certificates, name, is_server=True))
+        await self._listen(context(certificates, name, is_server=True))
         lower = sorted(each for each in self.others if each < self.own)
         try:
             async with asyncio.timeout(self._meeting.seconds):
@@ -118,7 +145,6 @@ class Streams(Channel):
                     await self._all_there.wait()
         except TimeoutError as error:
             raise self._nobody() from error
-        return server
 
     async def part(self, error: BaseException | None) -> None:
         """Say good-bye to all sides, or what ends the session, and close."""
@@ -128,30 +154,32 @@ class Streams(Channel):
             who, reason = _told(error, self.own)
             kind, body = Kind.ABORT, packed("hB", who, reason)
         self._body = None
-        for each in self._readers:
-            each.cancel()
+        for server in self._servers:
+            server.close()
         for to, writer in self._writers.items():
             if not writer.is_closing():
                 with suppress(OSError, RuntimeError):
                     self.post(to, kind, 0, body)
+        # Closed while something is on its way here, a connection is reset, and the last word lost at the other end.
+        if self._readers:
+            await asyncio.wait(self._readers, timeout=LISTENING_SECONDS)
+        for each in self._readers:
+            each.cancel()
         await asyncio.gather(*map(_closed, self._writers.values()))
 
-    async def _listen(self, by: ssl.SSLContext) -> asyncio.Server | None:
+    async def _listen(self, by: ssl.SSLContext) -> None:
         if not any(each > self.own for each in self.others):
-            return None
+            return
         at = self._meeting.addresses[self.own]
-        try:
-            return await asyncio.start_server(
+        for each in await bound(at.host, at.port):
+            server = await asyncio.start_server(
                 self._came,
-                at.host,
-                at.port,
+                sock=each,
                 ssl=by,
                 ssl_handshake_timeout=HANDSHAKE_SECONDS,
                 ssl_shutdown_timeout=LEAVING_SECONDS,
             )
-        except OSError as error:
-            problem = f"cannot be listened on ({error.strerror}); correct the session file, or stop what uses it"
-            raise PartyError(f"{at.host}:{at.port}", problem) from error
+            self._servers.append(server)
 
     async def _came(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Take in a side that called."""
@@ -169,14 +197,30 @@ class Streams(Channel):
                 raise ProtocolError(other, Reason.TWICE.words, Reason.TWICE)
             await self._greet(other, reader, writer)
         except ProtocolError as error:
-            if error.reason is Reason.TWICE:  # it is told too, though it has no place here
-                body = packed("hB", other, Reason.TWICE)
-                abort = Message(self.own, other, Kind.ABORT, 0, body)
-                writer.write(hello(self.own, self._meeting.digest) + frame(abort, 0))
+            if error.reason is Reason.TWICE:
+                await self._turn_away(other, reader, writer)
+                return
             self.fail(error)
             await _closed(writer)
         except (OSError, EOFError):
             writer.close()
+
+    async def _turn_away(
+        self, other: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        """Tell the second side of a name that it has no place here; the first goes on."""
+        random = drawn()
+        writer.write(hello(self.own, self._meeting.digest, random))
+        try:
+            async with asyncio.timeout(HANDSHAKE_SECONDS):
+                theirs = await check_hello(reader, other, self._meeting.digest)
+        except (ProtocolError, TimeoutError):
+            writer.close()
+            return
+        body = packed("hB", other, Reason.TWICE)
+        abort = Message(self.own, other, Kind.ABORT, 0, body)
+        writer.write(frame(abort, first_number(random, theirs)))
+        await _closed(writer)
 
     async def _call(self, other: int, by: ssl.SSLContext) -> None:
         """Call a side until it answers."""
@@ -209,24 +253,33 @@ class Streams(Channel):
     async def _greet(
         self, other: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        writer.write(hello(self.own, self._meeting.digest))
-        await check_hello(reader, other, self._meeting.digest)
+        random = drawn()
+        writer.write(hello(self.own, self._meeting.digest, random))
+        try:
+            async with asyncio.timeout(HANDSHAKE_SECONDS):
+                theirs = await check_hello(reader, other, self._meeting.digest)
+        except TimeoutError as error:
+            raise ProtocolError(other, Reason.LATE.words, Reason.LATE) from error
         if other in self._writers:
             raise ProtocolError(other, Reason.TWICE.words, Reason.TWICE)
+        # A connection that is reset is at its end, and no error: what came before, the last word too, is still read.
+        vars(reader)["set_exception"] = lambda _: reader.feed_eof()
         self._writers[other] = writer
-        self._readers.append(asyncio.create_task(self._read(other, reader)))
+        self._sent[other] = first_number(random, theirs)
+        number = first_number(theirs, random)
+        self._readers.append(asyncio.create_task(self._read(other, reader, number)))
         if not self.others - set(self._writers):
             self._all_there.set()
 
-    async def _read(self, other: int, reader: asyncio.StreamReader) -> None:
+    async def _read(self, other: int, reader: asyncio.StreamReader, number: int) -> None:
         """Sort what a side says, until it says good-bye."""
-        number = 0
         try:
             while True:
-                message = await read_frame(reader, other, self.own, number, self._most)
+                message = await read_frame(reader, other, self.own, number, self._limits.of)
                 number += 1
                 self.log.add(message)
                 if message.kind is Kind.BYE:
+                    self._queues[other].put_nowait(message)  # whoever waits for more is told
                     return
                 if message.kind is Kind.ABORT:
                     raise self._heard(message)
@@ -238,11 +291,20 @@ class Streams(Channel):
                 ):
                     self._early[message.kind].append(message)
                 else:
-                    await self._queues[other].put(message)
+                    self._keep(message)
         except ProtocolError as error:
             self.fail(error)
         except (OSError, EOFError):
             self.fail(ProtocolError(other, Reason.GONE.words, Reason.GONE))
+
+    def _keep(self, message: Message) -> None:
+        """Keep a message until it is its turn."""
+        of = message.sender
+        self._unread[of] += len(message.body)
+        is_much = self._unread[of] > self._limits.unread(of, self.own)
+        if is_much or self._queues[of].qsize() >= MOST_WAITING:
+            raise ProtocolError(of, "sent more than can wait to be read", Reason.TOO_MUCH)
+        self._queues[of].put_nowait(message)
 
     def _heard(self, message: Message) -> ProtocolError:
         """Return what a side says ends the session."""
@@ -275,10 +337,9 @@ async def met(meeting: Meeting, own: int, certificates: Path) -> AsyncIterator[S
     """
     asyncio.get_running_loop().set_exception_handler(_quiet)
     streams = Streams(meeting, own)
-    server: asyncio.Server | None = None
     ended: BaseException | None = None
     try:
-        server = await streams.meet(certificates)
+        await streams.meet(certificates)
         yield streams
         await asyncio.sleep(0)  # what ended it meanwhile is raised here, and no later
     except asyncio.CancelledError as error:
@@ -290,8 +351,6 @@ async def met(meeting: Meeting, own: int, certificates: Path) -> AsyncIterator[S
         ended = error
         raise
     finally:
-        if server is not None:
-            server.close()
         await streams.part(ended)
 
 
