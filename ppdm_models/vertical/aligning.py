@@ -4,9 +4,9 @@ Each party hides its ids behind a secret number of its own (Diffie & Hellman on 
 order, the same id becomes the same value; Meadows 1986). The ids of each party go round all others, until everybody's
 number is on them, and only then does party 0 compare them. It tells each party which of its own are common, no more.
 
-What is learnt: by each party which of its ids all others have too, and how many ids the one before it in the ring has;
-by party 0 also which of its ids each other party has. With hashes under a common key, every party could have tried out
-guessed ids on all others; here it would need everybody's number.
+What is learnt: by each party which of its ids all others have too, and how many ids each party has; by party 0 also
+which of its ids each other party has, and how many ids any of them have in common. With hashes under a common key,
+every party could have tried out guessed ids on all others; here it would need everybody's number.
 """
 
 from __future__ import annotations

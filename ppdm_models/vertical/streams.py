@@ -197,10 +197,9 @@ class Streams(Channel):
                 raise ProtocolError(other, Reason.TWICE.words, Reason.TWICE)
             await self._greet(other, reader, writer)
         except ProtocolError as error:
+            self.fail(error)
             if error.reason is Reason.TWICE:
                 await self._turn_away(other, reader, writer)
-                return
-            self.fail(error)
             await _closed(writer)
         except (OSError, EOFError):
             writer.close()
@@ -208,7 +207,7 @@ class Streams(Channel):
     async def _turn_away(
         self, other: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        """Tell the second side of a name that it has no place here; the first goes on."""
+        """Tell the second side of a name that it has no place here; which of them is the right one nobody knows."""
         random = drawn()
         writer.write(hello(self.own, self._meeting.digest, random))
         try:

@@ -73,7 +73,11 @@ class HtmlRenderer(GateRenderer, RandomisedRenderer, LeakageRenderer):
             if each.distribution is not None
         }
         page = environment().get_template("randomised.html.j2")
-        return page.render(doc=document, pictures=pictures, most=MOST_PLACES).encode("utf-8")
+        is_open = not document.confidential.startswith("Confidential")
+        running = "Open" if is_open else "Confidential: shows how true values are distributed"
+        return page.render(
+            doc=document, pictures=pictures, most=MOST_PLACES, running=running
+        ).encode("utf-8")
 
     def render_leakage(self, document: LeakageDocument) -> bytes:
         page = environment().get_template("leakage.html.j2")

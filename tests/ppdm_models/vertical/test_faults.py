@@ -246,14 +246,13 @@ def test_a_certificate_of_another_authority_is_refused(certificates, tmp_path):
     )
 
 
-def test_a_second_side_of_one_name_is_refused_and_the_first_goes_on(certificates):
+def test_a_second_side_of_one_name_ends_the_session_for_all(certificates):
     meeting = meeting_of()
-    together, refused = asyncio.Event(), asyncio.Event()
+    together = asyncio.Event()
 
     async def goes_on(_):
         together.set()
-        await refused.wait()
-        return "done"
+        await asyncio.Event().wait()
 
     async def second():
         await together.wait()
@@ -262,13 +261,12 @@ def test_a_second_side_of_one_name_is_refused_and_the_first_goes_on(certificates
                 return "met"
         except ProtocolError as error:
             return error.who, error.problem
-        finally:
-            refused.set()
 
     bodies = dict.fromkeys((MINER, ALICE, BOBBY, CAROL), goes_on)
     found = all_told(meeting, certificates, bodies, second=second())
     assert found.pop("second") == (CAROL, "came twice: two sides have its name, says miner")
-    assert set(found.values()) == {"done"}
+    assert {each.reason for each in found.values()} == {Reason.TWICE}
+    assert {each.who for each in found.values()} == {CAROL}
 
 
 def test_a_port_that_is_taken_is_said_so(certificates):
