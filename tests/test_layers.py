@@ -101,6 +101,7 @@ treewarden/jobs/policies
 treewarden/jobs/attesting
 treewarden/jobs/gate
 treewarden/jobs/randomised
+treewarden/jobs/vertical
 treewarden/api
 treewarden/commands
 treewarden/cli.py

@@ -32,30 +32,45 @@ class Traffic:
 class Seen:
     """What one side was shown.
 
-    ``counts`` are numbers of records by own value and class that were opened to it, ``blocks`` the share of all cells
-    of the joined table that it saw as unnamed blocks of others' attributes.
+    ``counts`` are numbers of records by own value and class that were opened to it, ``ids`` the nodes of which it was
+    shown the numbers of records, ``blocks`` the share of all cells of the joined table that it saw as unnamed blocks of
+    others' attributes; None where that cannot be told.
     """
 
     name: str
     received: tuple[Traffic, ...]
     counts: int
-    blocks: float
+    ids: int
+    blocks: float | None
 
 
-def seen_by(who: int, session: Session, log: Log, counts: int, shown: Sequence[int]) -> Seen:
-    """Return what a side was shown; ``shown`` are for each attribute, by rank, the cells that blocks were made of."""
+def seen_by(
+    who: int, session: Session, log: Log, own: Sequence[Attribute], shown: Sequence[int] | None
+) -> Seen:
+    """Return what a side was shown, by the log.
+
+    ``own`` are the attributes that it holds, ``shown`` are for each attribute, by rank, the cells that blocks were made
+    of: None where nobody can know them.
+    """
     messages, sizes = Counter[Kind](), Counter[Kind]()
     for each in log.entries:
         if each.receiver == who:
             messages[each.kind] += 1
             sizes[each.kind] += each.size
     received = tuple(Traffic(kind, messages[kind], sizes[kind]) for kind in Kind if messages[kind])
-    blocks = 0.0
-    if who >= 0 and session.mode is Mode.IDS:
-        own = set(session.ranks[who])
-        cells = sum(count for rank, count in enumerate(shown) if rank not in own)
-        blocks = cells / (session.records * session.attributes)
-    return Seen(role(who, session.parties), received, counts, blocks)
+    if who < 0:
+        return Seen(role(who, session.parties), received, 0, 0, 0.0)
+    cells = sum(len(each.categories) for each in own) * len(session.classes)
+    # each time it scores a node it sees a count for every own value and class, and with a token those of the classes
+    counts = messages[Kind.SCORE] * cells + messages[Kind.TOKEN] * len(session.classes)
+    if session.mode is Mode.SHARED:
+        return Seen(role(who, session.parties), received, counts, 0, 0.0)
+    blocks = None
+    if shown is not None:
+        held = set(session.ranks[who])
+        others = sum(count for rank, count in enumerate(shown) if rank not in held)
+        blocks = others / max(session.records * session.attributes, 1)
+    return Seen(role(who, session.parties), received, counts, messages[Kind.RELAYED], blocks)
 
 
 def cells_split(known: Known, attributes: Sequence[Attribute]) -> list[int]:

@@ -10,13 +10,15 @@ from policies.severity import counts
 from reports.document.document import Document
 from reports.document.gate import Gate
 from reports.document.randomised import RandomisedDocument
+from reports.document.vertical import LeakageDocument
 from reports.figures.drawing import Drawing, draw
 from reports.figures.gate_rows import GateRow, basis_words, gate_rows, in_words, open_and_accepted
 from reports.figures.histograms import histogram
+from reports.figures.message_flow import message_flow
 from reports.figures.outline import outline
 from reports.figures.pages import environment
 from reports.figures.plots import certainty, divergence, levels, tradeoff
-from reports.renderers import GateRenderer, RandomisedRenderer
+from reports.renderers import GateRenderer, LeakageRenderer, RandomisedRenderer
 
 MOST_PLACES = 5
 MOST_FINDINGS = 20
@@ -26,7 +28,7 @@ LEVELS_SUMMARY = (
 )
 
 
-class HtmlRenderer(GateRenderer, RandomisedRenderer):
+class HtmlRenderer(GateRenderer, RandomisedRenderer, LeakageRenderer):
     """HTML with its style and pictures inside; every name from a file is escaped, control characters are shown."""
 
     media_type = "text/html; charset=utf-8"
@@ -70,6 +72,10 @@ class HtmlRenderer(GateRenderer, RandomisedRenderer):
         }
         page = environment().get_template("randomised.html.j2")
         return page.render(doc=document, pictures=pictures, most=MOST_PLACES).encode("utf-8")
+
+    def render_leakage(self, document: LeakageDocument) -> bytes:
+        page = environment().get_template("leakage.html.j2")
+        return page.render(doc=document, flow=message_flow(document)).encode("utf-8")
 
 
 def _by_rule(rows: Sequence[GateRow]) -> list[list[GateRow]]:

@@ -8,10 +8,11 @@ from reports.document.document import Document
 from reports.document.gate import Gate
 from reports.document.parts import Part
 from reports.document.randomised import RandomisedDocument
-from reports.renderers import GateRenderer, RandomisedRenderer
+from reports.document.vertical import LeakageDocument
+from reports.renderers import GateRenderer, LeakageRenderer, RandomisedRenderer
 
 
-class JsonRenderer(GateRenderer, RandomisedRenderer):
+class JsonRenderer(GateRenderer, RandomisedRenderer, LeakageRenderer):
     """Every value of the report, or of the gate, in the order of its fields."""
 
     media_type = "application/json"
@@ -25,6 +26,9 @@ class JsonRenderer(GateRenderer, RandomisedRenderer):
         return _json(gate)
 
     def render_randomised(self, document: RandomisedDocument) -> bytes:
+        return _json(document)
+
+    def render_leakage(self, document: LeakageDocument) -> bytes:
         return _json(document)
 
 

@@ -2,47 +2,23 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import Field, fields, replace
-from pathlib import Path
 from typing import Any
 
 import click
 
 from audit.options import KNOWLEDGE, AuditOptions, Says
 from policies.severity import SEVERITIES
+from treewarden.commands._plain import FILE, QUIET, Command, Option, names_of
 from treewarden.jobs.subject import Request
 
-Command = Callable[..., None]
-Option = Callable[[Command], Command]
-
-FILE = click.Path(path_type=Path)
-
-K = click.option(
-    "--k", type=click.IntRange(min=1), help="Every group holds so many records or more."
-)
-L = click.option(
-    "--l",
-    "diversity",
-    type=click.FloatRange(min=1, max=1e9),
-    help="In every group the most frequent sensitive value has less than 1/l of the records.",
-)
-TAXONOMY = click.option(
-    "--taxonomy",
-    "taxonomies",
-    type=FILE,
-    multiple=True,
-    help="A hierarchy of values to merge by: TOML, or COLUMN.csv. May be repeated.",
-)
-FORCE = click.option("--force", is_flag=True, help="Replace output files that are there already.")
 PURPOSE = click.option(
     "--purpose",
     metavar="TEXT",
     default="",
     help="What the model is published for, for the report that is filed.  [default: a line to fill in]",
 )
-QUIET = click.option("-q", "--quiet", is_flag=True, help="No progress and no warnings on stderr.")
 _MODEL = click.argument("model", type=FILE)
 _DATA = "The training table: CSV or Parquet."
 _FILES: tuple[Option, ...] = (
@@ -77,16 +53,6 @@ _BESIDE: tuple[Option, ...] = (
         help="Clauses of this severity or a graver one have to be met.",
     ),
 )
-
-
-def qi_option(help: str) -> Option:  # noqa: A002  # as click names it
-    """Return the option that names quasi-identifiers; its values go to ``names_of``."""
-    return click.option("--qi", metavar="COLUMN[,COLUMN...]", multiple=True, help=help)
-
-
-def output_option(help: str) -> Option:  # noqa: A002  # as click names it
-    """Return the option that names the file, or folder, to write."""
-    return click.option("-o", "--output", type=FILE, required=True, help=help)
 
 
 def request_options(command: Command) -> Command:
@@ -142,17 +108,6 @@ def request_of(context: click.Context) -> Request:
         raise click.UsageError(f"--{str(error).replace('_', '-')}") from error
     files = (given["model"], given["data"], options, given["knowledge"], given["policy"])
     return Request(*files, fail_on=given["fail_on"])
-
-
-def names_of(values: tuple[str, ...], option: str = "--qi") -> tuple[str, ...]:
-    """Return the column names in comma lists; a name with a comma in it is quoted as in CSV (``'"a, b",c'``)."""
-    try:
-        names = [name for row in csv.reader(values, skipinitialspace=True) for name in row]
-    except csv.Error as error:
-        raise click.BadParameter(
-            f"not a comma list of columns ({error})", param_hint=option
-        ) from error
-    return tuple(dict.fromkeys(name for name in names if name))
 
 
 def _flags(other: Mapping[str, str]) -> Iterator[Option]:

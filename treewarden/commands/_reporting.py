@@ -17,7 +17,7 @@ from reports.renderers import GateRenderer, Renderer, names, rendered, renderer
 from treewarden.terminal.outputs import check_apart, check_file, check_folder
 
 if TYPE_CHECKING:  # a gate without changes reads no table, and needs none of what comes with these
-    from treewarden.commands._options import Command
+    from treewarden.commands._plain import Command
     from treewarden.jobs.subject import Request
 
 ON_STDOUT = "text"

@@ -9,7 +9,7 @@ import click
 from ppdm_models.errors import OutputError
 from ppdm_models.full_domain.groups import Figures, Requirement
 from ppdm_models.full_domain.lattice import Generalised, generalise
-from treewarden.commands._options import (
+from treewarden.commands._plain import (
     FILE,
     FORCE,
     QUIET,

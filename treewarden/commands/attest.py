@@ -13,7 +13,8 @@ import click
 from ppdm_models.files.load import read_bytes
 from reports.building.build import audit_document
 from reports.renderers import renderer
-from treewarden.commands._options import FILE, FORCE, request_of, request_options
+from treewarden.commands._options import request_of, request_options
+from treewarden.commands._plain import FILE, FORCE
 from treewarden.jobs.attesting.attesting import attestation, salt
 from treewarden.jobs.attesting.keys import (
     PASSPHRASE,

@@ -13,7 +13,8 @@ from audit.reading import Undetermined
 from policies.waiving.baseline import write_baseline
 from ppdm_models.errors import OutputError
 from reports.building.build import audit_document
-from treewarden.commands._options import FILE, PURPOSE, request_of, request_options_alone
+from treewarden.commands._options import PURPOSE, request_of, request_options_alone
+from treewarden.commands._plain import FILE
 from treewarden.commands._reporting import Wanted, report_options, reporting
 from treewarden.jobs.accepting import baseline_of, name_of
 from treewarden.jobs.auditing import audit_file

@@ -11,7 +11,7 @@ from ppdm_models.files.convert import MODELS, SUFFIXES, converted
 from ppdm_models.randomised.learning import Method
 from ppdm_models.randomised.reconstructing import Kernel
 from reports.document.words import printable
-from treewarden.commands._options import FILE, FORCE, QUIET, names_of, output_option
+from treewarden.commands._plain import FILE, FORCE, QUIET, names_of, output_option
 from treewarden.jobs.randomised.growing import Found, Subject, Wanted, grown, unused_words
 from treewarden.jobs.randomised.testing import Tested, tested
 from treewarden.terminal.exits import PASS

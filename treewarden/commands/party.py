@@ -9,24 +9,14 @@ import click
 from ppdm_models.vertical.certificates import make_certificates
 from ppdm_models.vertical.session_file import MINER_NAME, read_session
 from reports.document.words import counted, printable
-from treewarden.commands._options import FILE, FORCE, QUIET
+from treewarden.commands._plain import FILE, FORCE, QUIET
+from treewarden.commands._session import CERTIFICATES, SESSION
 from treewarden.jobs.vertical.columns import Numbers
 from treewarden.jobs.vertical.leaving import PARTY_FILES, files_of_party
 from treewarden.jobs.vertical.meeting import Own, part_of, taken_part
 from treewarden.terminal.exits import PASS
 from treewarden.terminal.outputs import check_into, check_no_input, write_into
 from treewarden.terminal.progress import Progress
-
-CERTIFICATES = click.option(
-    "--certificates",
-    type=FILE,
-    default=Path("certificates"),
-    show_default=True,
-    help="The folder with ca.pem, and the own certificate and key: NAME.pem, NAME.key.",
-)
-SESSION = click.option(
-    "--session", type=FILE, required=True, help="What all sides agree on: the same TOML file."
-)
 
 
 @click.command("party")

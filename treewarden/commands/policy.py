@@ -13,7 +13,7 @@ from policies.importing.acro import imported
 from policies.pack import json_schema, load_pack
 from policies.shipped import shipped_packs
 from reports.document.words import counted, printable, wrapped
-from treewarden.commands._options import FILE
+from treewarden.commands._plain import FILE
 from treewarden.jobs.policies.testing import Tested, cases_beside, read_cases, run_cases
 from treewarden.terminal.exits import FAIL
 from treewarden.terminal.outputs import check_file, check_new, write_files

@@ -14,7 +14,7 @@ from ppdm_models.randomised.manifest import manifest_bytes
 from ppdm_models.randomised.noise import CONFIDENCE, KINDS, MOST_LEVEL
 from ppdm_models.records.batch_files import SUFFIXES
 from reports.document.words import counted, printable
-from treewarden.commands._options import FILE, FORCE, QUIET, names_of
+from treewarden.commands._plain import FILE, FORCE, QUIET, names_of
 from treewarden.jobs.randomised.figures import figure_lines
 from treewarden.jobs.randomised.randomizing import Randomised, randomise
 from treewarden.jobs.randomised.reporting import FORMS, report_bytes

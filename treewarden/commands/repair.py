@@ -29,14 +29,8 @@ from reports.document.document import Document, Provenance
 from reports.document.parts import File
 from reports.document.words import wrapped
 from reports.figures.attempts import attempt_lines
-from treewarden.commands._options import (
-    FILE,
-    FORCE,
-    PURPOSE,
-    TAXONOMY,
-    request_of,
-    request_options_saying,
-)
+from treewarden.commands._options import PURPOSE, request_of, request_options_saying
+from treewarden.commands._plain import FILE, FORCE, TAXONOMY
 from treewarden.commands._reporting import Wanted, report_options, reporting
 from treewarden.jobs.beside import table_beside
 from treewarden.jobs.inputs import model_name, read

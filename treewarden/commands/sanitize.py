@@ -12,16 +12,7 @@ from ppdm_models.files.load import writers
 from ppdm_models.learn.attributes import MOST_SET_VALUES
 from ppdm_models.learn.worth import CRITERIA
 from ppdm_models.tpp.sanitise import Candidate, Step
-from treewarden.commands._options import (
-    FILE,
-    FORCE,
-    QUIET,
-    K,
-    L,
-    names_of,
-    output_option,
-    qi_option,
-)
+from treewarden.commands._plain import FILE, FORCE, QUIET, K, L, names_of, output_option, qi_option
 from treewarden.jobs.manifest import manifest
 from treewarden.jobs.sanitizing import (
     Subject,

@@ -15,7 +15,7 @@ from ppdm_models.files.load import read_tree
 from ppdm_models.records.read_table import read_table
 from ppdm_models.synthesis.pgen import Classes, Numbers, Plan, basegen, pgen
 from ppdm_models.tree.tree import Tree
-from treewarden.commands._options import FILE, FORCE, QUIET, output_option
+from treewarden.commands._plain import FILE, FORCE, QUIET, output_option
 from treewarden.jobs.synthesizing import check_suffix, domains_from, shares_from, write_chunks
 from treewarden.terminal.exits import FAIL, PASS
 from treewarden.terminal.outputs import check_file, check_no_input

@@ -9,7 +9,7 @@ import click
 
 from policies.pack import load_pack
 from reports.document.words import printable
-from treewarden.commands._options import FILE, QUIET
+from treewarden.commands._plain import FILE, QUIET
 from treewarden.jobs.attesting.checking import Attested, Question, answered, read_attestation
 from treewarden.jobs.attesting.errors import AttestationError, OtherModelError
 from treewarden.jobs.attesting.keys import public_key, read_key_file

@@ -11,10 +11,10 @@ from policies.verdict import worst
 from ppdm_models.vertical.parties_file import read_parties
 from ppdm_models.vertical.session import Mode
 from reports.document.words import counted, printable
-from treewarden.commands._options import FILE, FORCE, QUIET
+from treewarden.commands._plain import FILE, FORCE, QUIET
 from treewarden.jobs.vertical.checking import checked
 from treewarden.jobs.vertical.columns import Numbers
-from treewarden.jobs.vertical.leaving import FULL_FILES, files_of
+from treewarden.jobs.vertical.leaving_all import FULL_FILES, files_of
 from treewarden.jobs.vertical.playing import Wanted, audits_of, played
 from treewarden.terminal.exits import EXITS, FAIL, PASS
 from treewarden.terminal.outputs import check_into, check_no_input, write_into
@@ -109,7 +109,7 @@ def vertical_command(  # one parameter per option
     wanted = Wanted(table, who, parties.name, target, Mode(mode), min_records, Numbers(numbers))
     outcome = played(wanted, progress.step)
     audits = () if no_audit else audits_of(outcome, pack, progress.step)
-    files = files_of(outcome, audits)
+    files = files_of(outcome, audits, table.stem)
     write_into(output, files)
     skeleton, session = outcome.played.skeleton, outcome.joined.session
     traffic = outcome.played.log.entries

@@ -26,7 +26,9 @@ def keys_at(node, session):
     drawn = random.Random(node)
     most = drawn.choice([2, 100, session.nothing])
     return [
-        drawn.choice([drawn.randrange(most), session.nothing]) if node % 2 else drawn.randrange(most)
+        drawn.choice([drawn.randrange(most), session.nothing])
+        if node % 2
+        else drawn.randrange(most)
         for _ in session.parties
     ]
 

@@ -18,8 +18,7 @@ from ppdm_models.vertical.published import full_tree, skeleton_tree
 from ppdm_models.vertical.session import Stops
 from ppdm_models.vertical.skeleton import Known, Skeleton
 from treewarden.jobs.vertical.columns import Numbers, holding_of
-
-TREE, LEAKAGE = "tree.json", "leakage.json"
+from treewarden.jobs.vertical.leaving import LEAKAGE, TREE
 
 
 @dataclass(frozen=True, slots=True)

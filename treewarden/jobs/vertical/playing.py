@@ -27,8 +27,7 @@ from treewarden.jobs.auditing import Audited, audit_file
 from treewarden.jobs.inputs import ModelBytes
 from treewarden.jobs.subject import Request
 from treewarden.jobs.vertical.columns import Numbers, classes_of, holding_of
-
-FORMAT = "treewarden_json"
+from treewarden.jobs.vertical.leaving import FORMAT
 
 
 @dataclass(frozen=True, slots=True)

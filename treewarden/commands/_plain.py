@@ -1,0 +1,54 @@
+"""The options that commands share which load no job: files, columns, and whether to replace or to be quiet."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+Command = Callable[..., None]
+Option = Callable[[Command], Command]
+
+FILE = click.Path(path_type=Path)
+
+K = click.option(
+    "--k", type=click.IntRange(min=1), help="Every group holds so many records or more."
+)
+L = click.option(
+    "--l",
+    "diversity",
+    type=click.FloatRange(min=1, max=1e9),
+    help="In every group the most frequent sensitive value has less than 1/l of the records.",
+)
+TAXONOMY = click.option(
+    "--taxonomy",
+    "taxonomies",
+    type=FILE,
+    multiple=True,
+    help="A hierarchy of values to merge by: TOML, or COLUMN.csv. May be repeated.",
+)
+FORCE = click.option("--force", is_flag=True, help="Replace output files that are there already.")
+QUIET = click.option("-q", "--quiet", is_flag=True, help="No progress and no warnings on stderr.")
+
+
+def qi_option(help: str) -> Option:  # noqa: A002  # as click names it
+    """Return the option that names quasi-identifiers; its values go to ``names_of``."""
+    return click.option("--qi", metavar="COLUMN[,COLUMN...]", multiple=True, help=help)
+
+
+def output_option(help: str) -> Option:  # noqa: A002  # as click names it
+    """Return the option that names the file, or folder, to write."""
+    return click.option("-o", "--output", type=FILE, required=True, help=help)
+
+
+def names_of(values: tuple[str, ...], option: str = "--qi") -> tuple[str, ...]:
+    """Return the column names in comma lists; a name with a comma in it is quoted as in CSV (``'"a, b",c'``)."""
+    try:
+        names = [name for row in csv.reader(values, skipinitialspace=True) for name in row]
+    except csv.Error as error:
+        raise click.BadParameter(
+            f"not a comma list of columns ({error})", param_hint=option
+        ) from error
+    return tuple(dict.fromkeys(name for name in names if name))

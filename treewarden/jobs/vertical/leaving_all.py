@@ -1,0 +1,44 @@
+"""What playing all sides leaves on disk: the trees, the log of everybody, and what each side learnt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import treewarden
+from ppdm_models.files.convert import converted
+from ppdm_models.vertical.leakage import cells_split, seen_by
+from ppdm_models.vertical.messages import MINER
+from reports.building.vertical import About, leakage_document
+from treewarden.jobs.auditing import Audited
+from treewarden.jobs.vertical.leaving import FORMAT, LEAKAGE, MESSAGES, PAGE, TREE, said
+from treewarden.jobs.vertical.playing import Outcome
+
+SKELETON = "skeleton.json"
+FULL_FILES = (TREE, SKELETON, LEAKAGE, PAGE, MESSAGES)
+
+
+def files_of(
+    outcome: Outcome, audits: Sequence[tuple[str, Audited]], name: str
+) -> dict[str, bytes]:
+    """Return what playing all sides leaves, by name."""
+    session, log = outcome.joined.session, outcome.played.log
+    shown = cells_split(outcome.known, outcome.joined.holding.attributes)
+    sides = [seen_by(MINER, session, log, (), shown)]
+    sides += [
+        seen_by(number, session, log, part.attributes, shown)
+        for number, part in enumerate(outcome.joined.parts)
+    ]
+    about = About(name, session, outcome.tree.target or "", treewarden.__version__)
+    document = leakage_document(
+        about,
+        log,
+        sides,
+        outcome.played.skeleton,
+        [(which, each.decision) for which, each in audits],
+        is_left_out=not audits,
+    )
+    return {
+        TREE: converted(outcome.tree, FORMAT),
+        SKELETON: converted(outcome.skeleton, FORMAT),
+        **said(document, log, session.parties),
+    }
