@@ -94,6 +94,7 @@ studies: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.studies.tpp --data $(DATA)
 	$(BIN)/python -m benchmarks.studies.sharkey_2008 --data $(DATA)
 	$(BIN)/python -m benchmarks.studies.agrawal_srikant_2000
+	$(BIN)/python -m benchmarks.studies.vertical_2008 --data $(DATA)
 
 bench: bench-worlds
 	$(BIN)/python -m benchmarks.maxent --data $(DATA)

@@ -34,7 +34,7 @@ def subject_of(folder, seed):
     (folder / "tree.pmml").write_bytes(writers()["pmml"].write(tree))
     lines = [f"{a},{b},{classes[code]}" for (a, b), code in zip(rows, codes, strict=True)]
     (folder / "people.csv").write_text("\n".join(["a,b,class", *lines, ""]))
-    options = AuditOptions(sensitive="class", levels=False, jobs=1)
+    options = AuditOptions(sensitive="class", levels=False, jobs=1, worlds_budget=300)
     return read_subject(Request(folder / "tree.pmml", folder / "people.csv", options, policy=PACK))
 
 

@@ -148,8 +148,11 @@ def _like(table: Table, known: Attribute, rows: Codes) -> Attribute:
         found = _binned(known.name, table.numbers(known.name).numbers[rows], known.edges)
         return Attribute(known.name, found.categories, found.codes, known.edges, found.missing)
     column = table.categories(known.name, own).take(rows)
-    codes = np.where(column.codes >= len(own), len(own) + 1, column.codes)
-    codes = np.where(column.missing, len(own), codes)
+    at = {name: code for code, name in enumerate(own)}
+    place = [at.get(each, len(own) + 1) for each in column.categories]
+    codes = np.array([*place, len(own)], np.int64)[
+        column.codes
+    ]  # -1, of a missing cell, is the last
     none = known.categories[known.missing] if known.missing is not None else UNKNOWN
     return Attribute(known.name, (*own, none, UNKNOWN), codes)
 
@@ -169,11 +172,13 @@ def _class_codes(table: Table, target: str, classes: Sequence[str]) -> Codes:
     if missing:
         problem = f"{missing:,} records have no class in {target!r}; leave them out on all sides"
         raise TableError(table.source, problem)
-    other = int((column.codes >= len(classes)).sum())
+    at = {name: code for code, name in enumerate(classes)}
+    codes = np.array([at.get(each, -1) for each in column.categories], np.int64)[column.codes]
+    other = int((codes < 0).sum())
     if other:
         problem = f"{other:,} records have a class in {target!r} that is none of the {len(classes)} agreed on"
         raise TableError(table.source, f"{problem}; correct the session file or the column")
-    return column.codes.astype(np.int64)
+    return codes
 
 
 def _found(there: FloatArray, values: FloatArray) -> Codes:
