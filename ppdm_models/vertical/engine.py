@@ -12,6 +12,7 @@ import asyncio
 import functools
 import hashlib
 import importlib
+import logging
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -111,7 +112,7 @@ class _Library:
     """The package, imported."""
 
     def __init__(self) -> None:
-        with _environment(QUIET):
+        with _alone():
             self.package: Any = importlib.import_module("mpyc")
             self.runtime: Any = importlib.import_module("mpyc.runtime")
             self._steps = vars(importlib.import_module("mpyc.asyncoro"))
@@ -152,12 +153,16 @@ def library() -> _Library:
 
 
 @contextmanager
-def _environment(values: Mapping[str, str]) -> Iterator[None]:
-    before = {name: os.environ.get(name) for name in values}
-    os.environ.update(values)
+def _alone() -> Iterator[None]:
+    """Keep a library from our logs and settings while it is imported."""
+    before = {name: os.environ.get(name) for name in QUIET}
+    os.environ.update(QUIET)
+    root, handler = logging.getLogger(), logging.NullHandler()
+    root.addHandler(handler)  # what is logged where there is no handler would bring one to stay
     try:
         yield
     finally:
+        root.removeHandler(handler)
         for name, value in before.items():
             if value is None:
                 del os.environ[name]

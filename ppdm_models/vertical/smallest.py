@@ -9,12 +9,30 @@ product of two polynomials, and whoever sees that can take it apart into the two
 
 from __future__ import annotations
 
+import itertools
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+WIDTH = 4
+"""So many keys are compared each with each in one round: more comparisons than in pairs, and fewer rounds."""
 Shares = list[Any]
 """One side's shares of numbers: elements of MPyC's field."""
+
+
+def groups(count: int) -> list[range]:
+    """Return which of so many keys are compared with each other in one round."""
+    rounds = -(-count // WIDTH)
+    edges = [count * each // rounds for each in range(rounds + 1)]
+    return [range(start, end) for start, end in itertools.pairwise(edges)]
+
+
+def pairs_in(count: int) -> int:
+    """Return how many pairs are compared in all rounds."""
+    if count == 1:
+        return 0
+    now = groups(count)
+    return sum(len(group) * (len(group) - 1) // 2 for group in now) + pairs_in(len(now))
 
 
 class Smallest:
@@ -34,28 +52,41 @@ class Smallest:
     async def of(self, key: int, receiver: int) -> int | None:
         """Return which side's key is the smallest, the first of equal ones: to the receiver, None to all others."""
         field, runtime = self._field, self._runtime
-        pairs = self._keys - 1
+        count = pairs_in(self._keys)
         given = runtime.input([field(key)], senders=list(range(self._keys)))
-        signs = await self._signs(pairs * (self._bits + 1))
+        signs = await self._signs(count * (self._bits + 1))
         keys: Shares = [each for (each,) in await given]
         half = field((field.modulus + 1) // 2)
-        flips, bits = signs[:pairs], [(each + 1) * half for each in signs[pairs:]]
+        flips, bits = signs[:count], [(each + 1) * half for each in signs[count:]]
         places: Shares = [field(place) for place in range(self._keys)]
-        while len(keys) > 1:
-            even = len(keys) & ~1
-            apart = [b - a for a, b in zip(keys[:even:2], keys[1:even:2], strict=True)]
-            steps = [b - a for a, b in zip(places[:even:2], places[1:even:2], strict=True)]
-            less = await self._negative(apart, bits, flips)
-            # once two are left, only the place is of use
-            moved = (
-                await self._times(less, steps)
-                if len(keys) == 2
-                else await self._times(less + less, steps + apart)
-            )
-            places = _moved(places, moved[: len(less)])
-            keys = _moved(keys, moved[len(less) :]) if len(keys) > 2 else []
+        while (left := len(keys)) > 1:
+            rounds = groups(left)
+            pairs = [pair for group in rounds for pair in itertools.combinations(group, 2)]
+            apart = [keys[late] - keys[early] for early, late in pairs]
+            is_less = dict(zip(pairs, await self._negative(apart, bits, flips), strict=True))
+            wins = await self._wins(rounds, is_less)
+            if left == self._keys and len(rounds) == 1:  # places are still what all know
+                places, keys = [_sum_of_products(rounds[0], wins, places)], [field(0)]
+            else:
+                both = [places, keys] if len(rounds) > 1 else [places]
+                sums = [_sum_of_products(group, wins, of) for of in both for group in rounds]
+                found = await self._shared_anew(sums)
+                places, keys = found[: len(rounds)], found[-len(rounds) :]
         (found,) = await runtime.output(places, receivers=[receiver])
         return None if found is None else int(found)
+
+    async def _wins(
+        self, rounds: Sequence[range], is_less: Mapping[tuple[int, int], Any]
+    ) -> Shares:
+        """Return for each number in groups 1 if it is the smallest in its group, the first of several, else 0."""
+        most = max(map(len, rounds)) - 1
+        factors = []
+        for group in rounds:
+            for own in group:
+                beaten = [1 - is_less[own, each] for each in group if each > own]
+                beaten += [is_less[each, own] for each in group if each < own]
+                factors.append(beaten + [self._field(1)] * (most - len(beaten)))
+        return await self._products(factors)
 
     async def _negative(self, numbers: Shares, bits: Shares, flips: Shares) -> Shares:
         """Return 1 for each number that is below 0, else 0; takes what it needs of random bits and signs away."""
@@ -111,8 +142,11 @@ class Smallest:
         return [row[0] for row in factors]
 
     async def _times(self, first: Shares, second: Shares) -> Shares:
-        """Return products, shared anew."""
-        products = [a * b for a, b in zip(first, second, strict=True)]
+        """Return products."""
+        return await self._shared_anew([a * b for a, b in zip(first, second, strict=True)])
+
+    async def _shared_anew(self, products: Shares) -> Shares:
+        """Return shares of the same numbers that say nothing of the factors."""
         found: Shares = await self._runtime._reshare(products)  # noqa: SLF001  # the only door
         if len(found) != len(products):
             raise ValueError("shares of another number of products")
@@ -143,7 +177,6 @@ def _taken(shares: Shares, count: int) -> Shares:
     return found
 
 
-def _moved(shares: Shares, by: Shares) -> Shares:
-    """Return the first of each pair, moved; one without a second stays as it is."""
-    even = len(shares) & ~1
-    return [a + b for a, b in zip(shares[:even:2], by, strict=True)] + shares[even:]
+def _sum_of_products(group: range, first: Shares, second: Shares) -> Any:  # noqa: ANN401  # a share
+    own = [first[each] * second[each] for each in group]
+    return sum(own[1:], own[0])
