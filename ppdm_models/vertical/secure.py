@@ -16,7 +16,7 @@ from ppdm_models.vertical.errors import ProtocolError, Reason
 from ppdm_models.vertical.lanes import Lane, Sizes
 from ppdm_models.vertical.messages import MINER, Kind, Message
 from ppdm_models.vertical.session import Session
-from ppdm_models.vertical.smallest import Smallest
+from ppdm_models.vertical.smallest import WIDTH, Smallest
 
 MANY = 8
 """From so many sides on, common seeds for random numbers cost more than they save."""
@@ -46,7 +46,7 @@ class SecureComparison(Comparison):
         self._engine = Engine(self._pid(channel.own), sides, options, self._failed)
         self._smallest = Smallest(self._engine.runtime, bits, self._miner)
         self._sizes = Sizes(self._smallest.share_bytes)
-        alike = repr((self._engine.version, sorted(vars(options).items()), sides, bits))
+        alike = repr((self._engine.version, sorted(vars(options).items()), sides, bits, WIDTH))
         self._alike = hashlib.sha256(alike.encode()).digest()
         self._lanes = {pid: self._lane(pid) for pid in range(sides) if pid != self._engine.own}
         self._engine.connect(self._lanes)

@@ -2,8 +2,8 @@
 
 The comparison is MPyC's (after Toft): the difference of two keys is opened under a mask whose bits are shared, and the
 sign of what was hidden follows from a product of shared numbers that is zero or is not. It differs in two things. All
-pairs of a round go together, and bits for all rounds are drawn at once, so that there are few messages. And what the
-zero test opens is shared anew first: MPyC opens a product of two shared numbers as it is, whose shares lie on the
+pairs go together, and bits for all of them are drawn at once, so that there are few messages. And what the zero test
+opens is shared anew first: MPyC opens a product of two shared numbers as it is, whose shares lie on the
 product of two polynomials, and whoever sees that can take it apart into the two.
 """
 
@@ -15,20 +15,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 WIDTH = 4
-"""So many keys are compared each with each in one round: more comparisons than in pairs, and fewer rounds."""
+"""So many keys are compared each with each at a time: more comparisons than in pairs, and fewer messages in a row."""
 Shares = list[Any]
 """One side's shares of numbers: elements of MPyC's field."""
 
 
 def groups(count: int) -> list[range]:
-    """Return which of so many keys are compared with each other in one round."""
-    rounds = -(-count // WIDTH)
-    edges = [count * each // rounds for each in range(rounds + 1)]
+    """Return which of so many keys are compared each with each."""
+    number = -(-count // WIDTH)
+    edges = [count * each // number for each in range(number + 1)]
     return [range(start, end) for start, end in itertools.pairwise(edges)]
 
 
 def pairs_in(count: int) -> int:
-    """Return how many pairs are compared in all rounds."""
+    """Return how many pairs are compared until one key is left."""
     if count == 1:
         return 0
     now = groups(count)
@@ -60,28 +60,26 @@ class Smallest:
         flips, bits = signs[:count], [(each + 1) * half for each in signs[count:]]
         places: Shares = [field(place) for place in range(self._keys)]
         while (left := len(keys)) > 1:
-            rounds = groups(left)
-            pairs = [pair for group in rounds for pair in itertools.combinations(group, 2)]
+            now = groups(left)
+            pairs = [pair for group in now for pair in itertools.combinations(group, 2)]
             apart = [keys[late] - keys[early] for early, late in pairs]
             is_less = dict(zip(pairs, await self._negative(apart, bits, flips), strict=True))
-            wins = await self._wins(rounds, is_less)
-            if left == self._keys and len(rounds) == 1:  # places are still what all know
-                places, keys = [_sum_of_products(rounds[0], wins, places)], [field(0)]
+            wins = await self._wins(now, is_less)
+            if left == self._keys and len(now) == 1:  # places are still what all know
+                places, keys = [_sum_of_products(now[0], wins, places)], [field(0)]
             else:
-                both = [places, keys] if len(rounds) > 1 else [places]
-                sums = [_sum_of_products(group, wins, of) for of in both for group in rounds]
+                both = [places, keys] if len(now) > 1 else [places]
+                sums = [_sum_of_products(group, wins, of) for of in both for group in now]
                 found = await self._shared_anew(sums)
-                places, keys = found[: len(rounds)], found[-len(rounds) :]
+                places, keys = found[: len(now)], found[-len(now) :]
         (found,) = await runtime.output(places, receivers=[receiver])
         return None if found is None else int(found)
 
-    async def _wins(
-        self, rounds: Sequence[range], is_less: Mapping[tuple[int, int], Any]
-    ) -> Shares:
+    async def _wins(self, now: Sequence[range], is_less: Mapping[tuple[int, int], Any]) -> Shares:
         """Return for each number in groups 1 if it is the smallest in its group, the first of several, else 0."""
-        most = max(map(len, rounds)) - 1
+        most = max(map(len, now)) - 1
         factors = []
-        for group in rounds:
+        for group in now:
             for own in group:
                 beaten = [1 - is_less[own, each] for each in group if each > own]
                 beaten += [is_less[each, own] for each in group if each < own]

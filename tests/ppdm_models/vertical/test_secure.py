@@ -18,6 +18,7 @@ from ppdm_models.vertical.messages import MINER, Kind
 from ppdm_models.vertical.secure import MANY, SecureComparison, threshold
 from ppdm_models.vertical.session import Session
 from ppdm_models.vertical.session_file import read_session
+from ppdm_models.vertical.smallest import WIDTH, groups, pairs_in
 from tests.ppdm_models.vertical import comparing_side
 from tests.ppdm_models.vertical.comparing_side import keys_at
 
@@ -250,6 +251,13 @@ assert not logging.getLogger().handlers
 def test_the_library_is_asked_for_and_changes_nothing_when_it_is_imported(program, said):
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert (done.stdout, done.stderr) == (said, "")
+
+
+def test_every_key_is_in_one_group_and_none_is_compared_with_itself():
+    for count in range(1, 65):
+        assert [each for group in groups(count) for each in group] == list(range(count))
+        assert all(1 <= len(group) <= WIDTH for group in groups(count))
+    assert [pairs_in(count) for count in (1, 2, 3, 4, 5, 10)] == [0, 1, 3, 6, 5, 15]
 
 
 def test_the_library_can_unpickle_nothing():
