@@ -11,6 +11,7 @@ import numpy as np
 
 from ppdm_models.vertical.aligning import aligned, group_key
 from ppdm_models.vertical.channel import Channel
+from ppdm_models.vertical.engine import library
 from ppdm_models.vertical.holding import Codes, Holding
 from ppdm_models.vertical.messages import MINER, Log
 from ppdm_models.vertical.miner import Miner
@@ -67,6 +68,7 @@ async def take_part(
         ProtocolError: another side cannot be reached, breaks the protocol, or is late.
         PartyError: the own certificates or records do not fit, or a package is missing.
     """
+    library()  # what is missing is said before anybody is met
     session = meeting.session
     async with met(meeting, own, certificates) as channel:
         parties = len(session.parties)
@@ -91,6 +93,7 @@ async def lead(meeting: Meeting, certificates: Path) -> Led:
         ProtocolError: a party cannot be reached, breaks the protocol, or is late.
         PartyError: the own certificates do not fit, or a package is missing.
     """
+    library()  # what is missing is said before anybody is met
     session = meeting.session
     async with met(meeting, MINER, certificates) as channel:
         helper = helper_of(session, channel)
