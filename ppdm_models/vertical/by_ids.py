@@ -1,8 +1,8 @@
 """The mode of the paper: every party knows which records are at a node, and hears that through the miner, sealed.
 
-All parties send sealed bitmaps of one size for every branch, and only the winner's are meant: who listens to the miner's
-connections does not see who won. The miner is told by the protocol, and parties by whose bitmaps are meant. The class is
-known to all parties.
+All parties send sealed bitmaps of one size for every branch, and only the winner's are meant: who listens to the
+miner's connections does not see who won. The miner is told by the protocol, and parties see whose bitmaps are meant.
+The class is known to all parties.
 """
 
 from __future__ import annotations

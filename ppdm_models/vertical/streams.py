@@ -69,6 +69,7 @@ class Streams(Channel):
         self._early: dict[Kind, list[Message]] = defaultdict(list)
         self._readers: list[asyncio.Task[None]] = []
         self._servers: list[asyncio.Server] = []
+        self._coming: set[asyncio.Task[None]] = set()
         self._body = asyncio.current_task()
         self._failure: ProtocolError | None = None
         self._all_there = asyncio.Event()
@@ -161,9 +162,10 @@ class Streams(Channel):
                 with suppress(OSError, RuntimeError):
                     self.post(to, kind, 0, body)
         # Closed while something is on its way here, a connection is reset, and the last word lost at the other end.
-        if self._readers:
-            await asyncio.wait(self._readers, timeout=LISTENING_SECONDS)
-        for each in self._readers:
+        last = {*self._readers, *self._coming}
+        if last:
+            await asyncio.wait(last, timeout=LISTENING_SECONDS)
+        for each in last:
             each.cancel()
         await asyncio.gather(*map(_closed, self._writers.values()))
 
@@ -182,6 +184,12 @@ class Streams(Channel):
             self._servers.append(server)
 
     async def _came(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.create_task(self._take_in(reader, writer))
+        self._coming.add(task)
+        task.add_done_callback(self._coming.discard)
+        await task
+
+    async def _take_in(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Take in a side that called."""
         try:
             name = role_of(writer.get_extra_info("peercert"))

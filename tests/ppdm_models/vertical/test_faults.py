@@ -265,8 +265,7 @@ def test_a_second_side_of_one_name_ends_the_session_for_all(certificates):
     bodies = dict.fromkeys((MINER, ALICE, BOBBY, CAROL), goes_on)
     found = all_told(meeting, certificates, bodies, second=second())
     assert found.pop("second") == (CAROL, "came twice: two sides have its name, says miner")
-    assert {each.reason for each in found.values()} == {Reason.TWICE}
-    assert {each.who for each in found.values()} == {CAROL}
+    assert all("carol: came twice" in str(each) for each in found.values()), found
 
 
 def test_a_port_that_is_taken_is_said_so(certificates):
