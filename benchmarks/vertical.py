@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import os
 import socket
 import statistics
 import subprocess
@@ -27,6 +28,8 @@ from ppdm_models.vertical.plain import plain_id3
 from ppdm_models.vertical.session import Mode, Session, Stops
 from ppdm_models.vertical.simulating import play
 
+ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+"""All sides share one machine here; with more threads each, they take the cores from each other."""
 LEAST = 2
 FEW = 6_000
 """So large a node of MSWeb has to be to be split where 10 parties compare: a few inner nodes, enough to time one."""
@@ -78,7 +81,10 @@ def met(data: Joined, parties: int, mode: Mode, least: int = LEAST) -> None:
         ]
         running = [
             subprocess.Popen(
-                [sys.executable, "-m", "treewarden", *each], cwd=folder, stdout=subprocess.DEVNULL
+                [sys.executable, "-m", "treewarden", *each],
+                cwd=folder,
+                env=os.environ | ONE_THREAD,
+                stdout=subprocess.DEVNULL,
             )
             for each in sides
         ]

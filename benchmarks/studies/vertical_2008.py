@@ -280,6 +280,7 @@ def main() -> None:
         sets = [cut(each, QUICK[each.name]) for each in sets]
     runs = []
     for data in sets:
+        plain_id3(data.attributes, data.classes, len(data.labels), Stops())  # so that all is loaded
         for mode in Mode:
             for parties in PARTIES[:2] if given.quick else PARTIES:
                 runs.append(run(data, parties, mode))

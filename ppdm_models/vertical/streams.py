@@ -37,6 +37,8 @@ LEAVING_SECONDS = 3.0
 LISTENING_SECONDS = 1.0
 """So long a side that leaves still listens for the others to leave too."""
 HANDSHAKE_SECONDS = 10.0
+BUFFERED = 1 << 22
+"""So many bytes may lie here of a message that is not whole yet, before the other end is made to wait."""
 MOST_WAITING = 256
 """So many messages of one side may lie here unread: more has only who does not keep to the order of the protocol."""
 
@@ -178,6 +180,7 @@ class Streams(Channel):
                 self._came,
                 sock=each,
                 ssl=by,
+                limit=BUFFERED,
                 ssl_handshake_timeout=HANDSHAKE_SECONDS,
                 ssl_shutdown_timeout=LEAVING_SECONDS,
             )
@@ -238,6 +241,7 @@ class Streams(Channel):
                     at.host,
                     at.port,
                     ssl=by,
+                    limit=BUFFERED,
                     server_hostname=role(other, self._names),
                     ssl_handshake_timeout=HANDSHAKE_SECONDS,
                     ssl_shutdown_timeout=LEAVING_SECONDS,
