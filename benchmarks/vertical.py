@@ -24,9 +24,11 @@ from benchmarks.machine import machine
 from benchmarks.studies.vertical_2008 import Joined, msweb, nursery, session_of
 from benchmarks.tables import table
 from ppdm_models.vertical.certificates import make_certificates
+from ppdm_models.vertical.parties_file import Parties
 from ppdm_models.vertical.plain import plain_id3
 from ppdm_models.vertical.session import Mode, Session, Stops
 from ppdm_models.vertical.simulating import play
+from treewarden.jobs.vertical.checking import checked
 
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 """All sides share one machine here; with more threads each, they take the cores from each other."""
@@ -53,27 +55,26 @@ def played(data: Joined, parties: int, mode: Mode, least: int = LEAST) -> None:
 
 
 def met(data: Joined, parties: int, mode: Mode, least: int = LEAST) -> None:
-    """Run a session between processes.
+    """Run a session between processes, and check its tree.
 
     Raises:
-        RuntimeError: a side failed.
+        RuntimeError: a side failed, or the tree is another one than plain ID3's.
     """
     session, holdings = session_of(data, parties, mode, Stops(least))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         make_certificates(folder / "certificates", ["miner", *session.parties])
         (folder / "session.toml").write_text(_file(session))
+        columns = {}
         for own, holding in zip(session.parties, holdings, strict=True):
-            columns = {
+            columns[own] = {
                 each.name: [each.categories[code] for code in each.codes]
                 for each in holding.attributes
             }
             if holding.classes is not None:
-                columns["class"] = [data.labels[code] for code in holding.classes]
-            with (folder / f"{own}.csv").open("w", newline="") as file:
-                writer = csv.writer(file)
-                writer.writerow(columns)
-                writer.writerows(zip(*columns.values(), strict=True))
+                columns[own]["class"] = [data.labels[code] for code in holding.classes]
+            _write(folder / f"{own}.csv", columns[own])
+        _write(folder / "joined.csv", {name: of[name] for of in columns.values() for name in of})
         common = ["--session", "session.toml", "-q"]
         sides = [["miner", *common, "-o", "out"]]
         sides += [
@@ -91,6 +92,16 @@ def met(data: Joined, parties: int, mode: Mode, least: int = LEAST) -> None:
         codes = [each.wait() for each in running]
         if any(codes):
             raise RuntimeError("a side failed; see above")
+        who = Parties(session.parties, tuple(map(tuple, columns.values())))
+        if not checked(folder / "joined.csv", folder / "out", who).is_same:
+            raise RuntimeError("the tree is not that of plain ID3 on the joined table")
+
+
+def _write(path: Path, columns: dict[str, list[str]]) -> None:
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(columns)
+        writer.writerows(zip(*columns.values(), strict=True))
 
 
 def _file(session: Session) -> str:
@@ -106,7 +117,7 @@ def _file(session: Session) -> str:
     lines += ["[miner]", 'host = "localhost"', f"port = {ports[0]}"]
     for name, own, port in zip(session.parties, session.ranks, ports[1:], strict=True):
         lines += ["[[party]]", f'name = "{name}"', 'host = "localhost"', f"port = {port}"]
-        lines += [f"attributes = {len(own)}", f"ranks = {list(own)}"]
+        lines += [f"attributes = {len(own)}"]
     return "\n".join(lines)
 
 

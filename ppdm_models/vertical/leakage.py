@@ -1,7 +1,7 @@
 """What each side was shown in a session: messages by kind, counts, and records as unnamed blocks.
 
-The paper reports "privacy" without a definition. Here it is one less the share of cells (record, attribute) of the
-joined table that a party is shown as unnamed blocks: a split by another party's attribute tells which records have the
+The paper reports "privacy" without a definition. Here it is one less the share of cells (record, attribute) that a
+party does not hold and is shown as unnamed blocks: a split by another party's attribute tells which records have the
 same value of it, not which value.
 """
 
@@ -33,8 +33,8 @@ class Seen:
     """What one side was shown.
 
     ``won`` are the nodes at which it decides, ``counts`` numbers of records by own value and class that it could see,
-    ``ids`` the nodes of others of which it was shown which record goes where, ``blocks`` the share of all cells of the
-    joined table that it saw as unnamed blocks of others' attributes; None where that cannot be told.
+    ``ids`` the nodes of others of which it was shown which record goes where, ``blocks`` the share of all cells of
+    others' attributes that it saw as unnamed blocks; None where that cannot be told.
     """
 
     name: str
@@ -74,10 +74,11 @@ def seen_by(
     counts = messages[Kind.SCORE] * cells + messages[Kind.TOKEN] * len(session.classes)
     if session.mode is Mode.SHARED:
         return Seen(name, received, won, counts, 0, 0.0)
+    held = set(session.ranks[who])
     if shown is not None:
-        held = set(session.ranks[who])
         blocks = sum(count for rank, count in enumerate(shown) if rank not in held)
-    share = None if blocks is None else blocks / max(session.records * session.attributes, 1)
+    foreign = session.records * (session.attributes - len(held))
+    share = None if blocks is None else blocks / max(foreign, 1)
     return Seen(name, received, won, counts, messages[Kind.RELAYED] - won, share)
 
 

@@ -184,9 +184,13 @@ def _side(seen: Seen, about: About) -> Side:
 def _blocks(sides: Sequence[Seen], session: Session) -> float | None:
     """Return the share of cells that were shown as blocks: each to all parties but the one that holds it."""
     seen = {each.name: each.blocks for each in sides}
-    found = [seen.get(name) for name in session.parties]
-    known = [each for each in found if each is not None]
-    return None if len(known) < len(found) else sum(known) / (len(found) - 1)
+    cells = 0.0
+    for name, own in zip(session.parties, session.ranks, strict=True):
+        share = seen.get(name)
+        if share is None:
+            return None
+        cells += share * (session.attributes - len(own))
+    return cells / max(session.attributes, 1) / (len(session.parties) - 1)
 
 
 def _share(of: float | None) -> Value | None:

@@ -58,7 +58,7 @@ class Side(Part):
 
     ``learnt`` and ``hidden`` say what it learnt and what it was not shown. ``won`` are the nodes at which it decides,
     ``counts`` the numbers of records by own value and class that it could see, ``ids`` the nodes whose records it was
-    shown by number. ``blocks`` is the share of all cells of the joined table that it saw as unnamed blocks, and
+    shown by number. ``blocks`` is the share of all cells of others' attributes that it saw as unnamed blocks, and
     ``privacy`` one less that; null where that cannot be told from this side's log.
     """
 

@@ -125,7 +125,7 @@ def test_how_many_sides_open_keys_together_is_said():
 def test_the_share_of_cells_shown_is_that_of_the_table():
     document = all_sides()
     assert document.blocks.low == pytest.approx((14 + 5 + 5) / (4 * 14))
-    assert [each.blocks.low for each in document.sides] == pytest.approx([0, 10 / 56, 14 / 56])
+    assert [each.blocks.low for each in document.sides] == pytest.approx([0, 10 / 28, 14 / 28])
     assert all_sides(mode=Mode.SHARED).blocks.low == 0
 
 
@@ -134,7 +134,7 @@ def test_what_a_real_side_cannot_tell_of_cells_is_null():
     assert document.blocks is None
     assert document.sides[0].blocks is None
     assert document.sides[0].privacy is None
-    assert one_side(0, blocks=10).sides[0].blocks.low == pytest.approx(10 / 56)
+    assert one_side(0, blocks=10).sides[0].blocks.low == pytest.approx(10 / 28)
 
 
 def test_nodes_that_a_side_decides_are_counted():
