@@ -135,7 +135,10 @@ def main() -> None:
     plain()
     base = timed(given.rounds, plain)
     rows = [("plain ID3 on the joined table", f"{base:.3f}", "1")]
-    for how, do in (("played in one process", played), ("met over TLS, from start to end", met)):
+    for how, do in (
+        ("played in one process", played),
+        ("met over TLS, from start to end, and checked", met),
+    ):
         for mode in Mode:
             seconds = timed(given.rounds, lambda do=do, mode=mode: do(data, 3, mode))  # type: ignore[misc]
             rows.append(
