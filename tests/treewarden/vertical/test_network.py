@@ -297,7 +297,7 @@ def test_a_wrong_certificate_is_refused(place, tmp_path, roles):
 
 
 def test_a_second_one_of_the_same_name_ends_the_session(place, tmp_path):
-    here = place(seconds=10)
+    here = place(seconds=4)
     here.start("miner")
     here.start("alice")
     twin = subprocess.Popen(
