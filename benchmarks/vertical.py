@@ -38,14 +38,20 @@ FEW = 6_000
 MANY = 10
 
 
-def timed(rounds: int, do: Callable[[], object]) -> float:
-    """Return the median time of several rounds, in seconds."""
+def timed(rounds: int, do: Callable[[], object]) -> tuple[float, float]:
+    """Return the median time of several rounds, and of what processors were busy for it, in seconds."""
     found = []
     for _ in range(rounds):
-        began = time.perf_counter()
+        began, used = time.perf_counter(), _used()
         do()
-        found.append(time.perf_counter() - began)
-    return statistics.median(found)
+        found.append((time.perf_counter() - began, _used() - used))
+    seconds, busy = zip(*found, strict=True)
+    return statistics.median(seconds), statistics.median(busy)
+
+
+def _used() -> float:
+    """Return for how long processors were busy with this process and those that it waited for."""
+    return sum(os.times()[:4])
 
 
 def played(data: Joined, parties: int, mode: Mode, least: int = LEAST) -> None:
@@ -133,23 +139,22 @@ def main() -> None:
         plain_id3(data.attributes, data.classes, len(data.labels), Stops(LEAST))
 
     plain()
-    base = timed(given.rounds, plain)
-    rows = [("plain ID3 on the joined table", f"{base:.3f}", "1")]
+    base, busy = timed(given.rounds, plain)
+    rows = [("plain ID3 on the joined table", f"{base:.3f}", f"{busy:.3f}", "1")]
     for how, do in (
         ("played in one process", played),
         ("met over TLS, from start to end, and checked", met),
     ):
         for mode in Mode:
-            seconds = timed(given.rounds, lambda do=do, mode=mode: do(data, 3, mode))  # type: ignore[misc]
-            rows.append(
-                (f"3 parties, {mode.value}, {how}", f"{seconds:.2f}", f"{seconds / base:,.0f}")
-            )
+            seconds, busy = timed(given.rounds, lambda do=do, mode=mode: do(data, 3, mode))  # type: ignore[misc]
+            what = f"3 parties, {mode.value}, {how}"
+            rows.append((what, f"{seconds:.2f}", f"{busy:.2f}", f"{seconds / base:,.0f}"))
             print(rows[-1], flush=True)
-    print(table(["Nursery, 320 inner nodes", "seconds", "times plain"], rows))
+    print(table(["Nursery, 320 inner nodes", "seconds", "busy", "times plain"], rows))
     wide = msweb(given.data)
     known = plain_id3(wide.attributes, wide.classes, len(wide.labels), Stops(FEW))
-    alone = timed(1, lambda: met(wide, MANY, Mode.IDS, len(wide.classes) + 1))
-    some = timed(1, lambda: met(wide, MANY, Mode.IDS, FEW))
+    alone, _ = timed(1, lambda: met(wide, MANY, Mode.IDS, len(wide.classes) + 1))
+    some, _ = timed(1, lambda: met(wide, MANY, Mode.IDS, FEW))
     each = (some - alone) / known.skeleton.inner
     print(
         f"\nMSWeb, {MANY} parties, {known.skeleton.inner} inner nodes: {each:.2f} s a node, with the comparison"

@@ -251,9 +251,9 @@ holds the class.
 
 **Protocol.** That of the paper with its two black boxes filled in: scores are n times the conditional entropy in whole
 numbers, ties go by a public order, and whose key is the smallest is opened to the miner. All sides are played in one
-process here, with an ideal box for the comparison; between machines it is MPyC. Mode `ids` is the paper's: all parties
-see each node's record numbers. In mode `shared` nobody does; there trees are stopped earlier (*least records*), as each
-node costs more.
+process here, with an ideal box for the comparison; between machines shares are compared. Mode `ids` is the paper's: all
+parties see each node's record numbers. In mode `shared` nobody does; there trees are stopped earlier (*least records*),
+as each node costs more.
 
 {table}
 

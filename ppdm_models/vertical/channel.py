@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Callable
 
 from ppdm_models.vertical.errors import ProtocolError
 from ppdm_models.vertical.messages import Kind, Log, Message
@@ -27,11 +26,7 @@ class Channel(ABC):
 
     @abstractmethod
     async def following(self, of: int) -> Message:
-        """Wait for the next message of a side, but for those of a kind that goes elsewhere."""
-
-    @abstractmethod
-    def divert(self, kind: Kind, take: Callable[[Message], None]) -> None:
-        """Give all messages of a kind to a function of their own as they arrive, those that came already at once."""
+        """Wait for the next message of a side."""
 
     async def receive(self, of: int, kind: Kind, node: int = 0) -> bytes:
         """Wait for the next message of a side, and return its body.
@@ -52,7 +47,6 @@ class LocalNetwork:
     def __init__(self) -> None:
         self.log = Log()
         self._queues: dict[tuple[int, int], asyncio.Queue[Message]] = defaultdict(asyncio.Queue)
-        self._diverted: dict[tuple[int, Kind], Callable[[Message], None]] = {}
 
     def end(self, own: int) -> Channel:
         """Return the end of one side."""
@@ -61,26 +55,11 @@ class LocalNetwork:
     def carry(self, message: Message) -> None:
         """Take a message to where it goes."""
         self.log.add(message)
-        self._sort(message)
-
-    def divert(self, to: int, kind: Kind, take: Callable[[Message], None]) -> None:
-        """Give one side's messages of a kind to a function."""
-        self._diverted[to, kind] = take
-        for (_, receiver), queue in list(self._queues.items()):
-            if receiver == to:
-                for _ in range(queue.qsize()):
-                    self._sort(queue.get_nowait())
+        self._queues[message.sender, message.receiver].put_nowait(message)
 
     async def following(self, of: int, to: int) -> Message:
         """Wait for the next message from one side to another."""
         return await self._queues[of, to].get()
-
-    def _sort(self, message: Message) -> None:
-        take = self._diverted.get((message.receiver, message.kind))
-        if take is None:
-            self._queues[message.sender, message.receiver].put_nowait(message)
-        else:
-            asyncio.get_running_loop().call_soon(take, message)
 
 
 class _LocalChannel(Channel):
@@ -93,6 +72,3 @@ class _LocalChannel(Channel):
 
     async def following(self, of: int) -> Message:
         return await self._network.following(of, self.own)
-
-    def divert(self, kind: Kind, take: Callable[[Message], None]) -> None:
-        self._network.divert(self.own, kind, take)

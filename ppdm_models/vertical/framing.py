@@ -11,11 +11,12 @@ from collections.abc import Callable
 from ppdm_models.vertical.errors import ProtocolError, Reason
 from ppdm_models.vertical.messages import Kind, Message
 
-MAGIC = b"treewarden-vertical/1\n"
+MAGIC = b"treewarden-vertical/2\n"
 RANDOM_BYTES = 16
 _HELLO = struct.Struct(f"<{len(MAGIC)}s4sh32s{RANDOM_BYTES}s")
 _HEAD = struct.Struct("<IQBI")
 _KINDS = tuple(Kind)
+_PLACES = {kind: place for place, kind in enumerate(_KINDS)}
 _KINDS_TOLD = hashlib.sha256("\n".join(_KINDS).encode()).digest()[:4]
 """Kinds go over the wire as their places: sides that have other ones, or in another order, must not talk."""
 
@@ -56,7 +57,7 @@ async def check_hello(reader: asyncio.StreamReader, other: int, digest: bytes) -
 
 def frame(message: Message, number: int) -> bytes:
     """Return a message as it goes over a stream, the ``number``th to this receiver."""
-    head = _HEAD.pack(len(message.body), number, _KINDS.index(message.kind), message.node)
+    head = _HEAD.pack(len(message.body), number, _PLACES[message.kind], message.node)
     return head + message.body
 
 

@@ -6,12 +6,11 @@ from ppdm_models.vertical.by_shares import MOST_WIDTH, PADDED, ring_of
 from ppdm_models.vertical.messages import MINER, Kind
 from ppdm_models.vertical.miner import MOST_BRANCHES
 from ppdm_models.vertical.sealing import KEY_BYTES, OVERHEAD
+from ppdm_models.vertical.secure import Plan
 from ppdm_models.vertical.session import Session
 
 IDEAL = frozenset({Kind.KEY, Kind.WINNER})
 """What only the ideal box of simulations hears and says: between real sides it is refused."""
-MOST_COMPARED = 1 << 22
-"""A comparison's messages hold some numbers for each bit of the keys, for all pairs of parties at once."""
 MOST_OTHER = 1 << 26
 PER_RECORD = 64
 """Kinds without a rule of their own may have so many bytes, and so many more for each record."""
@@ -40,7 +39,7 @@ class Limits:
             Kind.SPLIT: 0,
             Kind.SCORE: 0,
             Kind.MASKED_SHARE: share,
-            Kind.COMPARING: MOST_COMPARED,
+            Kind.COMPARING: Plan(session).most_bytes,
             Kind.WON: 0,
             Kind.BRANCHES: 6,
             Kind.MEMBERS: 6,

@@ -18,15 +18,10 @@ def full_tree(
     known: Known, attributes: Sequence[Attribute], classes: Sequence[str], target: str
 ) -> Tree:
     """Return the tree with everybody's attributes; these stand in the order of their ranks."""
-    features = tuple(
-        Feature(each.name, numeric=True)
-        if each.edges is not None
-        else Feature(each.name, numeric=False, values=each.categories[: each.missing])
-        for each in attributes
-    )
+    features = tuple(map(feature_of, attributes))
 
     def branch(number: int, slot: int) -> Predicate:
-        return _test(attributes[known.attributes[number]], slot)
+        return test_of(attributes[known.attributes[number]], slot)
 
     nodes = _nodes(known.skeleton, classes, branch)
     return Tree(
@@ -58,7 +53,14 @@ def skeleton_tree(
     )
 
 
-def _test(attribute: Attribute, slot: int) -> Predicate:
+def feature_of(attribute: Attribute) -> Feature:
+    """Return an attribute as trees have it."""
+    if attribute.edges is not None:
+        return Feature(attribute.name, numeric=True)
+    return Feature(attribute.name, numeric=False, values=attribute.categories[: attribute.missing])
+
+
+def test_of(attribute: Attribute, slot: int) -> Predicate:
     """Return what is asked of a record for a branch."""
     if slot == attribute.missing:
         return MissingTest(attribute.name)

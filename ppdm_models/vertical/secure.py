@@ -1,162 +1,113 @@
-"""Whose key is the smallest, by MPyC: keys are shared among all sides, compared as shares, and one index is opened.
+"""Whose key is the smallest: keys are shared among sides, compared as shares, and one index is opened to the miner.
 
-The parties and the miner compute together, so that two parties are enough: no more than a threshold of them learn
-anything by putting their heads together. What they say goes over the session's channel like all else.
+Three parties or more compute among themselves, as many of them as the threshold asks for; two have the miner help. What
+they say goes over the session's channel like all else: one message to each of the others for each step.
 """
 
 from __future__ import annotations
 
-import asyncio
-import hashlib
+from collections.abc import Sequence
 
+from ppdm_models.vertical import planes
 from ppdm_models.vertical.channel import Channel
 from ppdm_models.vertical.comparing import Comparison
-from ppdm_models.vertical.engine import Engine, settings
 from ppdm_models.vertical.errors import ProtocolError, Reason
-from ppdm_models.vertical.lanes import Lane, Sizes
-from ppdm_models.vertical.messages import MINER, Kind, Message
+from ppdm_models.vertical.messages import MINER, Kind
+from ppdm_models.vertical.planes import Planes
 from ppdm_models.vertical.session import Session
-from ppdm_models.vertical.smallest import WIDTH, Smallest
-
-MANY = 8
-"""From so many sides on, common seeds for random numbers cost more than they save."""
+from ppdm_models.vertical.sharing import Sharing
+from ppdm_models.vertical.smallest import Smallest
 
 
 def threshold(parties: int) -> int:
-    """Return how many of the parties and the miner together learn nothing from their shares."""
+    """Return how many sides together learn nothing from their shares."""
     return max(1, (parties - 1) // 2)
 
 
+class Plan:
+    """Who computes, and how: what a session has in public decides."""
+
+    def __init__(self, session: Session) -> None:
+        parties = len(session.parties)
+        self.sharing = Sharing(threshold(parties))
+        self.smallest = Smallest(parties, session.nothing.bit_length(), self.sharing.bits)
+        self.computing: tuple[int, ...] = (*range(parties), MINER)[: self.sharing.sides]
+        self.opening = self.computing[: self.sharing.threshold + 1]
+        """Those who send the miner their shares of who is the smallest."""
+
+    @property
+    def most_bytes(self) -> int:
+        """How long a message is at most."""
+        return planes.size_of(self.sharing.bits, self.smallest.most_lanes)
+
+
 class SecureComparison(Comparison):
-    """One side's part; to be closed when the session ends. ``seconds`` is how long it waits while nothing comes.
+    """One side's part."""
 
-    Raises:
-        PartyError: MPyC is not installed.
-        ValueError: another one is open in this process.
-    """
-
-    def __init__(self, session: Session, channel: Channel, seconds: float) -> None:
-        self._session, self._channel, self._seconds = session, channel, seconds
-        self._loop = asyncio.get_running_loop()
-        self._miner, self._node = len(session.parties), 0
-        self._broken: asyncio.Future[None] = self._loop.create_future()
-        self._greeted: asyncio.Future[None] = self._loop.create_future()
-        sides, bits = self._miner + 1, session.nothing.bit_length() + 1  # one for the sign
-        options = settings(sides, threshold(self._miner), has_seeds=sides < MANY)
-        self._engine = Engine(self._pid(channel.own), sides, options, self._failed)
-        self._smallest = Smallest(self._engine.runtime, bits, self._miner)
-        self._sizes = Sizes(self._smallest.share_bytes)
-        alike = repr((self._engine.version, sorted(vars(options).items()), sides, bits, WIDTH))
-        self._alike = hashlib.sha256(alike.encode()).digest()
-        self._lanes = {pid: self._lane(pid) for pid in range(sides) if pid != self._engine.own}
-        self._engine.connect(self._lanes)
-        self._strangers = set(self._lanes)
-        for pid in self._lanes:
-            self._post(pid, self._alike + self._engine.seeds_for(pid))
-        channel.divert(Kind.COMPARING, self._take)
+    def __init__(self, session: Session, channel: Channel) -> None:
+        self._session, self._channel, self._plan = session, channel, Plan(session)
+        self._sharing, self._smallest = self._plan.sharing, self._plan.smallest
 
     async def give(self, node: int, key: int) -> None:
         if not 0 <= key <= self._session.nothing:
             raise ValueError("a key that can be none of this session")
-        await self._compare(node, key)
+        lanes = self._smallest.lanes
+        dealt = self._sharing.dealt(self._smallest.written(key), lanes)
+        own = self._tell(node, dealt, lanes)
+        if own is None:
+            return
+        found = await self._computed(node, own)
+        if self._channel.own in self._plan.opening:
+            body = planes.bytes_of(found, self._smallest.keys)
+            self._channel.post(MINER, Kind.COMPARING, node, body)
 
     async def winner(self, node: int) -> int:
-        found = await self._compare(node, 0)
-        if found is None or not 0 <= found < self._miner:
-            raise ProtocolError(MINER, "compared keys, and nobody's is the smallest")
-        return found
+        if MINER in self._plan.computing:
+            await self._computed(node, None)
+        lanes = self._smallest.keys
+        shares = [await self._heard(each, node, lanes) for each in self._plan.opening]
+        ones, *rest = self._sharing.opened(shares)
+        if ones.bit_count() != 1 or any(rest):
+            problem = "could not compare keys: some party sends what are no shares of keys"
+            raise ProtocolError(MINER, problem, Reason.TROUBLE)
+        return ones.bit_length() - 1
 
-    def close(self) -> None:
-        """Send what is still to be sent, and leave nothing that waits."""
-        for lane in self._lanes.values():
-            lane.flush()
-        self._greeted.cancel()
-        self._broken.cancel()
-        self._engine.close()
+    async def _computed(self, node: int, own: Planes | None) -> Planes:
+        """Return the own shares of who is the smallest; ``own`` is that of the own key, where there is one."""
+        side = self._plan.computing.index(self._channel.own)
+        keys = range(self._smallest.keys)
+        shares = {} if own is None else {self._channel.own: own}
+        for each in keys:
+            if each != self._channel.own:
+                shares[each] = await self._heard(each, node, self._smallest.lanes)
+        steps = self._smallest.steps([shares[each] for each in keys])
+        products = next(steps)
+        while True:
+            lanes = products.lanes
+            dealt = self._sharing.dealt_anew(side, products.values, lanes)
+            found = self._tell(node, dealt, lanes) or []
+            for other in self._plan.computing:
+                if other != self._channel.own:
+                    found = planes.plus(found, await self._heard(other, node, lanes))
+            try:
+                products = steps.send(found)
+            except StopIteration as done:
+                return done.value  # type: ignore[no-any-return]  # what steps return
 
-    async def _compare(self, node: int, key: int) -> int | None:
-        self._node = node
-        self._sizes.clear()
-        for lane in self._lanes.values():
-            lane.heard = self._loop.time()
-        task = self._loop.create_task(self._compared(key))
-        try:
-            while not task.done() and not self._broken.done():
-                heard = max(lane.heard for lane in self._lanes.values())
-                left = heard + self._seconds - self._loop.time()
-                if left <= 0:
-                    raise self._late()
-                both = (task, self._broken)
-                await asyncio.wait(both, timeout=left, return_when=asyncio.FIRST_COMPLETED)
-            if self._broken.done():
-                self._broken.result()
-            return await task
-        finally:
-            task.cancel()
-
-    async def _compared(self, key: int) -> int | None:
-        try:
-            await asyncio.shield(self._greeted)
-            return await self._smallest.of(key, self._miner)
-        except (ArithmeticError, LookupError, ValueError) as error:
-            raise self._odd() from error
-
-    def _take(self, message: Message) -> None:
-        if self._broken.done():
-            return
-        pid = self._pid(message.sender)
-        try:
-            if pid in self._strangers:
-                self._greet(pid, message.body)
+    def _tell(self, node: int, dealt: Sequence[Planes], lanes: int) -> Planes | None:
+        """Give each side that computes its shares; return the own ones."""
+        own = None
+        for each, shares in zip(self._plan.computing, dealt, strict=True):
+            if each == self._channel.own:
+                own = shares
             else:
-                self._lanes[pid].take(message.body)
-        except ProtocolError as error:
-            self._break(error)
+                body = planes.bytes_of(shares, lanes)
+                self._channel.post(each, Kind.COMPARING, node, body)
+        return own
 
-    def _greet(self, pid: int, body: bytes) -> None:
-        size = len(self._alike)
-        if body[:size] != self._alike or not self._engine.take_seeds(pid, body[size:]):
-            problem = (
-                "compares keys otherwise; use one version of treewarden and of mpyc on all sides"
-            )
-            raise ProtocolError(self._lanes[pid].who, problem)
-        self._strangers.remove(pid)
-        if not self._strangers and not self._greeted.done():
-            self._greeted.set_result(None)
-
-    def _late(self) -> ProtocolError:
-        """Return who has said nothing for longest, of those who are waited for."""
-        waited = {
-            pid: lane
-            for pid, lane in self._lanes.items()
-            if pid in self._strangers or lane.is_waited_for
-        }
-        late = min((waited or self._lanes).values(), key=lambda lane: lane.heard)
-        problem = f"did not compare keys for {self._seconds:g} seconds"
-        return ProtocolError(late.who, problem, Reason.LATE)
-
-    def _failed(self, error: BaseException) -> None:
-        """Hear that a step of the computation has failed."""
-        self._break(error if isinstance(error, ProtocolError) else self._odd())
-
-    def _break(self, error: ProtocolError) -> None:
-        if not self._broken.done():
-            self._broken.set_exception(error)
-            self._broken.exception()  # whether or not anybody compares again
-
-    def _odd(self) -> ProtocolError:
-        """Return that what came makes no sense, where nobody can tell from whom."""
-        problem = "could not compare keys: some side sends what are no shares of keys"
-        return ProtocolError(self._channel.own, problem, Reason.TROUBLE)
-
-    def _lane(self, pid: int) -> Lane:
-        return Lane(self._number(pid), self._sizes, lambda body: self._post(pid, body))
-
-    def _post(self, pid: int, body: bytes) -> None:
-        self._channel.post(self._number(pid), Kind.COMPARING, self._node, body)
-
-    def _pid(self, number: int) -> int:
-        return self._miner if number == MINER else number
-
-    def _number(self, pid: int) -> int:
-        return MINER if pid == self._miner else pid
+    async def _heard(self, of: int, node: int, lanes: int) -> Planes:
+        bits = self._sharing.bits
+        body = await self._channel.receive(of, Kind.COMPARING, node)
+        if len(body) != planes.size_of(bits, lanes):
+            raise ProtocolError(of, "sent what is no share of a key", Reason.GARBAGE)
+        return planes.of_bytes(body, bits, lanes)

@@ -10,7 +10,7 @@ import asyncio
 import math
 import ssl
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
@@ -32,7 +32,7 @@ from ppdm_models.vertical.messages import MINER, Kind, Log, Message, role
 from ppdm_models.vertical.packing import packed, unpacked
 from ppdm_models.vertical.session_file import Meeting
 
-PAUSE_SECONDS = 0.1
+PAUSE_SECONDS = 0.05
 LEAVING_SECONDS = 3.0
 LISTENING_SECONDS = 1.0
 """So long a side that leaves still listens for the others to leave too."""
@@ -67,8 +67,7 @@ class Streams(Channel):
         self._sent: dict[int, int] = defaultdict(int)
         self._queues: dict[int, asyncio.Queue[Message]] = defaultdict(asyncio.Queue)
         self._unread: dict[int, int] = defaultdict(int)
-        self._diverted: dict[Kind, Callable[[Message], None]] = {}
-        self._early: dict[Kind, list[Message]] = defaultdict(list)
+        self._most_unread = {each: self._limits.unread(each, own) for each in self.others}
         self._readers: list[asyncio.Task[None]] = []
         self._servers: list[asyncio.Server] = []
         self._coming: set[asyncio.Task[None]] = set()
@@ -100,22 +99,23 @@ class Streams(Channel):
             raise ProtocolError(to, Reason.GONE.words, Reason.GONE) from error
 
     async def following(self, of: int) -> Message:
-        seconds = patience(self.own, of, self._meeting.seconds)
-        try:
-            async with asyncio.timeout(seconds):
-                found = await self._queues[of].get()
-        except TimeoutError as error:
-            problem = f"did not answer for {math.ceil(seconds):,} seconds"
-            raise ProtocolError(of, problem, Reason.LATE) from error
+        found = await self._next(of)
         self._unread[of] -= len(found.body)
         if found.kind is Kind.BYE:
             raise ProtocolError(of, Reason.GONE.words, Reason.GONE)
         return found
 
-    def divert(self, kind: Kind, take: Callable[[Message], None]) -> None:
-        self._diverted[kind] = take
-        for message in self._early.pop(kind, []):
-            take(message)
+    async def _next(self, of: int) -> Message:
+        queue = self._queues[of]
+        if not queue.empty():  # most often it is there, and needs no alarm clock
+            return queue.get_nowait()
+        seconds = patience(self.own, of, self._meeting.seconds)
+        try:
+            async with asyncio.timeout(seconds):
+                return await queue.get()
+        except TimeoutError as error:
+            problem = f"did not answer for {math.ceil(seconds):,} seconds"
+            raise ProtocolError(of, problem, Reason.LATE) from error
 
     def fail(self, error: ProtocolError) -> None:
         """End the session here, whatever this side is waiting for; the first reason is the one that is told."""
@@ -294,15 +294,7 @@ class Streams(Channel):
                     return
                 if message.kind is Kind.ABORT:
                     raise self._heard(message)
-                take = self._diverted.get(message.kind)
-                if take is not None:
-                    take(message)
-                elif (
-                    message.kind is Kind.COMPARING and len(self._early[message.kind]) < MOST_WAITING
-                ):
-                    self._early[message.kind].append(message)
-                else:
-                    self._keep(message)
+                self._keep(message)
         except ProtocolError as error:
             self.fail(error)
         except (OSError, EOFError):
@@ -312,7 +304,7 @@ class Streams(Channel):
         """Keep a message until it is its turn."""
         of = message.sender
         self._unread[of] += len(message.body)
-        is_much = self._unread[of] > self._limits.unread(of, self.own)
+        is_much = self._unread[of] > self._most_unread[of]
         if is_much or self._queues[of].qsize() >= MOST_WAITING:
             raise ProtocolError(of, "sent more than can wait to be read", Reason.TOO_MUCH)
         self._queues[of].put_nowait(message)

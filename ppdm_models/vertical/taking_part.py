@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +10,6 @@ import numpy as np
 
 from ppdm_models.vertical.aligning import aligned, group_key
 from ppdm_models.vertical.channel import Channel
-from ppdm_models.vertical.engine import library
 from ppdm_models.vertical.holding import Codes, Holding
 from ppdm_models.vertical.messages import MINER, Log
 from ppdm_models.vertical.miner import Miner
@@ -68,7 +66,6 @@ async def take_part(
         ProtocolError: another side cannot be reached, breaks the protocol, or is late.
         PartyError: the own certificates or records do not fit, or a package is missing.
     """
-    library()  # what is missing is said before anybody is met
     session = meeting.session
     async with met(meeting, own, certificates) as channel:
         parties = len(session.parties)
@@ -80,9 +77,9 @@ async def take_part(
             rows_asked = await _ordered(channel, parties, asked, meeting.asked)
             holding_asked = asked.holding_of(rows_asked, holding)
         view = view_of(session, holding, channel, key)
-        with closing(SecureComparison(session, channel, meeting.seconds)) as comparison:
-            party = Party(session, holding, channel, comparison, view)
-            await party.run(holding_asked)
+        comparison = SecureComparison(session, channel)
+        party = Party(session, holding, channel, comparison, view)
+        await party.run(holding_asked)
         return Kept(party.notes, holding, channel.log, rows_asked, view.blocks)
 
 
@@ -93,15 +90,13 @@ async def lead(meeting: Meeting, certificates: Path) -> Led:
         ProtocolError: a party cannot be reached, breaks the protocol, or is late.
         PartyError: the own certificates do not fit, or a package is missing.
     """
-    library()  # what is missing is said before anybody is met
     session = meeting.session
     async with met(meeting, MINER, certificates) as channel:
         helper = helper_of(session, channel)
-        with closing(SecureComparison(session, channel, meeting.seconds)) as comparison:
-            miner = Miner(session, channel, comparison, helper)
-            skeleton = await miner.grow()
-            labels = await miner.classify(skeleton, meeting.asked) if meeting.asked else None
-            await miner.end()
+        miner = Miner(session, channel, SecureComparison(session, channel), helper)
+        skeleton = await miner.grow()
+        labels = await miner.classify(skeleton, meeting.asked) if meeting.asked else None
+        await miner.end()
         return Led(skeleton, channel.log, labels)
 
 

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from audit.reading import exactly
-from policies.judging.decision import Decision
 from policies.verdict import Verdict, worst
 from ppdm_models.vertical.leakage import Seen
 from ppdm_models.vertical.messages import Entry, Kind, Log, role
 from ppdm_models.vertical.session import Session
 from ppdm_models.vertical.skeleton import Skeleton
 from reports.building.learnt import ASSUMED, broken_by, hidden, learnt
-from reports.building.values import value, word
+from reports.building.worded import value, word
 from reports.document.parts import Value
 from reports.document.vertical import (
     Agreed,
@@ -25,7 +24,7 @@ from reports.document.vertical import (
     Size,
     Traffic,
 )
-from reports.document.words import count, counted
+from reports.document.words import counted
 
 CONFIDENTIAL = (
     "Confidential: this document counts what was seen of people’s data, and by whom. It is for those who took part, "
@@ -36,7 +35,7 @@ IDEAL = (
     "nobody; it shows what a real session would have shown to whom."
 )
 REAL = (
-    "Keys were compared as shares (MPyC): only whose is the smallest was opened, and to the miner alone. What "
+    "Keys were compared as shares: only whose is the smallest was opened, and to the miner alone. What "
     "follows is what this side itself sent and received."
 )
 UNCOMPARED = "No keys had to be compared. What follows is what this side itself sent and received."
@@ -45,7 +44,6 @@ NOBODY = (
     "where the table may be joined, before anybody publishes it."
 )
 LEFT_OUT = "The audits were left out; the trees may not be published before they are done."
-MOST_FINDINGS = 12
 BEFORE_THE_ROOT = frozenset(
     {
         Kind.GROUP_KEY,
@@ -83,7 +81,7 @@ def leakage_document(
     log: Log,
     sides: Sequence[Seen],
     skeleton: Skeleton | None,
-    audits: Iterable[tuple[str, Decision]] = (),
+    audits: Sequence[Audited] = (),
     *,
     whose: str = "",
     is_left_out: bool = False,
@@ -93,16 +91,14 @@ def leakage_document(
     It is "" where all are seen at once, which is only where all were played: such a session is simulated even if its
     tree is one leaf, and nothing was compared.
     """
-    decisions = tuple(audits)
-    judged = tuple(_audited(name, decision) for name, decision in decisions)
     kinds = {each.kind for each in log.entries}
     is_ideal = not whose or Kind.KEY in kinds
     real = REAL if Kind.COMPARING in kinds else UNCOMPARED
-    verdict = word(worst(each.verdict for _, each in decisions)) if decisions else None
-    why = "" if judged else LEFT_OUT if is_left_out else NOBODY
+    verdict = word(worst(Verdict[each.verdict] for each in audits)) if audits else None
+    why = "" if audits else LEFT_OUT if is_left_out else NOBODY
     return LeakageDocument(
         title=f"What {whose or 'each side'} learnt in the session “{about.name}”",
-        headline=_headline(about, skeleton, judged),
+        headline=_headline(about, skeleton, audits),
         meaning=IDEAL if is_ideal else real,
         verdict=verdict,
         confidential=CONFIDENTIAL,
@@ -119,7 +115,7 @@ def leakage_document(
         flow=_flow(log.entries, about.session.parties),
         assumed=ASSUMED,
         broken_by=broken_by(about.session),
-        audits=judged,
+        audits=tuple(audits),
         not_audited=why,
         version=about.version,
     )
@@ -213,26 +209,4 @@ def _flow(entries: Sequence[Entry], names: tuple[str, ...]) -> tuple[Traffic, ..
             bytes=sizes[sender, receiver, kind],
         )
         for sender, receiver, kind in messages
-    )
-
-
-def _audited(name: str, decision: Decision) -> Audited:
-    no_pass = (each for each in decision.findings if each.verdict is not Verdict.PASS)
-    open_ones = sorted(no_pass, key=lambda each: -each.verdict)
-    holds = (
-        "every clause of the policy holds" if decision.findings else "the policy demands nothing"
-    )
-    told = [f"{word(each.verdict)}: {each.clause}: {each.message}" for each in open_ones]
-    more = len(told) - MOST_FINDINGS
-    if more > 0:
-        told = [*told[:MOST_FINDINGS], f"and {count(more)} more"]
-    return Audited(
-        name=name,
-        verdict=word(decision.verdict),
-        headline=f"{counted(len(open_ones), 'finding is', 'findings are')} no pass"
-        if open_ones
-        else holds,
-        policy=decision.pack.name,
-        policy_sha256=decision.pack.digest,
-        findings=tuple(told),
     )

@@ -8,6 +8,7 @@ from ppdm_models.vertical.messages import MINER, Log
 from ppdm_models.vertical.session import Mode
 from ppdm_models.vertical.simulating import play
 from reports.building.vertical import About, leakage_document
+from reports.building.vertical_audits import audited
 from tests.ppdm_models.vertical.cases import TENNIS, dealt, table
 from tests.small_audits import audit_of, evidence_of, flat_tree, pack_of
 
@@ -34,7 +35,8 @@ def all_sides(asked=0, name="tennis", audits=(), **how):
         for number, own in enumerate(holdings)
     ]
     about = About(name, session, "play", "0", asked)
-    return leakage_document(about, found.log, sides, found.skeleton, audits)
+    judged = [audited(which, each) for which, each in audits]
+    return leakage_document(about, found.log, sides, found.skeleton, judged)
 
 
 def one_side(who, log=None, asked=0, blocks=None, **how):

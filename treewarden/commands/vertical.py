@@ -14,18 +14,31 @@ from reports.document.words import counted, printable
 from treewarden.commands._plain import FILE, FORCE, QUIET
 from treewarden.jobs.vertical.checking import checked
 from treewarden.jobs.vertical.columns import Numbers
+from treewarden.jobs.vertical.joining import joined_folders
+from treewarden.jobs.vertical.leaving import NOTES, TREE
 from treewarden.jobs.vertical.leaving_all import FULL_FILES, files_of
 from treewarden.jobs.vertical.playing import Wanted, audits_of, played
 from treewarden.terminal.exits import EXITS, FAIL, PASS
-from treewarden.terminal.outputs import check_into, check_no_input, write_into
+from treewarden.terminal.outputs import (
+    check_into,
+    check_new,
+    check_no_input,
+    write_files,
+    write_into,
+)
 from treewarden.terminal.progress import Progress
 
 
 @click.command("vertical")
-@click.argument("table", type=FILE)
-@click.argument("folder", type=FILE, required=False)
+@click.argument("places", metavar="TABLE|FOLDER...", type=FILE, nargs=-1, required=True)
 @click.option(
-    "--check", "is_check", is_flag=True, help="Compare the tree in FOLDER with plain ID3."
+    "--check", "is_check", is_flag=True, help="Compare the tree in FOLDER with plain ID3 on TABLE."
+)
+@click.option(
+    "--join",
+    "is_join",
+    is_flag=True,
+    help="Join the skeleton in a miner's FOLDER with the notes in the parties' FOLDERs.",
 )
 @click.option("--target", metavar="COLUMN", help="The class, a column of one party.")
 @click.option("--parties", type=FILE, help="Who holds which columns: a TOML file.")
@@ -60,15 +73,15 @@ from treewarden.terminal.progress import Progress
 @click.option(
     "--no-audit", is_flag=True, help="Leave the audits out; the trees may not be published."
 )
-@click.option("-o", "--output", type=FILE, help="The folder to write into.")
+@click.option("-o", "--output", type=FILE, help="The folder to write into; with --join a file.")
 @FORCE
 @QUIET
 @click.pass_context
 def vertical_command(  # one parameter per option
     context: click.Context,
-    table: Path,
-    folder: Path | None,
+    places: tuple[Path, ...],
     is_check: bool,
+    is_join: bool,
     target: str | None,
     parties: Path | None,
     mode: str,
@@ -87,22 +100,35 @@ def vertical_command(  # one parameter per option
     two trees. It is a study: keys are compared by an ideal box, and whoever runs it holds the whole table. Between
     sides who trust each other with nothing it is done by 'treewarden party' and 'treewarden miner'.
 
-    With --check: whether the tree that a session left in FOLDER equals the one that plain ID3 grows on TABLE, exit code
-    0, or not, 1; of a miner's folder --parties is needed.
+    With --check TABLE FOLDER: whether the tree that a session left in FOLDER equals the one that plain ID3 grows on
+    TABLE, exit code 0, or not, 1; of a miner's folder --parties is needed.
+
+    With --join FOLDER...: the folder that the miner of a session wrote, then those of all its parties; the tree with
+    everybody's attributes is written to the file that -o names. It is not audited.
     """
     progress = Progress(quiet)
+    if is_check and is_join:
+        raise click.UsageError("give --check or --join, not both")
+    if is_join:
+        if len(places) < 2 or output is None or target is not None or parties is not None:
+            problem = "--join takes a miner's FOLDER, those of parties, and -o FILE alone"
+            raise click.UsageError(problem)
+        _join(places, output, force=force)
+        context.exit(PASS)
     who = None if parties is None else read_parties(parties)
     if is_check:
-        if folder is None or output is not None or target is not None:
+        if len(places) != 2 or output is not None or target is not None:
             raise click.UsageError("--check takes TABLE and FOLDER, and no --target and no -o")
         with progress.step("growing plain ID3"):
-            result = checked(table, folder, who)
+            result = checked(*places, who)
         sizes = f"{result.found:,} nodes, plain ID3 has {result.expected:,}"
         is_it = "equals" if result.is_same else "does not equal"
         click.echo(f"the {result.of} {is_it} plain ID3 on the joined table: {sizes}")
         context.exit(PASS if result.is_same else FAIL)
-    if folder is not None or who is None or parties is None or target is None or output is None:
-        raise click.UsageError("give TABLE, --target, --parties and -o; or --check TABLE FOLDER")
+    table, *more = places
+    if more or who is None or parties is None or target is None or output is None:
+        options = "--check TABLE FOLDER; or --join FOLDER... -o FILE"
+        raise click.UsageError(f"give TABLE, --target, --parties and -o; or {options}")
     pack = load_pack(policy)
     check_into(output, FULL_FILES, force)
     check_no_input([output / name for name in FULL_FILES], (table, parties, Path(policy)))
@@ -128,6 +154,19 @@ def vertical_command(  # one parameter per option
         click.echo("not audited: do not publish the tree")
     click.echo(f"written: {output}")
     context.exit(EXITS[worst(each.decision.verdict for _, each in audits)])
+
+
+def _join(folders: tuple[Path, ...], output: Path, *, force: bool) -> None:
+    check_new(output, force)
+    sides = [folder / name for folder in folders for name in (TREE, NOTES)]
+    check_no_input([output], sides)
+    tree, data = joined_folders(folders[0], folders[1:])
+    write_files({output: data})
+    click.echo(
+        f"{counted(len(tree.nodes), 'node', 'nodes')}, by {counted(len(tree.features), 'attribute', 'attributes')}"
+    )
+    click.echo("not audited: audit it on the joined table before anybody publishes it")
+    click.echo(f"written: {output}")
 
 
 COMMAND = vertical_command

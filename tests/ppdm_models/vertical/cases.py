@@ -1,8 +1,10 @@
 """Tables for the tests of parties: small ones by hand, and random ones, dealt to parties in any way."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from hypothesis import strategies as st
 
 from ppdm_models.vertical.holding import Attribute, Holding
 from ppdm_models.vertical.session import Mode, Session, Stops
@@ -22,6 +24,42 @@ overcast mild high strong yes
 overcast hot normal weak yes
 rain mild high strong no"""
 NURSERY = Path(__file__).parents[4] / "shared" / "data" / "nursery.csv"
+
+
+@st.composite
+def sessions(draw):
+    """Random columns, some of numbers in bins or with missing cells, the label, and how they are dealt to parties."""
+    records = draw(st.integers(1, 40))
+    count = draw(st.integers(1, 5))
+    parties = draw(st.integers(2, 4))
+    random = np.random.default_rng(draw(st.integers(0, 2**32)))
+
+    def column(name, values):
+        return Attribute(name, tuple(map(str, range(values))), random.integers(0, values, records))
+
+    def attribute(name):
+        found = column(name, draw(st.integers(1, 4)))
+        last = len(found.categories) - 1
+        missing = last if last and draw(st.booleans()) else None
+        edges = tuple(map(float, range(last - (missing is not None))))
+        return replace(found, missing=missing, edges=edges if draw(st.booleans()) else None)
+
+    attributes = [attribute(f"a{i}") for i in range(count)]
+    owners = [draw(st.integers(0, parties - 1)) for _ in attributes]
+    stops = Stops(draw(st.sampled_from([2, 5])), draw(st.sampled_from([None, 0, 1, 2])))
+    label = column("label", draw(st.integers(2, 3)))
+    labelled = draw(st.integers(0, parties - 1))
+    mode = draw(st.sampled_from(list(Mode)))
+    session, holdings = dealt(attributes, label, owners, parties, labelled, stops, mode)
+    return attributes, label, session, holdings
+
+
+def told(attribute):
+    """Return a column's cells as its owner's table has them: texts, numbers inside bins, None where there is none."""
+    texts = list(attribute.categories)
+    if attribute.edges is not None:
+        texts = [*(str(each) for each in attribute.edges), str(len(texts) + 0.5), ""]
+    return [None if code == attribute.missing else texts[code] for code in attribute.codes.tolist()]
 
 
 def coded(name, values):

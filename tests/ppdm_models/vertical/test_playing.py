@@ -2,42 +2,31 @@
 
 import csv
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
+from ppdm_models.records.read_table import table_of
+from ppdm_models.records.routing import route
 from ppdm_models.tree.predicate import text
-from ppdm_models.vertical.holding import Attribute, Holding
+from ppdm_models.vertical.holding import Holding
 from ppdm_models.vertical.leakage import cells_split, seen_by
 from ppdm_models.vertical.messages import BOX, MINER, Kind
 from ppdm_models.vertical.plain import plain_id3
 from ppdm_models.vertical.published import full_tree, skeleton_tree
 from ppdm_models.vertical.session import Mode, Stops
 from ppdm_models.vertical.simulating import play
-from tests.ppdm_models.vertical.cases import NURSERY, TENNIS, coded, dealt, shape, table
+from tests.ppdm_models.vertical.cases import (
+    NURSERY,
+    TENNIS,
+    coded,
+    dealt,
+    sessions,
+    shape,
+    table,
+    told,
+)
 
 TENNIS_COLUMNS = table(TENNIS, ["outlook", "temp", "humidity", "windy", "play"])
-
-
-@st.composite
-def sessions(draw):
-    records = draw(st.integers(1, 40))
-    count = draw(st.integers(1, 5))
-    parties = draw(st.integers(2, 4))
-    random = np.random.default_rng(draw(st.integers(0, 2**32)))
-
-    def column(name, values):
-        return Attribute(name, tuple(map(str, range(values))), random.integers(0, values, records))
-
-    attributes = [column(f"a{i}", draw(st.integers(1, 4))) for i in range(count)]
-    owners = [draw(st.integers(0, parties - 1)) for _ in attributes]
-    stops = Stops(draw(st.sampled_from([2, 5])), draw(st.sampled_from([None, 0, 1, 2])))
-    label = column("label", draw(st.integers(2, 3)))
-    labelled = draw(st.integers(0, parties - 1))
-    mode = draw(st.sampled_from(list(Mode)))
-    session, holdings = dealt(attributes, label, owners, parties, labelled, stops, mode)
-    return attributes, label, session, holdings
 
 
 @given(sessions())
@@ -64,6 +53,18 @@ def test_walking_through_the_parties_gives_the_class_that_the_joined_tree_gives(
         return walked(record, place.children[code])
 
     assert found.labels.tolist() == [walked(record) for record in range(session.records)]
+
+
+@given(sessions())
+@settings(max_examples=60, deadline=None)
+def test_the_published_tree_sends_each_record_where_the_parties_do(case):
+    attributes, label, session, holdings = case
+    found = play(session, holdings, [Holding(each.attributes) for each in holdings])
+    tree = full_tree(found.known(session), attributes, label.categories, "label")
+    columns = table_of({each.name: told(each) for each in attributes})
+    nodes = route(tree, {each.name: columns.column(each) for each in tree.features}).tolist()
+    labels = [label.categories[each] for each in found.labels.tolist()]
+    assert [tree.nodes[node].score for node in nodes] == labels
 
 
 @pytest.mark.parametrize("mode", Mode)

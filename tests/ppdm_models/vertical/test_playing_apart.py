@@ -1,7 +1,6 @@
 """Sides that talk over connections grow the tree that they grow in one process, and say the same to each other."""
 
-import asyncio
-from collections import Counter, defaultdict
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -26,23 +25,17 @@ class Trusting(Comparison):
 
     def __init__(self, channel, parties):
         self._channel, self._parties = channel, parties
-        self._keys = defaultdict(dict)
-        self._come = asyncio.Event()
-        if channel.own == MINER:
-            channel.divert(Kind.COMPARING, self._take)
-
-    def _take(self, message):
-        self._keys[message.node][message.sender] = int.from_bytes(message.body, "little")
-        self._come.set()
 
     async def give(self, node, key):
-        await self._channel.send(MINER, Kind.COMPARING, node, key.to_bytes(16, "little"))
+        await self._channel.send(MINER, Kind.COMPARING, node, key.to_bytes(8, "little"))
 
     async def winner(self, node):
-        while len(keys := self._keys[node]) < self._parties:
-            self._come.clear()
-            await self._come.wait()
-        return min(keys, key=lambda each: (keys[each], each))
+        said = [
+            await self._channel.receive(party, Kind.COMPARING, node)
+            for party in range(self._parties)
+        ]
+        keys = [int.from_bytes(each, "little") for each in said]
+        return keys.index(min(keys))
 
 
 def bodies_of(session, holdings):

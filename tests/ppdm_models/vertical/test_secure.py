@@ -1,264 +1,243 @@
-"""Keys compared as shares, each side in a process of its own: who wins, who hears it, and who is named if it fails."""
+"""Keys compared as shares: who wins, who hears it, what is seen meanwhile, and who is named if it fails."""
 
 import asyncio
-import json
-import signal
-import socket
-import subprocess
-import sys
-from contextlib import closing
+import random
+from collections import defaultdict
+from itertools import combinations
 
 import pytest
 
-from ppdm_models.vertical import engine
+from ppdm_models.vertical import planes
 from ppdm_models.vertical.certificates import make_certificates
 from ppdm_models.vertical.channel import LocalNetwork
 from ppdm_models.vertical.errors import ProtocolError, Reason
+from ppdm_models.vertical.limits import Limits
 from ppdm_models.vertical.messages import MINER, Kind
-from ppdm_models.vertical.secure import MANY, SecureComparison, threshold
+from ppdm_models.vertical.secure import Plan, SecureComparison, threshold
 from ppdm_models.vertical.session import Session
-from ppdm_models.vertical.session_file import read_session
-from ppdm_models.vertical.smallest import WIDTH, groups, pairs_in
-from tests.ppdm_models.vertical import comparing_side
-from tests.ppdm_models.vertical.comparing_side import keys_at
+from tests.ppdm_models.vertical.meetings import NAMES, SESSION, all_told, meeting_of
+from tests.ppdm_models.vertical.randomness import elements, looks_random
 
-SECONDS = 15
+BITS = 2
 
 
-def session_file(folder, parties, seconds=60):
-    """Write what sides need to meet on this machine, and return the session file."""
-    names = [f"p{number}" for number in range(parties)]
-    held = [socket.create_server(("localhost", 0)) for _ in range(parties + 1)]
-    ports = [each.getsockname()[1] for each in held]
-    for each in held:
-        each.close()
-    lines = ['name = "t"', "records = 500", 'target = "c"', 'classes = ["a", "b"]']
-    lines += ['labelled = "p0"', f"seconds = {seconds}"]
-    lines += ["[miner]", 'host = "localhost"', f"port = {ports[-1]}"]
-    for name, port in zip(names, ports, strict=False):
-        lines += ["[[party]]", f'name = "{name}"', 'host = "localhost"', f"port = {port}"]
-        lines += ["attributes = 2"]
-    file = folder / "session.toml"
-    file.write_text("\n".join(lines))
-    make_certificates(folder / "certificates", ["miner", *names])
-    return file
+class Overheard(LocalNetwork):
+    """A network that keeps what is said."""
+
+    def __init__(self):
+        super().__init__()
+        self.said = []
+
+    def carry(self, message):
+        self.said.append(message)
+        super().carry(message)
 
 
-def processes(file, parties, nodes, faults):
-    """Start all sides; ``faults`` are those of sides by their numbers."""
-    command = [sys.executable, comparing_side.__file__, file, file.parent / "certificates"]
-    return {
-        own: subprocess.Popen(
-            [*command, str(own), str(nodes), faults.get(own, "")],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for own in (MINER, *range(parties))
-    }
+def session_of(parties):
+    names = tuple(f"p{number}" for number in range(parties))
+    ranks = tuple((2 * number, 2 * number + 1) for number in range(parties))
+    return Session(names, ranks, 500, ("no", "yes"), 0)
 
 
-def ended(running):
-    """Return what processes say in the end; the last line of errors may only be empty."""
-    found = {}
-    for own, each in running.items():
-        out, errors = each.communicate(timeout=120)
-        assert (errors, each.returncode) == ("", 0)
-        found[own] = json.loads(out)
-    return found
+def keys_at(node, session):
+    """Return the keys of all parties at a node: small ones with ties, large ones, and those of parties with nothing."""
+    drawn = random.Random(node)
+    most = drawn.choice([2, 100, session.nothing])
+    return [
+        drawn.choice([drawn.randrange(most), session.nothing])
+        if node % 2
+        else drawn.randrange(most)
+        for _ in session.parties
+    ]
 
 
-def expected(file, nodes):
-    """Return the winner at each node, the first of several."""
-    session = read_session(file).session
-    return [keys.index(min(keys)) for keys in (keys_at(node, session) for node in range(nodes))]
-
-
-@pytest.mark.parametrize(("parties", "nodes"), [(2, 20), (3, 40), (5, 6), (MANY - 1, 6), (10, 3)])
-def test_the_miner_hears_whose_key_is_smallest_and_nobody_else_anything(tmp_path, parties, nodes):
-    file = session_file(tmp_path, parties)
-    found = ended(processes(file, parties, nodes, {}))
-    assert found[MINER]["winners"] == expected(file, nodes)
-    assert all(each["waiting"] == 0 for each in found.values())
-    assert all(found[party]["winners"] == [] for party in range(parties))
-
-
-@pytest.mark.parametrize("fault", ["dies", "stops", "garbage"])
-def test_whoever_dies_stops_or_talks_garbage_is_named_by_all_others(tmp_path, fault):
-    file = session_file(tmp_path, 3, SECONDS)
-    running = processes(file, 3, 10, {1: fault})
-    guilty = running.pop(1)
-    try:
-        found = ended(running)
-    finally:
-        guilty.send_signal(signal.SIGKILL)
-        guilty.communicate()
-    assert [each["who"] for each in found.values()] == [1, 1, 1]
-
-
-def test_there_are_never_enough_together_for_a_majority():
-    for parties in range(2, 65):
-        assert 1 <= 2 * threshold(parties) < parties + 1
-
-
-SESSION = Session(("a", "b"), ((0,), (1,)), 10, ("no", "yes"), 0)
-
-
-def of_party_a(play, seconds=60):
-    """Return what comes of a play that has party a's comparison and the ends of both others."""
+def compared(session, nodes):
+    """Return the winners that the miner hears, and all that was said."""
 
     async def run():
-        network = LocalNetwork()
-        others = {1: network.end(1), MINER: network.end(MINER)}
-        with closing(SecureComparison(SESSION, network.end(0), seconds)) as comparison:
-            return await play(comparison, others)
+        network = Overheard()
+        sides = [SecureComparison(session, network.end(each)) for each in range(len(nodes[0]))]
+        miner = SecureComparison(session, network.end(MINER))
+        found = []
+        for node, keys in enumerate(nodes):
+            gives = (each.give(node, key) for each, key in zip(sides, keys, strict=True))
+            winner, *nothing = await asyncio.gather(miner.winner(node), *gives)
+            assert nothing == [None] * len(keys)
+            found.append(winner)
+        return found, network.said
 
     return asyncio.run(run())
 
 
-async def greeted(others):
-    """Let both others say what party a has said: what is the same for all sides."""
-    for each in others.values():
-        said = await each.following(0)
-        each.post(0, Kind.COMPARING, 0, said.body[:32])
+@pytest.mark.parametrize("parties", [2, 3, 4, 5, 7, 10, 13])
+def test_the_miner_hears_whose_key_is_smallest(parties):
+    session = session_of(parties)
+    nodes = [keys_at(node, session) for node in range(12)]
+    found, said = compared(session, nodes)
+    assert found == [keys.index(min(keys)) for keys in nodes]
+    plan, limits = Plan(session), Limits(session, 0)
+    assert {each.receiver for each in said} == {*plan.computing, MINER}
+    for each in said:
+        assert len(each.body) <= plan.most_bytes == limits.of(each.kind, each.sender, each.receiver)
+
+
+def test_three_parties_or_more_need_no_miner_and_tell_it_one_index_in_shares():
+    for parties in (3, 4, 5, 10):
+        session = session_of(parties)
+        plan = Plan(session)
+        assert MINER not in plan.computing
+        _, said = compared(session, [keys_at(0, session)])
+        told = [each for each in said if each.receiver == MINER]
+        assert sorted(each.sender for each in told) == list(range(threshold(parties) + 1))
+        assert {len(each.body) for each in told} == {planes.size_of(plan.sharing.bits, parties)}
+
+
+def test_there_are_never_enough_together_for_a_majority():
+    for parties in range(2, 65):
+        plan = Plan(session_of(parties))
+        assert 1 <= 2 * threshold(parties) < len(plan.computing) == len(set(plan.computing))
+        assert len(plan.opening) == threshold(parties) + 1
+
+
+@pytest.mark.parametrize("parties", [2, 3])
+def test_all_that_a_curious_side_sees_is_random(parties):
+    """Were a product of shares opened, or passed on, as it is, one side that sees it could take it apart."""
+    session = session_of(parties)
+    keys = [session.nothing, 5, 5][:parties]
+    _, said = compared(session, [keys] * 250)
+    heard, turns = defaultdict(list), defaultdict(int)
+    for each in said:
+        way = each.sender, each.receiver, each.node
+        heard[each.receiver, each.sender, turns[way]].append(each.body)
+        turns[way] += 1
+    seen = {}
+    for (receiver, sender, turn), bodies in heard.items():
+        lanes = lanes_said(session, sender, receiver)[turn]
+        shares = [planes.of_bytes(body, BITS, lanes) for body in bodies]
+        step = turn + (sender == MINER)
+        seen[receiver, sender, step] = [e for each in shares for e in elements(each, lanes)]
+    for place, found in seen.items():
+        assert looks_random(found, BITS), place
+    for first, second in combinations(seen, 2):  # nor do the shares of two others fit each other
+        if (first[0], first[2]) == (second[0], second[2]):
+            sums = [a ^ b for a, b in zip(seen[first], seen[second], strict=True)]
+            assert looks_random(sums, BITS), (first, second)
+
+
+def lanes_said(session, sender, receiver):
+    """Return how many elements each message has, in turn: keys, digits, these put together, beating all, the index."""
+    plan, parties = Plan(session), len(session.parties)
+    pairs = parties * (parties - 1) // 2
+    inner = [16 * pairs, 8 * pairs, 4 * pairs, pairs, *([3] if parties == 3 else [])]
+    before = [] if sender == MINER else [plan.smallest.lanes]
+    after = [parties] if receiver == MINER else []
+    if receiver not in plan.computing:
+        return after
+    return [*before, *inner, *after]
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("certificates")
+    make_certificates(folder, ["miner", *NAMES])
+    return folder
+
+
+NODES = 4
+
+
+def bodies_with(bobbys):
+    """The bodies of all sides that compare keys at some nodes; bobby does something else at the last."""
+
+    async def mines(channel):
+        comparison = SecureComparison(SESSION, channel)
+        return [await comparison.winner(node) for node in range(NODES)]
+
+    def gives(key):
+        async def body(channel):
+            comparison = SecureComparison(SESSION, channel)
+            for node in range(NODES - 1):
+                await comparison.give(node, key)
+            if key == 1:
+                await bobbys(channel, comparison)
+            else:
+                await comparison.give(NODES - 1, key)
+
+        return body
+
+    return {MINER: mines, 0: gives(2), 1: gives(1), 2: gives(3)}
+
+
+async def follows(_, comparison):
+    await comparison.give(NODES - 1, 1)
+
+
+async def says_nothing(channel, _):
+    await channel.following(0)
+    await asyncio.Event().wait()
+
+
+async def dies(channel, _):
+    for writer in channel._writers.values():
+        writer.transport.abort()
+    await asyncio.Event().wait()
+
+
+async def talks_garbage(channel, _):
+    for other in (0, 2):
+        channel.post(other, Kind.COMPARING, NODES - 1, b"\xff" * 7)
+    await asyncio.Event().wait()
 
 
 @pytest.mark.parametrize(
-    "body", [b"", b"hello", bytes(31), bytes(32), bytes(10_000)], ids=lambda body: str(len(body))
-)
-def test_who_compares_otherwise_is_named_at_once(body):
-    async def play(comparison, others):
-        others[1].post(0, Kind.COMPARING, 0, body)
-        with pytest.raises(ProtocolError, match="compares keys otherwise") as caught:
-            await comparison.give(0, 5)
-        return caught.value.who
-
-    assert of_party_a(play) == 1
-
-
-@pytest.mark.parametrize(
-    ("body", "reason"),
+    ("bobbys", "seconds", "reason"),
     [
-        (b"\xff" * 7, Reason.GARBAGE),
-        (b"\xff" * 12, Reason.GARBAGE),
-        (bytes(24), Reason.GARBAGE),
-        (b"".join(number.to_bytes(12, "little") for number in range(5_000)), Reason.TOO_MUCH),
+        (says_nothing, 1, "did not answer"),
+        (dies, 30, "ended its connection"),
+        (talks_garbage, 30, "sent what is no"),
     ],
-    ids=["cut", "too long", "twice", "too many"],
 )
-def test_garbage_is_the_fault_of_who_sent_it(body, reason):
-    async def play(comparison, others):
-        await greeted(others)
-        others[1].post(0, Kind.COMPARING, 0, body)
+def test_whoever_stops_dies_or_talks_garbage_is_named_by_all_others(
+    certificates, bobbys, seconds, reason
+):
+    found = all_told(meeting_of(seconds=seconds), certificates, bodies_with(bobbys))
+    for side in ("miner", "alice", "carol"):
+        assert found[side].startswith(f"bobby: {reason}"), found
+
+
+def test_over_connections_it_is_the_same(certificates):
+    found = all_told(meeting_of(), certificates, bodies_with(follows))
+    assert found == {"miner": [1] * NODES, "alice": None, "bobby": None, "carol": None}
+
+
+@pytest.mark.parametrize("body", [b"", b"\xff" * 5_000], ids=["too short", "too long"])
+def test_what_is_no_share_is_the_fault_of_who_sent_it(body):
+    async def run():
+        network = LocalNetwork()
+        network.end(1).post(0, Kind.COMPARING, 0, body)
         with pytest.raises(ProtocolError) as caught:
-            await comparison.give(0, 5)
+            await SecureComparison(SESSION, network.end(0)).give(0, 5)
         return caught.value.who, caught.value.reason
 
-    assert of_party_a(play) == (1, reason)
+    assert asyncio.run(run()) == (1, Reason.GARBAGE)
 
 
-def test_a_share_of_another_length_is_the_fault_of_who_sent_it():
-    async def play(comparison, others):
-        await greeted(others)
+def test_shares_of_nobody_being_the_smallest_are_found_out():
+    async def run():
+        network = LocalNetwork()
+        for party in (0, 1):
+            network.end(party).post(MINER, Kind.COMPARING, 0, b"\0")
+        with pytest.raises(ProtocolError, match="no shares of keys") as caught:
+            await SecureComparison(SESSION, network.end(MINER)).winner(0)
+        return caught.value.reason
 
-        async def answer():
-            said = await others[1].following(0)
-            others[1].post(0, Kind.COMPARING, 0, said.body[:8] + b"\x01\0\0\0x")
-
-        answering = asyncio.create_task(answer())
-        with pytest.raises(ProtocolError) as caught:
-            await comparison.give(0, 5)
-        await answering
-        return caught.value.who, caught.value.reason
-
-    assert of_party_a(play) == (1, Reason.GARBAGE)
-
-
-def test_who_never_says_anything_is_late():
-    async def play(comparison, others):
-        said = await others[MINER].following(0)
-        others[MINER].post(0, Kind.COMPARING, 0, said.body[:32])
-        with pytest.raises(ProtocolError, match=r"for 0\.2 seconds") as caught:
-            await comparison.give(0, 5)
-        return caught.value.who, caught.value.reason
-
-    assert of_party_a(play, 0.2) == (1, Reason.LATE)
-
-
-def test_nothing_is_left_when_it_is_given_up():
-    async def play(comparison, others):
-        await greeted(others)
-        giving = asyncio.create_task(comparison.give(0, 5))
-        await asyncio.sleep(0.05)
-        giving.cancel()
-        comparison.close()
-        comparison.close()
-        await asyncio.sleep(0.01)
-        return len(asyncio.all_tasks())
-
-    assert of_party_a(play) == 1
-
-
-def test_a_process_has_one_comparison_at_a_time():
-    async def play(comparison, others):
-        with pytest.raises(ValueError, match="one session at a time"):
-            SecureComparison(SESSION, others[1], 60)
-
-    of_party_a(play)
-    of_party_a(play)
+    assert asyncio.run(run()) is Reason.TROUBLE
 
 
 def test_a_key_above_all_keys_is_a_mistake_of_ours():
-    async def play(comparison, _):
+    async def run():
+        comparison = SecureComparison(SESSION, LocalNetwork().end(0))
         with pytest.raises(ValueError, match="none of this session"):
             await comparison.give(0, SESSION.nothing + 1)
 
-    of_party_a(play)
-
-
-WITHOUT = """
-import sys
-sys.modules["mpyc"] = None
-from ppdm_models.errors import PartyError
-from ppdm_models.vertical.engine import library
-try:
-    library()
-except PartyError as error:
-    print(error)
-"""
-IMPORTED = """
-import asyncio, logging, os, sys
-sys.argv += ["-H", "-M3", "--log-level", "debug"]
-before = dict(os.environ), sys.argv[:], asyncio.get_event_loop_policy()
-from ppdm_models.vertical.engine import library
-library()
-assert (dict(os.environ), sys.argv[:], asyncio.get_event_loop_policy()) == before
-assert not logging.getLogger().handlers
-"""
-
-
-@pytest.mark.parametrize(
-    ("program", "said"),
-    [
-        (
-            WITHOUT,
-            "mpyc: is not installed, and keys are compared by it; pip install 'treewarden[mpc]'\n",
-        ),
-        (IMPORTED, ""),
-    ],
-    ids=["without it", "with it"],
-)
-def test_the_library_is_asked_for_and_changes_nothing_when_it_is_imported(program, said):
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert (done.stdout, done.stderr) == (said, "")
-
-
-def test_every_key_is_in_one_group_and_none_is_compared_with_itself():
-    for count in range(1, 65):
-        assert [each for group in groups(count) for each in group] == list(range(count))
-        assert all(1 <= len(group) <= WIDTH for group in groups(count))
-    assert [pairs_in(count) for count in (1, 2, 3, 4, 5, 10)] == [0, 1, 3, 6, 5, 15]
-
-
-def test_the_library_can_unpickle_nothing():
-    assert vars(engine.library().runtime)["pickle"] is None
+    asyncio.run(run())

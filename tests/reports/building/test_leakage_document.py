@@ -33,7 +33,7 @@ def test_what_was_played_is_called_simulated_even_if_nothing_was_compared(mode, 
 def test_a_real_side_that_compared_nothing_says_no_more_than_that():
     document = one_side(0, stops=NOTHING_SPLIT)
     assert not document.is_ideal
-    assert "MPyC" not in document.meaning
+    assert "compared as shares" not in document.meaning
 
 
 def test_a_log_with_keys_in_clear_is_never_called_real():

@@ -39,6 +39,7 @@ def test_the_tree_equals_plain_id3_and_everything_is_written(folder, mode):
         "leakage.json",
         "leakage.html",
         "messages.jsonl",
+        "messages.svg",
     }
     check = run("--check", folder / "tennis.csv", folder / "out")
     assert check.exit_code == 0
@@ -168,3 +169,61 @@ def test_odd_names_stay_text(folder):
     assert played(folder, "--no-audit").exit_code == 3
     assert "<script>" not in (folder / "out" / "leakage.html").read_text()
     assert run("--check", folder / "tennis.csv", folder / "out").exit_code == 0
+
+
+def left_by_sides(folder):
+    """Write what the sides of a session leave, as far as it is joined, from a session that is played."""
+    played(folder, "--no-audit")
+    out, sides = folder / "out", [folder / name for name in ("miner", "alice", "bobby")]
+    for each in sides:
+        each.mkdir()
+    (sides[0] / "tree.json").write_bytes((out / "skeleton.json").read_bytes())
+    (sides[0] / "leakage.json").write_bytes((out / "leakage.json").read_bytes())
+    names = {"alice": ("outlook",), "bobby": ("windy", "humidity")}
+    for side in sides[1:]:
+        values = {name: sorted({row[name] for row in ROWS}) for name in names[side.name]}
+        nodes = {
+            serial: {"attribute": name, "branches": values[name], "edges": None, "missing": None}
+            for serial, name in enumerate(names[side.name], start=1)
+        }
+        said = {"schema": "treewarden-notes/2", "session": "tennis", "party": side.name}
+        (side / "notes.json").write_text(json.dumps(said | {"nodes": nodes}))
+    return sides
+
+
+def test_the_skeleton_and_the_parties_notes_are_the_tree_that_is_played(folder):
+    sides = left_by_sides(folder)
+    result = run("--join", *sides, "-o", folder / "full.json")
+    assert result.exit_code == 0, result.output
+    assert "8 nodes, by 3 attributes" in result.output
+    assert read_tree(folder / "full.json").nodes == read_tree(folder / "out" / "tree.json").nodes
+    again = run("--join", *sides, "-o", folder / "full.json")
+    assert again.exit_code == 4
+    assert "is there already" in again.output
+
+
+def test_folders_that_do_not_belong_together_are_refused(folder):
+    miner, alice, bobby = left_by_sides(folder)
+    output = "-o", folder / "full.json"
+    refusals = {
+        "nobody's notes say what node 'bobby 1' tests": (miner, alice),
+        "out/tree.json: is no skeleton": (folder / "out", alice, bobby),
+        "tree.json: No such file": (alice, bobby, miner),
+        "miner/notes.json: cannot be read": (miner, alice, bobby, miner),
+        "alice: has notes in two folders": (miner, alice, alice, bobby),
+    }
+    for words, folders in refusals.items():
+        result = run("--join", *folders, *output)
+        assert (result.exit_code, words in result.output) == (4, True), (words, result.output)
+    notes = bobby / "notes.json"
+    notes.write_text(notes.read_text().replace('"session": "tennis"', '"session": "golf"'))
+    result = run("--join", miner, alice, bobby, *output)
+    assert "is of the session 'golf', and the skeleton of 'tennis'" in result.output
+    assert not (folder / "full.json").exists()
+
+
+@pytest.mark.parametrize(
+    "arguments", [(), ("-o", "x"), ("a", "-o", "x"), ("a", "b"), ("a", "b", "--check", "-o", "x")]
+)
+def test_joining_takes_folders_and_a_file(arguments):
+    assert run("--join", *arguments).exit_code == 2

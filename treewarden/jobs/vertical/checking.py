@@ -17,6 +17,7 @@ from ppdm_models.vertical.plain import plain_id3
 from ppdm_models.vertical.published import full_tree, skeleton_tree
 from ppdm_models.vertical.session import Stops
 from ppdm_models.vertical.skeleton import Known, Skeleton
+from reports.document.vertical import Agreed
 from treewarden.jobs.vertical.columns import Numbers, holding_of
 from treewarden.jobs.vertical.leaving import LEAKAGE, TREE
 
@@ -44,7 +45,7 @@ def checked(table: Path, folder: Path, parties: Parties | None) -> Checked:
     tree = load_model(read_bytes(folder / TREE), TREE)
     if not isinstance(tree, Tree):
         raise PartyError(TREE, "holds several trees; give the folder that a session wrote")
-    stops = _stops(folder / LEAKAGE)
+    agreed = agreed_in(folder / LEAKAGE)
     joined = read_table(table)
     names = [each.name for each in tree.features]
     is_full = set(names) <= set(joined.columns)
@@ -57,7 +58,12 @@ def checked(table: Path, folder: Path, parties: Parties | None) -> Checked:
     holding = holding_of(joined, names, target, tree.classes, Numbers.BINS)
     if holding.classes is None:
         raise PartyError(table.name, joined.lacks(target))
-    known = plain_id3(holding.attributes, holding.classes, len(tree.classes), stops)
+    known = plain_id3(
+        holding.attributes,
+        holding.classes,
+        len(tree.classes),
+        Stops(agreed.min_records, agreed.depth),
+    )
     if is_full or parties is None:
         expected, of = full_tree(known, holding.attributes, tree.classes, target), "tree"
     else:
@@ -87,11 +93,14 @@ def _owned(known: Known, owners: list[int]) -> Skeleton:
     return Skeleton(tuple(places))
 
 
-def _stops(path: Path) -> Stops:
-    """Return when growth stopped, as the leakage document says."""
+def agreed_in(path: Path) -> Agreed:
+    """Return what the sides of a session had agreed on, as a leakage document says.
+
+    Raises:
+        PartyError: there is none.
+    """
     try:
-        said = json.loads(path.read_bytes())["session"]
-        return Stops(int(said["min_records"]), said["depth"])
+        return Agreed.model_validate(json.loads(path.read_bytes())["session"])
     except OSError as error:
         raise PartyError(
             path.name, f"cannot be read ({error.strerror}); give the folder of a session"

@@ -4,35 +4,36 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections.abc import Iterable, Mapping
 
 import treewarden
-from ppdm_models.files.convert import converted
-from ppdm_models.vertical.holding import Holding
+from ppdm_models.formats import treewarden_json
 from ppdm_models.vertical.leakage import seen_by
 from ppdm_models.vertical.messages import MINER, Log
+from ppdm_models.vertical.notes_file import notes_of
 from ppdm_models.vertical.published import skeleton_tree
 from ppdm_models.vertical.session_file import Meeting
 from ppdm_models.vertical.skeleton import LEAF
 from ppdm_models.vertical.taking_part import Kept, Led
 from reports.building.vertical import About, leakage_document
+from reports.document.parts import as_json
 from reports.document.vertical import LeakageDocument
-from reports.renderers import leakage_renderer
+from reports.figures.leakage_page import leakage_page
+from reports.figures.message_flow import message_flow_svg
 from treewarden.jobs.vertical.meeting import Part
 
 FORMAT = "treewarden_json"
 TREE, LEAKAGE = "tree.json", "leakage.json"
-PAGE, MESSAGES = "leakage.html", "messages.jsonl"
+PAGE, MESSAGES, FLOW = "leakage.html", "messages.jsonl", "messages.svg"
 NOTES, CLASSES, ORDER = "notes.json", "classes.csv", "asked.csv"
-PARTY_FILES = (NOTES, LEAKAGE, PAGE, MESSAGES, ORDER)
+PARTY_FILES = (NOTES, LEAKAGE, PAGE, MESSAGES, FLOW, ORDER)
 UNKNOWN = ""
 """What stands for the class of a record that has a value which no branch is for."""
 
 
 def miner_files(meeting: Meeting) -> tuple[str, ...]:
     """Return the names of what a miner leaves."""
-    return (TREE, LEAKAGE, PAGE, MESSAGES, *((CLASSES,) if meeting.asked else ()))
+    return (TREE, LEAKAGE, PAGE, MESSAGES, FLOW, *((CLASSES,) if meeting.asked else ()))
 
 
 def files_of_miner(meeting: Meeting, found: Led) -> dict[str, bytes]:
@@ -42,7 +43,10 @@ def files_of_miner(meeting: Meeting, found: Led) -> dict[str, bytes]:
     about = About(meeting.name, session, meeting.target, treewarden.__version__, meeting.asked)
     document = leakage_document(about, found.log, [seen], found.skeleton, whose="the miner")
     skeleton = skeleton_tree(found.skeleton, session.parties, session.classes, meeting.target)
-    files = {TREE: converted(skeleton, FORMAT), **said(document, found.log, session.parties)}
+    files = {
+        TREE: treewarden_json.FORMAT.write(skeleton),
+        **said(document, found.log, session.parties),
+    }
     if found.labels is not None:
         labels = found.labels.tolist()
         rows = (
@@ -62,7 +66,7 @@ def files_of_party(meeting: Meeting, part: Part, kept: Kept) -> dict[str, bytes]
     about = About(meeting.name, session, meeting.target, treewarden.__version__, meeting.asked)
     document = leakage_document(about, kept.log, [seen], None, whose=name)
     files = {
-        NOTES: _notes(name, kept.notes, kept.holding),
+        NOTES: notes_of(meeting.name, name, kept.notes, own),
         **said(document, kept.log, session.parties),
     }
     if kept.asked is not None:
@@ -71,25 +75,15 @@ def files_of_party(meeting: Meeting, part: Part, kept: Kept) -> dict[str, bytes]
 
 
 def said(document: LeakageDocument, log: Log, parties: tuple[str, ...]) -> Mapping[str, bytes]:
-    """Return the document of what was learnt, for programs and people, and the log."""
+    """Return the document of what was learnt, for programs and people, the log, and the picture of its first node."""
     lines = "".join(f"{line}\n" for line in log.lines(parties))
+    picture = message_flow_svg(document)
     return {
-        LEAKAGE: leakage_renderer("json").render_leakage(document),
-        PAGE: leakage_renderer("html").render_leakage(document),
+        LEAKAGE: as_json(document),
+        PAGE: leakage_page(document),
         MESSAGES: lines.encode(),
+        **({} if picture is None else {FLOW: picture}),
     }
-
-
-def _notes(name: str, notes: Mapping[int, int], holding: Holding) -> bytes:
-    nodes = {
-        str(serial): {
-            "attribute": holding.attributes[number].name,
-            "branches": list(holding.attributes[number].categories),
-        }
-        for serial, number in notes.items()
-    }
-    said = {"schema": "treewarden-notes/1", "party": name, "nodes": nodes}
-    return (json.dumps(said, ensure_ascii=False, indent=1) + "\n").encode()
 
 
 def _csv(names: tuple[str, str], rows: Iterable[tuple[int, object]]) -> bytes:

@@ -9,12 +9,13 @@ from ppdm_models.files.convert import converted
 from ppdm_models.vertical.leakage import cells_split, seen_by
 from ppdm_models.vertical.messages import MINER
 from reports.building.vertical import About, leakage_document
+from reports.building.vertical_audits import audited
 from treewarden.jobs.auditing import Audited
-from treewarden.jobs.vertical.leaving import FORMAT, LEAKAGE, MESSAGES, PAGE, TREE, said
+from treewarden.jobs.vertical.leaving import FLOW, FORMAT, LEAKAGE, MESSAGES, PAGE, TREE, said
 from treewarden.jobs.vertical.playing import Outcome
 
 SKELETON = "skeleton.json"
-FULL_FILES = (TREE, SKELETON, LEAKAGE, PAGE, MESSAGES)
+FULL_FILES = (TREE, SKELETON, LEAKAGE, PAGE, MESSAGES, FLOW)
 
 
 def files_of(
@@ -34,7 +35,7 @@ def files_of(
         log,
         sides,
         outcome.played.skeleton,
-        [(which, each.decision) for which, each in audits],
+        [audited(which, each.decision) for which, each in audits],
         is_left_out=not audits,
     )
     return {

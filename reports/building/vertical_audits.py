@@ -1,0 +1,34 @@
+"""The audit of a tree that parties grew, as the document of what they learnt tells of it."""
+
+from __future__ import annotations
+
+from policies.judging.decision import Decision
+from policies.verdict import Verdict
+from reports.building.worded import word
+from reports.document.vertical import Audited
+from reports.document.words import count, counted
+
+MOST_FINDINGS = 12
+
+
+def audited(name: str, decision: Decision) -> Audited:
+    """Return the verdict on a tree, and what was found that is no pass."""
+    no_pass = (each for each in decision.findings if each.verdict is not Verdict.PASS)
+    open_ones = sorted(no_pass, key=lambda each: -each.verdict)
+    holds = (
+        "every clause of the policy holds" if decision.findings else "the policy demands nothing"
+    )
+    told = [f"{word(each.verdict)}: {each.clause}: {each.message}" for each in open_ones]
+    more = len(told) - MOST_FINDINGS
+    if more > 0:
+        told = [*told[:MOST_FINDINGS], f"and {count(more)} more"]
+    return Audited(
+        name=name,
+        verdict=word(decision.verdict),
+        headline=f"{counted(len(open_ones), 'finding is', 'findings are')} no pass"
+        if open_ones
+        else holds,
+        policy=decision.pack.name,
+        policy_sha256=decision.pack.digest,
+        findings=tuple(told),
+    )
