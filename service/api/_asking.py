@@ -7,8 +7,10 @@ from contextlib import suppress
 from typing import Annotated, Any
 
 from fastapi import Depends, Request
+from fastapi.concurrency import run_in_threadpool
 
-from service.cases.recognising import by_session, by_token, is_use_noted, note_use
+from service.cases.recognising import by_session, by_token, note_use
+from service.database.engine import KEPT_CONNECTIONS
 from service.errors import NotSignedInError, UnavailableError
 from service.people.permissions import Permission
 from service.people.principal import Principal
@@ -18,6 +20,12 @@ COOKIE = "treewarden_session"
 BEARER = "bearer "
 OPEN = "open"
 """What stands for a permission on a route that everybody may use."""
+MOST_WRITING = 2
+MOST_READING = KEPT_CONNECTIONS - MOST_WRITING
+"""So many requests hold a connection from one step to the next; the others wait for their turn, and keep no thread.
+
+Were there more, those who hold all connections could wait for a thread, and those with all threads for a connection.
+"""
 
 
 def the_site(request: Request) -> Site:
@@ -32,28 +40,51 @@ def the_principal(request: Request) -> Principal:
     Raises:
         NotSignedInError: nobody that is known.
     """
-    known: Principal | None = getattr(request.state, "principal", None)
-    if known is not None:
-        return known
-    authorization = request.headers.get("authorization", "")
-    site, is_noted = the_site(request), True
-    with site.reading() as unit:
-        if authorization:
-            if not authorization.lower().startswith(BEARER):
-                raise NotSignedInError("authorization", "is no “Bearer TOKEN”")
-            found = by_token(unit, authorization[len(BEARER) :].strip())
-            is_noted = found.token_id is None or is_use_noted(unit, found.token_id)
-        elif cookie := request.cookies.get(COOKIE):
-            found = by_session(unit, cookie)
-        else:
-            raise NotSignedInError(
-                "authorization", "is missing; send “Authorization: Bearer TOKEN”"
-            )
-    if found.token_id is not None and not is_noted:
-        with suppress(UnavailableError):  # a database that is busy must not keep anybody out
-            note_use(site, found.token_id)
-    request.state.principal = found
+    if _known(request) is None:
+        with the_site(request).reading() as unit:
+            used = _recognise(request, unit)
+        _note(request, used)
+    found: Principal = request.state.principal
     return found
+
+
+def _known(request: Request) -> Principal | None:
+    return getattr(request.state, "principal", None)
+
+
+def _recognise(request: Request, unit: Unit) -> str | None:
+    """Find out who asks, and return the token whose use has yet to be written down, None for none."""
+    authorization = request.headers.get("authorization", "")
+    used = None
+    if authorization:
+        if not authorization.lower().startswith(BEARER):
+            raise NotSignedInError("authorization", "is no “Bearer TOKEN”")
+        found, used = by_token(unit, authorization[len(BEARER) :].strip())
+    elif cookie := request.cookies.get(COOKIE):
+        found = by_session(unit, cookie)
+    else:
+        raise NotSignedInError("authorization", "is missing; send “Authorization: Bearer TOKEN”")
+    request.state.principal = found
+    return used
+
+
+def _note(request: Request, used: str | None) -> None:
+    """Write down that a token is used, outside of any view that a use case has."""
+    if used is not None:
+        with suppress(UnavailableError):  # a database that is busy must not keep anybody out
+            note_use(the_site(request), used)
+
+
+# What waits for nothing is asynchronous, as anything else takes a thread of its own for each call.
+
+
+async def _at_site(request: Request) -> Site:
+    return the_site(request)
+
+
+async def _who(request: Request) -> Principal:
+    known = _known(request)
+    return known if known is not None else await run_in_threadpool(the_principal, request)
 
 
 def _writing(request: Request, site: AtSite) -> Iterator[Unit]:
@@ -62,22 +93,38 @@ def _writing(request: Request, site: AtSite) -> Iterator[Unit]:
         yield unit
 
 
-def _reading(site: AtSite) -> Iterator[Unit]:
-    with site.reading() as unit:
-        yield unit
+def _reading(request: Request, site: AtSite) -> Iterator[Unit]:
+    """Give a view; where nobody was recognised yet, that is done in it, which saves a second one."""
+    used = None
+    try:
+        with site.reading() as unit:
+            if _known(request) is None:
+                used = _recognise(request, unit)
+            yield unit
+    finally:
+        _note(request, used)
 
 
-AtSite = Annotated[Site, Depends(the_site)]
-Who = Annotated[Principal, Depends(the_principal)]
-Writing = Annotated[Unit, Depends(_writing, scope="function")]
+AtSite = Annotated[Site, Depends(_at_site)]
+Who = Annotated[Principal, Depends(_who)]
+Writing = Annotated[Unit, Depends(_writing, scope="function", max_concurrency=MOST_WRITING)]
 """A transaction; it is committed before the answer is sent, so that nobody hears of what may yet be undone."""
-Reading = Annotated[Unit, Depends(_reading, scope="function")]
+Reading = Annotated[Unit, Depends(_reading, scope="function", max_concurrency=MOST_READING)]
 
 
 def asks(permission: Permission, **more: Any) -> dict[str, Any]:  # noqa: ANN401  # as FastAPI takes it
     """Return what a route is declared with: the permission that it needs, checked before anything else."""
 
-    def check(who: Who) -> None:
+    async def check(who: Who) -> None:
+        who.check(permission)
+
+    return {"dependencies": [Depends(check)], "openapi_extra": {"x-permission": permission}, **more}
+
+
+def reads(permission: Permission, **more: Any) -> dict[str, Any]:  # noqa: ANN401  # as FastAPI takes it
+    """Return the same for a route that takes ``Reading``: one view serves the check and all the rest."""
+
+    async def check(_: Reading, who: Who) -> None:
         who.check(permission)
 
     return {"dependencies": [Depends(check)], "openapi_extra": {"x-permission": permission}, **more}

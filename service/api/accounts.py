@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
 
-from service.api._asking import Reading, Who, Writing, asks
+from service.api._asking import Reading, Who, Writing, asks, reads
 from service.api._once import takes_no_key
 from service.cases import people
 from service.people.permissions import Permission
@@ -16,7 +16,7 @@ from service.schemas.people import Account, Changed, Made, NewAccount, Organisat
 ROUTER = APIRouter(tags=["people"], dependencies=[Depends(takes_no_key)])
 
 
-@ROUTER.get("/accounts", **asks(Permission.ADMIN))
+@ROUTER.get("/accounts", **reads(Permission.ADMIN))
 def get_accounts(who: Who, unit: Reading, wanted: Annotated[Wanted, Query()]) -> Page[Account]:
     """Return who may sign in."""
     return people.list_accounts(unit, who, wanted)
@@ -28,7 +28,7 @@ def post_account(who: Who, unit: Writing, new: NewAccount) -> Made:
     return people.create_account(unit, who, new)
 
 
-@ROUTER.get("/accounts/{account_id}", **asks(Permission.ADMIN))
+@ROUTER.get("/accounts/{account_id}", **reads(Permission.ADMIN))
 def get_account(who: Who, unit: Reading, account_id: Id) -> Account:
     """Return an account."""
     return people.get_account(unit, who, account_id)
@@ -46,7 +46,7 @@ def post_password(who: Who, unit: Writing, account_id: Id) -> Made:
     return people.new_password(unit, who, account_id)
 
 
-@ROUTER.get("/organisation", **asks(Permission.READ))
+@ROUTER.get("/organisation", **reads(Permission.READ))
 def get_organisation(who: Who, unit: Reading) -> Organisation:
     """Return what holds for the organisation."""
     return people.get_organisation(unit, who)

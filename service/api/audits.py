@@ -9,7 +9,7 @@ from anyio import sleep, to_thread
 from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
-from service.api._asking import AtSite, Reading, Who, Writing, asks
+from service.api._asking import AtSite, Reading, Who, Writing, asks, reads
 from service.api._once import Once
 from service.cases import audits
 from service.people.permissions import Permission
@@ -37,7 +37,7 @@ def post_audit(who: Who, unit: Writing, new: NewAudit, response: Response) -> Au
     return made
 
 
-@ROUTER.get("/audits", **asks(Permission.READ))
+@ROUTER.get("/audits", **reads(Permission.READ))
 def get_audits(
     who: Who,
     unit: Reading,
@@ -50,13 +50,13 @@ def get_audits(
     return audits.list_audits(unit, who, wanted, state, verdict, model_id)
 
 
-@ROUTER.get("/audits/{audit_id}", **asks(Permission.READ))
+@ROUTER.get("/audits/{audit_id}", **reads(Permission.READ))
 def get_audit(who: Who, unit: Reading, audit_id: Id) -> Audit:
     """Return an audit. UNDETERMINED is a verdict like the others, and never a pass."""
     return audits.get_audit(unit, who, audit_id)
 
 
-@ROUTER.get("/audits/{audit_id}/findings", **asks(Permission.READ))
+@ROUTER.get("/audits/{audit_id}/findings", **reads(Permission.READ))
 def get_findings(
     who: Who, unit: Reading, audit_id: Id, wanted: Annotated[Wanted, Query()]
 ) -> Page[Finding]:
@@ -73,7 +73,7 @@ def post_cancel(who: Who, unit: Writing, audit_id: Id) -> Audit:
 @ROUTER.get(
     "/audits/{audit_id}/reports/{kind}.{form}",
     response_class=StreamingResponse,
-    **asks(Permission.READ),
+    **reads(Permission.READ),
 )
 def get_report(
     who: Who, unit: Reading, audit_id: Id, kind: Literal["internal", "public"], form: str

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from fastapi.responses import StreamingResponse
 
-from service.api._asking import AtSite, Reading, Who, asks
+from service.api._asking import AtSite, Reading, Who, asks, reads
 from service.cases import log
 from service.people.permissions import Permission
 from service.schemas.base import Page, Wanted
@@ -16,13 +16,13 @@ from service.schemas.telling import LogCheck, LogEntry
 ROUTER = APIRouter(tags=["log"])
 
 
-@ROUTER.get("/audit-log", **asks(Permission.READ))
+@ROUTER.get("/audit-log", **reads(Permission.READ))
 def get_log(who: Who, unit: Reading, wanted: Annotated[Wanted, Query()]) -> Page[LogEntry]:
     """Return rows of the log, newest first."""
     return log.list_log(unit, who, wanted)
 
 
-@ROUTER.get("/audit-log/check", **asks(Permission.READ))
+@ROUTER.get("/audit-log/check", **reads(Permission.READ))
 def get_check(who: Who, unit: Reading) -> LogCheck:
     """Recompute the chain of digests, and say where it breaks."""
     return log.check_log(unit, who)

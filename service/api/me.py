@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter
 from sqlalchemy import select
 
-from service.api._asking import Reading, Who, asks
+from service.api._asking import Reading, Who, reads
 from service.database.tables import organisation
 from service.people.permissions import Permission
 from service.schemas.people import Me
@@ -13,7 +13,7 @@ from service.schemas.people import Me
 ROUTER = APIRouter(tags=["people"])
 
 
-@ROUTER.get("/me", **asks(Permission.GATE))
+@ROUTER.get("/me", **reads(Permission.GATE))
 def get_me(who: Who, unit: Reading) -> Me:
     """Return who asks, and what may be done."""
     name = unit.connection.execute(

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 from fastapi.responses import StreamingResponse
 
-from service.api._asking import Reading, Who, Writing, asks
+from service.api._asking import Reading, Who, Writing, asks, reads
 from service.api._once import Once
 from service.cases import comparing, models
 from service.people.permissions import Permission
@@ -25,7 +25,7 @@ def post_model(who: Who, unit: Writing, new: NewModel, response: Response) -> Mo
     return made
 
 
-@ROUTER.get("/models", **asks(Permission.READ))
+@ROUTER.get("/models", **reads(Permission.READ))
 def get_models(
     who: Who,
     unit: Reading,
@@ -36,7 +36,7 @@ def get_models(
     return models.list_models(unit, who, wanted, name)
 
 
-@ROUTER.get("/models/{model_id}", **asks(Permission.READ))
+@ROUTER.get("/models/{model_id}", **reads(Permission.READ))
 def get_model(who: Who, unit: Reading, model_id: Id) -> Model:
     """Return a model and its newest version."""
     return models.get_model(unit, who, model_id)
@@ -52,7 +52,7 @@ def post_version(
     return made
 
 
-@ROUTER.get("/models/{model_id}/versions", **asks(Permission.READ))
+@ROUTER.get("/models/{model_id}/versions", **reads(Permission.READ))
 def get_versions(
     who: Who, unit: Reading, model_id: Id, wanted: Annotated[Wanted, Query()]
 ) -> Page[Version]:
@@ -60,7 +60,7 @@ def get_versions(
     return models.list_versions(unit, who, model_id, wanted)
 
 
-@ROUTER.get("/models/{model_id}/versions/{version_id}", **asks(Permission.READ))
+@ROUTER.get("/models/{model_id}/versions/{version_id}", **reads(Permission.READ))
 def get_version(who: Who, unit: Reading, model_id: Id, version_id: Id) -> Version:
     """Return a version; ``summary`` says what its file publishes, once it was read."""
     return models.version_of(unit, who, model_id, version_id)
@@ -69,7 +69,7 @@ def get_version(who: Who, unit: Reading, model_id: Id, version_id: Id) -> Versio
 @ROUTER.get(
     "/models/{model_id}/versions/{version_id}/file",
     response_class=StreamingResponse,
-    **asks(Permission.INTERNAL),
+    **reads(Permission.INTERNAL),
 )
 def get_file(who: Who, unit: Reading, model_id: Id, version_id: Id) -> StreamingResponse:
     """Return the file of a version, as it was uploaded or as a repair wrote it."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from typing import Annotated
+from urllib.parse import quote
 
 from fastapi import APIRouter, Query, Response
 
-from service.api._asking import Reading, Who, Writing, asks
+from service.api._asking import Reading, Who, Writing, asks, reads
 from service.api._once import Once
 from service.cases import policies
 from service.people.permissions import Permission
@@ -14,10 +15,11 @@ from service.schemas.base import Page
 from service.schemas.policies import NewPack, Pack, PackDifference
 
 ROUTER = APIRouter(tags=["policies"], route_class=Once)
+TOML = "application/toml"
 Named = Annotated[str, Query(min_length=1, max_length=220)]
 
 
-@ROUTER.get("/packs", **asks(Permission.READ))
+@ROUTER.get("/packs", **reads(Permission.READ))
 def get_packs(who: Who, unit: Reading) -> Page[Pack]:
     """Return the newest version of each pack: the organisation's own, and those that ship."""
     return Page(items=policies.list_packs(unit, who))
@@ -27,11 +29,11 @@ def get_packs(who: Who, unit: Reading) -> Page[Pack]:
 def post_pack(who: Who, unit: Writing, new: NewPack, response: Response) -> Pack:
     """Add a version of a pack; its own name says of which."""
     made = policies.add_pack(unit, who, new)
-    response.headers["Location"] = f"/api/v1/packs/{made.name}@{made.n}"
+    response.headers["Location"] = f"/api/v1/packs/{quote(made.name, safe='')}@{made.n}"
     return made
 
 
-@ROUTER.get("/packs-difference", **asks(Permission.READ))
+@ROUTER.get("/packs-difference", **reads(Permission.READ))
 def get_difference(
     who: Who,
     unit: Reading,
@@ -42,7 +44,24 @@ def get_difference(
     return policies.diff_packs(unit, who, old, new)
 
 
-@ROUTER.get("/packs/{name}", **asks(Permission.READ))
+@ROUTER.get("/packs/{name}", **reads(Permission.READ))
 def get_pack(who: Who, unit: Reading, name: str) -> Pack:
     """Return a pack, or a version of it by ``name@2``, in sentences and as TOML."""
     return policies.get_pack(unit, who, name)
+
+
+@ROUTER.get(
+    "/packs/{name}/toml",
+    response_class=Response,
+    responses={200: {"content": {TOML: {}}}},
+    **reads(Permission.READ),
+)
+def get_toml(who: Who, unit: Reading, name: str) -> Response:
+    """Return a pack, or a version of it by ``name@2``, as a file that ``--policy`` reads.
+
+    It is whole: what it takes from packs that it extends stands in it.
+    """
+    found = policies.get_pack(unit, who, name)
+    file = quote(f"{name}.toml", safe="")
+    named = {"Content-Disposition": f"attachment; filename*=UTF-8''{file}"}
+    return Response(found.toml, media_type=TOML, headers=named)

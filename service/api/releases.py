@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Header, Query, Response
 
-from service.api._asking import Reading, Who, Writing, asks
+from service.api._asking import Reading, Who, Writing, asks, reads
 from service.api._once import Once
 from service.cases import gating, releases
 from service.errors import InvalidError
@@ -34,7 +34,7 @@ def post_release(who: Who, unit: Writing, new: NewRelease, response: Response) -
     return _tagged(made, response)
 
 
-@ROUTER.get("/releases", **asks(Permission.READ))
+@ROUTER.get("/releases", **reads(Permission.READ))
 def get_releases(
     who: Who,
     unit: Reading,
@@ -45,13 +45,13 @@ def get_releases(
     return releases.list_releases(unit, who, wanted, state)
 
 
-@ROUTER.get("/releases/{release_id}", **asks(Permission.READ))
+@ROUTER.get("/releases/{release_id}", **reads(Permission.READ))
 def get_release(who: Who, unit: Reading, release_id: Id, response: Response) -> Release:
     """Return a release; its ETag is the revision that If-Match takes."""
     return _tagged(releases.get_release(unit, who, release_id), response)
 
 
-@ROUTER.get("/releases/{release_id}/gate", **asks(Permission.GATE))
+@ROUTER.get("/releases/{release_id}/gate", **reads(Permission.GATE))
 def get_gate(who: Who, unit: Reading, release_id: Id) -> GateAnswer:
     """Return whether a version may be released: the exit code for a pipeline, null while it waits."""
     return gating.gate_answer(unit, who, release_id)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from service.api._asking import AtSite, Reading, Who, Writing, asks
+from service.api._asking import AtSite, Reading, Who, Writing, asks, reads
 from service.api._once import Once
 from service.cases.erasing import erase_files
 from service.cases.tables import add_table, erase_table, get_table, list_tables
@@ -25,13 +25,13 @@ def post_table(new: NewTable, who: Who, unit: Writing, response: Response) -> Tr
     return made
 
 
-@ROUTER.get("/tables", **asks(Permission.READ))
+@ROUTER.get("/tables", **reads(Permission.READ))
 def get_tables(who: Who, unit: Reading, wanted: Annotated[Wanted, Query()]) -> Page[TrainingTable]:
     """Return tables, newest first, erased ones too: nothing is kept of those but what is shown here."""
     return list_tables(unit, who, wanted)
 
 
-@ROUTER.get("/tables/{table_id}", **asks(Permission.READ))
+@ROUTER.get("/tables/{table_id}", **reads(Permission.READ))
 def get_one_table(table_id: Id, who: Who, unit: Reading) -> TrainingTable:
     """Return a table."""
     return get_table(unit, who, table_id)

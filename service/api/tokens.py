@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
 
-from service.api._asking import Reading, Who, Writing, asks
+from service.api._asking import Reading, Who, Writing, asks, reads
 from service.api._once import takes_no_key
 from service.cases.tokens import create_token, list_tokens, revoke_token
 from service.people.permissions import Permission
@@ -16,7 +16,7 @@ from service.schemas.people import MadeToken, NewToken, Token
 ROUTER = APIRouter(tags=["people"], dependencies=[Depends(takes_no_key)])
 
 
-@ROUTER.get("/tokens", **asks(Permission.READ))
+@ROUTER.get("/tokens", **reads(Permission.READ))
 def get_tokens(who: Who, unit: Reading, wanted: Annotated[Wanted, Query()]) -> Page[Token]:
     """Return one's own tokens; administrators see those of all."""
     return list_tokens(unit, who, wanted)

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
 
-from service.api._asking import Reading, Who, Writing, asks
+from service.api._asking import Reading, Who, Writing, asks, reads
 from service.api._once import Once
 from service.cases import waivers
 from service.people.permissions import Permission
@@ -24,7 +24,7 @@ def post_waiver(who: Who, unit: Writing, new: NewWaiver) -> Waiver:
     return waivers.request_waiver(unit, who, new)
 
 
-@ROUTER.get("/waivers", **asks(Permission.READ))
+@ROUTER.get("/waivers", **reads(Permission.READ))
 def get_waivers(
     who: Who, unit: Reading, wanted: Annotated[Wanted, Query()], state: State = ""
 ) -> Page[Waiver]:
@@ -32,7 +32,7 @@ def get_waivers(
     return waivers.list_waivers(unit, who, wanted, state)
 
 
-@ROUTER.get("/waivers.toml", response_class=Response, **asks(Permission.READ))
+@ROUTER.get("/waivers.toml", response_class=Response, **reads(Permission.READ))
 def get_file(who: Who, unit: Reading) -> Response:
     """Return all waivers that hold today, as a file that ``treewarden audit --waivers`` reads."""
     return Response(waivers.export_waivers(unit, who), media_type=TOML)
@@ -44,7 +44,7 @@ def post_file(who: Who, unit: Writing, file: WaiversFile) -> Imported:
     return waivers.import_waivers(unit, who, file.toml.encode("utf-8", "replace"))
 
 
-@ROUTER.get("/waivers/{waiver_id}", **asks(Permission.READ))
+@ROUTER.get("/waivers/{waiver_id}", **reads(Permission.READ))
 def get_waiver(who: Who, unit: Reading, waiver_id: Id) -> Waiver:
     """Return a waiver."""
     return waivers.get_waiver(unit, who, waiver_id)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
 
-from service.api._asking import Reading, Who, Writing, asks
+from service.api._asking import Reading, Who, Writing, asks, reads
 from service.api._once import takes_no_key
 from service.cases import webhooks
 from service.cases.workers import list_workers
@@ -23,13 +23,13 @@ def post_webhook(who: Who, unit: Writing, new: NewWebhook) -> MadeWebhook:
     return webhooks.create_webhook(unit, who, new)
 
 
-@ROUTER.get("/webhooks", **asks(Permission.ADMIN))
+@ROUTER.get("/webhooks", **reads(Permission.ADMIN))
 def get_webhooks(who: Who, unit: Reading, wanted: Annotated[Wanted, Query()]) -> Page[Webhook]:
     """Return webhooks."""
     return webhooks.list_webhooks(unit, who, wanted)
 
 
-@ROUTER.get("/webhooks/{webhook_id}", **asks(Permission.ADMIN))
+@ROUTER.get("/webhooks/{webhook_id}", **reads(Permission.ADMIN))
 def get_webhook(who: Who, unit: Reading, webhook_id: Id) -> Webhook:
     """Return a webhook."""
     return webhooks.get_webhook(unit, who, webhook_id)
@@ -47,7 +47,7 @@ def post_ping(who: Who, unit: Writing, webhook_id: Id) -> Delivery:
     return webhooks.ping(unit, who, webhook_id)
 
 
-@ROUTER.get("/webhooks/{webhook_id}/deliveries", **asks(Permission.ADMIN))
+@ROUTER.get("/webhooks/{webhook_id}/deliveries", **reads(Permission.ADMIN))
 def get_deliveries(
     who: Who, unit: Reading, webhook_id: Id, wanted: Annotated[Wanted, Query()]
 ) -> Page[Delivery]:
@@ -61,7 +61,7 @@ def post_redeliver(who: Who, unit: Writing, delivery_id: Id) -> Delivery:
     return webhooks.redeliver(unit, who, delivery_id)
 
 
-@ROUTER.get("/workers", **asks(Permission.ADMIN))
+@ROUTER.get("/workers", **reads(Permission.ADMIN))
 def get_workers(who: Who, unit: Reading) -> Page[Worker]:
     """Return the processes that do jobs."""
     return Page(items=list_workers(unit))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import Row, Select, func, select
@@ -60,6 +62,16 @@ def audits_of(who: Principal) -> Select[Any]:
 
 def shown(unit: Unit, who: Principal, row: Row[Any]) -> Audit:
     """Return an audit as it is shown to somebody."""
+    return all_shown(unit, who, [row])[0]
+
+
+def all_shown(unit: Unit, who: Principal, rows: Sequence[Row[Any]]) -> tuple[Audit, ...]:
+    """Return audits as they are shown to somebody; their reports are looked up once."""
+    reports = _reports(unit, who, [row.id for row in rows if row.state == "done"])
+    return tuple(_shown(row, tuple(reports[row.id])) for row in rows)
+
+
+def _shown(row: Row[Any], reports: tuple[ReportOf, ...]) -> Audit:
     state = row.job_state if row.state not in ENDED and row.job_state == "running" else row.state
     return Audit(
         id=row.id,
@@ -80,7 +92,7 @@ def shown(unit: Unit, who: Principal, row: Row[Any]) -> Audit:
         options=row.options,
         purpose=row.purpose,
         findings=row.findings,
-        reports=_reports(unit, who, row.id) if row.state == "done" else (),
+        reports=reports,
         provenance=row.provenance,
         repaired_version_id=row.repaired_version_id,
         created_by=row.by,
@@ -89,21 +101,22 @@ def shown(unit: Unit, who: Principal, row: Row[Any]) -> Audit:
     )
 
 
-def _reports(unit: Unit, who: Principal, audit_id: str) -> tuple[ReportOf, ...]:
+def _reports(
+    unit: Unit, who: Principal, audit_ids: Sequence[str]
+) -> defaultdict[str, list[ReportOf]]:
+    found: defaultdict[str, list[ReportOf]] = defaultdict(list)
+    if not audit_ids:
+        return found
     rows = unit.connection.execute(
-        select(report.c.kind, report.c.form)
-        .where(report.c.audit_id == audit_id)
+        select(report.c.audit_id, report.c.kind, report.c.form)
+        .where(report.c.audit_id.in_(audit_ids))
         .order_by(report.c.kind.desc(), report.c.form)
-    ).all()
-    return tuple(
-        ReportOf(
-            kind=row.kind,
-            form=row.form,
-            href=f"/api/v1/audits/{audit_id}/reports/{row.kind}.{row.form}",
-        )
-        for row in rows
-        if row.kind == "public" or who.may(Permission.INTERNAL)
     )
+    for audit_id, kind, form in rows:
+        if kind == "public" or who.may(Permission.INTERNAL):
+            href = f"/api/v1/audits/{audit_id}/reports/{kind}.{form}"
+            found[audit_id].append(ReportOf(kind=kind, form=form, href=href))
+    return found
 
 
 def finding_shown(row: Row[Any]) -> Finding:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Row, insert, select
+from sqlalchemy import Row, func, insert, select
 
 from audit.adversary.knowledge import read_knowledge
 from ppdm_models.errors import KnowledgeError
 from reports.building.problem import problem_of
 from reports.renderers import names, renderer
-from service.cases.audit_shown import audits_of, finding_shown, shown
+from service.cases.audit_shown import all_shown, audits_of, finding_shown, shown
 from service.cases.erasing import erase_files
 from service.cases.jobs import cancel_job
 from service.cases.models import get_version
@@ -130,7 +130,18 @@ def list_audits(
         if value:
             statement = statement.where(column == value)
     rows, following = paged(unit, statement, audit.c.id, wanted)
-    return Page(items=tuple(shown(unit, who, row) for row in rows), next=following)
+    return Page(items=all_shown(unit, who, rows), next=following)
+
+
+def newest_audits(unit: Unit, who: Principal, version_ids: Sequence[str]) -> dict[str, Audit]:
+    """Return the newest audit of each of some versions, by the version; ids are ordered by time."""
+    last = (
+        select(func.max(audit.c.id))
+        .where(audit.c.model_version_id.in_(version_ids))
+        .group_by(audit.c.model_version_id)
+    )
+    rows = unit.connection.execute(audits_of(who).where(audit.c.id.in_(last))).all()
+    return {each.model_version_id: each for each in all_shown(unit, who, rows)}
 
 
 def get_audit(unit: Unit, who: Principal, audit_id: str) -> Audit:
@@ -149,7 +160,7 @@ def list_findings(unit: Unit, who: Principal, audit_id: str, wanted: Wanted) -> 
         NotFoundError: the organisation has no such audit.
         InvalidError: the cursor is none that a list gave.
     """
-    _row(unit, who, audit_id)
+    _check_there(unit, who, audit_id)
     if wanted.cursor and not (wanted.cursor.isascii() and wanted.cursor.isdigit()):
         raise InvalidError("cursor", "is none that a list gave; leave it out to begin anew")
     after = int(wanted.cursor[:9] or 0)
@@ -173,7 +184,7 @@ def get_report(unit: Unit, who: Principal, audit_id: str, kind: str, form: str) 
         NotFoundError: there is none; the internal one is only kept where the organisation allows that.
         ForbiddenError: it is the internal one, and who asks may not see it.
     """
-    _row(unit, who, audit_id)
+    _check_there(unit, who, audit_id)
     if kind == "internal":
         who.check(Permission.INTERNAL)
     if form not in names():
@@ -202,7 +213,7 @@ def cancel(unit: Unit, who: Principal, audit_id: str) -> Audit:
         NotFoundError: the organisation has no such audit.
         ConflictError: it has ended already.
     """
-    _row(unit, who, audit_id)
+    _check_there(unit, who, audit_id)
     erased = cancel_job(unit, _job(unit, audit_id).id)
     unit.afterwards.append(partial(erase_files, unit.site, erased))
     record(unit, who, "audit.cancel_requested", "audit", audit_id)
@@ -215,7 +226,7 @@ def progress(unit: Unit, who: Principal, audit_id: str, after: int) -> tuple[Pro
     Raises:
         NotFoundError: the organisation has no such audit.
     """
-    _row(unit, who, audit_id)
+    _check_there(unit, who, audit_id)
     rows = unit.connection.execute(
         select(job_event)
         .where(job_event.c.job_id == _job(unit, audit_id).id, job_event.c.seq > after)
@@ -237,5 +248,18 @@ def _job(unit: Unit, audit_id: str) -> Row[Any]:
 def _row(unit: Unit, who: Principal, audit_id: str) -> Row[Any]:
     found = unit.connection.execute(audits_of(who).where(audit.c.id == audit_id)).first()
     if found is None:
-        raise NotFoundError(f"audit {audit_id[:40]!r}", "there is none of that id")
+        raise _missing(audit_id)
     return found
+
+
+def _check_there(unit: Unit, who: Principal, audit_id: str) -> None:
+    """Check that the organisation has an audit, without all that is shown of it."""
+    wanted = select(audit.c.id).where(
+        audit.c.id == audit_id, audit.c.organisation_id == who.organisation_id
+    )
+    if unit.connection.execute(wanted).first() is None:
+        raise _missing(audit_id)
+
+
+def _missing(audit_id: str) -> NotFoundError:
+    return NotFoundError(f"audit {audit_id[:40]!r}", "there is none of that id")

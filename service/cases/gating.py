@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Literal
 
 from sqlalchemy import Row, exists, select
@@ -75,7 +77,7 @@ def gate_answer(unit: Unit, who: Principal, release_id: str) -> GateAnswer:
             row.verdict,
             row.state,
             bool(row.has_approval),
-            lapsed(unit, row.waivers),
+            lapsed(row.waivers, waivers_by_id(unit, row.waivers), unit.now),
         )
     )
     return GateAnswer(
@@ -119,14 +121,17 @@ def decided(of: Standing) -> tuple[Outcome, str]:
     return "UNDETERMINED", f"the release is {of.release_state!r}, which says nothing"
 
 
-def lapsed(unit: Unit, ids: list[str]) -> str:
-    """Return which of an audit's waivers holds no more today, in words; "" where all hold."""
+def waivers_by_id(unit: Unit, ids: Collection[str]) -> dict[str, Row[Any]]:
+    """Return those of some waivers that there are."""
     if not ids:
-        return ""
-    rows: dict[str, Row[Any]] = {
-        row.id: row for row in unit.connection.execute(select(waiver).where(waiver.c.id.in_(ids)))
-    }
-    today = unit.now.date().isoformat()
+        return {}
+    rows = unit.connection.execute(select(waiver).where(waiver.c.id.in_(ids)))
+    return {row.id: row for row in rows}
+
+
+def lapsed(ids: Sequence[str], rows: Mapping[str, Row[Any]], now: datetime) -> str:
+    """Return which of an audit's waivers holds no more today, in words; "" where all hold."""
+    today = now.date().isoformat()
     for each in ids:
         row = rows.get(each)
         if row is None or row.state != "approved":

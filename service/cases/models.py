@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from sqlalchemy import Row, Select, func, insert, select
@@ -51,7 +51,7 @@ def list_models(unit: Unit, who: Principal, wanted: Wanted, name: str = "") -> P
     if name:
         statement = statement.where(model.c.name.icontains(name, autoescape=True))
     rows, following = paged(unit, statement, model.c.id, wanted)
-    return Page(items=tuple(_model(unit, who, row) for row in rows), next=following)
+    return Page(items=_all_shown(unit, who, rows), next=following)
 
 
 def get_model(unit: Unit, who: Principal, model_id: str) -> Model:
@@ -63,7 +63,7 @@ def get_model(unit: Unit, who: Principal, model_id: str) -> Model:
     found = unit.connection.execute(_models(who).where(model.c.id == model_id)).first()
     if found is None:
         raise NotFoundError(f"model {model_id[:40]!r}", "there is none of that id")
-    return _model(unit, who, found)
+    return _all_shown(unit, who, [found])[0]
 
 
 def add_version(unit: Unit, who: Principal, model_id: str, new: NewVersion) -> Version:
@@ -170,26 +170,26 @@ def _versions(who: Principal) -> Select[Any]:
     )
 
 
-def _model(unit: Unit, who: Principal, row: Row[Any]) -> Model:
+def _all_shown(unit: Unit, who: Principal, rows: Sequence[Row[Any]]) -> tuple[Model, ...]:
+    """Return models as they are shown; their newest versions are looked up once."""
+    every = model_version.alias("every")
+    last = select(func.max(every.c.n)).where(every.c.model_id == model.c.id).scalar_subquery()
     newest = unit.connection.execute(
-        _versions(who)
-        .where(model_version.c.model_id == row.id)
-        .order_by(model_version.c.n.desc())
-        .limit(1)
-    ).first()
-    number = unit.connection.execute(
-        select(func.coalesce(func.max(model_version.c.n), 0)).where(
-            model_version.c.model_id == row.id
-        )
-    ).scalar_one()
+        _versions(who).where(model.c.id.in_([row.id for row in rows]), model_version.c.n == last)
+    )
+    latest = {row.model_id: _version(row) for row in newest}
+    return tuple(_model(row, latest.get(row.id)) for row in rows)
+
+
+def _model(row: Row[Any], latest: Version | None) -> Model:
     return Model(
         id=row.id,
         name=row.name,
         description=row.description,
         created_by=row.by,
         created_at=row.created_at,
-        versions=number,
-        latest=None if newest is None else _version(newest),
+        versions=0 if latest is None else latest.n,
+        latest=latest,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 import unicodedata
 from dataclasses import dataclass
+from functools import cache, lru_cache
 from typing import Any
 
 from sqlalchemy import Row, func, insert, select
@@ -25,6 +26,9 @@ from service.people.principal import Principal
 from service.schemas.policies import NewPack, Pack, PackDifference
 from service.site import Unit
 
+MOST_UNDERSTOOD = 64
+"""So many texts of packs are kept as they were understood."""
+
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
@@ -43,9 +47,9 @@ def chosen_pack(unit: Unit, organisation_id: str, name: str) -> Chosen:
     Raises:
         NotFoundError: there is none.
     """
-    if name in shipped_packs():
-        policy = load_pack(name)
-        return Chosen(name, 1, policy.digest, None, written(policy))
+    if name in _shipped_names():
+        shipped = _shipped(name)
+        return Chosen(name, 1, shipped.digest, None, shipped.toml)
     found = _version(unit, organisation_id, name)
     return Chosen(found.name, found.n, found.digest, found.id, found.toml)
 
@@ -57,7 +61,7 @@ def list_packs(unit: Unit, who: Principal) -> tuple[Pack, ...]:
     rows = unit.connection.execute(
         _versions(who.organisation_id).where(pack_version.c.n == newest).order_by(pack.c.name)
     )
-    return (*(_own(row) for row in rows), *(_shipped(name) for name in shipped_packs()))
+    return (*(_own(row) for row in rows), *(_listed(name) for name in _shipped_names()))
 
 
 def get_pack(unit: Unit, who: Principal, name: str) -> Pack:
@@ -66,8 +70,8 @@ def get_pack(unit: Unit, who: Principal, name: str) -> Pack:
     Raises:
         NotFoundError: there is none.
     """
-    if name in shipped_packs():
-        return _shipped(name, is_whole=True)
+    if name in _shipped_names():
+        return _shipped(name)
     return _own(_version(unit, who.organisation_id, name), is_whole=True)
 
 
@@ -82,7 +86,7 @@ def add_pack(unit: Unit, who: Principal, new: NewPack) -> Pack:
     """
     policy = _read(unit, who.organisation_id, new.toml)
     toml = written(policy)
-    if _as_read(policy.name) in map(_as_read, shipped_packs()):
+    if _as_read(policy.name) in map(_as_read, _shipped_names()):
         problem = f"{policy.name!r} is read as the name of a pack that ships; choose another"
         raise InvalidError("name", problem)
     if set(policy.name) & set("@/") or len(policy.name) > 200 or not policy.name.isprintable():
@@ -148,7 +152,7 @@ def longest_days(unit: Unit, who: Principal) -> int:
 
 def days_allowed(chosen: Chosen) -> int:
     """Return for how many days a waiver may hold by a pack."""
-    return read_pack(chosen.toml.encode(), chosen.name).waivers.longest_days
+    return _understood(chosen.toml, chosen.name).waivers.longest_days
 
 
 def _as_read(name: str) -> str:
@@ -158,7 +162,13 @@ def _as_read(name: str) -> str:
 
 def _policy(unit: Unit, organisation_id: str, name: str) -> Policy:
     chosen = chosen_pack(unit, organisation_id, name)
-    return read_pack(chosen.toml.encode(), chosen.name)
+    return _understood(chosen.toml, chosen.name)
+
+
+@lru_cache(maxsize=MOST_UNDERSTOOD)
+def _understood(toml: str, name: str) -> Policy:
+    """Return a pack that was added; the same text is read once, as every list and form asks for it."""
+    return read_pack(toml.encode(), name)
 
 
 def _read(unit: Unit, organisation_id: str, text: str) -> Policy:
@@ -170,11 +180,11 @@ def _read(unit: Unit, organisation_id: str, text: str) -> Policy:
     data = text.encode("utf-8", "replace")
     extended = _extended(data)
     try:
-        if extended is None or extended in shipped_packs():
+        if extended is None or extended in _shipped_names():
             return read_pack(data, "pack")
         return read_over(data, "pack", _policy(unit, organisation_id, extended))
     except NotFoundError as error:
-        have = f"{', '.join(shipped_packs())} and your own"
+        have = f"{', '.join(_shipped_names())} and your own"
         problem = f"{extended!a:.80} is no pack that ships, nor one of yours; have {have}"
         raise InvalidError("extends", problem) from error
     except PolicyError as error:
@@ -224,13 +234,13 @@ def _version(unit: Unit, organisation_id: str, name: str) -> Row[Any]:
         statement.order_by(pack_version.c.n.desc()).limit(1)
     ).first()
     if found is None:
-        problem = f"there is no such pack; have {', '.join(shipped_packs())} and your own"
+        problem = f"there is no such pack; have {', '.join(_shipped_names())} and your own"
         raise NotFoundError(f"pack {name[:80]!r}", problem)
     return found
 
 
 def _own(row: Row[Any], *, is_whole: bool = False) -> Pack:
-    policy = read_pack(row.toml.encode(), row.name)
+    policy = _understood(row.toml, row.name)
     return Pack(
         id=row.id,
         name=row.name,
@@ -247,7 +257,14 @@ def _own(row: Row[Any], *, is_whole: bool = False) -> Pack:
     )
 
 
-def _shipped(name: str, *, is_whole: bool = False) -> Pack:
+@cache
+def _shipped_names() -> tuple[str, ...]:
+    return tuple(shipped_packs())
+
+
+@cache
+def _shipped(name: str) -> Pack:
+    """Return a pack that ships, which is read once: it changes with the program alone."""
     policy = load_pack(name)
     return Pack(
         id=None,
@@ -257,9 +274,14 @@ def _shipped(name: str, *, is_whole: bool = False) -> Pack:
         is_shipped=True,
         summary=policy.title,
         clauses=len(policy.clauses),
-        plain=_plain(policy) if is_whole else (),
-        toml=written(policy) if is_whole else "",
+        plain=_plain(policy),
+        toml=written(policy),
     )
+
+
+@cache
+def _listed(name: str) -> Pack:
+    return _shipped(name).model_copy(update={"plain": (), "toml": ""})
 
 
 def _plain(policy: Policy) -> tuple[str, ...]:

@@ -17,14 +17,14 @@ from service.site import Site, Unit
 NOTED_EVERY = timedelta(minutes=1)
 
 
-def by_token(unit: Unit, secret: str) -> Principal:
-    """Return whose token it is.
+def by_token(unit: Unit, secret: str) -> tuple[Principal, str | None]:
+    """Return whose token it is, and the id of the token where its use is yet to be noted: once a minute is enough.
 
     Raises:
         NotSignedInError: it is unknown, has expired or was revoked, or its owner is disabled.
     """
     found = unit.connection.execute(
-        select(account, token.c.id.label("token_id"), token.c.permissions)
+        select(account, token.c.id.label("token_id"), token.c.permissions, token.c.used_at)
         .join(account, account.c.id == token.c.account_id)
         .where(
             token.c.hash == digest_of(secret),
@@ -37,7 +37,9 @@ def by_token(unit: Unit, secret: str) -> Principal:
         problem = "is unknown, has expired or was revoked; make a new one under “Tokens”"
         raise NotSignedInError("token", problem)
     allowed = frozenset(map(Permission, found.permissions))
-    return _principal(found, allowed, token_id=found.token_id)
+    is_noted = found.used_at is not None and found.used_at > unit.now - NOTED_EVERY
+    who = _principal(found, allowed, token_id=found.token_id)
+    return who, None if is_noted else found.token_id
 
 
 def by_session(unit: Unit, secret: str) -> Principal:
@@ -58,14 +60,6 @@ def by_session(unit: Unit, secret: str) -> Principal:
     if found is None:
         raise NotSignedInError("session", "is over; sign in again")
     return _principal(found, frozenset(Permission), session_id=found.session_id)
-
-
-def is_use_noted(unit: Unit, token_id: str) -> bool:
-    """Return whether it stands written that a token was used lately: more than that is not told."""
-    used_at = unit.connection.execute(
-        select(token.c.used_at).where(token.c.id == token_id)
-    ).scalar_one_or_none()
-    return used_at is not None and used_at > unit.now - NOTED_EVERY
 
 
 def note_use(site: Site, token_id: str) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Row, Select, select
 
-from service.cases.gating import lapsed
+from service.cases.gating import lapsed, waivers_by_id
 from service.database.tables import account, audit, comment, model, model_version, release
 from service.database.tables import review as reviews
 from service.people.permissions import Permission
@@ -63,11 +64,14 @@ AUTOMATIC: Mapping[str, str] = {
 
 def checks(unit: Unit, row: Row[Any]) -> tuple[Check, ...]:
     """Return the checklist of a release: what the service keeps by itself, then what reviewers tick."""
-    return (*_automatic(unit, row), *_ticked(row))
+    return _checks(row, lapsed(row.waivers, waivers_by_id(unit, row.waivers), unit.now))
 
 
-def _automatic(unit: Unit, row: Row[Any]) -> Iterator[Check]:
-    gone = lapsed(unit, row.waivers)
+def _checks(row: Row[Any], gone: str) -> tuple[Check, ...]:
+    return (*_automatic(row, gone), *_ticked(row))
+
+
+def _automatic(row: Row[Any], gone: str) -> Iterator[Check]:
     found = {
         "audited": (row.audit_state == "done", f"it is {row.audit_state}"),
         "passed": (row.verdict == "PASS", f"the verdict is {row.verdict or 'not known yet'}"),
@@ -93,6 +97,35 @@ def _ticked(row: Row[Any]) -> Iterator[Check]:
 
 def shown(unit: Unit, who: Principal, row: Row[Any]) -> Release:
     """Return a release as it is shown to somebody."""
+    return all_shown(unit, who, [row])[0]
+
+
+def all_shown(unit: Unit, who: Principal, rows: Sequence[Row[Any]]) -> tuple[Release, ...]:
+    """Return releases as they are shown to somebody; what belongs to them is looked up once."""
+    if not rows:
+        return ()
+    ids = [row.id for row in rows]
+    said, decided = _comments(unit, ids), _reviews(unit, ids)
+    waivers = waivers_by_id(unit, {each for row in rows for each in row.waivers})
+    return tuple(
+        _shown(
+            who,
+            row,
+            _checks(row, lapsed(row.waivers, waivers, unit.now)),
+            tuple(decided[row.id]),
+            tuple(said[row.id]),
+        )
+        for row in rows
+    )
+
+
+def _shown(
+    who: Principal,
+    row: Row[Any],
+    checklist: tuple[Check, ...],
+    decided: tuple[Review, ...],
+    said: tuple[Comment, ...],
+) -> Release:
     own = why_not(row, who)
     if not own and not who.may(Permission.REVIEW):
         own = "your role does not decide about releases"
@@ -115,32 +148,38 @@ def shown(unit: Unit, who: Principal, row: Row[Any]) -> Release:
         opened_by=row.opener_name,
         opened_at=row.opened_at,
         decided_at=row.decided_at,
-        checklist=checks(unit, row),
-        reviews=_reviews(unit, row.id),
-        comments=_comments(unit, row.id),
+        checklist=checklist,
+        reviews=decided,
+        comments=said,
         may_review=not own,
         why_not=own,
     )
 
 
-def _reviews(unit: Unit, release_id: str) -> tuple[Review, ...]:
+def _reviews(unit: Unit, release_ids: Sequence[str]) -> defaultdict[str, list[Review]]:
     rows = unit.connection.execute(
         select(reviews, account.c.name.label("by"))
         .join(account, account.c.id == reviews.c.reviewer_id)
-        .where(reviews.c.release_id == release_id)
+        .where(reviews.c.release_id.in_(release_ids))
         .order_by(reviews.c.id)
     )
-    return tuple(
-        Review(id=row.id, reviewer=row.by, decision=row.decision, comment=row.comment, at=row.at)
-        for row in rows
-    )
+    found: defaultdict[str, list[Review]] = defaultdict(list)
+    for row in rows:
+        made = Review(
+            id=row.id, reviewer=row.by, decision=row.decision, comment=row.comment, at=row.at
+        )
+        found[row.release_id].append(made)
+    return found
 
 
-def _comments(unit: Unit, release_id: str) -> tuple[Comment, ...]:
+def _comments(unit: Unit, release_ids: Sequence[str]) -> defaultdict[str, list[Comment]]:
     rows = unit.connection.execute(
         select(comment, account.c.name.label("by"))
         .join(account, account.c.id == comment.c.author_id)
-        .where(comment.c.release_id == release_id)
+        .where(comment.c.release_id.in_(release_ids))
         .order_by(comment.c.id)
     )
-    return tuple(Comment(id=row.id, author=row.by, text=row.text, at=row.at) for row in rows)
+    found: defaultdict[str, list[Comment]] = defaultdict(list)
+    for row in rows:
+        found[row.release_id].append(Comment(id=row.id, author=row.by, text=row.text, at=row.at))
+    return found

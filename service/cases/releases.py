@@ -8,7 +8,15 @@ from sqlalchemy import Row, insert, select, update
 
 from service.cases.gating import gate_answer
 from service.cases.paging import paged
-from service.cases.release_shown import AUTOMATIC, UNDECIDED, checks, releases_of, shown, why_not
+from service.cases.release_shown import (
+    AUTOMATIC,
+    UNDECIDED,
+    all_shown,
+    checks,
+    releases_of,
+    shown,
+    why_not,
+)
 from service.database.tables import (
     audit,
     comment,
@@ -94,7 +102,7 @@ def list_releases(
     if state:
         statement = statement.where(release.c.state == state)
     rows, following = paged(unit, statement, release.c.id, wanted)
-    return Page(items=tuple(shown(unit, who, row) for row in rows), next=following)
+    return Page(items=all_shown(unit, who, rows), next=following)
 
 
 def get_release(unit: Unit, who: Principal, release_id: str) -> Release:

@@ -16,6 +16,8 @@ from service.errors import SetupError, UnavailableError
 KINDS = ("sqlite", "postgresql")
 WAIT_SECONDS = 30
 READING = "treewarden_reading"
+KEPT_CONNECTIONS, MORE_CONNECTIONS = 10, 20
+"""So many connections of a process stay open, and so many more are opened at need."""
 
 
 def open_engine(url: str) -> Engine:
@@ -33,15 +35,20 @@ def open_engine(url: str) -> Engine:
         raise SetupError("--database", f"{kind} is not supported; {advice}")
     try:
         if kind == "postgresql":
-            return create_engine(
-                url, pool_pre_ping=True, pool_size=10, max_overflow=20, hide_parameters=True
-            )
-        engine = create_engine(url, connect_args={"timeout": WAIT_SECONDS}, hide_parameters=True)
+            return create_engine(url, pool_pre_ping=True, **_POOL)
+        engine = create_engine(url, connect_args={"timeout": WAIT_SECONDS}, **_POOL)
     except NoSuchModuleError as error:
         raise SetupError("--database", f"{error}; {advice}") from error
     event.listen(engine, "connect", _set_up)
     event.listen(engine, "begin", _begin)
     return engine
+
+
+_POOL: dict[str, Any] = {
+    "pool_size": KEPT_CONNECTIONS,
+    "max_overflow": MORE_CONNECTIONS,
+    "hide_parameters": True,
+}
 
 
 def _set_up(connection: Any, _: object) -> None:  # noqa: ANN401  # the driver's own

@@ -1,5 +1,7 @@
 """What the process of a job may not: outlive its parent, take all memory, write files, reach the network, gain rights.
 
+It goes behind whatever else has work for a processor: somebody waits for a page, a worker's lease for its renewal.
+
 What the kernel refuses to this user (a network namespace, say, in some containers) is left out: the limits that matter
 most need no rights.
 """
@@ -22,6 +24,8 @@ _WRITES = 0b1111111110010
 """Rights of Landlock's first version that change something: writing, removing, and making entries of each kind."""
 MOST_FILE = 2**30
 """Bytes of a file in memory, the only kind that is left to write."""
+NICER = 10
+"""So many steps behind other processes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +52,7 @@ def confine(limits: Limits) -> None:
     parent = multiprocessing.parent_process()
     if parent is not None and not parent.is_alive():
         os._exit(1)
+    os.nice(NICER)
     _limit(resource.RLIMIT_AS, limits.memory)
     _limit(resource.RLIMIT_CPU, limits.seconds)
     _limit(resource.RLIMIT_FSIZE, MOST_FILE)

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Form, Request
 from fastapi.responses import Response
 from pydantic import ValidationError
 
-from service.api._asking import AtSite, Reading, Who, asks
+from service.api._asking import AtSite, Reading, Who, asks, reads
 from service.cases.people import (
     change_account,
     create_account,
@@ -126,7 +126,7 @@ def post_retention(
     return see("/administration/retention?saved=true")
 
 
-@ROUTER.get("/administration/workers", **asks(Permission.ADMIN))
+@ROUTER.get("/administration/workers", **reads(Permission.ADMIN))
 def get_workers(request: Request, who: Who, unit: Reading) -> Response:
     """Show the processes that do jobs."""
     return page(request, "workers.html.j2", who, workers=list_workers(unit), now=unit.now)

@@ -9,7 +9,7 @@ from fastapi.responses import Response
 from pydantic import ValidationError
 
 from audit.adversary.knowledge import LeafLevel, SplitLevel
-from service.api._asking import AtSite, Reading, Who, asks
+from service.api._asking import AtSite, Reading, Who, asks, reads
 from service.cases.audits import submit
 from service.cases.models import get_version
 from service.cases.policies import list_packs
@@ -60,7 +60,7 @@ class Asked(Body):
     waivers: str = ""
 
 
-@ROUTER.get("/submit/{version_id}", **asks(Permission.SUBMIT))
+@ROUTER.get("/submit/{version_id}", **reads(Permission.SUBMIT))
 def get_asked(
     request: Request,
     who: Who,

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
-from service.api._asking import Reading, Who, Writing, asks
+from service.api._asking import Reading, Who, Writing, asks, reads
 from service.cases.audits import cancel, get_audit, list_audits, list_findings, progress
 from service.cases.tables import get_table
 from service.pages._forms import see
@@ -23,7 +23,7 @@ MOST = 200
 """So many findings are shown; the report has all."""
 
 
-@ROUTER.get("/audits", **asks(Permission.READ))
+@ROUTER.get("/audits", **reads(Permission.READ))
 def get_audits(
     request: Request,
     who: Who,
@@ -55,7 +55,7 @@ def get_audits(
     )
 
 
-@ROUTER.get("/audits/{audit_id}", **asks(Permission.READ))
+@ROUTER.get("/audits/{audit_id}", **reads(Permission.READ))
 def get_one(
     request: Request,
     who: Who,
@@ -85,7 +85,7 @@ def get_one(
     )
 
 
-@ROUTER.get("/audits/{audit_id}/progress", **asks(Permission.READ))
+@ROUTER.get("/audits/{audit_id}/progress", **reads(Permission.READ))
 def get_progress(
     request: Request,
     who: Who,

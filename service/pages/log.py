@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
-from service.api._asking import Reading, Who, asks
+from service.api._asking import Reading, Who, reads
 from service.cases.log import check_log, list_log
 from service.pages._rendering import page
 from service.people.permissions import Permission
@@ -23,7 +23,7 @@ PLACES = {
 """Where the things that rows tell of are shown."""
 
 
-@ROUTER.get("/log", **asks(Permission.READ))
+@ROUTER.get("/log", **reads(Permission.READ))
 def get_log(
     request: Request,
     who: Who,

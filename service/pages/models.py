@@ -7,23 +7,22 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
-from service.api._asking import Reading, Who, Writing, asks
-from service.cases.audits import list_audits
+from service.api._asking import Reading, Who, Writing, asks, reads
+from service.cases.audits import list_audits, newest_audits
 from service.cases.comparing import compare
 from service.cases.models import get_model, list_models, list_versions
 from service.pages._forms import is_asked_again, waited
 from service.pages._rendering import page
 from service.pages._telling import facts_of
 from service.people.permissions import Permission
-from service.schemas.audits import Audit
 from service.schemas.base import Id, Wanted
 
 ROUTER = APIRouter(tags=["pages"])
 MOST = 200
-"""So many audits of a model are looked at for the newest of each version."""
+"""So many audits of a model are shown."""
 
 
-@ROUTER.get("/models", **asks(Permission.READ))
+@ROUTER.get("/models", **reads(Permission.READ))
 def get_models(
     request: Request,
     who: Who,
@@ -34,7 +33,6 @@ def get_models(
     """Show all models, newest first, or those with some letters in their names."""
     found = list_models(unit, who, Wanted(cursor=cursor, limit=25), name.strip())
     newest = [each.latest.id for each in found.items if each.latest]
-    verdicts = _newest(list_audits(unit, who, Wanted(limit=MOST)).items) if newest else {}
     return page(
         request,
         "models.html.j2",
@@ -43,11 +41,11 @@ def get_models(
         next=found.next,
         name=name.strip(),
         is_first=not cursor,
-        verdicts=verdicts,
+        verdicts=newest_audits(unit, who, newest),
     )
 
 
-@ROUTER.get("/models/{model_id}", **asks(Permission.READ))
+@ROUTER.get("/models/{model_id}", **reads(Permission.READ))
 def get_one(
     request: Request,
     who: Who,
@@ -70,7 +68,7 @@ def get_one(
         next=versions.next,
         is_first=not cursor,
         audits=audits,
-        verdicts=_newest(audits),
+        verdicts=newest_audits(unit, who, [each.id for each in versions.items]),
         facts=facts_of(model.latest),
         is_waiting=any(each.state == "reading" for each in versions.items),
     )
@@ -98,11 +96,3 @@ def get_comparison(
         is_waiting=found.state == "reading",
         sides=(facts_of(found.from_version), facts_of(found.to_version)),
     )
-
-
-def _newest(audits: tuple[Audit, ...]) -> dict[str, Audit]:
-    """Return the newest audit of each version."""
-    found: dict[str, Audit] = {}
-    for each in audits:
-        found.setdefault(each.model_version_id, each)
-    return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from service.api._asking import Reading, Who, asks
+from service.api._asking import Reading, Who, reads
 from service.cases.audits import list_audits
 from service.cases.overview import overview
 from service.pages._rendering import page
@@ -15,7 +15,7 @@ from service.schemas.base import Wanted
 ROUTER = APIRouter(tags=["pages"])
 
 
-@ROUTER.get("/", **asks(Permission.READ))
+@ROUTER.get("/", **reads(Permission.READ))
 def get_overview(request: Request, who: Who, unit: Reading) -> Response:
     """Show what there is to do."""
     found = overview(unit, who)

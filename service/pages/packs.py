@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Annotated
+from urllib.parse import quote
 
 from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import Response
 from pydantic import ValidationError
 
-from service.api._asking import AtSite, Reading, Who, asks
+from service.api._asking import AtSite, Reading, Who, asks, reads
 from service.cases.policies import add_pack, diff_packs, get_pack, list_packs
 from service.errors import ServiceError
 from service.pages._forms import refusal, see, status_of
@@ -23,7 +24,7 @@ ROUTER = APIRouter(tags=["pages"])
 Named = Annotated[str, Query(max_length=220)]
 
 
-@ROUTER.get("/packs", **asks(Permission.READ))
+@ROUTER.get("/packs", **reads(Permission.READ))
 def get_packs(request: Request, who: Who, unit: Reading) -> Response:
     """Show all packs: the organisation's own, and those that ship."""
     found = list_packs(unit, who)
@@ -33,7 +34,7 @@ def get_packs(request: Request, who: Who, unit: Reading) -> Response:
     return page(request, "packs.html.j2", who, own=own, shipped=shipped, options=options)
 
 
-@ROUTER.get("/packs/new", **asks(Permission.POLICIES))
+@ROUTER.get("/packs/new", **reads(Permission.POLICIES))
 def get_new(
     request: Request, who: Who, unit: Reading, begin: Annotated[Named, Query(alias="from")] = ""
 ) -> Response:
@@ -59,10 +60,10 @@ def post_pack(
             made = add_pack(unit, who, asked)
     except (ServiceError, ValidationError) as error:
         return _new(request, who, text, note, begin, error)
-    return see(f"/packs/{_named(made)}")
+    return see(f"/packs/{quote(_named(made), safe='@')}")
 
 
-@ROUTER.get("/packs/compare", **asks(Permission.READ))
+@ROUTER.get("/packs/compare", **reads(Permission.READ))
 def get_difference(
     request: Request,
     who: Who,
@@ -82,7 +83,7 @@ def get_difference(
     )
 
 
-@ROUTER.get("/packs/{name}", **asks(Permission.READ))
+@ROUTER.get("/packs/{name}", **reads(Permission.READ))
 def get_one(request: Request, who: Who, unit: Reading, name: str) -> Response:
     """Show a version of a pack, in sentences; the newest where the name says no version."""
     found = get_pack(unit, who, name)

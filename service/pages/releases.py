@@ -9,7 +9,7 @@ from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import Response
 from pydantic import ValidationError
 
-from service.api._asking import AtSite, Reading, Who, asks
+from service.api._asking import AtSite, Reading, Who, asks, reads
 from service.cases.audits import get_audit, list_findings
 from service.cases.gating import gate_answer
 from service.cases.releases import (
@@ -38,26 +38,27 @@ SHOWN = 25
 """So many findings are shown on the page of a release; the audit's own page has all of them."""
 
 
-@ROUTER.get("/releases", **asks(Permission.READ))
+@ROUTER.get("/releases", **reads(Permission.READ))
 def get_releases(
     request: Request, who: Who, unit: Reading, state: State | Literal[""] = "", cursor: Cursor = ""
 ) -> Response:
     """Show releases, newest first; those that wait for a decision stand apart, above all others."""
-    waiting = list_releases(unit, who, Wanted(limit=100), state="open").items
+    is_first = not cursor
+    waiting = list_releases(unit, who, Wanted(limit=100), state="open").items if is_first else ()
     found = list_releases(unit, who, Wanted(cursor=cursor, limit=25), state=state or None)
     return page(
         request,
         "releases.html.j2",
         who,
-        waiting=[get_release(unit, who, each.id) for each in waiting] if not cursor else [],
+        waiting=waiting,
         releases=found.items,
         next=found.next,
         state=state,
-        is_first=not cursor,
+        is_first=is_first,
     )
 
 
-@ROUTER.get("/releases/{release_id}", **asks(Permission.READ))
+@ROUTER.get("/releases/{release_id}", **reads(Permission.READ))
 def get_one(request: Request, who: Who, unit: Reading, release_id: Id) -> Response:
     """Show a release."""
     return _shown(request, who, unit, release_id, {})

@@ -12,7 +12,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 from pydantic import ValidationError
 
-from service.api._asking import AtSite, Reading, Who, asks
+from service.api._asking import AtSite, Reading, Who, asks, reads
 from service.api._uploading import receive_form
 from service.cases.blobs import Kind
 from service.cases.models import add_version, create_model, get_model, get_version, list_models
@@ -64,7 +64,7 @@ class Sent:
     has_table: bool = True
 
 
-@ROUTER.get("/submit", **asks(Permission.SUBMIT))
+@ROUTER.get("/submit", **reads(Permission.SUBMIT))
 def get_submit(
     request: Request,
     who: Who,

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import Response
 from pydantic import ValidationError
 
-from service.api._asking import AtSite, Reading, Who, asks
+from service.api._asking import AtSite, Reading, Who, asks, reads
 from service.cases.waivers import (
     approve_waiver,
     export_waivers,
@@ -58,7 +58,7 @@ class Asked(Body):
         return NewWaiver.model_validate(typed)
 
 
-@ROUTER.get("/waivers", **asks(Permission.READ))
+@ROUTER.get("/waivers", **reads(Permission.READ))
 def get_waivers(
     request: Request,
     who: Who,
@@ -132,7 +132,7 @@ def post_import(
     return page(request, "waivers_import.html.j2", who, toml="", refused="", taken=taken)
 
 
-@ROUTER.get("/waivers/export", **asks(Permission.READ))
+@ROUTER.get("/waivers/export", **reads(Permission.READ))
 def get_export(who: Who, unit: Reading) -> Response:
     """Return the approved waivers as the file that ``treewarden audit --waivers`` reads."""
     named = {"Content-Disposition": 'attachment; filename="waivers.toml"'}
@@ -141,7 +141,7 @@ def get_export(who: Who, unit: Reading) -> Response:
     return Response(data, media_type="application/toml", headers=named)
 
 
-@ROUTER.get("/waivers/{waiver_id}", **asks(Permission.READ))
+@ROUTER.get("/waivers/{waiver_id}", **reads(Permission.READ))
 def get_one(request: Request, who: Who, unit: Reading, waiver_id: Id) -> Response:
     """Show a waiver."""
     return _shown(request, who, unit, waiver_id, "")

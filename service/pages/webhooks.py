@@ -9,7 +9,7 @@ from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import Response
 from pydantic import ValidationError
 
-from service.api._asking import AtSite, Reading, Who, asks
+from service.api._asking import AtSite, Reading, Who, asks, reads
 from service.cases.webhooks import (
     create_webhook,
     disable_webhook,
@@ -66,7 +66,7 @@ def post_webhook(
     return _all(request, who, site, made=made)
 
 
-@ROUTER.get(AT + "/{webhook_id}", **asks(Permission.ADMIN))
+@ROUTER.get(AT + "/{webhook_id}", **reads(Permission.ADMIN))
 def get_one(
     request: Request,
     who: Who,

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import Response
 from pydantic import ValidationError
 
-from service.api._asking import AtSite, Reading, Who, asks
+from service.api._asking import AtSite, Reading, Who, asks, reads
 from service.cases.audits import get_audit, list_findings
 from service.cases.models import get_version
 from service.cases.releases import open_release
@@ -48,7 +48,7 @@ class Releasing(Body):
     purpose: str = ""
 
 
-@ROUTER.get("/audits/{audit_id}/waive", **asks(Permission.SUBMIT))
+@ROUTER.get("/audits/{audit_id}/waive", **reads(Permission.SUBMIT))
 def get_waive(
     request: Request,
     who: Who,
@@ -95,7 +95,7 @@ def post_waive(
     return see("/waivers?state=requested")
 
 
-@ROUTER.get("/audits/{audit_id}/release", **asks(Permission.SUBMIT))
+@ROUTER.get("/audits/{audit_id}/release", **reads(Permission.SUBMIT))
 def get_release(request: Request, who: Who, unit: Reading, audit_id: Id) -> Response:
     """Show what a release needs."""
     audit = get_audit(unit, who, audit_id)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from uuid import uuid4
 
 import pytest
@@ -13,6 +17,7 @@ from sqlalchemy import create_engine, insert, text
 from sqlalchemy.pool import NullPool
 
 from service.app import application
+from service.database.engine import open_engine
 from service.database.levels import upgrade
 from service.database.tables import account, organisation, token
 from service.ids import new_id
@@ -28,6 +33,7 @@ SERVER = os.environ.get(
 KINDS = ("sqlite", "postgresql")
 
 
+@cache
 def postgresql_is_there():
     try:
         engine = create_engine(SERVER, connect_args={"connect_timeout": 2}, poolclass=NullPool)
@@ -43,29 +49,86 @@ def database(kind, folder) -> Iterator[str]:
     if kind == "sqlite":
         yield f"sqlite:///{folder / 'treewarden.db'}"
         return
-    if not postgresql_is_there():
-        if os.environ.get("TREEWARDEN_REQUIRE_POSTGRESQL"):
-            pytest.fail(f"no PostgreSQL at {SERVER}")
-        pytest.skip("no PostgreSQL here")
-    name = f"treewarden_{uuid4().hex[:12]}"
-    server = create_engine(SERVER, isolation_level="AUTOCOMMIT", poolclass=NullPool)
-    with server.connect() as connection:
-        connection.execute(text(f"CREATE DATABASE {name}"))
-    try:
-        yield SERVER.rpartition("/")[0] + f"/{name}"
-    finally:
-        with server.connect() as connection:
-            connection.execute(text(f"DROP DATABASE {name} WITH (FORCE)"))
+    with _on_postgresql(lambda: "template1") as url:
+        yield url
 
 
 @contextmanager
 def opened(kind, folder, **settings):
     """Give a site with an empty database of the newest level."""
-    with database(kind, folder) as url:
+    with _upgraded(kind, folder) as url:
         site = open_site(Settings(data_dir=folder, database=url, **settings))
-        upgrade(site.engine)
         yield site
         site.engine.dispose()
+
+
+@contextmanager
+def _upgraded(kind, folder) -> Iterator[str]:
+    """Give the URL of a database of the newest level, copied from one that is made once in a process."""
+    if kind == "sqlite":
+        file = Path(folder, "treewarden.db")
+        file.parent.mkdir(mode=0o700, exist_ok=True)
+        file.touch(mode=0o600)
+        file.write_bytes(_sqlite_file())
+        yield f"sqlite:///{file}"
+        return
+    with _on_postgresql(_postgresql_template) as url:
+        yield url
+
+
+@contextmanager
+def _on_postgresql(template) -> Iterator[str]:
+    _need_postgresql()
+    name = _new_name()
+    _command(f"CREATE DATABASE {name} TEMPLATE {template()}")
+    try:
+        yield _url(name)
+    finally:
+        _command(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@cache
+def _sqlite_file() -> bytes:
+    with TemporaryDirectory() as folder:
+        file = Path(folder, "template.db")
+        _upgrade(f"sqlite:///{file}")
+        return file.read_bytes()
+
+
+@cache
+def _postgresql_template() -> str:
+    name = _new_name()
+    _command(f"CREATE DATABASE {name}")
+    atexit.register(_command, f"DROP DATABASE {name} WITH (FORCE)")
+    _upgrade(_url(name))
+    return name
+
+
+def _upgrade(url):
+    engine = open_engine(url)
+    upgrade(engine)
+    engine.dispose()
+
+
+def _need_postgresql():
+    if not postgresql_is_there():
+        if os.environ.get("TREEWARDEN_REQUIRE_POSTGRESQL"):
+            pytest.fail(f"no PostgreSQL at {SERVER}")
+        pytest.skip("no PostgreSQL here")
+
+
+def _new_name():
+    return f"treewarden_{uuid4().hex[:12]}"
+
+
+def _url(name):
+    return SERVER.rpartition("/")[0] + f"/{name}"
+
+
+def _command(statement):
+    server = create_engine(SERVER, isolation_level="AUTOCOMMIT", poolclass=NullPool)
+    with server.connect() as connection:
+        connection.execute(text(statement))
 
 
 def an_organisation(site, name="Hospital"):

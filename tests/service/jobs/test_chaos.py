@@ -7,7 +7,7 @@ from tests.service import sites
 @pytest.mark.parametrize("kind", sites.KINDS)
 def test_nothing_is_lost_or_done_twice_where_workers_are_killed_and_halted(kind):
     found = chaos(kind, 24, 4, 1, last=8)
-    assert found["done"] == 32
+    assert found["done"] == 32, found
     bad = ("lost", "committed twice", "left", "mistakes")
     assert not {
         words: number for words, number in found.items() if words.startswith(bad) and number

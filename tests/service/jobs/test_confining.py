@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from service.jobs.confining import Limits, confine
+from service.jobs.confining import NICER, Limits, confine
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="these limits are Linux's")
 LIMITS = Limits(4 * 2**30, 60)
@@ -37,6 +37,11 @@ def calls_out(folder):
 def reads_and_keeps_in_memory(folder):
     assert Path(folder, "there").read_text() == "text"
     os.write(os.memfd_create("x"), b"y" * 1000)
+
+
+def waits_for_others(folder):
+    if os.nice(0) < NICER:
+        raise OSError
 
 
 def confined(what, folder, connection):
@@ -74,6 +79,10 @@ def test_no_file_is_changed(what, folder):
 
 def test_files_are_read_and_memory_is_written(folder):
     assert outcome(reads_and_keeps_in_memory, folder) == "done"
+
+
+def test_it_goes_behind_other_processes(folder):
+    assert outcome(waits_for_others, folder) == "done"
 
 
 def test_memory_has_an_end(folder):
