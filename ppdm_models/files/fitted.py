@@ -85,7 +85,8 @@ def _of_sklearn(estimator: object, target: str, names: tuple[str, ...]) -> Opene
 def _aimed(model: Model, target: str) -> Model:
     """Return a model that names what it predicts."""
     if isinstance(model, Ensemble):
-        model = with_trees(model, (replace(tree, target=target) for tree in model.trees))
+        named = with_trees(model, (replace(tree, target=target) for tree in model.trees))
+        return replace(named, target=target, growth=model.growth)
     return replace(model, target=target)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ppdm_models import limits
 from ppdm_models.codecs.boosted.trees import paired
@@ -20,6 +21,7 @@ from ppdm_models.codecs.common.json import (
     written_json,
 )
 from ppdm_models.codecs.common.telling_text import telling
+from ppdm_models.codecs.lightgbm.growth import growth_of, rate_in
 from ppdm_models.codecs.lightgbm.model import Header, category_names, ensemble_of
 from ppdm_models.codecs.lightgbm.nested import Flat, Reading, changed_in, flat_of
 from ppdm_models.codecs.lightgbm.splits import Tests
@@ -87,7 +89,27 @@ def _read(document: dict[str, object], header: Header) -> Ensemble:
     found = Reading(_flats(document, header.source), header.source, ["tree_info"])
     tests = Tests(header, found.asked())
     forest = found.forest(tests.splits(len(found.nodes)))
-    return ensemble_of(header, forest, tests.features, found.linear())
+    ensemble = ensemble_of(header, forest, tests.features, found.linear())
+    growth = growth_of(
+        header,
+        forest,
+        found.weights(),
+        _rates(document, header.source),
+        found.linear(),
+        _settings(document).get,
+    )
+    return replace(ensemble, growth=growth)
+
+
+def _rates(document: dict[str, object], source: str) -> list[float | None]:
+    trees = as_list(document.get("tree_info"), source, ["tree_info"])
+    return [rate_in(tree.get("shrinkage")) if isinstance(tree, dict) else None for tree in trees]
+
+
+def _settings(document: dict[str, object]) -> dict[str, str]:
+    """Return the training parameters that a dump says: the constraints alone."""
+    said = document.get("monotone_constraints")
+    return {"monotone_constraints": ",".join(map(str, said))} if isinstance(said, list) else {}
 
 
 def _flats(document: dict[str, object], source: str) -> list[Flat]:

@@ -10,6 +10,7 @@ from ppdm_models.codecs.boosted.trees import paired
 from ppdm_models.codecs.common.json import as_list, read_json
 from ppdm_models.codecs.common.telling_text import telling
 from ppdm_models.codecs.lightgbm.arrays import arrays_of, changed_in, forest_of, shape_and_splits
+from ppdm_models.codecs.lightgbm.growth import growth_of, rate_in, weights_in
 from ppdm_models.codecs.lightgbm.lines import Document, lines_of
 from ppdm_models.codecs.lightgbm.model import Header, category_names, ensemble_of
 from ppdm_models.codecs.lightgbm.splits import Tests
@@ -99,7 +100,17 @@ def _read(document: Document) -> Ensemble:
     tests = Tests(header, asked)
     splits = tests.splits(int(sum(len(one.lefts) for one in each)))
     forest = forest_of(each, shape, splits, [block.start + 1 for block in document.trees])
-    return ensemble_of(header, forest, tests.features, [one.is_linear for one in each])
+    linear = [one.is_linear for one in each]
+    ensemble = ensemble_of(header, forest, tests.features, linear)
+    growth = growth_of(
+        header,
+        forest,
+        weights_in(document, document.trees, forest),
+        [rate_in(document.said("shrinkage", block.keys)) for block in document.trees],
+        linear,
+        document.setting,
+    )
+    return replace(ensemble, growth=growth)
 
 
 def _header(document: Document) -> Header:

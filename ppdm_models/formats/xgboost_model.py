@@ -5,6 +5,7 @@ from __future__ import annotations
 from ppdm_models.codecs.common.json import opens_json, read_json, written_json
 from ppdm_models.codecs.xgboost.leaks import leaks_of, without_leaks
 from ppdm_models.codecs.xgboost.learner import ensemble_of
+from ppdm_models.codecs.xgboost.rest import rest_of
 from ppdm_models.codecs.xgboost.rewrite import rewritten
 from ppdm_models.codecs.xgboost.ubjson import opens_ubjson, read_ubjson, written_ubjson
 from ppdm_models.formats import Format, Opened, Rewritable, Strippable
@@ -16,6 +17,7 @@ class XgboostModel(Format):
     """Reads and rewrites both layouts of ``gbtree`` and ``dart`` boosters, from version 1 on."""
 
     rewrites = True
+    accounts_for_all = True
 
     def sniff(self, data: bytes) -> bool:
         if opens_ubjson(data):
@@ -35,6 +37,9 @@ class _OpenedModel(Rewritable, Strippable):
     def __init__(self, data: bytes, source: str) -> None:
         document = _document(data, source)
         leaks = leaks_of(document, source)
+        told = {leak.where for leak in leaks}
+        rest = (leak for leak in rest_of(document, source) if leak.where not in told)
+        leaks = (*leaks, *rest)
         super().__init__(ensemble_of(document, source), leaks)
         self.data, self.source = data, source
 
@@ -43,10 +48,7 @@ class _OpenedModel(Rewritable, Strippable):
         return _written(without_leaks(document, self.source, kinds), self.data)
 
     def rewrite(self, changed: Model) -> bytes:
-        """Return the file with the sums of second derivatives of withheld nodes at 0, and pruned nodes gone.
-
-        Gains, and the unscaled weights of inner nodes, stay: with the regularisation they bound the sums again.
-        """
+        """Return the file with the sums, gains and inner weights of withheld nodes at 0, and pruned nodes gone."""
         document = _document(self.data, self.source)
         return _written(rewritten(document, self.model, changed, self.source), self.data)
 

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from ppdm_models.arrays import FloatArray
 from ppdm_models.errors import TableError
+from ppdm_models.records.arrow_plain import nothing, numpy_of, text_array
 from ppdm_models.records.table import RawColumn, Table
 from ppdm_models.tree.column import CategoricalColumn
 
@@ -58,7 +59,7 @@ class ArrowColumn(RawColumn):
             numbers = _truth(values)
             if numbers is None:
                 raise TableError(self.source, _not_a_number(name, values)) from error
-        found = np.array(numbers.to_numpy(zero_copy_only=False), dtype=np.float64)
+        found = numpy_of(numbers, math.nan)
         if np.isinf(found).any():
             row = int(np.flatnonzero(np.isinf(found))[0]) + 1
             raise TableError(
@@ -103,7 +104,7 @@ def _truth(values: pa.Array) -> pa.Array | None:
     if not _is_text(values):
         return None
     said = pc.utf8_lower(_present(values).drop_null())
-    if not len(said) or not pc.all(pc.is_in(said, pa.array([*TRUTH], said.type))).as_py():
+    if not len(said) or not pc.all(pc.is_in(said, text_array(TRUTH, said.type))).as_py():
         return None
     return pc.cast(pc.equal(pc.utf8_lower(_present(values)), "true"), pa.float64())
 
@@ -120,7 +121,8 @@ def _is_text(values: pa.Array) -> bool:
 def _present(texts: pa.Array) -> pa.Array:
     """Return texts without padding, null where one stands for a missing value."""
     trimmed = pc.utf8_trim_whitespace(texts)
-    return pc.if_else(pc.is_in(trimmed, pa.array(MISSING, trimmed.type)), None, trimmed)
+    is_missing = pc.is_in(trimmed, text_array(MISSING, trimmed.type))
+    return pc.if_else(is_missing, nothing(trimmed.type), trimmed)
 
 
 def _not_a_number(name: str, values: pa.Array) -> str:
@@ -157,7 +159,7 @@ def _categories(values: pa.Array, declared: tuple[str, ...]) -> CategoricalColum
     recode = np.array(
         [position.get(value, -1) if value is not None else -1 for value in matched] + [-1]
     )
-    codes = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False)
+    codes = numpy_of(encoded.indices, -1)
     return CategoricalColumn(codes=recode[codes].astype(np.int64), categories=categories)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from ppdm_models.tree.growth import Growth
 from ppdm_models.tree.predicate import Always, Predicate
 from ppdm_models.tree.tree import Feature, Task, Tree
 
@@ -106,6 +107,7 @@ class Ensemble:
     count draws, not people (None: the file does not say). ``source``, ``format`` and ``notes`` are no part of its
     value. Where silent members are skipped, the whole is silent if these are more than a share ``most_silent`` of the
     weights of the members that are asked. ``shrinkage`` is given where the file says it, and all trees have it.
+    ``growth`` is what tells how leaf values were made, of these very trees; no part of its value either.
     """
 
     members: tuple[Member, ...]
@@ -120,6 +122,7 @@ class Ensemble:
     silence: Silence = Silence.CONTINUE
     most_silent: float = 1.0
     shrinkage: Shrinkage | None = None
+    growth: Growth | None = field(default=None, compare=False)
     source: str = field(default="ensemble", compare=False)
     format: str = field(default="", compare=False)
     notes: tuple[str, ...] = field(default=(), compare=False)
@@ -152,7 +155,10 @@ Model = Tree | Ensemble
 
 
 def with_trees(ensemble: Ensemble, trees: Iterator[Tree]) -> Ensemble:
-    """Return the ensemble with other trees, given in the order of its own; all else stays."""
+    """Return the ensemble with other trees, given in the order of its own.
+
+    All else stays, but what was said of how the old ones were grown.
+    """
     members: list[Member] = []
     for member in ensemble.members:
         model = member.model
@@ -161,7 +167,7 @@ def with_trees(ensemble: Ensemble, trees: Iterator[Tree]) -> Ensemble:
         elif isinstance(model, Ensemble):
             model = with_trees(model, trees)
         members.append(replace(member, model=model))
-    return replace(ensemble, members=tuple(members))
+    return replace(ensemble, members=tuple(members), growth=None)
 
 
 def trees_of(model: Model) -> Iterator[Tree]:

@@ -152,6 +152,12 @@ class Reading:
             records=self._counts(self._merged(inner_counts, leaf_counts), names),
         )
 
+    def weights(self) -> Numbers:
+        """Return the sums of second derivatives of the leaves, by node; NaN where there are none."""
+        said = [node.get("leaf_weight") for node in self.leaves]
+        merged = self._merged([None] * len(self.splits), said)
+        return self._numbers(merged, range(len(merged)), may_lack=True)
+
     def linear(self) -> list[bool]:
         """Return for each tree whether leaves of it hold linear models."""
         trees = {self.shape.tree(row) for row in compress(self.leaf_rows, self.is_linear)}

@@ -46,7 +46,8 @@ class TreeArrays:
     """One number per node: ``children_*`` are -1 at a leaf; ``value`` is nodes x classes (or x 1 for a regression).
 
     ``value`` holds fractions since scikit-learn 1.3 and (weighted) counts before. ``samples`` counts training records,
-    ``weighted`` adds up their weights. ``missing_left`` is None where the tree knows no missing values.
+    ``weighted`` adds up their weights. ``missing_left`` is None where the tree knows no missing values, ``impurity``
+    where it says none.
     """
 
     children_left: Wholes
@@ -57,6 +58,7 @@ class TreeArrays:
     weighted: Floats
     value: Floats
     missing_left: BoolArray | None = None
+    impurity: Floats | None = None
 
     @property
     def is_unweighted(self) -> bool:

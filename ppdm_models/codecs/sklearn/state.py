@@ -52,6 +52,7 @@ def arrays_of(
         weighted=columns["weighted_n_node_samples"].astype(np.float64),
         value=values[:, 0, :].astype(np.float64),
         missing_left=None if to_left is None else to_left.astype(bool),
+        impurity=columns["impurity"].astype(np.float64),
     )
     arrays.check(where, features)
     return arrays

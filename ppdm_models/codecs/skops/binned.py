@@ -11,6 +11,7 @@ from ppdm_models.codecs.sklearn.arrays import TreeArrays, threshold_tests
 from ppdm_models.codecs.skops.derived import Derived
 from ppdm_models.codecs.skops.fitted import Fitted
 from ppdm_models.codecs.skops.following import followed, places_in
+from ppdm_models.codecs.skops.growth import of_binned
 from ppdm_models.codecs.skops.npy import Array
 from ppdm_models.codecs.skops.part import Part
 from ppdm_models.codecs.skops.told import Table, told
@@ -52,7 +53,9 @@ def binned(fitted: Fitted) -> Ensemble:
     resampled = bool(fitted.plain("do_early_stopping_", default=True))
     least = fitted.plain("min_samples_leaf", 1)
     least = least if isinstance(least, int) and least > 0 else 1
-    trees = _trees(fitted, outputs, table, least)
+    grown = _trees(fitted, outputs, table, least)
+    trees = [tree for tree, _ in grown]
+    base = _base(fitted, outputs)
     return Ensemble(
         members=tuple(Member(tree, output=place % outputs) for place, tree in enumerate(trees)),
         combination=Combination.SUM,
@@ -60,26 +63,29 @@ def binned(fitted: Fitted) -> Ensemble:
         target="",
         classes=fitted.classes,
         task=Task.CLASSIFICATION if fitted.classes else Task.REGRESSION,
-        base=_base(fitted, outputs),
+        base=base,
         link=_link(fitted),
         resampled=resampled,
+        growth=of_binned(fitted, grown, base),
         source=fitted.part.source,
         notes=fitted.notes,
     )
 
 
-def _trees(fitted: Fitted, outputs: int, table: Table | None, least: int) -> list[Tree]:
+def _trees(
+    fitted: Fitted, outputs: int, table: Table | None, least: int
+) -> list[tuple[Tree, TreeArrays]]:
     if "_predictors" not in fitted.known:
         raise fitted.part.refused(f"this {fitted.part.kind} is not fitted; call fit first")
     rounds = [part.items() for part in fitted.known["_predictors"].items()]
     parts = [part for each in rounds for part in each]
     if not 0 < len(parts) <= limits.TREES or any(len(each) != outputs for each in rounds):
         raise fitted.part.refused(f"{len(parts):,} trees for {outputs} outputs")
-    trees: list[Tree] = []
+    trees: list[tuple[Tree, TreeArrays]] = []
     total = 0
     for part in parts:
-        tree = _tree(part, fitted, table, least)
-        trees.append(tree if table is None else told(tree, table))
+        tree, arrays = _tree(part, fitted, table, least)
+        trees.append((tree if table is None else told(tree, table), arrays))
         total += len(tree.nodes)
         if total > limits.FILE_NODES:
             raise part.refused(f"more than {limits.FILE_NODES:,} nodes in all trees")
@@ -122,7 +128,7 @@ def _table(fitted: Fitted) -> Table | None:
     return Table(seen, fitted.names, single=False)
 
 
-def _tree(part: Part, fitted: Fitted, table: Table | None, least: int) -> Tree:
+def _tree(part: Part, fitted: Fitted, table: Table | None, least: int) -> tuple[Tree, TreeArrays]:
     known = part.attributes()
     if "nodes" not in known or known["nodes"].loader != "NdArrayNode":
         raise part.refused("holds no nodes")
@@ -180,7 +186,7 @@ def _tree(part: Part, fitted: Fitted, table: Table | None, least: int) -> Tree:
         missing=Missing.DEFAULT_CHILD,
         source=part.source,
     )
-    return rebuilt(tree, tree.nodes)
+    return rebuilt(tree, tree.nodes), arrays
 
 
 def _arrays(column: dict[str, Array]) -> TreeArrays:

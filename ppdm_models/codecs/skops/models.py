@@ -12,6 +12,7 @@ from ppdm_models.codecs.sklearn.arrays import UNMODELLED, TreeArrays, tree_from_
 from ppdm_models.codecs.sklearn.state import arrays_of
 from ppdm_models.codecs.skops.binned import binned
 from ppdm_models.codecs.skops.fitted import BINNED, BOOSTED, FORESTS, TREES, Fitted
+from ppdm_models.codecs.skops.growth import of_boosted
 from ppdm_models.codecs.skops.npy import Array
 from ppdm_models.codecs.skops.part import Part
 from ppdm_models.codecs.skops.told import told
@@ -69,7 +70,12 @@ def parts_of(fitted: Fitted) -> Sequence[Part]:
 
 
 def _tree(fitted: Fitted, part: Part, classes: tuple[str, ...], boosted: bool = False) -> Tree:
-    arrays = arrays_in(part, fitted.width)
+    return _told(fitted, part, arrays_in(part, fitted.width), classes, boosted)
+
+
+def _told(
+    fitted: Fitted, part: Part, arrays: TreeArrays, classes: tuple[str, ...], boosted: bool
+) -> Tree:
     width = arrays.value.shape[1]
     if width != (len(classes) or 1):
         raise part.refused(f"{width} numbers per node for {len(classes)} classes")
@@ -90,13 +96,16 @@ def _tree(fitted: Fitted, part: Part, classes: tuple[str, ...], boosted: bool = 
     return tree if table is None else told(tree, table)
 
 
-def _trees(fitted: Fitted, classes: tuple[str, ...], boosted: bool = False) -> list[Tree]:
-    """Return the trees; many may name one and the same file, so their nodes are counted as they come."""
-    trees: list[Tree] = []
+def _trees(
+    fitted: Fitted, classes: tuple[str, ...], boosted: bool = False
+) -> list[tuple[Tree, TreeArrays]]:
+    """Return the trees and their arrays; many may name one and the same file, so nodes are counted as they come."""
+    trees: list[tuple[Tree, TreeArrays]] = []
     total = 0
     for part in parts_of(fitted):
-        trees.append(_tree(fitted, part, classes, boosted))
-        total += len(trees[-1].nodes)
+        arrays = arrays_in(part, fitted.width)
+        trees.append((_told(fitted, part, arrays, classes, boosted), arrays))
+        total += len(trees[-1][0].nodes)
         if total > limits.FILE_NODES:
             raise part.refused(f"more than {limits.FILE_NODES:,} nodes in all trees")
     return trees
@@ -107,7 +116,7 @@ def _forest(fitted: Fitted) -> Ensemble:
     default = fitted.part.kind.startswith("RandomForest")
     return _ensemble(
         fitted,
-        tuple(Member(tree) for tree in trees),
+        tuple(Member(tree) for tree, _ in trees),
         Combination.AVERAGE,
         resampled=fitted.plain("bootstrap", default) is not False,
     )
@@ -123,13 +132,13 @@ def _boosted(fitted: Fitted) -> Ensemble:
     factor = 2.0 if fitted.plain("loss") == "exponential" else 1.0
     members = tuple(
         Member(tree, weight=factor * rate, output=place % outputs)
-        for place, tree in enumerate(trees)
+        for place, (tree, _) in enumerate(trees)
     )
     link = {0: Link.IDENTITY, 2: Link.LOGISTIC}.get(len(fitted.classes), Link.SOFTMAX)
     base = _base(fitted, outputs)
     subsample = fitted.plain("subsample", 1.0)
     ensemble = _ensemble(fitted, members, Combination.WEIGHTED_SUM, resampled=subsample != 1.0)
-    return replace(ensemble, base=base, link=link)
+    return replace(ensemble, base=base, link=link, growth=of_boosted(fitted, trees, base))
 
 
 def _base(fitted: Fitted, outputs: int) -> tuple[float, ...]:

@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 
 from ppdm_models.codecs.boosted.forest import LEAF, Forest, Shape, Splits, shape_of
-from ppdm_models.codecs.boosted.trees import numbers, wholes
+from ppdm_models.codecs.boosted.trees import numbers, plain_numbers, wholes
 from ppdm_models.codecs.common.json import Steps, as_object, pointer, refused
 from ppdm_models.tree.cuts import Flags, Numbers, Wholes
 from ppdm_models.tree.predicate import CategoryTest
@@ -22,7 +22,7 @@ CATEGORICAL = 1
 
 @dataclass(frozen=True, slots=True)
 class Arrays:
-    """The columns of one tree, checked to be of one length."""
+    """The columns of one tree, checked to be of one length; ``weights`` are what nodes say by themselves."""
 
     left: Wholes
     right: Wholes
@@ -32,6 +32,8 @@ class Arrays:
     categories: Mapping[int, tuple[int, ...]]
     hessians: Numbers | None
     vectors: Numbers | None
+    weights: Numbers | None = None
+    gains: Numbers | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +100,16 @@ def arrays_of(raw: object, source: str, steps: Steps) -> Arrays:
         categories=_categories(tree, split_type, left, source, steps),
         hessians=hessians,
         vectors=_vectors(tree, left, columns["right_children"], source, steps),
+        weights=_beside(tree, "base_weights", size),
+        gains=_beside(tree, "loss_changes", size),
     )
+
+
+def _beside(tree: dict[str, object], name: str, size: int) -> Numbers | None:
+    """Return numbers that no prediction needs; None where they are not there, or none."""
+    said = tree.get(name)
+    found = plain_numbers(said) if isinstance(said, list) else None
+    return found if found is not None and len(found) == size else None
 
 
 def joined(each: Sequence[Arrays], source: str, steps: Steps) -> Joined:

@@ -28,8 +28,12 @@ def without_leaks(document: object, source: str, kinds: frozenset[LeakKind]) -> 
     """Return the document without the attributes of these kinds; the document is used up."""
     learner, steps = learner_of(document, source)
     attributes = learner.get("attributes")
-    for name, leak in _attributes(learner, source, steps):
-        if leak.kind in kinds and isinstance(attributes, dict):
+    telling_names = dict(_attributes(learner, source, steps))
+    if not isinstance(attributes, dict):
+        return document
+    for name in list(attributes):
+        leak = telling_names.get(name)
+        if leak is not None and leak.kind in kinds or leak is None and LeakKind.UNKNOWN in kinds:
             del attributes[name]
     return document
 

@@ -13,6 +13,7 @@ from ppdm_models.codecs.boosted.trees import differing_roots, gathered_notes, nu
 from ppdm_models.codecs.common.json import Steps, as_list, as_object, as_text, refused
 from ppdm_models.codecs.xgboost.arrays import Arrays, Joined, arrays_of, forest_of, joined
 from ppdm_models.codecs.xgboost.categories import category_names
+from ppdm_models.codecs.xgboost.growth import growth_of
 from ppdm_models.codecs.xgboost.objective import Objective
 from ppdm_models.codecs.xgboost.settings import SQUARED, shrinkage_in
 from ppdm_models.tree.cuts import Numbers
@@ -95,6 +96,12 @@ def ensemble_of(document: object, source: str) -> Ensemble:
         features, [quality for _, quality in people], source, lambda tree: f"{source}: tree {tree}"
     )
     ensemble = _ensemble(trees, found.each, info, booster, objective, features, source)
+    ensemble = replace(
+        ensemble,
+        growth=growth_of(
+            found, objective, info, first, document, learner, is_dart=booster.weights is not None
+        ),
+    )
     is_plain = booster.weights is None and first == 1 and objective.name in SQUARED
     return replace(ensemble, shrinkage=shrinkage_in(document, learner)) if is_plain else ensemble
 

@@ -54,7 +54,13 @@ def _withhold(tree: dict[str, object], old: Tree, new: Tree) -> None:
     published = {node.name for node in old.nodes if node.records is not None}
     for node in new.nodes:
         if node.records is None and node.name in published:
-            _column(tree, "sum_hessian")[int(node.name)] = 0.0
+            for name in (
+                "sum_hessian",
+                "loss_changes",
+                *(() if node.is_leaf else ("base_weights",)),
+            ):
+                if name in tree:
+                    _column(tree, name)[int(node.name)] = 0.0
 
 
 def _prune(tree: dict[str, object], old: Tree, new: Tree) -> None:

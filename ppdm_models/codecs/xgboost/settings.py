@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator, Mapping
 
 from ppdm_models.tree.ensemble import Shrinkage, shrinkage_of
+from ppdm_models.tree.growth import Fact, known
 
 SQUARED = ("reg:squarederror", "reg:linear")
 SNAPSHOT = ("Config", "learner", "gradient_booster", "tree_train_param")
@@ -16,6 +17,27 @@ OTHERWISE = (("alpha", "reg_alpha"), ("max_delta_step",))
 
 WRAPPER = ("attributes", "scikit_learn")
 """Where older versions of its scikit-learn wrapper keep the settings, as JSON inside a text."""
+
+
+GROWTH = {
+    "eta": RATE,
+    "lambda": RIDGE,
+    "alpha": OTHERWISE[0],
+    "max_delta_step": OTHERWISE[1],
+    "subsample": ("subsample",),
+}
+"""What decides the numbers of leaves, by the name that the library gives it."""
+
+
+def growth_facts(document: object, learner: Mapping[str, object]) -> dict[str, Fact]:
+    """Return the settings that the file says of those that decide the numbers of leaves; most files say none."""
+    found: dict[str, Fact] = {}
+    for settings in _settings(document, learner):
+        for name, keys in GROWTH.items():
+            value = _number(settings, *keys)
+            if value is not None:
+                found.setdefault(name, known(value))
+    return found
 
 
 def shrinkage_in(document: object, learner: Mapping[str, object]) -> Shrinkage | None:

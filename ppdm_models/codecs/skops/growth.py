@@ -1,0 +1,95 @@
+"""What a boosted estimator of scikit-learn tells of how its leaves were made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ppdm_models.codecs.sklearn.arrays import TreeArrays
+from ppdm_models.codecs.skops.fitted import Fitted
+from ppdm_models.tree.growth import Fact, GrownTree, Growth, known
+from ppdm_models.tree.tree import Tree
+
+SAMPLED = "each round saw a sample of the records (subsample)"
+STOPPED = "some of the records were kept aside to know when to stop (validation_fraction)"
+WEIGHED = "its records were given weights"
+CLASS_WEIGHT = "its classes were given weights (class_weight)"
+CONSTRAINED = "constraints that predictions rise or fall with a column cut its leaf values"
+
+Grown = Sequence[tuple[Tree, TreeArrays]]
+
+
+def of_binned(fitted: Fitted, grown: Grown, start: tuple[float, ...]) -> Growth:
+    """Return what tells how the leaves of a HistGradientBoosting estimator were made."""
+    refused = ""
+    if _is_set(fitted, "monotonic_cst"):
+        refused = CONSTRAINED
+    elif _is_set(fitted, "class_weight"):
+        refused = CLASS_WEIGHT
+    elif fitted.plain("do_early_stopping_", default=False) and _is_set(
+        fitted, "validation_fraction"
+    ):
+        refused = STOPPED
+    return _growth(
+        "sklearn_hist", fitted, grown, start, ("learning_rate", "l2_regularization"), refused
+    )
+
+
+def of_boosted(fitted: Fitted, grown: Grown, start: tuple[float, ...]) -> Growth:
+    """Return what tells how the leaves of a GradientBoosting estimator were made; their values are not shrunk."""
+    refused = ""
+    if fitted.plain("subsample", 1.0) != 1.0:
+        refused = SAMPLED
+    elif _is_set(fitted, "n_iter_no_change"):
+        refused = STOPPED
+    elif not all(arrays.is_unweighted for _, arrays in grown):
+        refused = WEIGHED
+    return _growth("sklearn_boosting", fitted, grown, start, ("learning_rate",), refused)
+
+
+def _growth(
+    library: str,
+    fitted: Fitted,
+    grown: Grown,
+    start: tuple[float, ...],
+    names: Sequence[str],
+    refused: str,
+) -> Growth:
+    outputs = len(start)
+    return Growth(
+        library,
+        str(fitted.plain("loss", ""))[:60],
+        outputs,
+        tuple(tuple(range(first, first + outputs)) for first in range(0, len(grown), outputs)),
+        tuple(_tree(tree, arrays, place % outputs) for place, (tree, arrays) in enumerate(grown)),
+        start,
+        facts=_facts(fitted, names),
+        refused=refused,
+    )
+
+
+def _tree(tree: Tree, arrays: TreeArrays, output: int) -> GrownTree:
+    rows = np.array([int(node.name) for node in tree.nodes], dtype=np.intp)
+    values = np.where(arrays.children_left < 0, arrays.value[:, 0], np.nan)
+    return GrownTree(
+        values[rows],
+        output,
+        counts=arrays.samples[rows].astype(np.float64),
+        second=None if arrays.impurity is None else arrays.impurity[rows],
+    )
+
+
+def _facts(fitted: Fitted, names: Sequence[str]) -> dict[str, Fact]:
+    said = {name: fitted.plain(name) for name in names}
+    return {
+        name: known(value)
+        for name, value in said.items()
+        if isinstance(value, int | float) and np.isfinite(value)
+    }
+
+
+def _is_set(fitted: Fitted, name: str) -> bool:
+    """Whether a setting is there and something: a number, a text, a list or a dictionary."""
+    part = fitted.known.get(name)
+    return part is not None and (part.loader != "JsonNode" or part.plain() is not None)

@@ -1,0 +1,91 @@
+"""What a boosted model's file tells of how it was grown, as far as its leaf values can be turned back into sums.
+
+The numbers stand here as the file has them: what they mean is the business of whoever inverts them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from ppdm_models.arrays import FloatArray
+
+
+class Source(StrEnum):
+    """Where a fact comes from: the file says it, it follows from the file's numbers, or the file withholds it."""
+
+    KNOWN = "known"
+    DERIVED = "derived"
+    WITHHELD = "withheld"
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One setting of the training: its value, and where it comes from; ``why`` it is not known, where it is not."""
+
+    value: float | None
+    source: Source
+    why: str = ""
+
+
+def known(value: float) -> Fact:
+    """Return a fact that the file says."""
+    return Fact(float(value), Source.KNOWN)
+
+
+def derived(value: float) -> Fact:
+    """Return a fact that follows from other numbers of the file."""
+    return Fact(float(value), Source.DERIVED)
+
+
+def withheld(why: str = "the file does not say it") -> Fact:
+    """Return that a fact is not known."""
+    return Fact(None, Source.WITHHELD, why)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GrownTree:
+    """The numbers of one tree, by node in document order, shape (N,); NaN where a node has none.
+
+    ``values`` are those of the leaves, as the file adds them. ``hessians`` are sums of second derivatives, ``counts``
+    training records, ``weights`` what nodes say by themselves, ``gains`` what their splits gain (all as published),
+    ``second`` a second number of each node (an impurity, a sum of squares). ``output`` is the class or target that the
+    tree adds to, ``rate`` what its values were shrunk by, where files say it tree by tree. None stands for what is not
+    published.
+    """
+
+    values: FloatArray
+    output: int = 0
+    hessians: FloatArray | None = None
+    counts: FloatArray | None = None
+    weights: FloatArray | None = None
+    gains: FloatArray | None = None
+    second: FloatArray | None = None
+    rate: float | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Growth:
+    """How an ensemble was grown.
+
+    ``library`` names who can turn its leaf values back (a plug-in of ``audit.inverters``), ``objective`` is that
+    library's name for it. ``rounds`` are the trees, by index, that saw the same scores: those of one round. ``start``
+    are the scores before the first round, one per output (None: not known). ``single`` says that scores are kept in 32
+    bits. ``facts`` are the settings by the names that the library gives them. ``refused`` is why nothing can be turned
+    back, "" where nothing speaks against it. ``trees`` has an entry per tree.
+    """
+
+    library: str
+    objective: str
+    outputs: int
+    rounds: tuple[tuple[int, ...], ...]
+    trees: tuple[GrownTree, ...]
+    start: tuple[float, ...] | None
+    single: bool = False
+    facts: Mapping[str, Fact] = field(default_factory=dict)
+    refused: str = ""
+
+    def fact(self, name: str) -> Fact:
+        """Return a setting by its name; one that is withheld where nothing is said of it."""
+        return self.facts.get(name, withheld())
