@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from audit.adversary.knowledge import Knowledge
 from audit.estimate.lacking import Without
 from audit.estimate.posterior import Posterior
+from audit.joint.found import Together
 from audit.people.forest import Forest
 from audit.people.leaves import Leaves
 from audit.people.population import Population
@@ -33,6 +34,8 @@ NOT_RANDOMISED = Undetermined(
     "it is about a table of noisy records, and a model is judged here; see 'treewarden randomize'"
 )
 
+ONE_TREE = Undetermined("a single tree: its leaves part the people once")
+
 Enough = Callable[["Evidence"], bool]
 """Whether what whole records have proved by now is all that is needed of them; once so, so it must stay."""
 
@@ -45,6 +48,7 @@ class Evidence:
     whole records proves. ``knowledge`` is resolved: no level in it says "as published". ``leaks`` is what the file
     gives away beside its trees. ``without`` is the estimate of the table that lacks one person, for some of them.
     ``randomised`` is what a table of noisy records gives away that is published with the model; none is today.
+    ``together`` is what the leaves of several trees prove, and why nothing where they do not.
     """
 
     forest: Forest
@@ -56,6 +60,7 @@ class Evidence:
     leaks: tuple[Leak, ...] | Undetermined = NOT_READ
     without: Without | Undetermined = NOT_ASKED
     randomised: Randomisation | Undetermined = NOT_RANDOMISED
+    together: Together | Undetermined = ONE_TREE
 
     @property
     def model(self) -> Model:

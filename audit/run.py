@@ -18,6 +18,8 @@ from audit.facts.case import Case
 from audit.facts.grower import said_of_missing
 from audit.facts.kind import Dropped
 from audit.facts.unused import unused_warnings
+from audit.joint.profiles import only_certain, posterior_of, report_of, worlds_of
+from audit.joint.together import Joined, joined_of
 from audit.levels import levels
 from audit.measures import MeasureCall, Source, call, measured, measures, of_models
 from audit.options import DEFAULT, AuditOptions
@@ -35,6 +37,7 @@ from audit.worlds.doubts import reason_in_doubt
 from audit.worlds.result import Consistency, Worlds
 from audit.worlds.retrain import graded
 from audit.worlds.state import never
+from ppdm_models.arrays import BoolArray
 from ppdm_models.errors import KnowledgeError, TableError
 from ppdm_models.tree.ensemble import Ensemble, Model
 from ppdm_models.tree.leaks import Leak
@@ -52,12 +55,15 @@ TOLD = (MeasureCall("guess_accuracy", (("over", "marginal"),)),)
 """What reports tell beside every measure with its defaults."""
 
 NOT_ESTIMATED = Undetermined("what whole records prove fails the policy already")
+ESTIMATE_SECONDS = 120.0
+"""What the estimate over many trees may take where no limit is set: it then is undetermined, never half done."""
+FACTS_NOT_JOINED = Undetermined("facts of a knowledge file are not joined with several trees")
 STOPPED = "what it proves of people fails the policy already; clauses that need the estimate were not read"
 
 NO_CLASSES = Undetermined("the tree predicts a number, not a class; only its leaves are measured")
 NO_NAMED_CLASSES = Undetermined("the file names no class; only its leaves are measured")
 """party prints how many records a leaf holds, and nothing else of it."""
-NO_JOINT_ESTIMATE = Undetermined("the joint posterior over several trees is not computed yet")
+NOT_JOINED = "what its trees say together could not be told"
 
 
 def run(
@@ -76,11 +82,11 @@ def run(
     """Audit a model: what an adversary who knows the quasi-identifiers and this much can infer about its people.
 
     Every measure is read with its defaults, and besides what ``calls`` ask for. Of an ensemble the leaves of every tree
-    are measured, and no joint estimate is made. ``leaks`` is what the file gives away beside its trees. ``step`` is
-    told of each stage; what it raises ends the run. Once ``enough`` is known of whole records, nothing more is asked
-    of them one by one, unless the options want all of it. Without ``grades`` the learner is not run again on the
-    other tables that reports show: see ``with_grades``. Where ``fails`` says so of what whole records prove, these are
-    reasoned over first, and nothing that needs the estimate is read.
+    are measured, and what they prove together where their values can be turned back into people. ``leaks`` is what the
+    file gives away beside its trees. ``step`` is told of each stage; what it raises ends the run. Once ``enough`` is
+    known of whole records, nothing more is asked of them one by one, unless the options want all of it. Without
+    ``grades`` the learner is not run again on the other tables that reports show: see ``with_grades``. Where ``fails``
+    says so of what whole records prove, these are reasoned over first, and nothing that needs the estimate is read.
 
     Raises:
         KnowledgeError: the adversary is said to know what cannot be known here.
@@ -90,9 +96,11 @@ def run(
     forest = forest_of(model, population)
     if isinstance(model, Ensemble):
         knowledge = knowledge.model_copy(update={"split": SplitLevel.NONE})
-        warnings = (*population.warnings, *forest.warnings)
-        evidence = _unsolved(forest, population, knowledge, NO_JOINT_ESTIMATE, leaks)
-        return Audit((_exposure(evidence, calls, _not_run(NO_JOINT_ESTIMATE)),), warnings)
+        asked = None if options.worlds_all else enough
+        evidence, report = _of_ensemble(forest, population, knowledge, options, leaks, step, asked)
+        said = () if isinstance(evidence.together, Undetermined) else evidence.together.said
+        warnings = (*population.warnings, *forest.warnings, *said)
+        return Audit((_exposure(evidence, calls, report),), warnings)
     knowledge, said = resolved(knowledge, model)
     if model.task is Task.REGRESSION or not model.classes:
         unknown = NO_CLASSES if model.task is Task.REGRESSION else NO_NAMED_CLASSES
@@ -145,6 +153,67 @@ def run(
         *left_out_in_words(system),
     )
     return Audit((exposure,), warnings)
+
+
+def _of_ensemble(
+    forest: Forest,
+    population: Population,
+    knowledge: Knowledge,
+    options: AuditOptions,
+    leaks: tuple[Leak, ...] | Undetermined,
+    step: Step,
+    enough: Enough | None,
+) -> tuple[Evidence, SolverReport]:
+    """Return what all trees of an ensemble say together, and how the estimate was found."""
+    bare = _unsolved(forest, population, knowledge, NOT_ESTIMATED, leaks)
+
+    def is_enough(certain: BoolArray) -> bool:
+        if enough is None:
+            return False
+        sure = only_certain(population, certain, len(forest.model.classes))
+        return enough(replace(bare, worlds=sure))
+
+    joined: Joined | Undetermined = FACTS_NOT_JOINED
+    if not knowledge.facts:
+        try:
+            joined = joined_of(
+                forest,
+                population,
+                clock(options.time_limit or ESTIMATE_SECONDS),
+                options.worlds_budget if options.worlds else 0.0,
+                step,
+                training=knowledge.training,
+                over_trees=options.levels,
+                enough=is_enough,
+            )
+        except KeyError as error:
+            problem = f"training: {error.args[0]!r} is no setting that leaf values of this model depend on"
+            raise KnowledgeError(forest.model.source, problem) from error
+    if isinstance(joined, Undetermined):
+        unknown = Undetermined(f"{NOT_JOINED}: {joined.reason}")
+        evidence = _unsolved(forest, population, knowledge, unknown, leaks)
+        return replace(evidence, together=unknown), _not_run(unknown)
+    posterior = posterior_of(joined)
+    worlds: Worlds | Undetermined = NOT_RUN
+    if options.worlds:
+        worlds = worlds_of(joined, population, forest.trees, forest.model.classes)
+    prior = _prior_of_all(population, knowledge, len(forest.model.classes))
+    evidence = Evidence(
+        forest, population, knowledge, prior, posterior, worlds, leaks, together=joined.found
+    )
+    return evidence, report_of(joined, population.records)
+
+
+def _prior_of_all(
+    population: Population, knowledge: Knowledge, classes: int
+) -> Posterior | Undetermined:
+    """Return the adversary's estimate before an ensemble: uniform, or how common each class is where that is known."""
+    size, truth = len(population.counts), population.truth
+    if not knowledge.marginal:
+        return certain(np.full((size, classes), 1 / classes))
+    if isinstance(truth, Undetermined):
+        return truth
+    return certain(np.tile(truth.sum(axis=0) / population.records, (size, 1)))
 
 
 def start_early(model: Model, options: AuditOptions = DEFAULT) -> None:

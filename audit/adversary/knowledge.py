@@ -53,7 +53,8 @@ class Knowledge(_Section):
     """Everything the adversary is assumed to know.
 
     ``min_leaf`` is the learner's smallest allowed leaf (records); ``learner`` the program that grew the tree, where the
-    file does not say it.
+    file does not say it; ``training`` settings of a boosted model's training that leaf values depend on, by the names
+    that its library gives them, where the file withholds them.
     """
 
     leaf: LeafLevel = LeafLevel.AS_PUBLISHED
@@ -63,6 +64,7 @@ class Knowledge(_Section):
     strict_labels: bool = False
     min_leaf: Annotated[int, Field(ge=1)] | None = None
     learner: Tool | None = None
+    training: dict[str, float] = {}
     facts: tuple[Statement | KnownRecord, ...] = ()
 
 

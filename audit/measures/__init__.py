@@ -15,7 +15,7 @@ import numpy as np
 from audit.evidence import Evidence
 from audit.people.leaves import Leaves
 from audit.randomised.result import Randomisation
-from audit.reading import Interval, Measurement, Undetermined
+from audit.reading import Interval, Measurement, Undetermined, exactly
 from audit.spots import people, worst_spots
 from ppdm_models.arrays import FloatArray, IndexArray
 from ppdm_models.plugins import discover
@@ -60,7 +60,7 @@ class Source(StrEnum):
     """What a measure reads of the evidence; ``TRUTH`` where it cannot tell without everybody's true value.
 
     ``SHAPE`` is how many splits and leaves the trees have, and how many people are in the table; ``NOISE`` what a
-    table of noisy records gives away.
+    table of noisy records gives away, ``TOGETHER`` what can be told of the people in the leaves of several trees.
     """
 
     LEAVES = "leaves"
@@ -70,6 +70,7 @@ class Source(StrEnum):
     FILE = "file"
     TRUTH = "truth"
     SHAPE = "shape"
+    TOGETHER = "together"
     NOISE = "noise"
 
 
@@ -159,10 +160,17 @@ class LeafMeasure(Measure):
             return others
         return np.minimum(values, others), np.maximum(values, others)
 
+    def has_nothing(self, evidence: Evidence) -> bool:
+        """Return whether the leaves of this model are known to hold nothing that it could measure: it reads 0 then."""
+        return False
+
     def per_place(self, evidence: Evidence, parameters: Parameters) -> PerPlace | Undetermined:
         leaves = evidence.leaves
         if isinstance(leaves, Undetermined):
             return leaves
+        if self.has_nothing(evidence):
+            nothing = np.zeros(len(leaves.nodes))
+            return PerPlace(leaves.nodes, nothing, nothing, leaves.trees)
         ends = self.ends(leaves, parameters)
         if isinstance(ends, Undetermined):
             return ends
@@ -172,6 +180,8 @@ class LeafMeasure(Measure):
         leaves = evidence.leaves
         if isinstance(leaves, Undetermined):
             return Measurement(leaves)
+        if self.has_nothing(evidence):
+            return Measurement(exactly(0.0))
         ends = self.ends(leaves, parameters)
         if isinstance(ends, Undetermined):
             return Measurement(ends)

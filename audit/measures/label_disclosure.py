@@ -3,17 +3,20 @@
 A label needs no number beside it to be believed: whoever believes the label of a pure leaf is right about everyone in
 it. So this is read off the owner's real counts and no withholding of numbers lowers it. Our own measure; the attack is
 the homogeneity attack of Machanavajjhala et al. 2007. Under sampling weights the reading spans the share of people, of
-whom a guess is right or wrong, and that of their weights, which the file publishes.
+whom a guess is right or wrong, and that of their weights, which the file publishes. The leaves of a boosted model have
+no label to believe, only numbers that are added up: it reads 0 where what these tell is known, which others judge.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from audit.evidence import Evidence
 from audit.measures import LeafMeasure, Parameters
 from audit.people.leaves import Leaves
 from audit.reading import Undetermined
 from ppdm_models.arrays import FloatArray
+from ppdm_models.tree.tree import Task
 
 
 class LabelDisclosure(LeafMeasure):
@@ -24,6 +27,10 @@ class LabelDisclosure(LeafMeasure):
     risk = "high"
     limits = (0.0, 1.0)
     of_shares = True
+
+    def has_nothing(self, evidence: Evidence) -> bool:
+        is_known = not isinstance(evidence.together, Undetermined)
+        return is_known and all(tree.task is Task.REGRESSION for tree in evidence.trees)
 
     def values(self, leaves: Leaves, parameters: Parameters) -> FloatArray | Undetermined:
         if isinstance(leaves.classes, Undetermined):

@@ -26,6 +26,15 @@ LISTED = """
 from treewarden.commands.list import COMMAND
 COMMAND.main([], standalone_mode=False)
 """
+TAKING_PART = """
+from pathlib import Path
+import treewarden.commands.miner
+import treewarden.commands.party
+from ppdm_models.records.read_table import read_table
+from treewarden.jobs.vertical.columns import Numbers, holding_of
+table = read_table(Path({path!r}))
+holding_of(table, ["text", "number"], "class", ["no", "yes"], Numbers.BINS)
+"""
 USED = """
 import sys
 {before}
@@ -82,6 +91,13 @@ def test_what_is_listed_is_not_imported():
         seen_of(["numpy", "audit.measures", "ppdm_models.formats", "reports.renderers"], LISTED)
         == []
     )
+
+
+def test_a_side_of_a_session_imports_what_reads_its_table_and_no_more(tmp_path):
+    path = tmp_path / "own.csv"
+    path.write_text("text,number,class\na,1.5,yes\n,,no\n")
+    left_out = [name for name in HEAVY if name != "pyarrow"]
+    assert seen_of([*left_out, "PIL", "audit.measures"], TAKING_PART.format(path=str(path))) == []
 
 
 @pytest.mark.parametrize("before", ["", "import scipy"])

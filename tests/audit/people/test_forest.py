@@ -61,7 +61,7 @@ def test_no_pack_that_ships_ever_clears_an_ensemble(name):
     audit = run(TWO, people, Knowledge(), calls(pack))
     decision = judge(audit, pack)
     assert decision.verdict in (Verdict.UNDETERMINED, Verdict.FAIL)
-    assert "joint posterior" in " ".join(finding.message for finding in decision.findings)
+    assert "trees say together" in " ".join(finding.message for finding in decision.findings)
 
 
 def test_draws_are_never_read_as_people():

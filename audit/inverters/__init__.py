@@ -1,0 +1,132 @@
+"""Turns the leaf values of boosted models back into how many of a leaf's people have a class: one file per library.
+
+A leaf value without row sampling is an invertible function of the labels in its leaf, whose other terms whoever knows
+the quasi-identifiers computes from the trees before. All that is not known exactly, down to the rounding of the
+library's own arithmetic, is carried as an interval, so that what comes out is proved.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import ClassVar
+
+import numpy as np
+
+import audit.inverters as here
+from audit.inverters._bounds import rounded_by
+from audit.reading import Undetermined
+from ppdm_models.arrays import FloatArray, IndexArray, IntArray
+from ppdm_models.plugins import discover
+from ppdm_models.tree.ensemble import Ensemble, Model, trees_of
+from ppdm_models.tree.growth import Fact, Growth, known
+from ppdm_models.tree.tree import Tree
+
+CUT = (
+    "leaf values were cut to few digits, and what else in such a file gives these back is not known"
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GrownCase:
+    """A boosted model over people: ``stops`` (T, P) is where each profile stops, ``people`` (P,) how many it has."""
+
+    growth: Growth
+    trees: tuple[Tree, ...]
+    stops: IndexArray
+    people: FloatArray
+    classes: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LeafSums:
+    """How many people of each leaf have a class, one entry per leaf and counted class, shape (R,).
+
+    ``low`` and ``high`` are whole numbers between which the count lies, ``wide`` is how far apart the ends were before
+    they were made whole. ``output`` is the class counted; of two classes only the second is. ``facts`` are the settings
+    that were used, and ``said`` what the reader should know of how it was done.
+    """
+
+    trees: IndexArray
+    nodes: IndexArray
+    output: IndexArray
+    low: IntArray
+    high: IntArray
+    wide: FloatArray
+    facts: Mapping[str, Fact]
+    said: tuple[str, ...] = ()
+
+
+class Inverter(ABC):
+    """Knows one library's leaf values.
+
+    ``defaults`` are the settings that the library takes where nobody says otherwise, by its own names for them: of
+    those that leaf values depend on. ``reads_cut`` says that it knows which other numbers of the file would give back
+    the digits of leaf values that were cut to few.
+    """
+
+    defaults: ClassVar[Mapping[str, float]] = {}
+    reads_cut: ClassVar[bool] = False
+
+    def facts(self, growth: Growth, trees: Sequence[Tree]) -> Mapping[str, Fact]:
+        """Return the settings that the file says, and those that follow from its numbers alone."""
+        return growth.facts
+
+    @abstractmethod
+    def sums(self, case: GrownCase) -> LeafSums | Undetermined:
+        """Return what the leaf values say of the labels, or why nothing that is certain."""
+
+
+@cache
+def inverters() -> dict[str, Inverter]:
+    """Return the inverters by the library's name."""
+    return discover(here, "INVERTER", Inverter)
+
+
+def facts_of(model: Model) -> Mapping[str, Fact]:
+    """Return what a file says of how its trees were grown, and what follows from its numbers; empty for no ensemble."""
+    growth = model.growth if isinstance(model, Ensemble) else None
+    if growth is None:
+        return {}
+    return inverters()[growth.library].facts(growth, tuple(trees_of(model)))
+
+
+def settings_of(model: Model) -> frozenset[str]:
+    """Return the names of the settings that the leaf values of a model depend on; empty where none is known."""
+    growth = model.growth if isinstance(model, Ensemble) else None
+    return frozenset() if growth is None else frozenset(inverters()[growth.library].defaults)
+
+
+def knowing(growth: Growth, told: Mapping[str, float]) -> Growth:
+    """Return the growth as somebody sees it who was told settings that the file withholds.
+
+    Raises:
+        KeyError: the library has no such setting that leaf values depend on.
+    """
+    settings = inverters()[growth.library].defaults
+    strange = [name for name in told if name not in settings]
+    if strange:
+        raise KeyError(strange[0])
+    facts = {name: known(value) for name, value in told.items() if growth.fact(name).value is None}
+    return replace(growth, facts={**growth.facts, **facts})
+
+
+def leaf_sums(case: GrownCase) -> LeafSums | Undetermined:
+    """Return what the leaf values of a model say of its people's labels, or why nothing that is certain."""
+    growth = case.growth
+    if growth.refused:
+        return Undetermined(growth.refused)
+    if growth.start is None:
+        return Undetermined("what the model starts from is not published")
+    for tree, stops in zip(growth.trees, case.stops, strict=True):
+        if (stops < 0).any() or np.isnan(tree.values[stops]).any():
+            return Undetermined("some records end in no leaf of a tree")
+    inverter = inverters()[growth.library]
+    if (
+        not inverter.reads_cut
+        and rounded_by(np.concatenate([t.values for t in growth.trees])).any()
+    ):
+        return Undetermined(CUT)
+    return inverter.sums(case)

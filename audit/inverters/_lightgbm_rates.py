@@ -1,0 +1,155 @@
+"""What shrinks the leaf values of a LightGBM model, and the losses whose values are turned back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from audit.inverters import GrownCase
+from audit.inverters._bounds import Bounds, exactly, logistic, softmax, variance
+from audit.inverters._rounds import DOUBLE, SINGLE, Leafs, whole_between
+from audit.reading import Undetermined
+from ppdm_models.arrays import FloatArray
+from ppdm_models.tree.growth import Fact, derived, known
+from ppdm_models.tree.predicate import CategoryTest
+
+LOGISTIC, SOFTMAX = ("binary", "multiclassova"), ("multiclass",)
+PRINTED = 6
+"""How many digits of a setting LightGBM writes, and of the numbers of inner nodes."""
+ROOM = 2.0**-48
+"""How far the library's own probability, in 64 bits, may be off."""
+
+NO_SETTINGS = (
+    "the file withholds the settings of the training (lambda_l1, lambda_l2, max_delta_step)"
+)
+NO_RATE = "the file does not say by which rate its trees were shrunk"
+OTHER_RATE = "its trees were not shrunk by the learning rate that the file says"
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """What shrinks leaf values, each of shape (1,): ``ridge`` is lambda_l2, ``lasso`` lambda_l1; ``clip`` 0 is none.
+
+    Where a split lists categories, ``extra`` is added to the ridge. ``factor`` is that of second derivatives.
+    """
+
+    eta: Bounds
+    ridge: Bounds
+    extra: Bounds
+    lasso: Bounds
+    clip: float
+    sigmoid: Bounds
+    factor: float
+    is_softmax: bool
+    shrinkage: float
+    facts: dict[str, Fact]
+
+    def shares(self, scores: Bounds) -> Bounds:
+        """Return the probabilities of the outputs."""
+        if self.is_softmax:
+            return softmax(scores, ROOM)
+        return logistic(scores * self.sigmoid, ROOM)
+
+    def start(self, shares: FloatArray) -> Bounds:
+        """Return the scores that give such a share of the records a class."""
+        logs = np.log(shares) if self.is_softmax else np.log(shares / (1 - shares))
+        return exactly(logs).wider(8 * DOUBLE * (1 + np.abs(logs))).over(self.sigmoid)
+
+    def hessian(self, shares: Bounds) -> Bounds:
+        """Return the second derivatives of records, each of which is rounded to 32 bits."""
+        found = variance(shares).times(self.factor) * self.sigmoid * self.sigmoid
+        return found.wider(2 * SINGLE * found.high)
+
+    def step(self, values: Bounds, hessians: Bounds, ridge: Bounds) -> Bounds:
+        """Return the labels less the probabilities, (v / eta) (H + lambda), moved away from 0 by lambda_l1."""
+        found = values.over(self.eta) * (hessians + ridge)
+        most, least = float(self.lasso.high[0]), float(self.lasso.low[0])
+        if most:
+            found = Bounds(
+                found.low + np.where(values.low > 0, least, -most),
+                found.high - np.where(values.high < 0, least, -most),
+            )
+        if self.clip:
+            edge = float(self.eta.low[0]) * self.clip * (1 - 10.0**-PRINTED)
+            found = Bounds(
+                np.where(values.low <= -edge, -np.inf, found.low),
+                np.where(values.high >= edge, np.inf, found.high),
+            )
+        return found.over(self.sigmoid)
+
+    def ridges(self, case: GrownCase, leaves: Leafs) -> tuple[Bounds, Bounds]:
+        """Return the two ridges that each leaf's value may have, shape (L,); they are the same where there is one.
+
+        Below a split by several categories ``cat_l2`` is added to lambda_l2. Below one that parts a single category it
+        is added unless the column has few of them, which the file does not say.
+        """
+        tree = case.trees[leaves.tree]
+        listed = [tree.nodes[node].test for node in leaves.nodes.tolist()]
+        sizes = np.array([len(t.values) if isinstance(t, CategoryTest) else 0 for t in listed])
+        more = self.ridge + self.extra
+        plain, larger = (
+            (np.full(len(sizes), one.low[0]), np.full(len(sizes), one.high[0]))
+            for one in (self.ridge, more)
+        )
+        first = [np.where(sizes > 1, b, a) for a, b in zip(plain, larger, strict=True)]
+        second = [np.where(sizes > 0, b, a) for a, b in zip(plain, larger, strict=True)]
+        return Bounds(*first), Bounds(*second)
+
+
+def rates_of(case: GrownCase) -> Rates | Undetermined:
+    """Return the rates that the file says, 0 for those that it withholds; else why the learning rate is not known."""
+    growth = case.growth
+    later = [tree for trees in growth.rounds[1:] for tree in trees]
+    said = [growth.trees[tree].rate for tree in later if len(growth.trees[tree].values) > 1]
+    rate = growth.fact("learning_rate").value
+    eta = next((one for one in said if one is not None), rate)
+    if eta is None or not eta > 0:
+        return Undetermined(NO_RATE)
+    if rate is not None and abs(rate - eta) > 2 * _room(rate):
+        return Undetermined(OTHER_RATE)
+    names = ("lambda_l2", "lambda_l1", "max_delta_step")
+    ridge, lasso, clip = (float(growth.fact(name).value or 0.0) for name in names)
+    sigmoid = growth.fact("sigmoid").value
+    is_softmax = growth.objective in SOFTMAX
+    outputs = growth.outputs
+    return Rates(
+        _written(eta),
+        _written(ridge),
+        _written(growth.fact("cat_l2").value or 0.0),
+        _written(lasso),
+        clip,
+        exactly(np.ones(1)) if is_softmax or sigmoid in (None, 1.0) else _written(sigmoid or 1.0),
+        outputs / (outputs - 1) if is_softmax else 1.0,
+        is_softmax,
+        eta,
+        {**growth.facts, "learning_rate": known(eta) if rate is not None else derived(eta)},
+    )
+
+
+def either(one: Bounds, other: Bounds, *, people: FloatArray) -> Bounds:
+    """Return sums of which one of two is right: the one that holds a whole number, and what spans both if both do."""
+    is_whole = [np.less_equal(*whole_between(sums, people)) for sums in (one, other)]
+    only_other, both = ~is_whole[0] & is_whole[1], is_whole[0] & is_whole[1]
+    low = np.where(both, np.minimum(one.low, other.low), one.low)
+    high = np.where(both, np.maximum(one.high, other.high), one.high)
+    return Bounds(np.where(only_other, other.low, low), np.where(only_other, other.high, high))
+
+
+def printed(values: FloatArray) -> FloatArray:
+    """Return how far numbers with six digits or fewer may lie from what they were before they were written so."""
+    short = np.array([float(f"{value:.{PRINTED}g}") == value for value in values.tolist()])
+    return np.where(short, np.array([_room(value) for value in values.tolist()]), 0.0)
+
+
+def _written(value: float) -> Bounds:
+    """Return what a setting was before it was written with six digits, shape (1,)."""
+    room = _room(value)
+    return Bounds(np.array([value - room]), np.array([value + room]))
+
+
+def _room(value: float) -> float:
+    """Return half a unit of the last digit that is written."""
+    if value == 0 or not np.isfinite(value):
+        return 0.0
+    return float(0.5 * 10.0 ** (np.floor(np.log10(abs(value))) - PRINTED + 1))

@@ -1,0 +1,132 @@
+"""What a LightGBM model starts from: no file says it, as it stands in the leaves of the first trees.
+
+With ``boost_from_average`` the start is the log odds of the share of people with a class (of several classes, the
+logarithm of the share), so only as many starts are possible as there are numbers of people. The one that makes the
+first tree's sums add up to that number is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from audit.inverters import GrownCase
+from audit.inverters._bounds import Bounds, exactly
+from audit.inverters._lightgbm_rates import Rates, either, printed
+from audit.inverters._rounds import (
+    SINGLE,
+    Leafs,
+    differing,
+    leaves_in,
+    rounding,
+    value_bounds,
+    whole_between,
+)
+from audit.reading import Undetermined
+from ppdm_models.arrays import BoolArray, FloatArray
+
+UNCLEAR = (
+    "the file does not tell whether its first trees start from the average (boost_from_average)"
+)
+NO_START = (
+    "no number of people with a class gives the first tree's leaf values: the model was grown on another table, on a "
+    "sample, with weights or with settings that are not published"
+)
+
+
+def started(case: GrownCase, rates: Rates) -> tuple[Bounds, list[Bounds]] | Undetermined:
+    """Return the start of each output, shape (K,), and the values of each tree's leaves without it."""
+    values = leaf_values(case)
+    says = averaged(case, rates)
+    if isinstance(says, Undetermined):
+        return says
+    low, high = np.zeros(case.growth.outputs), np.zeros(case.growth.outputs)
+    for tree, has_start in zip(case.growth.rounds[0], says, strict=True):
+        if not has_start:
+            continue
+        found = _start(case, tree, values[tree], rates)
+        if isinstance(found, Undetermined):
+            return found
+        output = case.growth.trees[tree].output
+        low[output], high[output] = found.low[0], found.high[0]
+        values[tree] = values[tree] - found
+    return Bounds(low, high), values
+
+
+def leaf_values(case: GrownCase) -> list[Bounds]:
+    """Return what each leaf's value was before it was written; a pruned one has the few digits of an inner node."""
+    found = []
+    for bounds, tree in zip(value_bounds(case), case.growth.trees, strict=True):
+        found.append(bounds.wider(printed(tree.values)))
+    return found
+
+
+def averaged(case: GrownCase, rates: Rates) -> Sequence[bool] | Undetermined:
+    """Return whether the start stands in each of the first round's trees: such a tree says a rate of 1."""
+    said = case.growth.fact("boost_from_average").value
+    first = [case.growth.trees[tree] for tree in case.growth.rounds[0]]
+    grown = [tree for tree in first if len(tree.values) > 1]
+    if said is None and rates.shrinkage != 1.0:
+        said = float(any(tree.rate != rates.shrinkage for tree in grown))
+    if said is None:
+        return Undetermined(UNCLEAR)
+    return [
+        bool(said) and (len(tree.values) == 1 or tree.rate == 1.0 or tree.rate is None)
+        for tree in first
+    ]
+
+
+def _start(case: GrownCase, tree: int, values: Bounds, rates: Rates) -> Bounds | Undetermined:
+    """Return the start of one output, shape (1,)."""
+    leaves = leaves_in(case, tree, values)
+    if len(case.growth.trees[tree].values) == 1:
+        return leaves.values
+    said = case.growth.trees[tree].counts
+    problem = differing(case, leaves, said, exactly(leaves.people), "a number of records")
+    if problem is not None:
+        return problem
+    counts = possible_counts(case, leaves, rates)
+    everybody = float(case.people.sum())
+    starts, shares = rates.start(counts / everybody), exactly(counts / everybody)
+    hessians = rates.hessian(shares)
+    low, high = np.zeros(len(counts)), np.zeros(len(counts))
+    possible = np.ones(len(counts), dtype=np.bool_)
+    ridges = rates.ridges(case, leaves)
+    for place, people in enumerate(leaves.people.tolist()):
+        here, most_people = np.array([place]), np.full(len(counts), people)
+        value, own = leaves.values.at(here) - starts, hessians.times(people)
+        labels = shares.times(people).wider(rounding(people, everybody))
+        sums = either(
+            *(labels + rates.step(value, own, ridge.at(here)) for ridge in ridges),
+            people=most_people,
+        )
+        least, most = whole_between(sums, most_people)
+        possible &= least <= most
+        low, high = low + sums.low, high + sums.high
+    possible &= (np.ceil(low) <= counts) & (counts <= np.floor(high))
+    if possible.sum() != 1:
+        return Undetermined(NO_START)
+    return starts.at(np.flatnonzero(possible))
+
+
+def possible_counts(case: GrownCase, leaves: Leafs, rates: Rates) -> FloatArray:
+    """Return which numbers of people with a class may be behind the start of a tree, shape (C,).
+
+    The start lies between the values of its leaves, as steps from the average go both ways. Where sums of second
+    derivatives are published, they say the number but for which of both classes is meant.
+    """
+    everybody = float(case.people.sum())
+    counts = np.arange(1.0, everybody, dtype=np.float64)
+    starts = rates.start(counts / everybody)
+    is_between: BoolArray = (leaves.values.low.min() <= starts.high) & (
+        starts.low <= leaves.values.high.max()
+    )
+    counts = counts[is_between]
+    said = case.growth.trees[leaves.tree].hessians
+    if said is None or np.isnan(said[leaves.nodes]).any():
+        return counts
+    told, found = said[leaves.nodes], rates.hessian(exactly(counts / everybody)).times(everybody)
+    room = printed(told).sum() + 4 * SINGLE * told.sum() + rounding(0.0, everybody)
+    fits: BoolArray = (found.low - room <= told.sum()) & (told.sum() <= found.high + room)
+    return counts[fits]

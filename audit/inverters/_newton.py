@@ -1,0 +1,114 @@
+"""Leaf values that are plain Newton steps, v = eta * G / (H + lambda) with G = labels - sum p, over given scores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from audit.inverters import GrownCase, LeafSums
+from audit.inverters._bounds import Bounds, exactly, logistic, softmax, variance
+from audit.inverters._rounds import (
+    DOUBLE,
+    SINGLE,
+    Gathered,
+    Leafs,
+    differing,
+    rounding,
+    rounds,
+    value_bounds,
+)
+from audit.inverters._totals import Totals, unreached
+from audit.reading import Undetermined
+
+ROOM = 2.0**-48
+"""How far the library's own probability, in 64 bits, may be off."""
+TINIEST = 1e-140
+"""Sums of second derivatives below which a library may take no step at all."""
+
+NO_SHARE = (
+    "what the model starts from is no share of this table's people: it was grown on another table, on a sample or with "
+    "weights"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """How leaf values were made: ``unshrunk`` ones are multiplied by ``eta`` when they are added.
+
+    ``factor`` is what the sums of second derivatives were multiplied by, and ``single`` says that gradients were
+    rounded to 32 bits. ``is_average`` says that the start is the share of people with each class.
+    """
+
+    eta: float
+    ridge: float = 0.0
+    factor: float = 1.0
+    unshrunk: bool = False
+    single: bool = False
+    is_average: bool = True
+
+
+def newton_sums(case: GrownCase, steps: Steps) -> LeafSums | Undetermined:
+    """Return the sums of all leaves, for the logistic loss of two classes or the softmax of several."""
+    begin = np.array(case.growth.start)
+    start = exactly(begin).wider(16 * DOUBLE * (1 + np.abs(begin)))
+    gathered, totals = Gathered(case, []), Totals()
+    values = value_bounds(case)
+    if steps.unshrunk:
+        values = [each.times(steps.eta) for each in values]
+    is_first = True
+    for scores, leaves in rounds(case, start, values):
+        shares = logistic(scores, ROOM) if case.growth.outputs == 1 else softmax(scores, ROOM)
+        if is_first and steps.is_average and not _starts_whole(case, shares, totals):
+            return Undetermined(NO_SHARE)
+        is_first = False
+        for each in leaves:
+            column = Bounds(shares.low[:, each.output], shares.high[:, each.output])
+            problem = _tree(case, each, column, steps, gathered, totals)
+            if problem is not None:
+                return problem
+    return gathered.sums(dict(case.growth.facts))
+
+
+def _starts_whole(case: GrownCase, shares: Bounds, totals: Totals) -> bool:
+    """Whether the model starts from shares that are whole numbers of people, which are kept for the trees."""
+    everybody = float(case.people.sum())
+    low, high = everybody * shares.low[0], everybody * shares.high[0]
+    room = 2.0**-40 * everybody
+    for output in range(case.growth.outputs):
+        totals.ends[output] = float(low[output]) - room, float(high[output]) + room
+    return bool((np.ceil(low - room) <= np.floor(high + room)).all())
+
+
+def _tree(
+    case: GrownCase,
+    leaves: Leafs,
+    shares: Bounds,
+    steps: Steps,
+    gathered: Gathered,
+    totals: Totals,
+) -> Undetermined | None:
+    """Take the sums of one tree's leaves; return why they cannot be had."""
+    tree, everybody = case.growth.trees[leaves.tree], float(case.people.sum())
+    problem = unreached(case, leaves) or differing(
+        case, leaves, tree.counts, exactly(leaves.people), "a number of records"
+    )
+    if problem is not None:
+        return problem
+    if len(tree.values) == 1:  # what stands in a tree without a split need be no step
+        return None
+    hessians = leaves.summed(variance(shares).times(steps.factor), case.people)
+    room = 2 * SINGLE if steps.single else 8 * DOUBLE
+    hessians = hessians.wider(room * hessians.high + DOUBLE * everybody**2)
+    hessians = Bounds(np.maximum(hessians.low, 0.0), hessians.high)
+    labels = leaves.summed(shares, case.people)
+    labels = labels.wider(
+        rounding(leaves.people, everybody) if steps.single else 4 * DOUBLE * everybody**2
+    )
+    sums = labels + leaves.values.times(1 / steps.eta) * hessians.plus(steps.ridge)
+    is_no_step = (leaves.values.low <= 0) & (leaves.values.high >= 0) & (hessians.low <= TINIEST)
+    sums = Bounds(
+        np.where(is_no_step, 0.0, sums.low), np.where(is_no_step, leaves.people, sums.high)
+    )
+    problem = gathered.add(leaves, 1 if case.growth.outputs == 1 else leaves.output, sums)
+    return problem or totals.differing(leaves, sums)

@@ -1,0 +1,162 @@
+"""Walks through the rounds of a boosted model: what it said of everybody before each, and the leaves of each tree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from audit.inverters import GrownCase, LeafSums
+from audit.inverters._bounds import Bounds, rounded_by
+from audit.reading import Undetermined
+from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
+from ppdm_models.tree.growth import Fact
+
+SINGLE, DOUBLE = 2.0**-24, 2.0**-53
+"""How far a number may be off, relatively, where it is kept in 32 or in 64 bits."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Leafs:
+    """The leaves of one tree that hold people: ``nodes`` (L,) are theirs, ``place`` (P,) is everybody's among them.
+
+    ``values`` are what the file says of them, and ``people`` how many stop there.
+    """
+
+    tree: int
+    output: int
+    nodes: IndexArray
+    place: IndexArray
+    values: Bounds
+    people: FloatArray
+
+    def summed(self, numbers: Bounds, weight: FloatArray) -> Bounds:
+        """Return the sums over the people of each leaf, shape (L,)."""
+        return numbers.summed(self.place, weight, len(self.nodes))
+
+
+def value_bounds(case: GrownCase) -> list[Bounds]:
+    """Return what each leaf's value was before it was written, by node, per tree; NaN at inner nodes.
+
+    A library computes it with a few roundings, and whoever publishes it may have cut its digits.
+    """
+    trees = case.growth.trees
+    cut = rounded_by(np.concatenate([tree.values for tree in trees]))
+    ends = np.cumsum([0, *(len(tree.values) for tree in trees)])
+    relative = 4 * (SINGLE if case.growth.single else DOUBLE)
+    found = []
+    for tree, start, end in zip(trees, ends[:-1], ends[1:], strict=True):
+        room = cut[start:end] + relative * np.abs(tree.values)
+        found.append(Bounds(tree.values - room, tree.values + room))
+    return found
+
+
+def rounds(
+    case: GrownCase, start: Bounds, values: Sequence[Bounds] | None = None
+) -> Iterator[tuple[Bounds, list[Leafs]]]:
+    """Yield the scores before each round, shape (P, K), and the leaves of its trees.
+
+    ``start`` (K,) is what the model starts from, and ``values`` are those of the leaves by node, per tree, where they
+    are not what the file says.
+    """
+    size = len(case.people)
+    precision = SINGLE if case.growth.single else DOUBLE
+    scores = Bounds(np.tile(start.low, (size, 1)), np.tile(start.high, (size, 1)))
+    values = value_bounds(case) if values is None else values
+    for trees in case.growth.rounds:
+        leaves = [leaves_in(case, tree, values[tree]) for tree in trees]
+        yield scores, leaves
+        low, high = scores.low.copy(), scores.high.copy()
+        for each in leaves:
+            low[:, each.output] += each.values.low[each.place]
+            high[:, each.output] += each.values.high[each.place]
+        # Each addition of the library rounds once, in an order that need not be ours.
+        room = 2 * precision * np.maximum(np.abs(low), np.abs(high))
+        scores = Bounds(low - room, high + room)
+
+
+def rounding(people: FloatArray | float, everybody: float) -> FloatArray | float:
+    """Return how far sums over people may be off: each gradient is rounded to 32 bits, and sums are kept in 64."""
+    return 1.25 * SINGLE * people + 4 * DOUBLE * everybody**2
+
+
+def leaves_in(case: GrownCase, tree: int, values: Bounds) -> Leafs:
+    """Return the leaves of one tree that profiles stop in."""
+    nodes, place = np.unique(case.stops[tree], return_inverse=True)
+    return Leafs(
+        tree,
+        case.growth.trees[tree].output,
+        nodes,
+        place.reshape(-1),
+        values.at(nodes),
+        np.bincount(place.reshape(-1), case.people, len(nodes)).astype(np.float64),
+    )
+
+
+@dataclass(slots=True)
+class Gathered:
+    """Sums of leaves as they come, tree by tree."""
+
+    case: GrownCase
+    parts: list[tuple[Leafs, int, Bounds, FloatArray]]
+
+    def add(self, leaves: Leafs, output: int, sums: Bounds) -> Undetermined | None:
+        """Take the sums of a tree's leaves for one class; return why they cannot be, where no whole number fits."""
+        low, high = whole_between(sums, leaves.people)
+        odd = np.flatnonzero(low > high)
+        if len(odd):
+            first = int(odd[0])
+            middle = (sums.low[first] + sums.high[first]) / 2
+            where = _named(self.case, leaves, first)
+            return Undetermined(
+                f"{where} would hold {middle:.4g} of {leaves.people[first]:g} people with a class, which is no number "
+                "of people: the model was grown on another table, on a sample, with weights or with settings that are "
+                "not published"
+            )
+        self.parts.append((leaves, output, Bounds(low, high), sums.high - sums.low))
+        return None
+
+    def sums(self, facts: dict[str, Fact], said: Sequence[str] = ()) -> LeafSums | Undetermined:
+        """Return all that were taken; why there are none, where no tree has a split."""
+        if not self.parts:
+            return Undetermined("none of its trees has a split, so its leaves tell nobody apart")
+        return LeafSums(
+            np.concatenate([np.full(len(part.nodes), part.tree) for part, *_ in self.parts]),
+            np.concatenate([part.nodes for part, *_ in self.parts]),
+            np.concatenate([np.full(len(part.nodes), output) for part, output, *_ in self.parts]),
+            np.concatenate([ends.low for *_, ends, _ in self.parts]).astype(np.int64),
+            np.concatenate([ends.high for *_, ends, _ in self.parts]).astype(np.int64),
+            np.concatenate([wide for *_, wide in self.parts]),
+            facts,
+            tuple(said),
+        )
+
+
+def whole_between(sums: Bounds, people: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the least and the greatest whole number of people between the ends, which are crossed if there is none."""
+    return np.maximum(np.ceil(sums.low), 0.0), np.minimum(np.floor(sums.high), people)
+
+
+def differing(
+    case: GrownCase, leaves: Leafs, said: FloatArray | None, found: Bounds, what: str
+) -> Undetermined | None:
+    """Return why a table cannot be the one of the training, where a number of the file is not what its people give."""
+    if said is None:
+        return None
+    there = said[leaves.nodes]
+    odd: BoolArray = ~np.isnan(there) & ((there < found.low) | (there > found.high))
+    places = np.flatnonzero(odd)
+    if not len(places):
+        return None
+    first = int(places[0])
+    middle = (found.low[first] + found.high[first]) / 2
+    return Undetermined(
+        f"{_named(case, leaves, first)} has {what} {there[first]:.7g}, where this table gives {middle:.7g}: the model "
+        "was grown on another table, on a sample of it, with weights or with settings that are not published"
+    )
+
+
+def _named(case: GrownCase, leaves: Leafs, place: int) -> str:
+    tree = case.trees[leaves.tree]
+    return f"{tree.where(tree.nodes[int(leaves.nodes[place])])} (tree {leaves.tree + 1})"

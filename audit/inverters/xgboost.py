@@ -1,0 +1,152 @@
+"""XGBoost: G = sum p - labels of a leaf, and its value is -eta * G / (H + lambda) (Chen & Guestrin 2016, equation 5).
+
+A model file as ``save_model`` writes it says neither eta nor lambda. Both follow from it: see ``_xgboost_rates``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from audit.inverters import GrownCase, Inverter, LeafSums
+from audit.inverters._bounds import Bounds, exactly, logistic, rounded_by, softmax, variance
+from audit.inverters._rounds import SINGLE, Gathered, Leafs, differing, rounds
+from audit.inverters._xgboost_rates import Rates, rates_of
+from audit.reading import Undetermined
+from ppdm_models.arrays import FloatArray
+from ppdm_models.tree.growth import Fact, Growth
+from ppdm_models.tree.tree import Tree
+
+LOGISTIC, SOFTMAX = ("binary:logistic",), ("multi:softprob", "multi:softmax")
+ROOM = 2.0**-21
+"""How far the library's own probability, in 32 bits from an exponential in 32 bits, may be off."""
+
+
+CUT_BUT_TOLD = (
+    "leaf values were cut to few digits, but the sums of second derivatives, gains or weights of nodes that the file "
+    "holds give the rest back; withhold them too"
+)
+
+
+class Xgboost(Inverter):
+    """Two classes by the logistic loss, several by softmax."""
+
+    reads_cut = True
+    defaults = {"eta": 0.3, "lambda": 1.0, "alpha": 0.0, "max_delta_step": 0.0}
+
+    def facts(self, growth: Growth, trees: Sequence[Tree]) -> Mapping[str, Fact]:
+        rates = rates_of(growth, trees)
+        return growth.facts if isinstance(rates, Undetermined) else rates.facts
+
+    def sums(self, case: GrownCase) -> LeafSums | Undetermined:
+        growth = case.growth
+        if growth.objective not in (*LOGISTIC, *SOFTMAX):
+            return Undetermined(
+                f"leaf values of the objective {growth.objective!r} are not turned back"
+            )
+        rates = rates_of(growth, case.trees)
+        if isinstance(rates, Undetermined):
+            return rates
+        if _tells_digits(growth):
+            return Undetermined(CUT_BUT_TOLD)
+        assert growth.start is not None
+        begin = np.array(growth.start)
+        # The start is a logarithm taken in 32 bits.
+        start = exactly(begin).wider(8 * SINGLE * (1 + np.abs(begin)))
+        gathered = Gathered(case, [])
+        is_logistic = growth.objective in LOGISTIC
+        for scores, leaves in rounds(case, start):
+            shares = logistic(scores, ROOM) if is_logistic else softmax(scores, ROOM)
+            for each in leaves:
+                column = Bounds(shares.low[:, each.output], shares.high[:, each.output])
+                problem = self._tree(
+                    case, each, column, rates, gathered, 1.0 if is_logistic else 2.0
+                )
+                if problem is not None:
+                    return problem
+        return gathered.sums(rates.facts, rates.said)
+
+    def _tree(
+        self,
+        case: GrownCase,
+        leaves: Leafs,
+        shares: Bounds,
+        rates: Rates,
+        gathered: Gathered,
+        factor: float,
+    ) -> Undetermined | None:
+        """Take the sums of one tree's leaves; return why they cannot be had."""
+        hessians = leaves.summed(variance(shares).times(factor), case.people)
+        # Each record's second derivative is rounded to 32 bits, and then their sum is.
+        hessians = hessians.wider(4 * SINGLE * hessians.high)
+        published = case.growth.trees[leaves.tree].hessians
+        labels = leaves.summed(shares, case.people)
+        weighs = rates.positive_weight
+        if weighs == 1.0:
+            problem = differing(case, leaves, published, hessians, "a sum of second derivatives of")
+            if problem is not None:
+                return problem
+        elif published is None:
+            return Undetermined(
+                "records of the second class weigh more, and the sums of second derivatives are withheld"
+            )
+        if published is not None:
+            hessians = _published(published[leaves.nodes], hessians, is_weighed=weighs != 1.0)
+        sums = labels + _gradient(leaves.values, hessians, rates)
+        if weighs != 1.0:
+            sums = sums.over(_weights(shares, leaves, weighs))
+        return gathered.add(leaves, 1 if factor == 1.0 else leaves.output, sums)
+
+
+def _tells_digits(growth: Growth) -> bool:
+    """Return whether leaf values were cut while other numbers of the file, which are made of them, were not."""
+    if not rounded_by(np.concatenate([tree.values for tree in growth.trees])).any():
+        return False
+    for tree in growth.trees:
+        weights = np.nan_to_num(tree.weights if tree.weights is not None else np.zeros(1))
+        own = np.nan_to_num(tree.values) if tree.weights is not None else np.zeros(1)
+        if (
+            tree.hessians is not None
+            or tree.gains is not None
+            or (weights[weights != own] != 0).any()
+        ):
+            return True
+    return False
+
+
+def _published(said: FloatArray, found: Bounds, *, is_weighed: bool) -> Bounds:
+    """Return the sums of second derivatives as the file has them, in 32 bits; where it has none, as they were found."""
+    there = exactly(said).wider(2 * SINGLE * np.abs(said))
+    told = ~np.isnan(said)
+    both = there if is_weighed else there.both(found)
+    return Bounds(np.where(told, both.low, found.low), np.where(told, both.high, found.high))
+
+
+def _gradient(values: Bounds, hessians: Bounds, rates: Rates) -> Bounds:
+    """Return -G, the labels less the probabilities: (v / eta) (H + lambda), moved away from 0 by alpha."""
+    found = values.times(1 / rates.eta) * hessians.plus(rates.ridge)
+    if rates.lasso:
+        low = np.where(values.low > 0, found.low + rates.lasso, found.low - rates.lasso)
+        high = np.where(values.high < 0, found.high - rates.lasso, found.high + rates.lasso)
+        found = Bounds(low, high)
+    if rates.clip:
+        edge = rates.eta * rates.clip * (1 - 16 * SINGLE)
+        found = Bounds(
+            np.where(values.low <= -edge, -np.inf, found.low),
+            np.where(values.high >= edge, np.inf, found.high),
+        )
+    return found
+
+
+def _weights(shares: Bounds, leaves: Leafs, weighs: float) -> Bounds:
+    """Return between what a label of the second class counts in each leaf: s - (s - 1) p for its people's p."""
+    ends = (weighs - (weighs - 1) * shares.low, weighs - (weighs - 1) * shares.high)
+    low, high = np.minimum(*ends), np.maximum(*ends)
+    least, most = np.full(len(leaves.nodes), np.inf), np.zeros(len(leaves.nodes))
+    np.minimum.at(least, leaves.place, low)
+    np.maximum.at(most, leaves.place, high)
+    return Bounds(least, most)
+
+
+INVERTER = Xgboost()

@@ -1,0 +1,82 @@
+"""Leaves that publish how many of their people have each class: nothing is to be turned back, only to be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from audit.inverters import LeafSums
+from audit.people.forest import DRAWS, Forest
+from audit.people.population import Population
+from audit.reading import Undetermined
+from ppdm_models.tree.tree import Node, Tree, completed, count_of
+
+NOT_COUNTED = Undetermined(
+    "the file does not say how its trees were grown, nor how many people of each class are in a leaf"
+)
+STOPS_EARLY = Undetermined("some records stop at an inner node, which counts all who passed it")
+
+
+def counted_sums(forest: Forest, population: Population) -> LeafSums | Undetermined:
+    """Return what the leaves of all trees publish, of every class, or of the second one where there are two.
+
+    A count that is withheld lies between nothing and what the others leave of the leaf. Draws of a random sample count
+    nobody.
+    """
+    if forest.draws:
+        return Undetermined(DRAWS)
+    classes = forest.model.classes
+    found: list[tuple[int, int, int, float, float]] = []
+    for number, (tree, stops) in enumerate(zip(forest.trees, forest.stops, strict=True)):
+        if not tree.has_people or not set(tree.classes) <= set(classes):
+            return NOT_COUNTED
+        nodes, place = np.unique(stops, return_inverse=True)
+        people = np.bincount(place.reshape(-1), population.counts, len(nodes))
+        for index, size in zip(nodes.tolist(), people.tolist(), strict=True):
+            node = tree.nodes[index]
+            if node.class_counts is None and node.bands is None:
+                return NOT_COUNTED
+            if not node.is_leaf:
+                # Whoever stops there, for want of a value, is among others who passed: its counts are of all of them.
+                return STOPS_EARLY
+            for output, low, high in _ends(tree, node, size, classes):
+                found.append((number, index, output, low, high))
+    trees, leaves, outputs = (
+        np.array(column, dtype=np.intp) for column in list(zip(*found, strict=True))[:3]
+    )
+    least = np.array([each[3] for each in found])
+    most = np.array([each[4] for each in found])
+    return LeafSums(
+        trees,
+        leaves,
+        outputs,
+        np.rint(least).astype(np.int64),
+        np.rint(most).astype(np.int64),
+        most - least,
+        {},
+    )
+
+
+def _ends(
+    tree: Tree, node: Node, size: float, classes: Sequence[str]
+) -> Iterator[tuple[int, float, float]]:
+    """Yield each class that is counted with the least and the most people of it in a leaf."""
+    told = node.class_counts or (None,) * len(tree.classes)
+    counts = completed(told, size if node.records is None else count_of(node))
+    known = sum(count for count in counts if count is not None)
+    bands = node.bands or (None,) * len(tree.classes)
+    for output, name in enumerate(classes):
+        if len(classes) == 2 and output == 0:
+            continue
+        if name not in tree.classes:
+            yield output, 0.0, 0.0
+            continue
+        code = tree.classes.index(name)
+        count, band = counts[code], bands[code]
+        if count is not None:
+            yield output, count, count
+        elif band is not None:
+            yield output, max(np.ceil(band[0]), 0.0), min(np.floor(band[1]), size)
+        else:
+            yield output, 0.0, max(size - known, 0.0)

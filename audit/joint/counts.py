@@ -1,0 +1,143 @@
+"""Rows over whole numbers in boxes: of two classes how many of a cell have the second, of more how many have each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from audit.joint.rows import JointRows
+from audit.worlds.proofs.bounds import ContradictionError
+from ppdm_models.arrays import IndexArray, IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Counts:
+    """Rows over numbers x, shape (C, w) taken flat: ``low <= matrix @ x <= high``, all of them whole.
+
+    w is 1 for two classes, where x counts the second one, else the number of classes, and each cell's numbers add up to
+    its size. ``matrix`` is (R, C w), of zeros and ones, ``across`` the same the other way round; ``people`` (R,) are
+    all whom a row is about.
+    """
+
+    matrix: sparse.csr_array
+    across: sparse.csr_array
+    low: IntArray
+    high: IntArray
+    sizes: IntArray
+    people: IntArray
+    width: int
+
+    def start(self) -> tuple[IntArray, IntArray]:
+        """Return the boxes that hold whatever the rows say, (C, w) each."""
+        high = np.repeat(self.sizes[:, None], self.width, axis=1)
+        return np.zeros_like(high), high
+
+    def fits(self, x: IntArray) -> bool:
+        """Whether numbers (C, w) are a table that fits, checked in whole numbers."""
+        total = self.matrix @ x.reshape(-1)
+        is_whole = self.width == 1 or bool((x.sum(axis=1) == self.sizes).all())
+        is_inside = bool(((x >= 0) & (x <= self.sizes[:, None])).all())
+        return is_whole and is_inside and bool(((self.low <= total) & (total <= self.high)).all())
+
+
+def counts_of(rows: JointRows) -> Counts:
+    """Return the rows over the numbers that they count; with two classes all are said of the second."""
+    width = 1 if rows.classes == 2 else rows.classes
+    each, people = np.diff(rows.matrix.indptr), rows.people.astype(np.int64)
+    low, high = rows.low.astype(np.int64), rows.high.astype(np.int64)
+    columns = rows.matrix.indices.astype(np.int64)
+    if width == 1:
+        is_first = rows.output == 0
+        low, high = (
+            np.where(is_first, people - high, low),
+            np.where(is_first, people - low, high),
+        )
+    else:
+        columns = columns * width + np.repeat(rows.output, each)
+    shape = (len(low), len(rows.sizes) * width)
+    ones = np.ones(len(columns), dtype=np.int64)
+    matrix = sparse.csr_array((ones, columns, rows.matrix.indptr.copy()), shape=shape)
+    matrix.sort_indices()
+    across = sparse.csr_array(matrix.T.tocsr())
+    return Counts(matrix, across, low, high, rows.sizes.astype(np.int64), people, width)
+
+
+def by_class(counts: Counts, low: IntArray, high: IntArray) -> tuple[IntArray, IntArray]:
+    """Return boxes (C, w) as those of all classes, (C, m)."""
+    if counts.width > 1:
+        return low, high
+    rest = counts.sizes[:, None]
+    return np.hstack([rest - high, low]), np.hstack([rest - low, high])
+
+
+def settled_class(counts: Counts, low: IntArray, high: IntArray) -> IntArray:
+    """Return the one class that all people of a cell have in each table within boxes (C, w), -1 where none: (C,)."""
+    least, _ = by_class(counts, low, high)
+    is_all = (least == counts.sizes[:, None]) & (counts.sizes[:, None] > 0)
+    return np.where(is_all.any(axis=1), is_all.argmax(axis=1), -1)
+
+
+def entries(matrix: sparse.csr_array, chosen: IndexArray) -> tuple[IndexArray, IndexArray]:
+    """Return the entries of some rows of a matrix: the row of each, and its column."""
+    starts = matrix.indptr[chosen].astype(np.intp)
+    each = matrix.indptr[chosen + 1].astype(np.intp) - starts
+    before = np.cumsum(each) - each
+    at = np.arange(int(each.sum())) + np.repeat(starts - before, each)
+    return np.repeat(chosen, each), matrix.indices[at].astype(np.intp)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Open:
+    """What is left of the rows when all numbers that can only be one are taken out.
+
+    ``matrix`` (S, N) is over the N open numbers at ``places`` (N,) of the flat (C w,), ``low`` and ``high`` (S,) beside
+    it; ``rows`` (S,) says from which row each comes, ``part`` (R,) to which one each row came down, -1 where to none.
+    ``least`` and ``most`` (N,) are the boxes. No two rows are equal, and each says more than the boxes do.
+    """
+
+    matrix: sparse.csr_array
+    low: IntArray
+    high: IntArray
+    rows: IndexArray
+    part: IndexArray
+    places: IndexArray
+    least: IntArray
+    most: IntArray
+
+
+def opened(counts: Counts, low: IntArray, high: IntArray) -> Open:
+    """Return what boxes (C, w) leave of the rows.
+
+    Raises:
+        ContradictionError: a row cannot be fulfilled any more.
+    """
+    low, high = low.reshape(-1), high.reshape(-1)
+    is_open = low < high
+    fixed = counts.matrix @ np.where(is_open, 0, low)
+    places = np.flatnonzero(is_open)
+    least, most = low[places], high[places]
+    matrix = sparse.csr_array(counts.matrix[:, places])
+    matrix.sort_indices()
+    row_low, row_high = counts.low - fixed, counts.high - fixed
+    lowest, highest = matrix @ least, matrix @ most
+    if ((lowest > row_high) | (highest < row_low)).any():
+        raise ContradictionError("no table fulfils all rows")
+    if counts.width > 1:
+        # The estimate knows no ends within a cell of more classes: only what says nothing even so is dropped.
+        cells = places // counts.width
+        rest = counts.sizes - np.where(is_open, 0, low).reshape(-1, counts.width).sum(axis=1)
+        lowest, highest = np.zeros_like(lowest), matrix @ rest[cells]
+    first: dict[bytes, int] = {}
+    came_to = np.full(len(row_low), -1, dtype=np.intp)
+    for r in np.flatnonzero((row_low > lowest) | (row_high < highest)).tolist():
+        key = matrix.indices[matrix.indptr[r] : matrix.indptr[r + 1]].tobytes()
+        same = came_to[r] = first.setdefault(key, r)
+        row_low[same] = max(row_low[same], row_low[r])
+        row_high[same] = min(row_high[same], row_high[r])
+    kept = np.fromiter(first.values(), dtype=np.intp, count=len(first))
+    if (row_low[kept] > row_high[kept]).any():
+        raise ContradictionError("two rows over the same people contradict each other")
+    part = np.where(came_to >= 0, np.searchsorted(kept, came_to), -1)
+    return Open(matrix[kept], row_low[kept], row_high[kept], kept, part, places, least, most)

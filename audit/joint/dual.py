@@ -1,0 +1,215 @@
+"""How much entropy a table can have at most, for any weights of the rows; the least such bound is the estimate's.
+
+Of all tables of shares that fit, the one of maximum entropy has shares ``exp(z)`` normalised in each cell, where z adds
+up the weights of the cell's rows. For two classes that is the logistic regression of the classes on the leaves, whose
+sufficient statistics the rows are (Jaynes, 1957; Berger, Della Pietra and Della Pietra, 1996, 3.2).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from scipy import sparse
+from scipy.special import entr, expit, xlogy
+
+from audit.joint.counts import Counts, Open
+from audit.worlds.clock import Clock
+from ppdm_models.arrays import FloatArray, IndexArray
+
+SLAB = 256
+"""Rows of the curvature that are made at a time: bounds the memory."""
+
+
+class Cells(Protocol):
+    """The entropy of open cells together with a reward z for each person counted: a convex function of z, (N,)."""
+
+    def value(self, z: FloatArray) -> FloatArray:
+        """Return, per cell, the greatest entropy plus reward."""
+
+    def people(self, z: FloatArray) -> FloatArray:
+        """Return the expected numbers (N,) that reach it: the gradient."""
+
+    def curvature(self, matrix: sparse.csr_array, x: FloatArray) -> tuple[sparse.csr_array, ...]:
+        """Return matrices (S, any) whose first's square, less the others', is the curvature over the rows."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TwoClasses:
+    """Cells of which one number is open: how many have the second class, in boxes [least, most], (N,) each."""
+
+    sizes: FloatArray
+    least: FloatArray
+    most: FloatArray
+
+    def value(self, z: FloatArray) -> FloatArray:
+        inside = self.sizes * np.logaddexp(0.0, z)
+        x = self.people(z)
+        share = x / self.sizes
+        at_end = self.sizes * (entr(share) + entr(1 - share)) + x * z
+        return np.where((x > self.least) & (x < self.most), inside, at_end)
+
+    def people(self, z: FloatArray) -> FloatArray:
+        return np.asarray(np.clip(self.sizes * expit(z), self.least, self.most))
+
+    def curvature(self, matrix: sparse.csr_array, x: FloatArray) -> tuple[sparse.csr_array, ...]:
+        is_inside = (x > self.least) & (x < self.most)
+        return (scaled(matrix, np.sqrt(np.where(is_inside, x * (1 - x / self.sizes), 0.0))),)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ManyClasses:
+    """Cells of more classes, of which some numbers are known: ``people_left`` (K,) are those that are not.
+
+    ``starts`` (K,) says where the open numbers of each cell begin among the N, and ``cells`` (N,) which one each is of.
+    Ends of boxes within a cell are left out, so the bound is that of more tables than fit, and holds.
+    """
+
+    starts: IndexArray
+    people_left: FloatArray
+    cells: IndexArray
+
+    def value(self, z: FloatArray) -> FloatArray:
+        top = np.maximum.reduceat(z, self.starts)
+        total = np.add.reduceat(np.exp(z - top[self.cells]), self.starts)
+        return np.asarray(self.people_left * (top + np.log(total)))
+
+    def people(self, z: FloatArray) -> FloatArray:
+        top = np.maximum.reduceat(z, self.starts)
+        power = np.exp(z - top[self.cells])
+        return np.asarray(
+            (self.people_left / np.add.reduceat(power, self.starts))[self.cells] * power
+        )
+
+    def curvature(self, matrix: sparse.csr_array, x: FloatArray) -> tuple[sparse.csr_array, ...]:
+        shape = (len(x), len(self.starts))
+        at = (x / np.sqrt(self.people_left[self.cells]), (np.arange(len(x)), self.cells))
+        return scaled(matrix, np.sqrt(x)), sparse.csr_array(matrix @ sparse.csr_array(at, shape))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Dual:
+    """The bound on the entropy as a function of weights theta (S,), one for each row that is left.
+
+    ``middle`` and ``half`` (S,) are the middle of each row's interval and half of its width; ``known`` is the entropy
+    of all that is settled. A row that is an interval adds ``half |theta|``, whose kink a barrier rounds off.
+    """
+
+    matrix: sparse.csr_array
+    across: sparse.csr_array
+    middle: FloatArray
+    half: FloatArray
+    cells: Cells
+    known: float
+
+    def bound(self, theta: FloatArray) -> float:
+        """Return what no table that fits has more entropy than: holds for any weights, rounding of numbers included."""
+        z = self.across @ theta
+        parts = self.cells.value(z)
+        # Sums of products are off by less than their number of terms times the unit of rounding, relative to the sum of
+        # sizes of what they add up (Higham 2002, 3.1); the functions of each cell by a few units more.
+        reach = self.across @ np.abs(theta)
+        most = float(np.diff(self.across.indptr).max(initial=0))
+        at_rows = np.abs(theta) * (np.abs(self.middle) + self.half)
+        size = (
+            float(self._weights() @ reach) + float(np.abs(parts).sum()) + float(at_rows.sum())
+        ) * 2.0 + self.known
+        margin = np.finfo(float).eps * (most + len(theta) + len(parts) + 64) * size
+        return (
+            float(parts.sum() - self.middle @ theta + self.half @ np.abs(theta))
+            + self.known
+            + margin
+        )
+
+    def _weights(self) -> FloatArray:
+        """Return, per number, how many people its reward may be paid for at most."""
+        if isinstance(self.cells, TwoClasses):
+            return self.cells.sizes
+        assert isinstance(self.cells, ManyClasses)
+        return self.cells.people_left[self.cells.cells]
+
+    def smooth(self, theta: FloatArray, rounding: float) -> float:
+        """Return the bound with its kinks rounded off, but for a constant."""
+        s = np.hypot(rounding, theta * self.half)
+        kink = s - rounding * np.log(rounding + s) if rounding else s
+        parts = self.cells.value(self.across @ theta)
+        return float(parts.sum() - self.middle @ theta + kink[self.half > 0].sum())
+
+    def gradient(self, theta: FloatArray, rounding: float) -> tuple[FloatArray, FloatArray]:
+        """Return the numbers (N,) that the weights stand for, and the gradient (S,): by how much rows are missed."""
+        x = self.cells.people(self.across @ theta)
+        s = np.hypot(rounding, theta * self.half)
+        pull = np.divide(
+            theta * self.half**2, rounding + s, out=np.zeros_like(theta), where=self.half > 0
+        )
+        return x, self.matrix @ x - self.middle + pull
+
+    def curvature(
+        self, theta: FloatArray, x: FloatArray, rounding: float, clock: Clock
+    ) -> FloatArray:
+        """Return the second derivatives, (S, S); made in slabs, of which only what is above the diagonal.
+
+        Raises:
+            OutOfTimeError: the budget is used up.
+        """
+        first, *less = self.cells.curvature(self.matrix, x)
+        total = square(first, clock)
+        for each in less:
+            total -= square(each, clock)
+        s = np.hypot(rounding, theta * self.half)
+        bend = np.divide(
+            self.half**2 * rounding, s * (rounding + s), out=np.zeros_like(theta), where=s > 0
+        )
+        total[np.diag_indices(len(theta))] += bend
+        return total
+
+
+def dual_of(counts: Counts, left: Open, least: FloatArray, most: FloatArray) -> Dual:
+    """Return the bound as a function, of rows and what is left of them; ``least`` and ``most`` are all boxes (C, w)."""
+    middle = (left.low + left.high) / 2.0
+    half = (left.high - left.low) / 2.0
+    owners = left.places // counts.width
+    sizes = counts.sizes.astype(np.float64)
+    is_open = least < most
+    known_cells = ~is_open.any(axis=1)
+    fixed = np.where(is_open, 0.0, least)
+    cells: Cells
+    if counts.width == 1:
+        at = known_cells & (counts.sizes > 0)
+        share = fixed[at, 0] / sizes[at]
+        known = float((sizes[at] * (entr(share) + entr(1 - share))).sum())
+        cells = TwoClasses(sizes[owners], left.least.astype(float), left.most.astype(float))
+    else:
+        # Of n people with x known per class: those left, n', add n' log(n / n') to their own entropy.
+        rest = sizes - fixed.sum(axis=1)
+        at = counts.sizes > 0
+        known = float((xlogy(sizes[at], sizes[at]) - xlogy(rest[at], rest[at])).sum())
+        known -= float(xlogy(fixed, fixed).sum())
+        which, starts, inverse = np.unique(owners, return_index=True, return_inverse=True)
+        cells = ManyClasses(starts, rest[which], inverse.reshape(-1))
+    across = sparse.csr_array(left.matrix.T.tocsr()).astype(np.float64)
+    return Dual(left.matrix.astype(np.float64), across, middle, half, cells, known)
+
+
+def scaled(matrix: sparse.csr_array, weights: FloatArray) -> sparse.csr_array:
+    """Return the matrix with its columns times weights; those of nothing are left out."""
+    kept = np.flatnonzero(weights > 0)
+    part = matrix[:, kept]
+    part.data = part.data * weights[kept][part.indices]
+    return sparse.csr_array(part)
+
+
+def square(matrix: sparse.csr_array, clock: Clock) -> FloatArray:
+    """Return ``matrix @ matrix.T``, dense, above the diagonal and on it.
+
+    Raises:
+        OutOfTimeError: the budget is used up.
+    """
+    rows = matrix.shape[0]
+    total = np.zeros((rows, rows))
+    for start in range(0, rows, SLAB):
+        clock.check()
+        end = min(start + SLAB, rows)
+        total[start:end, start:] = (matrix[start:end] @ matrix[start:].T).toarray()
+    return total

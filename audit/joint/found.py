@@ -1,0 +1,47 @@
+"""What all trees of a model prove of its people together, as measures and reports read it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ppdm_models.arrays import BoolArray
+from ppdm_models.tree.growth import Fact
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """People of whom the first ``trees`` tell: certain by one leaf, certain by all, guessed right, predicted right.
+
+    None where it is not known.
+    """
+
+    trees: int
+    by_leaf: float
+    certain: float
+    guessed: float | None
+    predicted: float | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Together:
+    """What the leaves of all trees prove together.
+
+    Of ``leaves`` that hold people, ``recovered`` have exact sums for every class. ``by_leaf`` (P,) says who is certain
+    by one leaf alone. ``facts`` are the settings of the growth, ``said`` is what the reader should know of how it was
+    done, ``left`` what was not decided. ``over_trees`` is what the first trees alone tell, and then all of them.
+    """
+
+    trees: int
+    leaves: int
+    recovered: int
+    by_leaf: BoolArray
+    facts: Mapping[str, Fact] = field(default_factory=dict)
+    said: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+    over_trees: tuple[Prefix, ...] = ()
+
+    @property
+    def recovered_share(self) -> float:
+        """The share of the leaves whose people of each class are known exactly."""
+        return self.recovered / self.leaves

@@ -1,0 +1,192 @@
+"""What is proved of cells, as worlds and an estimate by profile, with the reason of each that is certain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from audit.estimate.posterior import Posterior, entropy
+from audit.estimate.report import SolverReport
+from audit.joint.cells import ALL_PEOPLE
+from audit.joint.result import How
+from audit.joint.together import Joined
+from audit.people.population import Population
+from audit.reading import Undetermined
+from audit.worlds.result import Consistency, Worlds
+from ppdm_models.arrays import BoolArray, IntArray
+from ppdm_models.tree.tree import Tree
+
+NOT_COUNTED = Undetermined("the tables that fit all trees are not counted")
+NO_SPLITS = Undetermined("the choice of splits is not used of several trees")
+BY_ALL = "all leaves together leave no other value; checked in whole numbers"
+BY_SOLVER = "no table with another value fits all leaves; an exact search found none"
+
+
+def posterior_of(joined: Joined) -> Posterior | Undetermined:
+    """Return the estimate by profile: everybody of a cell has the cell's shares, as no leaf tells them apart."""
+    guess = joined.joint.guess
+    if isinstance(guess, Undetermined):
+        return guess
+    values = guess.shares[joined.cells.of]
+    return Posterior(values, np.ones(len(values), dtype=bool), values, values)
+
+
+def report_of(joined: Joined, people: float) -> SolverReport:
+    """Return how the estimate was found, entropies in nats per record of so many."""
+    guess, rows = joined.joint.guess, len(joined.rows.low)
+    if isinstance(guess, Undetermined):
+        return SolverReport("stalled", rows=rows, rows_active=rows, reason=guess.reason)
+    sizes = joined.cells.sizes.astype(np.float64)
+    return SolverReport(
+        "optimal",
+        entropy=entropy(guess.shares, sizes),
+        entropy_bound=guess.bound / people,
+        bound_argument="convex",
+        max_violation=guess.residual,
+        seconds=joined.joint.seconds,
+        rows=rows,
+        rows_active=rows,
+        blocks=1,
+        profiles_fixed=int(
+            (joined.joint.low == joined.joint.high).all(axis=1)[joined.cells.of].sum()
+        ),
+        split_rows="integer",
+        is_unique=True,
+        door="dual Newton",
+    )
+
+
+def worlds_of(
+    joined: Joined, population: Population, trees: Sequence[Tree], classes: Sequence[str]
+) -> Worlds:
+    """Return what is certain of each profile, with the reason of each that is.
+
+    In a table that fits, the people of a cell may be swapped: of x people with a value among s, a profile with n of
+    them has between x - (s - n) and x.
+    """
+    joint, cells = joined.joint, joined.cells
+    counts = np.rint(population.counts).astype(np.int64)
+    size, others = counts[:, None], (cells.sizes[cells.of] - counts)[:, None]
+
+    def least(of_cells: IntArray) -> IntArray:
+        return np.asarray(np.maximum(of_cells[cells.of] - others, 0))
+
+    def most(of_cells: IntArray) -> IntArray:
+        return np.asarray(np.minimum(of_cells[cells.of], size))
+
+    low, high = least(joint.low), most(joint.high)
+    reached = _reached(joined, population, least, most, size)
+    worlds = Worlds(
+        counts=counts,
+        low=low,
+        high=high,
+        reached_low=reached[0],
+        reached_high=reached[1],
+        consistency=_consistency(population),
+        conflict=(),
+        reasons={},
+        witnesses=(),
+        posterior=NOT_COUNTED,
+        split_bits=NO_SPLITS,
+        not_decided=joint.left,
+        left=joint.left,
+        seconds=joint.seconds,
+    )
+    certain = np.flatnonzero(worlds.certain & (counts > 0)).tolist()
+    say = _Reasons(joined, joined.rows.people, trees, classes)
+    reasons = {profile: say(int(cells.of[profile])) for profile in certain}
+    return replace(worlds, reasons=reasons)
+
+
+def counted(people: int) -> str:
+    """Return a number of people in words."""
+    return f"{people} {'person' if people == 1 else 'people'}"
+
+
+def _have(people: int) -> str:
+    return "has" if people == 1 else "have"
+
+
+def only_certain(population: Population, certain: BoolArray, classes: int) -> Worlds:
+    """Return worlds in which some profiles (P,) are certain and all else is open, to ask whether that is enough.
+
+    Whose value is what is left out: all of them are given the first.
+    """
+    counts = np.rint(population.counts).astype(np.int64)
+    low = np.zeros((len(counts), classes), dtype=np.int64)
+    high = np.repeat(counts[:, None], classes, axis=1)
+    low[certain, 0], high[certain, 1:] = counts[certain], 0
+    return Worlds(
+        counts=counts,
+        low=low,
+        high=high,
+        reached_low=high + 1,
+        reached_high=low - 1,
+        consistency=Consistency.NOT_DECIDED,
+        conflict=(),
+        reasons=dict.fromkeys(np.flatnonzero(certain).tolist(), BY_ALL),
+        witnesses=(),
+        posterior=NOT_COUNTED,
+        split_bits=NO_SPLITS,
+    )
+
+
+def _reached(
+    joined: Joined,
+    population: Population,
+    least: Callable[[IntArray], IntArray],
+    most: Callable[[IntArray], IntArray],
+    size: IntArray,
+) -> tuple[IntArray, IntArray]:
+    """Return how far the tables that were found take each profile's numbers, (P, m) each; crossed where none was.
+
+    Where some trees are left out they may tell the people of a cell apart: then only the true table is one that fits.
+    """
+    joint, truth = joined.joint, population.truth
+    if joined.is_part:
+        if isinstance(truth, Undetermined):
+            shape = (len(size), joint.low.shape[1])
+            return np.broadcast_to(size + 1, shape), np.full(shape, -1)
+        known = np.rint(truth).astype(np.int64)
+        return known, known
+    seen = (joint.reached_low <= joint.reached_high)[joined.cells.of]
+    return (
+        np.where(seen, least(joint.reached_low), size + 1),
+        np.where(seen, most(joint.reached_high), -1),
+    )
+
+
+def _consistency(population: Population) -> Consistency:
+    known = not isinstance(population.truth, Undetermined)
+    return Consistency.CONSISTENT if known else Consistency.NOT_DECIDED
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Reasons:
+    """Says why cells are certain; ``people`` (R,) is how many each row is about."""
+
+    joined: Joined
+    people: IntArray
+    trees: Sequence[Tree]
+    classes: Sequence[str]
+
+    def __call__(self, cell: int) -> str:
+        """Return why a cell is certain, as people say it: the leaf that settled it, or all of them."""
+        joint, rows = self.joined.joint, self.joined.rows
+        how, row = joint.how[cell], int(joint.row[cell])
+        if row < 0 or how not in (How.LEAF, How.PROPAGATION):
+            return BY_SOLVER if how == How.SOLVER else BY_ALL
+        tree, people = int(rows.trees[row]), int(self.people[row])
+        where = "in all"
+        if tree != ALL_PEOPLE:
+            node = self.trees[tree].nodes[int(rows.nodes[row])]
+            where = f"tree {tree + 1}, leaf {node.name}"
+        value = self.classes[int(rows.output[row])]
+        low, high = int(rows.low[row]), int(rows.high[row])
+        if how == How.LEAF:
+            all_ = "all" if low == people else "none"
+            return f"{where}: of {counted(people)} {all_} {_have(people)} “{value}”"
+        some = f"{low}" if low == high else f"{low} to {high}"
+        return f"{where}: of {counted(people)} {some} {_have(high)} “{value}”, and who the others are is known"

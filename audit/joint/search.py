@@ -1,0 +1,192 @@
+"""Tables found and tables proved impossible, in whole numbers, for cells that cheaper proofs leave open."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+
+import numpy as np
+
+from audit.joint.counts import Counts, Open, opened
+from audit.joint.model import Model
+from audit.joint.propagation import Propagated, propagate
+from audit.worlds.clock import Clock, OutOfTimeError
+from audit.worlds.proofs.bounds import ContradictionError
+from ppdm_models.arrays import BoolArray, IndexArray, IntArray
+
+MOST_ENTRIES = 400_000
+"""Entries of the rows that are left: of more the solver does not even see the first table in time."""
+FIRST_UNITS, MOST_UNITS = 2.0, 64.0
+"""The solver's own seconds, by which runs agree: spent on all open cells together, more where that decides nothing."""
+UNITS_OF_ONE = 1.0
+"""Spent on single cells."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Searched:
+    """Boxes (C, w) that hold every table; the box of all tables that were found, (C, w); why something is open."""
+
+    boxes: Propagated
+    reached_low: IntArray
+    reached_high: IntArray
+    left: tuple[str, ...]
+
+
+def search(
+    counts: Counts, boxes: Propagated, truth: IntArray | None, share: IntArray, clock: Clock
+) -> Searched:
+    """Look for tables in which open cells are otherwise, and for proofs that there are none, until time is over.
+
+    ``truth`` (C, w) is a table that fits, if one is known. ``share`` (C, w), any numbers, says which table is likely.
+
+    Raises:
+        ContradictionError: no table fits.
+    """
+    run = _Run(counts, boxes, clock)
+    if truth is not None and not run.add(truth):
+        run.left.append("the true table does not fulfil the rows")
+    with suppress(OutOfTimeError):
+        run.go(share)
+    open_cells = int(run.not_moved.reshape(boxes.low.shape).any(axis=1).sum())
+    if open_cells:
+        run.left.append(f"{open_cells} cells may be certain or not: {run.why}")
+    return Searched(run.boxes, run.reached_low, run.reached_high, tuple(run.left))
+
+
+class _Run:
+    """What is proved and what was found so far."""
+
+    def __init__(self, counts: Counts, boxes: Propagated, clock: Clock) -> None:
+        self.counts, self.boxes, self.clock = counts, boxes, clock
+        self.reached_low, self.reached_high = boxes.high + 1, boxes.low - 1
+        self.known: IntArray | None = None
+        self.left: list[str] = []
+        self.why = "the budget was used up"
+
+    @property
+    def not_moved(self) -> BoolArray:
+        """Open numbers, of the flat (C w,), that are the same in all tables found."""
+        is_open = self.boxes.low < self.boxes.high
+        return np.asarray((is_open & (self.reached_low >= self.reached_high)).reshape(-1))
+
+    def add(self, table: IntArray) -> bool:
+        """Add a table (C, w), if it fits; return whether it does: checked row by row in whole numbers."""
+        if not self.counts.fits(table):
+            return False
+        if self.known is None:
+            self.known, self.reached_low, self.reached_high = table, table.copy(), table.copy()
+        less, more = one_off(self.counts, table)
+        np.minimum(self.reached_low, less, out=self.reached_low)
+        np.maximum(self.reached_high, more, out=self.reached_high)
+        return True
+
+    def go(self, share: IntArray) -> None:
+        """Ask of all open cells at once, then one by one.
+
+        Raises:
+            OutOfTimeError: the budget is used up.
+        """
+        if not self.not_moved.any():
+            return
+        left = self._opened()
+        if left.matrix.nnz > MOST_ENTRIES:
+            self.why = f"{left.matrix.nnz} entries are left of the rows, too many to search"
+            return
+        model = self._model(left)
+        if self.known is None and not self._find_first(model, left, share):
+            self.why = "no table was found in time"
+            return
+        if not self._ask_all(model, left):
+            self._ask_each(model, left)
+
+    def _opened(self) -> Open:
+        return opened(self.counts, self.boxes.low, self.boxes.high)
+
+    def _model(self, left: Open) -> Model:
+        low, high = self.boxes.low, self.boxes.high
+        rest = self.counts.sizes - np.where(low < high, 0, low).sum(axis=1)
+        return Model(self.counts, left, rest, self.clock)
+
+    def _find_first(self, model: Model, left: Open, share: IntArray) -> bool:
+        units = FIRST_UNITS
+        while True:
+            self.clock.check()
+            answer = model.find(self.clock, units, share.reshape(-1)[left.places])
+            if answer.is_impossible:
+                raise ContradictionError("no table fulfils all rows")
+            if answer.numbers is not None:
+                return self._take(left, answer.numbers)
+            units *= 4.0
+
+    def _take(self, left: Open, numbers: IntArray) -> bool:
+        table = self.boxes.low.copy()
+        table.reshape(-1)[left.places] = numbers
+        return self.add(table)
+
+    def _known(self, left: Open) -> IntArray:
+        assert self.known is not None
+        return np.asarray(self.known.reshape(-1)[left.places])
+
+    def _ask_all(self, model: Model, left: Open) -> bool:
+        """Ask for tables that move as many open numbers as they can; return whether all is decided."""
+        units = FIRST_UNITS
+        while True:
+            self.clock.check()
+            wanted = np.flatnonzero(self.not_moved[left.places])
+            if not len(wanted):
+                return True
+            answer = model.move(self._known(left), wanted, self.clock, units)
+            if answer.is_impossible:
+                self._settle(left.places[wanted])
+                return True
+            if answer.numbers is None or not self._take(left, answer.numbers):
+                if units >= MOST_UNITS:
+                    return False
+                units *= 4.0
+
+    def _ask_each(self, model: Model, left: Open) -> None:
+        """Ask of one open number after the other, again and with more patience while time is left."""
+        units = UNITS_OF_ONE
+        while True:
+            for i in np.flatnonzero(self.not_moved[left.places]).tolist():
+                self.clock.check()
+                if not self.not_moved[left.places[i]]:
+                    continue
+                answer = model.move(self._known(left), np.array([i]), self.clock, units)
+                if answer.is_impossible:
+                    self._settle(left.places[[i]])
+                elif answer.numbers is not None:
+                    self._take(left, answer.numbers)
+            if not self.not_moved.any():
+                return
+            units *= 4.0
+
+    def _settle(self, places: IndexArray) -> None:
+        """Fix numbers at what they are in the known table: no table has them otherwise."""
+        assert self.known is not None
+        low, high = self.boxes.low.copy(), self.boxes.high.copy()
+        for end in (low, high):
+            end.reshape(-1)[places] = self.known.reshape(-1)[places]
+        self.boxes = propagate(self.counts, Propagated(low, high, self.boxes.row))
+
+
+def one_off(counts: Counts, table: IntArray) -> tuple[IntArray, IntArray]:
+    """Return how far each number goes, (C, w) down and up, in a table that fits and those with one person otherwise.
+
+    One person more of a class needs room in all rows that count the cell's people of that class; with more than two
+    classes, one less of another class needs it too. No row counts two classes, so that neither gets in the other's way.
+    """
+    total = counts.matrix @ table.reshape(-1)
+    is_full = (total >= counts.high).astype(np.int64)
+    is_bare = (total <= counts.low).astype(np.int64)
+    can_rise = ((counts.across @ is_full) == 0).reshape(table.shape)
+    can_drop = ((counts.across @ is_bare) == 0).reshape(table.shape)
+    if counts.width == 1:
+        can_rise &= table < counts.sizes[:, None]
+        can_drop &= table > 0
+    else:
+        can_drop &= table > 0
+        drops, rises = can_drop.sum(axis=1)[:, None], can_rise.sum(axis=1)[:, None]
+        # Another class than its own has to give, or take, the person.
+        can_rise, can_drop = can_rise & (drops > can_drop), can_drop & (rises > can_rise)
+    return table - can_drop, table + can_rise

@@ -1,0 +1,53 @@
+"""Share of the leaves, of all trees, whose people of each class are known exactly from what the file publishes.
+
+The values of a boosted model's leaves are no class counts, and yet give them to whoever knows the quasi-identifiers:
+the predictions before each round follow from the file, and the leaf value then is an invertible function of the labels
+in its leaf. A leaf counts where one whole number of people remains for every class, with all rounding accounted for.
+Leaves that publish their class counts count as well. Range 0 to 1; not told where the leaf values cannot be turned
+back, and then nobody may conclude that they are safe.
+"""
+
+from __future__ import annotations
+
+from audit.evidence import Evidence
+from audit.measures import Measure, Parameters, Source
+from audit.reading import Measurement, Reading, Undetermined, exactly
+from ppdm_models.tree.tree import Quality, completed
+
+
+class RecoveredLeaves(Measure):
+    """Leaves turned back exactly / leaves that hold people."""
+
+    unit = "share"
+    plain = "share of all leaves whose people of each value can be computed from the file"
+    risk = "high"
+    limits = (0.0, 1.0)
+    reads = frozenset({Source.TOGETHER})
+
+    def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
+        together = evidence.together
+        if not evidence.forest.is_ensemble:
+            return Measurement(_published(evidence))
+        if isinstance(together, Undetermined):
+            return Measurement(together)
+        return Measurement(exactly(together.recovered_share))
+
+
+def _published(evidence: Evidence) -> Reading:
+    """Return the share of a single tree's leaves that publish how many people of each class they hold."""
+    (tree,), leaves = evidence.trees, evidence.leaves
+    if isinstance(leaves, Undetermined):
+        return leaves
+    if not tree.classes:
+        return Undetermined("the tree predicts a number, not a class")
+    if not tree.has_people and tree.quality is not Quality.WEIGHTED:
+        return exactly(0.0)
+    nothing = (None,) * len(tree.classes)
+    told = [
+        completed(tree.nodes[node].class_counts or nothing, records)
+        for node, records in zip(leaves.nodes.tolist(), leaves.records.tolist(), strict=True)
+    ]
+    return exactly(sum(None not in counts for counts in told) / len(told))
+
+
+MEASURE = RecoveredLeaves()

@@ -1,0 +1,176 @@
+"""What XGBoost's leaf values say of their people's labels, held against the tables that models were trained on."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from audit.inverters import LeafSums, leaf_sums
+from audit.reading import Undetermined
+from ppdm_models.tree.growth import Source, known
+from tests.grown_models import FOLDER, case_of, sums_of, truth
+from treewarden.jobs.inputs import opened, read
+
+
+def edited(tmp_path, name, change):
+    """Return a copy of a model in which every tree was changed."""
+    document = json.loads((FOLDER / f"{name}.json").read_bytes())
+    for tree in document["learner"]["gradient_booster"]["model"]["trees"]:
+        change(tree)
+    path = tmp_path / f"{name}.json"
+    path.write_text(json.dumps(document))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "table"),
+    [("plain", "two"), ("exact", "two"), ("three", "three")],
+)
+def test_every_leaf_is_turned_back_exactly(name, table):
+    sums, true = sums_of(name, table)
+    assert (sums.low == true).all()
+    assert (sums.high == true).all()
+    assert sums.wide.max() < 1e-3
+
+
+def test_the_sums_of_the_worked_example_are_those_computed_by_hand():
+    growth = opened(FOLDER / "by_hand.json").model.growth
+    values = [tree.values[1:].tolist() for tree in growth.trees]
+    assert values[0] == pytest.approx([0, 0.2], abs=1e-7)
+    assert values[1] == pytest.approx([0, 0.18066463], abs=1e-7)
+    case, _ = case_of(FOLDER / "by_hand.json", FOLDER / "by_hand.csv")
+    rates = {"eta": 0.3, "lambda": 1, "alpha": 0, "max_delta_step": 0}
+    facts = {name: known(rate) for name, rate in rates.items()}
+    sums = leaf_sums(replace(case, growth=replace(growth, facts=facts)))
+    assert sums.low.tolist() == sums.high.tolist() == [1, 2, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("name", "rates"),
+    [("plain", (0.3, 1, 0)), ("exact", (0.07, 2.5, 0)), ("lasso", (0.3, 1, 0.5))],
+)
+def test_rates_that_the_file_withholds_follow_from_its_numbers(name, rates):
+    sums, _ = sums_of(name)
+    found = [sums.facts[each] for each in ("eta", "lambda", "alpha")]
+    assert [fact.value for fact in found] == pytest.approx(rates)
+    assert {fact.source for fact in found} == {Source.DERIVED}
+
+
+@pytest.mark.parametrize("name", ["lasso", "second_weighs_more"])
+def test_where_sums_are_not_exact_they_are_bounded(name):
+    sums, true = sums_of(name)
+    assert ((sums.low <= true) & (true <= sums.high)).all()
+    assert (sums.low < sums.high).any()
+    assert (sums.low == sums.high).any()
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("sampled", "on a sample of it"),
+        ("weighed", "with weights"),
+        ("dart", "dropped"),
+        ("side_by_side", "side by side"),
+        ("hinge", "binary:hinge"),
+        ("continued", "learning rate"),
+        ("clipped", "learning rate"),
+    ],
+)
+def test_what_cannot_be_turned_back_says_why(name, reason):
+    found, _ = sums_of(name)
+    assert isinstance(found, Undetermined)
+    assert reason in found.reason
+
+
+def lines():
+    return (FOLDER / "two.csv").read_text().splitlines()
+
+
+def test_another_table_is_noticed(tmp_path):
+    header, *rows = lines()
+    first = rows[0].split(",")
+    changed = ",".join([*first[:1], str(99 - int(first[1])), *first[2:]])
+    for name, others in {"one_less": rows[1:], "one_changed": [changed, *rows[1:]]}.items():
+        table = tmp_path / f"{name}.csv"
+        table.write_text("\n".join([header, *others]) + "\n")
+        found = leaf_sums(case_of(FOLDER / "plain.json", table)[0])
+        assert isinstance(found, Undetermined)
+        assert "another table" in found.reason
+
+
+def test_the_order_of_records_does_not_matter(tmp_path):
+    header, *rows = lines()
+    table = tmp_path / "turned.csv"
+    table.write_text("\n".join([header, *reversed(rows)]) + "\n")
+    case, people = case_of(FOLDER / "plain.json", table)
+    sums = leaf_sums(case)
+    assert (sums.low == truth(case, people, sums)).all()
+
+
+def test_a_changed_leaf_is_noticed(tmp_path):
+    def change(tree):
+        leaf = tree["left_children"].index(-1)
+        tree["split_conditions"][leaf] += 0.01
+
+    path = edited(tmp_path, "plain", change)
+    assert isinstance(leaf_sums(case_of(path, FOLDER / "two.csv")[0]), Undetermined)
+
+
+def cut(number, digits):
+    """Return a number with so many binary digits after its leading one."""
+    mantissa, exponent = np.frexp(number)
+    return float(np.ldexp(np.round(mantissa * 2 ** (digits + 1)) / 2 ** (digits + 1), exponent))
+
+
+@pytest.mark.parametrize("digits", [1, 2, 4, 8, 12])
+def test_cut_leaf_values_give_bounds_that_hold(tmp_path, digits):
+    def change(tree):
+        values = tree["split_conditions"]
+        for node, child in enumerate(tree["left_children"]):
+            if child < 0:
+                values[node] = cut(values[node], digits)
+        for name in ("sum_hessian", "loss_changes", "base_weights"):
+            tree[name] = [0.0] * len(values)
+
+    path = edited(tmp_path, "plain", change)
+    case, people = case_of(path, FOLDER / "two.csv")
+    assert isinstance(leaf_sums(case), Undetermined)  # the rates no longer follow from the file
+    sums = leaf_sums(knowing(case, case_of(FOLDER / "plain.json", FOLDER / "two.csv")[0]))
+    assert isinstance(sums, LeafSums)
+    true = truth(case, people, sums)
+    assert ((sums.low <= true) & (true <= sums.high)).all()
+    assert (sums.low < sums.high).any() == (digits < 4)
+
+
+@pytest.mark.parametrize("kept", ["sum_hessian", "loss_changes", "base_weights"])
+def test_cut_leaf_values_are_not_believed_while_other_numbers_give_the_digits_back(tmp_path, kept):
+    def change(tree):
+        values = tree["split_conditions"]
+        for node, child in enumerate(tree["left_children"]):
+            if child < 0:
+                values[node] = cut(values[node], 2)
+        for name in {"sum_hessian", "loss_changes", "base_weights"} - {kept}:
+            tree[name] = [0.0] * len(values)
+
+    case, _ = case_of(edited(tmp_path, "plain", change), FOLDER / "two.csv")
+    found = leaf_sums(knowing(case, case_of(FOLDER / "plain.json", FOLDER / "two.csv")[0]))
+    assert isinstance(found, Undetermined)
+    assert "withhold them too" in found.reason
+
+
+def knowing(case, whole):
+    """Return the case of a changed file for an adversary who knows the rates of the whole one."""
+    facts = leaf_sums(whole).facts
+    return replace(case, growth=replace(case.growth, facts=facts))
+
+
+def test_a_table_without_labels_is_enough(tmp_path):
+    rows = [line.rpartition(",")[0] for line in lines()]
+    table = tmp_path / "bare.csv"
+    table.write_text("\n".join(rows) + "\n")
+    case, _ = case_of(FOLDER / "plain.json", table, sensitive=None)
+    sums, true = sums_of("plain")
+    found = leaf_sums(case)
+    assert sorted(found.low.tolist()) == sorted(true.tolist())
+    assert read(table).rows == 60
