@@ -23,6 +23,7 @@ NEEDS = {
     Source.FILE: "what else the file holds",
     Source.SHAPE: "how many people, splits and leaves there are",
     Source.NOISE: "a table of noisy records, with the true ones",
+    Source.TOGETHER: "what the leaves of several trees say of their people",
 }
 PLACES = {
     "leaf": "in every leaf by itself",

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
+from audit.people.forest import Forest
 from audit.people.population import Population
 from policies.pack import Pack
 from ppdm_models.plugins import discover
@@ -62,6 +63,12 @@ class Remedy(ABC):
         self, tree: Tree, population: Population, pack: Pack
     ) -> Iterator[Proposal | NoProposal]:
         """Yield proposals, mildest first; nothing where the remedy would change nothing."""
+
+    def propose_all(
+        self, forest: Forest, population: Population, pack: Pack
+    ) -> Iterator[Proposal | NoProposal]:
+        """Yield proposals for several trees at once; most remedies have none."""
+        return iter(())
 
 
 def remedies() -> dict[str, Remedy]:

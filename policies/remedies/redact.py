@@ -22,6 +22,7 @@ from itertools import chain
 import numpy as np
 
 from audit.measures import measures
+from audit.people.forest import Forest
 from audit.people.population import Population
 from policies.pack import Pack
 from policies.remedies import NoProposal, Proposal, Remedy
@@ -88,6 +89,17 @@ class Redact(Remedy):
                 yield _proposal(tree, step.withheld, step.title, _everywhere(tree, step.leaf))
         if any(count_of(node) is not None for node in tree.nodes):
             yield _labels_only(tree)
+
+    def propose_all(
+        self, forest: Forest, population: Population, pack: Pack
+    ) -> Iterator[Proposal | NoProposal]:
+        yield NoProposal(("redact",), NOT_OF_SEVERAL)
+
+
+NOT_OF_SEVERAL = (
+    "class numbers are withheld from one tree; of several, what they say together stays undetermined without them, and "
+    "no leaf gets larger"
+)
 
 
 def _has_other_clauses(pack: Pack) -> bool:

@@ -14,17 +14,13 @@ from audit.reading import Undetermined
 from policies.judging.applying import applying
 from policies.judging.decision import Decision, Finding
 from policies.pack import Pack
-from policies.remedies import NoProposal, Proposal, remedies
+from policies.remedies import NoProposal, Proposal, Remedy, remedies
 from policies.remedies._pruning import Prospect, Pruning, prospect
 from ppdm_models.records.routing import route
 from ppdm_models.records.taxonomy import Taxonomies
 from ppdm_models.tree.ensemble import Ensemble, with_trees
 from ppdm_models.tree.tree import Quality, Tree
 
-NOT_WITHHELD = (
-    "numbers are not withheld from several trees: what these say together stays undetermined without them, and no leaf "
-    "gets larger"
-)
 ONE_LEAF = 1
 """A tree that says the same to everybody is a legal part of an ensemble."""
 
@@ -55,7 +51,21 @@ def forest_proposals(
     if len(of_leaves) < len(broken):
         for name, remedy in remedies().items():
             if not remedy.mends_leaves:
-                yield NoProposal((name,), NOT_WITHHELD)
+                asked = applying(decision.pack, forest.model)
+                yield from _withholdings(name, remedy, forest, population, asked)
+
+
+def _withholdings(
+    name: str, remedy: Remedy, forest: Forest, population: Population, pack: Pack
+) -> Iterator[tuple[str, Proposal] | NoProposal]:
+    """Yield what a remedy withholds of all trees, numbered where there are several ways; or why it cannot."""
+    found = list(remedy.propose_all(forest, population, pack))
+    several = sum(isinstance(each, Proposal) for each in found) > 1
+    for number, each in enumerate(found, start=1):
+        if isinstance(each, Proposal):
+            yield (f"{name}-{number}" if several else name), each
+        else:
+            yield each
 
 
 def _prunings(

@@ -1,0 +1,68 @@
+"""Leaf values with few binary digits: how far they move, and what goes with them."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audit.inverters._bounds import rounded_by
+from audit.people.forest import forest_of
+from audit.people.population import build_population
+from policies.pack import load_pack
+from policies.remedies import NoProposal, Proposal
+from policies.remedies.round_leaves import DIGITS, REMEDY, rounded
+from ppdm_models.records.read_table import table_of
+from ppdm_models.tree.ensemble import trees_of
+from tests.forests import by_sex, forest, stump
+from tests.grown_models import FOLDER
+from treewarden.jobs.inputs import opened, read
+
+VALUES = st.lists(
+    st.floats(2.0**-40, 2.0**40).flatmap(lambda x: st.sampled_from([x, -x])), min_size=1
+)
+
+
+@given(VALUES, st.sampled_from(DIGITS))
+def test_a_rounded_value_is_half_a_unit_away_at_most_and_the_audit_allows_for_it(values, digits):
+    before = np.array(values)
+    after = rounded(before, digits)
+    assert (np.abs(after - before) <= np.abs(before) * 2.0 ** -(digits + 1)).all()
+    room = rounded_by(after)
+    assert (np.abs(after - before) <= room).all() or (rounded(before, digits - 1) == after).all()
+
+
+def proposals(model, table, sensitive):
+    people = build_population(model, table, sensitive=sensitive)
+    forest_ = forest_of(model, people)
+    return list(REMEDY.propose_all(forest_, people, load_pack("standard")))
+
+
+def test_values_are_rounded_ever_more_and_the_other_numbers_go():
+    model = opened(FOLDER / "plain.json").model
+    bare, *others = proposals(model, read(FOLDER / "two.csv"), "y")
+    assert all(isinstance(each, Proposal) for each in (bare, *others))
+    assert len(others) == len(DIGITS)
+    for proposal in (bare, *others):
+        trees = list(trees_of(proposal.model))
+        assert all(node.records is None for tree in trees for node in tree.nodes)
+        assert proposal.model.growth is None
+    scores = [
+        [leaf.score for tree in trees_of(each.model) for leaf in tree.leaves]
+        for each in (bare, *others)
+    ]
+    assert scores[0] == [leaf.score for tree in model.trees for leaf in tree.leaves]
+    moved = [np.abs(np.array(each) - scores[0]).max() for each in scores[1:]]
+    assert moved == sorted(moved)
+
+
+def test_trees_that_vote_have_no_such_values():
+    table = table_of({"age": [30, 50, 60, 20], "sex": list("FMFM"), "flu": ["no", "yes"] * 2})
+    assert proposals(forest(stump(40.0, "no", "yes"), by_sex("yes", "no")), table, "flu") == []
+
+
+@pytest.mark.parametrize("name", ["dart", "side_by_side"])
+def test_what_is_not_turned_back_is_not_rounded_and_that_is_said(name):
+    model = opened(FOLDER / f"{name}.json").model
+    (refused,) = proposals(model, read(FOLDER / "two.csv"), "y")
+    assert isinstance(refused, NoProposal)
+    assert "would not be told" in refused.reason
