@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from audit.evidence import NOT_RUN, Evidence
 from audit.reading import Undetermined
-from audit.run import NO_JOINT_ESTIMATE
+from audit.run import NOT_JOINED
 from policies.judging.decision import Decision
 from ppdm_models.files.convert import writable
 from ppdm_models.files.fitted import IN_MEMORY
@@ -60,6 +60,6 @@ def _way_out(reason: str, clauses: list[str]) -> str:
         return "Audit again without --no-worlds."
     what = "this clause" if len(clauses) == 1 else "these clauses"
     openly = f"a policy without {what}, changed openly"
-    if reason == NO_JOINT_ESTIMATE.reason:
+    if reason.startswith(NOT_JOINED):
         return f"Publish a single tree, of which this can be told, or audit under {openly}."
     return f"Where that cannot be mended, audit under {openly}."

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from audit.adversary.knowledge import Knowledge as Known
 from audit.adversary.knowledge import KnownRecord, LeafLevel, SplitLevel, Statement
 from audit.evidence import Evidence
+from audit.reading import Undetermined
 from ppdm_models.tree.tree import Tree
 from reports.document.document import Knowledge
 from reports.document.words import counted, listed
@@ -61,6 +62,14 @@ def _sentences(evidence: Evidence) -> Iterator[str]:
         yield f"That the learner allowed no leaf under {counted(known.min_leaf, 'record', 'records')}."
     if known.learner is not None:
         yield f"That {known.learner.value} grew the tree, and so which splits it compared."
+    if known.training:
+        said = listed([f"{name} {value:g}" for name, value in known.training.items()])
+        yield f"How the model was trained: {said}."
+    if not isinstance(evidence.together, Undetermined):
+        yield (
+            "How the library makes the values of leaves, so that these can be turned back into how many of a leaf’s "
+            "people have which value."
+        )
     for fact in known.facts:
         yield f"Besides: {_fact(fact)}."
 

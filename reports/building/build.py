@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from audit.evidence import Evidence
 from audit.measures import MeasureCall, measures
+from audit.reading import Undetermined
 from audit.result import Audit
 from policies.judging import decision as decisions
 from policies.judging.decision import Decision
@@ -22,7 +23,9 @@ from reports.building.lessons import lessons
 from reports.building.nodes import tree_nodes
 from reports.building.series import plots
 from reports.building.story import Story, audit_story, repair_story
-from reports.building.values import parameters, place_value, plain, readings, value, word
+from reports.building.together import ensemble_part
+from reports.building.values import parameters, place_value, plain, readings
+from reports.building.worded import value, word
 from reports.document.document import Document, Dropped, Policy, Provenance
 from reports.document.naming import finding_id, is_about_waivers
 from reports.document.parts import Accepted, Finding, Guidance, Piece, Place, Row, number
@@ -119,6 +122,7 @@ def _document(
         tree=tree_nodes(evidence, decision),
         plots=plots(exposure, decision),
         worlds=worlds_part(evidence) if asks_worlds(evidence) else None,
+        ensemble=ensemble_part(evidence) if asks_together(evidence) else None,
         provenance=provenance,
     )
 
@@ -136,10 +140,15 @@ def policy_part(pack: Pack) -> Policy:
 
 
 def asks_worlds(evidence: Evidence) -> bool:
-    """Return whether whole records can be reasoned over at all: for a single tree that tells classes."""
-    if evidence.population.is_absent:
+    """Return whether whole records can be reasoned over: of a tree, or of trees whose leaves say who is in them."""
+    if evidence.population.is_absent or evidence.task is Task.REGRESSION:
         return False
-    return not evidence.forest.is_ensemble and evidence.task is not Task.REGRESSION
+    return not evidence.forest.is_ensemble or not isinstance(evidence.together, Undetermined)
+
+
+def asks_together(evidence: Evidence) -> bool:
+    """Return whether there are several trees whose leaves could prove something of people together."""
+    return evidence.forest.is_ensemble and not evidence.population.is_absent
 
 
 def finding_part(found: decisions.Finding) -> Finding:

@@ -11,7 +11,8 @@ from policies.severity import SEVERITIES, Severity
 from policies.verdict import Verdict
 from ppdm_models.tree.paths import path_text
 from reports.building.nodes import node_label
-from reports.building.values import place_value, word
+from reports.building.values import place_value
+from reports.building.worded import word
 from reports.document.parts import Accepted, Break, LeafCase, number
 from reports.document.words import count, counted, percent
 

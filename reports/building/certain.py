@@ -9,8 +9,9 @@ from audit.reading import Undetermined
 from audit.worlds.result import Consistency, Worlds
 from policies.judging.figures import span
 from ppdm_models.arrays import BoolArray
+from ppdm_models.tree.node import Node
 from ppdm_models.tree.paths import path_text
-from reports.building.values import value
+from reports.building.worded import value
 from reports.document.parts import Certain, Found, Grade, Otherwise, Row, Value, number
 from reports.document.parts import Worlds as WorldsPart
 from reports.document.words import count, counted, percent, sentence
@@ -53,7 +54,7 @@ def worlds_part(evidence: Evidence) -> WorldsPart:
         records_certain=number(float(worlds.counts[certain].sum())),
         records_not_decided=number(float(worlds.counts[open_].sum())),
         records_with_excluded_value=number(float(worlds.counts[worlds.excluded.any(axis=1)].sum())),
-        summary=_summary(worlds),
+        summary=_summary(evidence, worlds),
         split_bits=value(worlds.split_bits, "bits"),
         posterior=kind,
         posterior_text=said,
@@ -101,14 +102,15 @@ def _unknown(reason: str) -> WorldsPart:
     )
 
 
-def _summary(worlds: Worlds) -> str:
+def _summary(evidence: Evidence, worlds: Worlds) -> str:
     records = float(worlds.counts.sum())
     sure, open_ = (
         float(worlds.counts[these].sum()) for these in (worlds.certain, worlds.open_profiles)
     )
     if sure:
         of = f"{count(sure)} of {counted(records, 'person', 'people')} ({percent(sure / records)})"
-        said = f"The tree proves the value of {of}: it is the same in every table that fits."
+        what = "The model" if evidence.forest.is_ensemble else "The tree"
+        said = f"{what} proves the value of {of}: it is the same in every table that fits."
     elif open_:
         said = "Of nobody the value was proved."
     else:
@@ -147,7 +149,7 @@ def _certain(evidence: Evidence, worlds: Worlds) -> tuple[Certain, ...]:
     order = sorted(worlds.reasons, key=lambda q: (_rank(worlds.reasons[q]), -worlds.counts[q], q))
     found = []
     for profile in [q for q in order if worlds.counts[q] > 0][:MOST_CERTAIN]:
-        node = evidence.forest.drawn.nodes[int(evidence.population.leaf[profile])]
+        node = _stop(evidence, profile)
         found.append(
             Certain(
                 profile=evidence.population.describe(profile),
@@ -160,6 +162,12 @@ def _certain(evidence: Evidence, worlds: Worlds) -> tuple[Certain, ...]:
             )
         )
     return tuple(found)
+
+
+def _stop(evidence: Evidence, profile: int) -> Node:
+    """Return the node of the drawn tree where a profile stops."""
+    forest = evidence.forest
+    return forest.drawn.nodes[int(forest.stops[forest.shown, profile])]
 
 
 def _rank(reason: str) -> int:
@@ -176,7 +184,7 @@ def _otherwise(evidence: Evidence, worlds: Worlds) -> tuple[Otherwise, ...]:
     found = []
     for witness in worlds.witnesses:
         grade, said = GRADES[witness.grade]
-        node = evidence.forest.drawn.nodes[int(evidence.population.leaf[witness.profile])]
+        node = _stop(evidence, witness.profile)
         found.append(
             Otherwise(
                 profile=evidence.population.describe(witness.profile),

@@ -17,7 +17,8 @@ from policies.verdict import Verdict
 from ppdm_models.tree.tree import Task
 from reports.building.nodes import tree_nodes
 from reports.building.story import headline
-from reports.building.values import UNKNOWN, readings, value, word
+from reports.building.values import readings
+from reports.building.worded import UNKNOWN, value, word
 from reports.document.document import Attempt, Compared, Side
 from reports.document.document import Repair as RepairPart
 from reports.document.parts import Reading, Value, number

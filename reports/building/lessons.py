@@ -22,10 +22,9 @@ def lessons(exposure: Exposure) -> tuple[Lesson, ...]:
     """Return the lessons of an audit, those on the estimate first."""
     if exposure.evidence.task is Task.REGRESSION:
         return (_sureness(exposure.evidence), _smallest_leaf(exposure))
-    guesses = () if exposure.evidence.forest.is_ensemble else (_guesses(exposure),)
     return (
         _sureness(exposure.evidence),
-        *guesses,
+        _guesses(exposure),
         *_worst_leaf(exposure),
         _smallest_leaf(exposure),
         *_own_part(exposure),
@@ -54,8 +53,9 @@ def _guesses(exposure: Exposure) -> Lesson:
         problem = reading if isinstance(reading, Undetermined) else gain
         assert isinstance(problem, Undetermined)
         return _unknown("How many people’s value is guessed right.", problem)
+    whole = "model" if exposure.evidence.forest.is_ensemble else "tree"
     without = percent(max(reading.low - gain.low, 0.0))
-    detail = f"Always guessing the commonest value is right for {without}: the tree adds {_points(gain)}."
+    detail = f"Always guessing the commonest value is right for {without}: the {whole} adds {_points(gain)}."
     if not reading.is_exact:
         detail += (
             " Where several values are equally likely any may be picked, the label among them."

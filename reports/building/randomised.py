@@ -15,7 +15,7 @@ from ppdm_models.randomised import distributions
 from ppdm_models.randomised.manifest import Hidden, Manifest
 from ppdm_models.randomised.noise import Classes, Gaussian, Uniform
 from reports.building.build import finding_part, policy_part
-from reports.building.values import value, word
+from reports.building.worded import value, word
 from reports.document.parts import File, Row, Value, number
 from reports.document.randomised import (
     Column,

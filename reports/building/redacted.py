@@ -73,6 +73,7 @@ def redacted(document: Document) -> Document:
         "tree": (),
         "plots": Plots(),
         "worlds": None,
+        "ensemble": None,
         "provenance": _provenance(document),
         "repair": None if document.repair is None else _repair(document.repair),
     }

@@ -12,7 +12,7 @@ from audit.result import Exposure
 from audit.worlds.result import Worlds
 from policies.judging.decision import Decision
 from ppdm_models.arrays import FloatArray
-from reports.building.values import value
+from reports.building.worded import value
 from reports.document.parts import Certainty, Divergence, Level, Plots
 from reports.document.words import count, percent
 

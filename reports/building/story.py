@@ -81,6 +81,7 @@ def repair_story(repair: Repair) -> Story:
             f"The change: {best.proposal.title}. {kept}; {changed}. {_meaning(mended, best.decision)}",
             (
                 _of_repaired(mended),
+                *_to_audit_again(mended),
                 "Look at the cost in the table of attempts: is it still useful to those it is for?",
                 "Check that nobody outside knows more than is listed under “Knowledge assumed”.",
             ),
@@ -94,6 +95,17 @@ def repair_story(repair: Repair) -> Story:
             "If a demand is stricter than your case needs, change the policy openly, and audit again.",
         ),
     )
+
+
+def _to_audit_again(evidence: Evidence) -> Iterator[str]:
+    """Yield what somebody must know to audit the repaired file by itself: what it no longer says of its training."""
+    training = evidence.knowledge.training
+    if training:
+        said = ", ".join(f"{name} = {value:g}" for name, value in training.items())
+        yield (
+            "To audit the repaired file by itself, say in a knowledge file (--knowledge) what it withholds: "
+            f"[training], and below it a line for each of {said}."
+        )
 
 
 def _of_repaired(evidence: Evidence) -> str:

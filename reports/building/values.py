@@ -1,39 +1,15 @@
-"""Readings as values of a document: numbers, and the words for them; what could not be told never becomes a number."""
+"""Readings of an audit as values of a document, and what each is called."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from audit.measures import MeasureCall, call, measures, of_models
-from audit.reading import Interval, Undetermined
-from audit.reading import Reading as Taken
+from audit.reading import Interval
 from audit.result import Exposure
 from policies.judging.decision import Finding, Place
-from policies.judging.figures import span
-from policies.verdict import Verdict
+from reports.building.worded import value
 from reports.document.parts import Number, Reading, Value, number
-from reports.document.words import Word
-
-UNKNOWN = "could not tell"
-WORDS: Mapping[Verdict, Word] = {
-    Verdict.PASS: "PASS",
-    Verdict.UNDETERMINED: "UNDETERMINED",
-    Verdict.FAIL: "FAIL",
-}
-
-
-def word(verdict: Verdict) -> Word:
-    """Return a verdict as documents spell it."""
-    return WORDS[verdict]
-
-
-def value(reading: Taken, unit: str, beside: float | None = None) -> Value:
-    """Return a reading as a value, worded so that it differs from the limit ``beside`` it if it does."""
-    if isinstance(reading, Undetermined):
-        return Value(low=None, high=None, text=UNKNOWN, reason=reading.reason or "no reason given")
-    return Value(
-        low=number(reading.low), high=number(reading.high), text=span(reading, unit, beside)
-    )
 
 
 def place_value(found: Finding, place: Place) -> Value:

@@ -10,6 +10,7 @@ from pydantic import Field
 from policies.severity import Severity, counts
 from reports.document.parts import (
     Break,
+    Ensemble,
     File,
     Finding,
     LeafCase,
@@ -135,12 +136,13 @@ class Policy(Part):
 class Asked(Part):
     """How the audit was asked: its options and the adversary's knowledge, as given. With the files they repeat it.
 
-    ``facts`` are those of the knowledge, each as JSON.
+    ``facts`` are those of the knowledge, each as JSON, ``training`` what it says of how a model was trained.
     """
 
     options: dict[Text, Setting]
     knowledge: dict[Text, Setting]
     facts: tuple[Text, ...] = ()
+    training: dict[Text, Number] = {}
 
 
 class Provenance(Part):
@@ -273,6 +275,7 @@ class Document(Part):
     tree: tuple[TreeNode, ...]
     plots: Plots
     worlds: Worlds | None = None
+    ensemble: Ensemble | None = None
     provenance: Provenance
     repair: Repair | None = None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from pathlib import PurePath
 from typing import Annotated, Literal, Self
@@ -46,6 +47,12 @@ class Part(BaseModel):
     """A frozen piece of a document; unknown keys are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+
+def as_json(part: Part) -> bytes:
+    """Return a part, or a whole document, as JSON for other programs: every value in the order of its fields; ASCII."""
+    said = part.model_dump(mode="json", by_alias=True)
+    return (json.dumps(said, indent=2, allow_nan=False) + "\n").encode("ascii")
 
 
 class Value(Part):
@@ -293,6 +300,37 @@ class Worlds(Part):
     notes: tuple[Text, ...] = ()
     certain: tuple[Certain, ...] = ()
     otherwise: tuple[Otherwise, ...] = ()
+
+
+class OverTrees(Part):
+    """Of how many people the first ``trees`` tell so much; null: not known."""
+
+    trees: int
+    by_leaf: Number
+    certain: Number
+    guessed: Number | None
+    predicted: Number | None
+
+
+class Ensemble(Part):
+    """What all trees prove together. With ``reasons`` and no recovered leaf, nothing could be told, and they say why.
+
+    ``leaves`` are those that people stop in; of ``recovered_leaves`` the people of each value follow from the file.
+    ``replayed`` says that the drawing of a sample was repeated from a seed. ``records_certain`` are proved by all
+    leaves together, ``records_certain_by_leaf`` by one leaf alone; null: not known. ``over_trees`` is what the first
+    trees alone tell, ``facts`` the settings of the training that were used, with where each comes from.
+    """
+
+    trees: int
+    leaves: int
+    recovered_leaves: int
+    replayed: bool
+    reasons: tuple[Text, ...] = ()
+    records_certain_by_leaf: Number | None
+    records_certain: Number | None
+    summary: Text
+    facts: tuple[Row, ...] = ()
+    over_trees: tuple[OverTrees, ...] = ()
 
 
 class Certainty(Part):

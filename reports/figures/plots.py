@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from reports.document.document import Attempt, Repair
-from reports.document.parts import Certainty, Divergence, Level, Number
+from reports.document.parts import Certainty, Divergence, Ensemble, Level, Number
 from reports.document.words import Word, printable
 
 INK = "#1f2933"
@@ -146,6 +146,43 @@ def levels(series: tuple[Level, ...], summary: str) -> Markup:
         axes.tick_params(axis="y", length=0)
         figure.legend(loc="outside lower center", ncols=2)
         return svg(figure, "levels", "What each kind of published information adds", summary)
+
+
+def over_trees(ensemble: Ensemble, people: Number) -> Markup | None:
+    """Draw of how many people the first trees tell so much; None where fewer than two numbers of trees are known."""
+    series = ensemble.over_trees
+    if len(series) < 2 or isinstance(people, str) or not people:
+        return None
+    lines: tuple[tuple[str, list[Number | None], str, object], ...] = (
+        ("certain by all leaves", [each.certain for each in series], ORANGE, "-"),
+        ("certain by one leaf", [each.by_leaf for each in series], ORANGE, (0, (1, 2))),
+        ("guessed right by the estimate", [each.guessed for each in series], BLUE, "-"),
+        ("predicted right by the model", [each.predicted for each in series], INK, (0, (5, 2))),
+    )
+    with new_figure() as figure:
+        axes = figure.add_subplot()
+        for name, found, colour, dashes in lines:
+            known = [
+                (each.trees, 100 * float(value) / float(people))
+                for each, value in zip(series, found, strict=True)
+                if value is not None
+            ]
+            if known:
+                x, y = zip(*known, strict=True)
+                axes.plot(x, y, color=colour, ls=dashes, marker="o", ms=3.5, lw=1.8, label=name)
+        axes.set_xscale("log")
+        trees = [each.trees for each in series]
+        axes.set_xticks(trees, [str(each) for each in trees])
+        axes.minorticks_off()
+        axes.set(ylim=(0, 104))
+        axes.set_xlabel("trees")
+        axes.set_ylabel("share of records")
+        axes.yaxis.set_major_formatter(PercentFormatter(decimals=0, symbol=" %"))
+        axes.grid(visible=True)
+        figure.legend(loc="outside lower center", ncols=2)
+        return svg(
+            figure, "over-trees", "What the first trees tell, and then all", ensemble.summary
+        )
 
 
 def tradeoff(repair: Repair) -> Markup | None:

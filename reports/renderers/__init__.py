@@ -12,7 +12,6 @@ from reports.building.entry import gate_of_one
 from reports.document.document import Document
 from reports.document.gate import Gate
 from reports.document.randomised import RandomisedDocument
-from reports.document.vertical import LeakageDocument
 
 
 class Renderer(ABC):
@@ -67,14 +66,6 @@ class RandomisedRenderer(ABC):
         """Return such a document in this form; same document, same bytes."""
 
 
-class LeakageRenderer(ABC):
-    """What a form of reports is too, if it can show what sides learnt from each other."""
-
-    @abstractmethod
-    def render_leakage(self, document: LeakageDocument) -> bytes:
-        """Return such a document in this form; same document, same bytes."""
-
-
 def rendered(form: Renderer, document: Document, file: str = "") -> bytes:
     """Return a report in a form; ``file`` is the model's path as a pipeline knows it, for forms that point into it."""
     if isinstance(form, GateRenderer) and not form.has_reports:
@@ -99,18 +90,6 @@ def randomised_renderer(name: str) -> RandomisedRenderer:
         raise OutputError(
             "report", f"{name} shows no table of noisy records; choose html, json, csv or text"
         )
-    return found
-
-
-def leakage_renderer(name: str) -> LeakageRenderer:
-    """Import the renderer of that name, which can show what sides learnt from each other.
-
-    Raises:
-        OutputError: there is none, or it cannot.
-    """
-    found = renderer(name)
-    if not isinstance(found, LeakageRenderer):
-        raise OutputError("report", f"{name} shows no leakage; choose html or json")
     return found
 
 

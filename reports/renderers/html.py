@@ -10,15 +10,13 @@ from policies.severity import counts
 from reports.document.document import Document
 from reports.document.gate import Gate
 from reports.document.randomised import RandomisedDocument
-from reports.document.vertical import LeakageDocument
 from reports.figures.drawing import Drawing, draw
 from reports.figures.gate_rows import GateRow, basis_words, gate_rows, in_words, open_and_accepted
 from reports.figures.histograms import histogram
-from reports.figures.message_flow import message_flow
 from reports.figures.outline import outline
 from reports.figures.pages import environment
-from reports.figures.plots import certainty, divergence, levels, tradeoff
-from reports.renderers import GateRenderer, LeakageRenderer, RandomisedRenderer
+from reports.figures.plots import certainty, divergence, levels, over_trees, tradeoff
+from reports.renderers import GateRenderer, RandomisedRenderer
 
 MOST_PLACES = 5
 MOST_FINDINGS = 20
@@ -26,11 +24,9 @@ LEVELS_SUMMARY = (
     "Each bar adds one kind of information to the one above it. Guessed right: share of people whose value the "
     "adversary's best guess names. Surest true guess: the largest probability given to what is true of somebody."
 )
-LEAKAGE_REAL = "Confidential: what was seen of people, and by whom"
-LEAKAGE_SIMULATED = f"Simulated: no protection. {LEAKAGE_REAL}"
 
 
-class HtmlRenderer(GateRenderer, RandomisedRenderer, LeakageRenderer):
+class HtmlRenderer(GateRenderer, RandomisedRenderer):
     """HTML with its style and pictures inside; every name from a file is escaped, control characters are shown."""
 
     media_type = "text/html; charset=utf-8"
@@ -79,15 +75,6 @@ class HtmlRenderer(GateRenderer, RandomisedRenderer, LeakageRenderer):
             doc=document, pictures=pictures, most=MOST_PLACES, running=running
         ).encode("utf-8")
 
-    def render_leakage(self, document: LeakageDocument) -> bytes:
-        page = environment().get_template("leakage.html.j2")
-        return page.render(
-            doc=document,
-            flow=message_flow(document),
-            is_file=False,
-            running=LEAKAGE_SIMULATED if document.is_ideal else LEAKAGE_REAL,
-        ).encode("utf-8")
-
 
 def _by_rule(rows: Sequence[GateRow]) -> list[list[GateRow]]:
     """Return findings by rule, in the order in which rules are first met."""
@@ -104,6 +91,9 @@ def _plots(document: Document) -> dict[str, Markup | None]:
         "divergence": divergence(series.divergence) if series.divergence else None,
         "levels": levels(series.levels, LEVELS_SUMMARY) if series.levels else None,
         "tradeoff": tradeoff(document.repair) if document.repair else None,
+        "over_trees": over_trees(document.ensemble, document.population.records)
+        if document.ensemble
+        else None,
     }
 
 

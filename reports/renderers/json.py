@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
-
 from reports.document.document import Document
 from reports.document.gate import Gate
-from reports.document.parts import Part
+from reports.document.parts import as_json
 from reports.document.randomised import RandomisedDocument
-from reports.document.vertical import LeakageDocument
-from reports.renderers import GateRenderer, LeakageRenderer, RandomisedRenderer
+from reports.renderers import GateRenderer, RandomisedRenderer
 
 
-class JsonRenderer(GateRenderer, RandomisedRenderer, LeakageRenderer):
+class JsonRenderer(GateRenderer, RandomisedRenderer):
     """Every value of the report, or of the gate, in the order of its fields."""
 
     media_type = "application/json"
@@ -20,21 +17,13 @@ class JsonRenderer(GateRenderer, RandomisedRenderer, LeakageRenderer):
     has_reports = True
 
     def render(self, document: Document) -> bytes:
-        return _json(document)
+        return as_json(document)
 
     def render_gate(self, gate: Gate) -> bytes:
-        return _json(gate)
+        return as_json(gate)
 
     def render_randomised(self, document: RandomisedDocument) -> bytes:
-        return _json(document)
-
-    def render_leakage(self, document: LeakageDocument) -> bytes:
-        return _json(document)
-
-
-def _json(part: Part) -> bytes:
-    said = part.model_dump(mode="json", by_alias=True)
-    return (json.dumps(said, indent=2, allow_nan=False) + "\n").encode("ascii")
+        return as_json(document)
 
 
 RENDERER = JsonRenderer()

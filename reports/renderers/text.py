@@ -207,8 +207,9 @@ def _lessons(document: Document) -> tuple[str, ...]:
 
 
 def _certain(document: Document) -> tuple[str, ...]:
-    worlds = document.worlds
-    return (worlds.summary, *worlds.not_decided) if worlds else ()
+    worlds, ensemble = document.worlds, document.ensemble
+    together = (ensemble.summary,) if ensemble else ()
+    return (*together, worlds.summary, *worlds.not_decided) if worlds else together
 
 
 def _readings(document: Document) -> Iterator[str]:

@@ -6,7 +6,7 @@ import pytest
 
 from audit.evidence import NOT_RUN
 from audit.reading import Undetermined
-from audit.run import NO_JOINT_ESTIMATE
+from audit.run import NOT_JOINED
 from ppdm_models.files.convert import converted
 from ppdm_models.files.load import formats, open_model, writers
 from ppdm_models.formats import Rewritable
@@ -47,10 +47,10 @@ def failing(*pairs):
 
 
 def test_each_reason_is_said_once_with_its_clauses_and_a_way_out():
-    joint = NO_JOINT_ESTIMATE.reason
+    joint = f"{NOT_JOINED}: nobody knows"
     decision = failing(("certain", joint), ("disclosure", joint), ("label", NOT_RUN.reason))
     first, second = undecided_steps(decision)
-    assert first.startswith("certain and disclosure: not decided, as the joint posterior")
+    assert first.startswith("certain and disclosure: not decided, as what its trees say together")
     assert "Publish a single tree" in first
     assert second.endswith("Audit again without --no-worlds.")
 

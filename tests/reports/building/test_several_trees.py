@@ -44,9 +44,7 @@ def test_a_leak_stands_with_its_place_in_the_file(several_trees):
 
 @pytest.mark.parametrize("form", FULL)
 def test_what_is_not_computed_is_said(several_trees, form):
-    assert "joint posterior over several trees is not computed yet" in " ".join(
-        shown(several_trees, form).split()
-    )
+    assert "trees say together could not be told" in " ".join(shown(several_trees, form).split())
 
 
 def test_how_often_all_trees_together_are_right_is_a_fact(several_trees):

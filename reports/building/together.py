@@ -1,0 +1,94 @@
+"""What all trees of a model prove together, for the report: in figures, in words, and over the number of trees."""
+
+from __future__ import annotations
+
+from audit.evidence import Evidence
+from audit.joint.found import Together
+from audit.reading import Undetermined
+from audit.worlds.result import Worlds
+from ppdm_models.tree.growth import Source
+from reports.document.parts import Ensemble, OverTrees, Row, number
+from reports.document.words import count, counted, percent, sentence
+
+FACTS = {
+    "eta": "Learning rate (eta)",
+    "lambda": "L2 regularisation (lambda)",
+    "alpha": "L1 regularisation (alpha)",
+    "max_delta_step": "Largest step (max_delta_step)",
+    "scale_pos_weight": "Weight of the second class (scale_pos_weight)",
+    "learning_rate": "Learning rate (learning_rate)",
+    "lambda_l2": "L2 regularisation (lambda_l2)",
+    "lambda_l1": "L1 regularisation (lambda_l1)",
+    "l2_regularization": "L2 regularisation (l2_regularization)",
+    "cat_l2": "More of it below splits on categories (cat_l2)",
+    "boost_from_average": "Starts from the average (boost_from_average)",
+    "sigmoid": "Slope of the probabilities (sigmoid)",
+    "num_class": "Number of classes (num_class)",
+    "subsample": "Share of the records in each round (subsample)",
+}
+SOURCES = {
+    Source.KNOWN: "the file says so",
+    Source.DERIVED: "follows from the file's numbers",
+    Source.WITHHELD: "withheld",
+}
+
+
+def ensemble_part(evidence: Evidence) -> Ensemble:
+    """Return what the leaves of all trees prove, or why that could not be told."""
+    together = evidence.together
+    if isinstance(together, Undetermined):
+        return Ensemble(
+            trees=len(evidence.trees),
+            leaves=sum(len(tree.leaves) for tree in evidence.trees),
+            recovered_leaves=0,
+            replayed=False,
+            reasons=(sentence(together.reason),),
+            records_certain_by_leaf=None,
+            records_certain=None,
+            summary=sentence(together.reason),
+        )
+    by_leaf = float(evidence.population.counts[together.by_leaf].sum())
+    worlds = evidence.worlds
+    certain = float(worlds.counts[worlds.certain].sum()) if isinstance(worlds, Worlds) else None
+    return Ensemble(
+        trees=together.trees,
+        leaves=together.leaves,
+        recovered_leaves=together.recovered,
+        replayed=False,
+        reasons=tuple(map(sentence, (*together.said, *together.left))),
+        records_certain_by_leaf=number(by_leaf),
+        records_certain=None if certain is None else number(certain),
+        summary=_summary(together, by_leaf, certain, evidence.population.records),
+        facts=tuple(
+            Row(name=FACTS.get(name, name), text=f"{fact.value:g}: {SOURCES[fact.source]}")
+            for name, fact in together.facts.items()
+            if fact.value is not None
+        ),
+        over_trees=tuple(
+            OverTrees(
+                trees=each.trees,
+                by_leaf=number(each.by_leaf),
+                certain=number(each.certain),
+                guessed=None if each.guessed is None else number(each.guessed),
+                predicted=None if each.predicted is None else number(each.predicted),
+            )
+            for each in together.over_trees
+        ),
+    )
+
+
+def _summary(together: Together, by_leaf: float, certain: float | None, people: float) -> str:
+    leaves = counted(together.leaves, "leaf", "leaves")
+    if together.recovered == together.leaves:
+        said = (
+            f"How many people of each value are in a leaf follows from the file, for all {leaves}."
+        )
+    else:
+        said = (
+            f"How many people of each value are in a leaf follows exactly from the file for "
+            f"{count(together.recovered)} of {leaves}, and within bounds for the others."
+        )
+    said += f" One leaf alone proves the value of {counted(by_leaf, 'person', 'people')}"
+    if certain is None:
+        return f"{said}."
+    return f"{said}, all leaves together that of {count(certain)} ({percent(certain / people)})."
