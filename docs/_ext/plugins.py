@@ -27,6 +27,7 @@ READS = {
     "cells": "how often each value can occur, over whole records",
     "file": "what stands in the file beside its trees",
     "truth": "everybody's true value",
+    "together": "what the leaves of several trees say of their people",
     "noise": "a table of noisy records, with the true ones",
     "shape": "how many splits and leaves the trees have, and how many people the table",
 }

@@ -56,7 +56,7 @@ def test_where_nothing_leaks_the_file_is_written_as_it_came(files):
 
 
 def test_what_may_be_there_and_may_not_is_listed_and_is_no_failure(tmp_path):
-    model, out = places.DATA / "formats/xgboost_model/good/loan.json", tmp_path / "out.json"
+    model, out = places.DATA / "formats/gbm_json/good/bernoulli.json", tmp_path / "out.json"
     outcome = CliRunner().invoke(cli, ["redact", str(model), "-o", str(out)])
     assert outcome.exit_code == 0
     assert out.read_bytes() == model.read_bytes()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +13,7 @@ import pyarrow.parquet
 from audit.estimate.posterior import Posterior
 from audit.evidence import Evidence
 from audit.people.population import Population
+from audit.reading import Undetermined
 from ppdm_models.errors import OutputError
 from ppdm_models.tree.column import Column, NumericColumn
 
@@ -46,7 +47,9 @@ def posterior_table(evidence: Evidence, posterior: Posterior) -> pa.Table:
 
     Columns: the QI values, ``weight`` (where a survey weighs people), ``records`` (of the profile), ``class``,
     ``probability`` (P*), ``low`` and ``high`` (what equally good estimates give), ``decided`` (false where the estimate
-    of this profile was not found). A column of ours whose name a QI already has gets a ``_`` behind it.
+    of this profile was not found), ``certain`` (true where whole records prove that all of the profile have one class;
+    null where they were not asked) and ``proved_value`` (that class, else null). A column of ours whose name a QI
+    already has gets a ``_`` behind it.
     """
     population, classes = evidence.population, evidence.classes
     columns = _profiles(population, len(classes))
@@ -59,11 +62,29 @@ def posterior_table(evidence: Evidence, posterior: Posterior) -> pa.Table:
         "low": posterior.low.ravel(),
         "high": posterior.high.ravel(),
         "decided": np.repeat(posterior.decided, len(classes)),
+        **_proved(evidence, len(classes)),
     }.items():
         while name in columns:
             name += "_"
         columns[name] = pa.array(values)
     return pa.table(columns)
+
+
+def _proved(evidence: Evidence, times: int) -> dict[str, Sequence[object]]:
+    """Return what whole records prove of each profile, as columns."""
+    worlds, size = evidence.worlds, len(evidence.population.counts) * times
+    if isinstance(worlds, Undetermined):
+        nothing = pa.nulls(size)
+        return {"certain": nothing.cast(pa.bool_()), "proved_value": nothing.cast(pa.string())}
+    said = [
+        evidence.classes[code] if sure else None
+        for sure, code in zip(worlds.certain, worlds.certain_class.tolist(), strict=True)
+        for _ in range(times)
+    ]
+    return {
+        "certain": np.repeat(worlds.certain, times),
+        "proved_value": pa.array(said, pa.string()),
+    }
 
 
 def _profiles(population: Population, times: int) -> dict[str, pa.Array]:

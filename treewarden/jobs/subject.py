@@ -9,6 +9,7 @@ from pathlib import Path
 
 from audit.adversary.knowledge import Knowledge, read_knowledge
 from audit.glance import glance, glance_at_file
+from audit.inverters import facts_of, settings_of
 from audit.options import DEFAULT, KNOWLEDGE, AuditOptions
 from audit.people.population import Population, build_population, rerouted
 from audit.people.said import said_of
@@ -95,11 +96,11 @@ class Subject:
         apart = assumptions(pack)
         sharing = 1 + sum(any(map(of_worlds, asked.clauses)) for _, asked in apart.values())
         options = replace(self.options, worlds_budget=self.options.worlds_budget / sharing)
-        own = assuming(pack, "")
+        own, knowledge = assuming(pack, ""), self._knowledge(file)
         audit = run(
             file.model,
             people,
-            self.knowledge,
+            knowledge,
             calls(own),
             options,
             file.leaks,
@@ -132,10 +133,14 @@ class Subject:
         step: Step,
     ) -> Audit | TreewardenError:
         """Return what the adversary of some clauses can infer; why not, where the table contradicts what they know."""
-        knowledge = under.of(self.knowledge)
+        knowledge = under.of(self._knowledge(file))
         is_asked = any(map(of_worlds, asked.clauses))
         taken = audit.full.readings
-        if knowledge == self.knowledge and not is_asked and all(c in taken for c in calls(asked)):
+        if (
+            knowledge == self._knowledge(file)
+            and not is_asked
+            and all(c in taken for c in calls(asked))
+        ):
             return Audit((audit.full,))
         brief = replace(options, worlds=options.worlds and is_asked, levels=False)
 
@@ -156,6 +161,14 @@ class Subject:
             )
         except (KnowledgeError, TableError) as error:
             return error
+
+    def _knowledge(self, file: OpenedFile) -> Knowledge:
+        """Return what the adversary knows: of a changed file also how the original was trained, withheld or not."""
+        facts = {} if file is self.file else facts_of(self.file.model)
+        of_library = settings_of(file.model)
+        told = {name: fact.value for name, fact in facts.items() if name in of_library}
+        known = {name: value for name, value in told.items() if value is not None}
+        return self.knowledge.model_copy(update={"training": known | self.knowledge.training})
 
     def glance(self, file: OpenedFile) -> Audit:
         """Take the readings of its audit that need no estimate; what is assumed to be known has no part in them."""

@@ -105,7 +105,8 @@ def test_the_posterior_has_a_row_for_each_profile_and_class(tree, frame, quick):
     result = tw.audit(tree, frame, sensitive="ill", policy=pack(k_anonymity=9), **quick)
     posterior = result.posterior()
     assert list(posterior.columns) == [
-        *("age", "sex", "records", "class", "probability", "low", "high", "decided")
+        *("age", "sex", "records", "class", "probability", "low", "high"),
+        *("decided", "certain", "proved_value"),
     ]
     assert len(posterior) == 2 * 5
     assert posterior.groupby(["age", "sex"])["probability"].sum().round(9).eq(1).all()

@@ -242,6 +242,8 @@ def _weaker(predicate: Predicate, question: Question, asked: Knowledge) -> Itera
         yield "the adversary did not know the learner"
     if asked.facts:
         yield "facts are asked, and an attestation does not say which were known"
+    if asked.training:
+        yield "how the model was trained is asked, and an attestation does not say what was known of that"
     if question.qi is None and said.quasi_identifiers is not None:
         yield "quasi-identifiers were chosen, and the model's own fields are asked"
     if question.qi is not None and not set(question.qi) <= set(said.quasi_identifiers or ()):

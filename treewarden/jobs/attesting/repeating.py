@@ -169,7 +169,9 @@ def _request(
     try:
         options = AuditOptions(**_options(asked.options, sensitive))
         facts = [json.loads(fact) for fact in asked.facts]
-        knowledge = Knowledge.model_validate({**asked.knowledge, "facts": facts})
+        knowledge = Knowledge.model_validate(
+            {**asked.knowledge, "facts": facts, "training": asked.training}
+        )
     except (ValueError, TypeError, RecursionError) as error:
         problem = f"how it was asked is not understood ({str(error).splitlines()[0]})"
         raise MalformedError(where, f"{problem}; was it changed?") from error

@@ -1,0 +1,156 @@
+"""A boosted model from the command line: audited, repaired by rounding its leaves, and audited again."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from ppdm_models.files.load import open_model
+from ppdm_models.records.predict import predict
+from tests.grown_models import FOLDER
+from treewarden.cli import cli
+from treewarden.jobs.inputs import opened, read
+
+POLICY = """name = "recovered"
+version = "1"
+title = "recovered"
+
+[[clause]]
+id = "recovered"
+measure = "recovered_leaves"
+rule = "at_most"
+limit = 0.8
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for name in ("plain.json", "two.csv"):
+        shutil.copy(FOLDER / name, tmp_path / name)
+    (tmp_path / "recovered.toml").write_text(POLICY)
+    return tmp_path
+
+
+def called(folder, command, model="plain.json", *words):
+    asked = [command, folder / model, "--data", folder / "two.csv", "--sensitive", "y"]
+    asked += ["--policy", folder / "recovered.toml", "--quiet", *words]
+    return CliRunner().invoke(cli, list(map(str, asked)))
+
+
+def test_json_says_what_all_trees_prove(folder):
+    outcome = called(folder, "audit", "plain.json", "--format", "json")
+    assert outcome.exit_code == 1
+    document = json.loads(outcome.stdout)
+    found = document["ensemble"]
+    assert (found["trees"], found["replayed"], found["reasons"]) == (5, False, [])
+    assert found["leaves"] == found["recovered_leaves"] == 30
+    assert (found["records_certain_by_leaf"], found["records_certain"]) == (40, 51)
+    assert document["worlds"]["records_certain"] == found["records_certain"]
+    assert {row["name"]: row["text"] for row in found["facts"]}["Learning rate (eta)"].startswith(
+        "0.3"
+    )
+
+
+def test_the_page_shows_it_over_the_number_of_trees(folder):
+    outcome = called(folder, "audit", "plain.json", "--format", "html")
+    assert "What all trees prove together" in outcome.stdout
+    assert 'id="over-trees-title"' in outcome.stdout
+    assert "follows from the file&#39;s numbers" in outcome.stdout
+
+
+def test_the_text_says_it_in_a_sentence(folder):
+    said = " ".join(called(folder, "audit").stdout.split())
+    assert "How many people of each value are in a leaf follows from the file" in said
+    assert "be turned back into how many of a leaf’s people have which value" in said
+
+
+def test_a_posterior_says_who_is_certain(folder):
+    called(folder, "audit", "plain.json", "--posterior", folder / "p.csv")
+    with (folder / "p.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    sure = [row for row in rows if row["certain"] == "true"]
+    assert sure
+    assert all(float(row["probability"]) == (row["class"] == row["proved_value"]) for row in sure)
+    assert all(row["proved_value"] == "" for row in rows if row["certain"] == "false")
+
+
+def test_a_repair_rounds_leaf_values_and_its_file_says_no_more_than_what_was_audited(folder):
+    outcome = called(folder, "repair", "plain.json", "-o", folder / "fixed.json")
+    assert outcome.exit_code == 0, outcome.output
+    assert "binary digit" in outcome.stdout
+    assert "[training]" in outcome.stdout
+    fixed = json.loads((folder / "fixed.json").read_bytes())
+    for tree in fixed["learner"]["gradient_booster"]["model"]["trees"]:
+        ends = [node for node, child in enumerate(tree["left_children"]) if child < 0]
+        assert not any(tree["sum_hessian"])
+        assert not any(tree["loss_changes"])
+        assert all(tree["base_weights"][n] in (0, tree["split_conditions"][n]) for n in ends)
+        mantissas = np.frexp([tree["split_conditions"][n] for n in ends])[0]
+        assert (np.ldexp(mantissas, 9) % 1 == 0).all()
+    (folder / "known.toml").write_text(
+        "[training]\neta = 0.3\nlambda = 1\nalpha = 0\nmax_delta_step = 0\n"
+    )
+    again = called(folder, "audit", "fixed.json", "--knowledge", folder / "known.toml")
+    assert again.exit_code == 0, again.output
+
+
+def test_a_repaired_model_predicts_nearly_the_same(folder):
+    called(folder, "repair", "plain.json", "-o", folder / "fixed.json")
+    table = read(folder / "two.csv")
+    before, after = (
+        predict(
+            model,
+            {feature.name: table.column(feature) for feature in model.features},
+        )
+        for model in (opened(folder / name).model for name in ("plain.json", "fixed.json"))
+    )
+    assert np.abs(before - after).max() < 0.2
+    assert (before.argmax(axis=1) == after.argmax(axis=1)).mean() > 0.9
+
+
+def test_an_unknown_setting_of_the_training_is_a_mistake_of_the_knowledge_file(folder):
+    (folder / "known.toml").write_text("[training]\nmax_depth = 3\n")
+    outcome = called(folder, "audit", "plain.json", "--knowledge", folder / "known.toml")
+    assert outcome.exit_code == 4
+    assert "max_depth" in outcome.stderr
+
+
+@pytest.mark.parametrize(
+    ("place", "part"),
+    [
+        (("notes",), "somebody's"),
+        (("learner", "records"), [1, 2]),
+        (("learner", "attributes", "note"), "trained on the ward"),
+        (("learner", "objective", "why"), "Because it was asked for by Dr. N"),
+        (("learner", "gradient_booster", "model", "trees", 0, "members"), [3]),
+        (("learner", "gradient_booster", "model", "trees", 0, "tree_param", "who"), "A. Person"),
+        (("learner", "gradient_booster", "extra"), 1),
+    ],
+)
+def test_what_no_such_file_holds_is_reported(place, part):
+    document = json.loads((FOLDER / "plain.json").read_bytes())
+    inner = document
+    for step in place[:-1]:
+        inner = inner[step]
+    inner[place[-1]] = part
+    leaks = open_model(json.dumps(document).encode(), "model.json").leaks
+    assert [leak.kind for leak in leaks] == ["unknown"]
+
+
+def test_a_file_as_the_library_writes_it_holds_nothing_else():
+    for name in ("plain", "three", "dart", "exact", "side_by_side"):
+        assert opened(FOLDER / f"{name}.json").leaks == ()
+
+
+def test_numbers_of_nodes_that_nothing_reaches_are_reported():
+    document = json.loads((FOLDER / "plain.json").read_bytes())
+    tree = document["learner"]["gradient_booster"]["model"]["trees"][0]
+    inner = next(n for n, child in enumerate(tree["left_children"]) if child > 0 and n > 0)
+    tree["left_children"][inner] = tree["right_children"][inner] = -1
+    leaks = open_model(json.dumps(document).encode(), "model.json").leaks
+    assert any("cut off the tree" in leak.what for leak in leaks)
