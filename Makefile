@@ -11,7 +11,7 @@ PINS   := pyproject.toml constraints.txt
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-tools check docs docs-shown soundness soundness-worlds soundness-doors studies bench bench-worlds \
+.PHONY: help demo test test-tools check docs docs-shown soundness soundness-worlds soundness-ensembles soundness-doors studies bench bench-worlds \
 	bench-formats bench-commands conformance fuzz ipopt clean serve chaos load
 
 help:
@@ -23,6 +23,7 @@ help:
 	@echo "make docs-shown  run the commands that the tutorials show, and write what they print now into them"
 	@echo "make soundness  judge the estimate, exact worlds and the doors on random small cases (CASES=... SEED=0)"
 	@echo "make soundness-worlds  exact worlds alone, against a list of every world (CASES=5000 SEED=0)"
+	@echo "make soundness-ensembles  what leaves of several trees prove, against every table and the learners (CASES=5000 SEED=0)"
 	@echo "make soundness-doors  how files and tables become facts, against the learners (CASES=500 of a kind SEED=0)"
 	@echo "make studies    repeat the papers' tables on their data (DATA=folder that holds adult_train.csv)"
 	@echo "make bench      time and memory of the solver, against other ways to the same answer (DATA=...)"
@@ -79,11 +80,15 @@ DATA  ?= ../shared/data
 MODELS ?= ../shared/models
 SECONDS ?= 60
 
-soundness: soundness-worlds soundness-doors
+soundness: soundness-worlds soundness-ensembles soundness-doors
 	$(BIN)/python -m benchmarks.soundness --cases $(or $(CASES),10000) --seed $(SEED)
 
 soundness-worlds: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.worlds_soundness --cases $(or $(CASES),5000) --seed $(SEED)
+
+soundness-ensembles: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.ensembles_soundness --cases $(or $(CASES),5000) --seed $(SEED)
+	$(BIN)/python -m benchmarks.inverters_soundness --seed $(SEED)
 
 soundness-doors: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.doors_soundness --cases $(or $(CASES),500) --seed $(SEED)

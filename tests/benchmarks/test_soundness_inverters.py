@@ -1,0 +1,31 @@
+"""What leaf values say of labels, against models grown here, on a few of the cases that judge it in full."""
+
+from dataclasses import replace
+
+import pytest
+
+from audit.inverters import LeafSums
+from benchmarks import inverters_soundness
+from benchmarks.inverters_learners import LEARNERS, is_there
+from benchmarks.inverters_soundness import trial
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_no_model_misses(learner, seed):
+    if not is_there(learner):
+        pytest.skip(f"{learner} is not installed")
+    assert trial(learner, seed).misses == []
+
+
+def test_sums_that_are_wrong_are_noticed(monkeypatch):
+    pytest.importorskip("sklearn", reason="grows the model that is turned back")
+    right = inverters_soundness.leaf_sums
+
+    def wrong(case):
+        sums = right(case)
+        more = isinstance(sums, LeafSums)
+        return replace(sums, low=sums.low + 1, high=sums.high + 1) if more else sums
+
+    monkeypatch.setattr(inverters_soundness, "leaf_sums", wrong)
+    assert any("sums of leaves are wrong" in said for said in trial("scikit-learn GB", 1).misses)
