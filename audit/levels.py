@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from audit.adversary.knowledge import Knowledge, LeafLevel, SplitLevel
 from audit.estimate.estimate import estimate
-from audit.evidence import Evidence
+from audit.evidence import ONE_TREE, Evidence
 from audit.facts.case import Case
 from audit.measures import call, measured
 from audit.options import AuditOptions, Rows
@@ -63,7 +63,8 @@ def with_levels(audit: Audit, options: AuditOptions, step: Step = silent) -> Aud
 def _of(exposure: Exposure, options: AuditOptions, step: Step) -> tuple[Level, ...]:
     evidence = exposure.evidence
     tree, people = evidence.model, evidence.population
-    if not isinstance(tree, Tree) or isinstance(people.truth, Undetermined):
+    is_joined = evidence.together is not ONE_TREE
+    if not isinstance(tree, Tree) or isinstance(people.truth, Undetermined) or is_joined:
         return ()
     case = Case(tree, people, members(tree, people.leaf), evidence.knowledge)
     return levels(build_system(case), exposure, options, step)

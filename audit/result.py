@@ -34,7 +34,9 @@ class Exposure:
     that no row says. ``readings`` are of what was ``asked`` for and of every measure with its defaults, each taken
     once. ``levels`` is what each kind of published information adds, from the least to all that this adversary knows;
     empty where there is nothing to tell apart, or nobody asked. ``under`` is what this adversary is assumed to know
-    other than the audit assumes, as a policy's clause says it; "" where it is what the audit assumes.
+    other than the audit assumes, as a policy's clause says it; "" where it is what the audit assumes. ``of`` names
+    what it is about where that is not the model of the audit: another release. ``is_alone`` says that it is about what
+    somebody infers who holds that release alone, where others are audited with it.
     """
 
     adversary: str
@@ -46,6 +48,8 @@ class Exposure:
     readings: Mapping[MeasureCall, Measurement]
     levels: tuple[Level, ...] = ()
     under: str = ""
+    of: str = ""
+    is_alone: bool = False
 
     def measured(self, name: str, given: Parameters | None = None) -> Measurement:
         """Return what a measure read, with its defaults but for what is given."""

@@ -18,7 +18,7 @@ from audit.facts.case import Case
 from audit.facts.grower import said_of_missing
 from audit.facts.kind import Dropped
 from audit.facts.unused import unused_warnings
-from audit.joint.profiles import only_certain, posterior_of, report_of, worlds_of
+from audit.joint.profiles import in_trees, only_certain, posterior_of, report_of, worlds_of
 from audit.joint.together import Joined, joined_of
 from audit.levels import levels
 from audit.measures import MeasureCall, Source, call, measured, measures, of_models
@@ -100,13 +100,13 @@ def run(
         evidence, report = _of_ensemble(forest, population, knowledge, options, leaks, step, asked)
         said = () if isinstance(evidence.together, Undetermined) else evidence.together.said
         warnings = (*population.warnings, *forest.warnings, *said)
-        return Audit((_exposure(evidence, calls, report),), warnings)
+        return Audit((exposure_of(evidence, calls, report),), warnings)
     knowledge, said = resolved(knowledge, model)
     if model.task is Task.REGRESSION or not model.classes:
         unknown = NO_CLASSES if model.task is Task.REGRESSION else NO_NAMED_CLASSES
-        evidence = _unsolved(forest, population, knowledge, unknown, leaks)
+        evidence = unsolved(forest, population, knowledge, unknown, leaks)
         return Audit(
-            (_exposure(evidence, calls, _not_run(unknown)),), (*population.warnings, *said)
+            (exposure_of(evidence, calls, not_run(unknown)),), (*population.warnings, *said)
         )
     case = Case(model, population, members(model, population.leaf), knowledge)
     with step("solving"):
@@ -115,7 +115,7 @@ def run(
         _refuse_contradictions(system)
         first: Worlds | Undetermined | None = None
         if fails is not None:
-            bare = _unsolved(forest, population, knowledge, NOT_ESTIMATED, leaks)
+            bare = unsolved(forest, population, knowledge, NOT_ESTIMATED, leaks)
             first = _worlds(
                 bare,
                 system,
@@ -142,7 +142,7 @@ def run(
     if any(measures()[each.measure].asks_again(dict(each.parameters)) for each in calls):
         with step("asking again without one person"):
             evidence = replace(evidence, without=without_one(system, posterior, options))
-    exposure = _exposure(evidence, calls, report, system.dropped)
+    exposure = exposure_of(evidence, calls, report, system.dropped)
     if options.levels:
         exposure = replace(exposure, levels=levels(system, exposure, options, step))
     warnings = (
@@ -165,7 +165,7 @@ def _of_ensemble(
     enough: Enough | None,
 ) -> tuple[Evidence, SolverReport]:
     """Return what all trees of an ensemble say together, and how the estimate was found."""
-    bare = _unsolved(forest, population, knowledge, NOT_ESTIMATED, leaks)
+    bare = unsolved(forest, population, knowledge, NOT_ESTIMATED, leaks)
 
     def is_enough(certain: BoolArray) -> bool:
         if enough is None:
@@ -191,20 +191,20 @@ def _of_ensemble(
             raise KnowledgeError(forest.model.source, problem) from error
     if isinstance(joined, Undetermined):
         unknown = Undetermined(f"{NOT_JOINED}: {joined.reason}")
-        evidence = _unsolved(forest, population, knowledge, unknown, leaks)
-        return replace(evidence, together=unknown), _not_run(unknown)
+        evidence = unsolved(forest, population, knowledge, unknown, leaks)
+        return replace(evidence, together=unknown), not_run(unknown)
     posterior = posterior_of(joined)
     worlds: Worlds | Undetermined = NOT_RUN
     if options.worlds:
-        worlds = worlds_of(joined, population, forest.trees, forest.model.classes)
-    prior = _prior_of_all(population, knowledge, len(forest.model.classes))
+        worlds = worlds_of(joined, population, in_trees(forest.trees), forest.model.classes)
+    prior = prior_of_all(population, knowledge, len(forest.model.classes))
     evidence = Evidence(
         forest, population, knowledge, prior, posterior, worlds, leaks, together=joined.found
     )
     return evidence, report_of(joined, population.records)
 
 
-def _prior_of_all(
+def prior_of_all(
     population: Population, knowledge: Knowledge, classes: int
 ) -> Posterior | Undetermined:
     """Return the adversary's estimate before an ensemble: uniform, or how common each class is where that is known."""
@@ -229,7 +229,7 @@ def _start_workers(case: Case, options: AuditOptions) -> None:
         start_ahead(default_jobs() if options.jobs is None else options.jobs)
 
 
-def _unsolved(
+def unsolved(
     forest: Forest,
     population: Population,
     knowledge: Knowledge,
@@ -247,7 +247,7 @@ def _stopped(evidence: Evidence, calls: Sequence[MeasureCall], system: System) -
     exposure = Exposure(
         KNOWS_ALL,
         evidence,
-        _not_run(NOT_ESTIMATED),
+        not_run(NOT_ESTIMATED),
         system.dropped,
         (),
         tuple(calls),
@@ -256,11 +256,12 @@ def _stopped(evidence: Evidence, calls: Sequence[MeasureCall], system: System) -
     return Audit((exposure,), evidence.population.warnings, STOPPED)
 
 
-def _not_run(unknown: Undetermined) -> SolverReport:
+def not_run(unknown: Undetermined) -> SolverReport:
+    """Return the report of an estimate that was not looked for, and why."""
     return SolverReport("not run", reason=unknown.reason)
 
 
-def _exposure(
+def exposure_of(
     evidence: Evidence,
     calls: Sequence[MeasureCall],
     report: SolverReport,

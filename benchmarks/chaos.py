@@ -35,7 +35,8 @@ from tests.service import sites
 from tests.service.jobs import work_to_do as make
 
 LEASE_SECONDS = 3.0
-HALT_SECONDS = 1.6 * LEASE_SECONDS
+HALT_LEASES = 1.6
+"""So many leases long a worker is halted."""
 WORKERS = 3
 OF_THE_SERVER = 6
 """One kill in so many is that of the server."""
@@ -54,6 +55,7 @@ class Fleet:
 
     site: Site
     folder: Path
+    lease: float
     running: list[subprocess.Popen[bytes]] = field(default_factory=list)
     servers: list[subprocess.Popen[bytes]] = field(default_factory=list)
     begun: int = 0
@@ -111,7 +113,7 @@ class Fleet:
             "TREEWARDEN_DATA_DIR": str(self.site.settings.data_dir),
             "TREEWARDEN_DATABASE": self.site.engine.url.render_as_string(hide_password=False),
             "TREEWARDEN_PORT": "0",
-            "TREEWARDEN_LEASE_SECONDS": str(LEASE_SECONDS),
+            "TREEWARDEN_LEASE_SECONDS": str(self.lease),
             "TREEWARDEN_HEARTBEAT_SECONDS": "1",
             "TREEWARDEN_POLL_SECONDS": "0.2",
             "PYTHONUNBUFFERED": "1",
@@ -150,7 +152,13 @@ def is_whole(found: Mapping[str, int | float]) -> bool:
 
 
 def chaos(
-    kind: str, audits: int, kills: int, stops: int, seed: int = 1, last: int = LAST
+    kind: str,
+    audits: int,
+    kills: int,
+    stops: int,
+    seed: int = 1,
+    last: int = LAST,
+    lease: float = LEASE_SECONDS,
 ) -> dict[str, int | float]:
     """Return what became of so many audits with so many workers killed and halted, in words."""
     chance = random.Random(seed)  # noqa: S311  # no secret
@@ -158,7 +166,7 @@ def chaos(
         who = sites.somebody(site, sites.an_organisation(site), "ann")
         version = make.a_version(site, who)
         submit(site, who, version, audits)
-        with _fleet(site, Path(name)) as fleet:
+        with _fleet(site, Path(name), lease) as fleet:
             began = time.monotonic()
             _disturb(fleet, audits, kills, stops, chance)
             seconds = time.monotonic() - began
@@ -195,8 +203,8 @@ def submit(site: Site, who: Principal, version: str, number: int) -> None:
 
 
 @contextmanager
-def _fleet(site: Site, folder: Path) -> Iterator[Fleet]:
-    fleet = Fleet(site, folder)
+def _fleet(site: Site, folder: Path, lease: float) -> Iterator[Fleet]:
+    fleet = Fleet(site, folder, lease)
     try:
         fleet.serve()
         for _ in range(WORKERS):
@@ -215,7 +223,7 @@ def _disturb(fleet: Fleet, audits: int, kills: int, stops: int, chance: random.R
     chance.shuffle(doings)
     due = sorted((chance.uniform(0, 0.95 * audits), number) for number in range(len(doings)))
     halted: list[tuple[float, int]] = []
-    for done in _progress(fleet.site, audits, lambda: _wake(halted)):
+    for done in _progress(fleet, audits, lambda: _wake(halted)):
         busy = [pid for pid in _busy(fleet) if pid not in {pid for _, pid in halted}]
         if due and done >= due[0][0] and busy:
             number = due.pop(0)[1]
@@ -227,7 +235,7 @@ def _disturb(fleet: Fleet, audits: int, kills: int, stops: int, chance: random.R
                 fleet.add()
             else:
                 os.kill(pid, signal.SIGSTOP)
-                halted.append((time.monotonic() + HALT_SECONDS, pid))
+                halted.append((time.monotonic() + HALT_LEASES * fleet.lease, pid))
         if done >= audits and not halted:
             return
 
@@ -238,7 +246,7 @@ def _two_gone(fleet: Fleet, audits: int) -> tuple[float, int]:
     That is after how long others had done it, and how many jobs they were.
     """
     killed, late, held = 0.0, float("inf"), list[str]()
-    for done in _progress(fleet.site, audits, lambda: None):
+    for done in _progress(fleet, audits, lambda: None):
         busy = _busy(fleet)
         if not killed and len(busy) >= 2:
             killed = time.monotonic()
@@ -254,12 +262,12 @@ def _two_gone(fleet: Fleet, audits: int) -> tuple[float, int]:
     return late if held else 0.0, len(held)
 
 
-def _progress(site: Site, audits: int, between: Callable[[], None]) -> Iterator[int]:
+def _progress(fleet: Fleet, audits: int, between: Callable[[], None]) -> Iterator[int]:
     """Yield how many audits have ended, until none ends any more."""
     last, moved = -1, time.monotonic()
     while time.monotonic() - moved < PATIENCE_SECONDS:
         between()
-        with suppress(UnavailableError), site.reading() as unit:
+        with suppress(UnavailableError), fleet.site.reading() as unit:
             done = unit.connection.execute(
                 select(func.count()).where(job.c.state.not_in(("queued", "running")))
             ).scalar_one()
@@ -267,7 +275,7 @@ def _progress(site: Site, audits: int, between: Callable[[], None]) -> Iterator[
                 last, moved = done, time.monotonic()
         yield last
         if last >= audits:
-            moved = min(moved, time.monotonic() - PATIENCE_SECONDS + 2 * HALT_SECONDS)
+            moved = min(moved, time.monotonic() - PATIENCE_SECONDS + 2 * HALT_LEASES * fleet.lease)
         time.sleep(LOOK_SECONDS)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import permutations, product
 
 import numpy as np
 from scipy import sparse
@@ -14,7 +15,12 @@ from audit.reading import Undetermined
 from ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
 
 ALL_PEOPLE = -1
-"""The tree of a row that is about everybody."""
+"""The tree of a row that is about everybody of a release; its node is the number of the release."""
+NEW_PEOPLE = -2
+"""The tree of a row about those whom one release has and an earlier one has not; its node counts such pairs."""
+OTHER_TOTALS = (
+    "the releases do not agree on how many people have a class: one of them was grown on others"
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,10 +39,13 @@ class Cells:
 
 
 def cells_of(stops: IndexArray, people: FloatArray) -> Cells:
-    """Return the cells of profiles that stop at ``stops`` (T, P), of trees of one model or of several."""
+    """Return the cells of profiles that stop at ``stops`` (T, P), of trees of one model or of several.
+
+    Who is not among the people of a tree stops at -1 there.
+    """
     of = np.zeros(stops.shape[1], dtype=np.intp)
     for stopped in stops:
-        both = of * (int(stopped.max(initial=0)) + 1) + stopped
+        both = of * (int(stopped.max(initial=0)) + 2) + stopped + 1
         of = np.unique(both, return_inverse=True)[1].reshape(-1).astype(np.intp)
     _, first = np.unique(of, return_index=True)
     return Cells(of, np.rint(np.bincount(of, people)).astype(np.int64), first)
@@ -46,12 +55,14 @@ def cells_of(stops: IndexArray, people: FloatArray) -> Cells:
 class Release:
     """One published model: where profiles stop in its trees (T, P), and what its leaves say.
 
-    ``first_tree`` is its place among all trees of all releases.
+    ``first_tree`` is its place among all trees of all releases, ``number`` its own among them. Who is not among its
+    people stops at -1 in each tree.
     """
 
     stops: IndexArray
     sums: LeafSums
     first_tree: int = 0
+    number: int = 0
 
 
 def first_trees(sums: LeafSums, trees: int) -> LeafSums:
@@ -67,12 +78,15 @@ def rows_of(releases: Sequence[Release], cells: Cells, classes: int) -> JointRow
     A row over all people is what one-row reasoning needs to see that one release has somebody more than another.
     """
     parts: list[_Part] = []
+    totals: list[tuple[int, list[_Part]]] = []
     for release in releases:
         parts += _leaves(release, cells)
-        totals = _totals(release)
-        if isinstance(totals, Undetermined):
-            return totals
-        parts += totals
+        found = _totals(release, cells)
+        if isinstance(found, Undetermined):
+            return found
+        totals.append((release.number, found))
+        parts += found
+    parts += _differences(totals, len(cells.sizes))
     indices = np.concatenate([part.cells(len(cells.sizes)) for part in parts])
     lengths = np.concatenate([part.lengths(len(cells.sizes)) for part in parts])
     ends = np.concatenate(([0], np.cumsum(lengths)))
@@ -84,6 +98,8 @@ def rows_of(releases: Sequence[Release], cells: Cells, classes: int) -> JointRow
         np.concatenate([getattr(part, name) for part in parts])
         for name in ("low", "high", "output", "trees", "nodes")
     )
+    if (low > high).any():
+        return Undetermined(OTHER_TOTALS)
     return JointRows(matrix, low, high, output, trees, nodes, cells.sizes, classes)
 
 
@@ -91,7 +107,7 @@ def rows_of(releases: Sequence[Release], cells: Cells, classes: int) -> JointRow
 class _Part:
     """Rows that part the cells: those of one tree and class.
 
-    ``place`` (C,) is each cell's row; None where one row has all of them.
+    ``place`` (C,) is each cell's row, -1 where it is in none of them; None where one row has all cells.
     """
 
     low: IntArray
@@ -105,13 +121,14 @@ class _Part:
         """Return the cells of each row, row by row."""
         if self.place is None:
             return np.arange(size)
-        return np.argsort(self.place, kind="stable")
+        order = np.argsort(self.place, kind="stable")
+        return order[(self.place < 0).sum() :]
 
     def lengths(self, size: int) -> IndexArray:
         """Return how many cells each row has."""
         if self.place is None:
             return np.array([size])
-        return np.bincount(self.place, minlength=len(self.low))
+        return np.bincount(self.place[self.place >= 0], minlength=len(self.low))
 
 
 def _leaves(release: Release, cells: Cells) -> list[_Part]:
@@ -129,15 +146,17 @@ def _leaves(release: Release, cells: Cells) -> list[_Part]:
                 sums.output[rows],
                 sums.trees[rows] + release.first_tree,
                 sums.nodes[rows],
-                np.searchsorted(sums.nodes[rows], stopped),
+                np.where(stopped < 0, -1, np.searchsorted(sums.nodes[rows], stopped)),
             )
         )
     return found
 
 
-def _totals(release: Release) -> list[_Part] | Undetermined:
+def _totals(release: Release, cells: Cells) -> list[_Part] | Undetermined:
     """Return how many of all people have each class: what every tree says of it at once."""
     sums, found = release.sums, []
+    is_absent = release.stops[0][cells.first] < 0
+    place = np.where(is_absent, -1, 0) if is_absent.any() else None
     for output in np.unique(sums.output).tolist():
         here = sums.output == output
         trees = np.unique(sums.trees[here], return_inverse=True)[1].reshape(-1)
@@ -148,8 +167,35 @@ def _totals(release: Release) -> list[_Part] | Undetermined:
                 "its trees do not agree on how many people have a class: some of them were grown on other people"
             )
         ends = (np.array([low]), np.array([high]), np.array([output]))
-        found.append(_Part(*ends, np.array([ALL_PEOPLE]), np.array([0]), None))
+        found.append(_Part(*ends, np.array([ALL_PEOPLE]), np.array([release.number]), place))
     return found
+
+
+def _differences(totals: Sequence[tuple[int, Sequence[_Part]]], size: int) -> list[_Part]:
+    """Return how many have each class of those whom a release has and another has not, where it has all of the other's.
+
+    No leaf says this by itself, and who applies one row at a time would not see it.
+    """
+    found, several = [], 1 + max(number for number, _ in totals)
+    for (first, fewer), (second, more) in permutations(totals, 2):
+        for had, has in product(fewer, more):
+            place = _new(had.place, has.place, size)
+            if had.output[0] == has.output[0] and place is not None:
+                ends = np.maximum(has.low - had.high, 0), has.high - had.low
+                leaf = np.array([NEW_PEOPLE]), np.array([first * several + second])
+                found.append(_Part(*ends, has.output, *leaf, place))
+    return found
+
+
+def _new(fewer: IndexArray | None, more: IndexArray | None, size: int) -> IndexArray | None:
+    """Return the place of the cells that one part has beyond another; None where it has none, or lacks some."""
+    if fewer is None:
+        return None
+    has = np.ones(size, dtype=bool) if more is None else more == 0
+    had = fewer == 0
+    if (had & ~has).any() or not (has & ~had).any():
+        return None
+    return np.where(has & ~had, 0, -1)
 
 
 def breaking(rows: JointRows, truth: IntArray) -> IndexArray:
@@ -161,11 +207,16 @@ def breaking(rows: JointRows, truth: IntArray) -> IndexArray:
     return np.flatnonzero((sums < rows.low) | (sums > rows.high))
 
 
-def certain_by_leaf(rows: JointRows, cells: Cells) -> BoolArray:
-    """Return which profiles are in a leaf, of any tree, whose people provably all have one class; shape (P,)."""
+def certain_by_leaf(rows: JointRows, cells: Cells, trees: int | None = None) -> BoolArray:
+    """Return which profiles are in a leaf, of any tree, whose people provably all have one class; shape (P,).
+
+    Rows from ``trees`` on are of no leaves.
+    """
     people = rows.people
     pure = rows.low == people
     if rows.classes == 2:
         pure |= rows.high == 0
-    pure &= rows.trees != ALL_PEOPLE
+    pure &= rows.trees >= 0
+    if trees is not None:
+        pure &= rows.trees < trees
     return np.asarray((rows.matrix[np.flatnonzero(pure)].sum(axis=0) > 0)[cells.of])

@@ -23,6 +23,23 @@ class Prefix:
     predicted: float | None
 
 
+@dataclass(frozen=True, slots=True)
+class Released:
+    """What one of several releases adds: its people, who ``joined`` and who ``left`` since the one before it.
+
+    ``alone`` people are certain by it alone, and ``so_far`` of all people by it and those before it, at least; None
+    where that is not known.
+    """
+
+    name: str
+    trees: int
+    people: float
+    joined: float
+    left: float
+    alone: float | None
+    so_far: float | None
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Together:
     """What the leaves of all trees prove together.
@@ -30,6 +47,8 @@ class Together:
     Of ``leaves`` that hold people, ``recovered`` have exact sums for every class. ``by_leaf`` (P,) says who is certain
     by one leaf alone. ``facts`` are the settings of the growth, ``said`` is what the reader should know of how it was
     done, ``left`` what was not decided. ``over_trees`` is what the first trees alone tell, and then all of them.
+    ``releases`` is what each of several releases adds, and ``differences`` what their totals prove of those who are in
+    one of them alone, in sentences.
     """
 
     trees: int
@@ -40,6 +59,8 @@ class Together:
     said: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
     over_trees: tuple[Prefix, ...] = ()
+    releases: tuple[Released, ...] = ()
+    differences: tuple[str, ...] = ()
 
     @property
     def recovered_share(self) -> float:

@@ -58,8 +58,23 @@ def report_of(joined: Joined, people: float) -> SolverReport:
     )
 
 
+Where = Callable[[int, int], str]
+"""Says which leaf a row is of, or which people: asked of its tree and node."""
+
+
+def in_trees(trees: Sequence[Tree]) -> Where:
+    """Return what names the leaves of one model's trees."""
+
+    def where(tree: int, node: int) -> str:
+        if tree == ALL_PEOPLE:
+            return "in all"
+        return f"tree {tree + 1}, leaf {trees[tree].nodes[node].name}"
+
+    return where
+
+
 def worlds_of(
-    joined: Joined, population: Population, trees: Sequence[Tree], classes: Sequence[str]
+    joined: Joined, population: Population, where: Where, classes: Sequence[str]
 ) -> Worlds:
     """Return what is certain of each profile, with the reason of each that is.
 
@@ -95,7 +110,7 @@ def worlds_of(
         seconds=joint.seconds,
     )
     certain = np.flatnonzero(worlds.certain & (counts > 0)).tolist()
-    say = _Reasons(joined, joined.rows.people, trees, classes)
+    say = _Reasons(joined, joined.rows.people, where, classes)
     reasons = {profile: say(int(cells.of[profile])) for profile in certain}
     return replace(worlds, reasons=reasons)
 
@@ -169,7 +184,7 @@ class _Reasons:
 
     joined: Joined
     people: IntArray
-    trees: Sequence[Tree]
+    where: Where
     classes: Sequence[str]
 
     def __call__(self, cell: int) -> str:
@@ -178,11 +193,8 @@ class _Reasons:
         how, row = joint.how[cell], int(joint.row[cell])
         if row < 0 or how not in (How.LEAF, How.PROPAGATION):
             return BY_SOLVER if how == How.SOLVER else BY_ALL
-        tree, people = int(rows.trees[row]), int(self.people[row])
-        where = "in all"
-        if tree != ALL_PEOPLE:
-            node = self.trees[tree].nodes[int(rows.nodes[row])]
-            where = f"tree {tree + 1}, leaf {node.name}"
+        people = int(self.people[row])
+        where = self.where(int(rows.trees[row]), int(rows.nodes[row]))
         value = self.classes[int(rows.output[row])]
         low, high = int(rows.low[row]), int(rows.high[row])
         if how == How.LEAF:

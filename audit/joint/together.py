@@ -78,6 +78,21 @@ def problem_with(rows: JointRows, truth: IntArray) -> str:
     return OTHER_LABELS
 
 
+def sums_of(
+    forest: Forest, population: Population, training: Mapping[str, float] = MappingProxyType({})
+) -> LeafSums | Undetermined:
+    """Return what the leaves of all trees of a model say of its people, or why that is not known."""
+    problem = _unfit(forest, population)
+    if problem:
+        return Undetermined(problem)
+    cells, truth = cells_of(forest.stops, population.counts), None
+    if not isinstance(population.truth, Undetermined):
+        truth = cells.summed(population.truth)
+    growth = forest.model.growth if isinstance(forest.model, Ensemble) else None
+    found = _found(forest, population, growth, training, cells, truth)
+    return found if isinstance(found, Undetermined) else found[0]
+
+
 def joined_of(
     forest: Forest,
     population: Population,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -25,6 +25,20 @@ MOST_LISTED = 6
 """So many names stand in one warning."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Records:
+    """The records of a table in its order: ``profile`` (n,) of each, ``label`` (n,) the code of its class.
+
+    A profile of -1 is nobody (a row that stands for no people), a label of -1 is not known.
+    """
+
+    profile: IndexArray
+    label: IndexArray
+
+
+NO_RECORDS = Records(np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp))
+
+
 @dataclass(frozen=True, slots=True)
 class Population:
     """Distinct profiles of quasi-identifier (QI) values: the equivalence classes of the table.
@@ -38,7 +52,8 @@ class Population:
     each counts once; the adversary is taken to know it like the QI values. ``weights`` says what the rows of
     the table carried. ``sensitive`` is the sensitive column that was named, "" where none was; ``rival``
     another column that a file without a target may have been trained on as well. ``is_absent`` says that there is no
-    table: then the profiles are the leaves, as far as the file tells how many are in them.
+    table: then the profiles are the leaves, as far as the file tells how many are in them. ``by_record`` leads back
+    to the rows of the table.
     """
 
     qi: tuple[str, ...]
@@ -53,6 +68,7 @@ class Population:
     sensitive: str = ""
     rival: str = ""
     is_absent: bool = False
+    by_record: Records = field(default=NO_RECORDS, compare=False, repr=False)
 
     @property
     def records(self) -> float:
@@ -123,6 +139,11 @@ def build_population(
         cells = profile_of * len(tree.classes) + classes[kept]
         flat = _sums(cells, weight[kept], len(first) * len(tree.classes))
         truth = flat.reshape(len(first), len(tree.classes))
+    by_record = Records(
+        np.full(table.rows, -1, dtype=np.intp),
+        np.full(table.rows, -1, dtype=np.intp) if classes is None else classes,
+    )
+    by_record.profile[kept] = profile_of
     leaf = np.full(len(first), NOWHERE, dtype=np.intp)
     if isinstance(tree, Tree):
         leaf = _stops(tree, table, profiles, kept[first])
@@ -141,6 +162,7 @@ def build_population(
         weight=None if rows.sampling is None else rows.sampling[kept[first]],
         weights=rows.kind,
         sensitive=sensitive or "",
+        by_record=by_record,
     )
     if not isinstance(tree, Tree):
         return population

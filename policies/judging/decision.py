@@ -66,7 +66,8 @@ class Finding:
 
     A combined clause has ``pieces``, its atoms. Its ``measure`` is "all of", "any of" or "not", it has no rule and no
     limit, its reading is how many places break it, and ``asks`` says in words what it asks for. ``scope`` is where the
-    clause says that it is judged, ``under`` what it says that the adversary knows; "" where it does not.
+    clause says that it is judged, ``under`` what it says that the adversary knows; "" where it does not. ``of`` names
+    the release that it is about, where that is not the model of the audit: no waiver reaches it.
     """
 
     clause: str
@@ -88,6 +89,12 @@ class Finding:
     asks: str = ""
     scope: str = ""
     under: str = ""
+    of: str = ""
+
+    @property
+    def key(self) -> str:
+        """What tells it from the others of one decision, and is the same in the next one."""
+        return f"{self.clause}, {self.of}" if self.of else self.clause
 
     @property
     def is_about_evidence(self) -> bool:

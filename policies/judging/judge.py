@@ -29,16 +29,18 @@ def judge(audit: Audit, pack: Pack) -> Decision:
 
     What does not count never changes it. Where the file contradicts itself or the table, or nothing that counts is
     about this model, it is never better than undetermined. A clause that assumes other knowledge is held against the
-    exposure of that adversary; without one it is undetermined.
+    exposure of that adversary; without one it is undetermined. Of other releases than the last, what passes is no
+    finding.
     """
     model = audit.full.evidence.model
     reasons = {clause.id: why_not(clause, model) for clause in pack.clauses}
     asked = [clause for clause in pack.clauses if not reasons[clause.id]]
-    names = Names(audit.full.evidence)
+    names = {id(each): Names(each.evidence) for each in audit.exposures}
     judged = [
-        (clause, exposure, finding_of(exposure, clause, audit.full, names))
+        (clause, exposure, _of_release(exposure, finding_of(exposure, clause, audit.full, own)))
         for clause in asked
         for exposure in _exposures(audit, clause)
+        for own in [names.get(id(exposure)) or Names(exposure.evidence)]
     ]
     counting = pack.model_copy(update={"clauses": tuple(filter(pack.counts, asked))})
     doubts: dict[str, Finding] = {}
@@ -46,10 +48,18 @@ def judge(audit: Audit, pack: Pack) -> Decision:
         doubts.setdefault(found.clause, found)
     not_judged = [(name, why) for name, why in reasons.items() if why]
     not_judged += [(each.id, f"left out by this policy: {each.reason}") for each in pack.dropped]
-    findings = (*doubts.values(), *(found for _, _, found in judged))
+    kept = (found for _, by, found in judged if not by.of or found.verdict is not Verdict.PASS)
+    findings = (*doubts.values(), *kept)
     verdicts = [found.verdict for clause, _, found in judged if pack.counts(clause)]
     verdict = max([worst(verdicts), *(found.verdict for found in doubts.values())])
     return Decision(verdict, findings, pack, pack.fail_on, tuple(not_judged))
+
+
+def _of_release(exposure: Exposure, found: Finding) -> Finding:
+    """Return a finding that says which release it is of, where that is not the model of the audit."""
+    if not exposure.of:
+        return found
+    return replace(found, message=f"Of {exposure.of}: {found.message}", of=exposure.of)
 
 
 Judged = Sequence[tuple[Clause, Exposure, Finding]]
@@ -58,6 +68,9 @@ Judged = Sequence[tuple[Clause, Exposure, Finding]]
 def _exposures(audit: Audit, clause: Clause) -> list[Exposure]:
     """Return what each adversary can infer who knows what a clause assumes; if nobody looked, what needs no looking."""
     found = [each for each in audit.exposures if each.under == clause.under_words]
+    if all(measures()[atom.call.measure].is_of_leaves for atom in clause.atoms):
+        # Other knowledge, and that of other releases, changes nothing about a model's own leaves.
+        found = [each for each in found if not each.is_alone]
     return found or [_untold(audit.full, clause)]
 
 

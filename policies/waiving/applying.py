@@ -187,7 +187,7 @@ class _Applying:
 
     def to(self, finding: Finding, waivers: Collection[Waiver]) -> Finding:
         """Return a finding with what is accepted of it."""
-        if finding.verdict is Verdict.PASS or not is_of_pack(finding):
+        if finding.verdict is Verdict.PASS or finding.of or not is_of_pack(finding):
             return finding
         mine = [each for each in waivers if each.clause == finding.clause]
         digest = f"sha256:{self._model.digest}"

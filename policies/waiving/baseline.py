@@ -146,12 +146,12 @@ def model_baseline(decision: Decision, under: Circumstances) -> ModelBaseline:
         is_waived = finding.accepted is not None and finding.accepted.by == "waiver"
         if finding.verdict is Verdict.PASS or is_waived or not is_of_pack(finding):
             continue
-        found.append(_known(finding.clause, "", finding.verdict, finding.reading))
+        found.append(_known(finding.key, "", finding.verdict, finding.reading))
         for leaf, places in leaves_of(finding).items():
             if any(each.accepted is None or each.accepted.by != "waiver" for each in places):
                 notes = notes_of(finding, places)
                 read = at_worst(finding, places)
-                found.append(_known(finding.clause, leaf, *read, len(places), notes))
+                found.append(_known(finding.key, leaf, *read, len(places), notes))
     times = Counter((each.clause, each.leaf) for each in found)
     once = (each for each in found if times[each.clause, each.leaf] == 1)
     return ModelBaseline(circumstances=under, findings=tuple(once))

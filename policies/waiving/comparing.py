@@ -78,7 +78,7 @@ def _hidden(finding: Finding, old: ModelBaseline) -> Finding:
     """Return a finding with those of its leaves accepted that are known and no worse, all their places together."""
     if finding.verdict is Verdict.PASS or not is_of_pack(finding):
         return finding
-    known = {each.leaf: each for each in old.findings if each.clause == finding.clause}
+    known = {each.leaf: each for each in old.findings if each.clause == finding.key}
     before = known.get("")
     is_known = before is not None and not _is_worse(
         finding, finding.verdict, finding.reading, before

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from audit.evidence import NOT_RUN, Evidence
+from audit.joint.found import Together
 from audit.reading import Undetermined
 from audit.run import NOT_JOINED
 from policies.judging.decision import Decision
@@ -41,8 +42,18 @@ def repair_steps(evidence: Evidence) -> Iterator[str]:
             f"other was found that can say this model. Instead, {anew}, and audit the new file."
         )
         return
+    if has_releases(evidence):
+        yield (
+            f"That changes {evidence.source} alone, and looks at no other release: audit what it writes together with "
+            "the releases before it once more."
+        )
     if evidence.forest.is_ensemble:
         yield f"Where that costs too much, {anew}."
+
+
+def has_releases(evidence: Evidence) -> bool:
+    """Return whether several releases were audited together."""
+    return isinstance(evidence.together, Together) and bool(evidence.together.releases)
 
 
 def undecided_steps(decision: Decision) -> Iterator[str]:
@@ -50,7 +61,8 @@ def undecided_steps(decision: Decision) -> Iterator[str]:
     clauses: dict[str, list[str]] = {}
     for finding in decision.failing:
         if finding.measure and isinstance(finding.reading, Undetermined):
-            clauses.setdefault(finding.reading.reason, []).append(finding.clause)
+            named = clauses.setdefault(finding.reading.reason, [])
+            named += [finding.clause] if finding.clause not in named else []
     for reason, named in list(clauses.items())[:MOST_REASONS]:
         yield f"{listed(named)}: not decided, as {reason.rstrip('. ')}. {_way_out(reason, named)}"
 

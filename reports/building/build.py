@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from audit.evidence import Evidence
+from audit.evidence import ONE_TREE, Evidence
 from audit.measures import MeasureCall, measures
 from audit.reading import Undetermined
 from audit.result import Audit
@@ -143,12 +143,13 @@ def asks_worlds(evidence: Evidence) -> bool:
     """Return whether whole records can be reasoned over: of a tree, or of trees whose leaves say who is in them."""
     if evidence.population.is_absent or evidence.task is Task.REGRESSION:
         return False
-    return not evidence.forest.is_ensemble or not isinstance(evidence.together, Undetermined)
+    return not asks_together(evidence) or not isinstance(evidence.together, Undetermined)
 
 
 def asks_together(evidence: Evidence) -> bool:
     """Return whether there are several trees whose leaves could prove something of people together."""
-    return evidence.forest.is_ensemble and not evidence.population.is_absent
+    has_several = evidence.forest.is_ensemble or evidence.together is not ONE_TREE
+    return has_several and not evidence.population.is_absent
 
 
 def finding_part(found: decisions.Finding) -> Finding:
@@ -172,7 +173,7 @@ def finding_part(found: decisions.Finding) -> Finding:
         message=found.message,
         why=found.why,
         source=found.source,
-        id=finding_id(found.clause),
+        id=finding_id(found.key),
         accepted=_accepted(found.accepted),
         guidance=tuple(
             Guidance(document=each.document, paragraph=each.paragraph, says=each.says)
@@ -189,7 +190,7 @@ def finding_part(found: decisions.Finding) -> Finding:
                 value=place_value(found, place),
                 note="" if found.is_combined else place.note,
                 tree=place.tree,
-                id=finding_id(found.clause, place.leaf),
+                id=finding_id(found.key, place.leaf),
                 leaf=place.leaf,
                 accepted=_accepted(place.accepted),
             )
@@ -197,6 +198,7 @@ def finding_part(found: decisions.Finding) -> Finding:
         ),
         scope=found.scope,
         under=found.under,
+        of=found.of,
         parts=tuple(map(_piece, found.pieces)),
     )
 

@@ -108,7 +108,8 @@ def _finding(found: Finding, least: int) -> Finding:
     value = shown or Value(low=None, high=None, text=outcome, reason=LEFT_OUT)
     asks = f"; the policy asks for {found.limit_text}" if found.measure else ""
     under = f" Judged as if the adversary knew {found.under}." if found.under else ""
-    message = its_own_words(found) or f"{words}{asks}.{under}"
+    release = f"Of {found.of}: " if found.of else ""
+    message = its_own_words(found) or f"{release}{words}{asks}.{under}"
     told = {"value": value, "message": message, "accepted": _accepted(found.accepted)}
     return found.model_copy(update={**told, "where": (), "parts": ()})
 
@@ -162,7 +163,8 @@ def _provenance(document: Document) -> Provenance:
     model = told.model if is_public and document.kind == "audit" else _unnamed(told.model)
     written = told.written if is_public or told.written is None else _unnamed(told.written)
     table = None if told.table is None else _unnamed(told.table)
-    kept = {"model": model, "table": table, "written": written, "asked": None}
+    before = tuple(each.model_copy(update={"table": _unnamed(each.table)}) for each in told.earlier)
+    kept = {"model": model, "table": table, "written": written, "asked": None, "earlier": before}
     return told.model_copy(update=kept)
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from audit.adversary.knowledge import understated
 from audit.evidence import Evidence
 from audit.reading import Undetermined
-from policies.judging.decision import NOTHING_JUDGED, Decision
+from policies.judging.decision import NOTHING_JUDGED, Decision, Finding
 from policies.repairing.attempts import Repair
 from policies.verdict import Verdict
 from reports.building.acceptance import accepted_words
@@ -115,13 +115,9 @@ def _of_repaired(evidence: Evidence) -> str:
 
 
 def _meaning(evidence: Evidence, decision: Decision) -> str:
-    asked = [
-        finding
-        for finding in decision.findings
-        if decision.counts(finding) and not finding.is_about_evidence
-    ]
-    failed = sum(finding.open_verdict is Verdict.FAIL for finding in asked)
-    open_ = sum(finding.open_verdict is Verdict.UNDETERMINED for finding in asked)
+    asked = _by_demand(decision, lambda finding: finding.open_verdict)
+    failed = sum(verdict is Verdict.FAIL for verdict in asked.values())
+    open_ = sum(verdict is Verdict.UNDETERMINED for verdict in asked.values())
     waived = accepted_words(decision)
     apart = f" {waived[:1].upper()}{waived[1:]}." if waived else ""
     policy = f"the policy “{decision.pack.title}”"
@@ -135,7 +131,8 @@ def _meaning(evidence: Evidence, decision: Decision) -> str:
         )
         held = "the demand holds" if len(asked) == 1 else f"all {len(asked)} demands hold"
         if waived:
-            met = sum(finding.verdict is Verdict.PASS for finding in asked)
+            shown = _by_demand(decision, lambda finding: finding.verdict)
+            met = sum(verdict is Verdict.PASS for verdict in shown.values())
             held = f"{met} of {counted(len(asked), 'demand', 'demands')} {'holds' if met == 1 else 'hold'}"
         return (
             f"Of {policy}, {held}, even in the worst case that the audit could not exclude, against an adversary "
@@ -158,6 +155,15 @@ def _meaning(evidence: Evidence, decision: Decision) -> str:
         f"{sentence(_part(failed, len(asked)))[:-1]} of {policy} {'is' if failed == 1 else 'are'} not met{undecided}. "
         f"Whoever reads the tree could learn more about{whose} than the policy allows.{apart}"
     )
+
+
+def _by_demand(decision: Decision, verdict: Callable[[Finding], Verdict]) -> dict[str, Verdict]:
+    """Return the verdict on each demand that counts: of several releases, the worst of them."""
+    found: dict[str, Verdict] = {}
+    for finding in decision.findings:
+        if decision.counts(finding) and not finding.is_about_evidence:
+            found[finding.clause] = max(found.get(finding.clause, Verdict.PASS), verdict(finding))
+    return found
 
 
 def _part(some: int, all_: int) -> str:
@@ -191,9 +197,9 @@ def _after_fail(evidence: Evidence, decision: Decision) -> Iterator[str]:
     if any(is_about_waivers(f.clause, f.measure) for f in decision.failing):
         yield "Mend the waivers: each holds for one clause, in leaves that break it, and until a day that is to come."
     failed = [f for f in decision.failing if f.verdict is Verdict.FAIL and not f.is_about_evidence]
-    about_leaves = [f.clause for f in failed if f.is_of_leaves]
-    about_file = [f.clause for f in failed if f.is_of_file]
-    others = [f.clause for f in failed if f.clause not in (*about_leaves, *about_file)]
+    about_leaves = _each_once(f.clause for f in failed if f.is_of_leaves)
+    about_file = _each_once(f.clause for f in failed if f.is_of_file)
+    others = _each_once(f.clause for f in failed if f.clause not in (*about_leaves, *about_file))
     if about_file:
         yield f"{listed(about_file)}: no change of the tree mends what stands beside it. {removal(evidence)}"
     if about_leaves:
@@ -209,6 +215,11 @@ def _after_fail(evidence: Evidence, decision: Decision) -> Iterator[str]:
     yield from _reasons(decision)
     if not evidence.population.is_absent:
         yield from repair_steps(evidence)
+
+
+def _each_once(clauses: Iterable[str]) -> list[str]:
+    """Return clauses once each, as several releases may break the same."""
+    return list(dict.fromkeys(clauses))
 
 
 def _reasons(decision: Decision) -> Iterator[str]:

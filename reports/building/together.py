@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from audit.evidence import Evidence
-from audit.joint.found import Together
+from audit.joint.found import Released, Together
 from audit.reading import Undetermined
 from audit.worlds.result import Worlds
 from ppdm_models.tree.growth import Source
-from reports.document.parts import Ensemble, OverTrees, Row, number
+from reports.document.parts import Ensemble, OverTrees, Release, Row, number
 from reports.document.words import count, counted, percent, sentence
 
 FACTS = {
@@ -74,6 +74,20 @@ def ensemble_part(evidence: Evidence) -> Ensemble:
             )
             for each in together.over_trees
         ),
+        releases=tuple(map(_release, together.releases)),
+        differences=together.differences,
+    )
+
+
+def _release(found: Released) -> Release:
+    return Release(
+        name=found.name,
+        trees=found.trees,
+        people=number(found.people),
+        joined=number(found.joined),
+        left=number(found.left),
+        certain_alone=None if found.alone is None else number(found.alone),
+        certain_so_far=None if found.so_far is None else number(found.so_far),
     )
 
 
@@ -91,4 +105,5 @@ def _summary(together: Together, by_leaf: float, certain: float | None, people: 
     said += f" One leaf alone proves the value of {counted(by_leaf, 'person', 'people')}"
     if certain is None:
         return f"{said}."
-    return f"{said}, all leaves together that of {count(certain)} ({percent(certain / people)})."
+    of_all = "of all releases " if together.releases else ""
+    return f"{said}, all leaves {of_all}together that of {count(certain)} ({percent(certain / people)})."

@@ -145,12 +145,20 @@ class Asked(Part):
     training: dict[Text, Number] = {}
 
 
+class EarlierFiles(Part):
+    """A release before the one that is audited, and its table."""
+
+    model: File
+    table: File
+
+
 class Provenance(Part):
     """Where it all comes from; ``table`` is null where no table was given, ``asked`` where that is not told.
 
-    ``written`` is the repaired model, of a repair that wrote one; ``model`` is then the one that was given. ``salt`` is
-    a random number where the digest of the report is published, so that it confirms no guess. Time, and durations other
-    than ``solver.seconds``, stand here and nowhere else.
+    ``written`` is the repaired model, of a repair that wrote one; ``model`` is then the one that was given. ``earlier``
+    are the releases before it, in the order of their publication. ``salt`` is a random number where the digest of the
+    report is published, so that it confirms no guess. Time, and durations other than ``solver.seconds``, stand here and
+    nowhere else.
     """
 
     version: Text
@@ -162,6 +170,7 @@ class Provenance(Part):
     seconds: Number | None = None
     asked: Asked | None = None
     salt: Text = ""
+    earlier: tuple[EarlierFiles, ...] = ()
 
 
 class Side(Part):

@@ -147,7 +147,7 @@ class Finding(Part):
     Of a clause that combines several measures, ``measure`` is "all of", "any of" or "not", ``limit_text`` says in words
     what is asked, ``value`` is how many of the places of its ``scope`` (the model as a whole where that is empty) break
     it, and ``parts`` are its measures. ``under`` is what the clause assumes that the adversary knows; "" where that is
-    what the audit assumes.
+    what the audit assumes. ``of`` names the release that it is about, where that is not the model of the audit.
     """
 
     clause: Text
@@ -171,6 +171,7 @@ class Finding(Part):
     scope: Text = ""
     under: Text = ""
     parts: tuple[Piece, ...] = ()
+    of: Text = ""
 
 
 class Break(Part):
@@ -312,13 +313,31 @@ class OverTrees(Part):
     predicted: Number | None
 
 
+class Release(Part):
+    """What one of several releases adds: its people, who joined and left since the one before, and who is certain.
+
+    ``certain_alone`` are certain by it alone, ``certain_so_far`` of all people by it and those before it, at least;
+    null: not known.
+    """
+
+    name: Text
+    trees: int
+    people: Number
+    joined: Number
+    left: Number
+    certain_alone: Number | None
+    certain_so_far: Number | None
+
+
 class Ensemble(Part):
     """What all trees prove together. With ``reasons`` and no recovered leaf, nothing could be told, and they say why.
 
     ``leaves`` are those that people stop in; of ``recovered_leaves`` the people of each value follow from the file.
     ``replayed`` says that the drawing of a sample was repeated from a seed. ``records_certain`` are proved by all
     leaves together, ``records_certain_by_leaf`` by one leaf alone; null: not known. ``over_trees`` is what the first
-    trees alone tell, ``facts`` the settings of the training that were used, with where each comes from.
+    trees alone tell, ``facts`` the settings of the training that were used, with where each comes from. Of several
+    releases the trees are those of all; ``releases`` says what each adds, in the order of their publication, and
+    ``differences`` what their totals prove of those whom only one of them holds.
     """
 
     trees: int
@@ -331,6 +350,8 @@ class Ensemble(Part):
     summary: Text
     facts: tuple[Row, ...] = ()
     over_trees: tuple[OverTrees, ...] = ()
+    releases: tuple[Release, ...] = ()
+    differences: tuple[Text, ...] = ()
 
 
 class Certainty(Part):

@@ -7,7 +7,7 @@ from itertools import chain
 
 from reports.document.document import Document
 from reports.document.gate import Gate
-from reports.document.parts import Accepted, Finding
+from reports.document.parts import Accepted, Finding, Release
 from reports.document.randomised import RandomisedDocument
 from reports.document.words import WIDTH, count, printable, wrapped
 from reports.figures.attempts import attempt_lines
@@ -167,7 +167,8 @@ def _listed(
         )
         if finding.accepted is not None:
             yield from wrapped(_accepted(finding.accepted), "      ", "        ")
-        yield from _places(finding)
+        if not finding.of:  # the places in other releases are in the other forms
+            yield from _places(finding)
 
 
 def _places(finding: Finding) -> Iterator[str]:
@@ -208,8 +209,20 @@ def _lessons(document: Document) -> tuple[str, ...]:
 
 def _certain(document: Document) -> tuple[str, ...]:
     worlds, ensemble = document.worlds, document.ensemble
-    together = (ensemble.summary,) if ensemble else ()
+    together: tuple[str, ...] = ()
+    if ensemble:
+        together = (ensemble.summary, *map(_release, ensemble.releases), *ensemble.differences)
     return (*together, worlds.summary, *worlds.not_decided) if worlds else together
+
+
+def _release(found: Release) -> str:
+    moved = [f"{found.joined:,} joined"] if found.joined else []
+    moved += [f"{found.left:,} left"] if found.left else []
+    people = ", ".join([f"{found.people:,} people", *moved])
+    if found.certain_alone is None or found.certain_so_far is None:
+        return f"{found.name} ({people}): who is certain by it is not known."
+    alone, so_far = f"{found.certain_alone:,}", f"{found.certain_so_far:,}"
+    return f"{found.name} ({people}): {alone} or more are certain by it alone, {so_far} by all releases so far."
 
 
 def _readings(document: Document) -> Iterator[str]:

@@ -75,6 +75,14 @@ def forking() -> ForkServerContext:
     return context
 
 
+def warm_up(context: ForkServerContext) -> None:
+    """Return once processes begin at once; a lease that is taken before may run out while everything is loaded."""
+    with suppress(OSError, EOFError):  # the first job will tell
+        process = context.Process(target=os._exit, args=(0,), daemon=True)
+        process.start()
+        process.join()
+
+
 def supervise(site: Site, of: Claim, context: ForkServerContext, stop: threading.Event) -> None:
     """See a claimed job to its end, through lost connections to the database; the fence decides what counts.
 

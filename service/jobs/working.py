@@ -21,7 +21,7 @@ from service.errors import UnavailableError
 from service.ids import new_id
 from service.jobs.delivering import deliver_due
 from service.jobs.leases import claim
-from service.jobs.supervising import forking, supervise
+from service.jobs.supervising import forking, supervise, warm_up
 from service.site import Site
 
 LOG = structlog.get_logger(__name__)
@@ -47,6 +47,7 @@ def work(site: Site, slots: int, stop: threading.Event, name: str = "") -> None:
 
 
 def _slot(site: Site, name: str, context: ForkServerContext, stop: threading.Event) -> None:
+    warm_up(context)
     while not stop.is_set():
         found = None
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from difflib import get_close_matches
 from pathlib import Path
@@ -21,7 +21,7 @@ from ppdm_models.records.read_table import read_table
 from ppdm_models.records.table import Table
 from treewarden.api.errors import ArgumentError
 from treewarden.jobs.inputs import ModelBytes, ModelInput, TableInput, read, table_name
-from treewarden.jobs.subject import Request
+from treewarden.jobs.subject import Earlier, Request
 
 AnyPath = str | os.PathLike[str]
 PolicyLike = AnyPath | Mapping[str, object] | Pack
@@ -79,6 +79,25 @@ def request_of(
         problem = f"{fail_on!r}: one of {', '.join(reversed(SEVERITIES))} is needed"
         raise ArgumentError("fail_on", problem)
     return Request(file, table, options, _knowledge(knowledge), _policy(policy), fail_on=fail_on)
+
+
+def earlier_of(
+    given: Sequence[object], request: Request, sensitive: str | None
+) -> tuple[Earlier, ...]:
+    """Return the releases before the model of a request: each a model, or a pair of one and its own table.
+
+    Raises:
+        ArgumentError: the request has no table.
+        TreewardenError: the data are no table, or the model is no fitted one.
+    """
+    if request.data is None:
+        raise ArgumentError("earlier", "what several models prove together needs the table")
+    found = []
+    for each in given:
+        model, data = each if isinstance(each, tuple) and len(each) == 2 else (each, None)
+        table = request.data if data is None else _table(data, sensitive, model)[0]
+        found.append(Earlier(model_input(model, table, request.options), table))
+    return tuple(found)
 
 
 def holdout_table(data: object, request: Request, model: object) -> Table:

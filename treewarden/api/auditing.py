@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal, Unpack
 
 from policies.severity import Severity
-from treewarden.api.asking import AnyPath, KnowledgeLike, Options, PolicyLike, request_of
+from treewarden.api.asking import (
+    AnyPath,
+    KnowledgeLike,
+    Options,
+    PolicyLike,
+    earlier_of,
+    request_of,
+)
 from treewarden.api.errors import ArgumentError
 from treewarden.api.result import Result
 from treewarden.api.telling import Listener, step_of
@@ -28,6 +35,8 @@ def audit(
     fail_on: Severity = "error",
     waivers: AnyPath | None = None,
     baseline: AnyPath | None = None,
+    earlier: Sequence[object] = (),
+    id: str | None = None,  # noqa: A002  # as the flag is called
     worlds_budget: float = 20.0,
     jobs: int | None = None,
     solver: Literal["auto", "casadi", "cyipopt"] = "auto",
@@ -49,6 +58,9 @@ def audit(
         waivers: The path of a TOML file that says what is accepted, by whom and until when.
         baseline: The path of a file from ``treewarden audit --write-baseline``: what it knows and is no worse does not
             count.
+        earlier: What was published before, of the same people or of some of them, in that order: models, or pairs of a
+            model and its own table.
+        id: The column that says who is who in several tables; by default records that hold the same are one person.
         worlds_budget: Seconds for reasoning over whole records; what that does not prove is undetermined.
         jobs: Processes to solve with (all cores); the result is the same for any number.
         solver: The door to IPOPT.
@@ -65,6 +77,10 @@ def audit(
         waivers=_path("waivers", waivers),
         baseline=_path("baseline", baseline),
     )
+    if earlier:
+        request = replace(request, earlier=earlier_of(earlier, request, sensitive), key=id)
+    elif id is not None:
+        raise ArgumentError("id", "matches the records of several tables; name earlier releases")
     asked = replace(request, options=replace(request.options, levels=False))
     done = audit_file(asked, step)
     provenance = clock.provenance(request, done.subject.pack, done.subject.knowledge)

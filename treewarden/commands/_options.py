@@ -11,7 +11,7 @@ import click
 from audit.options import KNOWLEDGE, AuditOptions, Says
 from policies.severity import SEVERITIES
 from treewarden.commands._plain import FILE, QUIET, Command, Option, names_of
-from treewarden.jobs.subject import Request
+from treewarden.jobs.subject import Earlier, Request
 
 PURPOSE = click.option(
     "--purpose",
@@ -26,8 +26,20 @@ _FILES: tuple[Option, ...] = (
     click.option("--data", type=FILE, required=True, help=_DATA),
 )
 _MAYBE_ALONE: tuple[Option, ...] = (
-    _MODEL,
-    click.option("--data", type=FILE, help=f"{_DATA}  [required, or --no-table]"),
+    click.argument("models", metavar="MODEL...", type=FILE, nargs=-1, required=True),
+    click.option(
+        "--data",
+        "tables",
+        type=FILE,
+        multiple=True,
+        help=f"{_DATA} One for each MODEL, where several have tables of their own.  [required, or --no-table]",
+    ),
+    click.option(
+        "--id",
+        "key",
+        metavar="COLUMN",
+        help="The column that says who is who in several tables.  [default: records that hold the same are one person]",
+    ),
     click.option(
         "--no-table",
         is_flag=True,
@@ -82,9 +94,10 @@ def request_of(context: click.Context) -> Request:
 
     Raises:
         click.UsageError: a knowledge file is given beside options that it already answers, or both kinds of weights; or
-            it is not said whether there is a table.
+            it is not said whether there is a table, or which.
     """
     given = dict(context.params)
+    earlier = _earlier(given) if "models" in given else ()
     if (given["data"] is None) is not given.get("no_table", False):
         raise click.UsageError(
             "give the training table with --data, or say --no-table; one of both"
@@ -107,7 +120,25 @@ def request_of(context: click.Context) -> Request:
     except ValueError as error:
         raise click.UsageError(f"--{str(error).replace('_', '-')}") from error
     files = (given["model"], given["data"], options, given["knowledge"], given["policy"])
-    return Request(*files, fail_on=given["fail_on"])
+    return Request(*files, fail_on=given["fail_on"], earlier=earlier, key=given.get("key"))
+
+
+def _earlier(given: dict[str, Any]) -> tuple[Earlier, ...]:
+    """Return the releases before the last one; the last one's model and table are put where one alone stands."""
+    *before, given["model"] = given["models"]
+    tables = list(given["tables"])
+    if len(tables) > 1 and len(tables) != len(given["models"]):
+        raise click.UsageError("give one --data for all models, or one for each, in their order")
+    if given["key"] is not None and len(set(tables)) < 2:
+        raise click.UsageError(
+            "--id matches the records of several tables; give --data for each model"
+        )
+    if before and not tables:
+        raise click.UsageError("what several models prove together needs the table; give --data")
+    given["data"] = tables[-1] if tables else None
+    return tuple(
+        Earlier(model, table) for model, table in zip(before, tables * len(before), strict=False)
+    )
 
 
 def _flags(other: Mapping[str, str]) -> Iterator[Option]:

@@ -71,6 +71,9 @@ def audit_command(
 
     MODEL is the file as it would be published, --data the table that it was trained on. With
     --no-table only what the file itself says is judged.
+
+    Of several models, in the order of their publication, the last is the one that is about to be
+    published, and all together are judged: people whom they share, and who joined or left.
     """
     clock, progress = Clock(), Progress(quiet)
     request = replace(request_of(context), waivers=waivers, baseline=baseline)

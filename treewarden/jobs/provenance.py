@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 import treewarden
 from audit.adversary.knowledge import Knowledge
 from policies.pack import Pack
-from reports.document.document import Asked, Provenance
+from reports.document.document import Asked, EarlierFiles, Provenance
 from reports.document.parts import File, number
 from treewarden.jobs.inputs import told
 from treewarden.jobs.subject import Request
@@ -31,6 +31,10 @@ class Clock:
             version=treewarden.__version__,
             model=told(request.model),
             table=None if request.data is None else told(request.data),
+            earlier=tuple(
+                EarlierFiles(model=told(each.model), table=told(each.data))
+                for each in request.earlier
+            ),
             pack=File(name=pack.name.replace("/", "_"), sha256=pack.digest),
             created=self.created.isoformat(timespec="seconds"),
             seconds=number(round(time.monotonic() - self.begun, 2)),

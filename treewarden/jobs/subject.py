@@ -8,11 +8,15 @@ from datetime import date
 from pathlib import Path
 
 from audit.adversary.knowledge import Knowledge, read_knowledge
+from audit.evidence import Enough
 from audit.glance import glance, glance_at_file
 from audit.inverters import facts_of, settings_of
+from audit.measures import MeasureCall
 from audit.options import DEFAULT, KNOWLEDGE, AuditOptions
 from audit.people.population import Population, build_population, rerouted
 from audit.people.said import said_of
+from audit.people.shared import Shared, shared_people
+from audit.releases import ReleaseCase, run_releases
 from audit.result import Audit
 from audit.run import run, start_early
 from audit.stages import Step, silent
@@ -26,8 +30,17 @@ from policies.severity import Severity
 from ppdm_models.errors import KnowledgeError, TableError, TreewardenError
 from ppdm_models.files.load import OpenedFile
 from ppdm_models.records.matching import has_column
+from ppdm_models.records.table import Table
 from ppdm_models.tree.ensemble import Ensemble, Model
 from treewarden.jobs.inputs import ModelInput, TableInput, model_name, opened, read, table_name
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """A model that was published before, of the same people or of some of them, with its own table."""
+
+    model: ModelInput
+    data: TableInput
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +52,8 @@ class Request:
     model says by itself is judged. ``waivers`` and ``baseline`` are files
     that say what is accepted, ``name`` is the model's name in a gate, ``today`` decides which waivers have expired.
     Clauses of the severity ``fail_on`` or a graver one have to be met; None: what the pack itself has, errors if it is
-    read from a file.
+    read from a file. ``earlier`` are the models that were published before, in that order; records of different tables
+    are one person where the column ``key`` holds the same, or without one where all does that the tables share.
     """
 
     model: ModelInput
@@ -52,24 +66,32 @@ class Request:
     name: str = ""
     today: date | None = None
     fail_on: Severity | None = None
+    earlier: tuple[Earlier, ...] = ()
+    key: str | None = None
 
     @property
     def files(self) -> tuple[Path, ...]:
         """The files that are read, which nothing may overwrite."""
         policy = (Path(self.policy),) if isinstance(self.policy, str) else ()
         given = (self.model, self.data, self.knowledge, *policy, self.waivers, self.baseline)
+        given += tuple(each for one in self.earlier for each in (one.model, one.data))
         return tuple(each for each in given if isinstance(each, Path))
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """Everything an audit needs, read and checked against each other."""
+    """Everything an audit needs, read and checked against each other.
+
+    ``earlier`` are the releases before this one, and ``shared`` is who is in which of all of them.
+    """
 
     file: OpenedFile
     population: Population
     knowledge: Knowledge
     pack: Pack
     options: AuditOptions
+    earlier: tuple[ReleaseCase, ...] = ()
+    shared: Shared | None = None
 
     @property
     def tree(self) -> Model:
@@ -97,13 +119,12 @@ class Subject:
         sharing = 1 + sum(any(map(of_worlds, asked.clauses)) for _, asked in apart.values())
         options = replace(self.options, worlds_budget=self.options.worlds_budget / sharing)
         own, knowledge = assuming(pack, ""), self._knowledge(file)
-        audit = run(
-            file.model,
+        audit = self._run(
+            file,
             people,
             knowledge,
             calls(own),
             options,
-            file.leaks,
             step,
             enough(own),
             grades=grades,
@@ -117,7 +138,7 @@ class Subject:
             if isinstance(found, TreewardenError):
                 warnings.append(f"no audit could be made under {words}: {found}")
             else:
-                exposures.append(replace(found.full, under=words))
+                exposures += [replace(each, under=words) for each in found.exposures]
                 new = [each for each in found.warnings if each not in audit.warnings]
                 warnings += [f"under {words}: {each}" for each in new]
         return replace(audit, exposures=tuple(exposures), warnings=tuple(warnings))
@@ -141,26 +162,45 @@ class Subject:
             and not is_asked
             and all(c in taken for c in calls(asked))
         ):
-            return Audit((audit.full,))
+            return Audit(audit.exposures)
         brief = replace(options, worlds=options.worlds and is_asked, levels=False)
 
         def told(stage: str) -> AbstractContextManager[None]:
             return step(f"{stage}, under {under.words}")
 
         try:
-            return run(
-                file.model,
+            return self._run(
+                file,
                 people,
                 knowledge,
                 calls(asked),
                 brief,
-                file.leaks,
                 told,
                 enough(asked, under.words),
                 grades=False,
             )
         except (KnowledgeError, TableError) as error:
             return error
+
+    def _run(
+        self,
+        file: OpenedFile,
+        people: Population,
+        knowledge: Knowledge,
+        asked: tuple[MeasureCall, ...],
+        options: AuditOptions,
+        step: Step,
+        is_enough: Enough | None,
+        *,
+        grades: bool,
+        fails: Enough | None = None,
+    ) -> Audit:
+        """Audit a file; together with the releases before it, where there are some."""
+        if self.shared is None:
+            more = (asked, options, file.leaks, step, is_enough)
+            return run(file.model, people, knowledge, *more, grades=grades, fails=fails)
+        cases = (*self.earlier, ReleaseCase(file.model, people, file.leaks))
+        return run_releases(cases, self.shared, knowledge, asked, options, step, is_enough)
 
     def _knowledge(self, file: OpenedFile) -> Knowledge:
         """Return what the adversary knows: of a changed file also how the original was trained, withheld or not."""
@@ -213,22 +253,62 @@ def read_subject(request: Request, step: Step = silent) -> Subject:
     start_early(tree, options)
     with step(f"reading {table_name(request.data)}"):
         table = read(request.data)
-        named = options.sensitive
-        if isinstance(request.model, OpenedFile) and named and not has_column(table, named):
-            # No file names the target here, so that a slip in its name would go unseen.
-            raise TableError(table.source, table.lacks(named))
-        try:
-            population = build_population(
-                tree,
-                table,
-                sensitive=options.sensitive,
-                qi=options.qi,
-                weights=options.weights,
-                sampling_weights=options.sampling_weights,
+        population = _people_of(request.model, tree, table, options)
+    earlier, shared = _releases(request, tree, table, population, step)
+    return Subject(file, population, knowledge, pack, options, earlier, shared)
+
+
+def _people_of(given: ModelInput, model: Model, table: Table, options: AuditOptions) -> Population:
+    """Return the people of a table as a model sees them.
+
+    Raises:
+        TableError: the table is not the model's.
+    """
+    named = options.sensitive
+    if isinstance(given, OpenedFile) and named and not has_column(table, named):
+        # No file names the target here, so that a slip in its name would go unseen.
+        raise TableError(table.source, table.lacks(named))
+    try:
+        return build_population(
+            model,
+            table,
+            sensitive=options.sensitive,
+            qi=options.qi,
+            weights=options.weights,
+            sampling_weights=options.sampling_weights,
+        )
+    except TableError as error:
+        raise _with_notes(error, model) from error
+
+
+def _releases(
+    request: Request, last: Model, table: Table, people: Population, step: Step
+) -> tuple[tuple[ReleaseCase, ...], Shared | None]:
+    """Return the releases before the last one, and who is in which of all of them; None where there are none.
+
+    Raises:
+        TreewardenError: one of them cannot be read, or they do not fit each other.
+    """
+    if not request.earlier:
+        return (), None
+    cases, tables, known = [], [], {request.data: table} if isinstance(request.data, Path) else {}
+    for each in request.earlier:
+        with step(f"reading {model_name(each.model)} and {table_name(each.data)}"):
+            file = opened(each.model)
+            is_same = each.data is request.data
+            own = (
+                table if is_same else known.get(each.data) if isinstance(each.data, Path) else None
             )
-        except TableError as error:
-            raise _with_notes(error, tree) from error
-    return Subject(file, population, knowledge, pack, options)
+            own = read(each.data) if own is None else own
+            if isinstance(each.data, Path):
+                known[each.data] = own
+            population = _people_of(each.model, file.model, own, request.options)
+        cases.append(ReleaseCase(file.model, population, file.leaks))
+        tables.append(own)
+    models = (*(case.model for case in cases), last)
+    populations = (*(case.population for case in cases), people)
+    shared = shared_people(models, (*tables, table), populations, request.key)
+    return tuple(cases), shared
 
 
 def _nobody(model: Model, options: AuditOptions) -> Population:

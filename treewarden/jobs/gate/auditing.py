@@ -18,7 +18,7 @@ from ppdm_models.tree.tree import Tool
 from reports.building.build import audit_document
 from reports.building.entry import entry_of, unaudited
 from reports.building.problem import problem_of
-from reports.document.document import Document, Provenance
+from reports.document.document import Document, EarlierFiles, Provenance
 from reports.document.gate import Entry
 from reports.document.parts import File
 from reports.renderers import rendered, renderer
@@ -28,8 +28,8 @@ from treewarden.jobs.attesting.entry import attested_entry
 from treewarden.jobs.auditing import Audited, audit_file
 from treewarden.jobs.gate.models import GateModel
 from treewarden.jobs.gate.order import Answer, Order
-from treewarden.jobs.inputs import ModelBytes
-from treewarden.jobs.subject import Request, knowledge_of, pack_of
+from treewarden.jobs.inputs import ModelBytes, told
+from treewarden.jobs.subject import Earlier, Request, knowledge_of, pack_of
 
 KINDS = {
     "leaf": LeafLevel,
@@ -82,6 +82,8 @@ def request_of(order: Order) -> Request:
         name=model.name,
         today=order.today,
         fail_on=model.fail_on,
+        earlier=tuple(Earlier(path, table) for path, table in model.earlier),
+        key=model.key,
     )
 
 
@@ -148,6 +150,9 @@ def _provenance(order: Order, done: Audited) -> Provenance:
         table=File(name=model.table.name, sha256=order.table_digest) if model.table else None,
         pack=File(name=pack.name.replace("/", "_"), sha256=pack.digest),
         created=order.created or None,
+        earlier=tuple(
+            EarlierFiles(model=told(path), table=told(table)) for path, table in model.earlier
+        ),
     )
 
 

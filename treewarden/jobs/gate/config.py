@@ -85,13 +85,25 @@ class Settings(_Section):
         }
 
 
+class EarlierSection(_Section):
+    """A release before a model: its file, and its table where that is another than the model's."""
+
+    path: Text
+    table: Text | None = None
+
+
 class ModelSection(Shared, Settings):
-    """One ``[[model]]``: the files it is about, and what holds for them; None where the whole file says it."""
+    """One ``[[model]]``: the files it is about, and what holds for them; None where the whole file says it.
+
+    ``earlier`` are the releases that were published before, and ``id`` the column that says who is who in their tables.
+    """
 
     path: Annotated[tuple[Text, ...], Field(min_length=1)]
     name: Text | None = None
     table: Text
     knowledge: Text | None = None
+    earlier: tuple[EarlierSection, ...] = ()
+    id: Text | None = None
 
     @field_validator("path", mode="before")
     @classmethod

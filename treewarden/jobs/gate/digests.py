@@ -65,6 +65,8 @@ def key_of(model: GateModel, digests: Digests, version: str, today: date) -> str
         "attestations": [digests.of(each) for each in model.attestations],
         "trust": [digests.of(each) for each in model.trust],
         "attested_until": str(today) if model.attestations else "",
+        "earlier": [[digests.of(path) for path in each] for each in model.earlier],
+        "id": model.key,
         "called": [each.name for each in model.inputs],
         "fail_on": model.fail_on,
         "settings": model.settings.given,

@@ -33,7 +33,8 @@ SPARK = "metadata"
 class GateModel:
     """One model to audit. ``file`` is its path from the configuration; ``table`` is None where there is none.
 
-    ``policy`` is the name of a pack that ships, or a path. Where there is no table, ``attestations`` that hold by one
+    ``policy`` is the name of a pack that ships, or a path. ``earlier`` are the releases before it, each with its table,
+    and ``key`` is the column that says who is who in these. Where there is no table, ``attestations`` that hold by one
     of the ``trust``ed keys stand for an audit.
     """
 
@@ -49,13 +50,16 @@ class GateModel:
     settings: Settings = field(default_factory=Settings)
     attestations: tuple[Path, ...] = ()
     trust: tuple[Path, ...] = ()
+    earlier: tuple[tuple[Path, Path], ...] = ()
+    key: str | None = None
 
     @property
     def inputs(self) -> tuple[Path, ...]:
         """The files that were named for it, itself first."""
         given = (self.path, self.table, self.knowledge, self.waivers, self.baseline, self.policy)
         named = tuple(each for each in given if isinstance(each, Path))
-        return (*named, *self.attestations, *self.trust)
+        before = (path for each in self.earlier for path in each)
+        return (*named, *self.attestations, *self.trust, *before)
 
 
 def models_of(
@@ -140,6 +144,15 @@ def _check(section: ModelSection, place: str) -> None:
     beside = [key for key in ANSWERED if key in given]
     if section.knowledge is not None and beside:
         raise ConfigurationError(place, f"'knowledge' says it all; leave out {', '.join(beside)}")
+    own = {section.table, *(each.table or section.table for each in section.earlier)}
+    if section.earlier and ABSENT in own:
+        problem = "'earlier': what several models prove together needs the table of each"
+        raise ConfigurationError(place, problem)
+    if section.id is not None and len(own) < 2:
+        problem = (
+            "'id' matches the records of several tables; give an earlier release its own table"
+        )
+        raise ConfigurationError(place, problem)
 
 
 def _paths(configuration: Configuration, section: ModelSection, place: str) -> list[Path]:
@@ -196,18 +209,39 @@ def _model(
     def there(key: str, value: str | None) -> Path | None:
         return None if value is None else _there(configuration, value, key, place)
 
+    table = None if section.table == ABSENT else _table(configuration, section.table, place)
     return GateModel(
         name=section.name or file,
         file=file,
         path=path,
-        table=None if section.table == ABSENT else _table(configuration, section.table, place),
+        table=table,
         policy=policy if is_shipped else _policy(configuration, policy, place),
         knowledge=there("knowledge", section.knowledge),
         waivers=there("waivers", section.waivers or said.waivers or _usual(configuration)),
         baseline=_baseline(configuration, section.baseline or said.baseline, place, new_baseline),
         fail_on=section.fail_on or said.fail_on,
         settings=Settings(**section.model_dump(include=set(Settings.model_fields))),
+        earlier=tuple(
+            (
+                _earlier(configuration, each.path, place),
+                table if each.table is None else _table(configuration, each.table, place),
+            )
+            for each in section.earlier
+            if table is not None
+        ),
+        key=section.id,
     )
+
+
+def _earlier(configuration: Configuration, value: str, place: str) -> Path:
+    """Return the file of a release before a model: a file, or a folder that is a model as Spark writes it."""
+    path = _inside(configuration, value, "earlier", place)
+    if not path.exists():
+        problem = (
+            f"'earlier' is {value!r}: there is no such file; paths start from {configuration.root}"
+        )
+        raise ConfigurationError(place, problem)
+    return path
 
 
 def _table(configuration: Configuration, value: str, place: str) -> Path:

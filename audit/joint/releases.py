@@ -1,0 +1,306 @@
+"""What several releases prove together of the people whom they share, and what each of them adds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from audit.inverters import LeafSums
+from audit.joint.cells import (
+    ALL_PEOPLE,
+    NEW_PEOPLE,
+    Cells,
+    Release,
+    cells_of,
+    certain_by_leaf,
+    rows_of,
+)
+from audit.joint.found import Released, Together
+from audit.joint.profiles import Where
+from audit.joint.reason import reason
+from audit.joint.result import Guess
+from audit.joint.rows import JointRows
+from audit.joint.together import (
+    MOST_ENTRIES,
+    Joined,
+    problem_with,
+    recovered_leaves,
+    sums_of,
+)
+from audit.people.forest import Forest
+from audit.people.population import Population
+from audit.people.shared import Shared
+from audit.reading import Undetermined
+from audit.stages import Step, silent
+from audit.worlds.clock import Clock
+from audit.worlds.result import Worlds
+from ppdm_models.arrays import BoolArray, IndexArray
+
+ADDS_SHARE = 0.3
+"""Of the time for each of both parts, so much is for what each release adds; the rest is for all of them together."""
+NOBODY_NEW = "the same people"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Held:
+    """One release: its trees with its own people in them, settings that the adversary knows beside its file.
+
+    ``proved`` is what its splits and leaves prove by themselves of its profiles, where that was looked for.
+    """
+
+    forest: Forest
+    population: Population
+    training: Mapping[str, float] = field(default_factory=dict)
+    proved: Worlds | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AllReleases:
+    """What all releases prove together of all groups of people; see ``seen_by``."""
+
+    joined: Joined
+    shared: Shared
+    where: Where
+    recovered: tuple[tuple[int, int], ...]
+
+    def seen_by(self, release: int) -> Joined:
+        """Return it of the people of one release, in the order of its own classes."""
+        joined, groups = self.joined, self.shared.groups(release)
+        order = self.shared.orders[release]
+        joint = joined.joint
+        guess = joint.guess
+        if isinstance(guess, Guess):
+            guess = replace(guess, shares=guess.shares[:, order])
+        ends = ("low", "high", "reached_low", "reached_high")
+        joint = replace(
+            joint, guess=guess, **{name: getattr(joint, name)[:, order] for name in ends}
+        )
+        cells = replace(joined.cells, of=joined.cells.of[groups])
+        found = replace(joined.found, by_leaf=joined.found.by_leaf[groups])
+        return replace(joined, found=found, cells=cells, joint=joint)
+
+
+def join_releases(
+    held: Sequence[Held],
+    shared: Shared,
+    until: Clock,
+    searching: float,
+    step: Step = silent,
+    *,
+    enough: Callable[[BoolArray], bool] | None = None,
+) -> AllReleases | Undetermined:
+    """Return what several releases prove together, or why that is not known; the parameters are as of ``joined_of``."""
+    sums: list[LeafSums] = []
+    for number, each in enumerate(held):
+        name = shared.names[number]
+        with step(f"turning the leaves of {name} back into sums of labels"):
+            found = sums_of(each.forest, each.population, each.training)
+        if isinstance(found, Undetermined):
+            return Undetermined(f"{name}: {found.reason}")
+        sums.append(found)
+    size = sum(len(each.forest.trees) for each in held) * shared.places.shape[1]
+    if size > MOST_ENTRIES:
+        return Undetermined("all trees of all releases would take too much memory")
+    parts = _parts(held, shared, sums)
+    with step("reasoning over what each release adds"):
+        told = list(_told(held, shared, parts, until.part(ADDS_SHARE), searching * ADDS_SHARE))
+    whole = _joined(shared, [part for each in parts for part in each])
+    if isinstance(whole, Undetermined):
+        return whole
+    cells, rows = whole
+    truth = None if isinstance(shared.truth, Undetermined) else cells.summed(shared.truth)
+    if truth is not None:
+        problem = problem_with(rows, truth)
+        if problem:
+            return Undetermined(problem)
+    with step("reasoning over the leaves of all releases"):
+        joint = reason(
+            rows,
+            truth=truth,
+            until=until,
+            searching=searching * (1 - ADDS_SHARE),
+            is_certain_enough=lambda sure: enough is not None and enough(sure[cells.of]),
+        )
+    if joint.problem:
+        return Undetermined(f"no table fits all releases: {joint.problem}")
+    sure = (joint.low == cells.sizes[:, None]).any(axis=1)
+    told[-1] = replace(told[-1], so_far=float(cells.sizes[sure].sum()))
+    recovered = tuple(map(recovered_leaves, sums))
+    trees = sum(len(each.forest.trees) for each in held)
+    found_all = Together(
+        trees,
+        sum(leaves for _, leaves in recovered),
+        sum(exact for exact, _ in recovered),
+        certain_by_leaf(rows, cells, trees),
+        sums[-1].facts,
+        tuple(
+            f"{name}: {said}"
+            for name, each in zip(shared.names, sums, strict=True)
+            for said in each.said
+        ),
+        joint.left,
+        releases=tuple(told),
+        differences=_differences(rows, shared, held[-1].forest.model.classes),
+    )
+    where = _where(held, shared)
+    return AllReleases(Joined(found_all, cells, rows, joint), shared, where, recovered)
+
+
+def _parts(held: Sequence[Held], shared: Shared, sums: Sequence[LeafSums]) -> list[list[Release]]:
+    """Return the rows of each release, lifted to the groups of people: those of its leaves, and what it proves else."""
+    found, first = [], 0
+    for number, (each, own) in enumerate(zip(held, sums, strict=True)):
+        places, order = shared.places[number], shared.orders[number]
+        stops = _lifted(each.forest.stops, places)
+        parts = [Release(stops, _reordered(own, order, each), first, number)]
+        first += len(each.forest.trees)
+        found.append(parts)
+    for number, each in enumerate(held):
+        if each.proved is not None:
+            places = shared.places[number]
+            proved = _reordered(_profiles_of(each.proved), shared.orders[number], each, each.proved)
+            found[number].append(Release(places[None, :], proved, first, number))
+        first += 1
+    return found
+
+
+def _lifted(stops: IndexArray, places: IndexArray) -> IndexArray:
+    """Return where groups stop, from where profiles do; -1 where a group is not held."""
+    return np.where(places < 0, -1, stops[:, np.maximum(places, 0)])
+
+
+def _profiles_of(worlds: Worlds) -> LeafSums:
+    """Return what is proved of the profiles of a tree, as if each were a leaf of one tree."""
+    size, classes = worlds.low.shape
+    counted = np.arange(classes) if classes > 2 else np.array([1])
+    nodes = np.repeat(np.arange(size), len(counted))
+    output = np.tile(counted, size)
+    low, high = worlds.low[nodes, output], worlds.high[nodes, output]
+    return LeafSums(
+        np.zeros(len(nodes), dtype=np.intp), nodes, output, low, high, np.zeros(len(nodes)), {}
+    )
+
+
+def _reordered(
+    sums: LeafSums, order: IndexArray, held: Held, of_profiles: Worlds | None = None
+) -> LeafSums:
+    """Return sums that count the classes in another order; ``order`` is the place of each own class there."""
+    if (order == np.arange(len(order))).all():
+        return sums
+    if len(order) > 2:
+        return replace(sums, output=order[sums.output])
+    # Of two classes the second is counted: that is the other one now.
+    if of_profiles is not None:
+        people = np.rint(held.population.counts).astype(np.int64)[sums.nodes]
+    else:
+        people = _people(sums, held)
+    return replace(sums, low=people - sums.high, high=people - sums.low)
+
+
+def _people(sums: LeafSums, held: Held) -> IndexArray:
+    """Return how many people stop in each leaf, shape (R,)."""
+    found = np.empty(len(sums.nodes), dtype=np.int64)
+    for tree in np.unique(sums.trees).tolist():
+        here = np.flatnonzero(sums.trees == tree)
+        inside = np.bincount(held.forest.stops[tree], held.population.counts)
+        found[here] = np.rint(inside[sums.nodes[here]]).astype(np.int64)
+    return found
+
+
+def _joined(shared: Shared, releases: Sequence[Release]) -> tuple[Cells, JointRows] | Undetermined:
+    cells = cells_of(np.concatenate([each.stops for each in releases]), shared.counts)
+    rows = rows_of(releases, cells, shared.orders.shape[1])
+    return rows if isinstance(rows, Undetermined) else (cells, rows)
+
+
+def _told(
+    held: Sequence[Held],
+    shared: Shared,
+    parts: Sequence[Sequence[Release]],
+    until: Clock,
+    searching: float,
+) -> list[Released]:
+    """Return what each release adds; by how many people all of them make certain is left to the caller."""
+    found, share = [], 1 / (2 * len(held))
+    for number, each in enumerate(held):
+        has = shared.places[number] >= 0
+        had = shared.places[number - 1] >= 0 if number else has
+        alone = _certain(shared, parts[number], has, until.part(share), searching * share)
+        so_far: float | None = alone
+        if 0 < number < len(held) - 1:
+            before = [part for own in parts[: number + 1] for part in own]
+            some = np.asarray((shared.places[: number + 1] >= 0).any(axis=0))
+            so_far = _certain(shared, before, some, until.part(share), searching * share)
+        found.append(
+            Released(
+                shared.names[number],
+                len(each.forest.trees),
+                float(shared.counts[has].sum()),
+                float(shared.counts[has & ~had].sum()),
+                float(shared.counts[had & ~has].sum()),
+                alone,
+                so_far,
+            )
+        )
+    return found
+
+
+def _certain(
+    shared: Shared, releases: Sequence[Release], has: BoolArray, until: Clock, searching: float
+) -> float | None:
+    """Return how many people are certain by some releases, of those that they hold; None where they contradict."""
+    joined = _joined(shared, releases)
+    if isinstance(joined, Undetermined):
+        return None
+    cells, rows = joined
+    truth = None if isinstance(shared.truth, Undetermined) else cells.summed(shared.truth)
+    joint = reason(rows, truth=truth, until=until, searching=searching)
+    if joint.problem:
+        return None
+    sure = (joint.low == cells.sizes[:, None]).any(axis=1)[cells.of]
+    return float(shared.counts[sure & has].sum())
+
+
+def _where(held: Sequence[Held], shared: Shared) -> Where:
+    """Return what names the leaves of all releases' trees, the people of a release, and those who are new in one."""
+    trees = [
+        (release, number)
+        for release, each in enumerate(held)
+        for number in range(len(each.forest.trees))
+    ]
+
+    def where(tree: int, node: int) -> str:
+        if tree == ALL_PEOPLE:
+            return f"in all of {shared.names[node]}"
+        if tree == NEW_PEOPLE:
+            fewer, more = divmod(node, len(held))
+            return f"among those whom {shared.names[more]} has and {shared.names[fewer]} has not"
+        if tree >= len(trees):
+            return f"{shared.names[tree - len(trees)]}, its splits and leaves"
+        release, number = trees[tree]
+        own = held[release].forest.trees
+        place = f"tree {number + 1}, " if len(own) > 1 else ""
+        return f"{shared.names[release]}, {place}leaf {own[number].nodes[node].name}"
+
+    return where
+
+
+def _differences(rows: JointRows, shared: Shared, classes: Sequence[str]) -> tuple[str, ...]:
+    """Return in sentences what the totals of two releases prove of those whom only one of them holds."""
+    people, said, several = rows.people, [], len(shared.names)
+    for row in np.flatnonzero(rows.trees == NEW_PEOPLE).tolist():
+        fewer, more = divmod(int(rows.nodes[row]), several)
+        low, high = int(rows.low[row]), int(rows.high[row])
+        size = int(people[row])
+        if low <= 0 and high >= size:
+            continue
+        some = f"{low:,}" if low == high else f"{low:,} to {high:,}"
+        have = "has" if high == 1 else "have"
+        who = "the one person" if size == 1 else f"the {size:,} people"
+        said.append(
+            f"Of {who} whom {shared.names[more]} holds and {shared.names[fewer]} does not, {some} {have} "
+            f"“{classes[int(rows.output[row])]}”: that is the difference of their totals."
+        )
+    return tuple(dict.fromkeys(said))

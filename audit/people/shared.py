@@ -1,0 +1,242 @@
+"""The people of several releases: which records of several tables are one person, and who is told apart by that."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from audit.people.population import NO_RECORDS, Population
+from audit.people.weights import Weights
+from audit.reading import Undetermined
+from ppdm_models.arrays import FloatArray, IndexArray
+from ppdm_models.errors import TableError
+from ppdm_models.records.table import Table
+from ppdm_models.tree.column import CategoricalColumn, Column
+from ppdm_models.tree.ensemble import Model
+
+MEMBERSHIP = ("no", "yes")
+NOBODY_SHARED = (
+    "no record of it is in {} as well; name the column that says who is who with --id, or give the tables of the same "
+    "people"
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shared:
+    """Groups of people whom nothing tells apart that the adversary knows: their QI values, and who is in which release.
+
+    R releases, in the order of their publication, have U groups. ``places`` (R, U) is the profile of each group in each
+    release, -1 where the release does not hold it; ``counts`` (U,) are its people; ``truth`` (U, m) those of each
+    class, in the order of the last release's classes, or why they are not known. ``orders`` (R, m) is the place there
+    of each release's own classes.
+    """
+
+    names: tuple[str, ...]
+    places: IndexArray
+    counts: FloatArray
+    truth: FloatArray | Undetermined
+    orders: IndexArray
+
+    def groups(self, release: int) -> IndexArray:
+        """Return the groups that a release holds."""
+        return np.flatnonzero(self.places[release] >= 0)
+
+    def seen_by(self, release: int, population: Population) -> Population:
+        """Return a release's own people, its profiles parted by which other releases hold whom; one per group."""
+        groups = self.groups(release)
+        own = self.places[release][groups]
+        columns: dict[str, Column] = {
+            name: column.take(own) for name, column in population.columns.items()
+        }
+        added = []
+        for other, name in enumerate(self.names):
+            is_there = self.places[other][groups] >= 0
+            if other != release and is_there.any() and not is_there.all():
+                called = _new_name(f"in {name}", columns)
+                columns[called] = CategoricalColumn(is_there.astype(np.int64), MEMBERSHIP)
+                added.append(called)
+        truth, values = self.truth, population.values
+        if not isinstance(truth, Undetermined):
+            truth = truth[groups][:, self.orders[release]]
+        if not isinstance(values, Undetermined):
+            values = values[own]
+        return replace(
+            population,
+            qi=(*population.qi, *added),
+            columns=columns,
+            counts=self.counts[groups],
+            leaf=population.leaf[own],
+            truth=truth,
+            values=values,
+            by_record=NO_RECORDS,
+        )
+
+
+def shared_people(
+    models: Sequence[Model],
+    tables: Sequence[Table],
+    populations: Sequence[Population],
+    key: str | None = None,
+) -> Shared:
+    """Return the people of several releases, each with its table; a table that several share is the same object.
+
+    Records of different tables are one person where the column ``key`` holds the same there, else where all columns
+    that the tables share do.
+
+    Raises:
+        TableError: the models do not predict the same, the table has weights, the key is missing or not one person's,
+            the tables have nobody in common, or somebody's value changed from one to the other.
+    """
+    orders = _orders(models)
+    for table, population in zip(tables, populations, strict=True):
+        if population.weights is not Weights.NONE:
+            problem = "weights cannot be used with several releases; write each person as a row"
+            raise TableError(table.source, problem)
+    persons = _persons(tables, key)
+    size = 1 + max(int(each.max()) for each in persons)
+    places = np.full((len(models), size), -1, dtype=np.intp)
+    label = np.full(size, -1, dtype=np.intp)
+    for release, (person, population) in enumerate(zip(persons, populations, strict=True)):
+        records = population.by_record
+        places[release, person] = records.profile
+        own = np.where(records.label < 0, -1, orders[release][records.label])
+        changed = np.flatnonzero((label[person] >= 0) & (own >= 0) & (label[person] != own))
+        if len(changed):
+            raise TableError(
+                tables[release].source,
+                f"record {int(changed[0]) + 1} has another value of {population.sensitive!r} than the same person has "
+                f"in another table ({len(changed)} such records); give each release the table that it was trained on, "
+                "or audit it by itself",
+            )
+        label[person] = np.where(own >= 0, own, label[person])
+    _, first, group = np.unique(places, axis=1, return_index=True, return_inverse=True)
+    group, groups = group.reshape(-1), len(first)
+    truth: FloatArray | Undetermined
+    if (label < 0).any():
+        told = (each.truth for each in populations)
+        unknown = next((each for each in told if isinstance(each, Undetermined)), None)
+        truth = unknown or Undetermined("the value of some people is not known")
+    else:
+        classes = len(models[-1].classes)
+        truth = np.bincount(group * classes + label, minlength=groups * classes).astype(np.float64)
+        truth = truth.reshape(groups, classes)
+    counts = np.bincount(group, minlength=groups).astype(np.float64)
+    return Shared(_names(models), places[:, first], counts, truth, orders)
+
+
+def _orders(models: Sequence[Model]) -> IndexArray:
+    """Return the place of each model's classes among the last one's, (R, m)."""
+    last = models[-1]
+    for model in models:
+        if model.task is not last.task or set(model.classes) != set(last.classes):
+            raise TableError(
+                model.source,
+                f"does not predict what {last.source} does ({_said(model)}; there {_said(last)}); releases are joined "
+                "where they predict the same, so audit each by itself",
+            )
+        if model.target and last.target and model.target != last.target:
+            raise TableError(
+                model.source,
+                f"predicts {model.target!r}, and {last.source} {last.target!r}; releases are joined where they predict "
+                "the same, so audit each by itself",
+            )
+    return np.array(
+        [[last.classes.index(name) for name in model.classes] for model in models], dtype=np.intp
+    ).reshape(len(models), len(last.classes))
+
+
+def _names(models: Sequence[Model]) -> tuple[str, ...]:
+    """Return what each release is called: its file's name, with its place where two have one name."""
+    names = [model.source for model in models]
+    return tuple(
+        name if names.count(name) == 1 else f"{name} ({place})"
+        for place, name in enumerate(names, start=1)
+    )
+
+
+def _said(model: Model) -> str:
+    return ", ".join(map(repr, model.classes[:6])) or f"a {model.task.value}"
+
+
+def _persons(tables: Sequence[Table], key: str | None) -> list[IndexArray]:
+    """Return the number of the person that each record of each table is, the same in all tables."""
+    if all(table is tables[0] for table in tables):
+        return [np.arange(tables[0].rows)] * len(tables)
+    codes = _by_key(tables, key) if key is not None else _by_values(tables)
+    found, _ = _numbered(codes, [table.rows for table in tables])
+    for table, person in zip(tables[1:], found[1:], strict=True):
+        if not np.isin(person, found[0]).any():
+            raise TableError(table.source, NOBODY_SHARED.format(tables[0].source))
+    return found
+
+
+def _numbered(codes: IndexArray, rows: Sequence[int]) -> tuple[list[IndexArray], int]:
+    """Return who each record is, by table, where ``codes`` (n,) of all tables' records say what it holds.
+
+    Of several records of a table that hold the same, the first is the first of the other tables', and so on.
+    """
+    ends = np.cumsum([0, *rows])
+    parts = [codes[start:end] for start, end in zip(ends[:-1], ends[1:], strict=True)]
+    keys = np.concatenate([np.stack((part, _occurrence(part)), axis=1) for part in parts])
+    distinct, person = np.unique(keys, axis=0, return_inverse=True)
+    return np.split(person.reshape(-1), ends[1:-1]), len(distinct)
+
+
+def _occurrence(codes: IndexArray) -> IndexArray:
+    """Return how many records before each one hold the same."""
+    order = np.argsort(codes, kind="stable")
+    ordered = codes[order]
+    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
+    lengths = np.diff(np.r_[starts, len(codes)])
+    found = np.empty(len(codes), dtype=np.intp)
+    found[order] = np.arange(len(codes)) - np.repeat(starts, lengths)
+    return found
+
+
+def _by_key(tables: Sequence[Table], key: str) -> IndexArray:
+    """Return a code for each record of all tables, the same where the key is."""
+    texts = []
+    for table in tables:
+        column = table.categories(key)
+        missing = np.flatnonzero(column.missing)
+        if len(missing):
+            problem = f"column {key!r}, record {int(missing[0]) + 1}: no value, so it does not say who this is"
+            raise TableError(table.source, problem)
+        if len(column.categories) < table.rows:
+            problem = f"column {key!r} holds the same for several records, so it does not say who is who; name another"
+            raise TableError(table.source, problem)
+        texts.append(np.array(column.categories, dtype=object)[column.codes])
+    return _coded(np.concatenate(texts).astype(str))
+
+
+def _by_values(tables: Sequence[Table]) -> IndexArray:
+    """Return a code for each record of all tables, the same where all columns are that the tables share."""
+    names = [name for name in tables[-1].columns if all(name in each.columns for each in tables)]
+    if not names:
+        raise TableError(tables[-1].source, NOBODY_SHARED.format(tables[0].source))
+    codes = np.zeros(sum(table.rows for table in tables), dtype=np.intp)
+    for name in names:
+        if all(table.columns[name].is_numeric() for table in tables):
+            here = np.concatenate([table.numbers(name).numbers for table in tables])
+            own = _coded(here)
+        else:
+            parts = [table.categories(name) for table in tables]
+            texts = [np.array((*part.categories, ""), dtype=object)[part.codes] for part in parts]
+            own = _coded(np.concatenate(texts).astype(str))
+        codes = _coded(codes * (int(own.max(initial=0)) + 1) + own)
+    return codes
+
+
+def _coded(values: np.ndarray[tuple[int], np.dtype[np.generic]]) -> IndexArray:
+    """Return the place of each value among the distinct ones."""
+    found: IndexArray = np.unique(values, return_inverse=True)[1].reshape(-1).astype(np.intp)
+    return found
+
+
+def _new_name(name: str, columns: dict[str, Column]) -> str:
+    """Return a name that no column has yet."""
+    while name in columns:
+        name += "'"
+    return name

@@ -1,0 +1,160 @@
+"""An audit of several releases: what whoever holds them all can infer of the people in any of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from audit.adversary.knowledge import Knowledge, SplitLevel
+from audit.evidence import NOT_RUN, Enough, Evidence
+from audit.inverters import settings_of
+from audit.joint.profiles import posterior_of, report_of, worlds_of
+from audit.joint.releases import AllReleases, Held, join_releases
+from audit.measures import MeasureCall
+from audit.options import DEFAULT, AuditOptions
+from audit.people.forest import forest_of
+from audit.people.population import Population
+from audit.people.shared import Shared
+from audit.reading import Undetermined
+from audit.result import Audit, Exposure
+from audit.run import (
+    ESTIMATE_SECONDS,
+    FACTS_NOT_JOINED,
+    NOT_JOINED,
+    exposure_of,
+    not_run,
+    prior_of_all,
+    run,
+    unsolved,
+)
+from audit.stages import Step, silent
+from audit.worlds.clock import clock
+from audit.worlds.result import Worlds
+from ppdm_models.errors import KnowledgeError
+from ppdm_models.tree.ensemble import Model
+from ppdm_models.tree.leaks import Leak
+from ppdm_models.tree.tree import Tree
+
+ALONE = "{} by itself"
+WITH_OTHERS = "{} with all releases"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReleaseCase:
+    """One release of several: its model, the people of its own table, and what its file gives away beside."""
+
+    model: Model
+    population: Population
+    leaks: tuple[Leak, ...] | Undetermined
+
+
+def run_releases(
+    cases: Sequence[ReleaseCase],
+    shared: Shared,
+    knowledge: Knowledge,
+    calls: Sequence[MeasureCall] = (),
+    options: AuditOptions = DEFAULT,
+    step: Step = silent,
+    enough: Enough | None = None,
+) -> Audit:
+    """Audit several releases, in the order of their publication, by somebody who holds all and knows who is in which.
+
+    The first exposure is of the last release's people, with all that all releases prove of them; then come those of the
+    earlier releases, and what single trees prove by themselves, with the choice of their splits. Nobody may infer too
+    much from any of these. What is proved of single trees' people joins what all releases prove.
+
+    Raises:
+        KnowledgeError, SolverError, TableError: as ``audit.run.run``.
+    """
+    training = knowledge.training
+    known = frozenset[str]().union(*(settings_of(case.model) for case in cases))
+    for name in sorted(set(training) - known):
+        problem = f"training: {name!r} is no setting that leaf values of these models depend on"
+        raise KnowledgeError(shared.names[-1], problem)
+    knowledge = knowledge.model_copy(update={"training": {}})
+    each = replace(options, worlds_budget=options.worlds_budget / (1 + len(cases)))
+    alone = [
+        run(case.model, case.population, knowledge, calls, each, case.leaks, step, enough)
+        for case in cases
+        if isinstance(case.model, Tree)
+    ]
+    proved = iter(alone)
+    held = [
+        Held(
+            forest_of(case.model, case.population),
+            case.population,
+            {name: training[name] for name in settings_of(case.model) & set(training)},
+            _worlds(next(proved)) if isinstance(case.model, Tree) else None,
+        )
+        for case in cases
+    ]
+    joined: AllReleases | Undetermined = FACTS_NOT_JOINED
+    if not knowledge.facts:
+        joined = join_releases(
+            held,
+            shared,
+            clock(options.time_limit or ESTIMATE_SECONDS),
+            each.worlds_budget if options.worlds else 0.0,
+            step,
+        )
+    if isinstance(joined, Undetermined):
+        joined = Undetermined(f"{NOT_JOINED}: {joined.reason}")
+        alone += [
+            run(case.model, case.population, knowledge, calls, each, case.leaks, step, enough)
+            for case in cases
+            if not isinstance(case.model, Tree)
+        ]
+    exposures = [
+        _exposure(case, shared, number, joined, knowledge, calls, options)
+        for number, case in enumerate(cases)
+    ]
+    warnings = [
+        *(said for case in cases for said in case.population.warnings),
+        *(said for audit in alone for said in audit.warnings),
+    ]
+    others = [
+        replace(audit.full, of=ALONE.format(audit.full.evidence.source), is_alone=True)
+        for audit in alone
+    ]
+    return Audit((*exposures[::-1], *others), tuple(dict.fromkeys(warnings)))
+
+
+def _worlds(audit: Audit) -> Worlds | None:
+    found = audit.full.evidence.worlds
+    return found if isinstance(found, Worlds) else None
+
+
+def _exposure(
+    case: ReleaseCase,
+    shared: Shared,
+    number: int,
+    joined: AllReleases | Undetermined,
+    knowledge: Knowledge,
+    calls: Sequence[MeasureCall],
+    options: AuditOptions,
+) -> Exposure:
+    """Return what somebody who holds all releases can infer of the people of one."""
+    people = shared.seen_by(number, case.population)
+    forest = forest_of(case.model, people)
+    knowledge = knowledge.model_copy(update={"split": SplitLevel.NONE})
+    is_last = number == len(shared.names) - 1
+    of = "" if is_last else WITH_OTHERS.format(shared.names[number])
+    if isinstance(joined, Undetermined):
+        bare = unsolved(forest, people, knowledge, joined, case.leaks)
+        bare = replace(bare, together=joined)
+        return replace(exposure_of(bare, calls, not_run(joined)), of=of)
+    seen = joined.seen_by(number)
+    worlds: Worlds | Undetermined = NOT_RUN
+    if options.worlds:
+        worlds = worlds_of(seen, people, joined.where, case.model.classes)
+    evidence = Evidence(
+        forest,
+        people,
+        knowledge,
+        prior_of_all(people, knowledge, len(case.model.classes)),
+        posterior_of(seen),
+        worlds,
+        case.leaks,
+        together=seen.found,
+    )
+    return replace(exposure_of(evidence, calls, report_of(seen, people.records)), of=of)

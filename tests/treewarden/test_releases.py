@@ -1,0 +1,191 @@
+"""Several releases from the command line: who joined or left, what each adds, and what cannot be joined."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+import treewarden
+from tests.releases import a_table, a_tree
+from treewarden.cli import cli
+
+POLICY = """name = "certain"
+version = "1"
+title = "certain"
+
+[[clause]]
+id = "certain"
+measure = "certain_disclosure"
+rule = "at_most"
+limit = 0
+"""
+PEOPLE = [
+    f"{n} {place} {ill}"
+    for n, (place, ill) in enumerate(zip("aaabbbccc", ["yes", "no", "no"] * 3, strict=True))
+]
+NEW = "9 a yes"
+
+
+def one_leaf(_):
+    return "all"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    before, after = a_table(*PEOPLE), a_table(*PEOPLE, NEW)
+    for name, table in (("before", before), ("after", after)):
+        (tmp_path / f"{name}.csv").write_text(table)
+        (tmp_path / f"{name}.pmml").write_bytes(a_tree(table, leaf_of=one_leaf))
+    (tmp_path / "certain.toml").write_text(POLICY)
+    return tmp_path
+
+
+def audited(folder, *words, models=("before", "after"), data=("before", "after")):
+    files = [folder / f"{name}.pmml" for name in models]
+    tables = [word for name in data for word in ("--data", folder / f"{name}.csv")]
+    asked = [
+        "audit",
+        *files,
+        *tables,
+        "--sensitive",
+        "illness",
+        "--policy",
+        folder / "certain.toml",
+    ]
+    return CliRunner().invoke(cli, [*map(str, asked), "--quiet", *words])
+
+
+def test_each_by_itself_passes_and_both_together_fail(folder):
+    for name in ("before", "after"):
+        assert audited(folder, models=[name], data=[name]).exit_code == 0
+    outcome = audited(folder, "--id", "id", "--format", "json")
+    assert outcome.exit_code == 1
+    document = json.loads(outcome.stdout)
+    found = document["ensemble"]
+    assert [each["name"] for each in found["releases"]] == ["before.pmml", "after.pmml"]
+    assert [each["joined"] for each in found["releases"]] == [0, 1]
+    assert [each["certain_so_far"] for each in found["releases"]] == [0, 1]
+    assert "holds and before.pmml does not, 1 has “yes”" in found["differences"][0]
+    assert document["worlds"]["records_certain"] == 1
+    assert [each["model"]["name"] for each in document["provenance"]["earlier"]] == ["before.pmml"]
+    place = document["findings"][0]["where"][0]
+    assert place["profile"] == "place = a, in before.pmml = no"
+
+
+def test_records_that_hold_the_same_are_one_person_without_an_id(folder):
+    outcome = audited(folder, "--format", "json")
+    assert json.loads(outcome.stdout)["ensemble"]["releases"][1]["joined"] == 1
+
+
+def test_the_text_and_the_page_say_what_each_release_adds(folder):
+    said = " ".join(audited(folder, "--id", "id").stdout.split())
+    assert "after.pmml (10 people, 1 joined): 0 or more are certain by it alone, 1 by all" in said
+    page = audited(folder, "--id", "id", "--format", "html").stdout
+    assert "What each release adds" in page
+    assert "Release before" in page
+
+
+def test_who_left_is_told_of_in_the_release_that_held_them(folder):
+    outcome = audited(
+        folder,
+        "--id",
+        "id",
+        "--format",
+        "json",
+        models=("after", "before"),
+        data=("after", "before"),
+    )
+    assert outcome.exit_code == 1
+    document = json.loads(outcome.stdout)
+    failing = [each for each in document["findings"] if each["verdict"] == "FAIL"]
+    assert [each["of"] for each in failing] == ["after.pmml with all releases"]
+
+
+def test_releases_of_one_table_need_no_id(folder):
+    outcome = audited(folder, "--format", "json", models=("before", "before"), data=("before",))
+    assert outcome.exit_code == 0
+    found = json.loads(outcome.stdout)["ensemble"]["releases"]
+    assert [each["name"] for each in found] == ["before.pmml (1)", "before.pmml (2)"]
+
+
+@pytest.mark.parametrize(
+    ("words", "data", "code", "says"),
+    [
+        ((), ("before", "after", "after"), 2, "give one --data for all models, or one for each"),
+        (("--id", "id"), ("before",), 2, "--id matches the records of several tables"),
+        (("--no-table",), (), 2, "what several models prove together needs the table"),
+        (("--id", "name"), ("before", "after"), 4, "no column 'name'"),
+    ],
+)
+def test_what_cannot_be_asked_is_said(folder, words, data, code, says):
+    outcome = audited(folder, *words, data=data)
+    assert outcome.exit_code == code
+    assert says in " ".join(outcome.output.split())
+
+
+def test_a_baseline_knows_what_releases_prove_together(folder):
+    baseline = folder / "known.json"
+    assert audited(folder, "--id", "id", "--write-baseline", str(baseline)).exit_code == 1
+    assert audited(folder, "--id", "id", "--baseline", str(baseline)).exit_code == 0
+    more = a_table(*PEOPLE, NEW, "10 b yes")
+    (folder / "more.csv").write_text(more)
+    (folder / "more.pmml").write_bytes(a_tree(more, leaf_of=one_leaf))
+    names = ("before", "after", "more")
+    outcome = audited(folder, "--id", "id", models=names, data=names)
+    assert outcome.exit_code == 1
+
+
+def test_a_notebook_says_the_same(folder):
+    found = treewarden.audit(
+        folder / "after.pmml",
+        folder / "after.csv",
+        sensitive="illness",
+        policy=folder / "certain.toml",
+        earlier=[(folder / "before.pmml", folder / "before.csv")],
+        id="id",
+    )
+    assert found.verdict is treewarden.Verdict.FAIL
+    assert found.to_dict()["ensemble"]["releases"][1]["certain_so_far"] == 1
+
+
+CONFIGURATION = """[[model]]
+path = "after.pmml"
+table = "after.csv"
+sensitive = "illness"
+policy = "certain.toml"
+id = "id"
+earlier = [{ path = "before.pmml", table = "before.csv" }]
+"""
+
+
+def gated(folder, configuration):
+    (folder / "treewarden.toml").write_text(configuration)
+    asked = ["gate", "--config", str(folder / "treewarden.toml"), "--quiet"]
+    return CliRunner().invoke(cli, asked)
+
+
+def test_a_gate_holds_a_model_against_the_releases_before_it(folder):
+    alone = CONFIGURATION.partition("id =")[0]
+    assert gated(folder, alone).exit_code == 0
+    assert gated(folder, CONFIGURATION).exit_code == 1
+    # What came of it is kept, but not beyond a change of an earlier release.
+    (folder / "before.pmml").write_bytes((folder / "after.pmml").read_bytes())
+    (folder / "before.csv").write_bytes((folder / "after.csv").read_bytes())
+    assert gated(folder, CONFIGURATION).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("before.pmml", "other.pmml", "'earlier' is 'other.pmml': there is no such file"),
+        ("before.pmml", "../other.pmml", "outside"),
+        ("before.csv", "absent", "needs the table of each"),
+        (', table = "before.csv"', "", "'id' matches the records of several tables"),
+    ],
+)
+def test_a_gate_says_what_cannot_be_joined(folder, old, new, says):
+    outcome = gated(folder, CONFIGURATION.replace(old, new))
+    assert outcome.exit_code == 4
+    assert says in " ".join(outcome.output.split())
