@@ -70,6 +70,7 @@ audit/result.py
 audit/glance.py
 audit/levels.py
 audit/run.py
+audit/releases.py
 
 policies
 policies/severity.py

@@ -163,7 +163,7 @@ def _results(found: Finding) -> Iterator[Result]:
     A clause that is still open is never left without an open result: its places may be the worst ones only.
     """
     leaves: dict[str, list[Place]] = {}
-    for place in found.where:
+    for place in found.where if not found.of else ():  # the leaves of another release are in another file
         leaves.setdefault(place.leaf, []).append(place)
     accepted = {leaf: found.accepted or _all_accepted(places) for leaf, places in leaves.items()}
     for leaf, places in leaves.items():
@@ -209,4 +209,5 @@ def _message(found: Finding) -> str:
     if own is not None:
         return own
     asks = "" if found.limit_text in NO_LIMIT else f"; the policy asks for {found.limit_text}"
-    return f"{found.plain[:1].upper()}{found.plain[1:]}: {OUTCOME[found.verdict]}{asks}"
+    release = f"Of {found.of}: " if found.of else ""
+    return f"{release}{found.plain[:1].upper()}{found.plain[1:]}: {OUTCOME[found.verdict]}{asks}"

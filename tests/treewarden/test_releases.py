@@ -150,6 +150,32 @@ def test_a_notebook_says_the_same(folder):
     assert found.to_dict()["ensemble"]["releases"][1]["certain_so_far"] == 1
 
 
+def test_other_forms_tell_the_findings_of_each_release_apart(folder):
+    forms = [f"{form}={folder / name}" for form, name in (("sarif", "x.sarif"), ("junit", "x.xml"))]
+    words = [word for form in forms for word in ("--format", form)]
+    assert (
+        audited(
+            folder, "--id", "id", *words, models=("after", "before"), data=("after", "before")
+        ).exit_code
+        == 1
+    )
+    (run,) = json.loads((folder / "x.sarif").read_text())["runs"]
+    rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
+    assert len(rules) == len(set(rules))
+    assert "Of after.pmml with all releases" in run["results"][0]["message"]["text"]
+    assert "Of after.pmml with all releases" in (folder / "x.xml").read_text()
+
+
+def test_a_report_of_several_releases_is_not_verified_by_one_of_them(folder):
+    report = folder / "report.json"
+    assert audited(folder, "--id", "id", "--format", f"json={report}").exit_code == 1
+    files = ["--model", folder / "after.pmml", "--data", folder / "after.csv"]
+    asked = ["verify", report, *files, "--policy", folder / "certain.toml"]
+    outcome = CliRunner().invoke(cli, list(map(str, asked)))
+    assert outcome.exit_code == 4
+    assert "of several releases together" in " ".join(outcome.output.split())
+
+
 CONFIGURATION = """[[model]]
 path = "after.pmml"
 table = "after.csv"

@@ -160,6 +160,9 @@ def _request(
         raise MalformedError(
             where, "redacted: it does not say how it was asked; verify the full one"
         )
+    if document.provenance.earlier:
+        problem = "of several releases together; audit them once more and compare the two reports"
+        raise MalformedError(where, problem)
     if asked is None:
         problem = "does not say how it was asked, as an older version wrote it; audit again"
         raise MalformedError(where, problem)
