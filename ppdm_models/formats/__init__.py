@@ -56,11 +56,13 @@ class Format(ABC):
     """Reads one format of published trees.
 
     ``accounts_for_all`` says that whatever a file holds is in the model, named by its leaks, or refused: nothing else
-    can stand in a file that is read. ``rewrites`` says that what it opens is ``Rewritable``.
+    can stand in a file that is read. ``rewrites`` says that what it opens is ``Rewritable``,
+    ``drops_trees`` that it may be written without its last trees.
     """
 
     accounts_for_all: ClassVar[bool] = False
     rewrites: ClassVar[bool] = False
+    drops_trees: ClassVar[bool] = False
 
     @abstractmethod
     def sniff(self, data: bytes) -> bool:

@@ -34,6 +34,7 @@ class LightgbmDump(Format):
     """Reads and rewrites dumps of all versions, those without ``feature_infos`` too."""
 
     rewrites = True
+    drops_trees = True
 
     def sniff(self, data: bytes) -> bool:
         parts = (b'"tree_info"', b'"feature_names"', b'"num_tree_per_iteration"')
@@ -73,7 +74,11 @@ class _OpenedDump(Rewritable, Strippable):
         document, source = _document(self.data, self.source), self.source
         flats = _flats(document, source)
         info = as_list(document["tree_info"], source, ["tree_info"])
-        for index, (old, new) in enumerate(paired(self.model, changed)):
+        pairs = paired(self.model, changed, drops=True)
+        if len(pairs) < len(info):
+            del info[len(pairs) :]
+            document.pop("feature_importances", None)  # they count the splits of all trees
+        for index, (old, new) in enumerate(pairs):
             if old.nodes != new.nodes:
                 changed_in(flats[index], new)
                 entry = as_object(info[index], source, ["tree_info", index])

@@ -42,6 +42,7 @@ class LightgbmText(Format):
     """Reads and rewrites model files of versions 2 to 4."""
 
     rewrites = True
+    drops_trees = True
 
     def sniff(self, data: bytes) -> bool:
         head = data[:65536].replace(b"\r", b"")
@@ -80,10 +81,13 @@ class _OpenedText(Rewritable, Strippable):
         """Return the file with pruned nodes as leaves, and withheld nodes with the count and the weight 0.
 
         That concerns ``leaf_count``, ``leaf_weight``, ``internal_count`` and ``internal_weight``: a weight is the
-        count wherever the second derivative is 1. Gains and the importances of features stay.
+        count wherever the second derivative is 1. Gains stay, and so do the importances of features; they go where
+        trees at the end do, as they count the splits of all.
         """
         document = self._copy()
-        pairs = paired(self.model, changed)
+        pairs = paired(self.model, changed, drops=True)
+        if len(pairs) < len(document.trees):
+            document.drop(len(pairs))
         for block, (old, new) in zip(document.trees, pairs, strict=True):
             if old.nodes != new.nodes:
                 changed_in(document, block, old, new)

@@ -17,6 +17,7 @@ class XgboostModel(Format):
     """Reads and rewrites both layouts of ``gbtree`` and ``dart`` boosters, from version 1 on."""
 
     rewrites = True
+    drops_trees = True
     accounts_for_all = True
 
     def sniff(self, data: bytes) -> bool:

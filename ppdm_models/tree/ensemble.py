@@ -170,6 +170,14 @@ def with_trees(ensemble: Ensemble, trees: Iterator[Tree]) -> Ensemble:
     return replace(ensemble, members=tuple(members), growth=None)
 
 
+def first_members(ensemble: Ensemble, members: int) -> Ensemble:
+    """Return the ensemble without its last members.
+
+    All else stays, but what was said of how the trees were grown.
+    """
+    return replace(ensemble, members=ensemble.members[:members], growth=None)
+
+
 def trees_of(model: Model) -> Iterator[Tree]:
     """Yield the trees of a model: itself where it is one."""
     if isinstance(model, Tree):

@@ -70,7 +70,9 @@ def _side(title: str, audit: Audit, decision: Decision, shown: int) -> Side:
     evidence = _showing(audit.full.evidence, shown)
     several = len(evidence.trees) > 1
     return Side(
-        title=f"{title}; drawn is tree {shown + 1} of {len(evidence.trees)}" if several else title,
+        title=f"{title}; drawn is tree {evidence.forest.shown + 1} of {len(evidence.trees)}"
+        if several
+        else title,
         verdict=word(decision.verdict),
         headline=headline(evidence, decision),
         leaves=sum(len(tree.leaves) for tree in evidence.trees),
@@ -80,8 +82,9 @@ def _side(title: str, audit: Audit, decision: Decision, shown: int) -> Side:
 
 
 def _showing(evidence: Evidence, shown: int) -> Evidence:
-    """Return the evidence with one tree of the ensemble drawn, so that both sides show the same."""
-    return replace(evidence, forest=replace(evidence.forest, shown=shown))
+    """Return the evidence with one tree of the ensemble drawn, so that both sides show the same where both have it."""
+    here = min(shown, len(evidence.trees) - 1)
+    return replace(evidence, forest=replace(evidence.forest, shown=here))
 
 
 def _compared(before: Audit, after: Audit) -> tuple[Compared, ...]:

@@ -163,7 +163,9 @@ def _results(found: Finding) -> Iterator[Result]:
     A clause that is still open is never left without an open result: its places may be the worst ones only.
     """
     leaves: dict[str, list[Place]] = {}
-    for place in found.where if not found.of else ():  # the leaves of another release are in another file
+    for place in (
+        found.where if not found.of else ()
+    ):  # the leaves of another release are in another file
         leaves.setdefault(place.leaf, []).append(place)
     accepted = {leaf: found.accepted or _all_accepted(places) for leaf, places in leaves.items()}
     for leaf, places in leaves.items():

@@ -92,8 +92,8 @@ def gathered_notes(trees: Iterable[Tree]) -> tuple[str, ...]:
     return (found[0] + more,) if found else ()
 
 
-def paired(before: Model, after: Model) -> list[tuple[Tree, Tree]]:
-    """Return the trees of a file beside those they are changed to.
+def paired(before: Model, after: Model, *, drops: bool = False) -> list[tuple[Tree, Tree]]:
+    """Return the trees of a file beside those they are changed to; the last ones may be gone where the file ``drops``.
 
     Raises:
         OutputError: there are more or fewer of them, or a tree has nodes that the file's has not.
@@ -101,7 +101,8 @@ def paired(before: Model, after: Model) -> list[tuple[Tree, Tree]]:
     if not isinstance(before, Ensemble) or not isinstance(after, Ensemble):
         raise OutputError(before.source, "its trees can only be changed as an ensemble")
     pairs = list(zip(before.trees, after.trees, strict=False))
-    if len(pairs) < max(len(before.members), len(after.members)):
+    fewer = len(after.members) if drops else len(before.members)
+    if len(pairs) < max(fewer, len(after.members)):
         raise OutputError(before.source, "a tree was added or taken away, which is not written")
     for old, new in pairs:
         names = {node.name for node in old.nodes}

@@ -14,6 +14,7 @@ from ppdm_models.errors import TreeFormatError
 from ppdm_models.tree.cuts import Numbers, Wholes
 
 END = "end of trees"
+IMPORTANCES = "feature_importances:"
 SETTING = re.compile(r"\[(\w+): (.*)\]")
 
 
@@ -57,6 +58,23 @@ class Document:
         """Return the error for a line."""
         place = self.source if line is None else f"{self.source}:{line + 1}"
         return TreeFormatError(place, problem)
+
+    def drop(self, kept: int) -> None:
+        """Keep the first trees; the importances of features go too, as they count the splits of all."""
+        start, end = self.trees[kept].start, self.trees[-1].end
+        first = next(
+            (at for at in range(end, len(self.lines)) if self.lines[at].startswith(IMPORTANCES)),
+            len(self.lines),
+        )
+        last = next(
+            (at for at in range(first, len(self.lines)) if not self.lines[at].strip()), first
+        )
+        self.lines = [
+            line
+            for at, line in enumerate(self.lines)
+            if not (start <= at < end or first < at < last)
+        ]
+        self.trees = self.trees[:kept]
 
     def written(self) -> bytes:
         """Return the bytes, with the announced sizes of the trees as they now are."""

@@ -1,4 +1,4 @@
-"""Puts changed trees back into an XGBoost model file: withheld sums become 0, pruned nodes go."""
+"""Puts changed trees back into an XGBoost model file: withheld sums become 0, pruned nodes and dropped trees go."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 from ppdm_models.codecs.boosted.forest import LEAF
 from ppdm_models.codecs.boosted.trees import leaf_score, paired
 from ppdm_models.codecs.common.json import as_list, as_object
-from ppdm_models.codecs.xgboost.learner import booster_of, learner_of
+from ppdm_models.codecs.xgboost.learner import Booster, booster_of, learner_of
 from ppdm_models.errors import OutputError
 from ppdm_models.tree.ensemble import Model
 from ppdm_models.tree.tree import Tree
@@ -24,24 +24,48 @@ PER_NODE = (
     "split_type",
     "sum_hessian",
 )
+BEST = ("best_iteration", "best_ntree_limit", "best_score")
+"""The attributes that say which trees did best on other records; they may be gone."""
 
 
 def rewritten(document: object, before: Model, changed: Model, source: str) -> object:
     """Return the document with the changed trees; the document is used up.
 
     Raises:
-        OutputError: a tree was added or taken away, a leaf has no number, or a tree of vectors was pruned.
+        OutputError: a tree was added or taken out between others, a leaf has no number, or a tree of vectors was
+            pruned.
     """
     learner, steps = learner_of(document, source)
     booster = booster_of(learner, source, steps)
     at = [*booster.steps, "trees"]
     raw = as_list(booster.model.get("trees"), source, at)
-    for index, (old, new) in enumerate(paired(before, changed)):
+    pairs = paired(before, changed, drops=True)
+    if len(pairs) < len(raw):
+        _drop(learner, booster, len(pairs), source)
+    for index, (old, new) in enumerate(pairs):
         if old.nodes != new.nodes:
             tree = as_object(raw[index], source, [*at, index])
             _withhold(tree, old, new)
             _prune(tree, old, new)
     return document
+
+
+def _drop(learner: dict[str, object], booster: Booster, kept: int, source: str) -> None:
+    """Keep the first trees, and nothing that tells how many there were."""
+    model = booster.model
+    for name in ("trees", "tree_info"):
+        column = as_list(model[name], source, [*booster.steps, name])
+        del column[kept:]
+    ends = model.get("iteration_indptr")
+    if isinstance(ends, list):
+        ends[:] = [end for end in ends if isinstance(end, int) and end <= kept]
+    parameters = model.get("gbtree_model_param")
+    if isinstance(parameters, dict):
+        parameters["num_trees"] = str(kept)
+    attributes = learner.get("attributes")
+    if isinstance(attributes, dict):
+        for name in BEST:
+            attributes.pop(name, None)
 
 
 def _column(tree: dict[str, object], name: str) -> list[object]:
