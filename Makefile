@@ -12,7 +12,7 @@ PINS   := pyproject.toml constraints.txt
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help demo test test-tools check docs docs-shown soundness soundness-worlds soundness-ensembles soundness-doors studies bench bench-worlds \
-	bench-formats bench-commands conformance fuzz ipopt clean serve chaos load
+	bench-ensembles bench-formats bench-commands conformance fuzz ipopt clean serve chaos load
 
 help:
 	@echo "make demo    audit, repair and report on a tree grown on real data (installs what it needs into $(VENV))"
@@ -30,6 +30,7 @@ help:
 	@echo "make bench-worlds  time, memory and proofs of exact worlds; make bench runs it too (DATA=...)"
 	@echo "make conformance  compare what is read from published models with their real tools (MODELS=...)"
 	@echo "make fuzz       damage model files at random, SECONDS=60 in all, and look for a reader that fails"
+	@echo "make bench-ensembles  time and memory of what all trees of large models prove together (DATA=...)"
 	@echo "make bench-commands  time whole commands: text, JSON and HTML of the same audit, and how long it takes to start"
 	@echo "make bench-formats  time and memory of reading, beside parsers that understand nothing"
 	@echo "make serve   run the service with the demo's tree and table in it, in build/service; prints the address and passwords"
@@ -93,17 +94,21 @@ soundness-ensembles: $(VENV)/.dev
 soundness-doors: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.doors_soundness --cases $(or $(CASES),500) --seed $(SEED)
 
-studies: $(VENV)/.dev
+studies: $(VENV)/.dev $(TOOLS)/.tools
 	$(BIN)/python -m benchmarks.studies.zhu_du_2010 --data $(DATA)
 	$(BIN)/python -m benchmarks.studies.pruning --data $(DATA)
 	$(BIN)/python -m benchmarks.studies.tpp --data $(DATA)
 	$(BIN)/python -m benchmarks.studies.sharkey_2008 --data $(DATA)
 	$(BIN)/python -m benchmarks.studies.agrawal_srikant_2000
 	$(BIN)/python -m benchmarks.studies.vertical_2008 --data $(DATA)
+	$(TOOLS)/bin/python -m benchmarks.studies.ensembles --data $(DATA)
 
 bench: bench-worlds
 	$(BIN)/python -m benchmarks.maxent --data $(DATA)
 	$(BIN)/python -m benchmarks.remedies
+
+bench-ensembles: $(TOOLS)/.tools
+	$(TOOLS)/bin/python -m benchmarks.ensembles --data $(DATA) --out docs/benchmarks-ensembles.md
 
 bench-worlds: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.worlds --data $(DATA)

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from audit.evidence import NOT_RUN
+from audit.evidence import NOT_RUN, ONE_TREE
 from audit.reading import Undetermined
 from audit.run import NOT_JOINED
 from ppdm_models.files.convert import converted
@@ -20,7 +20,7 @@ NAMES = [str(path.relative_to(places.DATA / "formats")) for path in FILES]
 
 def steps(model):
     forest = SimpleNamespace(is_ensemble=isinstance(model, Ensemble))
-    return " ".join(repair_steps(SimpleNamespace(model=model, forest=forest)))
+    return " ".join(repair_steps(SimpleNamespace(model=model, forest=forest, together=ONE_TREE)))
 
 
 @pytest.mark.parametrize("path", FILES, ids=NAMES)
