@@ -150,6 +150,11 @@ class Decision:
         return counts(finding.severity, self.fail_on)
 
     @property
+    def own(self) -> tuple[Finding, ...]:
+        """The findings of the model of the audit, whose places are in its trees; not those of other releases."""
+        return tuple(finding for finding in self.findings if not finding.of)
+
+    @property
     def failing(self) -> tuple[Finding, ...]:
         """The findings that keep the verdict from being a pass, worst first."""
         kept = (f for f in self.findings if self.counts(f) and f.open_verdict > Verdict.PASS)

@@ -23,7 +23,7 @@ MOST_CASES = 30
 def leaf_cases(evidence: Evidence, decision: Decision) -> tuple[LeafCase, ...]:
     """Return the leaves in which some demand is not met, those that break most first, and of these the smallest."""
     found: dict[tuple[int, int], list[tuple[Finding, list[Place]]]] = {}
-    for finding in decision.findings:
+    for finding in decision.own:
         if finding.verdict is Verdict.PASS:
             continue
         here: dict[tuple[int, int], list[Place]] = {}

@@ -72,7 +72,7 @@ def _marks(decision: Decision, shown: int) -> dict[int, tuple[Risk, list[str]]]:
     Of an ensemble only those of the tree that is drawn.
     """
     found: dict[int, tuple[Risk, list[str]]] = {}
-    broken = [finding for finding in decision.findings if finding.verdict is not Verdict.PASS]
+    broken = [finding for finding in decision.own if finding.verdict is not Verdict.PASS]
     risks = {finding.clause: _risk(finding, decision) for finding in broken}
     for finding in sorted(broken, key=lambda finding: _ORDER.index(risks[finding.clause])):
         for place in finding.places:

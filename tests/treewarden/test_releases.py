@@ -21,6 +21,13 @@ measure = "certain_disclosure"
 rule = "at_most"
 limit = 0
 """
+LEAF_CLAUSE = """
+[[clause]]
+id = "leaves"
+measure = "k_anonymity"
+rule = "at_least"
+limit = 5
+"""
 PEOPLE = [
     f"{n} {place} {ill}"
     for n, (place, ill) in enumerate(zip("aaabbbccc", ["yes", "no", "no"] * 3, strict=True))
@@ -101,6 +108,18 @@ def test_who_left_is_told_of_in_the_release_that_held_them(folder):
     document = json.loads(outcome.stdout)
     failing = [each for each in document["findings"] if each["verdict"] == "FAIL"]
     assert [each["of"] for each in failing] == ["after.pmml with all releases"]
+
+
+def test_places_in_the_trees_of_an_earlier_release_are_told_by_that_release(folder):
+    (folder / "before.pmml").write_bytes(a_tree(a_table(*PEOPLE, NEW)))
+    (folder / "certain.toml").write_text(POLICY + LEAF_CLAUSE)
+    outcome = audited(folder, "--format", "json", data=("after",))
+    assert outcome.exit_code == 1
+    document = json.loads(outcome.stdout)
+    failing = [each for each in document["findings"] if each["clause"] == "leaves"]
+    assert [each["of"] for each in failing] == ["", "before.pmml with all releases"]
+    assert [each["verdict"] for each in failing] == ["PASS", "FAIL"]
+    assert not document["leaves"]
 
 
 def test_releases_of_one_table_need_no_id(folder):
