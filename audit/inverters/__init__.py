@@ -46,7 +46,9 @@ class LeafSums:
 
     ``low`` and ``high`` are whole numbers between which the count lies, ``wide`` is how far apart the ends were before
     they were made whole. ``output`` is the class counted; of two classes only the second is. ``facts`` are the settings
-    that were used, and ``said`` what the reader should know of how it was done.
+    that were used, and ``said`` what the reader should know of how it was done. Where trees
+    saw samples that are known, draws are counted in place of people. Without ``is_complete`` they saw samples that are
+    not: then the ends hold, but the file says more than they do, so whoever is not certain by them may be so yet.
     """
 
     trees: IndexArray
@@ -57,6 +59,7 @@ class LeafSums:
     wide: FloatArray
     facts: Mapping[str, Fact]
     said: tuple[str, ...] = ()
+    is_complete: bool = True
 
 
 class Inverter(ABC):

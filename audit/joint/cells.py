@@ -32,10 +32,17 @@ class Cells:
         return np.rint(found).astype(np.int64)
 
 
-def cells_of(stops: IndexArray, people: FloatArray) -> Cells:
-    """Return the cells of profiles that stop at ``stops`` (T, P), of trees of one model or of several."""
+def cells_of(stops: IndexArray, people: FloatArray, draws: IntArray | None = None) -> Cells:
+    """Return the cells of profiles that stop at ``stops`` (T, P), of trees of one model or of several.
+
+    With ``draws`` (T, P) those are told apart too whom a tree drew another number of times; whom it did not draw at all
+    it says nothing of.
+    """
     of = np.zeros(stops.shape[1], dtype=np.intp)
-    for stopped in stops:
+    for tree, stopped in enumerate(stops):
+        if draws is not None:
+            often = int(draws[tree].max(initial=0))
+            stopped = np.where(draws[tree] > 0, stopped * often + draws[tree], 0)
         both = of * (int(stopped.max(initial=0)) + 1) + stopped
         of = np.unique(both, return_inverse=True)[1].reshape(-1).astype(np.intp)
     _, first = np.unique(of, return_index=True)
@@ -46,12 +53,14 @@ def cells_of(stops: IndexArray, people: FloatArray) -> Cells:
 class Release:
     """One published model: where profiles stop in its trees (T, P), and what its leaves say.
 
-    ``first_tree`` is its place among all trees of all releases.
+    ``first_tree`` is its place among all trees of all releases. With ``draws`` (T, P) its sums count everybody as often
+    as a tree drew him.
     """
 
     stops: IndexArray
     sums: LeafSums
     first_tree: int = 0
+    draws: IntArray | None = None
 
 
 def first_trees(sums: LeafSums, trees: int) -> LeafSums:
@@ -76,8 +85,9 @@ def rows_of(releases: Sequence[Release], cells: Cells, classes: int) -> JointRow
     indices = np.concatenate([part.cells(len(cells.sizes)) for part in parts])
     lengths = np.concatenate([part.lengths(len(cells.sizes)) for part in parts])
     ends = np.concatenate(([0], np.cumsum(lengths)))
+    times = np.concatenate([part.times_of(len(cells.sizes)) for part in parts])
     matrix = sparse.csr_array(
-        (np.ones(len(indices), dtype=np.int64), indices, ends),
+        (times, indices, ends),
         shape=(len(lengths), len(cells.sizes)),
     )
     low, high, output, trees, nodes = (
@@ -91,7 +101,8 @@ def rows_of(releases: Sequence[Release], cells: Cells, classes: int) -> JointRow
 class _Part:
     """Rows that part the cells: those of one tree and class.
 
-    ``place`` (C,) is each cell's row; None where one row has all of them.
+    ``place`` (C,) is each cell's row; None where one row has all of them. ``times`` (C,) is how often each person of a
+    cell counts there, None where it is once.
     """
 
     low: IntArray
@@ -100,18 +111,26 @@ class _Part:
     trees: IndexArray
     nodes: IndexArray
     place: IndexArray | None
+    times: IntArray | None = None
 
     def cells(self, size: int) -> IndexArray:
         """Return the cells of each row, row by row."""
         if self.place is None:
             return np.arange(size)
-        return np.argsort(self.place, kind="stable")
+        order = np.argsort(self.place, kind="stable")
+        return order if self.times is None else order[self.times[order] > 0]
 
     def lengths(self, size: int) -> IndexArray:
         """Return how many cells each row has."""
         if self.place is None:
             return np.array([size])
-        return np.bincount(self.place, minlength=len(self.low))
+        place = self.place if self.times is None else self.place[self.times > 0]
+        return np.bincount(place, minlength=len(self.low))
+
+    def times_of(self, size: int) -> IntArray:
+        """Return how often each cell of each row counts there, row by row."""
+        chosen = self.cells(size)
+        return np.ones(len(chosen), dtype=np.int64) if self.times is None else self.times[chosen]
 
 
 def _leaves(release: Release, cells: Cells) -> list[_Part]:
@@ -121,7 +140,9 @@ def _leaves(release: Release, cells: Cells) -> list[_Part]:
     cuts = np.flatnonzero(np.r_[True, (keys[:, 1:] != keys[:, :-1]).any(axis=0), True])
     for start, end in zip(cuts[:-1], cuts[1:], strict=True):
         rows = order[start:end]
-        stopped = release.stops[sums.trees[rows[0]]][cells.first]
+        tree = int(sums.trees[rows[0]])
+        stopped = release.stops[tree][cells.first]
+        times = None if release.draws is None else release.draws[tree][cells.first]
         found.append(
             _Part(
                 sums.low[rows],
@@ -130,14 +151,17 @@ def _leaves(release: Release, cells: Cells) -> list[_Part]:
                 sums.trees[rows] + release.first_tree,
                 sums.nodes[rows],
                 np.searchsorted(sums.nodes[rows], stopped),
+                times,
             )
         )
     return found
 
 
 def _totals(release: Release) -> list[_Part] | Undetermined:
-    """Return how many of all people have each class: what every tree says of it at once."""
-    sums, found = release.sums, []
+    """Return how many of all people have each class: what every tree says of it at once, unless each drew others."""
+    sums, found = release.sums, list[_Part]()
+    if release.draws is not None:
+        return found
     for output in np.unique(sums.output).tolist():
         here = sums.output == output
         trees = np.unique(sums.trees[here], return_inverse=True)[1].reshape(-1)
@@ -161,11 +185,18 @@ def breaking(rows: JointRows, truth: IntArray) -> IndexArray:
     return np.flatnonzero((sums < rows.low) | (sums > rows.high))
 
 
+def class_by_leaf(rows: JointRows, cells: Cells) -> IntArray:
+    """Return the class that all people of a leaf of each profile provably have, -1 where no leaf proves one; (P,)."""
+    people, found = rows.people, np.full(len(cells.sizes), -1, dtype=np.int64)
+    is_leaf = (rows.trees != ALL_PEOPLE) & (people > 0)
+    for output in range(rows.classes):
+        pure = (rows.low == people) & (rows.output == output)
+        if rows.classes == 2:
+            pure |= (rows.high == 0) & (rows.output == 1 - output)
+        found[rows.matrix[np.flatnonzero(pure & is_leaf)].sum(axis=0) > 0] = output
+    return np.asarray(found[cells.of])
+
+
 def certain_by_leaf(rows: JointRows, cells: Cells) -> BoolArray:
     """Return which profiles are in a leaf, of any tree, whose people provably all have one class; shape (P,)."""
-    people = rows.people
-    pure = rows.low == people
-    if rows.classes == 2:
-        pure |= rows.high == 0
-    pure &= rows.trees != ALL_PEOPLE
-    return np.asarray((rows.matrix[np.flatnonzero(pure)].sum(axis=0) > 0)[cells.of])
+    return class_by_leaf(rows, cells) >= 0

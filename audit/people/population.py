@@ -25,6 +25,14 @@ MOST_LISTED = 6
 """So many names stand in one warning."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Order:
+    """The records as they stand in the table, one person each: the profile of each, (n,), and its class if known."""
+
+    profiles: IndexArray
+    classes: IndexArray | None
+
+
 @dataclass(frozen=True, slots=True)
 class Population:
     """Distinct profiles of quasi-identifier (QI) values: the equivalence classes of the table.
@@ -38,7 +46,8 @@ class Population:
     each counts once; the adversary is taken to know it like the QI values. ``weights`` says what the rows of
     the table carried. ``sensitive`` is the sensitive column that was named, "" where none was; ``rival``
     another column that a file without a target may have been trained on as well. ``is_absent`` says that there is no
-    table: then the profiles are the leaves, as far as the file tells how many are in them.
+    table: then the profiles are the leaves, as far as the file tells how many are in them. ``order`` is that of the
+    records, None where rows do not stand for one person each.
     """
 
     qi: tuple[str, ...]
@@ -53,6 +62,7 @@ class Population:
     sensitive: str = ""
     rival: str = ""
     is_absent: bool = False
+    order: Order | None = None
 
     @property
     def records(self) -> float:
@@ -141,6 +151,7 @@ def build_population(
         weight=None if rows.sampling is None else rows.sampling[kept[first]],
         weights=rows.kind,
         sensitive=sensitive or "",
+        order=_order(weight, rows.sampling, profile_of, classes),
     )
     if not isinstance(tree, Tree):
         return population
@@ -195,6 +206,16 @@ def _distinct(columns: Sequence[Column]) -> tuple[IndexArray, IndexArray]:
         np.stack(codes, axis=1), axis=0, return_index=True, return_inverse=True
     )
     return first, profile_of.reshape(-1)
+
+
+def _order(
+    people: FloatArray,
+    sampling: FloatArray | None,
+    profile_of: IndexArray,
+    classes: IndexArray | None,
+) -> Order | None:
+    """Return the order of the records; None where some rows stand for nobody, for several people, or are weighed."""
+    return Order(profile_of, classes) if sampling is None and (people == 1).all() else None
 
 
 def _sums(groups: IndexArray, weight: FloatArray, size: int) -> FloatArray:
