@@ -5,13 +5,16 @@ A model file as ``save_model`` writes it says neither eta nor lambda. Both follo
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from audit.inverters import GrownCase, Inverter, LeafSums
+from audit.inverters import Draws, GrownCase, Inverter, LeafSums
 from audit.inverters._bounds import Bounds, exactly, logistic, rounded_by, softmax, variance
-from audit.inverters._rounds import SINGLE, Gathered, Leafs, differing, rounds
+from audit.inverters._rounds import DOUBLE, SINGLE, Gathered, Leafs, differing, rounds
+from audit.inverters._samples import NO_COUNTS, NOT_FROM_HERE, extremes
+from audit.inverters._xgboost_draws import drawn
 from audit.inverters._xgboost_rates import Rates, rates_of
 from audit.reading import Undetermined
 from ppdm_models.arrays import FloatArray
@@ -34,6 +37,15 @@ class Xgboost(Inverter):
 
     reads_cut = True
     defaults = {"eta": 0.3, "lambda": 1.0, "alpha": 0.0, "max_delta_step": 0.0}
+    sampling = ("subsample", "seed")
+    seed = "seed"
+
+    def is_sampled(self, growth: Growth) -> bool | None:
+        share = growth.fact("subsample").value
+        return None if share is None else share != 1.0
+
+    def draws(self, case: GrownCase, seed: int) -> Iterator[Draws]:
+        return drawn(case, seed)
 
     def facts(self, growth: Growth, trees: Sequence[Tree]) -> Mapping[str, Fact]:
         rates = rates_of(growth, trees)
@@ -65,7 +77,12 @@ class Xgboost(Inverter):
                 )
                 if problem is not None:
                     return problem
-        return gathered.sums(rates.facts, rates.said)
+        sums = gathered.sums(rates.facts, rates.said)
+        return (
+            sums
+            if isinstance(sums, Undetermined)
+            else replace(sums, is_complete=not case.is_sampled)
+        )
 
     def _tree(
         self,
@@ -77,6 +94,8 @@ class Xgboost(Inverter):
         factor: float,
     ) -> Undetermined | None:
         """Take the sums of one tree's leaves; return why they cannot be had."""
+        if case.is_sampled:
+            return _sampled(case, leaves, shares, rates, gathered, factor)
         hessians = leaves.summed(variance(shares).times(factor), case.people)
         # Each record's second derivative is rounded to 32 bits, and then their sum is.
         hessians = hessians.wider(4 * SINGLE * hessians.high)
@@ -97,6 +116,44 @@ class Xgboost(Inverter):
         if weighs != 1.0:
             sums = sums.over(_weights(shares, leaves, weighs))
         return gathered.add(leaves, 1 if factor == 1.0 else leaves.output, sums)
+
+
+def _sampled(
+    case: GrownCase,
+    leaves: Leafs,
+    shares: Bounds,
+    rates: Rates,
+    gathered: Gathered,
+    factor: float,
+) -> Undetermined | None:
+    """Take the sums of one tree's leaves over a sample of which only the sums of second derivatives are known.
+
+    Of each leaf as many people may have been drawn as these allow.
+    """
+    said = case.growth.trees[leaves.tree].hessians
+    if said is None or np.isnan(said[leaves.nodes]).any() or rates.positive_weight != 1.0:
+        return Undetermined(NO_COUNTS)
+    told = exactly(said[leaves.nodes]).wider(2 * SINGLE * np.abs(said[leaves.nodes]))
+    gradients = _gradient(leaves.values, told, rates)
+    each = variance(shares).times(factor)
+    curves = extremes(case, leaves, each.wider(4 * SINGLE * each.high))
+    labels = extremes(case, leaves, shares)
+    low, high = np.zeros(len(leaves.nodes)), np.zeros(len(leaves.nodes))
+    for leaf in range(len(leaves.nodes)):
+        curve, label = curves.of(leaf), labels.of(leaf)
+        room = DOUBLE * len(curve.low) * curve.high[-1]
+        fits = (curve.low - room <= told.high[leaf]) & (told.low[leaf] <= curve.high + room)
+        size = np.arange(len(curve.low))
+        least = np.maximum(np.ceil(label.low + gradients.low[leaf]), 0.0)
+        most = np.minimum(np.floor(label.high + gradients.high[leaf]), size)
+        fits &= least <= most
+        if not fits.any():
+            return Undetermined(NOT_FROM_HERE)
+        low[leaf] = least[fits].min()
+        high[leaf] = (most - size)[fits].max() + leaves.members[leaf]
+    output = 1 if factor == 1.0 else leaves.output
+    gathered.parts.append((leaves, output, Bounds(low, high), high - low))
+    return None
 
 
 def _tells_digits(growth: Growth) -> bool:

@@ -160,13 +160,15 @@ def _leaves(release: Release, cells: Cells) -> list[_Part]:
 def _totals(release: Release) -> list[_Part] | Undetermined:
     """Return how many of all people have each class: what every tree says of it at once, unless each drew others."""
     sums, found = release.sums, list[_Part]()
-    if release.draws is not None:
-        return found
     for output in np.unique(sums.output).tolist():
-        here = sums.output == output
-        trees = np.unique(sums.trees[here], return_inverse=True)[1].reshape(-1)
-        low = int(np.bincount(trees, sums.low[here]).max())
-        high = int(np.bincount(trees, sums.high[here]).min())
+        if release.draws is not None and output not in sums.totals:
+            continue
+        low, high = sums.totals.get(output, (0, np.iinfo(np.int64).max))
+        if release.draws is None:
+            here = sums.output == output
+            trees = np.unique(sums.trees[here], return_inverse=True)[1].reshape(-1)
+            low = max(low, int(np.bincount(trees, sums.low[here]).max()))
+            high = min(high, int(np.bincount(trees, sums.high[here]).min()))
         if low > high:
             return Undetermined(
                 "its trees do not agree on how many people have a class: some of them were grown on other people"

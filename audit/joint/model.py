@@ -48,7 +48,9 @@ class Model:
         for r, (low, high) in enumerate(ends):
             clock.check()
             at = slice(left.matrix.indptr[r], left.matrix.indptr[r + 1])
-            terms = zip(left.matrix.indices[at].tolist(), left.matrix.data[at].tolist(), strict=True)
+            terms = zip(
+                left.matrix.indices[at].tolist(), left.matrix.data[at].tolist(), strict=True
+            )
             total = sum(times * self.numbers[i] for i, times in terms)
             self.model.add_linear_constraint(total, low, high)
         if counts.width > 1:

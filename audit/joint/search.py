@@ -197,4 +197,6 @@ def _has_room(counts: Counts, room: IntArray) -> BoolArray:
         return np.asarray((counts.across @ (room < 1).astype(np.int64)) == 0)
     owner = np.repeat(np.arange(len(room)), np.diff(counts.matrix.indptr))
     is_short = counts.matrix.data > room[owner]
-    return np.asarray(np.bincount(counts.matrix.indices[is_short], minlength=counts.matrix.shape[1]) == 0)
+    return np.asarray(
+        np.bincount(counts.matrix.indices[is_short], minlength=counts.matrix.shape[1]) == 0
+    )

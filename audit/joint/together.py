@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -22,6 +22,7 @@ from audit.joint.counted import counted_sums
 from audit.joint.found import Prefix, Together
 from audit.joint.prefixes import predicted, prefixes, told
 from audit.joint.reason import never, reason
+from audit.joint.replay import replays
 from audit.joint.result import Joint
 from audit.joint.rows import JointRows
 from audit.joint.units import Units, by_profile
@@ -93,6 +94,7 @@ def joined_of(
     step: Step = silent,
     *,
     training: Mapping[str, float] = MappingProxyType({}),
+    seeds: Sequence[int] | None = (),
     over_trees: bool = False,
     enough: Callable[[BoolArray], bool] | None = None,
 ) -> Joined | Undetermined:
@@ -100,7 +102,9 @@ def joined_of(
 
     The estimate is looked for ``until`` then, other tables for ``searching`` seconds more. ``training`` are settings
     that the file may withhold and the adversary knows. Where neither tells them, those that the library takes by itself
-    are tried, and believed where the true values are known and fit. With ``over_trees`` what the first trees tell is
+    are tried, and believed where the true values are known and fit. ``seeds`` are what draws of records may have
+    started from, tried beside those that the file says; None stands for an adversary who does not know in which order
+    the records stood, and so cannot repeat any draws. With ``over_trees`` what the first trees tell is
     worked out too. No other tables are looked for once ``enough`` profiles are certain (P,). ``step`` is told of each
     stage; what it raises ends it.
     """
@@ -110,10 +114,16 @@ def joined_of(
     model = forest.model
     with step("turning leaf values back into sums of labels"):
         growth = model.growth if isinstance(model, Ensemble) else None
-        found = _found(forest, population, growth, training)
+        found = _found(forest, population, growth, training, seeds)
         if isinstance(found, Undetermined):
             return found
-        sums, rows, units, cells, truth = found.sums, found.rows, found.units, found.cells, found.truth
+        sums, rows, units, cells, truth = (
+            found.sums,
+            found.rows,
+            found.units,
+            found.cells,
+            found.truth,
+        )
         used = _used(forest, units)
     with step("reasoning over the leaves of all trees"):
         missing = _missing(sums, used, len(forest.trees))
@@ -174,18 +184,39 @@ def _found(
     population: Population,
     growth: Growth | None,
     training: Mapping[str, float],
+    seeds: Sequence[int] | None,
 ) -> _Found | Undetermined:
     """Return what the leaves say, read off their counts or turned back from their values."""
     units = by_profile(forest.stops, population)
     if growth is None:
-        return _fitting(counted_sums(forest, population), units, forest)
+        replayed = _replayed(forest, population, None, seeds)
+        return replayed or _fitting(counted_sums(forest, population), units, forest)
     classes = len(forest.model.classes)
     grown = knowing(growth, training)
     case = GrownCase(grown, forest.trees, forest.stops, population.counts, classes)
-    found = _fitting(leaf_sums(case), units, forest)
+    is_sampled = inverters()[growth.library].is_sampled(grown)
+    found: _Found | Undetermined | None = None
+    if is_sampled:
+        found = _replayed(forest, population, grown, seeds)
+    found = found or _fitting(leaf_sums(case), units, forest)
     if isinstance(found, Undetermined) and units.truth is not None:
-        return _by_default(case, units, forest) or found
+        found = _by_default(case, units, forest) or found
+    if isinstance(found, Undetermined) and is_sampled is None:
+        found = _replayed(forest, population, grown, seeds) or found
     return found
+
+
+def _replayed(
+    forest: Forest, population: Population, growth: Growth | None, seeds: Sequence[int] | None
+) -> _Found | None:
+    """Return what the leaves say of the records that were drawn, where these follow from a seed; None otherwise."""
+    if seeds is None:
+        return None
+    for units, sums in replays(forest, population, growth, seeds):
+        found = _fitting(sums, units, forest)
+        if isinstance(found, _Found):
+            return found
+    return None
 
 
 def _fitting(sums: LeafSums | Undetermined, units: Units, forest: Forest) -> _Found | Undetermined:
@@ -234,9 +265,7 @@ def _missing(sums: LeafSums, used: int, trees: int) -> str:
     if not sums.is_complete:
         return NOT_ALL_OF_SAMPLES
     if used < trees:
-        return (
-            f"the leaves of {used:,} of {trees:,} trees were joined, as all would take too much memory"
-        )
+        return f"the leaves of {used:,} of {trees:,} trees were joined, as all would take too much memory"
     return ""
 
 
