@@ -101,6 +101,10 @@ class Inverter(ABC):
         """Return whether each tree saw a sample of the records; None where nobody says it."""
         return False
 
+    def is_of(self, growth: Growth, people: float) -> bool:
+        """Return whether the first tree may have seen so many people; False where the file shows that it did not."""
+        return True
+
     def draws(self, case: GrownCase, seed: int) -> Iterator[Draws]:
         """Yield what each tree drew if the draws started from a seed, in each way that there is; records are in order."""
         return iter(())

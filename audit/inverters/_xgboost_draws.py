@@ -14,7 +14,7 @@ import numpy as np
 
 from audit.inverters import Draws, GrownCase
 from ppdm_models.arrays import FloatArray
-from ppdm_models.tree.growth import derived
+from ppdm_models.tree.growth import Growth, derived
 
 FACTOR = np.uint64(16807)
 BELOW = np.uint64(2**63 - 1)
@@ -23,6 +23,7 @@ DIGITS = 4
 MOST_NUMBERS = 20_000_000
 """So many numbers are drawn at most."""
 CLOSE = 1e-5
+LOGARITHMIC = ("binary:logistic", "multi:softprob", "multi:softmax")
 
 
 def drawn(case: GrownCase, seed: int) -> Iterator[Draws]:
@@ -30,7 +31,7 @@ def drawn(case: GrownCase, seed: int) -> Iterator[Draws]:
     trees, size = len(case.growth.trees), len(case.people)
     if not 0 <= seed < 2**32 or trees * size > MOST_NUMBERS:
         return
-    first = _drawn_first(case)
+    first = drawn_first(case.growth)
     if first is None:
         return
     for numbers in (_of_hist(seed, trees, size), _of_exact(seed, trees, size)):
@@ -61,11 +62,13 @@ def _twister(seed: int, size: int) -> np.ndarray:
     return numbers.astype(np.uint64)
 
 
-def _drawn_first(case: GrownCase) -> int | None:
+def drawn_first(growth: Growth) -> int | None:
     """Return how many records the first tree drew, all of which had the same second derivative; None if not known."""
-    growth = case.growth
     hessians, start = growth.trees[0].hessians, growth.start
     if hessians is None or start is None or np.isnan(hessians[0]):
+        return None
+    is_weighed = growth.fact("scale_pos_weight").value not in (None, 1.0)
+    if is_weighed or growth.objective not in LOGARITHMIC:
         return None
     scores = np.array(start)
     if growth.outputs == 1:

@@ -14,7 +14,7 @@ from audit.inverters import Draws, GrownCase, Inverter, LeafSums
 from audit.inverters._bounds import Bounds, exactly, logistic, rounded_by, softmax, variance
 from audit.inverters._rounds import DOUBLE, SINGLE, Gathered, Leafs, differing, rounds
 from audit.inverters._samples import NO_COUNTS, NOT_FROM_HERE, extremes
-from audit.inverters._xgboost_draws import drawn
+from audit.inverters._xgboost_draws import drawn, drawn_first
 from audit.inverters._xgboost_rates import Rates, rates_of
 from audit.reading import Undetermined
 from ppdm_models.arrays import FloatArray
@@ -32,17 +32,27 @@ CUT_BUT_TOLD = (
 )
 
 
+CUT_AND_MAYBE_SAMPLED = (
+    "leaf values were cut to few digits, and nothing in the file shows whether each round saw all records; if you know "
+    "it, say subsample in a knowledge file under [training]"
+)
+
+
 class Xgboost(Inverter):
     """Two classes by the logistic loss, several by softmax."""
 
     reads_cut = True
-    defaults = {"eta": 0.3, "lambda": 1.0, "alpha": 0.0, "max_delta_step": 0.0}
+    defaults = {"eta": 0.3, "lambda": 1.0, "alpha": 0.0, "max_delta_step": 0.0, "subsample": 1.0}
     sampling = ("subsample", "seed")
     seed = "seed"
 
     def is_sampled(self, growth: Growth) -> bool | None:
         share = growth.fact("subsample").value
         return None if share is None else share != 1.0
+
+    def is_of(self, growth: Growth, people: float) -> bool:
+        first = drawn_first(growth)
+        return first is None or first == people
 
     def draws(self, case: GrownCase, seed: int) -> Iterator[Draws]:
         return drawn(case, seed)
@@ -62,6 +72,8 @@ class Xgboost(Inverter):
             return rates
         if _tells_digits(growth):
             return Undetermined(CUT_BUT_TOLD)
+        if self.is_sampled(growth) is None and _is_cut(growth):
+            return Undetermined(CUT_AND_MAYBE_SAMPLED)
         assert growth.start is not None
         begin = np.array(growth.start)
         # The start is a logarithm taken in 32 bits.
@@ -156,9 +168,14 @@ def _sampled(
     return None
 
 
+def _is_cut(growth: Growth) -> bool:
+    """Return whether leaf values were cut to few digits."""
+    return bool(rounded_by(np.concatenate([tree.values for tree in growth.trees])).any())
+
+
 def _tells_digits(growth: Growth) -> bool:
     """Return whether leaf values were cut while other numbers of the file, which are made of them, were not."""
-    if not rounded_by(np.concatenate([tree.values for tree in growth.trees])).any():
+    if not _is_cut(growth):
         return False
     for tree in growth.trees:
         weights = np.nan_to_num(tree.weights if tree.weights is not None else np.zeros(1))
