@@ -12,7 +12,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from ppdm_models.errors import KnowledgeError
 from ppdm_models.tree.tree import Node, Task, Tool, Tree
 
-
 MOST_SEEDS = 1000
 Seed = Annotated[int, Field(ge=0, lt=2**32)]
 

@@ -55,7 +55,7 @@ class LeafSums:
     that were used, and ``said`` what the reader should know of how it was done. Where trees
     saw samples that are known, draws are counted in place of people. Without ``is_complete`` they saw samples that are
     not: then the ends hold, but the file says more than they do, so whoever is not certain by them may be so yet.
-    ``totals`` are the ends, by class, of how many of all people have it, where the file says more of that than leaves do.
+    ``totals`` are the ends, by class, of how many of all people have it, where the file says more of that than leaves.
     """
 
     trees: IndexArray
@@ -72,7 +72,7 @@ class LeafSums:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Draws:
-    """How often each tree drew each record, (T, P), and the settings that this follows from where the file is silent."""
+    """How often each tree drew each record, (T, P), and the settings that this shows where the file is silent."""
 
     often: IntArray
     facts: Mapping[str, Fact] = field(default_factory=dict)
@@ -106,7 +106,7 @@ class Inverter(ABC):
         return True
 
     def draws(self, case: GrownCase, seed: int) -> Iterator[Draws]:
-        """Yield what each tree drew if the draws started from a seed, in each way that there is; records are in order."""
+        """Yield what each tree drew if draws started from a seed, in each way that there is; records are in order."""
         return iter(())
 
     @abstractmethod

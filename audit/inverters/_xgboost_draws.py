@@ -1,9 +1,9 @@
-"""Which records XGBoost's ``subsample`` drew for each tree: it follows from the seed, which is 0 unless somebody sets it.
+"""Which records XGBoost's ``subsample`` drew for each tree: it follows from the seed, 0 unless somebody sets it.
 
-See ``src/tree/hist/sampler.cc`` (tree methods hist and approx) and ``src/tree/updater_colmaker.cc`` (exact) of XGBoost 2
-and 3. One generator, ``std::mt19937``, runs on over all trees. For hist its next number begins a multiplicative
-generator modulo 2^63 with a step per record, for exact two of its numbers make the 53 bits of each record's; a number of
-its own goes to the columns, once or per tree.
+As XGBoost 3.2 draws on processors; see ``src/tree/hist/sampler.h`` (tree methods hist and approx) and
+``src/tree/updater_colmaker.cc`` (exact). One generator, ``std::mt19937``, runs on over all trees. For hist its next
+number begins a multiplicative generator modulo 2^63 with a step per record, for exact two of its numbers make the 53
+bits of each record's; a number of its own goes to the columns, once or per tree.
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ class Counts:
     """Rows over numbers x, shape (C, w) taken flat: ``low <= matrix @ x <= high``, all of them whole.
 
     w is 1 for two classes, where x counts the second one, else the number of classes, and each cell's numbers add up to
-    its size. ``matrix`` is (R, C w), of zeros and ones, or of how often people were drawn, ``across`` the same the other
-    way round; ``people`` (R,) are all whom a row is about, or all draws.
+    its size. ``matrix`` is (R, C w), of zeros and ones, or of how often people were drawn; ``across`` is the same the
+    other way round, and ``people`` (R,) are all whom a row is about, or all draws.
     """
 
     matrix: sparse.csr_array

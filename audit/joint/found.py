@@ -29,9 +29,9 @@ class Together:
 
     Of ``leaves`` that hold people, ``recovered`` have exact sums for every class. ``by_leaf`` (P,) says who is certain
     by one leaf alone. ``facts`` are the settings of the growth, ``said`` is what the reader should know of how it was
-    done, ``left`` what was not decided. ``over_trees`` is what the first trees alone tell, and then all of them. Without
-    ``is_complete`` a sample hid some of what the file says, and somebody who knows more may follow it. ``is_replayed``
-    says that the drawing of samples was repeated from a seed.
+    done, ``left`` what was not decided. ``over_trees`` is what the first trees alone tell, and then all of them.
+    Without ``is_complete`` a sample hid some of what the file says, and somebody who knows more may follow it.
+    ``is_replayed`` says that the drawing of samples was repeated from a seed.
     """
 
     trees: int

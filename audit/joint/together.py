@@ -19,7 +19,7 @@ from audit.joint.cells import (
     rows_of,
 )
 from audit.joint.counted import counted_sums
-from audit.joint.found import Prefix, Together
+from audit.joint.found import Together
 from audit.joint.prefixes import predicted, prefixes, told
 from audit.joint.reason import never, reason
 from audit.joint.replay import replays
@@ -31,7 +31,7 @@ from audit.people.population import Population
 from audit.reading import Undetermined
 from audit.stages import Step, silent
 from audit.worlds.clock import Clock, clock
-from ppdm_models.arrays import BoolArray, IndexArray, IntArray
+from ppdm_models.arrays import BoolArray, IntArray
 from ppdm_models.tree.ensemble import Ensemble
 from ppdm_models.tree.growth import Growth
 from ppdm_models.tree.tree import Task
@@ -57,8 +57,8 @@ OTHER_WAY_ROUND = (
 class Joined:
     """What was found, with those whom it is about, their cells, the rows over these and what they prove.
 
-    ``is_part`` says that the file tells more: other trees are not joined, or the rows are only bounds of what was drawn.
-    Whoever knows that may tell the people of a cell apart, and rule out tables that fit the rows.
+    ``is_part`` says that the file tells more: other trees are not joined, or the rows are only bounds of what was
+    drawn. Whoever knows that may tell the people of a cell apart, and rule out tables that fit the rows.
     """
 
     found: Together

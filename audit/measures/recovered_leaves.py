@@ -4,8 +4,8 @@ The values of a boosted model's leaves are no class counts, and yet give them to
 the predictions before each round follow from the file, and the leaf value then is an invertible function of the labels
 in its leaf. A leaf counts where one whole number of people remains for every class, with all rounding accounted for.
 Leaves that publish their class counts count as well; where each tree saw a sample that is known, its draws are what
-is counted, and where the sample is not known more of them may follow than is told here. Range 0 to 1; not told where the leaf values cannot be turned
-back, and then nobody may conclude that they are safe.
+is counted, and where the sample is not known more of them may follow than is told here. Range 0 to 1; not told where
+the leaf values cannot be turned back, and then nobody may conclude that they are safe.
 """
 
 from __future__ import annotations

@@ -28,8 +28,8 @@ DIGITS = (8, 4, 3, 2, 1)
 """Binary digits that stay after the leading one, most first."""
 NOT_WRITTEN = "leaf values are rounded in XGBoost's model files only, so far"
 SAMPLED = (
-    "its trees saw samples of the records, or others than the table's: of rounded leaf values nobody could say any more "
-    "what they tell of whom"
+    "its trees saw samples of the records, or others than the table's: of rounded leaf values nobody could say any "
+    "more what they tell of whom"
 )
 SUMS, VALUES = "sums of second derivatives", "digits of leaf values"
 

@@ -16,9 +16,9 @@ from audit.people.population import build_population
 from audit.reading import Interval, Undetermined
 from audit.run import run
 from audit.worlds.result import Worlds
-from policies.verdict import Verdict
 from policies.judging.judge import judge
 from policies.pack import load_pack
+from policies.verdict import Verdict
 from ppdm_models.formats.skops_file import FORMAT as SKOPS
 from ppdm_models.records.read_table import table_of
 from ppdm_models.tree.ensemble import Combination, Ensemble, Member
@@ -199,7 +199,9 @@ def test_few_leaves_prove_no_order():
     stops = np.array([[1] * 10 + [2] * 10])
     draws = np.tile([0, 1], 10)[None, :]
     few = Units(stops, np.ones(20), np.arange(20), None, draws)
-    chance = 63504 / 184756  # five of ten, and five of the other ten, of all ways to draw ten of twenty
+    chance = (
+        63504 / 184756
+    )  # five of ten, and five of the other ten, of all ways to draw ten of twenty
     assert bits(few, with_replacement=False) == pytest.approx(-np.log2(chance))
     twice = replace(few, stops=np.tile(stops, (2, 1)), draws=np.tile(draws, (2, 1)))
     assert bits(twice, with_replacement=False) == bits(few, with_replacement=False)
