@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Any
 
-from audit.adversary.knowledge import LeafLevel, SplitLevel
+from audit.adversary.knowledge import LeafLevel, RowOrder, SplitLevel
 from ppdm_models.tree.tree import Tool
 
 
@@ -116,6 +116,11 @@ class AuditOptions:
     )
     marginal: bool = option(False, "The adversary knows each class's overall share.")
     accuracy: bool = option(False, "The adversary knows the training accuracy.")
+    row_order: RowOrder = option(
+        RowOrder.KNOWN,
+        "Whether the adversary knows the order of the table's records: it lets draws be repeated from a seed.",
+        choices=tuple(order.value for order in RowOrder),
+    )
     solver: Solver = option(
         Solver.AUTO, "The door to IPOPT.", choices=tuple(solver.value for solver in Solver)
     )
@@ -173,5 +178,5 @@ class AuditOptions:
 
 
 DEFAULT = AuditOptions()
-KNOWLEDGE = ("leaf", "split", "learner", "marginal", "accuracy")
+KNOWLEDGE = ("leaf", "split", "learner", "marginal", "accuracy", "row_order")
 """The fields that a knowledge file answers instead."""

@@ -99,6 +99,8 @@ def run_releases(
         )
     if isinstance(joined, Undetermined):
         joined = Undetermined(f"{NOT_JOINED}: {joined.reason}")
+    if isinstance(joined, Undetermined) or not joined.joined.found.is_complete:
+        # What one of them proves alone, draws repeated from a seed and all, is more than nothing or bounds.
         alone += [
             run(case.model, case.population, knowledge, calls, each, case.leaks, step, enough)
             for case in cases

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from audit.adversary.knowledge import Knowledge, SplitLevel, resolved
+from audit.adversary.knowledge import Knowledge, RowOrder, SplitLevel, resolved
 from audit.agreement import disagreements
 from audit.estimate.estimate import estimate
 from audit.estimate.posterior import Posterior, certain
@@ -183,6 +183,7 @@ def _of_ensemble(
                 options.worlds_budget if options.worlds else 0.0,
                 step,
                 training=knowledge.training,
+                seeds=knowledge.seeds if knowledge.row_order is RowOrder.KNOWN else None,
                 over_trees=options.levels,
                 enough=is_enough,
             )

@@ -67,7 +67,10 @@ def entropy(table):
 
 @st.composite
 def some_rows(draw, most_cells=9, most_classes=3):
-    """Draw rows of up to four trees that a table drawn as well fulfils, some of them intervals; return both."""
+    """Draw rows of up to four trees that a table drawn as well fulfils; return both.
+
+    Some are intervals, and in some people count as often as they were drawn, or not at all.
+    """
     classes = draw(st.integers(2, most_classes))
     sizes, ways = [], 1
     for size in draw(st.lists(st.sampled_from([1, 1, 1, 2, 3]), min_size=1, max_size=most_cells)):
@@ -77,18 +80,23 @@ def some_rows(draw, most_cells=9, most_classes=3):
         sizes.append(size)
     cells = len(sizes)
     truth = np.array([draw(st.sampled_from(list(shared_out(n, classes)))) for n in sizes])
-    slack = draw(st.sampled_from([0, 0, 1, 2]))
+    slack, often = draw(st.sampled_from([0, 0, 1, 2])), draw(st.sampled_from([1, 1, 2, 4]))
     matrix, low, high, output, trees, nodes = [], [], [], [], [], []
     for tree in range(draw(st.integers(1, 4))):
         leaf = np.array(draw(st.lists(st.integers(0, 2), min_size=cells, max_size=cells)))
+        times = np.ones(cells, dtype=np.int64)
+        if often > 1:
+            drawn = st.integers(0, often)
+            times = np.array(draw(st.lists(drawn, min_size=cells, max_size=cells)))
         for node in np.unique(leaf).tolist():
             inside = leaf == node
             for k in [1] if classes == 2 else range(classes):
-                total = int(truth[inside, k].sum())
+                here = inside * times
+                total = int(here @ truth[:, k])
                 below, above = draw(st.integers(0, slack)), draw(st.integers(0, slack))
-                matrix.append(inside.astype(np.int64))
+                matrix.append(here)
                 low.append(max(total - below, 0))
-                high.append(min(total + above, int(np.array(sizes)[inside].sum())))
+                high.append(min(total + above, int(here @ np.array(sizes))))
                 output.append(k)
                 trees.append(tree)
                 nodes.append(node)

@@ -12,6 +12,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from ppdm_models.errors import KnowledgeError
 from ppdm_models.tree.tree import Node, Task, Tool, Tree
 
+MOST_SEEDS = 1000
+Seed = Annotated[int, Field(ge=0, lt=2**32)]
+
 
 class LeafLevel(StrEnum):
     """What the adversary knows of each leaf."""
@@ -30,6 +33,13 @@ class SplitLevel(StrEnum):
     ENTROPY = "entropy"
     GAIN_RATIO = "gain-ratio"
     AS_PUBLISHED = "as-published"
+
+
+class RowOrder(StrEnum):
+    """Whether the adversary knows in which order the records of the table stood in training."""
+
+    KNOWN = "known"
+    UNKNOWN = "unknown"
 
 
 class _Section(BaseModel):
@@ -54,17 +64,20 @@ class Knowledge(_Section):
 
     ``min_leaf`` is the learner's smallest allowed leaf (records); ``learner`` the program that grew the tree, where the
     file does not say it; ``training`` settings of a boosted model's training that leaf values depend on, by the names
-    that its library gives them, where the file withholds them.
+    that its library gives them, where the file withholds them. Who knows the order of the records can repeat what was
+    drawn from a seed; ``seeds`` are those to be tried beside what the file says.
     """
 
     leaf: LeafLevel = LeafLevel.AS_PUBLISHED
     split: SplitLevel = SplitLevel.AS_PUBLISHED
     marginal: bool = False
     accuracy: bool = False
+    row_order: RowOrder = RowOrder.KNOWN
     strict_labels: bool = False
     min_leaf: Annotated[int, Field(ge=1)] | None = None
     learner: Tool | None = None
     training: dict[str, float] = {}
+    seeds: Annotated[tuple[Seed, ...], Field(max_length=MOST_SEEDS)] = ()
     facts: tuple[Statement | KnownRecord, ...] = ()
 
 

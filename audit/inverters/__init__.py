@@ -8,8 +8,8 @@ library's own arithmetic, is carried as an interval, so that what comes out is p
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import ClassVar
 
@@ -31,13 +31,19 @@ CUT = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GrownCase:
-    """A boosted model over people: ``stops`` (T, P) is where each profile stops, ``people`` (P,) how many it has."""
+    """A boosted model over people: ``stops`` (T, P) is where each profile stops, ``people`` (P,) how many it has.
+
+    Where trees saw samples that are known, each profile is one record, and ``draws`` (T, P) says how often each tree
+    drew it; where they are not known, ``is_sampled`` says so.
+    """
 
     growth: Growth
     trees: tuple[Tree, ...]
     stops: IndexArray
     people: FloatArray
     classes: int
+    draws: IntArray | None = None
+    is_sampled: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,7 +52,10 @@ class LeafSums:
 
     ``low`` and ``high`` are whole numbers between which the count lies, ``wide`` is how far apart the ends were before
     they were made whole. ``output`` is the class counted; of two classes only the second is. ``facts`` are the settings
-    that were used, and ``said`` what the reader should know of how it was done.
+    that were used, and ``said`` what the reader should know of how it was done. Where trees
+    saw samples that are known, draws are counted in place of people. Without ``is_complete`` they saw samples that are
+    not: then the ends hold, but the file says more than they do, so whoever is not certain by them may be so yet.
+    ``totals`` are the ends, by class, of how many of all people have it, where the file says more of that than leaves.
     """
 
     trees: IndexArray
@@ -57,6 +66,16 @@ class LeafSums:
     wide: FloatArray
     facts: Mapping[str, Fact]
     said: tuple[str, ...] = ()
+    is_complete: bool = True
+    totals: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Draws:
+    """How often each tree drew each record, (T, P), and the settings that this shows where the file is silent."""
+
+    often: IntArray
+    facts: Mapping[str, Fact] = field(default_factory=dict)
 
 
 class Inverter(ABC):
@@ -64,15 +83,31 @@ class Inverter(ABC):
 
     ``defaults`` are the settings that the library takes where nobody says otherwise, by its own names for them: of
     those that leaf values depend on. ``reads_cut`` says that it knows which other numbers of the file would give back
-    the digits of leaf values that were cut to few.
+    the digits of leaf values that were cut to few. ``sampling`` are the settings, by name, that say which records each
+    tree saw, ``seed`` the one of them that the draws start from, and ``default_seed`` what it is by itself.
     """
 
     defaults: ClassVar[Mapping[str, float]] = {}
     reads_cut: ClassVar[bool] = False
+    sampling: ClassVar[tuple[str, ...]] = ()
+    seed: ClassVar[str] = ""
+    default_seed: ClassVar[int] = 0
 
     def facts(self, growth: Growth, trees: Sequence[Tree]) -> Mapping[str, Fact]:
         """Return the settings that the file says, and those that follow from its numbers alone."""
         return growth.facts
+
+    def is_sampled(self, growth: Growth) -> bool | None:
+        """Return whether each tree saw a sample of the records; None where nobody says it."""
+        return False
+
+    def is_of(self, growth: Growth, people: float) -> bool:
+        """Return whether the first tree may have seen so many people; False where the file shows that it did not."""
+        return True
+
+    def draws(self, case: GrownCase, seed: int) -> Iterator[Draws]:
+        """Yield what each tree drew if draws started from a seed, in each way that there is; records are in order."""
+        return iter(())
 
     @abstractmethod
     def sums(self, case: GrownCase) -> LeafSums | Undetermined:
@@ -96,7 +131,12 @@ def facts_of(model: Model) -> Mapping[str, Fact]:
 def settings_of(model: Model) -> frozenset[str]:
     """Return the names of the settings that the leaf values of a model depend on; empty where none is known."""
     growth = model.growth if isinstance(model, Ensemble) else None
-    return frozenset() if growth is None else frozenset(inverters()[growth.library].defaults)
+    return frozenset() if growth is None else _settings(growth.library)
+
+
+def _settings(library: str) -> frozenset[str]:
+    inverter = inverters()[library]
+    return frozenset((*inverter.defaults, *inverter.sampling))
 
 
 def knowing(growth: Growth, told: Mapping[str, float]) -> Growth:
@@ -105,7 +145,7 @@ def knowing(growth: Growth, told: Mapping[str, float]) -> Growth:
     Raises:
         KeyError: the library has no such setting that leaf values depend on.
     """
-    settings = inverters()[growth.library].defaults
+    settings = _settings(growth.library)
     strange = [name for name in told if name not in settings]
     if strange:
         raise KeyError(strange[0])
@@ -124,6 +164,8 @@ def leaf_sums(case: GrownCase) -> LeafSums | Undetermined:
         if (stops < 0).any() or np.isnan(tree.values[stops]).any():
             return Undetermined("some records end in no leaf of a tree")
     inverter = inverters()[growth.library]
+    if case.draws is None and inverter.is_sampled(growth):
+        case = replace(case, is_sampled=True)
     if (
         not inverter.reads_cut
         and rounded_by(np.concatenate([t.values for t in growth.trees])).any()

@@ -43,6 +43,8 @@ Interval = tuple[float, float]
 
 def with_ridge(case: GrownCase, rates: Rates) -> Rates | Undetermined:
     """Return the rates with the lambda_l2 that follows from the leaves, where the file says none of it."""
+    if case.is_sampled or case.draws is not None:
+        return Undetermined(NO_SETTINGS)
     says = averaged(case, rates)
     if isinstance(says, Undetermined):
         return says

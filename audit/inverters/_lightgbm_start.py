@@ -104,7 +104,7 @@ def _start(case: GrownCase, tree: int, values: Bounds, rates: Rates) -> Bounds |
         least, most = whole_between(sums, most_people)
         possible &= least <= most
         low, high = low + sums.low, high + sums.high
-    possible &= (np.ceil(low) <= counts) & (counts <= np.floor(high))
+    possible &= (np.ceil(low) <= counts) & (counts <= np.floor(high + leaves.left_out))
     if possible.sum() != 1:
         return Undetermined(NO_START)
     return starts.at(np.flatnonzero(possible))
@@ -126,7 +126,8 @@ def possible_counts(case: GrownCase, leaves: Leafs, rates: Rates) -> FloatArray:
     said = case.growth.trees[leaves.tree].hessians
     if said is None or np.isnan(said[leaves.nodes]).any():
         return counts
-    told, found = said[leaves.nodes], rates.hessian(exactly(counts / everybody)).times(everybody)
+    told, found = said[leaves.nodes], rates.hessian(exactly(counts / everybody))
+    found = found.times(float(leaves.people.sum()))
     room = printed(told).sum() + 4 * SINGLE * told.sum() + rounding(0.0, everybody)
     fits: BoolArray = (found.low - room <= told.sum()) & (told.sum() <= found.high + room)
     return counts[fits]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,6 +17,13 @@ from audit.inverters._rounds import (
     rounding,
     rounds,
     value_bounds,
+)
+from audit.inverters._samples import (
+    NO_COUNTS,
+    NOT_FROM_HERE,
+    add_sampled,
+    extremes,
+    is_from_sample,
 )
 from audit.inverters._totals import Totals, unreached
 from audit.reading import Undetermined
@@ -67,7 +74,10 @@ def newton_sums(case: GrownCase, steps: Steps) -> LeafSums | Undetermined:
             problem = _tree(case, each, column, steps, gathered, totals)
             if problem is not None:
                 return problem
-    return gathered.sums(dict(case.growth.facts))
+    sums = gathered.sums(dict(case.growth.facts))
+    if isinstance(sums, Undetermined) or not case.is_sampled:
+        return sums
+    return replace(sums, is_complete=False, totals=totals.whole(case.growth.outputs))
 
 
 def _starts_whole(case: GrownCase, shares: Bounds, totals: Totals) -> bool:
@@ -97,6 +107,8 @@ def _tree(
         return problem
     if len(tree.values) == 1:  # what stands in a tree without a split need be no step
         return None
+    if case.is_sampled:
+        return _sampled(case, leaves, shares, steps, gathered, totals)
     hessians = leaves.summed(variance(shares).times(steps.factor), case.people)
     room = 2 * SINGLE if steps.single else 8 * DOUBLE
     hessians = hessians.wider(room * hessians.high + DOUBLE * everybody**2)
@@ -111,4 +123,37 @@ def _tree(
         np.where(is_no_step, 0.0, sums.low), np.where(is_no_step, leaves.people, sums.high)
     )
     problem = gathered.add(leaves, 1 if case.growth.outputs == 1 else leaves.output, sums)
+    return problem or totals.differing(leaves, sums)
+
+
+def _sampled(
+    case: GrownCase,
+    leaves: Leafs,
+    shares: Bounds,
+    steps: Steps,
+    gathered: Gathered,
+    totals: Totals,
+) -> Undetermined | None:
+    """Take the sums of one tree's leaves over a sample of their people that nobody knows, but how many they are.
+
+    With its leaf's value v a person that was drawn adds p + v p (1 - p) / eta, and lambda is added once per leaf.
+    """
+    tree, everybody = case.growth.trees[leaves.tree], float(case.people.sum())
+    if tree.counts is None or steps.single:
+        return Undetermined(NO_COUNTS)
+    if not is_from_sample(leaves, leaves.people):
+        return Undetermined(NOT_FROM_HERE)
+    values = leaves.values.times(1 / steps.eta)
+    curves = variance(shares).times(steps.factor)
+    each = shares + values.at(leaves.place) * curves.wider(8 * DOUBLE * curves.high)
+    sums = extremes(case, leaves, each).at(leaves.people).wider(4 * DOUBLE * everybody**2)
+    sums = sums + values.times(steps.ridge)
+    # Where second derivatives are all but nothing no step was taken, which says nothing.
+    least = extremes(case, leaves, curves).at(leaves.people).low
+    is_no_step = (leaves.values.low <= 0) & (leaves.values.high >= 0) & (least <= TINIEST)
+    sums = Bounds(
+        np.where(is_no_step, 0.0, sums.low), np.where(is_no_step, leaves.people, sums.high)
+    )
+    output = 1 if case.growth.outputs == 1 else leaves.output
+    problem = add_sampled(gathered, leaves, output, sums, leaves.people)
     return problem or totals.differing(leaves, sums)

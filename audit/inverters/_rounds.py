@@ -10,7 +10,7 @@ import numpy as np
 from audit.inverters import GrownCase, LeafSums
 from audit.inverters._bounds import Bounds, rounded_by
 from audit.reading import Undetermined
-from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
+from ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
 from ppdm_models.tree.growth import Fact
 
 SINGLE, DOUBLE = 2.0**-24, 2.0**-53
@@ -21,7 +21,8 @@ SINGLE, DOUBLE = 2.0**-24, 2.0**-53
 class Leafs:
     """The leaves of one tree that hold people: ``nodes`` (L,) are theirs, ``place`` (P,) is everybody's among them.
 
-    ``values`` are what the file says of them, and ``people`` how many stop there.
+    ``values`` are what the file says of them, ``people`` how many their numbers are of, and ``members`` how many stop
+    there: the same, unless the tree saw a sample. ``often`` (P,) is how often it drew each record, if that is known.
     """
 
     tree: int
@@ -30,9 +31,17 @@ class Leafs:
     place: IndexArray
     values: Bounds
     people: FloatArray
+    members: FloatArray
+    often: IntArray | None = None
+
+    @property
+    def left_out(self) -> float:
+        """How many people the tree did not see."""
+        return float(self.members.sum() - self.people.sum())
 
     def summed(self, numbers: Bounds, weight: FloatArray) -> Bounds:
-        """Return the sums over the people of each leaf, shape (L,)."""
+        """Return the sums over the people of each leaf, shape (L,), or over those whom the tree drew."""
+        weight = weight if self.often is None else weight * self.often
         return numbers.summed(self.place, weight, len(self.nodes))
 
 
@@ -84,14 +93,15 @@ def rounding(people: FloatArray | float, everybody: float) -> FloatArray | float
 def leaves_in(case: GrownCase, tree: int, values: Bounds) -> Leafs:
     """Return the leaves of one tree that profiles stop in."""
     nodes, place = np.unique(case.stops[tree], return_inverse=True)
-    return Leafs(
-        tree,
-        case.growth.trees[tree].output,
-        nodes,
-        place.reshape(-1),
-        values.at(nodes),
-        np.bincount(place.reshape(-1), case.people, len(nodes)).astype(np.float64),
-    )
+    place, grown = place.reshape(-1), case.growth.trees[tree]
+    members = np.bincount(place, case.people, len(nodes)).astype(np.float64)
+    people, often = members, None
+    if case.draws is not None:
+        often = case.draws[tree]
+        people = np.bincount(place, case.people * often, len(nodes)).astype(np.float64)
+    elif case.is_sampled and grown.counts is not None:
+        people = grown.counts[nodes]
+    return Leafs(tree, grown.output, nodes, place, values.at(nodes), people, members, often)
 
 
 @dataclass(slots=True)

@@ -25,12 +25,22 @@ class Totals:
 
     def differing(self, leaves: Leafs, sums: Bounds) -> Undetermined | None:
         """Take the sums of one tree's leaves; return why they cannot be, where the trees contradict each other."""
-        low, high = self.ends.get(leaves.output, (0.0, float(leaves.people.sum())))
-        room = 2.0**-40 * float(leaves.people.sum())
+        everybody = float(leaves.members.sum())
+        low, high = self.ends.get(leaves.output, (0.0, everybody))
+        room = 2.0**-40 * everybody
         low = max(low, float(np.maximum(sums.low, 0).sum()) - room)
-        high = min(high, float(np.minimum(sums.high, leaves.people).sum()) + room)
+        # Whoever the tree did not see may have the class or not.
+        most = float(np.minimum(sums.high, leaves.people).sum()) + leaves.left_out
+        high = min(high, most + room)
         self.ends[leaves.output] = low, high
         return Undetermined(DIFFERENT) if np.ceil(low) > np.floor(high) else None
+
+    def whole(self, outputs: int) -> dict[int, tuple[int, int]]:
+        """Return the ends as whole numbers, by the class counted."""
+        return {
+            1 if outputs == 1 else output: (int(np.ceil(low)), int(np.floor(high)))
+            for output, (low, high) in self.ends.items()
+        }
 
 
 def unreached(case: GrownCase, leaves: Leafs) -> Undetermined | None:

@@ -47,9 +47,6 @@ class Rates:
 
 def rates_of(growth: Growth, trees: Sequence[Tree]) -> Rates | Undetermined:
     """Return the rates that the file says, or that follow from it; else why they are not known."""
-    sampled = growth.fact("subsample").value
-    if sampled is not None and sampled != 1.0:
-        return Undetermined(f"each round saw a sample of the records (subsample {sampled:g})")
     weight = growth.fact("scale_pos_weight").value
     facts = dict(growth.facts)
     told = [growth.fact(name).value for name in ("eta", "lambda", "alpha", "max_delta_step")]

@@ -6,8 +6,14 @@ see ``_lightgbm_start`` and ``_lightgbm_rates``.
 
 from __future__ import annotations
 
-from audit.inverters import GrownCase, Inverter, LeafSums
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from audit.inverters import Draws, GrownCase, Inverter, LeafSums
 from audit.inverters._bounds import Bounds, exactly
+from audit.inverters._lightgbm_draws import SHARES, bagged, is_bagged
 from audit.inverters._lightgbm_rates import (
     LOGISTIC,
     SOFTMAX,
@@ -18,9 +24,17 @@ from audit.inverters._lightgbm_rates import (
 )
 from audit.inverters._lightgbm_ridge import with_ridge
 from audit.inverters._lightgbm_start import started
-from audit.inverters._rounds import DOUBLE, Gathered, Leafs, differing, rounding, rounds
+from audit.inverters._rounds import DOUBLE, SINGLE, Gathered, Leafs, differing, rounding, rounds
+from audit.inverters._samples import (
+    NO_COUNTS,
+    NOT_FROM_HERE,
+    add_sampled,
+    extremes,
+    is_from_sample,
+)
 from audit.inverters._totals import Totals, unreached
 from audit.reading import Undetermined
+from ppdm_models.tree.growth import Growth
 
 NO_HESSIANS = (
     "steps were limited (lambda_l1, max_delta_step) and the sums of second derivatives are withheld, so nothing shows "
@@ -30,6 +44,18 @@ NO_HESSIANS = (
 
 class Lightgbm(Inverter):
     """Two classes by the logistic loss; several by softmax, or each against the rest."""
+
+    sampling = (*SHARES, "bagging_freq", "bagging_seed")
+    seed = "bagging_seed"
+    default_seed = 3
+
+    def is_sampled(self, growth: Growth) -> bool | None:
+        return is_bagged(growth)
+
+    def draws(self, case: GrownCase, seed: int) -> Iterator[Draws]:
+        found = bagged(case, seed)
+        if found is not None:
+            yield Draws(found)
 
     def sums(self, case: GrownCase) -> LeafSums | Undetermined:
         growth = case.growth
@@ -48,7 +74,7 @@ class Lightgbm(Inverter):
         if isinstance(found, Undetermined):
             return found
         start, values = found
-        gathered, totals = Gathered(case, []), Totals()
+        gathered, totals = Gathered(case, []), _totals(case, start, rates)
         for scores, leaves in rounds(case, start, values):
             shares = rates.shares(scores)
             for each in leaves:
@@ -56,7 +82,10 @@ class Lightgbm(Inverter):
                 problem = self._tree(case, each, column, rates, gathered, totals)
                 if problem is not None:
                     return problem
-        return gathered.sums(rates.facts)
+        sums = gathered.sums(rates.facts)
+        if isinstance(sums, Undetermined) or not (case.is_sampled or case.draws is not None):
+            return sums
+        return replace(sums, is_complete=not case.is_sampled, totals=totals.whole(growth.outputs))
 
     def _tree(
         self,
@@ -76,6 +105,8 @@ class Lightgbm(Inverter):
             return problem
         if len(tree.values) == 1:  # what stands in a tree without a split is no step
             return None
+        if case.is_sampled:
+            return _sampled(case, leaves, shares, rates, gathered, totals)
         hessians = leaves.summed(rates.hessian(shares), case.people)
         hessians = hessians.wider(DOUBLE * everybody**2 * float(rates.sigmoid.high[0]) ** 2)
         if tree.hessians is None and (rates.clip or rates.lasso.high[0]):
@@ -97,6 +128,48 @@ class Lightgbm(Inverter):
         )
         problem = gathered.add(leaves, 1 if case.growth.outputs == 1 else leaves.output, sums)
         return problem or totals.differing(leaves, sums)
+
+
+def _totals(case: GrownCase, start: Bounds, rates: Rates) -> Totals:
+    """Return the numbers of people with each class that the start says; samples do not, and it is of all people."""
+    totals, everybody = Totals(), float(case.people.sum())
+    if not case.is_sampled and case.draws is None:
+        return totals
+    shares, room = rates.shares(Bounds(start.low[None, :], start.high[None, :])), 2.0**-40
+    for output in np.flatnonzero((start.low > 0) | (start.high < 0)).tolist():
+        low, high = (everybody * float(ends[0, output]) for ends in (shares.low, shares.high))
+        totals.ends[output] = low - room * everybody, high + room * everybody
+    return totals
+
+
+def _sampled(
+    case: GrownCase,
+    leaves: Leafs,
+    shares: Bounds,
+    rates: Rates,
+    gathered: Gathered,
+    totals: Totals,
+) -> Undetermined | None:
+    """Take the sums of one tree's leaves over a sample of their people that nobody knows."""
+    tree, everybody = case.growth.trees[leaves.tree], float(case.people.sum())
+    if tree.hessians is None or tree.counts is None or np.isnan(tree.hessians[leaves.nodes]).any():
+        return Undetermined(NO_COUNTS)
+    drawn = leaves.people
+    if not is_from_sample(leaves, drawn):
+        return Undetermined(NOT_FROM_HERE)
+    possible = extremes(case, leaves, rates.hessian(shares)).at(drawn)
+    possible = possible.wider(DOUBLE * everybody**2 * float(rates.sigmoid.high[0]) ** 2)
+    said = tree.hessians[leaves.nodes]
+    told = exactly(said).wider(printed(said) + 4 * SINGLE * said).both(possible)
+    if (told.low > told.high).any():
+        return Undetermined(NOT_FROM_HERE)
+    labels = extremes(case, leaves, shares).at(drawn).wider(rounding(drawn, everybody))
+    steps = (
+        labels + rates.step(leaves.values, told, ridge) for ridge in rates.ridges(case, leaves)
+    )
+    sums = either(*steps, people=drawn)
+    output = 1 if case.growth.outputs == 1 else leaves.output
+    return add_sampled(gathered, leaves, output, sums, drawn) or totals.differing(leaves, sums)
 
 
 INVERTER = Lightgbm()

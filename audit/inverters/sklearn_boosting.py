@@ -8,6 +8,7 @@ from __future__ import annotations
 from audit.inverters import GrownCase, Inverter, LeafSums
 from audit.inverters._newton import Steps, newton_sums
 from audit.reading import Undetermined
+from ppdm_models.tree.growth import Growth
 
 LOGARITHMIC = ("log_loss", "deviance")
 """The logistic loss, and what it was called before scikit-learn 1.1."""
@@ -15,6 +16,11 @@ LOGARITHMIC = ("log_loss", "deviance")
 
 class SklearnBoosting(Inverter):
     """Two classes by the logistic loss, several by softmax; the file says all settings."""
+
+    sampling = ("subsample",)
+
+    def is_sampled(self, growth: Growth) -> bool | None:
+        return growth.fact("subsample").value not in (None, 1.0)
 
     def sums(self, case: GrownCase) -> LeafSums | Undetermined:
         growth = case.growth

@@ -5,13 +5,16 @@ A model file as ``save_model`` writes it says neither eta nor lambda. Both follo
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from audit.inverters import GrownCase, Inverter, LeafSums
+from audit.inverters import Draws, GrownCase, Inverter, LeafSums
 from audit.inverters._bounds import Bounds, exactly, logistic, rounded_by, softmax, variance
-from audit.inverters._rounds import SINGLE, Gathered, Leafs, differing, rounds
+from audit.inverters._rounds import DOUBLE, SINGLE, Gathered, Leafs, differing, rounds
+from audit.inverters._samples import NO_COUNTS, NOT_FROM_HERE, extremes
+from audit.inverters._xgboost_draws import drawn, drawn_first
 from audit.inverters._xgboost_rates import Rates, rates_of
 from audit.reading import Undetermined
 from ppdm_models.arrays import FloatArray
@@ -29,11 +32,30 @@ CUT_BUT_TOLD = (
 )
 
 
+CUT_AND_MAYBE_SAMPLED = (
+    "leaf values were cut to few digits, and nothing in the file shows whether each round saw all records; if you know "
+    "it, say subsample in a knowledge file under [training]"
+)
+
+
 class Xgboost(Inverter):
     """Two classes by the logistic loss, several by softmax."""
 
     reads_cut = True
-    defaults = {"eta": 0.3, "lambda": 1.0, "alpha": 0.0, "max_delta_step": 0.0}
+    defaults = {"eta": 0.3, "lambda": 1.0, "alpha": 0.0, "max_delta_step": 0.0, "subsample": 1.0}
+    sampling = ("subsample", "seed")
+    seed = "seed"
+
+    def is_sampled(self, growth: Growth) -> bool | None:
+        share = growth.fact("subsample").value
+        return None if share is None else share != 1.0
+
+    def is_of(self, growth: Growth, people: float) -> bool:
+        first = drawn_first(growth)
+        return first is None or first == people
+
+    def draws(self, case: GrownCase, seed: int) -> Iterator[Draws]:
+        return drawn(case, seed)
 
     def facts(self, growth: Growth, trees: Sequence[Tree]) -> Mapping[str, Fact]:
         rates = rates_of(growth, trees)
@@ -50,6 +72,8 @@ class Xgboost(Inverter):
             return rates
         if _tells_digits(growth):
             return Undetermined(CUT_BUT_TOLD)
+        if self.is_sampled(growth) is None and _is_cut(growth):
+            return Undetermined(CUT_AND_MAYBE_SAMPLED)
         assert growth.start is not None
         begin = np.array(growth.start)
         # The start is a logarithm taken in 32 bits.
@@ -65,7 +89,12 @@ class Xgboost(Inverter):
                 )
                 if problem is not None:
                     return problem
-        return gathered.sums(rates.facts, rates.said)
+        sums = gathered.sums(rates.facts, rates.said)
+        return (
+            sums
+            if isinstance(sums, Undetermined)
+            else replace(sums, is_complete=not case.is_sampled)
+        )
 
     def _tree(
         self,
@@ -77,6 +106,8 @@ class Xgboost(Inverter):
         factor: float,
     ) -> Undetermined | None:
         """Take the sums of one tree's leaves; return why they cannot be had."""
+        if case.is_sampled:
+            return _sampled(case, leaves, shares, rates, gathered, factor)
         hessians = leaves.summed(variance(shares).times(factor), case.people)
         # Each record's second derivative is rounded to 32 bits, and then their sum is.
         hessians = hessians.wider(4 * SINGLE * hessians.high)
@@ -99,9 +130,52 @@ class Xgboost(Inverter):
         return gathered.add(leaves, 1 if factor == 1.0 else leaves.output, sums)
 
 
+def _sampled(
+    case: GrownCase,
+    leaves: Leafs,
+    shares: Bounds,
+    rates: Rates,
+    gathered: Gathered,
+    factor: float,
+) -> Undetermined | None:
+    """Take the sums of one tree's leaves over a sample of which only the sums of second derivatives are known.
+
+    Of each leaf as many people may have been drawn as these allow.
+    """
+    said = case.growth.trees[leaves.tree].hessians
+    if said is None or np.isnan(said[leaves.nodes]).any() or rates.positive_weight != 1.0:
+        return Undetermined(NO_COUNTS)
+    told = exactly(said[leaves.nodes]).wider(2 * SINGLE * np.abs(said[leaves.nodes]))
+    gradients = _gradient(leaves.values, told, rates)
+    each = variance(shares).times(factor)
+    curves = extremes(case, leaves, each.wider(4 * SINGLE * each.high))
+    labels = extremes(case, leaves, shares)
+    low, high = np.zeros(len(leaves.nodes)), np.zeros(len(leaves.nodes))
+    for leaf in range(len(leaves.nodes)):
+        curve, label = curves.of(leaf), labels.of(leaf)
+        room = DOUBLE * len(curve.low) * curve.high[-1]
+        fits = (curve.low - room <= told.high[leaf]) & (told.low[leaf] <= curve.high + room)
+        size = np.arange(len(curve.low))
+        least = np.maximum(np.ceil(label.low + gradients.low[leaf]), 0.0)
+        most = np.minimum(np.floor(label.high + gradients.high[leaf]), size)
+        fits &= least <= most
+        if not fits.any():
+            return Undetermined(NOT_FROM_HERE)
+        low[leaf] = least[fits].min()
+        high[leaf] = (most - size)[fits].max() + leaves.members[leaf]
+    output = 1 if factor == 1.0 else leaves.output
+    gathered.parts.append((leaves, output, Bounds(low, high), high - low))
+    return None
+
+
+def _is_cut(growth: Growth) -> bool:
+    """Return whether leaf values were cut to few digits."""
+    return bool(rounded_by(np.concatenate([tree.values for tree in growth.trees])).any())
+
+
 def _tells_digits(growth: Growth) -> bool:
     """Return whether leaf values were cut while other numbers of the file, which are made of them, were not."""
-    if not rounded_by(np.concatenate([tree.values for tree in growth.trees])).any():
+    if not _is_cut(growth):
         return False
     for tree in growth.trees:
         weights = np.nan_to_num(tree.weights if tree.weights is not None else np.zeros(1))

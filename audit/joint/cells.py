@@ -38,13 +38,17 @@ class Cells:
         return np.rint(found).astype(np.int64)
 
 
-def cells_of(stops: IndexArray, people: FloatArray) -> Cells:
+def cells_of(stops: IndexArray, people: FloatArray, draws: IntArray | None = None) -> Cells:
     """Return the cells of profiles that stop at ``stops`` (T, P), of trees of one model or of several.
 
-    Who is not among the people of a tree stops at -1 there.
+    Who is not among the people of a tree stops at -1 there. With ``draws`` (T, P) those are told apart too whom a tree
+    drew another number of times; whom it did not draw at all it says nothing of.
     """
     of = np.zeros(stops.shape[1], dtype=np.intp)
-    for stopped in stops:
+    for tree, stopped in enumerate(stops):
+        if draws is not None:
+            often = int(draws[tree].max(initial=0))
+            stopped = np.where(draws[tree] > 0, stopped * often + draws[tree], 0)
         both = of * (int(stopped.max(initial=0)) + 2) + stopped + 1
         of = np.unique(both, return_inverse=True)[1].reshape(-1).astype(np.intp)
     _, first = np.unique(of, return_index=True)
@@ -56,13 +60,14 @@ class Release:
     """One published model: where profiles stop in its trees (T, P), and what its leaves say.
 
     ``first_tree`` is its place among all trees of all releases, ``number`` its own among them. Who is not among its
-    people stops at -1 in each tree.
+    people stops at -1 in each tree. With ``draws`` (T, P) its sums count everybody as often as a tree drew him.
     """
 
     stops: IndexArray
     sums: LeafSums
     first_tree: int = 0
     number: int = 0
+    draws: IntArray | None = None
 
 
 def first_trees(sums: LeafSums, trees: int) -> LeafSums:
@@ -90,8 +95,9 @@ def rows_of(releases: Sequence[Release], cells: Cells, classes: int) -> JointRow
     indices = np.concatenate([part.cells(len(cells.sizes)) for part in parts])
     lengths = np.concatenate([part.lengths(len(cells.sizes)) for part in parts])
     ends = np.concatenate(([0], np.cumsum(lengths)))
+    times = np.concatenate([part.times_of(len(cells.sizes)) for part in parts])
     matrix = sparse.csr_array(
-        (np.ones(len(indices), dtype=np.int64), indices, ends),
+        (times, indices, ends),
         shape=(len(lengths), len(cells.sizes)),
     )
     low, high, output, trees, nodes = (
@@ -107,7 +113,8 @@ def rows_of(releases: Sequence[Release], cells: Cells, classes: int) -> JointRow
 class _Part:
     """Rows that part the cells: those of one tree and class.
 
-    ``place`` (C,) is each cell's row, -1 where it is in none of them; None where one row has all cells.
+    ``place`` (C,) is each cell's row, -1 where it is in none of them; None where one row has all cells. ``times`` (C,)
+    is how often each person of a cell counts there, None where it is once.
     """
 
     low: IntArray
@@ -116,19 +123,27 @@ class _Part:
     trees: IndexArray
     nodes: IndexArray
     place: IndexArray | None
+    times: IntArray | None = None
 
     def cells(self, size: int) -> IndexArray:
         """Return the cells of each row, row by row."""
         if self.place is None:
             return np.arange(size)
         order = np.argsort(self.place, kind="stable")
-        return order[(self.place < 0).sum() :]
+        is_in = self.place >= 0 if self.times is None else (self.place >= 0) & (self.times > 0)
+        return order[is_in[order]]
 
     def lengths(self, size: int) -> IndexArray:
         """Return how many cells each row has."""
         if self.place is None:
             return np.array([size])
-        return np.bincount(self.place[self.place >= 0], minlength=len(self.low))
+        is_in = self.place >= 0 if self.times is None else (self.place >= 0) & (self.times > 0)
+        return np.bincount(self.place[is_in], minlength=len(self.low))
+
+    def times_of(self, size: int) -> IntArray:
+        """Return how often each cell of each row counts there, row by row."""
+        chosen = self.cells(size)
+        return np.ones(len(chosen), dtype=np.int64) if self.times is None else self.times[chosen]
 
 
 def _leaves(release: Release, cells: Cells) -> list[_Part]:
@@ -138,7 +153,9 @@ def _leaves(release: Release, cells: Cells) -> list[_Part]:
     cuts = np.flatnonzero(np.r_[True, (keys[:, 1:] != keys[:, :-1]).any(axis=0), True])
     for start, end in zip(cuts[:-1], cuts[1:], strict=True):
         rows = order[start:end]
-        stopped = release.stops[sums.trees[rows[0]]][cells.first]
+        tree = int(sums.trees[rows[0]])
+        stopped = release.stops[tree][cells.first]
+        times = None if release.draws is None else release.draws[tree][cells.first]
         found.append(
             _Part(
                 sums.low[rows],
@@ -147,21 +164,26 @@ def _leaves(release: Release, cells: Cells) -> list[_Part]:
                 sums.trees[rows] + release.first_tree,
                 sums.nodes[rows],
                 np.where(stopped < 0, -1, np.searchsorted(sums.nodes[rows], stopped)),
+                times,
             )
         )
     return found
 
 
 def _totals(release: Release, cells: Cells) -> list[_Part] | Undetermined:
-    """Return how many of all people have each class: what every tree says of it at once."""
-    sums, found = release.sums, []
+    """Return how many of all people have each class: what every tree says of it at once, unless each drew others."""
+    sums, found = release.sums, list[_Part]()
     is_absent = release.stops[0][cells.first] < 0
     place = np.where(is_absent, -1, 0) if is_absent.any() else None
     for output in np.unique(sums.output).tolist():
-        here = sums.output == output
-        trees = np.unique(sums.trees[here], return_inverse=True)[1].reshape(-1)
-        low = int(np.bincount(trees, sums.low[here]).max())
-        high = int(np.bincount(trees, sums.high[here]).min())
+        if release.draws is not None and output not in sums.totals:
+            continue
+        low, high = sums.totals.get(output, (0, np.iinfo(np.int64).max))
+        if release.draws is None:
+            here = sums.output == output
+            trees = np.unique(sums.trees[here], return_inverse=True)[1].reshape(-1)
+            low = max(low, int(np.bincount(trees, sums.low[here]).max()))
+            high = min(high, int(np.bincount(trees, sums.high[here]).min()))
         if low > high:
             return Undetermined(
                 "its trees do not agree on how many people have a class: some of them were grown on other people"
@@ -207,16 +229,23 @@ def breaking(rows: JointRows, truth: IntArray) -> IndexArray:
     return np.flatnonzero((sums < rows.low) | (sums > rows.high))
 
 
-def certain_by_leaf(rows: JointRows, cells: Cells, trees: int | None = None) -> BoolArray:
-    """Return which profiles are in a leaf, of any tree, whose people provably all have one class; shape (P,).
+def class_by_leaf(rows: JointRows, cells: Cells, trees: int | None = None) -> IntArray:
+    """Return the class that all people of a leaf of each profile provably have, -1 where no leaf proves one; (P,).
 
     Rows from ``trees`` on are of no leaves.
     """
-    people = rows.people
-    pure = rows.low == people
-    if rows.classes == 2:
-        pure |= rows.high == 0
-    pure &= rows.trees >= 0
+    people, found = rows.people, np.full(len(cells.sizes), -1, dtype=np.int64)
+    is_leaf = (rows.trees >= 0) & (people > 0)
     if trees is not None:
-        pure &= rows.trees < trees
-    return np.asarray((rows.matrix[np.flatnonzero(pure)].sum(axis=0) > 0)[cells.of])
+        is_leaf &= rows.trees < trees
+    for output in range(rows.classes):
+        pure = (rows.low == people) & (rows.output == output)
+        if rows.classes == 2:
+            pure |= (rows.high == 0) & (rows.output == 1 - output)
+        found[rows.matrix[np.flatnonzero(pure & is_leaf)].sum(axis=0) > 0] = output
+    return np.asarray(found[cells.of])
+
+
+def certain_by_leaf(rows: JointRows, cells: Cells, trees: int | None = None) -> BoolArray:
+    """Return which profiles are in a leaf, of any tree, whose people provably all have one class; shape (P,)."""
+    return class_by_leaf(rows, cells, trees) >= 0

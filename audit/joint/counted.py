@@ -7,23 +7,23 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from audit.inverters import LeafSums
+from audit.joint.drawn import NOT_COUNTED, STOPS_EARLY, drawn_sums, sums_of
+from audit.joint.units import by_profile
 from audit.people.forest import DRAWS, Forest
 from audit.people.population import Population
 from audit.reading import Undetermined
+from ppdm_models.tree.ensemble import Ensemble
 from ppdm_models.tree.tree import Node, Tree, completed, count_of
-
-NOT_COUNTED = Undetermined(
-    "the file does not say how its trees were grown, nor how many people of each class are in a leaf"
-)
-STOPS_EARLY = Undetermined("some records stop at an inner node, which counts all who passed it")
 
 
 def counted_sums(forest: Forest, population: Population) -> LeafSums | Undetermined:
     """Return what the leaves of all trees publish, of every class, or of the second one where there are two.
 
     A count that is withheld lies between nothing and what the others leave of the leaf. Draws of a random sample count
-    nobody.
+    nobody, but show who must be there.
     """
+    if isinstance(forest.model, Ensemble) and forest.model.resampled:
+        return drawn_sums(forest, by_profile(forest.stops, population))
     if forest.draws:
         return Undetermined(DRAWS)
     classes = forest.model.classes
@@ -42,20 +42,7 @@ def counted_sums(forest: Forest, population: Population) -> LeafSums | Undetermi
                 return STOPS_EARLY
             for output, low, high in _ends(tree, node, size, classes):
                 found.append((number, index, output, low, high))
-    trees, leaves, outputs = (
-        np.array(column, dtype=np.intp) for column in list(zip(*found, strict=True))[:3]
-    )
-    least = np.array([each[3] for each in found])
-    most = np.array([each[4] for each in found])
-    return LeafSums(
-        trees,
-        leaves,
-        outputs,
-        np.rint(least).astype(np.int64),
-        np.rint(most).astype(np.int64),
-        most - least,
-        {},
-    )
+    return sums_of(found)
 
 
 def _ends(

@@ -17,8 +17,8 @@ class Counts:
     """Rows over numbers x, shape (C, w) taken flat: ``low <= matrix @ x <= high``, all of them whole.
 
     w is 1 for two classes, where x counts the second one, else the number of classes, and each cell's numbers add up to
-    its size. ``matrix`` is (R, C w), of zeros and ones, ``across`` the same the other way round; ``people`` (R,) are
-    all whom a row is about.
+    its size. ``matrix`` is (R, C w), of zeros and ones, or of how often people were drawn; ``across`` is the same the
+    other way round, and ``people`` (R,) are all whom a row is about, or all draws.
     """
 
     matrix: sparse.csr_array
@@ -28,6 +28,11 @@ class Counts:
     sizes: IntArray
     people: IntArray
     width: int
+
+    @property
+    def most_often(self) -> int:
+        """How often a person counts in a row at most: 1 where rows are of people."""
+        return int(self.matrix.data.max(initial=1))
 
     def start(self) -> tuple[IntArray, IntArray]:
         """Return the boxes that hold whatever the rows say, (C, w) each."""
@@ -57,8 +62,8 @@ def counts_of(rows: JointRows) -> Counts:
     else:
         columns = columns * width + np.repeat(rows.output, each)
     shape = (len(low), len(rows.sizes) * width)
-    ones = np.ones(len(columns), dtype=np.int64)
-    matrix = sparse.csr_array((ones, columns, rows.matrix.indptr.copy()), shape=shape)
+    times = rows.matrix.data.astype(np.int64)
+    matrix = sparse.csr_array((times, columns, rows.matrix.indptr.copy()), shape=shape)
     matrix.sort_indices()
     across = sparse.csr_array(matrix.T.tocsr())
     return Counts(matrix, across, low, high, rows.sizes.astype(np.int64), people, width)
@@ -81,11 +86,25 @@ def settled_class(counts: Counts, low: IntArray, high: IntArray) -> IntArray:
 
 def entries(matrix: sparse.csr_array, chosen: IndexArray) -> tuple[IndexArray, IndexArray]:
     """Return the entries of some rows of a matrix: the row of each, and its column."""
+    owner, at = _placed(matrix, chosen)
+    return owner, matrix.indices[at].astype(np.intp)
+
+
+def weighed_entries(
+    matrix: sparse.csr_array, chosen: IndexArray
+) -> tuple[IndexArray, IndexArray, IntArray]:
+    """Return the entries of some rows of a matrix: the row of each, its column, and its number."""
+    owner, at = _placed(matrix, chosen)
+    return owner, matrix.indices[at].astype(np.intp), matrix.data[at]
+
+
+def _placed(matrix: sparse.csr_array, chosen: IndexArray) -> tuple[IndexArray, IndexArray]:
+    """Return the row of each entry of some rows, and where it is among all entries."""
     starts = matrix.indptr[chosen].astype(np.intp)
     each = matrix.indptr[chosen + 1].astype(np.intp) - starts
     before = np.cumsum(each) - each
     at = np.arange(int(each.sum())) + np.repeat(starts - before, each)
-    return np.repeat(chosen, each), matrix.indices[at].astype(np.intp)
+    return np.repeat(chosen, each), at
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -129,10 +148,12 @@ def opened(counts: Counts, low: IntArray, high: IntArray) -> Open:
         cells = places // counts.width
         rest = counts.sizes - np.where(is_open, 0, low).reshape(-1, counts.width).sum(axis=1)
         lowest, highest = np.zeros_like(lowest), matrix @ rest[cells]
+    is_weighed = counts.most_often > 1
     first: dict[bytes, int] = {}
     came_to = np.full(len(row_low), -1, dtype=np.intp)
     for r in np.flatnonzero((row_low > lowest) | (row_high < highest)).tolist():
-        key = matrix.indices[matrix.indptr[r] : matrix.indptr[r + 1]].tobytes()
+        at = slice(matrix.indptr[r], matrix.indptr[r + 1])
+        key = matrix.indices[at].tobytes() + (matrix.data[at].tobytes() if is_weighed else b"")
         same = came_to[r] = first.setdefault(key, r)
         row_low[same] = max(row_low[same], row_low[r])
         row_high[same] = min(row_high[same], row_high[r])

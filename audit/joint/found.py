@@ -49,6 +49,8 @@ class Together:
     done, ``left`` what was not decided. ``over_trees`` is what the first trees alone tell, and then all of them.
     ``releases`` is what each of several releases adds, and ``differences`` what their totals prove of those who are in
     one of them alone, in sentences.
+    Without ``is_complete`` a sample hid some of what the file says, and somebody who knows more may follow it.
+    ``is_replayed`` says that the drawing of samples was repeated from a seed.
     """
 
     trees: int
@@ -61,6 +63,8 @@ class Together:
     over_trees: tuple[Prefix, ...] = ()
     releases: tuple[Released, ...] = ()
     differences: tuple[str, ...] = ()
+    is_complete: bool = True
+    is_replayed: bool = False
 
     @property
     def recovered_share(self) -> float:

@@ -47,8 +47,11 @@ class Model:
         ends = zip(left.low.tolist(), left.high.tolist(), strict=True)
         for r, (low, high) in enumerate(ends):
             clock.check()
-            at = left.matrix.indices[left.matrix.indptr[r] : left.matrix.indptr[r + 1]]
-            total = sum(self.numbers[i] for i in at.tolist())
+            at = slice(left.matrix.indptr[r], left.matrix.indptr[r + 1])
+            terms = zip(
+                left.matrix.indices[at].tolist(), left.matrix.data[at].tolist(), strict=True
+            )
+            total = sum(times * self.numbers[i] for i, times in terms)
             self.model.add_linear_constraint(total, low, high)
         if counts.width > 1:
             cells, starts = np.unique(left.places // counts.width, return_index=True)

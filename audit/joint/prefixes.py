@@ -7,14 +7,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from audit.joint.cells import Cells, Release, cells_of, certain_by_leaf, first_trees, rows_of
+from audit.joint.cells import Cells, Release, cells_of, class_by_leaf, first_trees, rows_of
 from audit.joint.found import Prefix
 from audit.joint.reason import reason
+from audit.joint.result import Joint
 from audit.joint.rows import JointRows
+from audit.joint.units import Units
 from audit.people.population import Population
 from audit.reading import Undetermined
 from audit.worlds.clock import Clock
-from ppdm_models.arrays import FloatArray, IndexArray
+from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from ppdm_models.tree.growth import Growth
 
 STEPS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
@@ -25,7 +27,12 @@ PART_SECONDS = 4.0
 
 
 def prefixes(
-    release: Release, population: Population, growth: Growth | None, classes: int, until: Clock
+    release: Release,
+    units: Units,
+    population: Population,
+    growth: Growth | None,
+    classes: int,
+    until: Clock,
 ) -> Iterator[Prefix]:
     """Yield what the first trees tell, from few to all but the last step, while there is time."""
     total = len(release.stops)
@@ -35,33 +42,48 @@ def prefixes(
         if trees >= total or until.is_over:
             return
         stops = release.stops[:trees]
-        cells = cells_of(stops, population.counts)
-        rows = rows_of([Release(stops, first_trees(release.sums, trees))], cells, classes)
+        draws = None if release.draws is None else release.draws[:trees]
+        cells = cells_of(stops, units.people, draws)
+        first = Release(stops, first_trees(release.sums, trees), draws=draws)
+        rows = rows_of([first], cells, classes)
         if isinstance(rows, Undetermined):
             return
+        found = _told(rows, cells, units, population, until)
         yield replace(
-            _told(rows, cells, population, until),
+            found,
+            guessed=found.guessed if release.sums.is_complete else None,
             trees=trees,
-            predicted=predicted(growth, population, stops),
+            predicted=predicted(growth, units, stops),
         )
 
 
-def _told(rows: JointRows, cells: Cells, population: Population, until: Clock) -> Prefix:
-    truth = population.truth
-    known = None if isinstance(truth, Undetermined) else cells.summed(truth)
+def _told(
+    rows: JointRows, cells: Cells, units: Units, population: Population, until: Clock
+) -> Prefix:
+    known = None if units.truth is None else cells.summed(units.truth)
     joint = reason(rows, truth=known, until=until.part(PART_SECONDS), searching=0.0)
-    sure = (joint.low == cells.sizes[:, None]).any(axis=1)
-    guessed = None
-    if known is not None and not isinstance(joint.guess, Undetermined):
-        guessed = float(known[np.arange(len(known)), joint.guess.shares.argmax(axis=1)].sum())
-    by_leaf = float(population.counts[certain_by_leaf(rows, cells)].sum())
-    return Prefix(0, by_leaf, float(cells.sizes[sure].sum()), guessed, None)
+    by_leaf = units.agreed(class_by_leaf(rows, cells)) >= 0
+    return told(joint, cells, units, population, by_leaf)
 
 
-def predicted(growth: Growth | None, population: Population, stops: IndexArray) -> float | None:
-    """Return how many people the trees that ``stops`` (T, P) are of predict right; None where that is not known."""
-    truth = population.truth
-    if growth is None or growth.start is None or isinstance(truth, Undetermined):
+def told(
+    joint: Joint, cells: Cells, units: Units, population: Population, by_leaf: BoolArray
+) -> Prefix:
+    """Return how many people are certain, by one leaf (P,) and by all, and how many are guessed right."""
+    is_all = joint.low == cells.sizes[:, None]
+    classes = np.where(is_all.any(axis=1), is_all.argmax(axis=1), -1)
+    sure = units.agreed(classes[cells.of]) >= 0
+    guessed, truth, people = None, population.truth, population.counts
+    if not isinstance(truth, Undetermined) and not isinstance(joint.guess, Undetermined):
+        best = units.mean(joint.guess.shares[cells.of]).argmax(axis=1)
+        guessed = float(truth[np.arange(len(best)), best].sum())
+    return Prefix(0, float(people[by_leaf].sum()), float(people[sure].sum()), guessed, None)
+
+
+def predicted(growth: Growth | None, units: Units, stops: IndexArray) -> float | None:
+    """Return how many people the trees that ``stops`` (T, U) are of predict right; None where that is not known."""
+    truth = units.truth
+    if growth is None or growth.start is None or truth is None:
         return None
     scores: FloatArray = np.tile(np.array(growth.start), (stops.shape[1], 1))
     for tree, stopped in zip(growth.trees, stops, strict=False):

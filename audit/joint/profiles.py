@@ -1,4 +1,7 @@
-"""What is proved of cells, as worlds and an estimate by profile, with the reason of each that is certain."""
+"""What is proved of cells, as worlds and an estimate by profile, with the reason of each that is certain.
+
+The people of a profile are all in one cell, unless draws tell them apart: then its numbers are sums over several.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from audit.joint.together import Joined
 from audit.people.population import Population
 from audit.reading import Undetermined
 from audit.worlds.result import Consistency, Worlds
-from ppdm_models.arrays import BoolArray, IntArray
+from ppdm_models.arrays import BoolArray, IndexArray, IntArray
 from ppdm_models.tree.tree import Tree
 
 NOT_COUNTED = Undetermined("the tables that fit all trees are not counted")
@@ -25,11 +28,14 @@ BY_SOLVER = "no table with another value fits all leaves; an exact search found 
 
 
 def posterior_of(joined: Joined) -> Posterior | Undetermined:
-    """Return the estimate by profile: everybody of a cell has the cell's shares, as no leaf tells them apart."""
+    """Return the estimate by profile: everybody of a cell has the cell's shares, as no leaf tells them apart.
+
+    Of people whom draws tell apart nobody knows which one is meant, so their profile has the mean of their shares.
+    """
     guess = joined.joint.guess
     if isinstance(guess, Undetermined):
         return guess
-    values = guess.shares[joined.cells.of]
+    values = joined.units.mean(guess.shares[joined.cells.of])
     return Posterior(values, np.ones(len(values), dtype=bool), values, values)
 
 
@@ -50,7 +56,7 @@ def report_of(joined: Joined, people: float) -> SolverReport:
         rows_active=rows,
         blocks=1,
         profiles_fixed=int(
-            (joined.joint.low == joined.joint.high).all(axis=1)[joined.cells.of].sum()
+            _Parts.of(joined).all_of((joined.joint.low == joined.joint.high).all(axis=1)).sum()
         ),
         split_rows="integer",
         is_unique=True,
@@ -81,18 +87,10 @@ def worlds_of(
     In a table that fits, the people of a cell may be swapped: of x people with a value among s, a profile with n of
     them has between x - (s - n) and x.
     """
-    joint, cells = joined.joint, joined.cells
+    joint, parts = joined.joint, _Parts.of(joined)
     counts = np.rint(population.counts).astype(np.int64)
-    size, others = counts[:, None], (cells.sizes[cells.of] - counts)[:, None]
-
-    def least(of_cells: IntArray) -> IntArray:
-        return np.asarray(np.maximum(of_cells[cells.of] - others, 0))
-
-    def most(of_cells: IntArray) -> IntArray:
-        return np.asarray(np.minimum(of_cells[cells.of], size))
-
-    low, high = least(joint.low), most(joint.high)
-    reached = _reached(joined, population, least, most, size)
+    low, high = parts.summed(parts.least(joint.low)), parts.summed(parts.most(joint.high))
+    reached = _reached(joined, population, parts, counts[:, None])
     worlds = Worlds(
         counts=counts,
         low=low,
@@ -111,7 +109,7 @@ def worlds_of(
     )
     certain = np.flatnonzero(worlds.certain & (counts > 0)).tolist()
     say = _Reasons(joined, joined.rows.people, where, classes)
-    reasons = {profile: say(int(cells.of[profile])) for profile in certain}
+    reasons = {profile: say(parts.cells_of(profile)) for profile in certain}
     return replace(worlds, reasons=reasons)
 
 
@@ -148,16 +146,58 @@ def only_certain(population: Population, certain: BoolArray, classes: int) -> Wo
     )
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Parts:
+    """The people of each profile in each cell, shape (K,): whose they are, the cell, how many; and all of that cell.
+
+    They stand by profile, those of profile p from ``starts[p]`` on.
+    """
+
+    profile: IndexArray
+    cell: IndexArray
+    people: IntArray
+    size: IntArray
+    starts: IndexArray
+
+    @classmethod
+    def of(cls, joined: Joined) -> _Parts:
+        """Return the parts of all profiles."""
+        units, cells = joined.units, joined.cells
+        keys, place = np.unique(units.profile * len(cells.sizes) + cells.of, return_inverse=True)
+        profile, cell = keys // len(cells.sizes), keys % len(cells.sizes)
+        people = np.rint(np.bincount(place.reshape(-1), units.people, len(keys))).astype(np.int64)
+        starts = np.searchsorted(profile, np.arange(units.profiles + 1))
+        return cls(profile, cell, people, cells.sizes[cell], starts)
+
+    def least(self, of_cells: IntArray) -> IntArray:
+        """Return how many of each part have a class at least, (K, m), where so many of its cell have, (C, m)."""
+        others = (self.size - self.people)[:, None]
+        return np.asarray(np.maximum(of_cells[self.cell] - others, 0))
+
+    def most(self, of_cells: IntArray) -> IntArray:
+        """Return how many of each part have a class at most, (K, m)."""
+        return np.asarray(np.minimum(of_cells[self.cell], self.people[:, None]))
+
+    def summed(self, numbers: IntArray) -> IntArray:
+        """Return the sums by profile, (P, m)."""
+        return np.asarray(np.add.reduceat(numbers, self.starts[:-1], axis=0))
+
+    def all_of(self, is_so: BoolArray) -> BoolArray:
+        """Return for which profiles something is so of all their cells, (P,)."""
+        return np.asarray(np.logical_and.reduceat(is_so[self.cell], self.starts[:-1]))
+
+    def cells_of(self, profile: int) -> IndexArray:
+        """Return the cells of one profile."""
+        return self.cell[self.starts[profile] : self.starts[profile + 1]]
+
+
 def _reached(
-    joined: Joined,
-    population: Population,
-    least: Callable[[IntArray], IntArray],
-    most: Callable[[IntArray], IntArray],
-    size: IntArray,
+    joined: Joined, population: Population, parts: _Parts, size: IntArray
 ) -> tuple[IntArray, IntArray]:
     """Return how far the tables that were found take each profile's numbers, (P, m) each; crossed where none was.
 
-    Where some trees are left out they may tell the people of a cell apart: then only the true table is one that fits.
+    Where the file tells more than was joined it may tell the people of a cell apart: then only the true table is one
+    that fits. A table that takes one cell of a profile to its end leaves the others anywhere within what is proved.
     """
     joint, truth = joined.joint, population.truth
     if joined.is_part:
@@ -166,11 +206,17 @@ def _reached(
             return np.broadcast_to(size + 1, shape), np.full(shape, -1)
         known = np.rint(truth).astype(np.int64)
         return known, known
-    seen = (joint.reached_low <= joint.reached_high)[joined.cells.of]
-    return (
-        np.where(seen, least(joint.reached_low), size + 1),
-        np.where(seen, most(joint.reached_high), -1),
-    )
+    seen = (joint.reached_low <= joint.reached_high)[parts.cell]
+    low, high = parts.least(joint.low), parts.most(joint.high)
+    all_ = size[parts.profile]
+    lows = np.where(seen, parts.least(joint.reached_low), all_ + 1) - high
+    highs = np.where(seen, parts.most(joint.reached_high), -1 - all_) - low
+    least = parts.summed(high) + np.minimum.reduceat(lows, parts.starts[:-1], axis=0)
+    most = parts.summed(low) + np.maximum.reduceat(highs, parts.starts[:-1], axis=0)
+    if joined.units.draws is not None and not isinstance(truth, Undetermined):
+        known = np.rint(truth).astype(np.int64)
+        least, most = np.minimum(least, known), np.maximum(most, known)
+    return np.minimum(least, size + 1), np.maximum(most, -1)
 
 
 def _consistency(population: Population) -> Consistency:
@@ -187,18 +233,22 @@ class _Reasons:
     where: Where
     classes: Sequence[str]
 
-    def __call__(self, cell: int) -> str:
-        """Return why a cell is certain, as people say it: the leaf that settled it, or all of them."""
+    def __call__(self, cells: IndexArray) -> str:
+        """Return why a profile's cells are certain, as people say it: the leaf that settled them, or all leaves."""
         joint, rows = self.joined.joint, self.joined.rows
-        how, row = joint.how[cell], int(joint.row[cell])
-        if row < 0 or how not in (How.LEAF, How.PROPAGATION):
-            return BY_SOLVER if how == How.SOLVER else BY_ALL
+        by = {joint.how[cell] for cell in cells.tolist()}
+        row = int(joint.row[cells[0]])
+        if len(cells) > 1 or row < 0 or not by <= {How.LEAF, How.PROPAGATION}:
+            return BY_SOLVER if How.SOLVER in by else BY_ALL
         people = int(self.people[row])
         where = self.where(int(rows.trees[row]), int(rows.nodes[row]))
         value = self.classes[int(rows.output[row])]
         low, high = int(rows.low[row]), int(rows.high[row])
-        if how == How.LEAF:
-            all_ = "all" if low == people else "none"
-            return f"{where}: of {counted(people)} {all_} {_have(people)} “{value}”"
+        all_ = counted(people)
+        if self.joined.units.draws is not None:
+            all_ = f"{people} {'draw' if people == 1 else 'draws'}"
+        if How.LEAF in by:
+            none = "all" if low == people else "none"
+            return f"{where}: of {all_} {none} {_have(people)} “{value}”"
         some = f"{low}" if low == high else f"{low} to {high}"
-        return f"{where}: of {counted(people)} {some} {_have(high)} “{value}”, and who the others are is known"
+        return f"{where}: of {all_} {some} {_have(high)} “{value}”, and who the others are is known"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from audit.joint.counts import Counts, entries, settled_class
+from audit.joint.counts import Counts, entries, settled_class, weighed_entries
 from audit.worlds.clock import FOREVER, Clock
 from audit.worlds.proofs.bounds import ContradictionError
 from ppdm_models.arrays import IndexArray, IntArray
@@ -42,8 +42,8 @@ def propagate(counts: Counts, start: Propagated, clock: Clock = FOREVER) -> Prop
     """Return the fixpoint of all rows from boxes that are proved, or how far it came when time is over.
 
     Of a row with ``low <= sum x <= high`` a number is at most its own least plus what ``high`` leaves above the sum of
-    the least, and likewise from below; numbers of one cell add up to its size. Rows are looked at again only when one
-    of their cells moved.
+    the least, and likewise from below; numbers of one cell add up to its size. A number that counts several times takes
+    as much of what is left for each step. Rows are looked at again only when one of their cells moved.
 
     Raises:
         ContradictionError: no table fits.
@@ -75,6 +75,7 @@ class _State:
         self.low, self.high = low.reshape(-1).copy(), high.reshape(-1).copy()
         self.row = np.full(len(counts.sizes), NO_ROW, dtype=np.intp) if row is None else row.copy()
         self.seen = self.low.copy(), self.high.copy()
+        self.most_often = counts.most_often
         self.lows = np.asarray(counts.matrix @ self.low)
         self.highs = np.asarray(counts.matrix @ self.high)
 
@@ -88,13 +89,22 @@ class _State:
         if min(above[rows].min(), below[rows].min()) < 0:
             raise ContradictionError("no table fulfils all rows")
         # A row that leaves more than the widest box moves nothing.
-        widest = int((self.high - self.low).max(initial=0))
-        caps = entries(self.counts.matrix, rows[above[rows] < widest])
-        floors = entries(self.counts.matrix, rows[below[rows] < widest])
-        ceiling = self.low[caps[1]] + above[caps[0]]
-        floor = self.high[floors[1]] - below[floors[0]]
+        widest = int((self.high - self.low).max(initial=0)) * self.most_often
+        caps, up = self._steps(rows[above[rows] < widest], above)
+        floors, down = self._steps(rows[below[rows] < widest], below)
+        ceiling, floor = self.low[caps[1]] + up, self.high[floors[1]] - down
         self.cut_high(*caps, ceiling)
         self.raise_low(*floors, floor)
+
+    def _steps(
+        self, rows: IndexArray, left: IntArray
+    ) -> tuple[tuple[IndexArray, IndexArray], IntArray]:
+        """Return the entries of rows, and how far each number may move by what its row leaves, (R,)."""
+        if self.most_often == 1:
+            owner, places = entries(self.counts.matrix, rows)
+            return (owner, places), left[owner]
+        owner, places, times = weighed_entries(self.counts.matrix, rows)
+        return (owner, places), left[owner] // times
 
     def cut_high(self, owner: IndexArray, places: IndexArray, ends: IntArray) -> None:
         """Lower the upper ends to those that some rows leave."""
@@ -135,9 +145,9 @@ class _State:
     def touched(self) -> IndexArray:
         """Bring the sums up to date; return the rows of whatever moved since the last time."""
         moved = np.flatnonzero((self.low != self.seen[0]) | (self.high != self.seen[1]))
-        owner, rows = entries(self.counts.across, moved)
-        np.add.at(self.lows, rows, (self.low - self.seen[0])[owner])
-        np.subtract.at(self.highs, rows, (self.seen[1] - self.high)[owner])
+        owner, rows, times = weighed_entries(self.counts.across, moved)
+        np.add.at(self.lows, rows, (self.low - self.seen[0])[owner] * times)
+        np.subtract.at(self.highs, rows, (self.seen[1] - self.high)[owner] * times)
         for seen, now in zip(self.seen, (self.low, self.high), strict=True):
             seen[moved] = now[moved]
         is_touched = np.zeros(len(self.counts.low), dtype=bool)

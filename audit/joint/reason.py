@@ -16,16 +16,16 @@ from audit.joint.search import search
 from audit.reading import Undetermined
 from audit.worlds.clock import Clock
 from audit.worlds.proofs.bounds import ContradictionError
-from ppdm_models.arrays import BoolArray, IntArray
+from ppdm_models.arrays import IntArray
 
-Enough = Callable[[BoolArray], bool]
-"""Asked of the cells that are certain by now, (C,): whether that is all that anybody wants to know."""
+Enough = Callable[[IntArray], bool]
+"""Asked of the class that each cell certainly has by now, (C,), -1 for none: whether nobody wants to know more."""
 DECIDED = (
     "nobody was looked for who is certain by more than the cheap proofs: what they found was enough"
 )
 
 
-def never(certain: BoolArray) -> bool:
+def never(certain: IntArray) -> bool:
     """Say that more is always wanted."""
     return False
 
@@ -81,7 +81,7 @@ class _Run:
         estimated = estimate(counts, self.boxes, until)
         self.guess = estimated.guess
         self._settle(estimated.boxes, How.CERTIFICATE)
-        is_over = enough(settled(counts, self.boxes) >= 0)
+        is_over = enough(settled(counts, self.boxes))
         # A clock that has run out leaves the search with the tables that it is given.
         clock = until if searching is None else replace(until, end=until.now() + searching)
         clock = clock.part(0.0) if is_over else clock

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -24,11 +24,14 @@ from audit.joint.result import Guess
 from audit.joint.rows import JointRows
 from audit.joint.together import (
     MOST_ENTRIES,
+    NOT_ALL_OF_SAMPLES,
     Joined,
+    of_part,
     problem_with,
     recovered_leaves,
     sums_of,
 )
+from audit.joint.units import Units
 from audit.people.forest import Forest
 from audit.people.population import Population
 from audit.people.shared import Shared
@@ -63,7 +66,6 @@ class AllReleases:
     joined: Joined
     shared: Shared
     where: Where
-    recovered: tuple[tuple[int, int], ...]
 
     def seen_by(self, release: int) -> Joined:
         """Return it of the people of one release, in the order of its own classes."""
@@ -79,7 +81,10 @@ class AllReleases:
         )
         cells = replace(joined.cells, of=joined.cells.of[groups])
         found = replace(joined.found, by_leaf=joined.found.by_leaf[groups])
-        return replace(joined, found=found, cells=cells, joint=joint)
+        truth, people = joined.units.truth, joined.units.people[groups]
+        truth = None if truth is None else truth[groups][:, order]
+        units = Units(joined.units.stops[:, groups], people, np.arange(len(groups)), truth)
+        return replace(joined, found=found, cells=cells, joint=joint, units=units)
 
 
 def join_releases(
@@ -88,8 +93,6 @@ def join_releases(
     until: Clock,
     searching: float,
     step: Step = silent,
-    *,
-    enough: Callable[[BoolArray], bool] | None = None,
 ) -> AllReleases | Undetermined:
     """Return what several releases prove together, or why that is not known; the parameters are as of ``joined_of``."""
     sums: list[LeafSums] = []
@@ -110,19 +113,21 @@ def join_releases(
     if isinstance(whole, Undetermined):
         return whole
     cells, rows = whole
-    truth = None if isinstance(shared.truth, Undetermined) else cells.summed(shared.truth)
-    if truth is not None:
-        problem = problem_with(rows, truth)
-        if problem:
-            return Undetermined(problem)
+    units = _units(shared)
+    truth = None if units.truth is None else cells.summed(units.truth)
+    problem = "" if truth is None else problem_with(rows, truth)
+    if problem:
+        return Undetermined(problem)
+    is_complete = all(each.is_complete for each in sums)
     with step("reasoning over the leaves of all releases"):
         joint = reason(
             rows,
             truth=truth,
             until=until,
-            searching=searching * (1 - ADDS_SHARE),
-            is_certain_enough=lambda sure: enough is not None and enough(sure[cells.of]),
+            searching=searching * (1 - ADDS_SHARE) if is_complete else 0.0,
         )
+    if not is_complete:
+        joint = of_part(joint, NOT_ALL_OF_SAMPLES)
     if joint.problem:
         return Undetermined(f"no table fits all releases: {joint.problem}")
     sure = (joint.low == cells.sizes[:, None]).any(axis=1)
@@ -141,11 +146,19 @@ def join_releases(
             for said in each.said
         ),
         joint.left,
+        is_complete=is_complete,
         releases=tuple(told),
         differences=_differences(rows, shared, held[-1].forest.model.classes),
     )
-    where = _where(held, shared)
-    return AllReleases(Joined(found_all, cells, rows, joint), shared, where, recovered)
+    joined = Joined(found_all, units, cells, rows, joint, not is_complete)
+    return AllReleases(joined, shared, _where(held, shared))
+
+
+def _units(shared: Shared) -> Units:
+    """Return the groups of people as those whom the leaves are about; where they stop stands beside each release."""
+    size = len(shared.counts)
+    truth = None if isinstance(shared.truth, Undetermined) else shared.truth
+    return Units(np.empty((0, size), dtype=np.intp), shared.counts, np.arange(size), truth)
 
 
 def _parts(held: Sequence[Held], shared: Shared, sums: Sequence[LeafSums]) -> list[list[Release]]:

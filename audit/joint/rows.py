@@ -15,10 +15,11 @@ class JointRows:
     """Rows over cells: in every table that fits, ``low <= sum of x[cells of a row, class of the row] <= high``.
 
     A cell is all people who stop in the same leaf of every tree; C cells have ``sizes`` people, shape (C,), and x[c, k]
-    of them have class k, of ``classes`` many. ``matrix`` is sparse (CSR), shape (R, C), of zeros and ones. ``low`` and
-    ``high`` are whole numbers, shape (R,), proved of the number of people; ``output`` (R,) is the class that a row
-    counts. ``trees`` and ``nodes`` (R,) say which leaf a row is of, a tree of -1 that it is of all people. Of two
-    classes only the second one is counted.
+    of them have class k, of ``classes`` many. ``matrix`` is sparse (CSR), shape (R, C), of zeros and ones; where rows
+    are of draws, of how often each person of a cell was drawn. ``low`` and ``high`` are whole numbers, shape (R,),
+    proved of the number of people, or of draws; ``output`` (R,) is the class that a row counts. ``trees`` and
+    ``nodes`` (R,) say which leaf a row is of; a tree below 0 is that of all people, or of those who are new in a
+    release. Of two classes only the second one is counted.
     """
 
     matrix: sparse.csr_array
@@ -38,5 +39,5 @@ class JointRows:
 
     @property
     def people(self) -> IntArray:
-        """How many people each row is about, shape (R,)."""
+        """How many people each row is about, or draws of people, shape (R,)."""
         return np.asarray(self.matrix @ self.sizes)

@@ -173,14 +173,13 @@ class _Run:
 def one_off(counts: Counts, table: IntArray) -> tuple[IntArray, IntArray]:
     """Return how far each number goes, (C, w) down and up, in a table that fits and those with one person otherwise.
 
-    One person more of a class needs room in all rows that count the cell's people of that class; with more than two
-    classes, one less of another class needs it too. No row counts two classes, so that neither gets in the other's way.
+    One person more of a class needs room in all rows that count the cell's people of that class, as often as they do;
+    with more than two classes, one less of another class needs it too. No row counts two classes, so that neither gets
+    in the other's way.
     """
     total = counts.matrix @ table.reshape(-1)
-    is_full = (total >= counts.high).astype(np.int64)
-    is_bare = (total <= counts.low).astype(np.int64)
-    can_rise = ((counts.across @ is_full) == 0).reshape(table.shape)
-    can_drop = ((counts.across @ is_bare) == 0).reshape(table.shape)
+    can_rise = _has_room(counts, counts.high - total).reshape(table.shape)
+    can_drop = _has_room(counts, total - counts.low).reshape(table.shape)
     if counts.width == 1:
         can_rise &= table < counts.sizes[:, None]
         can_drop &= table > 0
@@ -190,3 +189,14 @@ def one_off(counts: Counts, table: IntArray) -> tuple[IntArray, IntArray]:
         # Another class than its own has to give, or take, the person.
         can_rise, can_drop = can_rise & (drops > can_drop), can_drop & (rises > can_rise)
     return table - can_drop, table + can_rise
+
+
+def _has_room(counts: Counts, room: IntArray) -> BoolArray:
+    """Return which numbers (C w,) may move by one where rows leave so much room, (R,)."""
+    if counts.most_often == 1:
+        return np.asarray((counts.across @ (room < 1).astype(np.int64)) == 0)
+    owner = np.repeat(np.arange(len(room)), np.diff(counts.matrix.indptr))
+    is_short = counts.matrix.data > room[owner]
+    return np.asarray(
+        np.bincount(counts.matrix.indices[is_short], minlength=counts.matrix.shape[1]) == 0
+    )

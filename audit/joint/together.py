@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -14,22 +14,24 @@ from audit.joint.cells import (
     Release,
     breaking,
     cells_of,
-    certain_by_leaf,
+    class_by_leaf,
     first_trees,
     rows_of,
 )
 from audit.joint.counted import counted_sums
-from audit.joint.found import Prefix, Together
-from audit.joint.prefixes import predicted, prefixes
+from audit.joint.found import Together
+from audit.joint.prefixes import predicted, prefixes, told
 from audit.joint.reason import never, reason
+from audit.joint.replay import replays
 from audit.joint.result import Joint
 from audit.joint.rows import JointRows
+from audit.joint.units import Units, by_profile
 from audit.people.forest import Forest
 from audit.people.population import Population
 from audit.reading import Undetermined
 from audit.stages import Step, silent
 from audit.worlds.clock import Clock, clock
-from ppdm_models.arrays import BoolArray, IndexArray, IntArray
+from ppdm_models.arrays import BoolArray, IntArray
 from ppdm_models.tree.ensemble import Ensemble
 from ppdm_models.tree.growth import Growth
 from ppdm_models.tree.tree import Task
@@ -38,6 +40,10 @@ OVER_TREES_SECONDS = 20.0
 """What the first trees tell is a picture for readers, and worked out as far as that suffices."""
 MOST_ENTRIES = 12_000_000
 """So many places of people in leaves are joined, about 50 bytes each with what is worked out of them."""
+NOT_ALL_OF_SAMPLES = (
+    "each tree saw a sample of the records that is not known here, so only bounds follow: what they prove holds, and "
+    "somebody who knows more of the sample may know more"
+)
 OTHER_LABELS = (
     "the sums that its leaf values give are not those of the table's labels: the table, or what its labels mean, is "
     "another"
@@ -49,12 +55,14 @@ OTHER_WAY_ROUND = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Joined:
-    """What was found, with the cells, the rows over them and what these prove.
+    """What was found, with those whom it is about, their cells, the rows over these and what they prove.
 
-    ``is_part`` says that other trees are not joined: they may tell the people of a cell apart.
+    ``is_part`` says that the file tells more: other trees are not joined, or the rows are only bounds of what was
+    drawn. Whoever knows that may tell the people of a cell apart, and rule out tables that fit the rows.
     """
 
     found: Together
+    units: Units
     cells: Cells
     rows: JointRows
     joint: Joint
@@ -81,16 +89,16 @@ def problem_with(rows: JointRows, truth: IntArray) -> str:
 def sums_of(
     forest: Forest, population: Population, training: Mapping[str, float] = MappingProxyType({})
 ) -> LeafSums | Undetermined:
-    """Return what the leaves of all trees of a model say of its people, or why that is not known."""
+    """Return what the leaves of all trees of a model say of its people, or why that is not known.
+
+    Draws of a sample are not repeated: of these only bounds are told.
+    """
     problem = _unfit(forest, population)
     if problem:
         return Undetermined(problem)
-    cells, truth = cells_of(forest.stops, population.counts), None
-    if not isinstance(population.truth, Undetermined):
-        truth = cells.summed(population.truth)
     growth = forest.model.growth if isinstance(forest.model, Ensemble) else None
-    found = _found(forest, population, growth, training, cells, truth)
-    return found if isinstance(found, Undetermined) else found[0]
+    found = _found(forest, population, growth, training, None)
+    return found if isinstance(found, Undetermined) else found.sums
 
 
 def joined_of(
@@ -101,6 +109,7 @@ def joined_of(
     step: Step = silent,
     *,
     training: Mapping[str, float] = MappingProxyType({}),
+    seeds: Sequence[int] | None = (),
     over_trees: bool = False,
     enough: Callable[[BoolArray], bool] | None = None,
 ) -> Joined | Undetermined:
@@ -108,7 +117,9 @@ def joined_of(
 
     The estimate is looked for ``until`` then, other tables for ``searching`` seconds more. ``training`` are settings
     that the file may withhold and the adversary knows. Where neither tells them, those that the library takes by itself
-    are tried, and believed where the true values are known and fit. With ``over_trees`` what the first trees tell is
+    are tried, and believed where the true values are known and fit. ``seeds`` are what draws of records may have
+    started from, tried beside those that the file says; None stands for an adversary who does not know in which order
+    the records stood, and so cannot repeat any draws. With ``over_trees`` what the first trees tell is
     worked out too. No other tables are looked for once ``enough`` profiles are certain (P,). ``step`` is told of each
     stage; what it raises ends it.
     """
@@ -118,41 +129,69 @@ def joined_of(
     model = forest.model
     with step("turning leaf values back into sums of labels"):
         growth = model.growth if isinstance(model, Ensemble) else None
-        used = _used(forest)
-        cells, truth = cells_of(forest.stops[:used], population.counts), None
-        if not isinstance(population.truth, Undetermined):
-            truth = cells.summed(population.truth)
-        found = _found(forest, population, growth, training, cells, truth)
+        found = _found(forest, population, growth, training, seeds)
         if isinstance(found, Undetermined):
             return found
-        sums, rows = found
+        sums, rows, units, cells, truth = (
+            found.sums,
+            found.rows,
+            found.units,
+            found.cells,
+            found.truth,
+        )
+        used = _used(forest, units)
     with step("reasoning over the leaves of all trees"):
-        partly = used < len(forest.trees)
+        missing = _missing(sums, used, len(forest.trees))
         joint = reason(
             rows,
             truth=truth,
             until=until,
-            searching=0.0 if partly else searching,
-            is_certain_enough=never if enough is None else lambda sure: enough(sure[cells.of]),
+            searching=0.0 if missing else searching,
+            is_certain_enough=never
+            if enough is None
+            else lambda sure: enough(units.agreed(sure[cells.of]) >= 0),
         )
-        if partly:
-            joint = _of_part(joint, f"{used:,} of {len(forest.trees):,}")
+        if missing:
+            joint = of_part(joint, missing)
     if joint.problem:
         return Undetermined(f"no table fits all leaves: {joint.problem}")
     recovered, leaves = recovered_leaves(sums)
-    by_leaf = certain_by_leaf(rows, cells)
+    by_leaf = units.agreed(class_by_leaf(rows, cells)) >= 0
     proved = Together(
-        len(forest.trees), leaves, recovered, by_leaf, sums.facts, sums.said, joint.left
+        len(forest.trees),
+        leaves,
+        recovered,
+        by_leaf,
+        sums.facts,
+        sums.said,
+        joint.left,
+        is_complete=sums.is_complete,
+        is_replayed=units.draws is not None,
     )
-    joined = Joined(proved, cells, rows, joint, partly)
+    joined = Joined(proved, units, cells, rows, joint, bool(missing))
     if not over_trees:
         return joined
     with step("measuring what the first trees tell"):
-        early = prefixes(
-            Release(forest.stops, sums), population, growth, rows.classes, clock(OVER_TREES_SECONDS)
+        whole = Release(units.stops, sums, draws=units.draws)
+        until = clock(OVER_TREES_SECONDS)
+        early = prefixes(whole, units, population, growth, rows.classes, until)
+        last = replace(
+            told(joint, cells, units, population, by_leaf),
+            trees=len(forest.trees),
+            predicted=predicted(growth, units, units.stops),
         )
-        last = _all_trees(joined, population, growth, forest)
         return replace(joined, found=replace(proved, over_trees=(*early, last)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Found:
+    """What the leaves say, as sums and as rows over the cells of units; ``truth`` (C, m) is theirs, if it is known."""
+
+    sums: LeafSums
+    rows: JointRows
+    units: Units
+    cells: Cells
+    truth: IntArray | None
 
 
 def _found(
@@ -160,43 +199,58 @@ def _found(
     population: Population,
     growth: Growth | None,
     training: Mapping[str, float],
-    cells: Cells,
-    truth: IntArray | None,
-) -> tuple[LeafSums, JointRows] | Undetermined:
-    """Return what the leaves say, read off their counts or turned back from their values; as sums and as rows."""
+    seeds: Sequence[int] | None,
+) -> _Found | Undetermined:
+    """Return what the leaves say, read off their counts or turned back from their values."""
+    units = by_profile(forest.stops, population)
     if growth is None:
-        return _fitting(counted_sums(forest, population), forest.stops, cells, truth, forest)
+        replayed = _replayed(forest, population, None, seeds)
+        return replayed or _fitting(counted_sums(forest, population), units, forest)
     classes = len(forest.model.classes)
     grown = knowing(growth, training)
     case = GrownCase(grown, forest.trees, forest.stops, population.counts, classes)
-    found = _fitting(leaf_sums(case), forest.stops, cells, truth, forest)
-    if isinstance(found, Undetermined) and truth is not None:
-        return _by_default(case, cells, truth, forest) or found
+    is_sampled = inverters()[growth.library].is_sampled(grown)
+    found: _Found | Undetermined | None = None
+    if is_sampled:
+        found = _replayed(forest, population, grown, seeds)
+    found = found or _fitting(leaf_sums(case), units, forest)
+    if isinstance(found, Undetermined) and units.truth is not None:
+        found = _by_default(case, units, forest) or found
+    if isinstance(found, Undetermined) and is_sampled is None:
+        found = _replayed(forest, population, grown, seeds) or found
     return found
 
 
-def _fitting(
-    sums: LeafSums | Undetermined,
-    stops: IndexArray,
-    cells: Cells,
-    truth: IntArray | None,
-    forest: Forest,
-) -> tuple[LeafSums, JointRows] | Undetermined:
+def _replayed(
+    forest: Forest, population: Population, growth: Growth | None, seeds: Sequence[int] | None
+) -> _Found | None:
+    """Return what the leaves say of the records that were drawn, where these follow from a seed; None otherwise."""
+    if seeds is None:
+        return None
+    for units, sums in replays(forest, population, growth, seeds):
+        found = _fitting(sums, units, forest)
+        if isinstance(found, _Found):
+            return found
+    return None
+
+
+def _fitting(sums: LeafSums | Undetermined, units: Units, forest: Forest) -> _Found | Undetermined:
     """Return sums with their rows; why not, where the true values do not fit them."""
     if isinstance(sums, Undetermined):
         return sums
-    used = _used(forest)
-    part = Release(stops[:used], first_trees(sums, used))
+    used = _used(forest, units)
+    draws = None if units.draws is None else units.draws[:used]
+    cells = cells_of(units.stops[:used], units.people, draws)
+    truth = None if units.truth is None else cells.summed(units.truth)
+    part = Release(units.stops[:used], first_trees(sums, used), draws=draws)
     rows = rows_of([part], cells, len(forest.model.classes))
     if isinstance(rows, Undetermined):
         return rows
     problem = "" if truth is None else problem_with(rows, truth)
-    return Undetermined(problem) if problem else (sums, rows)
+    return Undetermined(problem) if problem else _Found(sums, rows, units, cells, truth)
 
 
-def _by_default(
-    case: GrownCase, cells: Cells, truth: IntArray, forest: Forest
-) -> tuple[LeafSums, JointRows] | None:
+def _by_default(case: GrownCase, units: Units, forest: Forest) -> _Found | None:
     """Return what the leaves say if the library was left to itself where the file is silent; None if that cannot be."""
     growth = case.growth
     defaults = inverters()[growth.library].defaults
@@ -204,47 +258,35 @@ def _by_default(
     if not silent_on:
         return None
     sums = leaf_sums(replace(case, growth=knowing(growth, silent_on)))
-    found = _fitting(sums, case.stops, cells, truth, forest)
+    found = _fitting(sums, units, forest)
     if isinstance(found, Undetermined):
         return None
     taken = ", ".join(f"{name} {value:g}" for name, value in silent_on.items())
     said = f"the file withholds how it was trained; what its library does by itself fits, and is taken: {taken}"
-    sums, rows = found
-    return replace(sums, said=(*sums.said, said)), rows
+    return replace(found, sums=replace(found.sums, said=(*found.sums.said, said)))
 
 
-def _used(forest: Forest) -> int:
+def _used(forest: Forest, units: Units) -> int:
     """Return how many trees' leaves are joined: the first ones, as far as memory goes."""
-    classes, profiles = len(forest.model.classes), int(forest.stops.shape[1])
+    classes, size = len(forest.model.classes), len(units.people)
     growth = forest.model.growth if isinstance(forest.model, Ensemble) else None
     each = classes if growth is None and classes > 2 else 1
-    most = max(1, MOST_ENTRIES // max(each * profiles, 1))
+    most = max(1, MOST_ENTRIES // max(each * size, 1))
     return min(len(forest.trees), most)
 
 
-def _of_part(joint: Joint, used: str) -> Joint:
-    """Return what the leaves of some trees prove, which holds; what they leave open may be settled by the others."""
-    said = f"the leaves of {used} trees were joined, as all would take too much memory"
+def _missing(sums: LeafSums, used: int, trees: int) -> str:
+    """Return what the file says beyond the rows, "" where they are all that it says."""
+    if not sums.is_complete:
+        return NOT_ALL_OF_SAMPLES
+    if used < trees:
+        return f"the leaves of {used:,} of {trees:,} trees were joined, as all would take too much memory"
+    return ""
+
+
+def of_part(joint: Joint, said: str) -> Joint:
+    """Return what some of what the file says proves, which holds; what is left open may be settled by the rest."""
     return replace(joint, guess=Undetermined(f"no estimate: {said}"), left=(said,))
-
-
-def _all_trees(
-    joined: Joined, population: Population, growth: Growth | None, forest: Forest
-) -> Prefix:
-    """Return what all trees tell, as the last of what the first ones do."""
-    joint, cells, truth = joined.joint, joined.cells, population.truth
-    sure = (joint.low == cells.sizes[:, None]).any(axis=1)
-    guessed = None
-    if not isinstance(truth, Undetermined) and not isinstance(joint.guess, Undetermined):
-        best = joint.guess.shares.argmax(axis=1)[cells.of]
-        guessed = float(truth[np.arange(len(best)), best].sum())
-    return Prefix(
-        joined.found.trees,
-        float(population.counts[joined.found.by_leaf].sum()),
-        float(cells.sizes[sure].sum()),
-        guessed,
-        predicted(growth, population, forest.stops),
-    )
 
 
 def _unfit(forest: Forest, population: Population) -> str:

@@ -3,15 +3,16 @@
 The values of a boosted model's leaves are no class counts, and yet give them to whoever knows the quasi-identifiers:
 the predictions before each round follow from the file, and the leaf value then is an invertible function of the labels
 in its leaf. A leaf counts where one whole number of people remains for every class, with all rounding accounted for.
-Leaves that publish their class counts count as well. Range 0 to 1; not told where the leaf values cannot be turned
-back, and then nobody may conclude that they are safe.
+Leaves that publish their class counts count as well; where each tree saw a sample that is known, its draws are what
+is counted, and where the sample is not known more of them may follow than is told here. Range 0 to 1; not told where
+the leaf values cannot be turned back, and then nobody may conclude that they are safe.
 """
 
 from __future__ import annotations
 
 from audit.evidence import Evidence
 from audit.measures import Measure, Parameters, Source
-from audit.reading import Measurement, Reading, Undetermined, exactly
+from audit.reading import Interval, Measurement, Reading, Undetermined, exactly
 from ppdm_models.tree.tree import Quality, completed
 
 
@@ -30,7 +31,8 @@ class RecoveredLeaves(Measure):
             return Measurement(_published(evidence))
         if isinstance(together, Undetermined):
             return Measurement(together)
-        return Measurement(exactly(together.recovered_share))
+        share = together.recovered_share
+        return Measurement(exactly(share) if together.is_complete else Interval(share, 1.0))
 
 
 def _published(evidence: Evidence) -> Reading:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -26,17 +26,11 @@ MOST_LISTED = 6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Records:
-    """The records of a table in its order: ``profile`` (n,) of each, ``label`` (n,) the code of its class.
+class Order:
+    """The records as they stand in the table, one person each: the profile of each, (n,), and its class if known."""
 
-    A profile of -1 is nobody (a row that stands for no people), a label of -1 is not known.
-    """
-
-    profile: IndexArray
-    label: IndexArray
-
-
-NO_RECORDS = Records(np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp))
+    profiles: IndexArray
+    classes: IndexArray | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +46,8 @@ class Population:
     each counts once; the adversary is taken to know it like the QI values. ``weights`` says what the rows of
     the table carried. ``sensitive`` is the sensitive column that was named, "" where none was; ``rival``
     another column that a file without a target may have been trained on as well. ``is_absent`` says that there is no
-    table: then the profiles are the leaves, as far as the file tells how many are in them. ``by_record`` leads back
-    to the rows of the table.
+    table: then the profiles are the leaves, as far as the file tells how many are in them. ``order`` is that of the
+    records, None where rows do not stand for one person each.
     """
 
     qi: tuple[str, ...]
@@ -68,7 +62,7 @@ class Population:
     sensitive: str = ""
     rival: str = ""
     is_absent: bool = False
-    by_record: Records = field(default=NO_RECORDS, compare=False, repr=False)
+    order: Order | None = None
 
     @property
     def records(self) -> float:
@@ -139,11 +133,6 @@ def build_population(
         cells = profile_of * len(tree.classes) + classes[kept]
         flat = _sums(cells, weight[kept], len(first) * len(tree.classes))
         truth = flat.reshape(len(first), len(tree.classes))
-    by_record = Records(
-        np.full(table.rows, -1, dtype=np.intp),
-        np.full(table.rows, -1, dtype=np.intp) if classes is None else classes,
-    )
-    by_record.profile[kept] = profile_of
     leaf = np.full(len(first), NOWHERE, dtype=np.intp)
     if isinstance(tree, Tree):
         leaf = _stops(tree, table, profiles, kept[first])
@@ -162,7 +151,7 @@ def build_population(
         weight=None if rows.sampling is None else rows.sampling[kept[first]],
         weights=rows.kind,
         sensitive=sensitive or "",
-        by_record=by_record,
+        order=_order(weight, rows.sampling, profile_of, classes),
     )
     if not isinstance(tree, Tree):
         return population
@@ -217,6 +206,16 @@ def _distinct(columns: Sequence[Column]) -> tuple[IndexArray, IndexArray]:
         np.stack(codes, axis=1), axis=0, return_index=True, return_inverse=True
     )
     return first, profile_of.reshape(-1)
+
+
+def _order(
+    people: FloatArray,
+    sampling: FloatArray | None,
+    profile_of: IndexArray,
+    classes: IndexArray | None,
+) -> Order | None:
+    """Return the order of the records; None where some rows stand for nobody, for several people, or are weighed."""
+    return Order(profile_of, classes) if sampling is None and (people == 1).all() else None
 
 
 def _sums(groups: IndexArray, weight: FloatArray, size: int) -> FloatArray:

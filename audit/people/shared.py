@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from audit.people.population import NO_RECORDS, Population
-from audit.people.weights import Weights
+from audit.people.population import Population
 from audit.reading import Undetermined
 from ppdm_models.arrays import FloatArray, IndexArray
 from ppdm_models.errors import TableError
@@ -70,7 +69,7 @@ class Shared:
             leaf=population.leaf[own],
             truth=truth,
             values=values,
-            by_record=NO_RECORDS,
+            order=None,
         )
 
 
@@ -91,7 +90,7 @@ def shared_people(
     """
     orders = _orders(models)
     for table, population in zip(tables, populations, strict=True):
-        if population.weights is not Weights.NONE:
+        if population.order is None:
             problem = "weights cannot be used with several releases; write each person as a row"
             raise TableError(table.source, problem)
     persons = _persons(tables, key)
@@ -99,9 +98,10 @@ def shared_people(
     places = np.full((len(models), size), -1, dtype=np.intp)
     label = np.full(size, -1, dtype=np.intp)
     for release, (person, population) in enumerate(zip(persons, populations, strict=True)):
-        records = population.by_record
-        places[release, person] = records.profile
-        own = np.where(records.label < 0, -1, orders[release][records.label])
+        assert population.order is not None
+        places[release, person] = population.order.profiles
+        codes = population.order.classes
+        own = np.full(len(person), -1) if codes is None else orders[release][codes]
         changed = np.flatnonzero((label[person] >= 0) & (own >= 0) & (label[person] != own))
         if len(changed):
             raise TableError(

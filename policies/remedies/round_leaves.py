@@ -27,6 +27,10 @@ from ppdm_models.tree.tree import Quality, Tree
 DIGITS = (8, 4, 3, 2, 1)
 """Binary digits that stay after the leading one, most first."""
 NOT_WRITTEN = "leaf values are rounded in XGBoost's model files only, so far"
+SAMPLED = (
+    "its trees saw samples of the records, or others than the table's: of rounded leaf values nobody could say any "
+    "more what they tell of whom"
+)
 SUMS, VALUES = "sums of second derivatives", "digits of leaf values"
 
 
@@ -52,6 +56,9 @@ class RoundLeaves(Remedy):
             return
         if growth.refused:
             yield NoProposal(("round_leaves",), f"leaf values would not be told: {growth.refused}")
+            return
+        if not inverters()[growth.library].is_of(growth, population.records):
+            yield NoProposal(("round_leaves",), SAMPLED)
             return
         bare = _changed(model, None)
         yield _proposal(f"withhold the {SUMS}, gains and weights of inner nodes", bare, (SUMS,))

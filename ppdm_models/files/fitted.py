@@ -86,7 +86,7 @@ def _aimed(model: Model, target: str) -> Model:
     """Return a model that names what it predicts."""
     if isinstance(model, Ensemble):
         named = with_trees(model, (replace(tree, target=target) for tree in model.trees))
-        return replace(named, target=target, growth=model.growth)
+        return replace(named, target=target, growth=model.growth, seeds=model.seeds)
     return replace(model, target=target)
 
 

@@ -107,7 +107,8 @@ class Ensemble:
     count draws, not people (None: the file does not say). ``source``, ``format`` and ``notes`` are no part of its
     value. Where silent members are skipped, the whole is silent if these are more than a share ``most_silent`` of the
     weights of the members that are asked. ``shrinkage`` is given where the file says it, and all trees have it.
-    ``growth`` is what tells how leaf values were made, of these very trees; no part of its value either.
+    ``growth`` is what tells how leaf values were made, of these very trees; ``seeds`` are what the bootstrap of each of
+    them was drawn from, where the file says it. Neither is part of its value.
     """
 
     members: tuple[Member, ...]
@@ -123,6 +124,7 @@ class Ensemble:
     most_silent: float = 1.0
     shrinkage: Shrinkage | None = None
     growth: Growth | None = field(default=None, compare=False)
+    seeds: tuple[int, ...] = field(default=(), compare=False)
     source: str = field(default="ensemble", compare=False)
     format: str = field(default="", compare=False)
     notes: tuple[str, ...] = field(default=(), compare=False)
@@ -167,7 +169,7 @@ def with_trees(ensemble: Ensemble, trees: Iterator[Tree]) -> Ensemble:
         elif isinstance(model, Ensemble):
             model = with_trees(model, trees)
         members.append(replace(member, model=model))
-    return replace(ensemble, members=tuple(members), growth=None)
+    return replace(ensemble, members=tuple(members), growth=None, seeds=())
 
 
 def first_members(ensemble: Ensemble, members: int) -> Ensemble:

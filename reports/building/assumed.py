@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from audit.adversary.knowledge import Knowledge as Known
-from audit.adversary.knowledge import KnownRecord, LeafLevel, SplitLevel, Statement
+from audit.adversary.knowledge import KnownRecord, LeafLevel, RowOrder, SplitLevel, Statement
 from audit.evidence import Evidence
 from audit.reading import Undetermined
 from ppdm_models.tree.tree import Tree
@@ -62,6 +62,12 @@ def _sentences(evidence: Evidence) -> Iterator[str]:
         yield f"That the learner allowed no leaf under {counted(known.min_leaf, 'record', 'records')}."
     if known.learner is not None:
         yield f"That {known.learner.value} grew the tree, and so which splits it compared."
+    if known.row_order is RowOrder.UNKNOWN:
+        yield "Not in which order the records of the table stand."
+    elif not isinstance(evidence.together, Undetermined) and evidence.together.is_replayed:
+        yield "In which order the records of the table stand, so that draws can be repeated from a seed."
+    if known.seeds:
+        yield f"That draws may have been made from {counted(len(known.seeds), 'seed', 'seeds')}."
     if known.training:
         said = listed([f"{name} {value:g}" for name, value in known.training.items()])
         yield f"How the model was trained: {said}."

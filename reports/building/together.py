@@ -25,6 +25,12 @@ FACTS = {
     "sigmoid": "Slope of the probabilities (sigmoid)",
     "num_class": "Number of classes (num_class)",
     "subsample": "Share of the records in each round (subsample)",
+    "bagging_fraction": "Share of the records in each round (bagging_fraction)",
+    "pos_bagging_fraction": "Share of the records of the second class (pos_bagging_fraction)",
+    "neg_bagging_fraction": "Share of the records of the first class (neg_bagging_fraction)",
+    "bagging_freq": "Rounds until others are drawn (bagging_freq)",
+    "bagging_seed": "Seed of the draws (bagging_seed)",
+    "seed": "Seed of the draws (seed)",
 }
 SOURCES = {
     Source.KNOWN: "the file says so",
@@ -54,7 +60,7 @@ def ensemble_part(evidence: Evidence) -> Ensemble:
         trees=together.trees,
         leaves=together.leaves,
         recovered_leaves=together.recovered,
-        replayed=False,
+        replayed=together.is_replayed,
         reasons=tuple(map(sentence, (*together.said, *together.left))),
         records_certain_by_leaf=number(by_leaf),
         records_certain=None if certain is None else number(certain),
@@ -93,7 +99,12 @@ def _release(found: Released) -> Release:
 
 def _summary(together: Together, by_leaf: float, certain: float | None, people: float) -> str:
     leaves = counted(together.leaves, "leaf", "leaves")
-    if together.recovered == together.leaves:
+    if together.is_replayed:
+        said = (
+            f"Which records each tree saw was repeated from a seed, and all {leaves} agree with it: how many of these "
+            f"have each value follows from the file for {count(together.recovered)} of them."
+        )
+    elif together.recovered == together.leaves:
         said = (
             f"How many people of each value are in a leaf follows from the file, for all {leaves}."
         )

@@ -57,6 +57,24 @@ if __name__ == "__main__":
     put("lasso", alpha=0.5)
     put("clipped", max_delta_step=0.4)
     put("sampled", subsample=0.7)
+    put("sampled_exact", subsample=0.5, tree_method="exact", rounds=20)
+    put("sampled_hist", subsample=0.8, tree_method="hist", rounds=20, seed=7)
+    put(
+        "sampled_three",
+        subsample=0.8,
+        labels=THREE,
+        objective="multi:softprob",
+        num_class=3,
+        rounds=6,
+    )
+    put(
+        "sampled_three_exact",
+        subsample=0.5,
+        labels=THREE,
+        objective="multi:softprob",
+        num_class=3,
+        tree_method="exact",
+    )
     put("weighed", weights=np.where(X[:, 2] > 2, 2.0, 1.0))
     put("second_weighs_more", scale_pos_weight=2)
     put("dart", booster="dart", rate_drop=0.5)

@@ -56,6 +56,31 @@ def test_json_says_what_all_trees_prove(folder):
     )
 
 
+def test_draws_are_repeated_unless_nobody_knows_the_order_of_the_records(folder):
+    shutil.copy(FOLDER / "sampled_exact.json", folder)
+    outcome = called(folder, "audit", "sampled_exact.json", "--format", "json")
+    document = json.loads(outcome.stdout)
+    found = document["ensemble"]
+    assert found["replayed"]
+    assert found["reasons"] == ["Rows drawn, replayed from the seed 0, which the file withholds."]
+    assert found["records_certain"] == document["worlds"]["records_certain"] > 0
+    told = {row["name"]: row["text"] for row in found["facts"]}
+    assert told["Seed of the draws (seed)"] == "0: follows from the file's numbers"
+    assert told["Share of the records in each round (subsample)"].startswith("0.5: follows")
+    assert any("In which order the records" in each for each in document["knowledge"]["sentences"])
+    words = ("--format", "json", "--row-order", "unknown")
+    outcome = called(folder, "audit", "sampled_exact.json", *words)
+    assert outcome.exit_code == 3
+    assert not json.loads(outcome.stdout)["ensemble"]["replayed"]
+
+
+def test_a_sampled_model_is_not_rounded(folder):
+    shutil.copy(FOLDER / "sampled_exact.json", folder)
+    outcome = called(folder, "repair", "sampled_exact.json", "-o", folder / "fixed.json")
+    assert "saw samples of the records" in " ".join(outcome.stdout.split())
+    assert not (folder / "fixed.json").exists()
+
+
 def test_the_page_shows_it_over_the_number_of_trees(folder):
     outcome = called(folder, "audit", "plain.json", "--format", "html")
     assert "What all trees prove together" in outcome.stdout

@@ -38,6 +38,7 @@ class Options(TypedDict, total=False):
     learner: str | None
     marginal: bool
     accuracy: bool
+    row_order: Literal["known", "unknown"]
     time_limit: float | None
     rows: Literal["integer", "real"]
     worlds: bool

@@ -110,7 +110,8 @@ def request_of(context: click.Context) -> Request:
     if given["knowledge"] is not None:
         for name in KNOWLEDGE:
             if context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT:
-                raise click.UsageError(f"--knowledge says it all; leave out --{name}")
+                flag = name.replace("_", "-")
+                raise click.UsageError(f"--knowledge says it all; leave out --{flag}")
     names = names_of(given["qi"])
     if given["qi"] and not names:
         raise click.UsageError("--qi names no column; leave it out for the model's own fields")

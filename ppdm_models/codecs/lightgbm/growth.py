@@ -26,13 +26,15 @@ NUMBERS = (
     "boost_from_average",
 )
 """The settings that decide the numbers of leaves and can be turned back."""
+FRACTIONS = ("bagging_fraction", "pos_bagging_fraction", "neg_bagging_fraction")
+SAMPLING = (*FRACTIONS, "bagging_freq", "bagging_seed")
+"""Those that say which records each round saw, where it did not see all."""
 
 LINEAR = "its leaves hold linear models"
 UNEQUAL = (
     "its trees were shrunk by different rates: trees were dropped while it grew (dart), or the learning rate changed, "
     "which is not turned back"
 )
-SAMPLED = "each round saw a sample of the records (bagging)"
 SEVERAL = "it has more rounds than num_iterations: it was grown on from a model whose settings the file does not say"
 OTHERWISE: Mapping[str, tuple[tuple[str, ...], str]] = {
     "boosting": (("gbdt", "gbrt"), "it was grown by another way of boosting than gbdt"),
@@ -76,7 +78,8 @@ def growth_of(
             )
         )
     name, *options = (header.objective or "").split() or [""]
-    facts = {key: known(value) for key in NUMBERS if (value := _number(setting(key))) is not None}
+    names = (*NUMBERS, *SAMPLING) if _is_bagged(setting) else NUMBERS
+    facts = {key: known(value) for key in names if (value := _number(setting(key))) is not None}
     return Growth(
         "lightgbm",
         name,
@@ -127,6 +130,12 @@ def _number(text: str | None) -> float | None:
     return found if math.isfinite(found) else None
 
 
+def _is_bagged(setting: Settings) -> bool:
+    """Return whether each round saw a sample of the records."""
+    is_less = any(setting(key) not in (None, "1") for key in FRACTIONS)
+    return setting("bagging_freq") not in (None, "0") and is_less
+
+
 def _refused(
     header: Header, trees: Sequence[GrownTree], linear: Sequence[bool], setting: Settings
 ) -> str:
@@ -135,11 +144,6 @@ def _refused(
         said = setting(key)
         if said is not None and said not in plain:
             return why
-    fractions = ("bagging_fraction", "pos_bagging_fraction", "neg_bagging_fraction")
-    if setting("bagging_freq") not in (None, "0") and any(
-        setting(key) not in (None, "1") for key in fractions
-    ):
-        return SAMPLED
     if any(set((setting("monotone_constraints") or "").split(",")) - {"", "0"}):
         return "constraints that predictions rise or fall with a column cut its leaf values"
     if header.average:

@@ -11,7 +11,6 @@ from ppdm_models.codecs.skops.fitted import Fitted
 from ppdm_models.tree.growth import Fact, GrownTree, Growth, known
 from ppdm_models.tree.tree import Tree
 
-SAMPLED = "each round saw a sample of the records (subsample)"
 STOPPED = "some of the records were kept aside to know when to stop (validation_fraction)"
 WEIGHED = "its records were given weights"
 CLASS_WEIGHT = "its classes were given weights (class_weight)"
@@ -39,13 +38,13 @@ def of_binned(fitted: Fitted, grown: Grown, start: tuple[float, ...]) -> Growth:
 def of_boosted(fitted: Fitted, grown: Grown, start: tuple[float, ...]) -> Growth:
     """Return what tells how the leaves of a GradientBoosting estimator were made; their values are not shrunk."""
     refused = ""
-    if fitted.plain("subsample", 1.0) != 1.0:
-        refused = SAMPLED
-    elif _is_set(fitted, "n_iter_no_change"):
+    if _is_set(fitted, "n_iter_no_change"):
         refused = STOPPED
     elif not all(arrays.is_unweighted for _, arrays in grown):
         refused = WEIGHED
-    return _growth("sklearn_boosting", fitted, grown, start, ("learning_rate",), refused)
+    is_sampled = fitted.plain("subsample", 1.0) != 1.0
+    names = ("learning_rate", *(("subsample",) if is_sampled else ()))
+    return _growth("sklearn_boosting", fitted, grown, start, names, refused)
 
 
 def _growth(

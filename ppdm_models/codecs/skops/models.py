@@ -114,12 +114,22 @@ def _trees(
 def _forest(fitted: Fitted) -> Ensemble:
     trees = _trees(fitted, fitted.classes)
     default = fitted.part.kind.startswith("RandomForest")
-    return _ensemble(
+    resampled = fitted.plain("bootstrap", default) is not False
+    ensemble = _ensemble(
         fitted,
         tuple(Member(tree) for tree, _ in trees),
         Combination.AVERAGE,
-        resampled=fitted.plain("bootstrap", default) is not False,
+        resampled=resampled,
     )
+    return replace(ensemble, seeds=_seeds(fitted)) if resampled else ensemble
+
+
+def _seeds(fitted: Fitted) -> tuple[int, ...]:
+    """Return what the bootstrap of each tree was drawn from; nothing where one of them does not say it."""
+    said = [part.attributes().get("random_state") for part in parts_of(fitted)]
+    seeds = [None if part is None else part.plain() for part in said]
+    found = [seed for seed in seeds if type(seed) is int and 0 <= seed < 2**32]
+    return tuple(found) if len(found) == len(seeds) else ()
 
 
 def _boosted(fitted: Fitted) -> Ensemble:

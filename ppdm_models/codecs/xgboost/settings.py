@@ -11,6 +11,7 @@ from ppdm_models.tree.growth import Fact, known
 
 SQUARED = ("reg:squarederror", "reg:linear")
 SNAPSHOT = ("Config", "learner", "gradient_booster", "tree_train_param")
+GENERIC = ("Config", "learner", "generic_param")
 RATE, RIDGE = ("eta", "learning_rate"), ("lambda", "reg_lambda")
 OTHERWISE = (("alpha", "reg_alpha"), ("max_delta_step",))
 """What, unless 0, makes the number of a leaf in a way that cannot be undone: an L1 penalty, a limit to the step."""
@@ -25,6 +26,7 @@ GROWTH = {
     "alpha": OTHERWISE[0],
     "max_delta_step": OTHERWISE[1],
     "subsample": ("subsample",),
+    "seed": ("seed", "random_state"),
 }
 """What decides the numbers of leaves, by the name that the library gives it."""
 
@@ -32,7 +34,7 @@ GROWTH = {
 def growth_facts(document: object, learner: Mapping[str, object]) -> dict[str, Fact]:
     """Return the settings that the file says of those that decide the numbers of leaves; most files say none."""
     found: dict[str, Fact] = {}
-    for settings in _settings(document, learner):
+    for settings in _settings(document, learner, GENERIC):
         for name, keys in GROWTH.items():
             value = _number(settings, *keys)
             if value is not None:
@@ -50,8 +52,15 @@ def shrinkage_in(document: object, learner: Mapping[str, object]) -> Shrinkage |
     return None
 
 
-def _settings(document: object, learner: Mapping[str, object]) -> Iterator[dict[str, object]]:
-    for top, path in ((document, SNAPSHOT), (learner, WRAPPER)):
+def _settings(
+    document: object, learner: Mapping[str, object], *more: tuple[str, ...]
+) -> Iterator[dict[str, object]]:
+    """Yield each place of a file that holds settings; ``more`` are places in a snapshot beside that of its trees."""
+    for top, path in (
+        (document, SNAPSHOT),
+        (learner, WRAPPER),
+        *((document, each) for each in more),
+    ):
         found: object = top
         for key in path:
             found = found.get(key) if isinstance(found, dict) else None

@@ -108,8 +108,6 @@ def test_missing_values_change_nothing():
         ({"boosting": "dart"}, "boosting"),
         ({"boosting": "rf", "bagging_fraction": 0.5, "bagging_freq": 1}, "boosting"),
         ({"data_sample_strategy": "goss", "top_rate": 0.2}, "goss"),
-        ({"bagging_fraction": 0.6, "bagging_freq": 1}, "bagging"),
-        ({"pos_bagging_fraction": 0.5, "bagging_freq": 1}, "bagging"),
         ({"is_unbalance": True}, "is_unbalance"),
         ({"scale_pos_weight": 3.0}, "scale_pos_weight"),
         ({"use_quantized_grad": True}, "use_quantized_grad"),

@@ -72,7 +72,6 @@ def test_settings_that_the_file_says_are_taken_into_account(settings):
 @pytest.mark.parametrize(
     ("settings", "why"),
     [
-        ({"subsample": 0.8}, "subsample"),
         ({"n_iter_no_change": 3}, "validation_fraction"),
         ({"loss": "exponential"}, "'exponential'"),
     ],

@@ -160,8 +160,8 @@ def test_cut_leaf_values_are_not_believed_while_other_numbers_give_the_digits_ba
 
 
 def knowing(case, whole):
-    """Return the case of a changed file for an adversary who knows the rates of the whole one."""
-    facts = leaf_sums(whole).facts
+    """Return the case of a changed file for who knows the rates of the whole one, and that all records were seen."""
+    facts = {**leaf_sums(whole).facts, "subsample": known(1.0)}
     return replace(case, growth=replace(case.growth, facts=facts))
 
 

@@ -79,7 +79,7 @@ def test_three_classes_are_joined_too():
     assert ((worlds.low <= truth) & (truth <= worlds.high)).all()
 
 
-@pytest.mark.parametrize("name", ["sampled", "weighed", "dart", "clipped"])
+@pytest.mark.parametrize("name", ["weighed", "dart", "clipped"])
 def test_what_cannot_be_turned_back_is_undetermined_and_says_why(name):
     full = audited(name)
     assert isinstance(full.evidence.together, Undetermined)

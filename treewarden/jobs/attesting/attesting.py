@@ -91,6 +91,7 @@ def _assumed(subject: Subject) -> Assumed:
         split=known.split.value,
         marginal=known.marginal,
         accuracy=known.accuracy,
+        row_order=known.row_order.value,
         strict_labels=known.strict_labels,
         strict_ties=options.strict_ties,
         min_leaf=known.min_leaf,

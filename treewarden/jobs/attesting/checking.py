@@ -233,6 +233,8 @@ def _weaker(predicate: Predicate, question: Question, asked: Knowledge) -> Itera
     for name in ("marginal", "accuracy", "strict_labels"):
         if getattr(asked, name) and not getattr(said, name):
             yield f"the adversary did not know {name!r}"
+    if asked.row_order.value == "known" and said.row_order != "known":
+        yield "the adversary did not know in which order the records stood"
     if question.strict_ties and not said.strict_ties:
         yield "the adversary did not know how ties are broken"
     if asked.min_leaf is not None and asked.min_leaf != said.min_leaf:
@@ -242,6 +244,8 @@ def _weaker(predicate: Predicate, question: Question, asked: Knowledge) -> Itera
         yield "the adversary did not know the learner"
     if asked.facts:
         yield "facts are asked, and an attestation does not say which were known"
+    if asked.seeds:
+        yield "seeds are asked, and an attestation does not say which were tried"
     if asked.training:
         yield "how the model was trained is asked, and an attestation does not say what was known of that"
     if question.qi is None and said.quasi_identifiers is not None:

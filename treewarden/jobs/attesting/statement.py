@@ -64,7 +64,8 @@ class Assumed(_Part):
     """What the adversary was assumed to know, as it was asked.
 
     ``quasi_identifiers`` are null where those of the model were taken. ``facts`` counts what was said besides: facts
-    may name people. ``weights`` says what the rows of the table carried.
+    may name people. ``weights`` says what the rows of the table carried. Statements that say nothing of the order of
+    records are of audits that repeated no draws, and so passed no model whose trees saw samples.
     """
 
     leaf: str
@@ -78,6 +79,7 @@ class Assumed(_Part):
     facts: int
     quasi_identifiers: list[str] | None
     weights: Literal["none", "frequencies", "sampling"]
+    row_order: Literal["known", "unknown"] = "known"
 
 
 class Predicate(_Part):

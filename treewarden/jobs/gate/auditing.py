@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import treewarden
-from audit.adversary.knowledge import LeafLevel, SplitLevel
+from audit.adversary.knowledge import LeafLevel, RowOrder, SplitLevel
 from audit.options import AuditOptions, Rows, Solver
 from audit.stages import Step, silent
 from ppdm_models.errors import TreewardenError
@@ -35,6 +35,7 @@ KINDS = {
     "leaf": LeafLevel,
     "split": SplitLevel,
     "learner": Tool,
+    "row_order": RowOrder,
     "solver": Solver,
     "rows": Rows,
 }

@@ -67,6 +67,7 @@ class Settings(_Section):
     learner: Literal["rpart", "scikit-learn", "spark", "treewarden", "weka"] | None = None
     marginal: StrictBool | None = None
     accuracy: StrictBool | None = None
+    row_order: Literal["known", "unknown"] | None = None
     solver: Literal["auto", "casadi", "cyipopt"] | None = None
     time_limit: Annotated[Seconds, Field(gt=0)] | None = None
     rows: Literal["integer", "real"] | None = None

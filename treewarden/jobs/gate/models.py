@@ -21,7 +21,7 @@ from treewarden.jobs.gate.config import (
 )
 
 MAGIC = frozenset("*?[")
-ANSWERED = ("leaf", "split", "learner", "marginal", "accuracy")
+ANSWERED = ("leaf", "split", "learner", "marginal", "accuracy", "row_order")
 """What a knowledge file answers instead."""
 WAIVERS = "treewarden-waivers.toml"
 """What a file of waivers beside the configuration is called, where no other is named."""
