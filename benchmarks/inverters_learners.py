@@ -182,12 +182,26 @@ def catboost(given: Lesson, draw: np.random.Generator) -> Published:
     veils = [
         {"bootstrap_type": "Bernoulli", "subsample": 0.5},
         {"bootstrap_type": "Bayesian"},
+        {"bootstrap_type": "MVS", "subsample": 0.8},
+        {"rsm": 0.5},
+        {"grow_policy": "Depthwise", "boosting_type": "Plain"},
+        {"grow_policy": "Lossguide", "boosting_type": "Plain"},
+        {"leaf_estimation_iterations": 5, "leaf_estimation_backtracking": "No"},
+        {"leaf_estimation_iterations": 3},
         {"auto_class_weights": "Balanced"},
+        {"langevin": True},
+        {"model_shrink_rate": 0.2},
+        {"monotone_constraints": [1, 0, 0], "boosting_type": "Plain"},
     ]
+    if given.classes == 2:
+        veils += [{"boost_from_average": True}, {"loss_function": "CrossEntropy"}]
     is_plain = _veiled(settings, veils, draw)
     weights = _weights(given, draw)
     fitted = library.CatBoostClassifier(**settings)
-    fitted.fit(given.table, given.labels, sample_weight=weights)
+    try:
+        fitted.fit(given.table, given.labels, sample_weight=weights)
+    except library.CatBoostError as error:
+        raise NotGrownError(str(error)) from error
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "model.json")
         fitted.save_model(str(path), format="json")
