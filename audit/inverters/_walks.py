@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from audit.inverters._bounds import Bounds, exactly, logistic, variance
+from audit.inverters._bounds import TINY, Bounds, exactly, logistic, variance
 from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 
 MOST_PAIRS = 2_000_000
@@ -53,6 +53,8 @@ def whole_sums(leaves: Leaves, rule: Rule, parts: Bounds) -> Bounds:
     size = len(leaves.people)
     where = np.arange(size)
     low, high = np.zeros(size), leaves.people.astype(np.float64)
+    if parts.low[0] < parts.high[0]:  # what follows could lead anywhere
+        return Bounds(low, high)
     least, most = np.full(size, np.inf), np.full(size, -np.inf)
     while len(where):
         tried = _pairs(leaves, where) <= MOST_PAIRS
@@ -91,7 +93,8 @@ class _Walk:
         first = np.searchsorted(leaves.of, where)
         each = np.searchsorted(leaves.of, where, side="right") - first
         before = np.cumsum(each) - each
-        self.box = np.repeat(np.arange(len(where)), each)
+        self.box, self.first = np.repeat(np.arange(len(where)), each), before
+        self.rounded = TINY * np.maximum(1.0, each / 16)
         at = np.arange(int(each.sum())) + np.repeat(first - before, each)
         self.scores, self.weight = leaves.scores.at(at), leaves.weight[at]
         self.room, self.rule = leaves.room, rule
@@ -131,7 +134,12 @@ class _Walk:
         return _Sums(self._summed(shares), hessians, self._summed(spread * slant), divisor)
 
     def _summed(self, numbers: Bounds) -> Bounds:
-        return numbers.summed(self.box, self.weight, len(self.sums.low))
+        low = np.add.reduceat(numbers.low * self.weight, self.first)
+        high = np.add.reduceat(numbers.high * self.weight, self.first)
+        most = np.add.reduceat(
+            np.maximum(np.abs(numbers.low), np.abs(numbers.high)) * self.weight, self.first
+        )
+        return Bounds(low - self.rounded * most, high + self.rounded * most)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -177,14 +185,30 @@ def backtracked(steps: int) -> FloatArray:
 
 
 def fitting(leaves: Leaves, rule: Rule, ways: FloatArray) -> FloatArray:
-    """Return those of the ways (N, k) by which each of the leaves with few people can have come to its value."""
-    sizes = np.bincount(leaves.of, minlength=len(leaves.people)) * (leaves.people + 1)
-    for leaf in np.argsort(sizes, kind="stable").tolist():
-        if sizes[leaf] * len(ways) > MOST_PAIRS or not len(ways):
+    """Return those of the ways (N, k) by which the leaves can have come to their values, as far as that is soon told."""
+    scores = np.bincount(leaves.of, minlength=len(leaves.people))
+    cost = scores * PARTS * np.ceil(np.log2(leaves.people + 1))
+    spent = 0.0
+    for leaf in np.argsort(cost, kind="stable").tolist():
+        spent += cost[leaf] * len(ways)
+        if len(ways) <= 1 or spent > MOST_PAIRS:
             break
-        sums = np.tile(np.arange(leaves.people[leaf] + 1), len(ways))
-        taken = np.repeat(ways, int(leaves.people[leaf]) + 1, axis=0)
-        where = np.full(len(sums), leaf, dtype=np.intp)
-        found = leads(leaves, rule, where, exactly(sums), exactly(taken))
-        ways = ways[found.reshape(len(ways), -1).any(axis=1)]
+        ways = ways[_may_lead(leaves, rule, leaf, ways)]
     return ways
+
+
+def _may_lead(leaves: Leaves, rule: Rule, leaf: int, ways: FloatArray) -> BoolArray:
+    """Return by which of the ways (N, k) some number of labels may lead to the value of a leaf, (N,)."""
+    way = np.arange(len(ways))
+    low, high = np.zeros(len(ways)), np.full(len(ways), float(leaves.people[leaf]))
+    may = np.zeros(len(ways), dtype=bool)
+    while len(way):
+        where = np.full(len(way), leaf, dtype=np.intp)
+        if _pairs(leaves, where) > MOST_PAIRS:
+            may[way] = True
+            break
+        kept = leads(leaves, rule, where, Bounds(low, high), exactly(ways[way]))
+        may[way[kept & (low == high)]] = True
+        kept &= ~may[way]
+        way, low, high = _cut(way[kept], low[kept], high[kept])
+    return may
