@@ -31,6 +31,7 @@ class SklearnBoosting(Inverter):
                 eta,
                 factor=outputs / (outputs - 1) if outputs > 1 else 1.0,
                 unshrunk=True,
+                squares=True,
                 is_average=any(growth.start),  # a start of 0 may have been asked for
             ),
         )

@@ -70,7 +70,18 @@ class Spark(Inverter):
         sums = residuals.times(0.5 if is_first else 0.25) + chances
         if len(tree.values) == 1:  # it tells nobody apart
             return totals.differing(leaves, sums)
+        if tree.second is not None and not is_first:
+            squares = exactly(tree.second[leaves.nodes]).wider(4 * room)
+            _weigh_squares(case, leaves, shares, squares.times(1 / 16), gathered)
         return gathered.add(leaves, 1, sums) or totals.differing(leaves, sums)
+
+
+def _weigh_squares(
+    case: GrownCase, leaves: Leafs, shares: Bounds, squares: Bounds, gathered: Gathered
+) -> None:
+    """Take what sums of squares (r / 4)^2 say: whoever has the label 1 adds 1 - 2 s to the sum of s^2."""
+    rest = squares - leaves.summed(shares * shares, case.people)
+    gathered.weigh(leaves, 1, Bounds(1 - 2 * shares.high, 1 - 2 * shares.low), rest)
 
 
 def _residuals(case: GrownCase, leaves: Leafs, cut: FloatArray, room: float) -> Bounds:

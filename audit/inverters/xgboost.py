@@ -96,7 +96,7 @@ class Xgboost(Inverter):
             hessians = _published(published[leaves.nodes], hessians, is_weighed=weighs != 1.0)
         sums = labels + _gradient(leaves.values, hessians, rates)
         if weighs != 1.0:
-            sums = _second_class(case, leaves, shares, weighs, sums)
+            sums = _second_class(case, leaves, shares, weighs, sums, gathered)
         return gathered.add(leaves, 1 if factor == 1.0 else leaves.output, sums)
 
 
@@ -141,7 +141,12 @@ def _gradient(values: Bounds, hessians: Bounds, rates: Rates) -> Bounds:
 
 
 def _second_class(
-    case: GrownCase, leaves: Leafs, shares: Bounds, weighs: float, gradients: Bounds
+    case: GrownCase,
+    leaves: Leafs,
+    shares: Bounds,
+    weighs: float,
+    gradients: Bounds,
+    gathered: Gathered,
 ) -> Bounds:
     """Return how many people have the second class, of whom each counts s - (s - 1) p in the sum of gradients.
 
@@ -163,6 +168,8 @@ def _second_class(
         given.append(
             (more, Bounds(np.where(told, there.low, -np.inf), np.where(told, there.high, np.inf)))
         )
+    for each, sums in given:
+        gathered.weigh(leaves, 1, each, sums)
     return numbers_that_add(leaves, case.people, given)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
+from audit.joint.scaled import Scaled
 from ppdm_models.arrays import IndexArray, IntArray
 
 
@@ -18,7 +19,7 @@ class JointRows:
     of them have class k, of ``classes`` many. ``matrix`` is sparse (CSR), shape (R, C), of zeros and ones. ``low`` and
     ``high`` are whole numbers, shape (R,), proved of the number of people; ``output`` (R,) is the class that a row
     counts. ``trees`` and ``nodes`` (R,) say which leaf a row is of, a tree of -1 that it is of all people. Of two
-    classes only the second one is counted.
+    classes only the second one is counted. ``scaled`` are rows over the same numbers whose coefficients are others.
     """
 
     matrix: sparse.csr_array
@@ -29,6 +30,7 @@ class JointRows:
     nodes: IndexArray
     sizes: IntArray
     classes: int
+    scaled: Scaled | None = None
 
     def __post_init__(self) -> None:
         if self.matrix.shape != (len(self.low), len(self.sizes)):
