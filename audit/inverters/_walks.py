@@ -70,9 +70,7 @@ def whole_sums(leaves: Leaves, rule: Rule, parts: Bounds) -> Bounds:
     return Bounds(least, most)
 
 
-def leads(
-    leaves: Leaves, rule: Rule, where: IndexArray, sums: Bounds, parts: Bounds
-) -> BoolArray:
+def leads(leaves: Leaves, rule: Rule, where: IndexArray, sums: Bounds, parts: Bounds) -> BoolArray:
     """Return whether some number of labels between whole ``sums`` (B,) may lead to the value of the leaf ``where`` (B,).
 
     ``parts`` (B, k) are the parts taken of each step.

@@ -14,6 +14,7 @@ import numpy as np
 
 from audit.inverters import GrownCase, Inverter, LeafSums
 from audit.inverters._bounds import Bounds, exactly, logistic, variance
+from audit.inverters._refusing import not_turned_back
 from audit.inverters._rounds import DOUBLE, SINGLE, Gathered, Leafs, differing, rounds
 from audit.inverters._totals import Totals, unreached
 from audit.inverters._walks import Leaves, Rule, backtracked, fitting, whole_sums
@@ -23,7 +24,9 @@ from ppdm_models.tree.growth import Fact
 ROOM = 2.0**-42
 """How far off the library's own exponential may be, relatively: one is taken in each round, and all are multiplied."""
 MOST_STEPS, MOST_HALVED = 100, 10
-NO_SETTINGS = "the file withholds how leaves were estimated (learning_rate, l2_leaf_reg, leaf_estimation_*)"
+NO_SETTINGS = (
+    "the file withholds how leaves were estimated (learning_rate, l2_leaf_reg, leaf_estimation_*)"
+)
 HALVED = (
     f"leaves were estimated in more than {MOST_HALVED} steps (leaf_estimation_iterations), any of which may have been "
     "halved (leaf_estimation_backtracking): these are more ways than can be tried"
@@ -32,9 +35,7 @@ NO_WAY = (
     "no whole numbers of people lead to the values of tree {tree}'s leaves: the model was grown on another table, with "
     "weights or with settings that are not published"
 )
-NO_AVERAGE = (
-    "what the model starts from is no share of this table's people: it was grown on another table or with weights"
-)
+NO_AVERAGE = "what the model starts from is no share of this table's people: it was grown on another table or with weights"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ class CatBoost(Inverter):
     def sums(self, case: GrownCase) -> LeafSums | Undetermined:
         growth = case.growth
         if growth.objective != "Logloss" or case.classes != 2:
-            return Undetermined(f"leaf values of the loss {growth.objective!r} are not turned back")
+            return not_turned_back("loss", growth.objective)
         steps = _steps(growth.facts)
         if isinstance(steps, Undetermined):
             return steps
@@ -65,7 +66,15 @@ class CatBoost(Inverter):
             return Undetermined(NO_AVERAGE)
         for before, (scores, (leaves,)) in enumerate(rounds(case, start)):
             room = ROOM * (before + 1)
-            problem = self._tree(case, leaves, Bounds(scores.low[:, 0], scores.high[:, 0]), room, steps, gathered, totals)
+            problem = self._tree(
+                case,
+                leaves,
+                Bounds(scores.low[:, 0], scores.high[:, 0]),
+                room,
+                steps,
+                gathered,
+                totals,
+            )
             if problem is not None:
                 return problem
         return gathered.sums(dict(growth.facts))
@@ -136,9 +145,7 @@ def _unreached(case: GrownCase, leaves: Leafs) -> Undetermined | None:
     )
 
 
-def _one_step(
-    case: GrownCase, leaves: Leafs, scores: Bounds, room: float, steps: Steps
-) -> Bounds:
+def _one_step(case: GrownCase, leaves: Leafs, scores: Bounds, room: float, steps: Steps) -> Bounds:
     """Return the labels less the probabilities by the step that was taken, and the probabilities added."""
     everybody = float(case.people.sum())
     shares = logistic(scores, room)
@@ -169,9 +176,7 @@ def _several_steps(
     return found
 
 
-def _alike(
-    case: GrownCase, leaves: Leafs, scores: Bounds, values: Bounds, room: float
-) -> Leaves:
+def _alike(case: GrownCase, leaves: Leafs, scores: Bounds, values: Bounds, room: float) -> Leaves:
     """Return the leaves with people of the same scores put together."""
     keys = np.stack((leaves.place.astype(np.float64), scores.low, scores.high), axis=1)
     groups, of = np.unique(keys, axis=0, return_inverse=True)

@@ -11,6 +11,7 @@ import numpy as np
 
 from audit.inverters import GrownCase, Inverter, LeafSums
 from audit.inverters._bounds import Bounds, exactly, logistic, rounded_by
+from audit.inverters._refusing import not_turned_back
 from audit.inverters._rounds import DOUBLE, Gathered, Leafs, differing, rounds
 from audit.inverters._totals import Totals, unreached
 from audit.reading import Undetermined
@@ -18,10 +19,10 @@ from ppdm_models.arrays import FloatArray
 
 ROOM = 2.0**-46
 """How far the library's own probability, in 64 bits, may be off."""
-TWO_SUMS = (
-    "tree {tree} has a leaf whose value and sum of residuals contradict each other: one of them was changed"
+TWO_SUMS = "tree {tree} has a leaf whose value and sum of residuals contradict each other: one of them was changed"
+NO_WEIGHT = (
+    "a tree counts nothing or less in the model, so its values are not those that it was grown with"
 )
-NO_WEIGHT = "a tree counts nothing or less in the model, so its values are not those that it was grown with"
 
 
 class Spark(Inverter):
@@ -32,7 +33,7 @@ class Spark(Inverter):
     def sums(self, case: GrownCase) -> LeafSums | Undetermined:
         growth = case.growth
         if growth.objective != "logistic" or case.classes != 2:
-            return Undetermined(f"leaf values of the loss {growth.objective!r} are not turned back")
+            return not_turned_back("loss", growth.objective)
         if any(tree.rate is None or not tree.rate > 0 for tree in growth.trees):
             return Undetermined(NO_WEIGHT)
         gathered, totals = Gathered(case, []), Totals()

@@ -12,6 +12,7 @@ import numpy as np
 from audit.inverters import GrownCase, Inverter, LeafSums
 from audit.inverters._bounds import Bounds, exactly, logistic, rounded_by, softmax, variance
 from audit.inverters._counted import numbers_that_add
+from audit.inverters._refusing import not_turned_back
 from audit.inverters._rounds import SINGLE, Gathered, Leafs, differing, rounds
 from audit.inverters._xgboost_rates import Rates, rates_of
 from audit.reading import Undetermined
@@ -43,9 +44,7 @@ class Xgboost(Inverter):
     def sums(self, case: GrownCase) -> LeafSums | Undetermined:
         growth = case.growth
         if growth.objective not in (*LOGISTIC, *SOFTMAX):
-            return Undetermined(
-                f"leaf values of the objective {growth.objective!r} are not turned back"
-            )
+            return not_turned_back("objective", growth.objective)
         rates = rates_of(growth, case.trees)
         if isinstance(rates, Undetermined):
             return rates

@@ -86,7 +86,9 @@ def rows_of(releases: Sequence[Release], cells: Cells, classes: int) -> JointRow
         np.concatenate([getattr(part, name) for part in parts])
         for name in ("low", "high", "output", "trees", "nodes")
     )
-    scaled = scaled_of([each for one in releases for each in one.sums.added], cells.first, cells.sizes)
+    scaled = scaled_of(
+        [each for one in releases for each in one.sums.added], cells.first, cells.sizes
+    )
     return JointRows(matrix, low, high, output, trees, nodes, cells.sizes, classes, scaled)
 
 

@@ -45,12 +45,8 @@ class Scaled:
 
     def fits_all(self, table: IntArray) -> bool:
         """Whether a table (C, m) fulfils the rows over cells."""
-        total = np.array(
-            [
-                (self.matrix[[row]] @ table[:, output])[0]
-                for row, output in enumerate(self.output.tolist())
-            ]
-        )
+        each = self.matrix @ table
+        total = each[np.arange(len(self.output)), self.output]
         return bool(((self.low <= total) & (total <= self.high)).all())
 
     def rest(
@@ -62,7 +58,9 @@ class Scaled:
         for row in range(len(self.low)):
             start, end = matrix.indptr[row], matrix.indptr[row + 1]
             weights = list(
-                zip(matrix.indices[start:end].tolist(), matrix.data[start:end].tolist(), strict=True)
+                zip(
+                    matrix.indices[start:end].tolist(), matrix.data[start:end].tolist(), strict=True
+                )
             )
             if weights:
                 yield weights, int(self.low[row] - there[row]), int(self.high[row] - there[row])

@@ -12,14 +12,12 @@ from ppdm_models.tree.tree import Node
 
 SILENT = "the file does not say how it was trained (model_info.params)"
 SCALED = "its values were scaled, or its start was changed, after the training (scale_and_bias)"
-STATISTICS = (
-    "it asks target statistics of categories (ctr), whose values in the training hung on a random order of the records"
-)
-SEVERAL = (
-    "it has more trees than iterations: it was grown on from a model whose settings the file does not say"
-)
+STATISTICS = "it asks target statistics of categories (ctr), whose values in the training hung on a random order of the records"
+SEVERAL = "it has more trees than iterations: it was grown on from a model whose settings the file does not say"
 OUTPUTS = "leaf values of the loss {loss!r} are not turned back: each leaf holds the numbers of several outputs"
-PARAMETERS = "leaf values of the loss {loss!r} are not turned back where it has parameters ({names})"
+PARAMETERS = (
+    "leaf values of the loss {loss!r} are not turned back where it has parameters ({names})"
+)
 GROUPS = ("boosting_options", "tree_learner_options", "data_processing_options", "system_options")
 OTHERWISE: Mapping[str, tuple[object, str]] = {
     "task_type": ("CPU", "it was grown on a GPU, which keeps its sums in 32 bits"),
@@ -31,7 +29,10 @@ OTHERWISE: Mapping[str, tuple[object, str]] = {
         {},
         "constraints that predictions rise or fall with a column cut its leaf values",
     ),
-    "dev_leafwise_approxes": (False, "its leaves were estimated one by one (dev_leafwise_approxes)"),
+    "dev_leafwise_approxes": (
+        False,
+        "its leaves were estimated one by one (dev_leafwise_approxes)",
+    ),
     "auto_class_weights": ("None", "its classes were given weights (auto_class_weights)"),
     "class_weights": ([], "its classes were given weights (class_weights)"),
     "eval_fraction": (0, "some of the records were kept aside to test on (eval_fraction)"),

@@ -1,4 +1,4 @@
-"""What a saved Spark model of boosted trees tells of how its leaves were made: three sums at each node, and the settings."""
+"""What a saved Spark model of boosted trees tells of how its leaves were made: sums at each node, and the settings."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from ppdm_models.codecs.common.part import Part
 from ppdm_models.codecs.spark.files import Stage
+from ppdm_models.codecs.spark.nodes import are_weighed
 from ppdm_models.tree.growth import Fact, GrownTree, Growth, known
 from ppdm_models.tree.tree import Tree
 
@@ -33,7 +34,7 @@ def growth_of(
         refused = SAMPLED
     elif stage.text("validationIndicatorCol"):
         refused = STOPPED
-    elif stage.text("weightCol") or any(tree.notes for tree in trees):
+    elif stage.text("weightCol") or any(are_weighed(each, ()) for each in rows):
         refused = WEIGHED
     step = stage.setting("stepSize")
     facts: dict[str, Fact] = {} if step is None else {"stepSize": known(step.number())}
