@@ -126,7 +126,6 @@ def test_settings_that_are_not_plain_are_refused_by_name(tmp_path, change, why):
         ("tree_learner_options", "l2_leaf_reg", 3.5),
         ("boosting_options", "learning_rate", 0.051),
         ("tree_learner_options", "leaf_estimation_method", "Gradient"),
-        ("tree_learner_options", "leaf_estimation_iterations", 2),
     ],
 )
 @pytest.mark.parametrize("model", ["plain", "steps"])
@@ -135,6 +134,19 @@ def test_wrong_settings_are_noticed(tmp_path, group, name, value, model):
     found = leaf_sums(case_of(path, FOLDER / "two.csv")[0])
     assert isinstance(found, Undetermined)
     assert "another table" in found.reason
+
+
+def test_a_wrong_number_of_steps_is_noticed(tmp_path):
+    path = edited(
+        tmp_path, set_parameter("tree_learner_options", "leaf_estimation_iterations", 2), "steps"
+    )
+    assert "another table" in leaf_sums(case_of(path, FOLDER / "two.csv")[0]).reason
+
+
+def test_a_second_step_that_was_not_taken_changes_nothing(tmp_path):
+    path = edited(tmp_path, set_parameter("tree_learner_options", "leaf_estimation_iterations", 2))
+    sums = leaf_sums(case_of(path, FOLDER / "two.csv")[0])
+    assert sums.low.tolist() == sums.high.tolist() == sums_of("plain")[1].tolist()
 
 
 @pytest.mark.parametrize("model", ["plain", "steps"])
