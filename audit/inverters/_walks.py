@@ -71,7 +71,7 @@ def whole_sums(leaves: Leaves, rule: Rule, parts: Bounds) -> Bounds:
 
 
 def leads(leaves: Leaves, rule: Rule, where: IndexArray, sums: Bounds, parts: Bounds) -> BoolArray:
-    """Return whether some number of labels between whole ``sums`` (B,) may lead to the value of the leaf ``where`` (B,).
+    """Return whether some number of labels between whole ``sums`` (B,) may lead to the value of the leaf at ``where``.
 
     ``parts`` (B, k) are the parts taken of each step.
     """
@@ -183,7 +183,7 @@ def backtracked(steps: int) -> FloatArray:
 
 
 def fitting(leaves: Leaves, rule: Rule, ways: FloatArray) -> FloatArray:
-    """Return those of the ways (N, k) by which the leaves can have come to their values, as far as that is soon told."""
+    """Return those of the ways (N, k) by which leaves can have come to their values, as far as that is soon told."""
     scores = np.bincount(leaves.of, minlength=len(leaves.people))
     cost = scores * PARTS * np.ceil(np.log2(leaves.people + 1))
     spent = 0.0

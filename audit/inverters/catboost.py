@@ -35,7 +35,7 @@ NO_WAY = (
     "no whole numbers of people lead to the values of tree {tree}'s leaves: the model was grown on another table, with "
     "weights or with settings that are not published"
 )
-NO_AVERAGE = "what the model starts from is no share of this table's people: it was grown on another table or with weights"
+NO_AVERAGE = "what the model starts from is no share of this table's people: it was grown on another table, or with weights"
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +140,8 @@ def _unreached(case: GrownCase, leaves: Leafs) -> Undetermined | None:
     if is_empty.all():
         return None
     return Undetermined(
-        f"nobody of this table reaches a leaf of tree {leaves.tree + 1} that has records: the model was grown on another "
-        "table"
+        f"nobody of this table reaches a leaf of tree {leaves.tree + 1} that has records: the model was grown on "
+        "another table"
     )
 
 
@@ -180,7 +180,7 @@ def _alike(case: GrownCase, leaves: Leafs, scores: Bounds, values: Bounds, room:
     """Return the leaves with people of the same scores put together."""
     keys = np.stack((leaves.place.astype(np.float64), scores.low, scores.high), axis=1)
     groups, of = np.unique(keys, axis=0, return_inverse=True)
-    weight = np.bincount(of.reshape(-1), case.people, len(groups))
+    weight = np.bincount(of.reshape(-1), case.people, len(groups)).astype(np.float64)
     return Leaves(
         Bounds(groups[:, 1], groups[:, 2]),
         weight,

@@ -1,8 +1,8 @@
 """Spark's boosted trees: a leaf's value is the average of its records' residuals, and the file holds their sum too.
 
-See ``GradientBoostedTrees.scala`` and ``LogLoss.scala``: labels y are -1 and 1, the first tree is grown on them, and each
-later one on r = 4 y / (1 + exp(2 y F)). With s = 1 / (1 + exp(-2 F)) that is 4 (1 - s) where y is 1 and -4 s where it
-is -1, so that the number of labels 1 is the sum of r / 4 plus the sum of s.
+See ``GradientBoostedTrees.scala`` and ``LogLoss.scala``: labels y are -1 and 1, the first tree is grown on them, and
+each later one on r = 4 y / (1 + exp(2 y F)). With s = 1 / (1 + exp(-2 F)) that is 4 (1 - s) where y is 1 and -4 s where
+it is -1, so that the number of labels 1 is the sum of r / 4 plus the sum of s.
 """
 
 from __future__ import annotations

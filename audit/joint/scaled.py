@@ -52,7 +52,7 @@ class Scaled:
     def rest(
         self, places: IndexArray, fixed: IntArray
     ) -> Iterator[tuple[list[tuple[int, int]], int, int]]:
-        """Yield what fixed numbers (C w,) leave of each row over those at ``places``: coefficients by place, and ends."""
+        """Yield what fixed numbers (C w,) leave of rows over those at ``places``: coefficients by place, and ends."""
         there = self.matrix @ fixed
         matrix = sparse.csr_array(self.matrix[:, places])
         for row in range(len(self.low)):
@@ -67,7 +67,7 @@ class Scaled:
 
 
 def scaled_of(added: Sequence[Added], first: IndexArray, sizes: IntArray) -> Scaled | None:
-    """Return the sums as rows over cells, each of which has ``sizes`` (C,) people, the first profile of ``first`` (C,)."""
+    """Return the sums as rows over cells of ``sizes`` (C,) people, of whom ``first`` (C,) is one profile each."""
     if not added:
         return None
     largest = max(float(np.abs(each.each).max(initial=1.0)) for each in added)

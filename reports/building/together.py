@@ -24,6 +24,11 @@ FACTS = {
     "boost_from_average": "Starts from the average (boost_from_average)",
     "sigmoid": "Slope of the probabilities (sigmoid)",
     "num_class": "Number of classes (num_class)",
+    "l2_leaf_reg": "L2 regularisation (l2_leaf_reg)",
+    "leaf_estimation_iterations": "Steps of each leaf (leaf_estimation_iterations)",
+    "leaf_estimation_method": "Newton's steps 1, gradient steps 0 (leaf_estimation_method)",
+    "leaf_estimation_backtracking": "Steps may be halved 1, may not 0 (leaf_estimation_backtracking)",
+    "stepSize": "Learning rate (stepSize)",
     "subsample": "Share of the records in each round (subsample)",
 }
 SOURCES = {

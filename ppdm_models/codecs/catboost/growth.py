@@ -1,4 +1,4 @@
-"""What a CatBoost file tells of how its leaves were made: their values and weights, and the settings of the training."""
+"""What a CatBoost file tells of how its leaves were made: values, weights, and the settings of the training."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ppdm_models.tree.tree import Node
 
 SILENT = "the file does not say how it was trained (model_info.params)"
 SCALED = "its values were scaled, or its start was changed, after the training (scale_and_bias)"
-STATISTICS = "it asks target statistics of categories (ctr), whose values in the training hung on a random order of the records"
+STATISTICS = "it asks target statistics of categories (ctr), which in training hung on a random order of the records"
 SEVERAL = "it has more trees than iterations: it was grown on from a model whose settings the file does not say"
 OUTPUTS = "leaf values of the loss {loss!r} are not turned back: each leaf holds the numbers of several outputs"
 PARAMETERS = (
@@ -54,7 +54,7 @@ def growth_of(
     scale: float,
     base: tuple[float, ...],
 ) -> Growth:
-    """Return what tells how the leaves were made; ``scale`` and ``base`` are what all values are scaled and moved by."""
+    """Return what tells how the leaves were made; values are scaled by ``scale`` and moved by ``base``."""
     settings = _settings(params)
     refused = _refused(document, settings, len(forest), scale, base)
     if len(base) > 1:

@@ -1,4 +1,4 @@
-"""Losses whose leaf values are no sums of labels are refused by their names, in whatever library, and the reason is said."""
+"""Losses whose leaf values are no sums of labels are refused by their names, in whatever library, with the reason."""
 
 from dataclasses import replace
 

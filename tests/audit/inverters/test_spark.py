@@ -18,7 +18,9 @@ def case(table=FOLDER / "two.csv"):
 def changed(found, **columns):
     """Return a case in which the numbers of the trees are others; each change is told the tree's number."""
     trees = tuple(
-        replace(tree, **{name: change(number, getattr(tree, name)) for name, change in columns.items()})
+        replace(
+            tree, **{name: change(number, getattr(tree, name)) for name, change in columns.items()}
+        )
         for number, tree in enumerate(found.growth.trees)
     )
     return replace(found, growth=replace(found.growth, trees=trees))
@@ -107,7 +109,9 @@ def test_a_weight_of_nothing_is_refused():
 def test_other_losses_are_refused_by_name(loss):
     found = case()[0]
     found = replace(found, growth=replace(found.growth, objective=loss))
-    assert "not turned back" in leaf_sums(found).reason or "names no loss" in leaf_sums(found).reason
+    assert (
+        "not turned back" in leaf_sums(found).reason or "names no loss" in leaf_sums(found).reason
+    )
 
 
 def test_another_table_is_noticed(tmp_path):

@@ -73,7 +73,8 @@ def test_nothing_is_proved_or_found_that_no_listing_of_tables_has(seed):
     ]
     assert any((each == true).all() for each in tables)
     assert all(abs(numbers @ each - numbers @ true) < 1e-6 for each in tables)
-    told = reason(rows, until=clock(5.0))
+    truth = np.stack([np.array(sizes) - true, true], axis=1)
+    told = reason(rows, truth=truth, until=clock(5.0))
     low, high = np.min(tables, axis=0), np.max(tables, axis=0)
     assert told.low[:, 1].tolist() == low.tolist() == told.reached_low[:, 1].tolist()
     assert told.high[:, 1].tolist() == high.tolist() == told.reached_high[:, 1].tolist()
