@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import shutil
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -182,16 +183,63 @@ def catboost(given: Lesson, draw: np.random.Generator) -> Published:
     veils = [
         {"bootstrap_type": "Bernoulli", "subsample": 0.5},
         {"bootstrap_type": "Bayesian"},
+        {"bootstrap_type": "MVS", "subsample": 0.8},
+        {"rsm": 0.5},
+        {"grow_policy": "Depthwise", "boosting_type": "Plain"},
+        {"grow_policy": "Lossguide", "boosting_type": "Plain"},
+        {"leaf_estimation_iterations": 5, "leaf_estimation_backtracking": "No"},
+        {"leaf_estimation_iterations": 3},
         {"auto_class_weights": "Balanced"},
+        {"langevin": True},
+        {"model_shrink_rate": 0.2},
+        {"monotone_constraints": [1, 0, 0], "boosting_type": "Plain"},
     ]
+    if given.classes == 2:
+        veils += [{"boost_from_average": True}, {"loss_function": "CrossEntropy"}]
     is_plain = _veiled(settings, veils, draw)
     weights = _weights(given, draw)
     fitted = library.CatBoostClassifier(**settings)
-    fitted.fit(given.table, given.labels, sample_weight=weights)
+    try:
+        fitted.fit(given.table, given.labels, sample_weight=weights)
+    except library.CatBoostError as error:
+        raise NotGrownError(str(error)) from error
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "model.json")
         fitted.save_model(str(path), format="json")
         model = open_model(path.read_bytes(), path.name).model
+    return Published(model, settings, is_plain and weights is None)
+
+
+def spark(given: Lesson, draw: np.random.Generator) -> Published:
+    """Grow by Spark (which needs Java), and read the folder that it saves."""
+    if given.classes > 2:
+        raise NotGrownError("it boosts two classes only")
+    sql, ml = (importlib.import_module(f"pyspark.{name}") for name in ("sql", "ml"))
+    made_of = importlib.import_module("pyspark.ml.feature").VectorAssembler
+    learner = importlib.import_module("pyspark.ml.classification").GBTClassifier
+    session = sql.SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+    session = session.config("spark.ui.showConsoleProgress", "false")
+    session = session.config("spark.log.level", "OFF").getOrCreate()
+    settings: Settings = {
+        "stepSize": _rate(draw),
+        "maxIter": int(draw.integers(1, 6)),
+        "maxDepth": int(draw.integers(1, 4)),
+        "minInstancesPerNode": int(draw.choice([1, 3, 10])),
+        "seed": 0,
+    }
+    veils = [{"subsamplingRate": 0.7}, {"featureSubsetStrategy": "onethird"}, {"maxBins": 4}]
+    is_plain = _veiled(settings, veils, draw)
+    frame = given.table.assign(label=given.labels.astype(float))
+    weights = _weights(given, draw)
+    if weights is not None:
+        frame, settings = frame.assign(heavy=weights), {**settings, "weightCol": "heavy"}
+    vector = made_of(inputCols=list(given.table.columns), outputCol="features")
+    rows = session.createDataFrame(frame.to_dict("records"))
+    fitted = ml.Pipeline(stages=[vector, learner(**settings)]).fit(rows)
+    with tempfile.TemporaryDirectory() as folder:
+        fitted.write().overwrite().save(f"{folder}/model")
+        packed = Path(shutil.make_archive(f"{folder}/packed", "zip", f"{folder}/model"))
+        model = open_model(packed.read_bytes(), packed.name).model
     return Published(model, settings, is_plain and weights is None)
 
 
@@ -201,11 +249,14 @@ LEARNERS: dict[str, tuple[str, Callable[[Lesson, np.random.Generator], Published
     "scikit-learn GB": ("sklearn", gradient_boosting),
     "scikit-learn HGB": ("sklearn", hist_gradient_boosting),
     "CatBoost": ("catboost", catboost),
+    "Spark": ("pyspark", spark),
 }
 
 
 def is_there(name: str) -> bool:
-    """Whether the library of a learner is installed."""
+    """Whether the library of a learner is installed, and what it runs on."""
+    if name == "Spark" and shutil.which("java") is None:
+        return False
     return importlib.util.find_spec(LEARNERS[name][0]) is not None
 
 

@@ -47,12 +47,29 @@ class GrownCase:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Added:
+    """A sum over those of each leaf's people who have a class: each adds ``each`` (P,) by the profile.
+
+    It lies between ``low`` and ``high`` (L,) in the leaf at ``nodes``, ``place`` (P,) is everybody's leaf among them.
+    """
+
+    tree: int
+    output: int
+    nodes: IndexArray
+    place: IndexArray
+    each: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class LeafSums:
     """How many people of each leaf have a class, one entry per leaf and counted class, shape (R,).
 
     ``low`` and ``high`` are whole numbers between which the count lies, ``wide`` is how far apart the ends were before
     they were made whole. ``output`` is the class counted; of two classes only the second is. ``facts`` are the settings
-    that were used, and ``said`` what the reader should know of how it was done. Where trees
+    that were used, and ``said`` what the reader should know of how it was done. ``added`` are other sums over the same
+    people, of numbers that are not whole. Where trees
     saw samples that are known, draws are counted in place of people. Without ``is_complete`` they saw samples that are
     not: then the ends hold, but the file says more than they do, so whoever is not certain by them may be so yet.
     ``totals`` are the ends, by class, of how many of all people have it, where the file says more of that than leaves.
@@ -66,6 +83,7 @@ class LeafSums:
     wide: FloatArray
     facts: Mapping[str, Fact]
     said: tuple[str, ...] = ()
+    added: tuple[Added, ...] = ()
     is_complete: bool = True
     totals: Mapping[int, tuple[int, int]] = field(default_factory=dict)
 

@@ -44,7 +44,8 @@ class Steps:
     """How leaf values were made: ``unshrunk`` ones are multiplied by ``eta`` when they are added.
 
     ``factor`` is what the sums of second derivatives were multiplied by, and ``single`` says that gradients were
-    rounded to 32 bits. ``is_average`` says that the start is the share of people with each class.
+    rounded to 32 bits. ``is_average`` says that the start is the share of people with each class, and ``squares`` that
+    the second number of each node is the variance of its residuals.
     """
 
     eta: float
@@ -53,6 +54,7 @@ class Steps:
     unshrunk: bool = False
     single: bool = False
     is_average: bool = True
+    squares: bool = False
 
 
 def newton_sums(case: GrownCase, steps: Steps) -> LeafSums | Undetermined:
@@ -122,7 +124,16 @@ def _tree(
     sums = Bounds(
         np.where(is_no_step, 0.0, sums.low), np.where(is_no_step, leaves.people, sums.high)
     )
-    problem = gathered.add(leaves, 1 if case.growth.outputs == 1 else leaves.output, sums)
+    output = 1 if case.growth.outputs == 1 else leaves.output
+    if steps.squares and tree.second is not None:
+        residuals = sums - leaves.summed(shares, case.people)
+        squares = exactly(tree.second[leaves.nodes] * leaves.people) + (residuals * residuals).over(
+            exactly(leaves.people)
+        )
+        squares = squares.wider(64 * DOUBLE * everybody**2)
+        rest = squares - leaves.summed(shares * shares, case.people)
+        gathered.weigh(leaves, output, Bounds(1 - 2 * shares.high, 1 - 2 * shares.low), rest)
+    problem = gathered.add(leaves, output, sums)
     return problem or totals.differing(leaves, sums)
 
 

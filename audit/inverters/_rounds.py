@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from audit.inverters import GrownCase, LeafSums
+from audit.inverters import Added, GrownCase, LeafSums
 from audit.inverters._bounds import Bounds, rounded_by
 from audit.reading import Undetermined
 from ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
@@ -110,6 +110,26 @@ class Gathered:
 
     case: GrownCase
     parts: list[tuple[Leafs, int, Bounds, FloatArray]]
+    added: list[Added] = field(default_factory=list)
+
+    def weigh(self, leaves: Leafs, output: int, each: Bounds, sums: Bounds) -> None:
+        """Take sums (L,) over those of a tree's leaves who have a class, each of whom adds a number of his own (P,)."""
+        half = (each.high - each.low) / 2
+        people = self.case.people
+        room = leaves.summed(Bounds(half, half), people).high
+        there = np.isfinite(sums.low) & np.isfinite(sums.high)
+        if there.all():
+            self.added.append(
+                Added(
+                    leaves.tree,
+                    output,
+                    leaves.nodes,
+                    leaves.place,
+                    each.low + half,
+                    sums.low - room,
+                    sums.high + room,
+                )
+            )
 
     def add(self, leaves: Leafs, output: int, sums: Bounds) -> Undetermined | None:
         """Take the sums of a tree's leaves for one class; return why they cannot be, where no whole number fits."""
@@ -140,6 +160,7 @@ class Gathered:
             np.concatenate([wide for *_, wide in self.parts]),
             facts,
             tuple(said),
+            tuple(self.added),
         )
 
 

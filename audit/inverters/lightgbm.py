@@ -24,6 +24,7 @@ from audit.inverters._lightgbm_rates import (
 )
 from audit.inverters._lightgbm_ridge import with_ridge
 from audit.inverters._lightgbm_start import started
+from audit.inverters._refusing import not_turned_back
 from audit.inverters._rounds import DOUBLE, SINGLE, Gathered, Leafs, differing, rounding, rounds
 from audit.inverters._samples import (
     NO_COUNTS,
@@ -59,12 +60,8 @@ class Lightgbm(Inverter):
 
     def sums(self, case: GrownCase) -> LeafSums | Undetermined:
         growth = case.growth
-        if not growth.objective:
-            return Undetermined("the file names no objective: the loss was one of its grower's own")
         if growth.objective not in (*LOGISTIC, *SOFTMAX):
-            return Undetermined(
-                f"leaf values of the objective {growth.objective!r} are not turned back"
-            )
+            return not_turned_back("objective", growth.objective)
         rates = rates_of(case)
         if not isinstance(rates, Undetermined) and growth.fact("lambda_l2").value is None:
             rates = with_ridge(case, rates)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from audit.inverters import GrownCase, Inverter, LeafSums
 from audit.inverters._newton import Steps, newton_sums
+from audit.inverters._refusing import not_turned_back
 from audit.reading import Undetermined
 from ppdm_models.tree.growth import Growth
 
@@ -25,7 +26,7 @@ class SklearnBoosting(Inverter):
     def sums(self, case: GrownCase) -> LeafSums | Undetermined:
         growth = case.growth
         if growth.objective not in LOGARITHMIC or case.classes < 2:
-            return Undetermined(f"leaf values of the loss {growth.objective!r} are not turned back")
+            return not_turned_back("loss", growth.objective)
         eta = growth.fact("learning_rate").value
         if eta is None or not eta > 0:
             return Undetermined("the file withholds learning_rate")
@@ -37,6 +38,7 @@ class SklearnBoosting(Inverter):
                 eta,
                 factor=outputs / (outputs - 1) if outputs > 1 else 1.0,
                 unshrunk=True,
+                squares=True,
                 is_average=any(growth.start),  # a start of 0 may have been asked for
             ),
         )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from audit.inverters import GrownCase, Inverter, LeafSums
 from audit.inverters._newton import Steps, newton_sums
+from audit.inverters._refusing import not_turned_back
 from audit.reading import Undetermined
 
 
@@ -17,7 +18,7 @@ class SklearnHist(Inverter):
     def sums(self, case: GrownCase) -> LeafSums | Undetermined:
         growth = case.growth
         if growth.objective != "log_loss" or case.classes < 2:
-            return Undetermined(f"leaf values of the loss {growth.objective!r} are not turned back")
+            return not_turned_back("loss", growth.objective)
         eta = growth.fact("learning_rate").value
         ridge = growth.fact("l2_regularization").value
         if eta is None or ridge is None or not eta > 0 or not ridge >= 0:

@@ -12,6 +12,8 @@ import numpy as np
 
 from audit.inverters import Draws, GrownCase, Inverter, LeafSums
 from audit.inverters._bounds import Bounds, exactly, logistic, rounded_by, softmax, variance
+from audit.inverters._counted import numbers_that_add
+from audit.inverters._refusing import not_turned_back
 from audit.inverters._rounds import DOUBLE, SINGLE, Gathered, Leafs, differing, rounds
 from audit.inverters._samples import NO_COUNTS, NOT_FROM_HERE, extremes
 from audit.inverters._xgboost_draws import drawn, drawn_first
@@ -64,9 +66,7 @@ class Xgboost(Inverter):
     def sums(self, case: GrownCase) -> LeafSums | Undetermined:
         growth = case.growth
         if growth.objective not in (*LOGISTIC, *SOFTMAX):
-            return Undetermined(
-                f"leaf values of the objective {growth.objective!r} are not turned back"
-            )
+            return not_turned_back("objective", growth.objective)
         rates = rates_of(growth, case.trees)
         if isinstance(rates, Undetermined):
             return rates
@@ -126,7 +126,7 @@ class Xgboost(Inverter):
             hessians = _published(published[leaves.nodes], hessians, is_weighed=weighs != 1.0)
         sums = labels + _gradient(leaves.values, hessians, rates)
         if weighs != 1.0:
-            sums = sums.over(_weights(shares, leaves, weighs))
+            sums = _second_class(case, leaves, shares, weighs, sums, gathered)
         return gathered.add(leaves, 1 if factor == 1.0 else leaves.output, sums)
 
 
@@ -213,14 +213,37 @@ def _gradient(values: Bounds, hessians: Bounds, rates: Rates) -> Bounds:
     return found
 
 
-def _weights(shares: Bounds, leaves: Leafs, weighs: float) -> Bounds:
-    """Return between what a label of the second class counts in each leaf: s - (s - 1) p for its people's p."""
+def _second_class(
+    case: GrownCase,
+    leaves: Leafs,
+    shares: Bounds,
+    weighs: float,
+    gradients: Bounds,
+    gathered: Gathered,
+) -> Bounds:
+    """Return how many people have the second class, of whom each counts s - (s - 1) p in the sum of gradients.
+
+    In that of second derivatives each counts (s - 1) p (1 - p) more than others do.
+    """
     ends = (weighs - (weighs - 1) * shares.low, weighs - (weighs - 1) * shares.high)
-    low, high = np.minimum(*ends), np.maximum(*ends)
-    least, most = np.full(len(leaves.nodes), np.inf), np.zeros(len(leaves.nodes))
-    np.minimum.at(least, leaves.place, low)
-    np.maximum.at(most, leaves.place, high)
-    return Bounds(least, most)
+    added = Bounds(np.minimum(*ends), np.maximum(*ends))
+    spread = variance(shares)
+    more = spread * exactly(np.full_like(spread.low, weighs - 1))
+    published = case.growth.trees[leaves.tree].hessians
+    given = [(added, gradients)]
+    if published is not None:
+        said = published[leaves.nodes]
+        # A withheld sum says nothing; the library never takes a second derivative below 1e-16.
+        told = ~np.isnan(said)
+        there = exactly(said).wider(
+            8 * SINGLE * np.abs(said) + 1e-16 * (1 + weighs) * leaves.people
+        ) - leaves.summed(spread, case.people)
+        given.append(
+            (more, Bounds(np.where(told, there.low, -np.inf), np.where(told, there.high, np.inf)))
+        )
+    for each, sums in given:
+        gathered.weigh(leaves, 1, each, sums)
+    return numbers_that_add(leaves, case.people, given)
 
 
 INVERTER = Xgboost()

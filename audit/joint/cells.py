@@ -11,6 +11,7 @@ from scipy import sparse
 
 from audit.inverters import LeafSums
 from audit.joint.rows import JointRows
+from audit.joint.scaled import scaled_of
 from audit.reading import Undetermined
 from ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
 
@@ -74,7 +75,8 @@ def first_trees(sums: LeafSums, trees: int) -> LeafSums:
     """Return what the leaves of the first trees say."""
     kept = sums.trees < trees
     columns = ("trees", "nodes", "output", "low", "high", "wide")
-    return replace(sums, **{name: getattr(sums, name)[kept] for name in columns})
+    added = tuple(each for each in sums.added if each.tree < trees)
+    return replace(sums, added=added, **{name: getattr(sums, name)[kept] for name in columns})
 
 
 def rows_of(releases: Sequence[Release], cells: Cells, classes: int) -> JointRows | Undetermined:
@@ -106,7 +108,10 @@ def rows_of(releases: Sequence[Release], cells: Cells, classes: int) -> JointRow
     )
     if (low > high).any():
         return Undetermined(OTHER_TOTALS)
-    return JointRows(matrix, low, high, output, trees, nodes, cells.sizes, classes)
+    scaled = scaled_of(
+        [each for one in releases for each in one.sums.added], cells.first, cells.sizes
+    )
+    return JointRows(matrix, low, high, output, trees, nodes, cells.sizes, classes, scaled)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

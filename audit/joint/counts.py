@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from audit.joint.rows import JointRows
+from audit.joint.scaled import Scaled
 from audit.worlds.proofs.bounds import ContradictionError
 from ppdm_models.arrays import IndexArray, IntArray
 
@@ -18,7 +19,8 @@ class Counts:
 
     w is 1 for two classes, where x counts the second one, else the number of classes, and each cell's numbers add up to
     its size. ``matrix`` is (R, C w), of zeros and ones, or of how often people were drawn; ``across`` is the same the
-    other way round, and ``people`` (R,) are all whom a row is about, or all draws.
+    other way round, and ``people`` (R,) are all whom a row is about, or all draws. ``scaled`` are rows that only tables
+    found are held against, and solvers.
     """
 
     matrix: sparse.csr_array
@@ -28,6 +30,7 @@ class Counts:
     sizes: IntArray
     people: IntArray
     width: int
+    scaled: Scaled | None = None
 
     @property
     def most_often(self) -> int:
@@ -44,6 +47,8 @@ class Counts:
         total = self.matrix @ x.reshape(-1)
         is_whole = self.width == 1 or bool((x.sum(axis=1) == self.sizes).all())
         is_inside = bool(((x >= 0) & (x <= self.sizes[:, None])).all())
+        if self.scaled is not None and not self.scaled.fits(x.reshape(-1)):
+            return False
         return is_whole and is_inside and bool(((self.low <= total) & (total <= self.high)).all())
 
 
@@ -66,7 +71,8 @@ def counts_of(rows: JointRows) -> Counts:
     matrix = sparse.csr_array((times, columns, rows.matrix.indptr.copy()), shape=shape)
     matrix.sort_indices()
     across = sparse.csr_array(matrix.T.tocsr())
-    return Counts(matrix, across, low, high, rows.sizes.astype(np.int64), people, width)
+    scaled = None if rows.scaled is None else rows.scaled.over(width)
+    return Counts(matrix, across, low, high, rows.sizes.astype(np.int64), people, width, scaled)
 
 
 def by_class(counts: Counts, low: IntArray, high: IntArray) -> tuple[IntArray, IntArray]:

@@ -32,8 +32,10 @@ class Answer:
 class Model:
     """Open numbers (N,) as variables, and rows over them; with more than two classes, that cells add up."""
 
-    def __init__(self, counts: Counts, left: Open, rest: IntArray, clock: Clock) -> None:
-        """``rest`` (C,) is how many of each cell's people are not settled.
+    def __init__(
+        self, counts: Counts, left: Open, rest: IntArray, fixed: IntArray, clock: Clock
+    ) -> None:
+        """``rest`` (C,) is how many of each cell's people are not settled, ``fixed`` (C, w) the settled numbers.
 
         Raises:
             OutOfTimeError: the budget is used up.
@@ -53,6 +55,11 @@ class Model:
             )
             total = sum(times * self.numbers[i] for i, times in terms)
             self.model.add_linear_constraint(total, low, high)
+        if counts.scaled is not None:
+            for weights, low, high in counts.scaled.rest(left.places, fixed.reshape(-1)):
+                clock.check()
+                total = sum(self.numbers[i] * weight for i, weight in weights)
+                self.model.add_linear_constraint(total, low, high)
         if counts.width > 1:
             cells, starts = np.unique(left.places // counts.width, return_index=True)
             stops = [*starts[1:].tolist(), len(left.places)]

@@ -20,6 +20,10 @@ from ppdm_models.arrays import IntArray
 
 Enough = Callable[[IntArray], bool]
 """Asked of the class that each cell certainly has by now, (C,), -1 for none: whether nobody wants to know more."""
+MORE_IS_TOLD = Undetermined(
+    "no estimate: the file publishes a second sum for each leaf (of squares, or of records that weigh more), which "
+    "whoever estimates could use, and which is used for proofs only"
+)
 DECIDED = (
     "nobody was looked for who is certain by more than the cheap proofs: what they found was enough"
 )
@@ -115,6 +119,11 @@ class _Run:
         near = np.rint(shares * self.counts.sizes[:, None]).astype(np.int64)
         return np.clip(near, self.boxes.low, self.boxes.high)
 
+    def _told(self) -> Guess | Undetermined:
+        """Return the estimate; none where the file tells more of people who are not certain than it was made from."""
+        is_whole = self.counts.scaled is None or (settled(self.counts, self.boxes) >= 0).all()
+        return self.guess if is_whole else MORE_IS_TOLD
+
     def result(self, seconds: float) -> Joint:
         """Return all of it, by class."""
         low, high = by_class(self.counts, self.boxes.low, self.boxes.high)
@@ -126,7 +135,7 @@ class _Run:
             reached_high,
             tuple(self.how),
             self.boxes.row,
-            self.guess,
+            self._told(),
             self.problem,
             self.left,
             seconds,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from audit.inverters import LeafSums
+from audit.inverters import Added, LeafSums
 from audit.joint.cells import (
     ALL_PEOPLE,
     NEW_PEOPLE,
@@ -43,7 +43,8 @@ from ppdm_models.arrays import BoolArray, IndexArray
 
 ADDS_SHARE = 0.3
 """Of the time for each of both parts, so much is for what each release adds; the rest is for all of them together."""
-NOBODY_NEW = "the same people"
+ROUNDING = 2.0**-45
+"""Relative rounding of a sum over people, with room to spare."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -167,7 +168,9 @@ def _parts(held: Sequence[Held], shared: Shared, sums: Sequence[LeafSums]) -> li
     for number, (each, own) in enumerate(zip(held, sums, strict=True)):
         places, order = shared.places[number], shared.orders[number]
         stops = _lifted(each.forest.stops, places)
-        parts = [Release(stops, _reordered(own, order, each), first, number)]
+        told = _reordered(own, order, each)
+        told = replace(told, added=tuple(_of_groups(one, places) for one in told.added))
+        parts = [Release(stops, told, first, number)]
         first += len(each.forest.trees)
         found.append(parts)
     for number, each in enumerate(held):
@@ -203,13 +206,33 @@ def _reordered(
     if (order == np.arange(len(order))).all():
         return sums
     if len(order) > 2:
-        return replace(sums, output=order[sums.output])
+        added = tuple(replace(each, output=int(order[each.output])) for each in sums.added)
+        return replace(sums, output=order[sums.output], added=added)
     # Of two classes the second is counted: that is the other one now.
+    sums = replace(sums, added=tuple(_others(each, held) for each in sums.added))
     if of_profiles is not None:
         people = np.rint(held.population.counts).astype(np.int64)[sums.nodes]
     else:
         people = _people(sums, held)
     return replace(sums, low=people - sums.high, high=people - sums.low)
+
+
+def _others(each: Added, held: Held) -> Added:
+    """Return a sum over those of two classes who have the other one: what all add, less those who have this one."""
+    size, people = len(each.nodes), held.population.counts
+    whole = np.bincount(each.place, each.each * people, size)
+    room = ROUNDING * np.bincount(each.place, np.abs(each.each) * people, size)
+    return replace(each, low=whole - each.high - room, high=whole - each.low + room)
+
+
+def _of_groups(each: Added, places: IndexArray) -> Added:
+    """Return a sum over the profiles of a release as one over groups; whom the release does not hold adds nothing."""
+    is_there, own = places >= 0, np.maximum(places, 0)
+    return replace(
+        each,
+        place=np.where(is_there, each.place[own], 0),
+        each=np.where(is_there, each.each[own], 0.0),
+    )
 
 
 def _people(sums: LeafSums, held: Held) -> IndexArray:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
+from audit.joint.scaled import Scaled
 from ppdm_models.arrays import IndexArray, IntArray
 
 
@@ -19,7 +20,8 @@ class JointRows:
     are of draws, of how often each person of a cell was drawn. ``low`` and ``high`` are whole numbers, shape (R,),
     proved of the number of people, or of draws; ``output`` (R,) is the class that a row counts. ``trees`` and
     ``nodes`` (R,) say which leaf a row is of; a tree below 0 is that of all people, or of those who are new in a
-    release. Of two classes only the second one is counted.
+    release. Of two classes only the second one is counted. ``scaled`` are rows over the same numbers whose coefficients
+    are others.
     """
 
     matrix: sparse.csr_array
@@ -30,6 +32,7 @@ class JointRows:
     nodes: IndexArray
     sizes: IntArray
     classes: int
+    scaled: Scaled | None = None
 
     def __post_init__(self) -> None:
         if self.matrix.shape != (len(self.low), len(self.sizes)):

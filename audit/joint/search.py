@@ -104,8 +104,9 @@ class _Run:
 
     def _model(self, left: Open) -> Model:
         low, high = self.boxes.low, self.boxes.high
-        rest = self.counts.sizes - np.where(low < high, 0, low).sum(axis=1)
-        return Model(self.counts, left, rest, self.clock)
+        fixed = np.where(low < high, 0, low)
+        rest = self.counts.sizes - fixed.sum(axis=1)
+        return Model(self.counts, left, rest, fixed, self.clock)
 
     def _find_first(self, model: Model, left: Open, share: IntArray) -> bool:
         units = FIRST_UNITS
@@ -177,6 +178,8 @@ def one_off(counts: Counts, table: IntArray) -> tuple[IntArray, IntArray]:
     with more than two classes, one less of another class needs it too. No row counts two classes, so that neither gets
     in the other's way.
     """
+    if counts.scaled is not None:  # nobody's neighbours add the same numbers
+        return table, table
     total = counts.matrix @ table.reshape(-1)
     can_rise = _has_room(counts, counts.high - total).reshape(table.shape)
     can_drop = _has_room(counts, total - counts.low).reshape(table.shape)

@@ -80,7 +80,7 @@ def recovered_leaves(sums: LeafSums) -> tuple[int, int]:
 def problem_with(rows: JointRows, truth: IntArray) -> str:
     """Return why the rows cannot be of these people, whose true values (C, m) are known; "" where they can."""
     if not len(breaking(rows, truth)):
-        return ""
+        return "" if rows.scaled is None or rows.scaled.fits_all(truth) else OTHER_LABELS
     if rows.classes == 2 and not len(breaking(rows, truth[:, ::-1])):
         return OTHER_WAY_ROUND
     return OTHER_LABELS

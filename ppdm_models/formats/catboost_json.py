@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ppdm_models import limits
+from ppdm_models.codecs.catboost.growth import growth_of
 from ppdm_models.codecs.catboost.leaks import leaks_of
 from ppdm_models.codecs.catboost.splits import Splits, read_splits
 from ppdm_models.codecs.catboost.trees import nested, symmetric
@@ -89,6 +90,7 @@ def _ensemble(document: Part, splits: Splits, forest: Sequence[tuple[Node, ...]]
         link=LINKS.get(loss, Link.IDENTITY if loss in NUMBERS else Link.UNKNOWN),
         resampled=False,
         shrinkage=_shrinkage(document) if loss == "RMSE" and scale == 1 else None,
+        growth=growth_of(document, _params(document), loss, forest, scale, base),
         source=document.source,
         format="catboost_json",
         notes=(*notes, *splits.notes),

@@ -6,7 +6,9 @@ from dataclasses import replace
 
 from ppdm_models.codecs.common.archive import is_archive
 from ppdm_models.codecs.common.grow import bounded, features_named
+from ppdm_models.codecs.common.part import Part
 from ppdm_models.codecs.spark.files import Saved, Stage, read_saved
+from ppdm_models.codecs.spark.growth import growth_of
 from ppdm_models.codecs.spark.leaks import leaks_of
 from ppdm_models.codecs.spark.names import Names, read_names
 from ppdm_models.codecs.spark.nodes import nodes_of
@@ -47,7 +49,7 @@ def _read(saved: Saved) -> Model:
     ]
     if is_single:
         return replace(trees[0], notes=(*names.notes, *trees[0].notes))
-    return _ensemble(saved, stage, trees, names, features)
+    return _ensemble(saved, stage, trees, groups, names, features)
 
 
 def _learner(stage: Stage) -> Learner:
@@ -64,7 +66,12 @@ def _learner(stage: Stage) -> Learner:
 
 
 def _ensemble(
-    saved: Saved, stage: Stage, trees: list[Tree], names: Names, features: tuple[Feature, ...]
+    saved: Saved,
+    stage: Stage,
+    trees: list[Tree],
+    groups: list[list[Part]],
+    names: Names,
+    features: tuple[Feature, ...],
 ) -> Ensemble:
     boosted, classifies = stage.kind.startswith("GBT"), bool(names.classes)
     weights = _weights(saved, stage, len(trees))
@@ -83,6 +90,7 @@ def _ensemble(
         task=Task.CLASSIFICATION if classifies else Task.REGRESSION,
         link=Link.LOGISTIC if boosted and classifies else Link.IDENTITY,
         resampled=_resampled(stage, len(trees)),
+        growth=growth_of(stage, trees, groups, weights, factor) if boosted else None,
         source=saved.source,
         format="spark_ml",
         notes=names.notes,

@@ -1,12 +1,21 @@
-"""Makes the small XGBoost files under grown/ and the tables that they were trained on.
+"""Makes the small model files under grown/ and the tables that they were trained on.
 
-Run with xgboost 3.2: ``python tests/data/make_grown_models.py``.
+Run with xgboost 3.2, catboost 1.2, pandas, pyspark 4.3 and Java 17: ``python tests/data/make_grown_models.py``.
 """
 
+import json
+import tempfile
+import zipfile
 from pathlib import Path
 
+import catboost
 import numpy as np
+import pandas as pd
 import xgboost
+from pyspark.ml import Pipeline
+from pyspark.ml.classification import GBTClassifier
+from pyspark.ml.feature import VectorAssembler
+from pyspark.sql import SparkSession
 
 FOLDER = Path(__file__).parent / "grown"
 RANDOM = np.random.default_rng(20)
@@ -48,10 +57,86 @@ def continued(name, first):
     more.save_model(FOLDER / f"{name}.json")
 
 
+def put_catboost(name, table=X, labels=TWO, features=FEATURES, weights=None, **settings):
+    given = {"iterations": 4, "depth": 2, "random_seed": 0, "thread_count": 1, **settings}
+    fitted = catboost.CatBoostClassifier(**given, allow_writing_files=False, verbose=False)
+    named = pd.DataFrame(table, columns=features)
+    fitted.fit(named, labels, sample_weight=weights)
+    pool = catboost.Pool(named, labels, cat_features=settings.get("cat_features"))
+    path = FOLDER / f"catboost_{name}.json"
+    fitted.save_model(str(path), format="json", pool=pool)
+    path.write_text(json.dumps(json.loads(path.read_text()), separators=(",", ":")) + "\n")
+
+
+def of_catboost():
+    put_catboost("plain")
+    put_catboost("steps", leaf_estimation_iterations=10, l2_leaf_reg=0.731)
+    put_catboost("gradient", leaf_estimation_method="Gradient", leaf_estimation_iterations=5)
+    put_catboost(
+        "halved", leaf_estimation_method="Gradient", leaf_estimation_iterations=6, l2_leaf_reg=0.0
+    )
+    put_catboost("bernoulli", bootstrap_type="Bernoulli", subsample=0.5)
+    put_catboost("mvs", bootstrap_type="MVS", subsample=0.8)
+    put_catboost("bayesian", bootstrap_type="Bayesian")
+    put_catboost("ordered", boosting_type="Ordered", approx_on_full_history=True)
+    put_catboost("leaves", grow_policy="Lossguide", max_leaves=4)
+    put_catboost("average", boost_from_average=True)
+    put_catboost("weighed", weights=np.where(X[:, 2] > 2, 2.0, 1.0))
+    put_catboost("class_weights", scale_pos_weight=3)
+    put_catboost("balanced", auto_class_weights="Balanced")
+    put_catboost("langevin", langevin=True)
+    put_catboost("shrunk", model_shrink_rate=0.1)
+    put_catboost("monotone", monotone_constraints=[1, 0, 0], model_shrink_rate=0)
+    put_catboost("cross_entropy", loss_function="CrossEntropy")
+    put_catboost("three", labels=THREE, loss_function="MultiClass")
+    towns = np.array([f"town {each:g}" for each in X[:, 2]], dtype=object)
+    table = np.column_stack([X[:, :2].astype(object), towns])
+    put_catboost("statistics", table, cat_features=[2], one_hot_max_size=2)
+    put_catboost("one_hot", table, cat_features=[2], one_hot_max_size=10, iterations=8)
+    rows = [",".join([*FEATURES, "y"])]
+    rows += [f"{a:g},{b:g},{town},{y}" for (a, b, town), y in zip(table, TWO, strict=True)]
+    (FOLDER / "towns.csv").write_text("\n".join(rows) + "\n")
+    four = np.array([[0.0], [0], [1], [1]])
+    put_catboost(
+        "by_hand", four, np.array([1, 0, 1, 1]), ["x"], iterations=1, learning_rate=0.1, depth=1
+    )
+
+
+def of_spark():
+    session = SparkSession.builder.master("local[1]").getOrCreate()
+    frame = session.createDataFrame(
+        pd.DataFrame(X, columns=FEATURES).assign(
+            y=TWO.astype(float), held=np.arange(60) % 5 == 0, heavy=1.0 + X[:, 2]
+        )
+    )
+    vector = VectorAssembler(inputCols=FEATURES, outputCol="features")
+    for name, settings in {
+        "plain": {},
+        "sampled": {"subsamplingRate": 0.7},
+        "stopped": {"validationIndicatorCol": "held"},
+        "weighed": {"weightCol": "heavy"},
+    }.items():
+        learner = GBTClassifier(
+            labelCol="y", seed=0, maxIter=4, maxDepth=2, stepSize=0.3, **settings
+        )
+        fitted = Pipeline(stages=[vector, learner]).fit(frame)
+        with tempfile.TemporaryDirectory() as folder:
+            fitted.write().overwrite().save(folder)
+            with zipfile.ZipFile(
+                FOLDER / f"spark_{name}.zip", "w", zipfile.ZIP_DEFLATED
+            ) as archive:
+                for path in sorted(Path(folder).rglob("*")):
+                    if path.is_file() and not path.name.startswith((".", "_")):
+                        archive.write(path, path.relative_to(folder))
+    session.stop()
+
+
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
     tables()
     by_hand()
+    of_catboost()
+    of_spark()
     continued("continued", put("plain"))
     put("exact", tree_method="exact", eta=0.07, reg_lambda=2.5)
     put("lasso", alpha=0.5)

@@ -15,6 +15,9 @@ STOPPED = "some of the records were kept aside to know when to stop (validation_
 WEIGHED = "its records were given weights"
 CLASS_WEIGHT = "its classes were given weights (class_weight)"
 CONSTRAINED = "constraints that predictions rise or fall with a column cut its leaf values"
+OTHER_IMPURITY = "its nodes hold impurities that are no variances (criterion), which are not used"
+VARIANCES = ("friedman_mse", "squared_error", "mse", "deprecated")
+"""What criterion says where the impurity of a node is the variance of its residuals, since 1.9 nothing."""
 
 Grown = Sequence[tuple[Tree, TreeArrays]]
 
@@ -42,6 +45,8 @@ def of_boosted(fitted: Fitted, grown: Grown, start: tuple[float, ...]) -> Growth
         refused = STOPPED
     elif not all(arrays.is_unweighted for _, arrays in grown):
         refused = WEIGHED
+    elif fitted.plain("criterion", VARIANCES[0]) not in VARIANCES:
+        refused = OTHER_IMPURITY
     is_sampled = fitted.plain("subsample", 1.0) != 1.0
     names = ("learning_rate", *(("subsample",) if is_sampled else ()))
     return _growth("sklearn_boosting", fitted, grown, start, names, refused)

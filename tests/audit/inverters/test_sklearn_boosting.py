@@ -131,3 +131,26 @@ def test_an_estimator_in_memory_says_as_much_as_its_file():
     estimator = grown(table, labels)
     sums = check_exact(open_fitted(estimator).model, table, labels)
     assert (sums.low == found(read(estimator), table).low).all()
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("seed", range(4))
+def test_variances_of_residuals_are_those_of_the_people(seed, classes):
+    table, labels = table_of(seed, classes=classes)
+    model = model_of(table, labels, n_estimators=5)
+    sums = check_exact(model, table, labels)
+    assert {each.tree for each in sums.added} == {
+        number for number, tree in enumerate(model.trees) if len(tree.nodes) > 1
+    }
+    for each in sums.added:
+        has = labels == each.output
+        true = np.bincount(each.place, each.each * has, len(each.nodes))
+        assert ((each.low <= true) & (true <= each.high)).all()
+        assert (each.high - each.low).max() < 1e-6
+
+
+def test_another_criterion_of_splits_is_refused():
+    table, labels = table_of(0)
+    estimator = grown(table, labels)
+    estimator.criterion = "mae"
+    assert "criterion" in reason(read(estimator), table)

@@ -174,3 +174,16 @@ def test_a_table_without_labels_is_enough(tmp_path):
     found = leaf_sums(case)
     assert sorted(found.low.tolist()) == sorted(true.tolist())
     assert read(table).rows == 60
+
+
+def test_who_weighs_more_is_counted_by_both_sums():
+    case, people = case_of(FOLDER / "second_weighs_more.json", FOLDER / "two.csv")
+    sums = leaf_sums(case)
+    true = truth(case, people, sums)
+    assert ((sums.low <= true) & (true <= sums.high)).all()
+    assert (sums.high - sums.low).mean() < 0.7
+    assert (sums.low == sums.high).mean() > 0.6
+    assert len(sums.added) == 2 * len(case.trees)
+    for each in sums.added:
+        found = np.bincount(each.place, each.each * people.truth[:, 1], len(each.nodes))
+        assert ((each.low <= found) & (found <= each.high)).all()

@@ -1,0 +1,197 @@
+"""CatBoost: leaf values are eta times one step or several, Newton's or gradient steps, over all records.
+
+See ``catboost/private/libs/algo/approx_calcer.cpp``, ``CalcLeafValuesSimple``: whatever records the splits were chosen
+on (bootstrap, MVS, ordered boosting), leaves are estimated on all of them. Where there are several steps, one that does
+not make the loss fall is taken by half (``gradient_walker.h``), for all leaves of a tree alike: see ``_walks``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from audit.inverters import GrownCase, Inverter, LeafSums
+from audit.inverters._bounds import Bounds, exactly, logistic, variance
+from audit.inverters._refusing import not_turned_back
+from audit.inverters._rounds import DOUBLE, SINGLE, Gathered, Leafs, differing, rounds
+from audit.inverters._totals import Totals, unreached
+from audit.inverters._walks import Leaves, Rule, backtracked, fitting, whole_sums
+from audit.reading import Undetermined
+from ppdm_models.tree.growth import Fact
+
+ROOM = 2.0**-42
+"""How far off the library's own exponential may be, relatively: one is taken in each round, and all are multiplied."""
+MOST_STEPS, MOST_HALVED = 100, 10
+NO_SETTINGS = (
+    "the file withholds how leaves were estimated (learning_rate, l2_leaf_reg, leaf_estimation_*)"
+)
+HALVED = (
+    f"leaves were estimated in more than {MOST_HALVED} steps (leaf_estimation_iterations), any of which may have been "
+    "halved (leaf_estimation_backtracking): these are more ways than can be tried"
+)
+NO_WAY = (
+    "no whole numbers of people lead to the values of tree {tree}'s leaves: the model was grown on another table, with "
+    "weights or with settings that are not published"
+)
+NO_AVERAGE = (
+    "what the model starts from is no share of this table's people: it was grown on another table, or with "
+    "weights"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """How leaves were estimated: by so many steps, any of which may be ``halved`` where the loss does not fall."""
+
+    eta: float
+    rule: Rule
+    count: int
+    halved: bool
+
+
+class CatBoost(Inverter):
+    """Two classes by the logistic loss."""
+
+    def sums(self, case: GrownCase) -> LeafSums | Undetermined:
+        growth = case.growth
+        if growth.objective != "Logloss" or case.classes != 2:
+            return not_turned_back("loss", growth.objective)
+        steps = _steps(growth.facts)
+        if isinstance(steps, Undetermined):
+            return steps
+        assert growth.start is not None
+        begin = np.array(growth.start)
+        gathered, totals = Gathered(case, []), Totals()
+        start = exactly(begin).wider(16 * DOUBLE * (1 + np.abs(begin)))
+        if begin.any() and not _starts_whole(case, start, totals):
+            return Undetermined(NO_AVERAGE)
+        for before, (scores, (leaves,)) in enumerate(rounds(case, start)):
+            room = ROOM * (before + 1)
+            problem = self._tree(
+                case,
+                leaves,
+                Bounds(scores.low[:, 0], scores.high[:, 0]),
+                room,
+                steps,
+                gathered,
+                totals,
+            )
+            if problem is not None:
+                return problem
+        return gathered.sums(dict(growth.facts))
+
+    def _tree(
+        self,
+        case: GrownCase,
+        leaves: Leafs,
+        scores: Bounds,
+        room: float,
+        steps: Steps,
+        gathered: Gathered,
+        totals: Totals,
+    ) -> Undetermined | None:
+        """Take the sums of one tree's leaves; return why they cannot be had."""
+        tree = case.growth.trees[leaves.tree]
+        problem = _unreached(case, leaves) or differing(
+            case, leaves, tree.counts, exactly(leaves.people), "a number of records"
+        )
+        if problem is not None or len(tree.values) == 1:
+            return problem
+        one = _one_step if steps.count == 1 else _several_steps
+        sums = one(case, leaves, scores, room, steps)
+        if isinstance(sums, Undetermined):
+            return sums
+        return gathered.add(leaves, 1, sums) or totals.differing(leaves, sums)
+
+
+def _steps(facts: Mapping[str, Fact]) -> Steps | Undetermined:
+    """Return how leaves were estimated, as the file says, or why that is not known."""
+    names = ("learning_rate", "l2_leaf_reg", "leaf_estimation_iterations", "leaf_estimation_method")
+    eta, ridge, count, method = (facts[name].value if name in facts else None for name in names)
+    if eta is None or ridge is None or count is None or method is None:
+        return Undetermined(NO_SETTINGS)
+    if not (eta > 0 and ridge >= 0 and count in range(1, MOST_STEPS + 1)):
+        return Undetermined(NO_SETTINGS)
+    said = facts.get("leaf_estimation_backtracking")
+    if count > 1 and (said is None or said.value is None):
+        return Undetermined(NO_SETTINGS)
+    is_halved = count > 1 and said is not None and said.value != 0
+    if is_halved and count > MOST_HALVED:
+        return Undetermined(HALVED)
+    # A ridge of 0 is taken as 1e-20, so that nothing is divided by 0.
+    return Steps(eta, Rule(max(ridge, 1e-20), method == 1), int(count), is_halved)
+
+
+def _starts_whole(case: GrownCase, start: Bounds, totals: Totals) -> bool:
+    """Whether the model starts from the share of a whole number of people, which is kept for the trees."""
+    everybody = float(case.people.sum())
+    shares = logistic(start, 2 * SINGLE)  # the share is rounded to 32 bits, its logarithm is not
+    low, high = everybody * float(shares.low[0]), everybody * float(shares.high[0])
+    totals.ends[0] = low, high
+    return bool(np.ceil(low) <= np.floor(high))
+
+
+def _unreached(case: GrownCase, leaves: Leafs) -> Undetermined | None:
+    """Return why a table cannot be the one of the training, where nobody reaches a leaf that is not empty."""
+    tree = case.growth.trees[leaves.tree]
+    if tree.counts is None:
+        return unreached(case, leaves)
+    is_empty = np.isnan(tree.values) | ((tree.counts == 0) & (tree.values == 0))
+    is_empty[leaves.nodes] = True
+    if is_empty.all():
+        return None
+    return Undetermined(
+        f"nobody of this table reaches a leaf of tree {leaves.tree + 1} that has records: the model was grown on "
+        "another table"
+    )
+
+
+def _one_step(case: GrownCase, leaves: Leafs, scores: Bounds, room: float, steps: Steps) -> Bounds:
+    """Return the labels less the probabilities by the step that was taken, and the probabilities added."""
+    everybody = float(case.people.sum())
+    shares = logistic(scores, room)
+    rounded = 4 * DOUBLE * everybody**2
+    divisor = exactly(leaves.people)
+    if steps.rule.is_newton:
+        divisor = leaves.summed(variance(shares), case.people).wider(rounded)
+        divisor = Bounds(np.maximum(divisor.low, 0.0), divisor.high)
+    labels = leaves.summed(shares, case.people).wider(rounded)
+    return labels + leaves.values.times(1 / steps.eta) * divisor.plus(steps.rule.ridge)
+
+
+def _several_steps(
+    case: GrownCase, leaves: Leafs, scores: Bounds, room: float, steps: Steps
+) -> Bounds | Undetermined:
+    """Return the whole numbers that lead to the values by some way of taking the steps."""
+    everybody = float(case.people.sum())
+    moved = leaves.values.times(1 / steps.eta)
+    given = _alike(case, leaves, scores, moved, room + 4 * DOUBLE * everybody)
+    ways = np.ones((1, steps.count))
+    if steps.halved:
+        ways = fitting(given, steps.rule, backtracked(steps.count))
+    found = Bounds(np.zeros(0), np.zeros(0))
+    if len(ways):
+        found = whole_sums(given, steps.rule, Bounds(ways.min(axis=0), ways.max(axis=0)))
+    if not len(ways) or (found.low > found.high).any():
+        return Undetermined(NO_WAY.format(tree=leaves.tree + 1))
+    return found
+
+
+def _alike(case: GrownCase, leaves: Leafs, scores: Bounds, values: Bounds, room: float) -> Leaves:
+    """Return the leaves with people of the same scores put together."""
+    keys = np.stack((leaves.place.astype(np.float64), scores.low, scores.high), axis=1)
+    groups, of = np.unique(keys, axis=0, return_inverse=True)
+    weight = np.bincount(of.reshape(-1), case.people, len(groups)).astype(np.float64)
+    return Leaves(
+        Bounds(groups[:, 1], groups[:, 2]),
+        weight,
+        groups[:, 0].astype(np.intp),
+        values,
+        leaves.people,
+        room,
+    )
+
+
+INVERTER = CatBoost()

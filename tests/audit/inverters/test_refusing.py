@@ -1,0 +1,49 @@
+"""Losses whose leaf values are no sums of labels are refused by their names, in whatever library, with the reason."""
+
+from dataclasses import replace
+
+import pytest
+
+from audit.inverters import inverters, leaf_sums
+from audit.inverters._refusing import not_turned_back
+from tests.grown_models import FOLDER, case_of
+
+NAMES = [
+    ("rank:ndcg", "groups"),
+    ("lambdarank", "groups"),
+    ("YetiRankPairwise", "groups"),
+    ("QueryRMSE", "groups"),
+    ("count:poisson", "amounts"),
+    ("reg:tweedie", "amounts"),
+    ("Poisson", "amounts"),
+    ("survival:cox", "times"),
+    ("reg:quantileerror", "quantiles"),
+    ("absolute_error", "quantiles"),
+    ("regression_l1", "quantiles"),
+    ("MAE", "quantiles"),
+    ("exponential", "less a probability"),
+    ("binary:hinge", "less a probability"),
+    ("Focal", "less a probability"),
+    ("custom", "grower's own"),
+    ("PythonUserDefinedPerObject", "grower's own"),
+    ("CrossEntropy", "shares"),
+    ("cross_entropy", "shares"),
+]
+
+
+@pytest.mark.parametrize(("name", "why"), NAMES)
+@pytest.mark.parametrize("library", inverters())
+def test_a_loss_is_refused_by_its_name(library, name, why):
+    case, _ = case_of(FOLDER / "plain.json", FOLDER / "two.csv")
+    growth = replace(case.growth, library=library, objective=name, refused="")
+    found = leaf_sums(replace(case, growth=growth))
+    assert repr(name) in found.reason
+    assert why in found.reason
+
+
+def test_a_loss_without_a_name_is_refused():
+    assert "names no objective" in not_turned_back("objective", "").reason
+
+
+def test_a_loss_that_nobody_knows_is_refused():
+    assert not_turned_back("loss", "Squares").reason.endswith("'Squares' are not turned back")
