@@ -91,8 +91,8 @@ class Inverter(ABC):
     """Knows one library's leaf values.
 
     ``defaults`` are the settings that the library takes where nobody says otherwise, by its own names for them: of
-    those that leaf values depend on, ``number_defaults`` where these predict a number. ``reads_cut`` says that it knows which other numbers of the file would give back
-    the digits of leaf values that were cut to few.
+    those that leaf values depend on, ``number_defaults`` where these predict a number. ``reads_cut`` says that it knows
+    which other numbers of the file would give back the digits of leaf values that were cut to few.
     """
 
     defaults: ClassVar[Mapping[str, float]] = {}

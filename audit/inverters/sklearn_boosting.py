@@ -21,7 +21,7 @@ SQUARED = ("squared_error", "ls")
 
 
 class SklearnBoosting(Inverter):
-    """Two classes by the logistic loss, several by softmax, numbers by the squared error; the file says all settings."""
+    """Two classes by the logistic loss, several by softmax, numbers by the squared error: the file says all."""
 
     def sums(self, case: GrownCase) -> LeafSums | Undetermined:
         growth = case.growth

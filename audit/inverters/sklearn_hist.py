@@ -17,7 +17,7 @@ from audit.reading import Undetermined
 
 
 class SklearnHist(Inverter):
-    """Two classes by the logistic loss, several by softmax, numbers by the squared error; the file says all settings."""
+    """Two classes by the logistic loss, several by softmax, numbers by the squared error: the file says all."""
 
     def sums(self, case: GrownCase) -> LeafSums | Undetermined:
         growth = case.growth

@@ -63,4 +63,4 @@ def step_of(values: FloatArray) -> float:
     step = math.gcd(*(each - whole[0] for each in whole)) if whole else 0
     if not step or (whole[-1] - whole[0]) // step > MOST_STEPS:
         return 0.0
-    return step / scale
+    return float(step / scale)

@@ -208,7 +208,7 @@ def _sums(groups: IndexArray, weight: FloatArray, size: int) -> FloatArray:
 def _classes(tree: Model, table: Table, sensitive: str | None) -> tuple[IndexArray | None, str]:
     """Return each record's class, or None and the reason why the truth is not known."""
     if tree.task is Task.REGRESSION:
-        return None, "the tree predicts a number, not a class; only its leaves can be measured"
+        return None, "the model predicts a number, not a class"
     if sensitive is None:
         return None, "no sensitive column was named (--sensitive COLUMN)"
     check_target(tree, table, sensitive)

@@ -39,9 +39,7 @@ def propagated(
     return low, high
 
 
-def of_one(
-    rows: ValueRows, low: FloatArray, high: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+def of_one(rows: ValueRows, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return between which ends the number of one person of each cell lies (C,), from those of the cell's sum.
 
     The others of the cell have their least or their most at one end.

@@ -23,7 +23,9 @@ FULL_DIGITS = 15
 NOT_MEANS = Undetermined(
     "the file does not say how its trees were grown, and a leaf is no mean of its people's values"
 )
-STOPS_EARLY = Undetermined("some records stop at an inner node, which says the mean of all who passed it")
+STOPS_EARLY = Undetermined(
+    "some records stop at an inner node, which says the mean of all who passed it"
+)
 NO_NUMBERS = Undetermined("some leaves say no number")
 WEIGHTED = Undetermined("its numbers are means of weighted records")
 

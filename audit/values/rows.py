@@ -94,9 +94,7 @@ def rows_of(
     for rows in place:
         people += np.bincount(rows, sizes, len(people))
     room = ROUNDING * (people * largest)
-    low, high = (
-        scale.to_units(each, people) for each in (sums.low - room, sums.high + room)
-    )
+    low, high = (scale.to_units(each, people) for each in (sums.low - room, sums.high + room))
     low, high = scale.inward(
         *(np.clip(end, -1.0, people * scale.most + 1.0) for end in (low, high))
     )

@@ -76,7 +76,9 @@ def values_of(
             return found
         sums, rows = found
     with step("reasoning over the leaves of all trees"):
-        left = (f"the leaves of the first {used:,} trees were joined",) if used < _trees(sums) else ()
+        left = (
+            (f"the leaves of the first {used:,} trees were joined",) if used < _trees(sums) else ()
+        )
         return _bounds(forest, population, numbers, cells, sums, rows, clock, left)
 
 
@@ -181,7 +183,7 @@ def _are_true(
 
 def _truth(rows: ValueRows, numbers: Numbers, cells: Cells) -> FloatArray:
     """Return the true sum of each cell in units, (C,): whole where numbers are whole."""
-    total = np.bincount(cells.of, numbers.sums, len(cells.sizes))
+    total = np.bincount(cells.of, numbers.sums, len(cells.sizes)).astype(np.float64)
     found = rows.scale.to_units(total, rows.sizes)
     if not rows.scale.is_whole:
         return np.clip(found, 0.0, rows.sizes * rows.scale.most)
@@ -212,17 +214,18 @@ def _bounds(
     reached_low, reached_high = _reached(rows, reached, numbers, cells, is_all=sums.is_all)
     width = np.minimum(by_leaf[1], scale.most) - np.maximum(by_leaf[0], 0.0)
     return ValueBounds(
-        population.counts,
-        *(scale.back(end)[cells.of] for end in (least, most)),
-        reached_low,
-        reached_high,
-        np.maximum(width, 0.0)[cells.of] * scale.unit,
-        Interval(numbers.low, numbers.high),
-        numbers.step,
-        len(sums.low),
-        sums.facts,
-        sums.said,
-        (*left, *said),
+        counts=population.counts,
+        low=scale.back(least)[cells.of],
+        high=scale.back(most)[cells.of],
+        reached_low=reached_low,
+        reached_high=reached_high,
+        by_leaf=np.maximum(width, 0.0)[cells.of] * scale.unit,
+        range=Interval(numbers.low, numbers.high),
+        step=numbers.step,
+        leaves=len(sums.low),
+        facts=sums.facts,
+        said=sums.said,
+        left=(*left, *said),
     )
 
 
@@ -246,6 +249,8 @@ def _joined(
     low, high = boxes.propagated(rows, low, high)
     if not searches:
         return low, high, (ONLY_SWAPPED,)
+    if not (low < high)[found.cells].any():
+        return low, high, ()
     low, high, is_done = by_programs(rows, found, reached, low, high, clock)
     return low, high, () if is_done else (NOT_ALL,)
 

@@ -207,8 +207,10 @@ def _lessons(document: Document) -> tuple[str, ...]:
 
 
 def _certain(document: Document) -> tuple[str, ...]:
-    worlds, ensemble = document.worlds, document.ensemble
+    worlds, ensemble, values = document.worlds, document.ensemble, document.values
     together = (ensemble.summary,) if ensemble else ()
+    if values:
+        together = (*together, *dict.fromkeys((values.summary, *values.reasons)))
     return (*together, worlds.summary, *worlds.not_decided) if worlds else together
 
 

@@ -79,7 +79,10 @@ def _draft(row: Part, names: Sequence[str], classes: tuple[str, ...]) -> Draft:
 
 
 def _spread(stats: Sequence[float]) -> tuple[float, float] | None:
-    """Return between which ends the mean squared distance from the mean lies, of a number, a sum and a sum of squares."""
+    """Return between which ends the mean squared distance from the mean lies.
+
+    ``stats`` are how many records there are, the sum of their numbers and that of the squares.
+    """
     count, total, squares = stats
     if count <= 0:
         return None
