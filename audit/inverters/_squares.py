@@ -104,8 +104,9 @@ def _of_one(
     1968). A mean square is computed as a difference of two means, each of which rounds by the size of its terms.
     """
     there = spread[leaves.nodes]
-    there = np.where(np.isnan(there), np.inf, np.maximum(there, 0.0))
+    is_told, there = ~np.isnan(there), np.maximum(np.nan_to_num(there), 0.0)
     room = 8 * DOUBLE * (everybody + 8) * reach**2
     widest = np.sqrt((there + room) * np.maximum(leaves.people - 1, 0)) * (1 + TINY)
+    widest = np.where(is_told, widest, np.inf)
     mean = left.over(exactly(leaves.people))
     return (mean.low - widest)[leaves.place], (mean.high + widest)[leaves.place]

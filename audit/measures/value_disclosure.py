@@ -69,7 +69,6 @@ class ValueDisclosure(Measure):
         if isinstance(numbers, Undetermined):
             return Measurement(numbers)
         sure, may_be = _pinned(numbers, parameters)
-        people = numbers.counts / numbers.counts.sum()
         order = np.flatnonzero(may_be & (numbers.counts > 0))
         order = order[np.lexsort((numbers.width[order], ~sure[order]))]
 
@@ -78,8 +77,9 @@ class ValueDisclosure(Measure):
 
         ends = sure[order].astype(np.float64), may_be[order].astype(np.float64)
         spots = worst_spots("profile", order, ends, self.risk, note)
-        low, high = float(people[sure].sum()), float(people[may_be].sum())
-        return Measurement(Interval(min(low, 1.0), min(max(low, high), 1.0)), spots)
+        people = numbers.counts.sum()
+        low, high = (float(numbers.counts[each].sum() / people) for each in (sure, may_be))
+        return Measurement(Interval(low, high), spots)
 
 
 def _pinned(numbers: ValueBounds, parameters: Parameters) -> tuple[BoolArray, BoolArray]:

@@ -35,7 +35,7 @@ def mean_sums(forest: Forest, population: Population, largest: float) -> ValueSu
     model = forest.model
     if isinstance(model, Ensemble) and model.combination is not Combination.AVERAGE:
         return NOT_MEANS
-    if forest.draws:
+    if forest.draws or (isinstance(model, Ensemble) and model.resampled):
         return Undetermined(DRAWS)
     if any(tree.quality is Quality.WEIGHTED for tree in forest.trees):
         return WEIGHTED
@@ -121,9 +121,10 @@ def _of_one(
 ) -> tuple[FloatArray, FloatArray]:
     """Return between which ends one person of each leaf lies, as its published spread says."""
     spreads = [tree.nodes[node].spread for node in nodes.tolist()]
-    highest = np.array([np.inf if each is None else each[1] for each in spreads])
+    is_told = np.array([each is not None for each in spreads])
+    highest = np.array([0.0 if each is None else each[1] for each in spreads])
     # A spread is a difference of two means of squares, each of which rounds by the size of its terms.
     highest = highest + 8 * DOUBLE * (people + 8) * (2 * largest) ** 2
     widest = np.sqrt(highest * np.maximum(people - 1, 0)) * (1 + 2.0**-40) + room
-    widest = np.where(np.isfinite(highest), widest, np.inf)
+    widest = np.where(is_told, widest, np.inf)
     return means - widest, means + widest
