@@ -81,7 +81,7 @@ def square_sums(
         np.concatenate([sums.high for _, sums in parts]),
         least,
         most,
-        not how.shares_spread,
+        not (how.shares_spread or case.growth.scored),
         facts,
         said,
     )

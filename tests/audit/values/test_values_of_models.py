@@ -110,7 +110,7 @@ def test_a_spread_bounds_everybody_of_a_leaf():
     assert (numbers.width < numbers.span).any()
 
 
-@pytest.mark.parametrize("name", ["boosting.skops", "extra.skops"])
+@pytest.mark.parametrize("name", ["boosting.skops", "extra.skops", "scored.json"])
 def test_where_leaves_say_more_than_sums_only_people_of_one_cell_change_places(name):
     numbers, people, forest = bounds_of(name)
     cells = cells_of(forest.stops, people.counts)
