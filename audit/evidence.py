@@ -14,6 +14,7 @@ from audit.people.leaves import Leaves
 from audit.people.population import Population
 from audit.randomised.result import Randomisation
 from audit.reading import Spot, Undetermined
+from audit.values.found import ValueBounds
 from audit.worlds.result import Worlds
 from ppdm_models.arrays import FloatArray, IndexArray
 from ppdm_models.tree.ensemble import Model
@@ -35,6 +36,10 @@ NOT_RANDOMISED = Undetermined(
 )
 
 ONE_TREE = Undetermined("a single tree: its leaves part the people once")
+NO_NUMBER = Undetermined("the model predicts a class, not a number")
+SEE_NUMBERS = Undetermined(
+    "the model predicts a number, not a class; what its leaves prove of people's values is told as intervals"
+)
 
 Enough = Callable[["Evidence"], bool]
 """Whether what whole records have proved by now is all that is needed of them; once so, so it must stay."""
@@ -48,7 +53,8 @@ class Evidence:
     whole records proves. ``knowledge`` is resolved: no level in it says "as published". ``leaks`` is what the file
     gives away beside its trees. ``without`` is the estimate of the table that lacks one person, for some of them.
     ``randomised`` is what a table of noisy records gives away that is published with the model; none is today.
-    ``together`` is what the leaves of several trees prove, and why nothing where they do not.
+    ``together`` is what the leaves of several trees prove, and why nothing where they do not. ``numbers`` is what the
+    leaves of a model that predicts a number prove of people's values.
     """
 
     forest: Forest
@@ -61,6 +67,7 @@ class Evidence:
     without: Without | Undetermined = NOT_ASKED
     randomised: Randomisation | Undetermined = NOT_RANDOMISED
     together: Together | Undetermined = ONE_TREE
+    numbers: ValueBounds | Undetermined = NO_NUMBER
 
     @property
     def model(self) -> Model:

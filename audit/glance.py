@@ -32,7 +32,9 @@ def glance(
     """Take those readings of an audit that need no estimate; all others were not measured, so none of them passes."""
     unknown, known = NOT_LOOKED_AT, measures()
     forest = forest_of(model, population)
-    evidence = Evidence(forest, population, knowledge, unknown, unknown, unknown, leaks)
+    evidence = Evidence(
+        forest, population, knowledge, unknown, unknown, unknown, leaks, numbers=unknown
+    )
     cheap = [
         each for each in calls if known[each.measure].is_of_leaves or known[each.measure].is_of_file
     ]
@@ -63,7 +65,15 @@ def glance_at_file(
     if said.doubt:  # nobody may take its leaves for all there are, or their counts for people
         forest = replace(forest, leaves=Undetermined(said.doubt))
     evidence = Evidence(
-        forest, said.population, knowledge, unknown, unknown, unknown, leaks, unknown
+        forest,
+        said.population,
+        knowledge,
+        unknown,
+        unknown,
+        unknown,
+        leaks,
+        unknown,
+        numbers=unknown,
     )
     readings = {
         each: _from_file(each, said, evidence)

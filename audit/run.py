@@ -13,7 +13,7 @@ from audit.estimate.estimate import estimate
 from audit.estimate.posterior import Posterior, certain
 from audit.estimate.report import SolverReport
 from audit.estimate.without import without_one
-from audit.evidence import NOT_READ, NOT_RUN, Enough, Evidence
+from audit.evidence import NOT_READ, NOT_RUN, SEE_NUMBERS, Enough, Evidence
 from audit.facts.case import Case
 from audit.facts.grower import said_of_missing
 from audit.facts.kind import Dropped
@@ -32,6 +32,8 @@ from audit.solver.parallel import default_jobs, start_ahead
 from audit.stages import Step, silent
 from audit.system.conflict import conflict
 from audit.system.system import System, build_system, left_out_in_words
+from audit.values.found import ValueBounds
+from audit.values.together import values_of
 from audit.worlds.clock import Clock, clock
 from audit.worlds.doubts import reason_in_doubt
 from audit.worlds.result import Consistency, Worlds
@@ -57,10 +59,11 @@ TOLD = (MeasureCall("guess_accuracy", (("over", "marginal"),)),)
 NOT_ESTIMATED = Undetermined("what whole records prove fails the policy already")
 ESTIMATE_SECONDS = 120.0
 """What the estimate over many trees may take where no limit is set: it then is undetermined, never half done."""
-FACTS_NOT_JOINED = Undetermined("facts of a knowledge file are not joined with several trees")
+FACTS_NOT_JOINED = Undetermined(
+    "facts of a knowledge file are not joined with the leaves of several trees or of numbers"
+)
 STOPPED = "what it proves of people fails the policy already; clauses that need the estimate were not read"
 
-NO_CLASSES = Undetermined("the tree predicts a number, not a class; only its leaves are measured")
 NO_NAMED_CLASSES = Undetermined("the file names no class; only its leaves are measured")
 """party prints how many records a leaf holds, and nothing else of it."""
 NOT_JOINED = "what its trees say together could not be told"
@@ -94,6 +97,8 @@ def run(
         TableError: no table with these quasi-identifiers can grow this tree.
     """
     forest = forest_of(model, population)
+    if model.task is Task.REGRESSION:
+        return _of_numbers(forest, population, knowledge, calls, options, leaks, step)
     if isinstance(model, Ensemble):
         knowledge = knowledge.model_copy(update={"split": SplitLevel.NONE})
         asked = None if options.worlds_all else enough
@@ -102,11 +107,11 @@ def run(
         warnings = (*population.warnings, *forest.warnings, *said)
         return Audit((exposure_of(evidence, calls, report),), warnings)
     knowledge, said = resolved(knowledge, model)
-    if model.task is Task.REGRESSION or not model.classes:
-        unknown = NO_CLASSES if model.task is Task.REGRESSION else NO_NAMED_CLASSES
-        evidence = unsolved(forest, population, knowledge, unknown, leaks)
+    if not model.classes:
+        evidence = unsolved(forest, population, knowledge, NO_NAMED_CLASSES, leaks)
         return Audit(
-            (exposure_of(evidence, calls, not_run(unknown)),), (*population.warnings, *said)
+            (exposure_of(evidence, calls, not_run(NO_NAMED_CLASSES)),),
+            (*population.warnings, *said),
         )
     case = Case(model, population, members(model, population.leaf), knowledge)
     with step("solving"):
@@ -153,6 +158,43 @@ def run(
         *left_out_in_words(system),
     )
     return Audit((exposure,), warnings)
+
+
+def _of_numbers(
+    forest: Forest,
+    population: Population,
+    knowledge: Knowledge,
+    calls: Sequence[MeasureCall],
+    options: AuditOptions,
+    leaks: tuple[Leak, ...] | Undetermined,
+    step: Step,
+) -> Audit:
+    """Return the audit of a model that predicts a number, one tree or many: its leaves, and what they prove together.
+
+    Raises:
+        KnowledgeError: the adversary is said to know a setting of the training that leaf values do not depend on.
+    """
+    model, said = forest.model, forest.warnings
+    if isinstance(model, Tree):
+        knowledge, said = resolved(knowledge, model)
+    else:
+        knowledge = knowledge.model_copy(update={"split": SplitLevel.NONE})
+    evidence = unsolved(forest, population, knowledge, SEE_NUMBERS, leaks)
+    numbers: ValueBounds | Undetermined = FACTS_NOT_JOINED
+    if not knowledge.facts:
+        seconds = clock(options.worlds_budget if options.worlds else 0.0)
+        try:
+            numbers = values_of(forest, population, seconds, step, training=knowledge.training)
+        except KeyError as error:
+            problem = f"training: {error.args[0]!r} is no setting that leaf values of this model depend on"
+            raise KnowledgeError(model.source, problem) from error
+    if not isinstance(numbers, Undetermined):
+        said = (*said, *numbers.said)
+    evidence = replace(evidence, numbers=numbers)
+    if forest.is_ensemble:
+        evidence = replace(evidence, together=SEE_NUMBERS)
+    exposure = exposure_of(evidence, calls, not_run(SEE_NUMBERS))
+    return Audit((exposure,), (*population.warnings, *said))
 
 
 def _of_ensemble(

@@ -223,9 +223,13 @@ def _limits_on_certainty(clause: Clause) -> list[float]:
 
 
 def _always_limits_belief(pack: Pack) -> bool:
-    return any(
-        _limits_belief(each) and each.severity == "error" and each.when is None
-        for each in pack.clauses
+    """Return whether belief is limited of all models of which certainty is."""
+    beliefs = [
+        each.when for each in pack.clauses if _limits_belief(each) and each.severity == "error"
+    ]
+    certainties = [each.when for each in pack.clauses if _limits_on_certainty(each)]
+    return bool(beliefs) and (
+        None in beliefs or (bool(certainties) and all(when in beliefs for when in certainties))
     )
 
 

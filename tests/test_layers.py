@@ -61,6 +61,7 @@ audit/ipopt
 audit/solver
 audit/estimate
 audit/joint
+audit/values
 audit/divergence.py
 audit/randomised
 audit/evidence.py

@@ -29,6 +29,16 @@ CUT = (
 )
 
 
+NO_NUMBERS = "leaf values of this library's regression models are not turned back"
+SAMPLED_NUMBERS = (
+    "each round saw a sample of the records, which is not turned back where a number is predicted"
+)
+FEW_DIGITS = (
+    "leaf values were cut to few digits, and what the other numbers of the file give back of them is not worked out "
+    "for models that predict a number"
+)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class GrownCase:
     """A boosted model over people: ``stops`` (T, P) is where each profile stops, ``people`` (P,) how many it has.
@@ -96,16 +106,39 @@ class Draws:
     facts: Mapping[str, Fact] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class ValueSums:
+    """Sums of the target over the people of each leaf, one entry per leaf, shape (R,): between ``low`` and ``high``.
+
+    ``least`` and ``most`` (P,) are what published spreads of leaves leave of one person's value, infinite where nothing
+    does. ``is_all`` says that whatever else the file says of the target follows from these sums: another table that
+    has the same sums gives the same file. ``facts`` are the settings that were used, and ``said`` what the reader
+    should know of how it was done.
+    """
+
+    trees: IndexArray
+    nodes: IndexArray
+    low: FloatArray
+    high: FloatArray
+    least: FloatArray
+    most: FloatArray
+    is_all: bool
+    facts: Mapping[str, Fact]
+    said: tuple[str, ...] = ()
+
+
 class Inverter(ABC):
     """Knows one library's leaf values.
 
     ``defaults`` are the settings that the library takes where nobody says otherwise, by its own names for them: of
-    those that leaf values depend on. ``reads_cut`` says that it knows which other numbers of the file would give back
-    the digits of leaf values that were cut to few. ``sampling`` are the settings, by name, that say which records each
-    tree saw, ``seed`` the one of them that the draws start from, and ``default_seed`` what it is by itself.
+    those that leaf values depend on, ``number_defaults`` where these predict a number. ``reads_cut`` says that it knows
+    which other numbers of the file would give back the digits of leaf values that were cut to few. ``sampling`` are the
+    settings, by name, that say which records each tree saw, ``seed`` the one of them that the draws start from, and
+    ``default_seed`` what it is by itself.
     """
 
     defaults: ClassVar[Mapping[str, float]] = {}
+    number_defaults: ClassVar[Mapping[str, float]] = {}
     reads_cut: ClassVar[bool] = False
     sampling: ClassVar[tuple[str, ...]] = ()
     seed: ClassVar[str] = ""
@@ -130,6 +163,10 @@ class Inverter(ABC):
     @abstractmethod
     def sums(self, case: GrownCase) -> LeafSums | Undetermined:
         """Return what the leaf values say of the labels, or why nothing that is certain."""
+
+    def numbers(self, case: GrownCase, largest: float) -> ValueSums | Undetermined:
+        """Return what the leaf values say of a target that is a number, of at most this size, either sign."""
+        return Undetermined(NO_NUMBERS)
 
 
 @cache
@@ -173,6 +210,34 @@ def knowing(growth: Growth, told: Mapping[str, float]) -> Growth:
 
 def leaf_sums(case: GrownCase) -> LeafSums | Undetermined:
     """Return what the leaf values of a model say of its people's labels, or why nothing that is certain."""
+    problem = _refused(case)
+    if problem is not None:
+        return problem
+    inverter = inverters()[case.growth.library]
+    if case.draws is None and inverter.is_sampled(case.growth):
+        case = replace(case, is_sampled=True)
+    if not inverter.reads_cut and _is_cut(case):
+        return Undetermined(CUT)
+    return inverter.sums(case)
+
+
+def value_sums(case: GrownCase, largest: float) -> ValueSums | Undetermined:
+    """Return what the leaf values of a model say of a target of at most this size, or why nothing that is certain."""
+    problem = _refused(case)
+    if problem is not None:
+        return problem
+    if case.growth.outputs != 1:
+        return Undetermined("the model predicts several numbers")
+    if _is_cut(case):
+        return Undetermined(FEW_DIGITS)
+    inverter = inverters()[case.growth.library]
+    if inverter.is_sampled(case.growth):
+        return Undetermined(SAMPLED_NUMBERS)
+    return inverter.numbers(case, largest)
+
+
+def _refused(case: GrownCase) -> Undetermined | None:
+    """Return why leaf values cannot be turned back, whatever the library."""
     growth = case.growth
     if growth.refused:
         return Undetermined(growth.refused)
@@ -181,12 +246,8 @@ def leaf_sums(case: GrownCase) -> LeafSums | Undetermined:
     for tree, stops in zip(growth.trees, case.stops, strict=True):
         if (stops < 0).any() or np.isnan(tree.values[stops]).any():
             return Undetermined("some records end in no leaf of a tree")
-    inverter = inverters()[growth.library]
-    if case.draws is None and inverter.is_sampled(growth):
-        case = replace(case, is_sampled=True)
-    if (
-        not inverter.reads_cut
-        and rounded_by(np.concatenate([t.values for t in growth.trees])).any()
-    ):
-        return Undetermined(CUT)
-    return inverter.sums(case)
+    return None
+
+
+def _is_cut(case: GrownCase) -> bool:
+    return bool(rounded_by(np.concatenate([tree.values for tree in case.growth.trees])).any())

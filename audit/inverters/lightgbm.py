@@ -11,11 +11,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from audit.inverters import Draws, GrownCase, Inverter, LeafSums
+from audit.inverters import Draws, GrownCase, Inverter, LeafSums, ValueSums
 from audit.inverters._bounds import Bounds, exactly
 from audit.inverters._lightgbm_draws import SHARES, bagged, is_bagged
 from audit.inverters._lightgbm_rates import (
     LOGISTIC,
+    NO_SETTINGS,
     SOFTMAX,
     Rates,
     either,
@@ -23,9 +24,18 @@ from audit.inverters._lightgbm_rates import (
     rates_of,
 )
 from audit.inverters._lightgbm_ridge import with_ridge
-from audit.inverters._lightgbm_start import started
+from audit.inverters._lightgbm_start import averaged, leaf_values, started
 from audit.inverters._refusing import not_turned_back
-from audit.inverters._rounds import DOUBLE, SINGLE, Gathered, Leafs, differing, rounding, rounds
+from audit.inverters._rounds import (
+    DOUBLE,
+    SINGLE,
+    Gathered,
+    Leafs,
+    differing,
+    leaves_in,
+    rounding,
+    rounds,
+)
 from audit.inverters._samples import (
     NO_COUNTS,
     NOT_FROM_HERE,
@@ -33,6 +43,7 @@ from audit.inverters._samples import (
     extremes,
     is_from_sample,
 )
+from audit.inverters._squares import Squares, square_sums
 from audit.inverters._totals import Totals, unreached
 from audit.reading import Undetermined
 from ppdm_models.tree.growth import Growth
@@ -43,8 +54,15 @@ NO_HESSIANS = (
 )
 
 
+SQUARED = ("regression", "regression_l2", "l2", "mean_squared_error", "mse")
+TRANSFORMED = "the model was grown on the square root of what it predicts (reg_sqrt)"
+CLIPPED = "steps were limited (max_delta_step)"
+
+
 class Lightgbm(Inverter):
-    """Two classes by the logistic loss; several by softmax, or each against the rest."""
+    """Two classes by the logistic loss; several by softmax, or each against the rest; numbers by the squared error."""
+
+    number_defaults = {"lambda_l2": 0.0, "lambda_l1": 0.0, "max_delta_step": 0.0, "cat_l2": 10.0}
 
     sampling = (*SHARES, "bagging_freq", "bagging_seed")
     seed = "bagging_seed"
@@ -83,6 +101,36 @@ class Lightgbm(Inverter):
         if isinstance(sums, Undetermined) or not (case.is_sampled or case.draws is not None):
             return sums
         return replace(sums, is_complete=not case.is_sampled, totals=totals.whole(growth.outputs))
+
+    def numbers(self, case: GrownCase, largest: float) -> ValueSums | Undetermined:
+        growth = case.growth
+        if growth.objective not in SQUARED:
+            return Undetermined(
+                f"leaf values of the objective {growth.objective!r} are not turned back"
+            )
+        if growth.fact("sqrt").value is not None:
+            return Undetermined(TRANSFORMED)
+        rates = rates_of(case)
+        if isinstance(rates, Undetermined):
+            return rates
+        if growth.fact("lambda_l2").value is None:
+            return Undetermined(NO_SETTINGS)
+        if rates.clip:
+            return Undetermined(CLIPPED)
+        found = _mean_start(case, rates, largest)
+        if isinstance(found, Undetermined):
+            return found
+        start, values = found
+
+        def step(leaves: Leafs) -> Bounds:
+            one, other = (
+                rates.step(leaves.values, exactly(leaves.people), ridge)
+                for ridge in rates.ridges(case, leaves)
+            )
+            return Bounds(np.minimum(one.low, other.low), np.maximum(one.high, other.high))
+
+        how = Squares(step, single=True)
+        return square_sums(case, how, start, values, dict(rates.facts), (), largest)
 
     def _tree(
         self,
@@ -167,6 +215,39 @@ def _sampled(
     sums = either(*steps, people=drawn)
     output = 1 if case.growth.outputs == 1 else leaves.output
     return add_sampled(gathered, leaves, output, sums, drawn) or totals.differing(leaves, sums)
+
+
+def _mean_start(
+    case: GrownCase, rates: Rates, largest: float
+) -> tuple[Bounds, list[Bounds]] | Undetermined:
+    """Return the mean that the model starts from, shape (1,), and the values of each tree's leaves without it.
+
+    All residuals about the mean together are 0, so that the first tree's values (start + step), weighed with
+    m + lambda, have the start as their mean, but for what single precision leaves of that sum. An L1 penalty would
+    move each step by itself.
+    """
+    values, says = leaf_values(case), averaged(case, rates)
+    if isinstance(says, Undetermined):
+        return says
+    if not says[0]:
+        return exactly(np.zeros(1)), values
+    leaves = leaves_in(case, 0, values[0])
+    if rates.lasso.high[0]:
+        return Undetermined("what the model starts from is not known under lambda_l1")
+    ends = []
+    for ridge in rates.ridges(case, leaves):
+        weight = exactly(leaves.people) + ridge
+        low, high = weight.low[:, None], weight.high[:, None]
+        top = Bounds(low[:, 0], high[:, 0]) * leaves.values
+        total = Bounds(np.array([top.low.sum()]), np.array([top.high.sum()]))
+        all_weight = Bounds(np.array([low.sum()]), np.array([high.sum()]))
+        room = 8 * DOUBLE * len(leaves.people) * (np.abs(top.low).sum() + np.abs(top.high).sum())
+        ends.append(total.wider(room).over(all_weight))
+    one, other = ends
+    start = Bounds(np.minimum(one.low, other.low), np.maximum(one.high, other.high))
+    start = start.wider(4 * SINGLE * 2 * largest)
+    values[0] = values[0] - start
+    return start, values
 
 
 INVERTER = Lightgbm()

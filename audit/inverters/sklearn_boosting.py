@@ -5,18 +5,25 @@ See ``sklearn/ensemble/_gb.py``, ``_update_terminal_regions``. With K classes G 
 
 from __future__ import annotations
 
-from audit.inverters import GrownCase, Inverter, LeafSums
+import numpy as np
+
+from audit.inverters import GrownCase, Inverter, LeafSums, ValueSums
+from audit.inverters._bounds import Bounds, exactly
 from audit.inverters._newton import Steps, newton_sums
 from audit.inverters._refusing import not_turned_back
+from audit.inverters._rounds import DOUBLE, Leafs, value_bounds
+from audit.inverters._squares import Squares, square_sums
 from audit.reading import Undetermined
 from ppdm_models.tree.growth import Growth
 
 LOGARITHMIC = ("log_loss", "deviance")
 """The logistic loss, and what it was called before scikit-learn 1.1."""
+SQUARED = ("squared_error", "ls")
+"""The squared error, and what it was called before scikit-learn 1.0."""
 
 
 class SklearnBoosting(Inverter):
-    """Two classes by the logistic loss, several by softmax; the file says all settings."""
+    """Two classes by the logistic loss, several by softmax, numbers by the squared error: the file says all."""
 
     sampling = ("subsample",)
 
@@ -41,6 +48,30 @@ class SklearnBoosting(Inverter):
                 squares=True,
                 is_average=any(growth.start),  # a start of 0 may have been asked for
             ),
+        )
+
+    def numbers(self, case: GrownCase, largest: float) -> ValueSums | Undetermined:
+        growth = case.growth
+        if growth.objective not in SQUARED:
+            return Undetermined(f"leaf values of the loss {growth.objective!r} are not turned back")
+        eta = growth.fact("learning_rate").value
+        if eta is None or not eta > 0:
+            return Undetermined("the file withholds learning_rate")
+        rate = float(eta)
+
+        def step(leaves: Leafs) -> Bounds:
+            return leaves.values.times(1 / rate) * exactly(leaves.people)
+
+        assert growth.start is not None
+        begin = np.array(growth.start)
+        return square_sums(
+            case,
+            Squares(step, single=False, shares_spread=True),
+            exactly(begin).wider(4 * DOUBLE * np.abs(begin)),
+            [each.times(rate) for each in value_bounds(case)],
+            dict(growth.facts),
+            (),
+            largest,
         )
 
 

@@ -6,14 +6,19 @@ for two classes and for several.
 
 from __future__ import annotations
 
-from audit.inverters import GrownCase, Inverter, LeafSums
+import numpy as np
+
+from audit.inverters import GrownCase, Inverter, LeafSums, ValueSums
+from audit.inverters._bounds import Bounds, exactly
 from audit.inverters._newton import Steps, newton_sums
 from audit.inverters._refusing import not_turned_back
+from audit.inverters._rounds import DOUBLE, Leafs
+from audit.inverters._squares import Squares, square_sums
 from audit.reading import Undetermined
 
 
 class SklearnHist(Inverter):
-    """Two classes by the logistic loss, several by softmax; the file says all settings."""
+    """Two classes by the logistic loss, several by softmax, numbers by the squared error: the file says all."""
 
     def sums(self, case: GrownCase) -> LeafSums | Undetermined:
         growth = case.growth
@@ -24,6 +29,25 @@ class SklearnHist(Inverter):
         if eta is None or ridge is None or not eta > 0 or not ridge >= 0:
             return Undetermined("the file withholds learning_rate or l2_regularization")
         return newton_sums(case, Steps(eta, ridge, single=True))
+
+    def numbers(self, case: GrownCase, largest: float) -> ValueSums | Undetermined:
+        growth = case.growth
+        if growth.objective != "squared_error":
+            return Undetermined(f"leaf values of the loss {growth.objective!r} are not turned back")
+        eta = growth.fact("learning_rate").value
+        ridge = growth.fact("l2_regularization").value
+        if eta is None or ridge is None or not eta > 0 or not ridge >= 0:
+            return Undetermined("the file withholds learning_rate or l2_regularization")
+        rate, more = float(eta), float(ridge)
+
+        def step(leaves: Leafs) -> Bounds:
+            return leaves.values.times(1 / rate) * exactly(leaves.people).plus(more)
+
+        assert growth.start is not None
+        begin = np.array(growth.start)
+        start = exactly(begin).wider(4 * DOUBLE * np.abs(begin))
+        how = Squares(step, single=True)
+        return square_sums(case, how, start, None, dict(growth.facts), (), largest)
 
 
 INVERTER = SklearnHist()

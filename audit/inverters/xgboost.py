@@ -10,12 +10,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from audit.inverters import Draws, GrownCase, Inverter, LeafSums
+from audit.inverters import Draws, GrownCase, Inverter, LeafSums, ValueSums
 from audit.inverters._bounds import Bounds, exactly, logistic, rounded_by, softmax, variance
 from audit.inverters._counted import numbers_that_add
 from audit.inverters._refusing import not_turned_back
 from audit.inverters._rounds import DOUBLE, SINGLE, Gathered, Leafs, differing, rounds
 from audit.inverters._samples import NO_COUNTS, NOT_FROM_HERE, extremes
+from audit.inverters._squares import Squares, square_sums
 from audit.inverters._xgboost_draws import drawn, drawn_first
 from audit.inverters._xgboost_rates import Rates, rates_of
 from audit.reading import Undetermined
@@ -24,6 +25,7 @@ from ppdm_models.tree.growth import Fact, Growth
 from ppdm_models.tree.tree import Tree
 
 LOGISTIC, SOFTMAX = ("binary:logistic",), ("multi:softprob", "multi:softmax")
+SQUARED = ("reg:squarederror", "reg:linear")
 ROOM = 2.0**-21
 """How far the library's own probability, in 32 bits from an exponential in 32 bits, may be off."""
 
@@ -41,10 +43,11 @@ CUT_AND_MAYBE_SAMPLED = (
 
 
 class Xgboost(Inverter):
-    """Two classes by the logistic loss, several by softmax."""
+    """Two classes by the logistic loss, several by softmax, and numbers by the squared error."""
 
     reads_cut = True
     defaults = {"eta": 0.3, "lambda": 1.0, "alpha": 0.0, "max_delta_step": 0.0, "subsample": 1.0}
+    number_defaults = {"eta": 0.3, "lambda": 1.0, "alpha": 0.0, "max_delta_step": 0.0}
     sampling = ("subsample", "seed")
     seed = "seed"
 
@@ -95,6 +98,27 @@ class Xgboost(Inverter):
             if isinstance(sums, Undetermined)
             else replace(sums, is_complete=not case.is_sampled)
         )
+
+    def numbers(self, case: GrownCase, largest: float) -> ValueSums | Undetermined:
+        growth = case.growth
+        if growth.objective not in SQUARED:
+            return Undetermined(
+                f"leaf values of the objective {growth.objective!r} are not turned back"
+            )
+        rates = rates_of(growth, case.trees)
+        if isinstance(rates, Undetermined):
+            return rates
+        if rates.positive_weight != 1.0:
+            return Undetermined("records with the value 1 weigh more (scale_pos_weight)")
+
+        def step(leaves: Leafs) -> Bounds:
+            return _gradient(leaves.values, exactly(leaves.people), rates)
+
+        assert growth.start is not None
+        begin = np.array(growth.start)
+        start = exactly(begin).wider(2 * SINGLE * np.abs(begin))
+        how = Squares(step, single=True, skips=False)
+        return square_sums(case, how, start, None, rates.facts, rates.said, largest)
 
     def _tree(
         self,

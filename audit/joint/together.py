@@ -292,7 +292,7 @@ def of_part(joint: Joint, said: str) -> Joint:
 def _unfit(forest: Forest, population: Population) -> str:
     """Return why the leaves of all trees say nothing of these people that could be joined; "" where they may."""
     if forest.model.task is Task.REGRESSION:
-        return "the model predicts a number, not a class; only its leaves are measured"
+        return "it predicts a number, and releases of such models are not joined"
     if not forest.model.classes:
         return "the file names no class; only its leaves are measured"
     if population.weight is not None:

@@ -60,7 +60,8 @@ class Source(StrEnum):
     """What a measure reads of the evidence; ``TRUTH`` where it cannot tell without everybody's true value.
 
     ``SHAPE`` is how many splits and leaves the trees have, and how many people are in the table; ``NOISE`` what a
-    table of noisy records gives away, ``TOGETHER`` what can be told of the people in the leaves of several trees.
+    table of noisy records gives away, ``TOGETHER`` what can be told of the people in the leaves of several trees,
+    ``NUMBERS`` between which ends the leaves of a model that predicts a number leave each person's.
     """
 
     LEAVES = "leaves"
@@ -71,6 +72,7 @@ class Source(StrEnum):
     TRUTH = "truth"
     SHAPE = "shape"
     TOGETHER = "together"
+    NUMBERS = "numbers"
     NOISE = "noise"
 
 

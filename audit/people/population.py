@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from audit.people.numbers import Numbers, numbers_of
 from audit.people.table_counts import check_counts, count_gaps, fitting_column, has_sums
 from audit.people.target import check_target, rival
 from audit.people.weights import Weights, weighing
@@ -39,8 +40,8 @@ class Population:
 
     ``columns`` hold one value per profile; ``counts`` are records per profile, shape (P,); ``leaf`` is the index of the
     node where each profile stops, shape (P,); ``truth`` holds records per profile and class, shape (P, m), or why it is
-    not known; ``values`` is the mean of a numeric target per profile, shape (P,). ``warnings`` are for the reader of
-    the report.
+    not known; ``values`` is the mean of a numeric target per profile, shape (P,), and ``numbers`` all that is said of
+    such a target. ``warnings`` are for the reader of the report.
 
     ``counts`` and ``truth`` are people. ``weight`` (P,) is the sampling weight of one person of the profile, None where
     each counts once; the adversary is taken to know it like the QI values. ``weights`` says what the rows of
@@ -63,6 +64,7 @@ class Population:
     rival: str = ""
     is_absent: bool = False
     order: Order | None = None
+    numbers: Numbers | Undetermined = Undetermined("the target is no number")
 
     @property
     def records(self) -> float:
@@ -136,6 +138,7 @@ def build_population(
     leaf = np.full(len(first), NOWHERE, dtype=np.intp)
     if isinstance(tree, Tree):
         leaf = _stops(tree, table, profiles, kept[first])
+    numbers = _numbers(tree, table, sensitive, kept, weight, profile_of)
     population = Population(
         qi=tuple(feature.name for feature in features),
         columns=profiles,
@@ -147,11 +150,12 @@ def build_population(
             *rows.warnings,
             *_warnings(tree, table, features, columns, sensitive),
         ),
-        values=_values(tree, table, sensitive, kept, weight, profile_of),
+        values=numbers if isinstance(numbers, Undetermined) else numbers.sums / counts,
         weight=None if rows.sampling is None else rows.sampling[kept[first]],
         weights=rows.kind,
         sensitive=sensitive or "",
         order=_order(weight, rows.sampling, profile_of, classes),
+        numbers=numbers,
     )
     if not isinstance(tree, Tree):
         return population
@@ -225,7 +229,7 @@ def _sums(groups: IndexArray, weight: FloatArray, size: int) -> FloatArray:
 def _classes(tree: Model, table: Table, sensitive: str | None) -> tuple[IndexArray | None, str]:
     """Return each record's class, or None and the reason why the truth is not known."""
     if tree.task is Task.REGRESSION:
-        return None, "the tree predicts a number, not a class; only its leaves can be measured"
+        return None, "the model predicts a number, not a class"
     if sensitive is None:
         return None, "no sensitive column was named (--sensitive COLUMN)"
     check_target(tree, table, sensitive)
@@ -256,15 +260,15 @@ def _classes(tree: Model, table: Table, sensitive: str | None) -> tuple[IndexArr
     return np.array([tree.classes.index(value) for value in column.categories])[column.codes], ""
 
 
-def _values(
+def _numbers(
     tree: Model,
     table: Table,
     sensitive: str | None,
     kept: IndexArray,
     weight: FloatArray,
     profile_of: IndexArray,
-) -> FloatArray | Undetermined:
-    """Return the mean of a numeric target per profile, or why it is not known."""
+) -> Numbers | Undetermined:
+    """Return what is said of a numeric target, or why it is not known."""
     if tree.task is not Task.REGRESSION:
         return Undetermined("the target is no number")
     if sensitive is None:
@@ -276,11 +280,9 @@ def _values(
         numbers = table.numbers(sensitive).numbers
     except TableError as error:
         return Undetermined(error.problem)
-    if np.isnan(numbers[kept]).any():
+    if not np.isfinite(numbers[kept]).all():
         return Undetermined(f"column {sensitive!r} lacks values")
-    size = int(profile_of.max(initial=-1)) + 1
-    total = _sums(profile_of, weight[kept] * numbers[kept], size)
-    return np.asarray(total / _sums(profile_of, weight[kept], size))
+    return numbers_of(numbers[kept], weight[kept], profile_of)
 
 
 def _stops(

@@ -16,6 +16,7 @@ from ppdm_models.tree.column import CategoricalColumn, Column
 from ppdm_models.tree.ensemble import Model
 
 MEMBERSHIP = ("no", "yes")
+NOT_JOINED = Undetermined("releases of models that predict a number are not joined")
 NOBODY_SHARED = (
     "no record of it is in {} as well; name the column that says who is who with --id, or give the tables of the same "
     "people"
@@ -70,6 +71,7 @@ class Shared:
             truth=truth,
             values=values,
             order=None,
+            numbers=NOT_JOINED,
         )
 
 

@@ -28,6 +28,7 @@ READS = {
     "file": "what stands in the file beside its trees",
     "truth": "everybody's true value",
     "together": "what the leaves of several trees say of their people",
+    "numbers": "between which ends the leaves of a model of numbers leave those of people",
     "noise": "a table of noisy records, with the true ones",
     "shape": "how many splits and leaves the trees have, and how many people the table",
 }

@@ -24,6 +24,7 @@ NEEDS = {
     Source.SHAPE: "how many people, splits and leaves there are",
     Source.NOISE: "a table of noisy records, with the true ones",
     Source.TOGETHER: "what the leaves of several trees say of their people",
+    Source.NUMBERS: "between which ends the leaves of a model of numbers leave those of people",
 }
 PLACES = {
     "leaf": "in every leaf by itself",

@@ -73,7 +73,8 @@ class Growth:
     library's name for it. ``rounds`` are the trees, by index, that saw the same scores: those of one round. ``start``
     are the scores before the first round, one per output (None: not known). ``single`` says that scores are kept in 32
     bits. ``facts`` are the settings by the names that the library gives them. ``refused`` is why nothing can be turned
-    back, "" where nothing speaks against it. ``trees`` has an entry per tree.
+    back, "" where nothing speaks against it. ``trees`` has an entry per tree. ``scored`` says that the
+    file may tell how well the model did on its training records: a number that depends on more of them than sums.
     """
 
     library: str
@@ -85,6 +86,7 @@ class Growth:
     single: bool = False
     facts: Mapping[str, Fact] = field(default_factory=dict)
     refused: str = ""
+    scored: bool = False
 
     def fact(self, name: str) -> Fact:
         """Return a setting by its name; one that is withheld where nothing is said of it."""

@@ -21,8 +21,9 @@ class Node:
     ``outputs`` are the numbers that a leaf of a boosted or multi-target tree adds to each output of its ensemble.
     ``bands`` stand in a leaf in place of its counts: what each class's count lies between, ends included.
     ``impurity`` is how mixed the classes of all records that pass are, where that is printed.
-    ``line`` is where the node stands in its file, and ``other_splits`` what it says of splits that were not taken: no
-    part of its value.
+    ``line`` is where the node stands in its file, ``other_splits`` what it says of splits that were not taken, and
+    ``spread`` between which ends the mean squared distance of its records' numbers from their mean lies, as published:
+    no part of its value.
     """
 
     index: int
@@ -40,6 +41,7 @@ class Node:
     bands: tuple[Band | None, ...] | None = None
     impurity: Impurity | None = None
     other_splits: tuple[OtherSplit, ...] = field(default=(), compare=False)
+    spread: Band | None = field(default=None, compare=False)
 
     @property
     def is_leaf(self) -> bool:

@@ -21,6 +21,7 @@ from reports.building.compare import repair_part
 from reports.building.facts import model, population, solver
 from reports.building.lessons import lessons
 from reports.building.nodes import tree_nodes
+from reports.building.numbers import values_part
 from reports.building.series import plots
 from reports.building.story import Story, audit_story, repair_story
 from reports.building.together import ensemble_part
@@ -123,6 +124,7 @@ def _document(
         plots=plots(exposure, decision),
         worlds=worlds_part(evidence) if asks_worlds(evidence) else None,
         ensemble=ensemble_part(evidence) if asks_together(evidence) else None,
+        values=values_part(evidence) if asks_values(evidence) else None,
         provenance=provenance,
     )
 
@@ -147,9 +149,15 @@ def asks_worlds(evidence: Evidence) -> bool:
 
 
 def asks_together(evidence: Evidence) -> bool:
-    """Return whether there are several trees whose leaves could prove something of people together."""
+    """Return whether there are several trees whose leaves could prove something of people together, of classes."""
     has_several = evidence.forest.is_ensemble or evidence.together is not ONE_TREE
-    return has_several and not evidence.population.is_absent
+    is_of_numbers = evidence.task is Task.REGRESSION
+    return has_several and not evidence.population.is_absent and not is_of_numbers
+
+
+def asks_values(evidence: Evidence) -> bool:
+    """Return whether leaves could prove something of people's numbers."""
+    return evidence.task is Task.REGRESSION and not evidence.population.is_absent
 
 
 def finding_part(found: decisions.Finding) -> Finding:

@@ -74,6 +74,7 @@ def redacted(document: Document) -> Document:
         "plots": Plots(),
         "worlds": None,
         "ensemble": None,
+        "values": None,
         "provenance": _provenance(document),
         "repair": None if document.repair is None else _repair(document.repair),
     }

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from audit.evidence import Evidence
 from audit.joint.found import Released, Together
 from audit.reading import Undetermined
 from audit.worlds.result import Worlds
-from ppdm_models.tree.growth import Source
+from ppdm_models.tree.growth import Fact, Source
 from reports.document.parts import Ensemble, OverTrees, Release, Row, number
 from reports.document.words import count, counted, percent, sentence
 
@@ -70,11 +72,7 @@ def ensemble_part(evidence: Evidence) -> Ensemble:
         records_certain_by_leaf=number(by_leaf),
         records_certain=None if certain is None else number(certain),
         summary=_summary(together, by_leaf, certain, evidence.population.records),
-        facts=tuple(
-            Row(name=FACTS.get(name, name), text=f"{fact.value:g}: {SOURCES[fact.source]}")
-            for name, fact in together.facts.items()
-            if fact.value is not None
-        ),
+        facts=fact_rows(together.facts),
         over_trees=tuple(
             OverTrees(
                 trees=each.trees,
@@ -99,6 +97,15 @@ def _release(found: Released) -> Release:
         left=number(found.left),
         certain_alone=None if found.alone is None else number(found.alone),
         certain_so_far=None if found.so_far is None else number(found.so_far),
+    )
+
+
+def fact_rows(facts: Mapping[str, Fact]) -> tuple[Row, ...]:
+    """Return the settings of a training that are known, and where from."""
+    return tuple(
+        Row(name=FACTS.get(name, name), text=f"{fact.value:g}: {SOURCES[fact.source]}")
+        for name, fact in facts.items()
+        if fact.value is not None
     )
 
 

@@ -23,6 +23,7 @@ from reports.document.parts import (
     Text,
     TreeNode,
     Value,
+    Values,
     Worlds,
 )
 from reports.document.words import Word
@@ -285,6 +286,7 @@ class Document(Part):
     plots: Plots
     worlds: Worlds | None = None
     ensemble: Ensemble | None = None
+    values: Values | None = None
     provenance: Provenance
     repair: Repair | None = None
 

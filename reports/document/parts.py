@@ -354,6 +354,37 @@ class Ensemble(Part):
     differences: tuple[Text, ...] = ()
 
 
+class KnownNumber(Part):
+    """People of one profile, of whom much is known: between ``low`` and ``high`` in the target's unit, as is proved."""
+
+    profile: Text
+    records: Number
+    low: Number
+    high: Number
+    exact: bool
+
+
+class Values(Part):
+    """What the leaves of a model that predicts a number prove of people's numbers, in the target's unit.
+
+    Where nothing could be told, all numbers are null and ``reasons`` say why. ``exact`` is how many people's numbers
+    are determined but for rounding, ``narrowest`` and ``median_width`` are widths of the intervals that are proved, and
+    ``range`` the least and the greatest value of the table, ``step`` what all values are whole multiples of above the
+    least (null: nothing). ``facts`` are the settings of the training that were used. ``known`` are the people of whom
+    most is known.
+    """
+
+    exact: Number | None
+    narrowest: Number | None
+    median_width: Number | None
+    range: tuple[Number, Number] | None
+    step: Number | None
+    summary: Text
+    reasons: tuple[Text, ...] = ()
+    facts: tuple[Row, ...] = ()
+    known: tuple[KnownNumber, ...] = ()
+
+
 class Certainty(Part):
     """Share of records whose guess, or whose true value, is given at least each probability.
 

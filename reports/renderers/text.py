@@ -208,10 +208,12 @@ def _lessons(document: Document) -> tuple[str, ...]:
 
 
 def _certain(document: Document) -> tuple[str, ...]:
-    worlds, ensemble = document.worlds, document.ensemble
+    worlds, ensemble, values = document.worlds, document.ensemble, document.values
     together: tuple[str, ...] = ()
     if ensemble:
         together = (ensemble.summary, *map(_release, ensemble.releases), *ensemble.differences)
+    if values:
+        together = (*together, *dict.fromkeys((values.summary, *values.reasons)))
     return (*together, worlds.summary, *worlds.not_decided) if worlds else together
 
 

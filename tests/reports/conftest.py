@@ -137,7 +137,9 @@ def regression():
         np.array([1, 2]),
         reason,
     )
-    evidence = Evidence(forest_of(tree, people), people, Knowledge(), reason, reason)
+    evidence = Evidence(
+        forest_of(tree, people), people, Knowledge(), reason, reason, numbers=reason
+    )
     pack = pack_of(("k_anonymity", "at_least", 5), ("disclosure", "at_most", 0.9))
     audit = exposed(evidence, pack, SolverReport("not run", reason=reason.reason))
     return audit_document(audit, judge(audit, pack), PROVENANCE)

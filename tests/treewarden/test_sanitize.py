@@ -122,7 +122,7 @@ def test_the_clauses_of_a_policy_hold_for_every_group(folder):
     assert outcome.exit_code == 0, outcome.output
     assert said(folder)["found"]["k"] >= 10
     assert policy["judged"] == ["smallest-leaf", "mixed-leaves", "no-crowding", "label"]
-    assert policy["not_judged"] == ["disclosure", "certain", "gain"]
+    assert policy["not_judged"] == ["disclosure", "certain", "gain", "values"]
 
 
 def test_a_regression_tree_needs_no_classes_where_only_k_is_asked_for(folder):

@@ -8,10 +8,13 @@ from typing import Any
 
 import click
 
+from audit.estimate.posterior import Posterior
 from audit.evidence import Evidence
 from audit.reading import Undetermined
+from audit.values.found import ValueBounds
 from policies.waiving.baseline import write_baseline
 from ppdm_models.errors import OutputError
+from ppdm_models.tree.tree import Task
 from reports.building.build import audit_document
 from treewarden.commands._options import PURPOSE, request_of, request_options_alone
 from treewarden.commands._plain import FILE
@@ -105,7 +108,9 @@ def audit_command(
 
 
 def _posterior(evidence: Evidence, path: Path, progress: Progress) -> dict[Path, bytes]:
-    posterior = evidence.posterior
+    posterior: Posterior | ValueBounds | Undetermined = evidence.posterior
+    if evidence.task is Task.REGRESSION:
+        posterior = evidence.numbers
     if isinstance(posterior, Undetermined):
         progress.say(f"{path} is not written: {posterior.reason}")
         return {}

@@ -14,6 +14,7 @@ from audit.estimate.posterior import Posterior
 from audit.evidence import Evidence
 from audit.people.population import Population
 from audit.reading import Undetermined
+from audit.values.found import ValueBounds
 from ppdm_models.errors import OutputError
 from ppdm_models.tree.column import Column, NumericColumn
 
@@ -30,9 +31,12 @@ def check_suffix(path: Path) -> None:
         raise OutputError(str(path), f"name a file that ends in {' or '.join(SUFFIXES)}")
 
 
-def posterior_file(evidence: Evidence, posterior: Posterior, path: Path) -> bytes:
-    """Return the posterior in the format of the path's suffix; see ``posterior_table``."""
-    table = posterior_table(evidence, posterior)
+def posterior_file(evidence: Evidence, posterior: Posterior | ValueBounds, path: Path) -> bytes:
+    """Return the posterior in the format of the path's suffix; see ``posterior_table`` and ``value_table``."""
+    if isinstance(posterior, ValueBounds):
+        table = value_table(evidence, posterior)
+    else:
+        table = posterior_table(evidence, posterior)
     sink = pa.BufferOutputStream()
     write: Mapping[str, Callable[[pa.Table, pa.BufferOutputStream], None]] = {
         ".csv": pyarrow.csv.write_csv,
@@ -63,6 +67,27 @@ def posterior_table(evidence: Evidence, posterior: Posterior) -> pa.Table:
         "high": posterior.high.ravel(),
         "decided": np.repeat(posterior.decided, len(classes)),
         **_proved(evidence, len(classes)),
+    }.items():
+        while name in columns:
+            name += "_"
+        columns[name] = pa.array(values)
+    return pa.table(columns)
+
+
+def value_table(evidence: Evidence, numbers: ValueBounds) -> pa.Table:
+    """Return between which ends each person's number lies, one row per profile.
+
+    Columns: the QI values, ``records`` (of the profile), ``low`` and ``high`` (what is proved), ``exact`` (true where
+    they leave nothing but rounding), ``reached_low`` and ``reached_high`` (what tables that fit reach).
+    """
+    columns = _profiles(evidence.population, 1)
+    for name, values in {
+        "records": evidence.population.counts,
+        "low": numbers.low,
+        "high": numbers.high,
+        "exact": numbers.is_exact,
+        "reached_low": numbers.reached_low,
+        "reached_high": numbers.reached_high,
     }.items():
         while name in columns:
             name += "_"

@@ -47,6 +47,7 @@ class Draft:
     class_shares: tuple[float, ...] | None = None
     outputs: tuple[float, ...] | None = None
     line: int | None = None
+    spread: tuple[float, float] | None = None
 
 
 ALL_NODES = 1_000_000
@@ -128,6 +129,7 @@ def _placed(
         outputs=draft.outputs,
         default_child=default[0] if default else None,
         line=draft.line,
+        spread=draft.spread,
     )
 
 

@@ -90,7 +90,7 @@ def growth_of(
         ),
         tuple(trees),
         (0.0,) * header.outputs,
-        facts={**_sigmoid(options), **facts},
+        facts={**_of_objective(options), **facts},
         refused=_refused(header, trees, linear, setting),
     )
 
@@ -116,10 +116,11 @@ def _published(column: Numbers) -> Numbers | None:
     return None if np.isnan(column).all() else column
 
 
-def _sigmoid(options: Sequence[str]) -> dict[str, Fact]:
-    """Return what scores are multiplied by, as the objective says of two classes."""
-    pairs = (option.partition(":") for option in options)
-    return {key: known(value) for key, _, text in pairs if (value := _number(text)) is not None}
+def _of_objective(options: Sequence[str]) -> dict[str, Fact]:
+    """Return what the objective says beside its name: what scores are multiplied by, that roots are predicted."""
+    pairs = [option.partition(":") for option in options]
+    told = {key: known(value) for key, _, text in pairs if (value := _number(text)) is not None}
+    return told | {key: known(1.0) for key, colon, _ in pairs if key == "sqrt" and not colon}
 
 
 def _number(text: str | None) -> float | None:

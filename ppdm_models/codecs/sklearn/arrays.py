@@ -34,6 +34,8 @@ CRITERIA = {
     "log_loss": Criterion.ENTROPY,
 }
 
+SQUARED = ("squared_error", "friedman_mse", "mse")
+"""The criteria under which a node's impurity is the mean squared distance from its mean."""
 UNMODELLED = (CLASS_WEIGHT, "monotonic_cst")
 """Settings that decide which split is taken, beside the criterion and the smallest leaf."""
 
@@ -127,7 +129,7 @@ def tree_from_arrays(
     counts = _counts(arrays.value, arrays.weighted) if classes else None
     whole = counts is None or all(is_whole(float(count)) for count in counts.flat)
     tree = Tree(
-        nodes=tuple(_nodes(arrays, names, classes, counts)),
+        nodes=tuple(_nodes(arrays, names, classes, counts, _spreads(arrays, settings))),
         features=tuple(Feature(name, numeric=True, single=True) for name in names),
         target=target,
         classes=classes,
@@ -185,7 +187,11 @@ def _counts(value: Floats, weighted: Floats) -> Floats:
 
 
 def _nodes(
-    arrays: TreeArrays, names: Sequence[str], classes: tuple[str, ...], counts: Floats | None
+    arrays: TreeArrays,
+    names: Sequence[str],
+    classes: tuple[str, ...],
+    counts: Floats | None,
+    spreads: Sequence[float] | None,
 ) -> list[Node]:
     """Return the nodes under scikit-learn's own numbers: each parent before its children."""
     size = len(arrays.children_left)
@@ -216,9 +222,18 @@ def _nodes(
             records=float(arrays.weighted[index]),
             class_counts=None if counts is None else tuple(map(float, counts[index])),
             default_child=defaults[index],
+            spread=None if classes or spreads is None else (spreads[index], spreads[index]),
         )
         for index in range(size)
     ]
+
+
+def _spreads(arrays: TreeArrays, settings: Mapping[str, object]) -> list[float] | None:
+    """Return each node's mean squared distance from its mean, where its impurity is that."""
+    is_square = str(settings.get("criterion", "")) in SQUARED
+    if arrays.impurity is None or not is_square or not np.isfinite(arrays.impurity).all():
+        return None
+    return [float(each) for each in arrays.impurity]
 
 
 def threshold_tests(name: str, threshold: float) -> tuple[Predicate, Predicate]:

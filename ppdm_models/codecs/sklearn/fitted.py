@@ -59,6 +59,7 @@ def from_sklearn(
 
 def _arrays(state: Any) -> TreeArrays:  # noqa: ANN401  # see from_sklearn
     to_left = getattr(state, "missing_go_to_left", None)
+    impurity = getattr(state, "impurity", None)
     return TreeArrays(
         children_left=np.asarray(state.children_left, dtype=np.int64),
         children_right=np.asarray(state.children_right, dtype=np.int64),
@@ -68,6 +69,7 @@ def _arrays(state: Any) -> TreeArrays:  # noqa: ANN401  # see from_sklearn
         weighted=np.asarray(state.weighted_n_node_samples, dtype=np.float64),
         value=np.asarray(state.value, dtype=np.float64)[:, 0, :],
         missing_left=None if to_left is None else np.asarray(to_left, dtype=bool),
+        impurity=None if impurity is None else np.asarray(impurity, dtype=np.float64),
     )
 
 

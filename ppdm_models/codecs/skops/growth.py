@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -33,9 +34,10 @@ def of_binned(fitted: Fitted, grown: Grown, start: tuple[float, ...]) -> Growth:
         fitted, "validation_fraction"
     ):
         refused = STOPPED
-    return _growth(
+    growth = _growth(
         "sklearn_hist", fitted, grown, start, ("learning_rate", "l2_regularization"), refused
     )
+    return replace(growth, scored=bool(fitted.plain("do_early_stopping_", default=False)))
 
 
 def of_boosted(fitted: Fitted, grown: Grown, start: tuple[float, ...]) -> Growth:

@@ -12,6 +12,8 @@ from ppdm_models.tree.predicate import Predicate
 from ppdm_models.tree.tree import Node
 
 UNUSED = -1
+SQUARES_ROUNDING = 2.0**-40
+"""How far sums of squares may be off, relatively: each record's square rounds once."""
 
 
 def nodes_of(
@@ -72,7 +74,21 @@ def _draft(row: Part, names: Sequence[str], classes: tuple[str, ...]) -> Draft:
         score=score,
         records=counted,
         class_counts=numbers if classes else None,
+        spread=None if classes else _spread(stats.numbers()),
     )
+
+
+def _spread(stats: Sequence[float]) -> tuple[float, float] | None:
+    """Return between which ends the mean squared distance from the mean lies.
+
+    ``stats`` are how many records there are, the sum of their numbers and that of the squares.
+    """
+    count, total, squares = stats
+    if count <= 0:
+        return None
+    found = squares / count - (total / count) ** 2
+    room = SQUARES_ROUNDING * (abs(squares) / count + (total / count) ** 2)
+    return max(found - room, 0.0), max(found + room, 0.0)
 
 
 def _raw_count(row: Part) -> float | None:

@@ -51,7 +51,14 @@ def growth_of(
         single=True,
         facts={**_of_objective(learner), **growth_facts(document, learner)},
         refused=refused,
+        scored=_is_scored(learner),
     )
+
+
+def _is_scored(learner: Mapping[str, object]) -> bool:
+    """Whether the file says a score of the training, which may be that of the training records."""
+    said = learner.get("attributes")
+    return isinstance(said, dict) and "best_score" in said
 
 
 def _trees(found: Joined, outputs: Sequence[int]) -> tuple[GrownTree, ...]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from audit.estimate.posterior import certain
-from audit.evidence import NOT_RUN
+from audit.evidence import NO_NUMBER, NOT_RUN
 from audit.measures import Source, of_models
 from audit.reading import Interval, Undetermined
 from ppdm_models.tree.leaks import Leak, LeakKind
@@ -15,7 +15,9 @@ from tests.small_audits import NO_TRUTH, bounds, evidence_of, flat_tree, only_wo
 
 MEASURES = of_models()
 TREE = flat_tree([[14, 6, 0], [3, 3, 4]])
-PLAIN = [name for name, measure in MEASURES.items() if Source.WORLDS not in measure.reads]
+WORLDS = [name for name, measure in MEASURES.items() if Source.WORLDS in measure.reads]
+NUMBERS = [name for name, measure in MEASURES.items() if Source.NUMBERS in measure.reads]
+PLAIN = [name for name in MEASURES if name not in (*WORLDS, *NUMBERS)]
 ESTIMATE = [name for name in PLAIN if Source.ESTIMATE in MEASURES[name].reads]
 NEEDS_TRUTH = [name for name in PLAIN if Source.TRUTH in MEASURES[name].reads]
 NO_TRUTH_NEEDED = [name for name in PLAIN if name not in NEEDS_TRUTH]
@@ -81,7 +83,7 @@ def test_without_an_estimate_its_reason_is_passed_on(name):
     assert read(name, evidence_of(TREE, posterior=lost)).reading == lost
 
 
-@pytest.mark.parametrize("name", MEASURES)
+@pytest.mark.parametrize("name", [name for name in MEASURES if name not in NUMBERS])
 def test_spots_stand_riskiest_first_and_the_first_has_the_reading(name):
     taken = read(name, evidence_of(TREE))
     worst = [spot.low if MEASURES[name].risk == "low" else -spot.high for spot in taken.spots]
@@ -105,7 +107,12 @@ def test_what_reads_no_estimate_does_not_change_with_it(name):
     assert read(name, replace(blind, posterior=lost)) == read(name, blind)
 
 
-@pytest.mark.parametrize("name", [name for name in MEASURES if name not in PLAIN])
+@pytest.mark.parametrize("name", NUMBERS)
+def test_what_reads_numbers_is_undetermined_of_a_model_of_classes(name):
+    assert read(name, evidence_of(TREE)).reading == NO_NUMBER
+
+
+@pytest.mark.parametrize("name", WORLDS)
 def test_what_reads_worlds_is_undetermined_without_them(name):
     assert read(name, evidence_of(TREE)).reading == NOT_RUN
 

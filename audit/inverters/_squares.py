@@ -1,0 +1,112 @@
+"""Leaf values for the squared error, v = eta * (sum y - sum F) / (m + lambda) of m people, turned back into sums of y.
+
+F is what the trees before said of each, y what is predicted (Friedman 2001, section 4.1; Chen & Guestrin 2016,
+equation 5, with second derivatives of 1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from audit.inverters import GrownCase, ValueSums
+from audit.inverters._bounds import TINY, Bounds, exactly
+from audit.inverters._rounds import DOUBLE, SINGLE, Leafs, differing, rounds
+from audit.inverters._totals import unreached
+from audit.reading import Undetermined
+from ppdm_models.arrays import FloatArray
+from ppdm_models.tree.growth import Fact, GrownTree
+
+NO_SPLIT = "none of its trees has a split, so its leaves tell nobody apart"
+
+Step = Callable[[Leafs], Bounds]
+"""Returns the sum of what is left over in each leaf, sum y - sum F, as its value says."""
+
+
+@dataclass(frozen=True, slots=True)
+class Squares:
+    """How leaf values were made. ``step`` turns them into what is left over in each leaf.
+
+    ``single`` says that labels and what is left over were rounded to 32 bits; ``skips`` that the value of a tree
+    without a split need be no step; ``shares_spread`` that the trees' second number is the mean square of what is
+    left over, about its mean.
+    """
+
+    step: Step
+    single: bool
+    skips: bool = True
+    shares_spread: bool = False
+
+
+def square_sums(
+    case: GrownCase,
+    how: Squares,
+    start: Bounds,
+    values: Sequence[Bounds] | None,
+    facts: dict[str, Fact],
+    said: tuple[str, ...],
+    largest: float,
+) -> ValueSums | Undetermined:
+    """Return the sums of the target over all leaves; no value of it is larger than ``largest``, either sign."""
+    size, everybody = len(case.people), float(case.people.sum())
+    least, most = np.full(size, -np.inf), np.full(size, np.inf)
+    parts: list[tuple[Leafs, Bounds]] = []
+    for scores, (leaves,) in rounds(case, start, values):
+        tree = case.growth.trees[leaves.tree]
+        problem = unreached(case, leaves) or _other_people(case, leaves, tree)
+        if problem is not None:
+            return problem
+        if how.skips and len(tree.values) == 1:
+            continue
+        before = Bounds(scores.low[:, 0], scores.high[:, 0])
+        far = np.maximum(np.abs(before.low), np.abs(before.high))
+        far_sum = leaves.summed(exactly(far), case.people).high + leaves.people * largest
+        left = how.step(leaves)
+        room = 4 * (SINGLE if how.single else DOUBLE) * far_sum
+        room += 4 * DOUBLE * everybody * far_sum
+        parts.append((leaves, (leaves.summed(before, case.people) + left).wider(room)))
+        if how.shares_spread and tree.second is not None:
+            reach = float(far.max(initial=0.0)) + largest
+            low, high = _of_one(leaves, left, tree.second, reach, everybody)
+            least = np.maximum(least, before.low + low - TINY * reach)
+            most = np.minimum(most, before.high + high + TINY * reach)
+    if not parts:
+        return Undetermined(NO_SPLIT)
+    return ValueSums(
+        np.concatenate([np.full(len(leaves.nodes), leaves.tree) for leaves, _ in parts]),
+        np.concatenate([leaves.nodes for leaves, _ in parts]),
+        np.concatenate([sums.low for _, sums in parts]),
+        np.concatenate([sums.high for _, sums in parts]),
+        least,
+        most,
+        not (how.shares_spread or case.growth.scored),
+        facts,
+        said,
+    )
+
+
+def _other_people(case: GrownCase, leaves: Leafs, tree: GrownTree) -> Undetermined | None:
+    """Return why the table is not that of the training, where counts or sums of second derivatives are others."""
+    people = exactly(leaves.people).wider(4 * SINGLE * leaves.people)
+    return differing(case, leaves, tree.counts, exactly(leaves.people), "a number of records") or (
+        differing(case, leaves, tree.hessians, people, "a sum of second derivatives of")
+    )
+
+
+def _of_one(
+    leaves: Leafs, left: Bounds, spread: FloatArray, reach: float, everybody: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return between which ends what is left over of one person lies, by profile (P,).
+
+    Of n numbers with mean m and standard deviation s none is further from m than s times the root of n - 1 (Samuelson
+    1968). A mean square is computed as a difference of two means, each of which rounds by the size of its terms.
+    """
+    there = spread[leaves.nodes]
+    is_told, there = ~np.isnan(there), np.maximum(np.nan_to_num(there), 0.0)
+    room = 8 * DOUBLE * (everybody + 8) * reach**2
+    widest = np.sqrt((there + room) * np.maximum(leaves.people - 1, 0)) * (1 + TINY)
+    widest = np.where(is_told, widest, np.inf)
+    mean = left.over(exactly(leaves.people))
+    return (mean.low - widest)[leaves.place], (mean.high + widest)[leaves.place]

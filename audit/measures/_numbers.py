@@ -1,0 +1,31 @@
+"""What is common to measures of the numbers that people have: each person's interval, in words."""
+
+from __future__ import annotations
+
+from audit.evidence import Evidence
+from audit.reading import Undetermined
+from audit.spots import people
+from audit.values.found import ValueBounds
+
+NOBODY = Undetermined("the table has no records")
+
+
+def known_numbers(evidence: Evidence) -> ValueBounds | Undetermined:
+    """Return between which ends people's numbers lie, of a table that has any."""
+    numbers = evidence.numbers
+    if isinstance(numbers, Undetermined):
+        return numbers
+    return numbers if (numbers.counts > 0).any() else NOBODY
+
+
+def interval_note(numbers: ValueBounds, profile: int) -> str:
+    """Return what is known of the people of a profile, as reports say it."""
+    who = people(numbers.counts[profile])
+    low, high = float(numbers.low[profile]), float(numbers.high[profile])
+    if numbers.is_exact[profile]:
+        return f"{who}: {(low + high) / 2:.6g}, determined exactly"
+    said = f"{who}: proved to lie between {low:.6g} and {high:.6g}"
+    least, most = float(numbers.reached_low[profile]), float(numbers.reached_high[profile])
+    if most - least < high - low:
+        said += f"; tables that fit reach from {least:.6g} to {most:.6g}"
+    return said

@@ -1,0 +1,51 @@
+"""Proofs by one row at a time: what a leaf's sum leaves of each of its cells, again until nothing moves."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from audit.values.rows import ROUNDING, ValueRows
+from ppdm_models.arrays import FloatArray
+
+MOST_ROUNDS = 200
+MOVED = 1e-6
+"""Moves of less than that share of the range are not followed up, where numbers are not whole."""
+
+
+def start(rows: ValueRows) -> tuple[FloatArray, FloatArray]:
+    """Return the boxes (C,) of cells that hold whatever the leaves' sums are."""
+    return rows.sizes * rows.least, rows.sizes * rows.most
+
+
+def propagated(
+    rows: ValueRows, low: FloatArray, high: FloatArray, most_rounds: int = MOST_ROUNDS
+) -> tuple[FloatArray, FloatArray]:
+    """Return boxes (C,) within the given ones that hold every table which these hold and which fits.
+
+    Of a row with ``low <= sum x <= high`` a cell has at most what ``high`` leaves above the least of all others, and
+    likewise from below. Ends may be crossed by rounding only where nothing else is left than one number.
+    """
+    moved = 0.5 if rows.scale.is_whole else MOVED * rows.scale.most
+    for _ in range(most_rounds):
+        before = low, high
+        least, most = rows.sums(low), rows.sums(high)
+        room = 0.0 if rows.scale.is_whole else ROUNDING * (np.abs(rows.high) + most)
+        above, below = rows.high - least + room, rows.low - most - room
+        for place in rows.place:
+            high = np.minimum(high, before[0] + above[place])
+            low = np.maximum(low, before[1] + below[place])
+        if max((low - before[0]).max(initial=0.0), (before[1] - high).max(initial=0.0)) < moved:
+            break
+    return low, high
+
+
+def of_one(rows: ValueRows, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return between which ends the number of one person of each cell lies (C,), from those of the cell's sum.
+
+    The others of the cell have their least or their most at one end.
+    """
+    others = rows.sizes - 1
+    return (
+        np.maximum(rows.least, low - others * rows.most),
+        np.minimum(rows.most, high - others * rows.least),
+    )

@@ -1,0 +1,162 @@
+"""Tables that fit, found to show what values a person may have: each keeps the sum of every leaf as it truly is.
+
+What changes from the true table is a whole number of units for each cell, and is checked in whole numbers: no sum of
+any row moves, and all people stay within the range. How a change was found does not matter. What such tables do not
+reach may be proved yet.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import optimize, sparse
+
+from audit.values.rows import ValueRows
+from audit.values.solved import Solved, proved
+from audit.worlds.clock import Clock
+from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
+
+AIMS = 40
+"""In so many directions, each of all cells at once, tables are looked for before single cells are moved."""
+MOST_MISSED = 3
+"""So often in a row no table is found before nothing more is tried."""
+ENOUGH = 0.3
+"""Cells that reach that share of the range are not moved by themselves."""
+SECONDS = 2.0
+"""What one search may take."""
+GAP = 0.1
+"""A table need not be the one that goes furthest: within that share of it is enough."""
+FINEST = 1024
+"""The range is parted into no more steps than that for the search, which takes longer the finer they are."""
+EXACT = 2.0**52
+
+
+@dataclass(slots=True)
+class Reached:
+    """Cells' sums as tables that fit have them: from ``low`` to ``high``, (C,), about the true ``x``; changed in place.
+
+    ``down`` and ``up`` (C,) are how many whole units each may be moved by.
+    """
+
+    x: FloatArray
+    down: FloatArray
+    up: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+    def take(self, rows: ValueRows, cells: IndexArray, change: FloatArray) -> bool:
+        """Take a table by the whole units that it changes cells by; return whether it fits."""
+        if ((change > self.up[cells]) | (-change > self.down[cells])).any():
+            return False
+        if (change != np.rint(change)).any() or np.abs(change).sum() > EXACT:
+            return False
+        whole = np.zeros(len(self.x))
+        whole[cells] = change
+        if rows.sums(whole).any():
+            return False
+        self.low[cells] = np.minimum(self.low[cells], self.x[cells] + change)
+        self.high[cells] = np.maximum(self.high[cells], self.x[cells] + change)
+        return True
+
+
+def reached_from(rows: ValueRows, x: FloatArray) -> Reached:
+    """Return the true sums alone; ``x`` (C,) need be whole only where the scale says so."""
+    # A margin of one unit holds whatever rounding the true sums have.
+    margin = 0.0 if rows.scale.is_whole else 1.0
+    up = np.floor(rows.sizes * rows.scale.most - x - margin)
+    return Reached(x, np.maximum(np.floor(x - margin), 0), np.maximum(up, 0), x.copy(), x.copy())
+
+
+def by_programs(
+    rows: ValueRows,
+    found: Solved,
+    reached: Reached,
+    low: FloatArray,
+    high: FloatArray,
+    clock: Clock,
+) -> tuple[FloatArray, FloatArray, bool]:
+    """Look for tables that fit; return boxes (C,) that are proved meanwhile, and whether all was tried.
+
+    First many cells at once are moved in random directions. Then it is proved of each cell that was not moved far how
+    far it can be, by the duals of a linear program, and it is moved by itself.
+    """
+    program = _Program(rows, found, reached)
+    random = np.random.default_rng(0)
+    missed, first = 0, clock.share(0.5)
+    for _ in range(AIMS):
+        short = program.short()
+        if first.is_over or missed >= MOST_MISSED or not short.any():
+            break
+        sizes = np.where(short, 1.0, 0.05)
+        missed = 0 if program.move(random.normal(size=len(short)) * sizes, first) else missed + 1
+    low, high = low.copy(), high.copy()
+    order = np.flatnonzero(program.short() & (low < high)[found.cells])
+    for at in order.tolist():
+        for sign in (1.0, -1.0):
+            if clock.is_over:
+                return low, high, False
+            program.prove(at, sign, low, high)
+    if missed >= MOST_MISSED:
+        return low, high, False
+    for at in order.tolist():
+        cell = found.cells[at]
+        ends = high[cell] - reached.high[cell], reached.low[cell] - low[cell]
+        for sign, end in zip((1.0, -1.0), ends, strict=True):
+            if clock.is_over:
+                return low, high, False
+            if end >= program.step and program.short()[at]:
+                aim = np.zeros(len(found.cells))
+                aim[at] = sign
+                program.move(aim, clock)
+    return low, high, True
+
+
+class _Program:
+    """All tables that have the true sums, as a program over the open cells; ``step`` units are moved at once."""
+
+    def __init__(self, rows: ValueRows, found: Solved, reached: Reached) -> None:
+        self.rows, self.found, self.reached = rows, found, reached
+        self.matrix = sparse.csr_array(found.matrix)
+        self.step = float(max(1.0, rows.scale.most // FINEST))
+        self.up, self.down = reached.up[found.cells], reached.down[found.cells]
+
+    def short(self) -> BoolArray:
+        """Return which open cells (N,) were not moved far."""
+        cells = self.found.cells
+        wide = ENOUGH * self.rows.scale.most
+        return np.asarray(self.reached.high[cells] - self.reached.low[cells] < wide)
+
+    def move(self, aim: FloatArray, clock: Clock) -> bool:
+        """Move cells far in a direction (N,), by whole steps; return whether a table was found."""
+        solution = optimize.milp(
+            -aim,
+            constraints=optimize.LinearConstraint(self.matrix, 0.0, 0.0),
+            integrality=np.ones(len(aim)),
+            bounds=optimize.Bounds(-(self.down // self.step), self.up // self.step),
+            options={"time_limit": min(SECONDS, max(clock.left, 0.01)), "mip_rel_gap": GAP},
+        )
+        if solution.x is None:
+            return False
+        change = np.rint(solution.x) * self.step
+        return bool(change.any()) and self.reached.take(self.rows, self.found.cells, change)
+
+    def prove(self, at: int, sign: float, low: FloatArray, high: FloatArray) -> None:
+        """Bring the upper end (sign 1) or the lower one of an open cell's box nearer, as far as weights prove it."""
+        aim = np.zeros(len(self.found.cells))
+        aim[at] = sign
+        solution = optimize.linprog(
+            -aim,
+            A_eq=self.matrix,
+            b_eq=np.zeros(len(self.found.rows)),
+            bounds=np.stack((-self.down, self.up), axis=1),
+            method="highs",
+        )
+        if solution.status != 0:
+            return
+        weights = -sign * np.asarray(solution.eqlin.marginals)
+        least, most = self.rows.scale.inward(
+            *proved(self.rows, self.found, weights[None, :], np.abs(aim)[None, :], low, high)
+        )
+        cell = self.found.cells[at]
+        low[cell], high[cell] = max(low[cell], least[0]), min(high[cell], most[0])

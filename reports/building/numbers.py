@@ -1,0 +1,86 @@
+"""What a model's leaves prove of the numbers that people have, for the report: in figures and in words."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from audit.evidence import Evidence
+from audit.reading import Undetermined
+from audit.values.found import ValueBounds
+from ppdm_models.arrays import FloatArray
+from reports.building.together import fact_rows
+from reports.document.parts import KnownNumber, Values, number
+from reports.document.words import count, counted, percent, sentence
+
+MOST_KNOWN = 20
+
+
+def values_part(evidence: Evidence) -> Values:
+    """Return between which ends people's numbers lie, or why that could not be told."""
+    numbers = evidence.numbers
+    if isinstance(numbers, Undetermined):
+        said = sentence(numbers.reason)
+        return Values(
+            exact=None,
+            narrowest=None,
+            median_width=None,
+            range=None,
+            step=None,
+            summary=said,
+            reasons=(said,),
+        )
+    width = np.where(numbers.is_exact, 0.0, numbers.width)
+    return Values(
+        exact=number(_exact(numbers)),
+        narrowest=number(float(width.min())),
+        median_width=number(_median(width, numbers)),
+        range=(number(numbers.range.low), number(numbers.range.high)),
+        step=number(numbers.step) if numbers.step else None,
+        summary=_summary(numbers, width),
+        reasons=tuple(map(sentence, (*numbers.said, *numbers.left))),
+        facts=fact_rows(numbers.facts),
+        known=tuple(_known(evidence, numbers, width)),
+    )
+
+
+def _exact(numbers: ValueBounds) -> float:
+    return float(numbers.counts[numbers.is_exact].sum())
+
+
+def _median(width: FloatArray, numbers: ValueBounds) -> float:
+    """Return the width that half of the people have at most."""
+    order = np.argsort(width, kind="stable")
+    below = np.cumsum(numbers.counts[order])
+    return float(width[order][np.searchsorted(below, below[-1] / 2)])
+
+
+def _known(evidence: Evidence, numbers: ValueBounds, width: FloatArray) -> list[KnownNumber]:
+    """Return the people of whom most is known, the narrowest interval first; nobody of whom nothing is."""
+    order = np.argsort(width, kind="stable")[:MOST_KNOWN].tolist()
+    return [
+        KnownNumber(
+            profile=evidence.population.describe(profile),
+            records=number(float(numbers.counts[profile])),
+            low=number(float(numbers.low[profile])),
+            high=number(float(numbers.high[profile])),
+            exact=bool(numbers.is_exact[profile]),
+        )
+        for profile in order
+        if width[profile] < numbers.span
+    ]
+
+
+def _summary(numbers: ValueBounds, width: FloatArray) -> str:
+    exact, people = _exact(numbers), float(numbers.counts.sum())
+    low, high = numbers.range.low, numbers.range.high
+    said = (
+        f"The leaves determine the number of {count(exact)} of {counted(people, 'person', 'people')} exactly "
+        f"({percent(exact / people)})."
+    )
+    if exact == people:
+        return said
+    rest = float(width[~numbers.is_exact].min())
+    return (
+        f"{said} Of the others the narrowest interval is {rest:.4g} wide, where the table's values go from "
+        f"{low:.6g} to {high:.6g}; half of the people have one of at most {_median(width, numbers):.4g}."
+    )
