@@ -17,8 +17,9 @@ class JointRows:
     A cell is all people who stop in the same leaf of every tree; C cells have ``sizes`` people, shape (C,), and x[c, k]
     of them have class k, of ``classes`` many. ``matrix`` is sparse (CSR), shape (R, C), of zeros and ones; where rows
     are of draws, of how often each person of a cell was drawn. ``low`` and ``high`` are whole numbers, shape (R,),
-    proved of the number of people, or of draws; ``output`` (R,) is the class that a row counts. ``trees`` and ``nodes`` (R,) say which leaf a row is of, a tree of -1 that it is of all people. Of two
-    classes only the second one is counted.
+    proved of the number of people, or of draws; ``output`` (R,) is the class that a row counts. ``trees`` and ``nodes``
+    (R,) say which leaf a row is of, a tree of -1 that it is of all people. Of two classes only the second one is
+    counted.
     """
 
     matrix: sparse.csr_array
