@@ -8,6 +8,7 @@ bits of each record's; a number of its own goes to the columns, once or per tree
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 
 import numpy as np
@@ -34,9 +35,14 @@ def drawn(case: GrownCase, seed: int) -> Iterator[Draws]:
     first = drawn_first(case.growth)
     if first is None:
         return
+    seen = set[bytes]()
     for numbers in (_of_hist(seed, trees, size), _of_exact(seed, trees, size)):
         for share in _shares(case, numbers[0], first):
             often = (numbers < np.float32(share)).astype(np.int64)
+            digest = hashlib.sha256(often.tobytes()).digest()
+            if digest in seen:
+                continue
+            seen.add(digest)
             is_told = case.growth.fact("subsample").value is not None
             yield Draws(often, {} if is_told else {"subsample": derived(share)})
 

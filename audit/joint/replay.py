@@ -117,7 +117,7 @@ def _of_boosted(
     forest: Forest, population: Population, growth: Growth, seeds: Sequence[int]
 ) -> Iterator[tuple[Units, LeafSums | Undetermined]]:
     inverter = inverters()[growth.library]
-    if not inverter.seed:
+    if not inverter.seed or not _can_be_checked(growth):
         return
     told = growth.fact(inverter.seed).value
     tried = (*seeds, inverter.default_seed) if told is None else (int(told),)
@@ -135,6 +135,15 @@ def _of_boosted(
             if isinstance(sums, LeafSums):
                 sums = replace(sums, facts={**sums.facts, **draws.facts})
             yield replace(records, draws=_counted(draws.often)), _saying(sums, said)
+
+
+def _can_be_checked(growth: Growth) -> bool:
+    """Return whether each leaf says how many records, or sums of second derivatives, the draws have to agree with."""
+    for tree in growth.trees:
+        said = [each for each in (tree.counts, tree.hessians) if each is not None]
+        if not any((np.isnan(tree.values) | ~np.isnan(each)).all() for each in said):
+            return False
+    return True
 
 
 def _counted(often: IntArray) -> IntArray:

@@ -1,20 +1,26 @@
 """Draws repeated from a seed: believed where every leaf agrees, and what they prove of profiles is so."""
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from audit.adversary.knowledge import Knowledge, RowOrder
+from audit.inverters import LeafSums
 from audit.joint.cells import Release, cells_of, class_by_leaf, rows_of
 from audit.joint.drawn import drawn_sums
-from audit.joint.replay import bits
+from audit.joint.profiles import worlds_of
+from audit.joint.reason import reason
+from audit.joint.replay import bits, replays
+from audit.joint.together import Joined
 from audit.joint.units import Units, by_profile
 from audit.options import AuditOptions
 from audit.people.forest import forest_of
-from audit.people.population import build_population
+from audit.people.population import Population, build_population
 from audit.reading import Interval, Undetermined
 from audit.run import run
+from audit.worlds.clock import FOREVER
 from audit.worlds.result import Worlds
 from policies.judging.judge import judge
 from policies.pack import load_pack
@@ -238,3 +244,55 @@ def test_a_policy_is_not_met_by_bounds_alone():
     people = build_population(model, table, sensitive="y")
     decision = judge(run(model, people, knowledge, options=QUICK), load_pack("standard"))
     assert decision.verdict is not Verdict.PASS
+
+
+def test_draws_that_nothing_in_the_file_can_be_held_against_are_not_believed():
+    model = opened(FOLDER / "sampled_exact.json").model
+    people = build_population(model, read(FOLDER / "two.csv"), sensitive="y")
+    forest = forest_of(model, people)
+    assert (
+        len(list(replays(forest, people, model.growth, ()))) == 1
+    )  # shares that draw the same are tried once
+    first, *others = model.growth.trees
+    bare = replace(model.growth, trees=(first, *(replace(each, hessians=None) for each in others)))
+    assert list(replays(forest, people, bare, ())) == []
+    assert list(replays(forest, replace(people, order=None), model.growth, ())) == []
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_what_is_said_of_profiles_is_what_all_tables_of_records_say(seed):
+    draw = np.random.default_rng(seed)
+    profile = np.sort(np.r_[0, 1, 2, draw.integers(0, 3, 4)])
+    stops = draw.integers(1, 3, (3, 3))[:, profile]
+    draws = draw.integers(0, 3, stops.shape)
+    labels = draw.integers(0, 2, len(profile))
+    truth = np.stack([1 - labels, labels], axis=1).astype(float)
+    units = Units(stops, np.ones(len(profile)), profile, truth, draws)
+    leaves = [(t, int(n)) for t in range(3) for n in np.unique(stops[t])]
+    total = np.array([((stops[t] == n) * draws[t]) @ labels for t, n in leaves])
+    trees, nodes = np.array(leaves).T
+    ones, none = np.ones(len(leaves), dtype=int), np.zeros(len(leaves))
+    sums = LeafSums(trees, nodes, ones, total, total, none, {})
+    cells = cells_of(stops, units.people, draws)
+    rows = rows_of([Release(stops, sums, draws=draws)], cells, 2)
+    joint = reason(rows, truth=cells.summed(truth), until=FOREVER)
+    by_profile_ = np.stack([np.bincount(profile, each) for each in truth.T], axis=1)
+    people = Population((), {}, by_profile_.sum(axis=1), np.zeros(3, dtype=int), by_profile_)
+    joined = Joined(None, units, cells, rows, joint)
+    trees_ = (stump(1.5, (1.0, 0.0), (1.0, 0.0)),) * 3  # only asked for the names of their leaves
+    worlds = worlds_of(joined, people, trees_, ("no", "yes"))
+    fits = [
+        np.bincount(profile, table, 3)
+        for table in map(np.array, itertools.product((0, 1), repeat=len(profile)))
+        if all(
+            ((stops[t] == n) * draws[t]) @ table == k
+            for (t, n), k in zip(leaves, total, strict=True)
+        )
+    ]
+    low, high = np.min(fits, axis=0), np.max(fits, axis=0)
+    assert (worlds.low[:, 1] <= low).all()
+    assert (high <= worlds.high[:, 1]).all()
+    assert (low <= worlds.reached_low[:, 1]).all()
+    assert (worlds.reached_high[:, 1] <= high).all()
+    assert (worlds.reached_low[:, 1] <= by_profile_[:, 1]).all()
+    assert (worlds.certain <= ((low == high) & ((low == 0) | (low == worlds.counts)))).all()
