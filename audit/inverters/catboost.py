@@ -35,10 +35,7 @@ NO_WAY = (
     "no whole numbers of people lead to the values of tree {tree}'s leaves: the model was grown on another table, with "
     "weights or with settings that are not published"
 )
-NO_AVERAGE = (
-    "what the model starts from is no share of this table's people: it was grown on another table, or with "
-    "weights"
-)
+NO_AVERAGE = "what the model starts from is no share of this table's people: it is of another table, or of weights"
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,6 +81,35 @@ def test_a_sampled_model_is_not_rounded(folder):
     assert not (folder / "fixed.json").exists()
 
 
+@pytest.mark.parametrize(
+    ("model", "leaves", "fact"),
+    [
+        ("catboost_plain.json", 15, "L2 regularisation (l2_leaf_reg)"),
+        ("spark_plain.zip", 16, "Learning rate (stepSize)"),
+    ],
+)
+def test_other_libraries_are_told_as_much(folder, model, leaves, fact):
+    shutil.copy(FOLDER / model, folder / model)
+    outcome = called(folder, "audit", model, "--format", "json")
+    assert outcome.exit_code == 1
+    found = json.loads(outcome.stdout)["ensemble"]
+    assert found["leaves"] == found["recovered_leaves"] == leaves
+    assert fact in {row["name"] for row in found["facts"]}
+
+
+@pytest.mark.parametrize(
+    ("model", "why"),
+    [("catboost_class_weights.json", "class_weights"), ("spark_sampled.zip", "subsamplingRate")],
+)
+def test_what_is_not_turned_back_is_undetermined_and_says_why(folder, model, why):
+    shutil.copy(FOLDER / model, folder / model)
+    outcome = called(folder, "audit", model, "--format", "json")
+    assert outcome.exit_code == 3
+    found = json.loads(outcome.stdout)["ensemble"]
+    assert found["recovered_leaves"] == 0
+    assert why in found["reasons"][0]
+
+
 def test_the_page_shows_it_over_the_number_of_trees(folder):
     outcome = called(folder, "audit", "plain.json", "--format", "html")
     assert "What all trees prove together" in outcome.stdout
