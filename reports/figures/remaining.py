@@ -27,17 +27,19 @@ BUT_FOR_ACCEPTED = (
 )
 LIMITS = (
     "Another file: the result holds for exactly the model named here. A changed file needs an audit of its own.",
-    "Several releases: other models of the same people, or the same model again next year, add up.",
     "An adversary who knows more than is listed, colluding people and other registers among them.",
     "Membership: that somebody is in the table is taken as known, and not measured.",
     "Other columns: only what the model tells of its target is judged.",
     "People who are not in the table: what is true of a large group may hold for others who are like it.",
     "Whether data on these people may be processed for this purpose at all, and whether the policy asks for enough.",
 )
+OF_RELEASES = "Several releases: other models of the same people, or the same model again next year, add up."
 OF_SEVERAL_TREES = (
     "What the trees say together: every tree is measured by itself, and the worst decides."
 )
-OF_REGRESSION = "What a predicted number tells of somebody’s own: a regression tree is judged by its leaves alone."
+OF_REGRESSION = (
+    "What a predicted number makes likely: which numbers of somebody are possible is judged, not which are likely."
+)
 OF_REDACTION = "What may be told only beside the table is left out here, the reasons of what is not decided among it."
 
 
@@ -163,9 +165,18 @@ def _left_open(document: Document) -> Iterator[str]:
     yield from document.model.notes
 
 
+def _is_told_together(document: Document) -> bool:
+    """Return whether it was worked out what all trees prove together."""
+    ensemble, values = document.ensemble, document.values
+    of_classes = ensemble is not None and ensemble.recovered_leaves > 0
+    return of_classes or (values is not None and values.narrowest is not None)
+
+
 def _limits(document: Document) -> Iterator[str]:
     yield from LIMITS
-    if document.model.trees > 1:
+    if not document.provenance.earlier:
+        yield OF_RELEASES
+    if document.model.trees > 1 and not _is_told_together(document):
         yield OF_SEVERAL_TREES
     if document.model.task == "regression":
         yield OF_REGRESSION
