@@ -31,7 +31,8 @@ CUT = (
 
 NO_NUMBERS = "leaf values of this library's regression models are not turned back"
 SAMPLED_NUMBERS = (
-    "each round saw a sample of the records, which is not turned back where a number is predicted"
+    "each round saw a sample of the records (bagging), which is not turned back where a number is "
+    "predicted"
 )
 FEW_DIGITS = (
     "leaf values were cut to few digits, and what the other numbers of the file give back of them is not worked out "

@@ -33,12 +33,15 @@ LIMITS = (
     "People who are not in the table: what is true of a large group may hold for others who are like it.",
     "Whether data on these people may be processed for this purpose at all, and whether the policy asks for enough.",
 )
-OF_RELEASES = "Several releases: other models of the same people, or the same model again next year, add up."
+OF_RELEASES = (
+    "Several releases: other models of the same people, or the same model again next year, add up."
+)
 OF_SEVERAL_TREES = (
     "What the trees say together: every tree is measured by itself, and the worst decides."
 )
 OF_REGRESSION = (
-    "What a predicted number makes likely: which numbers of somebody are possible is judged, not which are likely."
+    "What a predicted number makes likely: which numbers of somebody are possible is judged, not which "
+    "are likely."
 )
 OF_REDACTION = "What may be told only beside the table is left out here, the reasons of what is not decided among it."
 

@@ -192,8 +192,6 @@ def test_a_knowledge_file_and_levels_at_once_are_wrong_usage(files):
         (["--knowledge", "nowhere.toml"], "nowhere.toml: No such file"),
         (["--sensitive", "cough"], "not the tree's target"),
         (["--sensitive", "sex"], "column 'sex'"),
-        (["--data", "nowhere.csv"], "nowhere.csv: No such file"),
-        (["--data", "flu.pmml"], "flu.pmml"),
     ],
 )
 def test_what_cannot_be_audited_is_said_and_nothing_is_written(
@@ -206,6 +204,16 @@ def test_what_cannot_be_audited_is_said_and_nothing_is_written(
     assert outcome.stderr.startswith("no audit was performed: ")
     assert message in outcome.stderr
     assert (outcome.stdout, sorted(os.listdir())) == ("", before)
+
+
+@pytest.mark.parametrize(
+    ("table", "message"), [("nowhere.csv", "nowhere.csv: No such file"), ("flu.pmml", "flu.pmml")]
+)
+def test_a_table_that_cannot_be_read_is_said(files, monkeypatch, table, message):
+    monkeypatch.chdir(files.folder)
+    outcome = CliRunner().invoke(cli, ["audit", "flu.pmml", "--data", table, "--sensitive", "flu"])
+    assert outcome.exit_code == 4
+    assert message in outcome.stderr
 
 
 @pytest.mark.skipif(not TAKES_NO_FILES.is_dir(), reason="no /proc on this system")

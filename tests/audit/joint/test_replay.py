@@ -10,7 +10,7 @@ from audit.adversary.knowledge import Knowledge, RowOrder
 from audit.inverters import LeafSums
 from audit.joint.cells import Release, cells_of, class_by_leaf, rows_of
 from audit.joint.drawn import drawn_sums
-from audit.joint.profiles import worlds_of
+from audit.joint.profiles import in_trees, worlds_of
 from audit.joint.reason import reason
 from audit.joint.replay import bits, replays
 from audit.joint.together import Joined
@@ -280,7 +280,7 @@ def test_what_is_said_of_profiles_is_what_all_tables_of_records_say(seed):
     people = Population((), {}, by_profile_.sum(axis=1), np.zeros(3, dtype=int), by_profile_)
     joined = Joined(None, units, cells, rows, joint)
     trees_ = (stump(1.5, (1.0, 0.0), (1.0, 0.0)),) * 3  # only asked for the names of their leaves
-    worlds = worlds_of(joined, people, trees_, ("no", "yes"))
+    worlds = worlds_of(joined, people, in_trees(trees_), ("no", "yes"))
     fits = [
         np.bincount(profile, table, 3)
         for table in map(np.array, itertools.product((0, 1), repeat=len(profile)))
