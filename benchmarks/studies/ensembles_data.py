@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import importlib
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ class Data:
     name: str
     columns: pd.DataFrame
     labels: np.ndarray
+    is_number: bool = False
 
     @property
     def table(self) -> pd.DataFrame:
@@ -27,7 +29,8 @@ class Data:
 
     def take(self, rows: np.ndarray) -> Data:
         """Return some of the records."""
-        return Data(self.name, self.columns.iloc[rows].reset_index(drop=True), self.labels[rows])
+        columns = self.columns.iloc[rows].reset_index(drop=True)
+        return replace(self, columns=columns, labels=self.labels[rows])
 
 
 FILES = {
@@ -46,6 +49,12 @@ def data_of(name: str, folder: Path) -> Data:
     labels = np.asarray(is_yes(read.pop(target)), dtype=np.int64)
     columns = {each: _numbered(read[each]) for each in read}
     return Data(name, pd.DataFrame(columns), labels)
+
+
+def diabetes() -> Data:
+    """Return the 442 people that come with scikit-learn, and a measure of how far their disease went after a year."""
+    read = importlib.import_module("sklearn.datasets").load_diabetes(as_frame=True, scaled=False)
+    return Data("diabetes", read.data.astype(np.float64), read.target.to_numpy(), is_number=True)
 
 
 def _numbered(column: pd.Series) -> np.ndarray:

@@ -17,7 +17,8 @@ Learner = Callable[..., OpenedFile]
 def xgboost(data: Data, rounds: int, **more: Any) -> OpenedFile:
     """Grow by XGBoost: depth 6 and a rate of .3, as it does by itself."""
     library = importlib.import_module("xgboost")
-    settings = {"objective": "binary:logistic", "nthread": 2, **more}
+    loss = "reg:squarederror" if data.is_number else "binary:logistic"
+    settings = {"objective": loss, "nthread": 2, **more}
     matrix = library.DMatrix(data.columns, data.labels)
     return _published(library.train(settings, matrix, rounds).save_model, "model.json")
 
@@ -26,7 +27,7 @@ def lightgbm(data: Data, rounds: int, **more: Any) -> OpenedFile:
     """Grow by LightGBM: 31 leaves and a rate of .1, as it does by itself."""
     library = importlib.import_module("lightgbm")
     settings = {
-        "objective": "binary",
+        "objective": "regression" if data.is_number else "binary",
         "num_threads": 2,
         "verbose": -1,
         "deterministic": True,
@@ -45,12 +46,13 @@ def catboost(data: Data, rounds: int, **more: Any) -> OpenedFile:
 
 
 def scikit(kind: str) -> Learner:
-    """Return what grows a model of scikit-learn's ``ensemble`` (or ``tree``) by the name of its class."""
+    """Return what grows a model of scikit-learn's ``ensemble`` by the name of its class, without its last word."""
 
     def grow(data: Data, rounds: int, **more: Any) -> OpenedFile:
         module = importlib.import_module("sklearn.ensemble")
         size = "max_iter" if kind.startswith("Hist") else "n_estimators"
-        estimator = getattr(module, kind)(**{size: rounds, "random_state": 0, **more})
+        name = kind + ("Regressor" if data.is_number else "Classifier")
+        estimator = getattr(module, name)(**{size: rounds, "random_state": 0, **more})
         return _dumped(estimator.fit(data.columns, data.labels))
 
     return grow
@@ -66,8 +68,8 @@ LEARNERS: dict[str, Learner] = {
     "XGBoost": xgboost,
     "LightGBM": lightgbm,
     "CatBoost": catboost,
-    "GradientBoosting": scikit("GradientBoostingClassifier"),
-    "HistGradientBoosting": scikit("HistGradientBoostingClassifier"),
+    "GradientBoosting": scikit("GradientBoosting"),
+    "HistGradientBoosting": scikit("HistGradientBoosting"),
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -16,6 +16,7 @@ from audit.people.forest import accuracy_of, forest_of, said_by
 from audit.people.population import Population, build_population
 from audit.people.shared import Shared, shared_people
 from audit.reading import Undetermined
+from audit.values.together import values_of
 from audit.worlds.clock import clock
 from benchmarks.studies.ensembles_data import ID, LABEL, Data
 from policies.pack import load_pack
@@ -70,13 +71,20 @@ def judged(
     budget: float,
     *,
     training: Mapping[str, float] = MappingProxyType({}),
+    seeds: Sequence[int] | None = (),
     over_trees: bool = False,
 ) -> tuple[list[Shares], Joined | Undetermined]:
     """Return what all trees of a model tell, and with ``over_trees`` what the first ones do before."""
     people = people_of(file.model, data)
     forest = forest_of(file.model, people)
     found = joined_of(
-        forest, people, clock(120.0), budget, training=training, over_trees=over_trees
+        forest,
+        people,
+        clock(120.0),
+        budget,
+        training=training,
+        seeds=seeds,
+        over_trees=over_trees,
     )
     trees = len(forest.trees)
     if isinstance(found, Undetermined):
@@ -114,6 +122,22 @@ def _guessed(found: Joined, people: Population) -> float | None:
         return None
     best = guess.shares.argmax(axis=1)[found.cells.of]
     return float(truth[np.arange(len(best)), best].sum()) / people.records
+
+
+def pinned(file: OpenedFile, data: Data, budget: float) -> tuple[float, float, float] | str:
+    """Return of a model of numbers the shares of people whose value is exact, and pinned to 5 % of the range.
+
+    The last one twice: proved, and not ruled out by another table that fits. Else why that could not be told.
+    """
+    people = people_of(file.model, data)
+    found = values_of(forest_of(file.model, people), people, clock(budget))
+    if isinstance(found, Undetermined):
+        return found.reason
+    of = found.counts / found.counts.sum()
+    widest = 0.05 * found.span
+    masks = (found.is_exact, found.width <= widest, found.reached <= widest)
+    exact, sure, may_be = (float(of[each].sum()) for each in masks)
+    return exact, sure, max(sure, may_be)
 
 
 def accuracy(model: Model, data: Data) -> float | None:

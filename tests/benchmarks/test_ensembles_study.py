@@ -31,7 +31,7 @@ def test_categories_are_numbered_and_records_that_lack_a_value_left_out(folder):
 
 def test_every_part_is_filled(folder, monkeypatch):
     monkeypatch.setattr(ensembles, "LEVERS", ensembles.LEVERS[:1] + ensembles.LEVERS[-1:])
-    said = document(folder, Size(3, ("heart",), 0.5, 1))
+    said = document(folder, Size(3, ("heart",), 0.5, 0.5, 1))
     assert "| heart, GradientBoosting | 3 |" in said
     assert "| heart, 3 |" in said
     assert "| heart, 4 | 1 |" in said
