@@ -111,6 +111,7 @@ def run_releases(
         for number, case in enumerate(cases)
     ]
     warnings = [
+        *shared.warnings,
         *(said for case in cases for said in case.population.warnings),
         *(said for audit in alone for said in audit.warnings),
     ]
@@ -143,7 +144,7 @@ def _exposure(
     of = "" if is_last else WITH_OTHERS.format(shared.names[number])
     if isinstance(joined, Undetermined):
         bare = unsolved(forest, people, knowledge, joined, case.leaks)
-        bare = replace(bare, together=joined)
+        bare = replace(bare, together=joined, numbers=joined, is_of_several=True)
         return replace(exposure_of(bare, calls, not_run(joined)), of=of)
     seen = joined.seen_by(number)
     worlds: Worlds | Undetermined = NOT_RUN
@@ -158,5 +159,6 @@ def _exposure(
         worlds,
         case.leaks,
         together=seen.found,
+        is_of_several=True,
     )
     return replace(exposure_of(evidence, calls, report_of(seen, people.records)), of=of)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 
 from ppdm_models.errors import KnowledgeError
 from ppdm_models.tree.tree import Node, Task, Tool, Tree
@@ -76,7 +76,7 @@ class Knowledge(_Section):
     strict_labels: bool = False
     min_leaf: Annotated[int, Field(ge=1)] | None = None
     learner: Tool | None = None
-    training: dict[str, float] = {}
+    training: dict[str, FiniteFloat] = {}
     seeds: Annotated[tuple[Seed, ...], Field(max_length=MOST_SEEDS)] = ()
     facts: tuple[Statement | KnownRecord, ...] = ()
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
 from audit.people.population import Population
 from audit.reading import Undetermined
 from ppdm_models.arrays import FloatArray, IndexArray
-from ppdm_models.errors import TableError
+from ppdm_models.errors import TableError, TreewardenError
 from ppdm_models.records.table import Table
 from ppdm_models.tree.column import CategoricalColumn, Column
 from ppdm_models.tree.ensemble import Model
@@ -19,6 +21,10 @@ MEMBERSHIP = ("no", "yes")
 NOT_JOINED = Undetermined("releases of models that predict a number are not joined")
 NOBODY_SHARED = (
     "no record of it is in {} as well; name the column that says who is who with --id, or give the tables of the same "
+    "people"
+)
+NO_ID_SHARED = (
+    "no {!r} of it is in {} as well; write ids in the same way in both, or give the tables of the same "
     "people"
 )
 
@@ -30,7 +36,7 @@ class Shared:
     R releases, in the order of their publication, have U groups. ``places`` (R, U) is the profile of each group in each
     release, -1 where the release does not hold it; ``counts`` (U,) are its people; ``truth`` (U, m) those of each
     class, in the order of the last release's classes, or why they are not known. ``orders`` (R, m) is the place there
-    of each release's own classes.
+    of each release's own classes. ``warnings`` are for the reader of the report.
     """
 
     names: tuple[str, ...]
@@ -38,6 +44,7 @@ class Shared:
     counts: FloatArray
     truth: FloatArray | Undetermined
     orders: IndexArray
+    warnings: tuple[str, ...] = ()
 
     def groups(self, release: int) -> IndexArray:
         """Return the groups that a release holds."""
@@ -89,12 +96,13 @@ def shared_people(
     Raises:
         TableError: the models do not predict the same, the table has weights, the key is missing or not one person's,
             the tables have nobody in common, or somebody's value changed from one to the other.
+        TreewardenError: the same of what quotes nobody.
     """
     orders = _orders(models)
     for table, population in zip(tables, populations, strict=True):
         if population.order is None:
             problem = "weights cannot be used with several releases; write each person as a row"
-            raise TableError(table.source, problem)
+            raise TreewardenError(table.source, problem)
     persons = _persons(tables, key)
     size = 1 + max(int(each.max()) for each in persons)
     places = np.full((len(models), size), -1, dtype=np.intp)
@@ -125,7 +133,8 @@ def shared_people(
         truth = np.bincount(group * classes + label, minlength=groups * classes).astype(np.float64)
         truth = truth.reshape(groups, classes)
     counts = np.bincount(group, minlength=groups).astype(np.float64)
-    return Shared(_names(models), places[:, first], counts, truth, orders)
+    said = () if key is None else tuple(_near_misses(tables, persons, key))
+    return Shared(_names(models), places[:, first], counts, truth, orders, said)
 
 
 def _orders(models: Sequence[Model]) -> IndexArray:
@@ -133,13 +142,13 @@ def _orders(models: Sequence[Model]) -> IndexArray:
     last = models[-1]
     for model in models:
         if model.task is not last.task or set(model.classes) != set(last.classes):
-            raise TableError(
+            raise TreewardenError(
                 model.source,
                 f"does not predict what {last.source} does ({_said(model)}; there {_said(last)}); releases are joined "
                 "where they predict the same, so audit each by itself",
             )
         if model.target and last.target and model.target != last.target:
-            raise TableError(
+            raise TreewardenError(
                 model.source,
                 f"predicts {model.target!r}, and {last.source} {last.target!r}; releases are joined where they predict "
                 "the same, so audit each by itself",
@@ -170,8 +179,27 @@ def _persons(tables: Sequence[Table], key: str | None) -> list[IndexArray]:
     found, _ = _numbered(codes, [table.rows for table in tables])
     for table, person in zip(tables[1:], found[1:], strict=True):
         if not np.isin(person, found[0]).any():
-            raise TableError(table.source, NOBODY_SHARED.format(tables[0].source))
+            first = tables[0].source
+            said = NOBODY_SHARED.format(first) if key is None else NO_ID_SHARED.format(key, first)
+            raise TreewardenError(table.source, said)
     return found
+
+
+def _near_misses(tables: Sequence[Table], persons: Sequence[IndexArray], key: str) -> Iterator[str]:
+    """Yield where records whose ids are in one table alone hold the same as others, but for these: a slip, perhaps."""
+    for (one, own), (other, others) in pairwise(zip(tables, persons, strict=True)):
+        if one is other:
+            continue
+        codes = _by_values((one, other), without=key)
+        before, after = codes[: one.rows], codes[one.rows :]
+        left, new = before[~np.isin(own, others)], after[~np.isin(others, own)]
+        same = sum((Counter(left.tolist()) & Counter(new.tolist())).values())
+        if same:
+            yield (
+                f"{same} of {len(left)} records of {one.source} whose {key!r} is not in {other.source} hold the same "
+                f"as records there whose {key!r} is new: are they the same people, their ids written otherwise? They "
+                "were taken for others, who left and who joined"
+            )
 
 
 def _numbered(codes: IndexArray, rows: Sequence[int]) -> tuple[list[IndexArray], int]:
@@ -201,11 +229,14 @@ def _by_key(tables: Sequence[Table], key: str) -> IndexArray:
     """Return a code for each record of all tables, the same where the key is."""
     texts = []
     for table in tables:
+        if key not in table.columns:
+            problem = f"{table.lacks(key)}; name the column that says who is who"
+            raise TreewardenError(table.source, problem)
         column = table.categories(key)
         missing = np.flatnonzero(column.missing)
         if len(missing):
             problem = f"column {key!r}, record {int(missing[0]) + 1}: no value, so it does not say who this is"
-            raise TableError(table.source, problem)
+            raise TableError(table.source, f"{problem}; give each person one")
         if len(column.categories) < table.rows:
             problem = f"column {key!r} holds the same for several records, so it does not say who is who; name another"
             raise TableError(table.source, problem)
@@ -213,11 +244,18 @@ def _by_key(tables: Sequence[Table], key: str) -> IndexArray:
     return _coded(np.concatenate(texts).astype(str))
 
 
-def _by_values(tables: Sequence[Table]) -> IndexArray:
-    """Return a code for each record of all tables, the same where all columns are that the tables share."""
-    names = [name for name in tables[-1].columns if all(name in each.columns for each in tables)]
+def _by_values(tables: Sequence[Table], without: str = "") -> IndexArray:
+    """Return a code for each record of all tables, the same where all columns are that the tables share.
+
+    One column may be left out.
+    """
+    names = [
+        name
+        for name in tables[-1].columns
+        if name != without and all(name in each.columns for each in tables)
+    ]
     if not names:
-        raise TableError(tables[-1].source, NOBODY_SHARED.format(tables[0].source))
+        raise TreewardenError(tables[-1].source, NOBODY_SHARED.format(tables[0].source))
     codes = np.zeros(sum(table.rows for table in tables), dtype=np.intp)
     for name in names:
         if all(table.columns[name].is_numeric() for table in tables):

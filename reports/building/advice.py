@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from audit.evidence import NOT_RUN, Evidence
-from audit.joint.found import Together
 from audit.reading import Undetermined
 from audit.run import NOT_JOINED
 from policies.judging.decision import Decision
@@ -17,6 +16,19 @@ from reports.document.words import listed
 MOST_REASONS = 4
 TRIES = "it tries such changes, audits each and says what it costs."
 SETTINGS = "(min_samples_leaf, min_data_in_leaf, min_child_weight)"
+
+
+def releases_steps(evidence: Evidence, decision: Decision) -> Iterator[str]:
+    """Yield what is to be known of several releases: what repair can do there, and what no change of the last mends."""
+    yield (
+        f"“treewarden repair” takes {evidence.source} and its table alone, and looks at no other release: audit what "
+        "it writes together with the releases before it once more."
+    )
+    if any(finding.of for finding in decision.failing):
+        yield (
+            "What begins with “Of …” is about another release. What that breaks by itself, as an audit of it alone "
+            f"says, no change of {evidence.source} mends."
+        )
 
 
 def repair_steps(evidence: Evidence) -> Iterator[str]:
@@ -42,18 +54,8 @@ def repair_steps(evidence: Evidence) -> Iterator[str]:
             f"other was found that can say this model. Instead, {anew}, and audit the new file."
         )
         return
-    if has_releases(evidence):
-        yield (
-            f"That changes {evidence.source} alone, and looks at no other release: audit what it writes together with "
-            "the releases before it once more."
-        )
     if evidence.forest.is_ensemble:
         yield f"Where that costs too much, {anew}."
-
-
-def has_releases(evidence: Evidence) -> bool:
-    """Return whether several releases were audited together."""
-    return isinstance(evidence.together, Together) and bool(evidence.together.releases)
 
 
 def undecided_steps(decision: Decision) -> Iterator[str]:

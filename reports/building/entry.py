@@ -136,7 +136,7 @@ def _named(clauses: Sequence[str], words: str) -> str:
 
 def _rule(document: Document, found: Finding) -> Rule:
     return Rule(
-        clause=found.clause,
+        clause=_called(found),
         plain=found.plain,
         asks="" if found.limit_text in NO_LIMIT else found.limit_text,
         why=found.why,
@@ -147,9 +147,14 @@ def _rule(document: Document, found: Finding) -> Rule:
     )
 
 
+def _called(found: Finding) -> str:
+    """Return the name of a clause, with the release that it was judged of where that is not the last of several."""
+    return f"{found.clause} ({found.of})" if found.of else found.clause
+
+
 def _clause(found: Finding) -> ClauseOutcome:
     return ClauseOutcome(
-        clause=found.clause,
+        clause=_called(found),
         verdict=found.verdict,
         severity=found.severity,
         message=_message(found),
@@ -192,7 +197,7 @@ def _told(accepted: Accepted | None) -> Accepted | None:
 def _result(found: Finding, place: Place | None, accepted: Accepted | None) -> Result:
     return Result(
         id=found.id if place is None else place.id,
-        clause=found.clause,
+        clause=_called(found),
         verdict=found.verdict,
         severity=found.severity,
         message=_message(found),

@@ -95,8 +95,11 @@ def smallest_group(document: Document) -> int:
 
 
 def _meaning(document: Document) -> str:
-    asked = [each for each in document.findings if document.counts(each) and each.measure]
-    met = sum(each.verdict == "PASS" for each in asked)
+    asked: dict[str, bool] = {}  # of several releases a demand is met where it is in each
+    for each in document.findings:
+        if document.counts(each) and each.measure:
+            asked[each.clause] = asked.get(each.clause, True) and each.verdict == "PASS"
+    met = sum(asked.values())
     demands = counted(len(asked), "demand", "demands")
     are_met = f"{met or 'none'} {'is' if met < 2 else 'are'} met"
     return f"Of {demands} of the policy “{document.policy.title}”, {are_met}."

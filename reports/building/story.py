@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 from audit.adversary.knowledge import understated
 from audit.evidence import Evidence
+from audit.inverters import facts_of
 from audit.reading import Undetermined
 from policies.judging.decision import NOTHING_JUDGED, Decision, Finding
 from policies.repairing.attempts import Repair
 from policies.verdict import Verdict
 from reports.building.acceptance import accepted_words
-from reports.building.advice import repair_steps, undecided_steps
+from reports.building.advice import releases_steps, repair_steps, undecided_steps
 from reports.building.beside import publish_step, removal
 from reports.document.naming import is_about_waivers
 from reports.document.words import counted, listed, percent, sentence
@@ -99,7 +100,12 @@ def repair_story(repair: Repair) -> Story:
 
 def _to_audit_again(evidence: Evidence) -> Iterator[str]:
     """Yield what somebody must know to audit the repaired file by itself: what it no longer says of its training."""
-    training = evidence.knowledge.training
+    told = facts_of(evidence.model)
+    training = {
+        name: value
+        for name, value in evidence.knowledge.training.items()
+        if name not in told or told[name].value is None
+    }
     if training:
         said = ", ".join(f"{name} = {value:g}" for name, value in training.items())
         yield (
@@ -215,6 +221,8 @@ def _after_fail(evidence: Evidence, decision: Decision) -> Iterator[str]:
     yield from _reasons(decision)
     if not evidence.population.is_absent:
         yield from repair_steps(evidence)
+    if evidence.is_of_several:
+        yield from releases_steps(evidence, decision)
 
 
 def _each_once(clauses: Iterable[str]) -> list[str]:

@@ -137,13 +137,15 @@ class Policy(Part):
 class Asked(Part):
     """How the audit was asked: its options and the adversary's knowledge, as given. With the files they repeat it.
 
-    ``facts`` are those of the knowledge, each as JSON, ``training`` what it says of how a model was trained.
+    ``facts`` are those of the knowledge, each as JSON, ``training`` what it says of how a model was trained, and
+    ``seeds`` those that somebody would try.
     """
 
     options: dict[Text, Setting]
     knowledge: dict[Text, Setting]
     facts: tuple[Text, ...] = ()
     training: dict[Text, Number] = {}
+    seeds: tuple[int, ...] = ()
 
 
 class EarlierFiles(Part):

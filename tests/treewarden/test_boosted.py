@@ -167,6 +167,21 @@ def test_a_repaired_model_predicts_nearly_the_same(folder):
     assert (before.argmax(axis=1) == after.argmax(axis=1)).mean() > 0.9
 
 
+def test_seeds_of_a_knowledge_file_are_tried_and_said_in_the_report(folder):
+    (folder / "known.toml").write_text("seeds = [1, 42]\n")
+    words = ("--knowledge", folder / "known.toml", "--format", "json")
+    outcome = called(folder, "audit", "plain.json", *words)
+    assert outcome.exit_code == 1
+    assert json.loads(outcome.stdout)["provenance"]["asked"]["seeds"] == [1, 42]
+
+
+def test_a_setting_that_is_no_number_is_a_mistake_of_the_knowledge_file(folder):
+    (folder / "known.toml").write_text("[training]\neta = nan\n")
+    outcome = called(folder, "audit", "plain.json", "--knowledge", folder / "known.toml")
+    assert outcome.exit_code == 4
+    assert "training.eta" in outcome.stderr
+
+
 def test_an_unknown_setting_of_the_training_is_a_mistake_of_the_knowledge_file(folder):
     (folder / "known.toml").write_text("[training]\nmax_depth = 3\n")
     outcome = called(folder, "audit", "plain.json", "--knowledge", folder / "known.toml")

@@ -21,6 +21,14 @@ measure = "certain_disclosure"
 rule = "at_most"
 limit = 0
 """
+NUMBERS = (
+    '<?xml version="1.0" encoding="UTF-8"?><PMML xmlns="http://www.dmg.org/PMML-4_4" version="4.4"><Header/>'
+    '<DataDictionary numberOfFields="2"><DataField name="place" optype="categorical" dataType="string">'
+    '<Value value="a"/><Value value="b"/></DataField><DataField name="score" optype="continuous" dataType="double"/>'
+    '</DataDictionary><TreeModel functionName="regression" splitCharacteristic="multiSplit"><MiningSchema>'
+    '<MiningField name="place"/><MiningField name="score" usageType="target"/></MiningSchema>'
+    '<Node id="0" score="25" recordCount="6"><True/>{leaves}</Node></TreeModel></PMML>'
+)
 LEAF_CLAUSE = """
 [[clause]]
 id = "leaves"
@@ -120,6 +128,33 @@ def test_places_in_the_trees_of_an_earlier_release_are_told_by_that_release(fold
     assert [each["of"] for each in failing] == ["", "before.pmml with all releases"]
     assert [each["verdict"] for each in failing] == ["PASS", "FAIL"]
     assert not document["leaves"]
+
+
+def test_ids_that_are_written_otherwise_are_warned_of(folder):
+    table = (folder / "before.csv").read_text()
+    (folder / "before.csv").write_text(table.replace("\n1,", "\nP1,").replace("\n2,", "\nP2,"))
+    outcome = audited(folder, "--id", "id", "--format", "json")
+    (said,) = [each for each in json.loads(outcome.stdout)["warnings"] if "otherwise" in each]
+    assert said.startswith("2 of 2 records of before.csv whose 'id' is not in after.csv hold")
+
+
+def test_releases_of_numbers_say_that_they_are_not_joined(folder):
+    for number, name in enumerate(("before", "after")):
+        rows = [f"{place},{10 * n + number}" for n, place in enumerate("aaabbb")]
+        (folder / f"{name}.csv").write_text("\n".join(["place,score", *rows, ""]))
+        leaves = "".join(
+            f'<Node id="{n}" score="{score + number}" recordCount="3"><SimplePredicate field="place" operator="equal" '
+            f'value="{place}"/></Node>'
+            for n, (place, score) in enumerate((("a", 10), ("b", 40)), start=1)
+        )
+        (folder / f"{name}.pmml").write_text(NUMBERS.format(leaves=leaves))
+    files = [folder / f"{name}.pmml" for name in ("before", "after")]
+    asked = ["audit", *files, "--data", folder / "after.csv", "--sensitive", "score", "--quiet"]
+    outcome = CliRunner().invoke(cli, list(map(str, asked)))
+    said = " ".join(outcome.stdout.split())
+    assert outcome.exit_code == 1
+    assert "releases of such models are not joined" in said
+    assert "predicts a class, not a number" not in said
 
 
 def test_releases_of_one_table_need_no_id(folder):
@@ -228,9 +263,28 @@ def test_a_gate_holds_a_model_against_the_releases_before_it(folder):
         ("before.pmml", "../other.pmml", "outside"),
         ("before.csv", "absent", "needs the table of each"),
         (', table = "before.csv"', "", "'id' matches the records of several tables"),
+        ('{ path = "before.pmml", table = "before.csv" }', '"after.pmml"', "'id' matches"),
+        ('path = "before.pmml"', 'path = "after.pmml"', "the model itself"),
+        ('id = "id"', 'id = "ident"', "no column 'ident'"),
     ],
 )
 def test_a_gate_says_what_cannot_be_joined(folder, old, new, says):
     outcome = gated(folder, CONFIGURATION.replace(old, new))
     assert outcome.exit_code == 4
     assert says in " ".join(outcome.output.split())
+
+
+def test_a_gate_takes_a_path_alone_for_a_model_of_the_same_table(folder):
+    plain = CONFIGURATION.replace('{ path = "before.pmml", table = "before.csv" }', '"other.pmml"')
+    (folder / "other.pmml").write_bytes(a_tree(a_table(*PEOPLE, NEW), leaf_of=one_leaf))
+    assert gated(folder, plain.replace('id = "id"\n', "")).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [({"earlier": "before.pmml"}, "a list of models"), ({"id": 5}, "the name of a column")],
+)
+def test_a_notebook_says_what_cannot_be_asked(folder, given, says):
+    files = folder / "after.pmml", folder / "after.csv"
+    with pytest.raises(treewarden.TreewardenError, match=says):
+        treewarden.audit(*files, sensitive="illness", **given)

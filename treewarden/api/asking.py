@@ -91,6 +91,10 @@ def earlier_of(
         ArgumentError: the request has no table.
         TreewardenError: the data are no table, or the model is no fitted one.
     """
+    if isinstance(given, str | bytes | os.PathLike | Mapping) or not isinstance(given, Sequence):
+        raise ArgumentError(
+            "earlier", "a list of models, or of pairs of a model and its table, is needed"
+        )
     if request.data is None:
         raise ArgumentError("earlier", "what several models prove together needs the table")
     found = []

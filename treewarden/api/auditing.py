@@ -77,6 +77,8 @@ def audit(
         waivers=_path("waivers", waivers),
         baseline=_path("baseline", baseline),
     )
+    if not (id is None or isinstance(id, str)):
+        raise ArgumentError("id", f"the name of a column is needed, not {type(id).__name__}")
     if earlier:
         request = replace(request, earlier=earlier_of(earlier, request, sensitive), key=id)
     elif id is not None:

@@ -46,5 +46,11 @@ def asked_of(request: Request, knowledge: Knowledge) -> Asked:
     """Return what was asked of an audit: its options, and what the adversary is taken to know."""
     known = knowledge.model_dump(mode="json", by_alias=True)
     facts = tuple(json.dumps(fact, sort_keys=True) for fact in known.pop("facts"))
-    training = known.pop("training")
-    return Asked(options=asdict(request.options), knowledge=known, facts=facts, training=training)
+    training, seeds = known.pop("training"), known.pop("seeds")
+    return Asked(
+        options=asdict(request.options),
+        knowledge=known,
+        facts=facts,
+        training=training,
+        seeds=seeds,
+    )

@@ -6,7 +6,7 @@ import pytest
 from audit.people.population import build_population
 from audit.people.shared import shared_people
 from audit.reading import Undetermined
-from ppdm_models.errors import TableError
+from ppdm_models.errors import TreewardenError
 from ppdm_models.files.load import open_model
 from ppdm_models.records.read_table import read_table_bytes
 from tests.releases import a_table, a_tree
@@ -65,27 +65,27 @@ def test_classes_in_another_order_are_put_in_one():
     ("after", "key", "says"),
     [
         (a_table("1 north no", "9 south yes"), "id", "has another value of 'illness'"),
-        (a_table("7 north yes", "8 south no"), "id", "no record of it is in t0.csv as well"),
+        (a_table("7 north yes", "8 south no"), "id", "no .id. of it is in t0.csv as well"),
         (a_table("1 north yes", "1 south no"), "id", "holds the same for several records"),
         (a_table("1 north yes", "? south no"), "id", "record 2: no value"),
         (a_table("1 north yes", "2 south no"), "ident", "no column 'ident'"),
     ],
 )
 def test_tables_that_do_not_fit_are_refused(after, key, says):
-    with pytest.raises(TableError, match=says):
+    with pytest.raises(TreewardenError, match=says):
         shared(BEFORE, after, key=key)
 
 
 def test_models_that_predict_something_else_are_refused():
     other = a_tree(AFTER).replace(b'"yes"', b'"perhaps"')
     after = AFTER.replace("yes", "perhaps")
-    with pytest.raises(TableError, match="does not predict what m1.pmml does"):
+    with pytest.raises(TreewardenError, match="does not predict what m1.pmml does"):
         shared(BEFORE, after, models=[a_tree(BEFORE), other])
 
 
 def test_weights_are_refused():
     weighed = BEFORE.replace("id,", "weight,", 1)
-    with pytest.raises(TableError, match="write each person as a row"):
+    with pytest.raises(TreewardenError, match="write each person as a row"):
         shared(weighed, weighed, models=[a_tree(weighed, weights="weight")] * 2, weights="weight")
 
 

@@ -173,7 +173,12 @@ def _request(
         options = AuditOptions(**_options(asked.options, sensitive))
         facts = [json.loads(fact) for fact in asked.facts]
         knowledge = Knowledge.model_validate(
-            {**asked.knowledge, "facts": facts, "training": asked.training}
+            {
+                **asked.knowledge,
+                "facts": facts,
+                "training": asked.training,
+                "seeds": asked.seeds,
+            }
         )
     except (ValueError, TypeError, RecursionError) as error:
         problem = f"how it was asked is not understood ({str(error).splitlines()[0]})"

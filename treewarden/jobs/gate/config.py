@@ -106,6 +106,15 @@ class ModelSection(Shared, Settings):
     earlier: tuple[EarlierSection, ...] = ()
     id: Text | None = None
 
+    @field_validator("earlier", mode="before")
+    @classmethod
+    def _paths_of_earlier(cls, value: object) -> object:
+        """Return what is earlier as sections: a path alone is that of a model whose table is the section's own."""
+        each = [value] if isinstance(value, str | dict) else value
+        if not isinstance(each, list | tuple):
+            return each
+        return tuple({"path": one} if isinstance(one, str) else one for one in each)
+
     @field_validator("path", mode="before")
     @classmethod
     def _one_or_several(cls, value: object) -> object:

@@ -146,7 +146,10 @@ def _check(section: ModelSection, place: str) -> None:
         raise ConfigurationError(place, f"'knowledge' says it all; leave out {', '.join(beside)}")
     own = {section.table, *(each.table or section.table for each in section.earlier)}
     if section.earlier and ABSENT in own:
-        problem = "'earlier': what several models prove together needs the table of each"
+        problem = (
+            "'earlier': what several models prove together needs the table of each; give the section a table, and an "
+            "earlier model its own where it is another"
+        )
         raise ConfigurationError(place, problem)
     if section.id is not None and len(own) < 2:
         problem = (
@@ -223,7 +226,7 @@ def _model(
         settings=Settings(**section.model_dump(include=set(Settings.model_fields))),
         earlier=tuple(
             (
-                _earlier(configuration, each.path, place),
+                _earlier(configuration, each.path, place, path),
                 table if each.table is None else _table(configuration, each.table, place),
             )
             for each in section.earlier
@@ -233,7 +236,7 @@ def _model(
     )
 
 
-def _earlier(configuration: Configuration, value: str, place: str) -> Path:
+def _earlier(configuration: Configuration, value: str, place: str, model: Path) -> Path:
     """Return the file of a release before a model: a file, or a folder that is a model as Spark writes it."""
     path = _inside(configuration, value, "earlier", place)
     if not path.exists():
@@ -241,6 +244,8 @@ def _earlier(configuration: Configuration, value: str, place: str) -> Path:
             f"'earlier' is {value!r}: there is no such file; paths start from {configuration.root}"
         )
         raise ConfigurationError(place, problem)
+    if resolved(path) == resolved(model):
+        raise ConfigurationError(place, f"'earlier' is {value!r}, the model itself; take it out")
     return path
 
 
