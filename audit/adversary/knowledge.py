@@ -76,7 +76,7 @@ class Knowledge(_Section):
     strict_labels: bool = False
     min_leaf: Annotated[int, Field(ge=1)] | None = None
     learner: Tool | None = None
-    training: dict[str, FiniteFloat] = {}
+    training: dict[str, Annotated[FiniteFloat, Field(ge=0)]] = {}
     seeds: Annotated[tuple[Seed, ...], Field(max_length=MOST_SEEDS)] = ()
     facts: tuple[Statement | KnownRecord, ...] = ()
 

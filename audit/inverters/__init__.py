@@ -30,6 +30,16 @@ CUT = (
 
 
 NO_NUMBERS = "leaf values of this library's regression models are not turned back"
+WIDE = 0.5
+"""Bounds at least so far apart come from more than rounding."""
+ONLY_BOUNDS = (
+    "some leaves leave only bounds (steps were limited, may have been made in several ways, or some records weigh "
+    "more), which other numbers of the file may narrow"
+)
+SCORED = (
+    "the file tells how well the model did on records that may be those of the training (best_score); take "
+    "that out"
+)
 SAMPLED_NUMBERS = (
     "each round saw a sample of the records (bagging), which is not turned back where a number is "
     "predicted"
@@ -82,7 +92,8 @@ class LeafSums:
     that were used, and ``said`` what the reader should know of how it was done. ``added`` are other sums over the same
     people, of numbers that are not whole. Where trees
     saw samples that are known, draws are counted in place of people. Without ``is_complete`` they saw samples that are
-    not: then the ends hold, but the file says more than they do, so whoever is not certain by them may be so yet.
+    not, or the file says more in another way, ``missing`` in words: then the ends hold, but whoever is not certain by
+    them may be so yet.
     ``totals`` are the ends, by class, of how many of all people have it, where the file says more of that than leaves.
     """
 
@@ -96,6 +107,7 @@ class LeafSums:
     said: tuple[str, ...] = ()
     added: tuple[Added, ...] = ()
     is_complete: bool = True
+    missing: str = ""
     totals: Mapping[int, tuple[int, int]] = field(default_factory=dict)
 
 
@@ -217,9 +229,25 @@ def leaf_sums(case: GrownCase) -> LeafSums | Undetermined:
     inverter = inverters()[case.growth.library]
     if case.draws is None and inverter.is_sampled(case.growth):
         case = replace(case, is_sampled=True)
-    if not inverter.reads_cut and _is_cut(case):
+    is_cut = _is_cut(case)
+    if not inverter.reads_cut and is_cut:
         return Undetermined(CUT)
-    return inverter.sums(case)
+    sums = inverter.sums(case)
+    return sums if isinstance(sums, Undetermined) else _with_doubts(sums, case, is_cut=is_cut)
+
+
+def _with_doubts(sums: LeafSums, case: GrownCase, *, is_cut: bool) -> LeafSums:
+    """Return sums that are called incomplete where other numbers of the file would tell more of the labels.
+
+    What limits steps leaves bounds of a leaf, which sums at the nodes above it may narrow. Of values that were cut
+    these numbers are gone: a file that has them is refused.
+    """
+    missing = sums.missing
+    if case.growth.scored:
+        missing = SCORED
+    elif not is_cut and ((sums.low < sums.high) & (sums.wide >= WIDE)).any():
+        missing = ONLY_BOUNDS
+    return replace(sums, is_complete=False, missing=missing) if missing else sums
 
 
 def value_sums(case: GrownCase, largest: float) -> ValueSums | Undetermined:

@@ -23,6 +23,7 @@ ROOM = 2.0**-48
 NO_SETTINGS = (
     "the file withholds the settings of the training (lambda_l1, lambda_l2, max_delta_step)"
 )
+NOT_LIMITED = "some leaf values are larger than max_delta_step allows"
 NO_RATE = "the file does not say by which rate its trees were shrunk"
 OTHER_RATE = "its trees were not shrunk by the learning rate that the file says"
 
@@ -110,6 +111,10 @@ def rates_of(case: GrownCase) -> Rates | Undetermined:
         return Undetermined(OTHER_RATE)
     names = ("lambda_l2", "lambda_l1", "max_delta_step")
     ridge, lasso, clip = (float(growth.fact(name).value or 0.0) for name in names)
+    beyond = [np.abs(growth.trees[tree].values) for tree in later]
+    largest = max((float(np.nanmax(each)) for each in beyond), default=0.0)
+    if clip and largest > eta * clip * (1 + 10.0 ** (1 - PRINTED)):
+        return Undetermined(NOT_LIMITED)
     sigmoid = growth.fact("sigmoid").value
     is_softmax = growth.objective in SOFTMAX
     outputs = growth.outputs

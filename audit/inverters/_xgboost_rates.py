@@ -25,6 +25,8 @@ ROUNDING = 2.0**-20
 """How far an equation may be off, relatively to its terms: each is of a few numbers in 32 bits."""
 DIGITS = 6
 
+LIMIT_ROOM = 2.0**-16
+"""How far a leaf value may seem to be beyond the limit of steps, relatively, by roundings."""
 NOT_DERIVED = (
     "the file withholds the learning rate and the regularisation, and its numbers do not give them: it was grown with "
     "settings that are not turned back (a limit to steps, monotone constraints), or pruned, or numbers were withheld; "
@@ -62,7 +64,10 @@ def rates_of(growth: Growth, trees: Sequence[Tree]) -> Rates | Undetermined:
         facts["max_delta_step"] = derived(0.0)
     eta, ridge, lasso, clip = (float(value or 0.0) for value in told)
     if not eta > 0:
-        return Undetermined("the learning rate in the file is no rate")
+        return Undetermined("the learning rate (eta) is no rate")
+    largest = max((float(np.nanmax(np.abs(tree.values))) for tree in growth.trees), default=0.0)
+    if clip and largest > eta * clip * (1 + LIMIT_ROOM):
+        return Undetermined("some leaf values are larger than max_delta_step allows")
     return Rates(eta, ridge, lasso, clip, 1.0 if weight is None else weight, facts)
 
 
@@ -123,7 +128,10 @@ def _shortest(equations: FloatArray, columns: int) -> tuple[float, float, float]
     scale = (np.abs(v_left) * h_left + np.abs(v_right) * h_right + np.abs(weight) * both)[kept]
     if not (scale > 0).all():
         return None
-    solved, *_ = np.linalg.lstsq(matrix / scale[:, None], right / scale, rcond=None)
+    try:
+        solved, *_ = np.linalg.lstsq(matrix / scale[:, None], right / scale, rcond=None)
+    except np.linalg.LinAlgError:  # numbers that no learner writes
+        return None
     ridge, eta = float(solved[0]), float(solved[1])
     if not eta > 0 or not np.isfinite(solved).all():
         return None

@@ -93,11 +93,10 @@ class Xgboost(Inverter):
                 if problem is not None:
                     return problem
         sums = gathered.sums(rates.facts, rates.said)
-        return (
-            sums
-            if isinstance(sums, Undetermined)
-            else replace(sums, is_complete=not case.is_sampled)
-        )
+        if isinstance(sums, Undetermined):
+            return sums
+        totals = _totals(case, sums) if is_logistic and not case.is_sampled else {}
+        return replace(sums, is_complete=not case.is_sampled, totals=totals)
 
     def numbers(self, case: GrownCase, largest: float) -> ValueSums | Undetermined:
         growth = case.growth
@@ -195,6 +194,23 @@ def _sampled(
 def _is_cut(growth: Growth) -> bool:
     """Return whether leaf values were cut to few digits."""
     return bool(rounded_by(np.concatenate([tree.values for tree in growth.trees])).any())
+
+
+def _totals(case: GrownCase, sums: LeafSums) -> dict[int, tuple[int, int]]:
+    """Return how many of all people have the second class, where the start is their share, as it is by itself.
+
+    Where leaves leave only bounds this says more than they do.
+    """
+    assert case.growth.start is not None
+    people, start = float(case.people.sum()), case.growth.start[0]
+    if case.draws is not None or start == 0.0 or (sums.low == sums.high).all():
+        return {}
+    told = people / (1.0 + np.exp(-start))
+    whole = round(told)
+    trees = np.unique(sums.trees, return_inverse=True)[1].reshape(-1)
+    fits = (np.bincount(trees, sums.low) <= whole) & (whole <= np.bincount(trees, sums.high))
+    is_share = abs(told - whole) <= 64 * SINGLE * people and bool(fits.all())
+    return {1: (whole, whole)} if is_share else {}
 
 
 def _tells_digits(growth: Growth) -> bool:

@@ -128,7 +128,9 @@ def join_releases(
             searching=searching * (1 - ADDS_SHARE) if is_complete else 0.0,
         )
     if not is_complete:
-        joint = of_part(joint, NOT_ALL_OF_SAMPLES)
+        joint = of_part(
+            joint, next((each.missing for each in sums if each.missing), NOT_ALL_OF_SAMPLES)
+        )
     if joint.problem:
         return Undetermined(f"no table fits all releases: {joint.problem}")
     sure = (joint.low == cells.sizes[:, None]).any(axis=1)

@@ -278,7 +278,7 @@ def _used(forest: Forest, units: Units) -> int:
 def _missing(sums: LeafSums, used: int, trees: int) -> str:
     """Return what the file says beyond the rows, "" where they are all that it says."""
     if not sums.is_complete:
-        return NOT_ALL_OF_SAMPLES
+        return sums.missing or NOT_ALL_OF_SAMPLES
     if used < trees:
         return f"the leaves of {used:,} of {trees:,} trees were joined, as all would take too much memory"
     return ""

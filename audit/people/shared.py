@@ -11,10 +11,10 @@ import numpy as np
 
 from audit.people.population import Population
 from audit.reading import Undetermined
-from ppdm_models.arrays import FloatArray, IndexArray
+from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from ppdm_models.errors import TableError, TreewardenError
 from ppdm_models.records.table import Table
-from ppdm_models.tree.column import CategoricalColumn, Column
+from ppdm_models.tree.column import CategoricalColumn, Column, Columns, NumericColumn
 from ppdm_models.tree.ensemble import Model
 
 MEMBERSHIP = ("no", "yes")
@@ -36,7 +36,8 @@ class Shared:
     R releases, in the order of their publication, have U groups. ``places`` (R, U) is the profile of each group in each
     release, -1 where the release does not hold it; ``counts`` (U,) are its people; ``truth`` (U, m) those of each
     class, in the order of the last release's classes, or why they are not known. ``orders`` (R, m) is the place there
-    of each release's own classes. ``warnings`` are for the reader of the report.
+    of each release's own classes. ``columns`` are those of each release's profiles. ``warnings`` are for the reader of
+    the report.
     """
 
     names: tuple[str, ...]
@@ -44,6 +45,7 @@ class Shared:
     counts: FloatArray
     truth: FloatArray | Undetermined
     orders: IndexArray
+    columns: tuple[Columns, ...] = ()
     warnings: tuple[str, ...] = ()
 
     def groups(self, release: int) -> IndexArray:
@@ -51,13 +53,25 @@ class Shared:
         return np.flatnonzero(self.places[release] >= 0)
 
     def seen_by(self, release: int, population: Population) -> Population:
-        """Return a release's own people, its profiles parted by which other releases hold whom; one per group."""
+        """Return a release's own people, its profiles parted by what else is known of them; one per group.
+
+        That is which other releases hold whom, and columns that only another release tests, or has other values of.
+        """
         groups = self.groups(release)
         own = self.places[release][groups]
         columns: dict[str, Column] = {
             name: column.take(own) for name, column in population.columns.items()
         }
         added = []
+        for other in range(len(self.names)):
+            there = self.places[other][groups]
+            for name, column in self.columns[other].items() if other != release else ():
+                known = _where_there(column, there)
+                if name not in columns or _differs(columns[name], known, there >= 0):
+                    called = name if name not in columns else f"{name} in {self.names[other]}"
+                    called = _new_name(called, columns)
+                    columns[called] = known
+                    added.append(called)
         for other, name in enumerate(self.names):
             is_there = self.places[other][groups] >= 0
             if other != release and is_there.any() and not is_there.all():
@@ -133,8 +147,9 @@ def shared_people(
         truth = np.bincount(group * classes + label, minlength=groups * classes).astype(np.float64)
         truth = truth.reshape(groups, classes)
     counts = np.bincount(group, minlength=groups).astype(np.float64)
-    said = () if key is None else tuple(_near_misses(tables, persons, key))
-    return Shared(_names(models), places[:, first], counts, truth, orders, said)
+    said = tuple(_near_misses(tables, persons, key) if key else _moves(tables, persons))
+    columns = tuple(each.columns for each in populations)
+    return Shared(_names(models), places[:, first], counts, truth, orders, columns, said)
 
 
 def _orders(models: Sequence[Model]) -> IndexArray:
@@ -199,6 +214,18 @@ def _near_misses(tables: Sequence[Table], persons: Sequence[IndexArray], key: st
                 f"{same} of {len(left)} records of {one.source} whose {key!r} is not in {other.source} hold the same "
                 f"as records there whose {key!r} is new: are they the same people, their ids written otherwise? They "
                 "were taken for others, who left and who joined"
+            )
+
+
+def _moves(tables: Sequence[Table], persons: Sequence[IndexArray]) -> Iterator[str]:
+    """Yield where people joined and others left, which may be the same whose values changed, as no id was named."""
+    for (one, own), (other, others) in pairwise(zip(tables, persons, strict=True)):
+        left, new = int((~np.isin(own, others)).sum()), int((~np.isin(others, own)).sum())
+        if left and new:
+            yield (
+                f"{left} records of {one.source} are not in {other.source}, and {new} of that are new: they were taken "
+                "for different people. Where some are the same, whose values changed, name the column that says who is "
+                "who (--id)"
             )
 
 
@@ -273,6 +300,22 @@ def _coded(values: np.ndarray[tuple[int], np.dtype[np.generic]]) -> IndexArray:
     """Return the place of each value among the distinct ones."""
     found: IndexArray = np.unique(values, return_inverse=True)[1].reshape(-1).astype(np.intp)
     return found
+
+
+def _where_there(column: Column, places: IndexArray) -> Column:
+    """Return what a column holds at places, missing where a place is -1."""
+    found = column.take(np.maximum(places, 0))
+    if isinstance(found, CategoricalColumn):
+        return replace(found, codes=np.where(places < 0, -1, found.codes))
+    return replace(found, numbers=np.where(places < 0, np.nan, found.numbers))
+
+
+def _differs(one: Column, other: Column, there: BoolArray) -> bool:
+    """Return whether two columns say something else of anybody who is there."""
+    rows = np.flatnonzero(there)
+    if isinstance(one, NumericColumn) and isinstance(other, NumericColumn):
+        return not np.array_equal(one.numbers[rows], other.numbers[rows], equal_nan=True)
+    return any(one.text(row) != other.text(row) for row in rows.tolist())
 
 
 def _new_name(name: str, columns: dict[str, Column]) -> str:

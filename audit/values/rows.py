@@ -16,6 +16,8 @@ from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 
 ROUNDING = 2.0**-48
 """Relative rounding of our own sums and products of doubles, with room to spare."""
+DECIMALS = 10
+"""Whole steps have at most nine decimals: a number that is a step away from another is told as it is written."""
 UNITS = 2**24
 """Of a range whose values lie on no grid."""
 
@@ -35,7 +37,8 @@ class Scale:
 
     def back(self, units: FloatArray) -> FloatArray:
         """Return numbers of one person from units."""
-        return self.start + units * self.unit
+        found = self.start + units * self.unit
+        return np.round(found, DECIMALS) if self.is_whole else found
 
     def inward(self, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return ends of whole numbers as whole numbers, where numbers are whole."""

@@ -102,7 +102,9 @@ def paired(before: Model, after: Model, *, drops: bool = False) -> list[tuple[Tr
         raise OutputError(before.source, "its trees can only be changed as an ensemble")
     pairs = list(zip(before.trees, after.trees, strict=False))
     fewer = len(after.members) if drops else len(before.members)
-    if len(pairs) < max(fewer, len(after.members)):
+    kept = [one.name for one in before.members[: len(after.members)]]
+    is_other = drops and kept != [one.name for one in after.members]
+    if is_other or len(pairs) < max(fewer, len(after.members)):
         raise OutputError(before.source, "a tree was added or taken away, which is not written")
     for old, new in pairs:
         names = {node.name for node in old.nodes}

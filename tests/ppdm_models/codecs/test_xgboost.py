@@ -11,7 +11,7 @@ from ppdm_models.errors import OutputError, TreeFormatError
 from ppdm_models.formats.xgboost_dump import FORMAT as DUMP
 from ppdm_models.formats.xgboost_model import FORMAT as MODEL
 from ppdm_models.records.predict import predict
-from ppdm_models.tree.ensemble import Combination, Link
+from ppdm_models.tree.ensemble import Combination, Link, first_members
 from ppdm_models.tree.leaks import LeakKind
 from ppdm_models.tree.predicate import MissingTest
 from ppdm_models.tree.tree import Quality, Task
@@ -276,11 +276,14 @@ def test_an_unchanged_model_is_the_same_document(layout):
     assert (again == raw) if layout == "ubj" else (json.loads(again) == json.loads(raw))
 
 
-def test_a_tree_cannot_be_taken_away():
+def test_only_the_last_trees_can_be_taken_away():
     raw = saved(booster_of(SETTINGS["squared"]))
     model = MODEL.open(raw, "m").model
-    with pytest.raises(OutputError, match="added or taken away"):
-        MODEL.open(raw, "m").rewrite(replace(model, members=model.members[:-1]))
+    short = MODEL.open(MODEL.open(raw, "m").rewrite(first_members(model, 2)), "m").model
+    assert short == first_members(model, 2)
+    for others in (model.members[1:], (*model.members, model.members[-1])):
+        with pytest.raises(OutputError, match="added or taken away"):
+            MODEL.open(raw, "m").rewrite(replace(model, members=others))
 
 
 def test_attributes_that_tell_of_people_and_places_are_found_and_removed():
