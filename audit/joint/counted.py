@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,6 +15,11 @@ from audit.people.population import Population
 from audit.reading import Undetermined
 from ppdm_models.tree.ensemble import Ensemble
 from ppdm_models.tree.tree import Node, Tree, completed, count_of
+
+MORE_ABOVE = (
+    "counts of some leaves are withheld, and those above them, which may tell these, are not used of "
+    "several trees"
+)
 
 
 def counted_sums(forest: Forest, population: Population) -> LeafSums | Undetermined:
@@ -42,7 +48,17 @@ def counted_sums(forest: Forest, population: Population) -> LeafSums | Undetermi
                 return STOPS_EARLY
             for output, low, high in _ends(tree, node, size, classes):
                 found.append((number, index, output, low, high))
-    return sums_of(found)
+    sums = sums_of(found)
+    is_open = bool((sums.low < sums.high).any())
+    if is_open and any(_tells(node) for tree in forest.trees for node in tree.nodes):
+        return replace(sums, is_complete=False, missing=MORE_ABOVE)
+    return sums
+
+
+def _tells(node: Node) -> bool:
+    """Return whether an inner node says something of its people's classes."""
+    told = (node.class_counts, node.bands, node.class_shares, node.impurity)
+    return not node.is_leaf and any(each is not None for each in told)
 
 
 def _ends(

@@ -1,5 +1,7 @@
 """Forests whose leaves count people: what their counts prove together."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -92,3 +94,16 @@ def test_labels_alone_are_no_counts(trees, reason):
     found = counted_sums(forest_of(model, people), people)
     assert isinstance(found, Undetermined)
     assert reason in found.reason
+
+
+@pytest.mark.parametrize(("above", "is_complete"), [((2.0, 2.0), False), (None, True)])
+def test_counts_above_withheld_ones_may_tell_more_than_is_used(above, is_complete):
+    table = table_of({"age": AGES, "sex": SEX, "flu": ["yes", "no", "no", "yes"]})
+    tree = split_by_sex((1, 1), (1, 1))
+    root, first, second = tree.nodes
+    hidden = replace(first, class_counts=(None, None))
+    model = forest(replace(tree, nodes=(replace(root, class_counts=above), hidden, second)))
+    people = build_population(model, table, sensitive="flu")
+    found = counted_sums(forest_of(model, people), people)
+    assert (found.low < found.high).any()
+    assert found.is_complete is is_complete
