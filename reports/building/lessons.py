@@ -8,6 +8,7 @@ from audit.evidence import Evidence
 from audit.reading import Interval, Undetermined
 from audit.result import Exposure
 from policies.judging.figures import span
+from ppdm_models.tree.column import number_text
 from ppdm_models.tree.paths import path_text
 from ppdm_models.tree.tree import Task
 from reports.building.nodes import node_label
@@ -21,7 +22,7 @@ UNKNOWN = "Not known"
 def lessons(exposure: Exposure) -> tuple[Lesson, ...]:
     """Return the lessons of an audit, those on the estimate first."""
     if exposure.evidence.task is Task.REGRESSION:
-        return (_sureness(exposure.evidence), _smallest_leaf(exposure))
+        return (_exactness(exposure.evidence), _smallest_leaf(exposure))
     return (
         _sureness(exposure.evidence),
         _guesses(exposure),
@@ -43,6 +44,20 @@ def _sureness(evidence: Evidence) -> Lesson:
         figure=f"{count(sure)} of {count(everyone)}",
         text=f"{what} ({percent(sure / everyone)}).",
         detail=known,
+    )
+
+
+def _exactness(evidence: Evidence) -> Lesson:
+    """Return of how many people a model of numbers determines the number."""
+    numbers, what = evidence.numbers, "people’s number follows exactly from the file"
+    if isinstance(numbers, Undetermined):
+        return _unknown(f"How many {what}.", numbers)
+    everyone, exact = numbers.counts.sum(), numbers.counts[numbers.is_exact].sum()
+    narrowest = float(numbers.width[numbers.counts > 0].min())
+    return Lesson(
+        figure=f"{count(float(exact))} of {count(float(everyone))}",
+        text=f"{what} ({percent(float(exact / everyone))}).",
+        detail=f"The narrowest interval that is proved is {number_text(narrowest)} wide.",
     )
 
 
