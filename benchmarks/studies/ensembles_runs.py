@@ -108,7 +108,7 @@ def judged(
             trees,
             float(people.counts[found.found.by_leaf].sum()) / records,
             float(found.cells.sizes[sure].sum()) / records,
-            _guessed(found, people),
+            _guessed(found),
             None if isinstance(right, Undetermined) else right.low,
             found.found.recovered_share,
         )
@@ -116,12 +116,12 @@ def judged(
     return told, found
 
 
-def _guessed(found: Joined, people: Population) -> float | None:
-    guess, truth = found.joint.guess, people.truth
-    if isinstance(guess, Undetermined) or isinstance(truth, Undetermined):
+def _guessed(found: Joined) -> float | None:
+    guess, units = found.joint.guess, found.units
+    if isinstance(guess, Undetermined) or units.truth is None:
         return None
     best = guess.shares.argmax(axis=1)[found.cells.of]
-    return float(truth[np.arange(len(best)), best].sum()) / people.records
+    return float(units.truth[np.arange(len(best)), best].sum() / units.people.sum())
 
 
 def pinned(file: OpenedFile, data: Data, budget: float) -> tuple[float, float, float] | str:
