@@ -197,19 +197,20 @@ def _is_cut(growth: Growth) -> bool:
 
 
 def _totals(case: GrownCase, sums: LeafSums) -> dict[int, tuple[int, int]]:
-    """Return how many of all people have the second class, where the start is their share, as it is by itself.
+    """Return how many of all people have the second class, where the file says that it starts from their share.
 
     Where leaves leave only bounds this says more than they do.
     """
     assert case.growth.start is not None
     people, start = float(case.people.sum()), case.growth.start[0]
-    if case.draws is not None or start == 0.0 or (sums.low == sums.high).all():
+    is_average = case.growth.fact("boost_from_average").value == 1.0
+    if case.draws is not None or not is_average or (sums.low == sums.high).all():
         return {}
     told = people / (1.0 + np.exp(-start))
     whole = round(told)
     trees = np.unique(sums.trees, return_inverse=True)[1].reshape(-1)
     fits = (np.bincount(trees, sums.low) <= whole) & (whole <= np.bincount(trees, sums.high))
-    is_share = abs(told - whole) <= 64 * SINGLE * people and bool(fits.all())
+    is_share = abs(told - whole) <= 4 * SINGLE * people and bool(fits.all())
     return {1: (whole, whole)} if is_share else {}
 
 

@@ -119,7 +119,7 @@ def join_releases(
     problem = "" if truth is None else problem_with(rows, truth)
     if problem:
         return Undetermined(problem)
-    is_complete = all(each.is_complete for each in sums)
+    is_complete = all(each.is_complete for each in sums) and not shared.doubt
     with step("reasoning over the leaves of all releases"):
         joint = reason(
             rows,
@@ -128,9 +128,8 @@ def join_releases(
             searching=searching * (1 - ADDS_SHARE) if is_complete else 0.0,
         )
     if not is_complete:
-        joint = of_part(
-            joint, next((each.missing for each in sums if each.missing), NOT_ALL_OF_SAMPLES)
-        )
+        missing = (shared.doubt, *(each.missing for each in sums), NOT_ALL_OF_SAMPLES)
+        joint = of_part(joint, next(each for each in missing if each))
     if joint.problem:
         return Undetermined(f"no table fits all releases: {joint.problem}")
     sure = (joint.low == cells.sizes[:, None]).any(axis=1)

@@ -23,6 +23,10 @@ NOBODY_SHARED = (
     "no record of it is in {} as well; name the column that says who is who with --id, or give the tables of the same "
     "people"
 )
+NO_ID = (
+    "people left and joined, and without the column that says who is who (--id) some of them may be the same, of whom "
+    "more could be known"
+)
 NO_ID_SHARED = (
     "no {!r} of it is in {} as well; write ids in the same way in both, or give the tables of the same "
     "people"
@@ -37,7 +41,7 @@ class Shared:
     release, -1 where the release does not hold it; ``counts`` (U,) are its people; ``truth`` (U, m) those of each
     class, in the order of the last release's classes, or why they are not known. ``orders`` (R, m) is the place there
     of each release's own classes. ``columns`` are those of each release's profiles. ``warnings`` are for the reader of
-    the report.
+    the report, ``doubt`` is why some who were taken for several people may be one.
     """
 
     names: tuple[str, ...]
@@ -47,6 +51,7 @@ class Shared:
     orders: IndexArray
     columns: tuple[Columns, ...] = ()
     warnings: tuple[str, ...] = ()
+    doubt: str = ""
 
     def groups(self, release: int) -> IndexArray:
         """Return the groups that a release holds."""
@@ -148,8 +153,9 @@ def shared_people(
         truth = truth.reshape(groups, classes)
     counts = np.bincount(group, minlength=groups).astype(np.float64)
     said = tuple(_near_misses(tables, persons, key) if key else _moves(tables, persons))
+    doubt = NO_ID if said and not key else ""
     columns = tuple(each.columns for each in populations)
-    return Shared(_names(models), places[:, first], counts, truth, orders, columns, said)
+    return Shared(_names(models), places[:, first], counts, truth, orders, columns, said, doubt)
 
 
 def _orders(models: Sequence[Model]) -> IndexArray:

@@ -130,6 +130,17 @@ def test_places_in_the_trees_of_an_earlier_release_are_told_by_that_release(fold
     assert not document["leaves"]
 
 
+def test_without_an_id_nothing_passes_where_people_left_and_joined(folder):
+    people = a_table(*PEOPLE[1:], "9 a yes")
+    (folder / "after.csv").write_text(people)
+    (folder / "after.pmml").write_bytes(a_tree(people, leaf_of=one_leaf))
+    outcome = audited(folder, "--format", "json")
+    assert outcome.exit_code == 3
+    document = json.loads(outcome.stdout)
+    assert any("may be the same" in each for each in document["ensemble"]["reasons"])
+    assert audited(folder, "--id", "id").exit_code == 0
+
+
 def test_ids_that_are_written_otherwise_are_warned_of(folder):
     table = (folder / "before.csv").read_text()
     (folder / "before.csv").write_text(table.replace("\n1,", "\nP1,").replace("\n2,", "\nP2,"))

@@ -49,10 +49,17 @@ def growth_of(
         _trees(found, outputs),
         base * objective.outputs if len(base) == 1 else base,
         single=True,
-        facts={**_of_objective(learner), **growth_facts(document, learner)},
+        facts={**_of_objective(learner), **_of_start(learner), **growth_facts(document, learner)},
         refused=refused,
         scored=_is_scored(learner),
     )
+
+
+def _of_start(learner: Mapping[str, object]) -> dict[str, Fact]:
+    """Return whether the start was computed from the labels, as files say from version 2 on."""
+    parameters = learner.get("learner_model_param")
+    said = parameters.get("boost_from_average") if isinstance(parameters, dict) else None
+    return {"boost_from_average": known(float(said))} if said in ("0", "1") else {}
 
 
 def _is_scored(learner: Mapping[str, object]) -> bool:

@@ -65,3 +65,13 @@ def test_a_limit_of_steps_that_leaf_values_exceed_is_not_believed():
     found = sums("plain.json", **{name: known(value) for name, value in told.items()})
     assert isinstance(found, Undetermined)
     assert "larger than max_delta_step allows" in found.reason
+
+
+def test_the_start_tells_a_total_only_where_the_file_says_that_it_is_the_average():
+    told = {"eta": 0.3, "lambda": 1.0, "alpha": 0.0, "max_delta_step": 0.4}
+    facts = {name: known(value) for name, value in told.items()}
+    found = sums("clipped.json", **facts)
+    case, people = case_of(FOLDER / "clipped.json", FOLDER / "two.csv")
+    whole = int(people.truth[:, 1].sum())
+    assert found.totals == {1: (whole, whole)}
+    assert sums("clipped.json", **facts, boost_from_average=known(0.0)).totals == {}
