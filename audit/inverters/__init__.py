@@ -273,10 +273,10 @@ def _refused(case: GrownCase) -> Undetermined | None:
     if growth.start is None:
         return Undetermined("what the model starts from is not published")
     for tree, stops in zip(growth.trees, case.stops, strict=True):
-        if (stops < 0).any() or np.isnan(tree.values[stops]).any():
+        if (stops < 0).any() or not tree.is_leaf[stops].all():
             return Undetermined("some records end in no leaf of a tree")
     return None
 
 
 def _is_cut(case: GrownCase) -> bool:
-    return bool(rounded_by(np.concatenate([tree.values for tree in case.growth.trees])).any())
+    return bool(rounded_by(np.concatenate([tree.values.ravel() for tree in case.growth.trees])).any())

@@ -89,9 +89,10 @@ def softmax(scores: Bounds, room: float) -> Bounds:
     low, high = np.exp(scores.low - top), np.exp(scores.high - top)
     others_low = low.sum(axis=1, keepdims=True) - low
     others_high = high.sum(axis=1, keepdims=True) - high
-    return _shares(
-        low / (low + np.maximum(others_high, 0)), high / (high + np.maximum(others_low, 0)), room
-    )
+    # Where all but one are known so little that they come to nothing, a share may be anything.
+    least = np.divide(low, low + np.maximum(others_high, 0), out=np.zeros_like(low), where=low > 0)
+    most = np.divide(high, high + np.maximum(others_low, 0), out=np.ones_like(high), where=high > 0)
+    return _shares(least, most, room)
 
 
 def _shares(low: FloatArray, high: FloatArray, room: float) -> Bounds:

@@ -13,6 +13,7 @@ from audit.inverters._rounds import (
     SINGLE,
     Gathered,
     Leafs,
+    column,
     differing,
     rounding,
     rounds,
@@ -72,8 +73,8 @@ def newton_sums(case: GrownCase, steps: Steps) -> LeafSums | Undetermined:
             return Undetermined(NO_SHARE)
         is_first = False
         for each in leaves:
-            column = Bounds(shares.low[:, each.output], shares.high[:, each.output])
-            problem = _tree(case, each, column, steps, gathered, totals)
+            own = column(shares, each.output)
+            problem = _tree(case, each, own, steps, gathered, totals)
             if problem is not None:
                 return problem
     sums = gathered.sums(dict(case.growth.facts))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -46,17 +46,17 @@ class Leafs:
 
 
 def value_bounds(case: GrownCase) -> list[Bounds]:
-    """Return what each leaf's value was before it was written, by node, per tree; NaN at inner nodes.
+    """Return what each leaf's values were before they were written, by node, per tree; NaN at inner nodes.
 
     A library computes it with a few roundings, and whoever publishes it may have cut its digits.
     """
     trees = case.growth.trees
-    cut = rounded_by(np.concatenate([tree.values for tree in trees]))
-    ends = np.cumsum([0, *(len(tree.values) for tree in trees)])
+    cut = rounded_by(np.concatenate([tree.values.ravel() for tree in trees]))
+    ends = np.cumsum([0, *(tree.values.size for tree in trees)])
     relative = 4 * (SINGLE if case.growth.single else DOUBLE)
     found = []
     for tree, start, end in zip(trees, ends[:-1], ends[1:], strict=True):
-        room = cut[start:end] + relative * np.abs(tree.values)
+        room = cut[start:end].reshape(tree.values.shape) + relative * np.abs(tree.values)
         found.append(Bounds(tree.values - room, tree.values + room))
     return found
 
@@ -64,7 +64,7 @@ def value_bounds(case: GrownCase) -> list[Bounds]:
 def rounds(
     case: GrownCase, start: Bounds, values: Sequence[Bounds] | None = None
 ) -> Iterator[tuple[Bounds, list[Leafs]]]:
-    """Yield the scores before each round, shape (P, K), and the leaves of its trees.
+    """Yield the scores before each round, shape (P, K), and the leaves of its trees: of each for every output it has.
 
     ``start`` (K,) is what the model starts from, and ``values`` are those of the leaves by node, per tree, where they
     are not what the file says.
@@ -74,7 +74,7 @@ def rounds(
     scores = Bounds(np.tile(start.low, (size, 1)), np.tile(start.high, (size, 1)))
     values = value_bounds(case) if values is None else values
     for trees in case.growth.rounds:
-        leaves = [leaves_in(case, tree, values[tree]) for tree in trees]
+        leaves = [each for tree in trees for each in _by_output(leaves_in(case, tree, values[tree]))]
         yield scores, leaves
         low, high = scores.low.copy(), scores.high.copy()
         for each in leaves:
@@ -102,6 +102,20 @@ def leaves_in(case: GrownCase, tree: int, values: Bounds) -> Leafs:
     elif case.is_sampled and grown.counts is not None:
         people = grown.counts[nodes]
     return Leafs(tree, grown.output, nodes, place, values.at(nodes), people, members, often)
+
+
+def _by_output(leaves: Leafs) -> Iterator[Leafs]:
+    """Yield the leaves of a tree once for each output that they hold a number of."""
+    if leaves.values.low.ndim == 1:
+        yield leaves
+        return
+    for output in range(leaves.values.low.shape[1]):
+        yield replace(leaves, output=output, values=column(leaves.values, output))
+
+
+def column(numbers: Bounds, output: int) -> Bounds:
+    """Return one column of numbers, (P, K) to (P,)."""
+    return Bounds(numbers.low[:, output], numbers.high[:, output])
 
 
 @dataclass(slots=True)
@@ -165,8 +179,11 @@ class Gathered:
 
 
 def whole_between(sums: Bounds, people: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the least and the greatest whole number of people between the ends, which are crossed if there is none."""
-    return np.maximum(np.ceil(sums.low), 0.0), np.minimum(np.floor(sums.high), people)
+    """Return the least and the greatest whole number of people between the ends, which are crossed if there is none.
+
+    An end that overflowed (NaN) is not known, and bounds nothing.
+    """
+    return np.fmax(np.ceil(sums.low), 0.0), np.fmin(np.floor(sums.high), people)
 
 
 def differing(

@@ -23,21 +23,25 @@ NO_SPLIT = "none of its trees has a split, so its leaves tell nobody apart"
 
 Step = Callable[[Leafs], Bounds]
 """Returns the sum of what is left over in each leaf, sum y - sum F, as its value says."""
+Spread = Callable[[int, GrownTree], FloatArray | None]
+"""Returns a number of each node of a tree, whose place among the trees stands before it; None where it has none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Squares:
     """How leaf values were made. ``step`` turns them into what is left over in each leaf.
 
-    ``single`` says that labels and what is left over were rounded to 32 bits; ``skips`` that the value of a tree
-    without a split need be no step; ``shares_spread`` that the trees' second number is the mean square of what is
-    left over, about its mean.
+    ``single`` says that labels and what is left over were rounded to 32 bits, ``single_labels`` that only labels were;
+    ``skips`` that the value of a tree without a split need be no step. ``spread`` returns the mean square of what is
+    left over, about its mean, of each node of a tree, where the file says it. ``count`` steps led to each value.
     """
 
     step: Step
-    single: bool
+    single: bool = False
+    single_labels: bool = False
     skips: bool = True
-    shares_spread: bool = False
+    spread: Spread | None = None
+    count: int = 1
 
 
 def square_sums(
@@ -65,11 +69,13 @@ def square_sums(
         far_sum = leaves.summed(exactly(far), case.people).high + leaves.people * largest
         left = how.step(leaves)
         room = 4 * (SINGLE if how.single else DOUBLE) * far_sum
-        room += 4 * DOUBLE * everybody * far_sum
+        room += SINGLE * leaves.people * largest if how.single_labels else 0.0
+        room += 4 * DOUBLE * everybody * far_sum * how.count
         parts.append((leaves, (leaves.summed(before, case.people) + left).wider(room)))
-        if how.shares_spread and tree.second is not None:
+        spread = None if how.spread is None else how.spread(leaves.tree, tree)
+        if spread is not None:
             reach = float(far.max(initial=0.0)) + largest
-            low, high = _of_one(leaves, left, tree.second, reach, everybody)
+            low, high = _of_one(leaves, left, spread, reach, everybody)
             least = np.maximum(least, before.low + low - TINY * reach)
             most = np.minimum(most, before.high + high + TINY * reach)
     if not parts:
@@ -81,7 +87,7 @@ def square_sums(
         np.concatenate([sums.high for _, sums in parts]),
         least,
         most,
-        not (how.shares_spread or case.growth.scored),
+        not (how.spread is not None or case.growth.scored),
         facts,
         said,
     )

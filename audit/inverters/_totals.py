@@ -44,10 +44,18 @@ class Totals:
 
 
 def unreached(case: GrownCase, leaves: Leafs) -> Undetermined | None:
-    """Return why a table cannot be the one of the training, where nobody reaches a leaf."""
-    size = int((~np.isnan(case.growth.trees[leaves.tree].values)).sum())
-    if len(leaves.nodes) == size and (leaves.people > 0).all():
+    """Return why a table cannot be the one of the training, where nobody reaches a leaf that is not empty.
+
+    Symmetric trees have leaves that no record reached, which add nothing.
+    """
+    tree = case.growth.trees[leaves.tree]
+    is_empty = ~tree.is_leaf
+    if tree.counts is not None:
+        is_empty |= (tree.counts == 0) & (tree.values.reshape(len(is_empty), -1) == 0).all(axis=1)
+    is_empty[leaves.nodes] = True
+    if is_empty.all() and (leaves.people > 0).all():
         return None
     return Undetermined(
-        f"nobody of this table reaches a leaf of tree {leaves.tree + 1}: the model was grown on another table"
+        f"nobody of this table reaches a leaf of tree {leaves.tree + 1} that has records: the model was grown on "
+        "another table"
     )

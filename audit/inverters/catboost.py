@@ -12,10 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from audit.inverters import GrownCase, Inverter, LeafSums
-from audit.inverters._bounds import Bounds, exactly, logistic, variance
+from audit.inverters import GrownCase, Inverter, LeafSums, ValueSums
+from audit.inverters._bounds import Bounds, exactly, logistic, softmax, variance
 from audit.inverters._refusing import not_turned_back
-from audit.inverters._rounds import DOUBLE, SINGLE, Gathered, Leafs, differing, rounds
+from audit.inverters._rounds import DOUBLE, SINGLE, Gathered, Leafs, column, differing, rounds
+from audit.inverters._softmax_steps import gradient_step, newton_step
+from audit.inverters._squares import Squares, square_sums
 from audit.inverters._totals import Totals, unreached
 from audit.inverters._walks import Leaves, Rule, backtracked, fitting, whole_sums
 from audit.reading import Undetermined
@@ -35,6 +37,15 @@ NO_WAY = (
     "no whole numbers of people lead to the values of tree {tree}'s leaves: the model was grown on another table, with "
     "weights or with settings that are not published"
 )
+JOINT = (
+    "leaves were estimated in several steps (leaf_estimation_iterations) for all classes at once, each of which hangs on "
+    "all classes of the one before"
+)
+MOVED = "the model starts from scores that were changed after its training"
+HALVED_NUMBERS = (
+    "leaves were estimated in several steps (leaf_estimation_iterations), any of which may have been halved "
+    "(leaf_estimation_backtracking)"
+)
 NO_AVERAGE = "what the model starts from is no share of this table's people: it is of another table, or of weights"
 
 
@@ -49,10 +60,12 @@ class Steps:
 
 
 class CatBoost(Inverter):
-    """Two classes by the logistic loss."""
+    """Two classes by the logistic loss, several by softmax, numbers by the squared error."""
 
     def sums(self, case: GrownCase) -> LeafSums | Undetermined:
         growth = case.growth
+        if growth.objective == "MultiClass" and case.classes == growth.outputs > 1:
+            return _class_sums(case)
         if growth.objective != "Logloss" or case.classes != 2:
             return not_turned_back("loss", growth.objective)
         steps = _steps(growth.facts)
@@ -66,15 +79,8 @@ class CatBoost(Inverter):
             return Undetermined(NO_AVERAGE)
         for before, (scores, (leaves,)) in enumerate(rounds(case, start)):
             room = ROOM * (before + 1)
-            problem = self._tree(
-                case,
-                leaves,
-                Bounds(scores.low[:, 0], scores.high[:, 0]),
-                room,
-                steps,
-                gathered,
-                totals,
-            )
+            own = column(scores, 0)
+            problem = self._tree(case, leaves, own, room, steps, gathered, totals)
             if problem is not None:
                 return problem
         return gathered.sums(dict(growth.facts))
@@ -90,17 +96,88 @@ class CatBoost(Inverter):
         totals: Totals,
     ) -> Undetermined | None:
         """Take the sums of one tree's leaves; return why they cannot be had."""
-        tree = case.growth.trees[leaves.tree]
-        problem = _unreached(case, leaves) or differing(
-            case, leaves, tree.counts, exactly(leaves.people), "a number of records"
-        )
-        if problem is not None or len(tree.values) == 1:
+        problem = _other_people(case, leaves)
+        if problem is not None or len(case.growth.trees[leaves.tree].values) == 1:
             return problem
         one = _one_step if steps.count == 1 else _several_steps
         sums = one(case, leaves, scores, room, steps)
         if isinstance(sums, Undetermined):
             return sums
         return gathered.add(leaves, 1, sums) or totals.differing(leaves, sums)
+
+
+    def numbers(self, case: GrownCase, largest: float) -> ValueSums | Undetermined:
+        growth = case.growth
+        if growth.objective != "RMSE":
+            return not_turned_back("loss", growth.objective)
+        steps = _steps(growth.facts)
+        if isinstance(steps, Undetermined):
+            return steps
+        if steps.halved:
+            return Undetermined(HALVED_NUMBERS)
+        ridge = steps.rule.ridge
+
+        def step(leaves: Leafs) -> Bounds:
+            """Each step leaves l2 / (m + l2) of what was left over: by Newton or gradients alike."""
+            divisor = exactly(leaves.people).plus(ridge)
+            if steps.count == 1:
+                return leaves.values.times(1 / steps.eta) * divisor
+            rest = exactly(np.full(len(leaves.people), ridge)).over(divisor)
+            left = exactly(np.ones(len(leaves.people)))
+            for _ in range(steps.count):
+                left = left * rest
+            done = exactly(np.ones(len(leaves.people))) - left
+            return (leaves.values.times(1 / steps.eta) * exactly(leaves.people)).over(done)
+
+        assert growth.start is not None
+        return square_sums(
+            case,
+            Squares(step, single_labels=True, count=steps.count),
+            exactly(np.array(growth.start)),
+            None,
+            dict(growth.facts),
+            (),
+            largest,
+        )
+
+
+def _class_sums(case: GrownCase) -> LeafSums | Undetermined:
+    """Return the sums of all leaves where each tree has the numbers of all classes, which softmax joins."""
+    growth = case.growth
+    steps = _steps(growth.facts)
+    if isinstance(steps, Undetermined):
+        return steps
+    if steps.count > 1:
+        return Undetermined(JOINT)
+    assert growth.start is not None
+    begin = np.array(growth.start)
+    if begin.any():
+        return Undetermined(MOVED)
+    gathered, totals = Gathered(case, []), Totals()
+    step = newton_step if steps.rule.is_newton else gradient_step
+    counted = range(case.classes) if case.classes > 2 else (1,)
+    for scores, leaves in rounds(case, exactly(begin)):
+        problem = _other_people(case, leaves[0])
+        if problem is not None:
+            return problem
+        if len(growth.trees[leaves[0].tree].values) == 1:
+            continue
+        shares = softmax(scores, ROOM)
+        sums = step(leaves, shares, case.people, steps.eta, steps.rule.ridge)
+        for output in counted:
+            problem = gathered.add(leaves[output], output, sums[output])
+            problem = problem or totals.differing(leaves[output], sums[output])
+            if problem is not None:
+                return problem
+    return gathered.sums(dict(growth.facts))
+
+
+def _other_people(case: GrownCase, leaves: Leafs) -> Undetermined | None:
+    """Return why the table is not that of the training, where the numbers of records are others."""
+    counts = case.growth.trees[leaves.tree].counts
+    return unreached(case, leaves) or differing(
+        case, leaves, counts, exactly(leaves.people), "a number of records"
+    )
 
 
 def _steps(facts: Mapping[str, Fact]) -> Steps | Undetermined:
@@ -128,21 +205,6 @@ def _starts_whole(case: GrownCase, start: Bounds, totals: Totals) -> bool:
     low, high = everybody * float(shares.low[0]), everybody * float(shares.high[0])
     totals.ends[0] = low, high
     return bool(np.ceil(low) <= np.floor(high))
-
-
-def _unreached(case: GrownCase, leaves: Leafs) -> Undetermined | None:
-    """Return why a table cannot be the one of the training, where nobody reaches a leaf that is not empty."""
-    tree = case.growth.trees[leaves.tree]
-    if tree.counts is None:
-        return unreached(case, leaves)
-    is_empty = np.isnan(tree.values) | ((tree.counts == 0) & (tree.values == 0))
-    is_empty[leaves.nodes] = True
-    if is_empty.all():
-        return None
-    return Undetermined(
-        f"nobody of this table reaches a leaf of tree {leaves.tree + 1} that has records: the model was grown on "
-        "another table"
-    )
 
 
 def _one_step(case: GrownCase, leaves: Leafs, scores: Bounds, room: float, steps: Steps) -> Bounds:

@@ -66,7 +66,7 @@ class SklearnBoosting(Inverter):
         begin = np.array(growth.start)
         return square_sums(
             case,
-            Squares(step, single=False, shares_spread=True),
+            Squares(step, spread=lambda _, tree: tree.second),
             exactly(begin).wider(4 * DOUBLE * np.abs(begin)),
             [each.times(rate) for each in value_bounds(case)],
             dict(growth.facts),

@@ -87,6 +87,9 @@ def predicted(growth: Growth | None, units: Units, stops: IndexArray) -> float |
         return None
     scores: FloatArray = np.tile(np.array(growth.start), (stops.shape[1], 1))
     for tree, stopped in zip(growth.trees, stops, strict=False):
-        scores[:, tree.output] += tree.values[stopped]
+        if tree.values.ndim > 1:
+            scores += tree.values[stopped]
+        else:
+            scores[:, tree.output] += tree.values[stopped]
     said = scores.argmax(axis=1) if growth.outputs > 1 else (scores[:, 0] > 0).astype(np.intp)
     return float(truth[np.arange(len(said)), said].sum())

@@ -9,7 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from ppdm_models.arrays import FloatArray
+import numpy as np
+
+from ppdm_models.arrays import BoolArray, FloatArray
 
 
 class Source(StrEnum):
@@ -48,7 +50,7 @@ def withheld(why: str = "the file does not say it") -> Fact:
 class GrownTree:
     """The numbers of one tree, by node in document order, shape (N,); NaN where a node has none.
 
-    ``values`` are those of the leaves, as the file adds them. ``hessians`` are sums of second derivatives, ``counts``
+    ``values`` are those of the leaves, as the file adds them: (N, K) where each holds the numbers of all K outputs. ``hessians`` are sums of second derivatives, ``counts``
     training records, ``weights`` what nodes say by themselves, ``gains`` what their splits gain (all as published),
     ``second`` a second number of each node (an impurity, a sum of squares). ``output`` is the class or target that the
     tree adds to, ``rate`` what its values were shrunk by, where files say it tree by tree. None stands for what is not
@@ -63,6 +65,12 @@ class GrownTree:
     gains: FloatArray | None = None
     second: FloatArray | None = None
     rate: float | None = None
+
+    @property
+    def is_leaf(self) -> BoolArray:
+        """Which nodes have values, (N,)."""
+        there = ~np.isnan(self.values)
+        return there if there.ndim == 1 else np.asarray(there.all(axis=1))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -57,7 +57,7 @@ def growth_of(
     """Return what tells how the leaves were made; values are scaled by ``scale`` and moved by ``base``."""
     settings = _settings(params)
     refused = _refused(document, settings, len(forest), scale, base)
-    if len(base) > 1:
+    if len(base) > 1 and loss != "MultiClass":
         refused = refused or OUTPUTS.format(loss=loss)
     refused = refused or _of_loss(params, loss)
     return Growth(
@@ -65,22 +65,29 @@ def growth_of(
         loss,
         len(base),
         tuple((index,) for index in range(len(forest))),
-        tuple(map(_tree, forest)),
+        tuple(_tree(nodes, len(base)) for nodes in forest),
         base,
         facts=_facts(settings),
         refused=refused,
     )
 
 
-def _tree(nodes: Sequence[Node]) -> GrownTree:
-    values = [node.score if node.is_leaf else None for node in nodes]
+def _tree(nodes: Sequence[Node], outputs: int) -> GrownTree:
+    none = (np.nan,) * outputs
+    values = [_values(node) if node.is_leaf else none for node in nodes]
     counts = [node.records for node in nodes]
     return GrownTree(
-        np.array([value if isinstance(value, float) else np.nan for value in values]),
+        np.array(values, dtype=np.float64) if outputs > 1 else np.array([one for (one,) in values]),
         counts=None
         if any(count is None for count in counts)
         else np.array(counts, dtype=np.float64),
     )
+
+
+def _values(leaf: Node) -> tuple[float, ...]:
+    if leaf.outputs is not None:
+        return leaf.outputs
+    return (leaf.score if isinstance(leaf.score, float) else np.nan,)
 
 
 def _settings(params: Part | None) -> dict[str, object]:
