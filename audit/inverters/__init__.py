@@ -279,4 +279,6 @@ def _refused(case: GrownCase) -> Undetermined | None:
 
 
 def _is_cut(case: GrownCase) -> bool:
-    return bool(rounded_by(np.concatenate([tree.values.ravel() for tree in case.growth.trees])).any())
+    return bool(
+        rounded_by(np.concatenate([tree.values.ravel() for tree in case.growth.trees])).any()
+    )

@@ -74,7 +74,9 @@ def rounds(
     scores = Bounds(np.tile(start.low, (size, 1)), np.tile(start.high, (size, 1)))
     values = value_bounds(case) if values is None else values
     for trees in case.growth.rounds:
-        leaves = [each for tree in trees for each in _by_output(leaves_in(case, tree, values[tree]))]
+        leaves = [
+            each for tree in trees for each in _by_output(leaves_in(case, tree, values[tree]))
+        ]
         yield scores, leaves
         low, high = scores.low.copy(), scores.high.copy()
         for each in leaves:

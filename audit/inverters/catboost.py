@@ -105,7 +105,6 @@ class CatBoost(Inverter):
             return sums
         return gathered.add(leaves, 1, sums) or totals.differing(leaves, sums)
 
-
     def numbers(self, case: GrownCase, largest: float) -> ValueSums | Undetermined:
         growth = case.growth
         if growth.objective != "RMSE":

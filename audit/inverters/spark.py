@@ -2,20 +2,23 @@
 
 See ``GradientBoostedTrees.scala`` and ``LogLoss.scala``: labels y are -1 and 1, the first tree is grown on them, and
 each later one on r = 4 y / (1 + exp(2 y F)). With s = 1 / (1 + exp(-2 F)) that is 4 (1 - s) where y is 1 and -4 s where
-it is -1, so that the number of labels 1 is the sum of r / 4 plus the sum of s.
+it is -1, so that the number of labels 1 is the sum of r / 4 plus the sum of s. Where a number is predicted
+(``SquaredError.scala``) r = 2 (y - F), but for the first tree, which is grown on y itself.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from audit.inverters import GrownCase, Inverter, LeafSums
+from audit.inverters import GrownCase, Inverter, LeafSums, ValueSums
 from audit.inverters._bounds import Bounds, exactly, logistic, rounded_by
 from audit.inverters._refusing import not_turned_back
 from audit.inverters._rounds import DOUBLE, Gathered, Leafs, differing, rounds
+from audit.inverters._squares import Squares, square_sums
 from audit.inverters._totals import Totals, unreached
 from audit.reading import Undetermined
 from ppdm_models.arrays import FloatArray
+from ppdm_models.tree.growth import GrownTree
 
 ROOM = 2.0**-46
 """How far the library's own probability, in 64 bits, may be off."""
@@ -26,7 +29,7 @@ NO_WEIGHT = (
 
 
 class Spark(Inverter):
-    """Two classes by the logistic loss; the file says all settings."""
+    """Two classes by the logistic loss, numbers by the squared error; the file says all settings."""
 
     reads_cut = True  # sums of residuals stand beside the values, and both are used
 
@@ -34,7 +37,7 @@ class Spark(Inverter):
         growth = case.growth
         if growth.objective != "logistic" or case.classes != 2:
             return not_turned_back("loss", growth.objective)
-        if any(tree.rate is None or not tree.rate > 0 for tree in growth.trees):
+        if not _counts(case):
             return Undetermined(NO_WEIGHT)
         gathered, totals = Gathered(case, []), Totals()
         sums = [np.zeros(0) if tree.weights is None else tree.weights for tree in growth.trees]
@@ -45,6 +48,22 @@ class Spark(Inverter):
             if problem is not None:
                 return problem
         return gathered.sums(dict(growth.facts))
+
+    def numbers(self, case: GrownCase, largest: float) -> ValueSums | Undetermined:
+        growth = case.growth
+        if growth.objective != "squared":
+            return not_turned_back("loss", growth.objective)
+        if not _counts(case):
+            return Undetermined(NO_WEIGHT)
+
+        def step(leaves: Leafs) -> Bounds:
+            rate = growth.trees[leaves.tree].rate
+            assert rate is not None
+            part = 1.0 if leaves.tree == 0 else 0.5
+            return leaves.values.times(part / rate) * exactly(leaves.people)
+
+        how = Squares(step, spread=_spread)
+        return square_sums(case, how, exactly(np.zeros(1)), None, dict(growth.facts), (), largest)
 
     def _tree(
         self,
@@ -75,6 +94,20 @@ class Spark(Inverter):
             squares = exactly(tree.second[leaves.nodes]).wider(4 * room)
             _weigh_squares(case, leaves, shares, squares.times(1 / 16), gathered)
         return gathered.add(leaves, 1, sums) or totals.differing(leaves, sums)
+
+
+def _counts(case: GrownCase) -> bool:
+    """Whether each tree counts something in the model."""
+    return all(tree.rate is not None and tree.rate > 0 for tree in case.growth.trees)
+
+
+def _spread(number: int, tree: GrownTree) -> FloatArray | None:
+    """Return the mean square of y - F about its mean, by node, from the sums of r and of r^2."""
+    if tree.second is None or tree.weights is None or tree.counts is None:
+        return None
+    people = np.maximum(tree.counts, 1.0)
+    variance = tree.second / people - (tree.weights / people) ** 2
+    return np.asarray(variance * (1.0 if number == 0 else 0.25))
 
 
 def _weigh_squares(

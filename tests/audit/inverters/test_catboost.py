@@ -86,8 +86,56 @@ def test_what_changes_leaf_values_is_refused_by_name(name, why):
 
 
 @pytest.mark.parametrize(
-    ("name", "why"), [("statistics", "target statistics"), ("three", "several outputs")]
+    ("name", "table"),
+    [
+        ("three", "three"),
+        ("three_gradient", "three"),
+        ("three_unbound", "three"),
+        ("two_softmax", "two"),
+    ],
 )
+def test_every_leaf_and_class_of_softmax_is_turned_back_exactly(name, table):
+    sums, true = sums_of(name, table)
+    assert sums.low.tolist() == sums.high.tolist() == true.tolist()
+    assert set(sums.output) == ({0, 1, 2} if table == "three" else {1})
+
+
+def test_several_steps_for_all_classes_at_once_are_refused_by_name():
+    sums, _ = sums_of("three_steps", "three")
+    assert "for all classes at once" in sums.reason
+
+
+@pytest.mark.parametrize("name", ["three", "three_gradient", "three_unbound"])
+@pytest.mark.parametrize(
+    ("group", "setting", "value"),
+    [
+        ("tree_learner_options", "l2_leaf_reg", 3.01),
+        ("boosting_options", "learning_rate", 0.51),
+    ],
+)
+def test_wrong_settings_of_softmax_are_noticed(tmp_path, name, group, setting, value):
+    path = edited(tmp_path, set_parameter(group, setting, value), name)
+    assert "another table" in leaf_sums(case_of(path, FOLDER / "three.csv")[0]).reason
+
+
+@pytest.mark.parametrize("name", ["three", "three_gradient"])
+def test_a_changed_leaf_of_softmax_is_noticed(tmp_path, name):
+    def change(document):
+        document["oblivious_trees"][1]["leaf_values"][2] += 0.001
+
+    path = edited(tmp_path, change, name)
+    assert isinstance(leaf_sums(case_of(path, FOLDER / "three.csv")[0]), Undetermined)
+
+
+def test_scores_that_softmax_starts_from_were_changed(tmp_path):
+    def change(document):
+        document["scale_and_bias"] = [1, [0.5, 0, 0]]
+
+    path = edited(tmp_path, change, "three")
+    assert "start was changed" in leaf_sums(case_of(path, FOLDER / "three.csv")[0]).reason
+
+
+@pytest.mark.parametrize(("name", "why"), [("statistics", "target statistics")])
 def test_what_the_file_shows_to_be_otherwise_is_refused_by_name(name, why):
     assert why in opened(FOLDER / f"catboost_{name}.json").model.growth.refused
 

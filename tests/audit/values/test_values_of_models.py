@@ -34,6 +34,8 @@ TOLD = (
     "hist.skops",
     "tree.skops",
     "extra.skops",
+    "catboost.json",
+    "spark.zip",
 )
 REFUSED = {
     "sampled.json": "a sum of second derivatives of",
@@ -44,12 +46,16 @@ REFUSED = {
     "bagged.txt": "bagging",
     "median.skops": OTHER_VALUES,
     "bootstrap.skops": "random sample",
+    "catboost_halved.json": "halved",
+    "catboost_absolute.json": "'MAE' are not turned back: its leaves hold quantiles",
+    "spark_absolute.zip": "'absolute' are not turned back",
+    "spark_sampled.zip": "sample",
 }
 
 
 def people_of(name, data=None, **changes):
     model = opened(FOLDER / f"numbers_{name}").model
-    path = CENTS if name.startswith("cents") else WHOLE
+    path = CENTS if name.startswith(("cents", "catboost_steps")) else WHOLE
     table = read_table_bytes(path.read_bytes() if data is None else data, "people.csv")
     people = replace(build_population(model, table, sensitive="y"), **changes)
     return forest_of(model, people), people
@@ -66,7 +72,7 @@ def bounds_of(name, **given):
     return numbers, people, forest
 
 
-@pytest.mark.parametrize("name", [*TOLD, "cents.json"])
+@pytest.mark.parametrize("name", [*TOLD, "cents.json", "catboost_steps.json"])
 def test_every_true_number_lies_in_its_interval_and_what_is_reached_does(name):
     numbers, people, _ = bounds_of(name)
     true = people.numbers
@@ -79,7 +85,9 @@ def test_every_true_number_lies_in_its_interval_and_what_is_reached_does(name):
     assert (true.most <= numbers.reached_high).all()
 
 
-@pytest.mark.parametrize("name", ["xgboost.json", "many.json", "lightgbm.txt", "hist.skops"])
+@pytest.mark.parametrize(
+    "name", ["xgboost.json", "many.json", "lightgbm.txt", "hist.skops", "catboost.json"]
+)
 def test_whoever_the_rank_of_the_leaves_determines_is_found_exactly(name):
     numbers, people, forest = bounds_of(name, seconds=0.0)
     cells = cells_of(forest.stops, people.counts)
@@ -110,7 +118,7 @@ def test_a_spread_bounds_everybody_of_a_leaf():
     assert (numbers.width < numbers.span).any()
 
 
-@pytest.mark.parametrize("name", ["boosting.skops", "extra.skops", "scored.json"])
+@pytest.mark.parametrize("name", ["boosting.skops", "extra.skops", "scored.json", "spark.zip"])
 def test_where_leaves_say_more_than_sums_only_people_of_one_cell_change_places(name):
     numbers, people, forest = bounds_of(name)
     cells = cells_of(forest.stops, people.counts)
