@@ -32,8 +32,9 @@ def propagated(
         room = 0.0 if rows.scale.is_whole else ROUNDING * (np.abs(rows.high) + most)
         above, below = rows.high - least + room, rows.low - most - room
         for place in rows.place:
-            high = np.minimum(high, before[0] + above[place])
-            low = np.maximum(low, before[1] + below[place])
+            there = place >= 0
+            high = np.where(there, np.minimum(high, before[0] + above[place]), high)
+            low = np.where(there, np.maximum(low, before[1] + below[place]), low)
         if max((low - before[0]).max(initial=0.0), (before[1] - high).max(initial=0.0)) < moved:
             break
     return low, high

@@ -64,8 +64,9 @@ def reached_from(rows: ValueRows, x: FloatArray) -> Reached:
     """Return the true sums alone; ``x`` (C,) need be whole only where the scale says so."""
     # A margin of one unit holds whatever rounding the true sums have.
     margin = 0.0 if rows.scale.is_whole else 1.0
-    up = np.floor(rows.sizes * rows.scale.most - x - margin)
-    return Reached(x, np.maximum(np.floor(x - margin), 0), np.maximum(up, 0), x.copy(), x.copy())
+    up = np.floor(rows.sizes * rows.most - x - margin)
+    down = np.floor(x - rows.sizes * rows.least - margin)
+    return Reached(x, np.maximum(down, 0), np.maximum(up, 0), x.copy(), x.copy())
 
 
 def by_programs(

@@ -5,7 +5,8 @@ All numbers are counted from the least of the range on, in units: whole where th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -57,8 +58,8 @@ def scale_of(numbers: Numbers) -> Scale:
 class ValueRows:
     """Rows over cells: in every table that fits, ``low <= sum of x over a row's cells <= high``, in units.
 
-    ``place`` (T, C) says which row each cell is in, once per tree: the rows of a tree part the cells. ``low`` and
-    ``high`` (R,) are proved. Cells have ``sizes`` people (C,), each of whom has a number between ``least`` and ``most``
+    ``place`` (T, C) says which row each cell is in, once per tree, whose rows part the cells; -1 stands for none, where a
+    release does not hold a cell's people. ``low`` and ``high`` (R,) are proved. Cells have ``sizes`` people (C,), each of whom has a number between ``least`` and ``most``
     (C,), both from 0 to the scale's most.
     """
 
@@ -74,7 +75,8 @@ class ValueRows:
         """Return the sum over each row, (R,)."""
         found = np.zeros(len(self.low))
         for rows in self.place:
-            found += np.bincount(rows, x, len(found))
+            there = rows >= 0
+            found += np.bincount(rows[there], x[there], len(found))
         return found
 
     def are_broken_by(self, x: FloatArray) -> BoolArray:
@@ -86,22 +88,57 @@ class ValueRows:
 def rows_of(
     sums: ValueSums, stops: IndexArray, cells: Cells, scale: Scale, largest: float
 ) -> ValueRows:
-    """Return what leaves say, of profiles that stop at ``stops`` (T, P); no number is larger than ``largest``."""
+    """Return what leaves say, of profiles that stop at ``stops`` (T, P), -1 where a tree's release lacks them.
+
+    No number is larger than ``largest``.
+    """
     sizes = cells.sizes.astype(np.float64)
     trees, first = np.unique(sums.trees, return_index=True)
     ends = np.append(first[1:], len(sums.trees))
     place = np.empty((len(trees), len(sizes)), dtype=np.intp)
     for index, (tree, start, end) in enumerate(zip(trees, first, ends, strict=True)):
-        place[index] = start + np.searchsorted(sums.nodes[start:end], stops[tree][cells.first])
-    people = np.zeros(len(sums.low))
-    for rows in place:
-        people += np.bincount(rows, sizes, len(people))
+        stopped = stops[tree][cells.first]
+        leaf = start + np.searchsorted(sums.nodes[start:end], stopped)
+        place[index] = np.where(stopped < 0, -1, leaf)
+    one = _of_one(sums, cells, scale, largest)
+    return told(place, sums.low, sums.high, sizes, one, scale, largest)
+
+
+def told(
+    place: IndexArray,
+    low: FloatArray,
+    high: FloatArray,
+    sizes: FloatArray,
+    one: tuple[FloatArray, FloatArray],
+    scale: Scale,
+    largest: float,
+) -> ValueRows:
+    """Return rows of sums that lie between ends (R,) in the target's unit; ``one`` are the ends of one person's."""
+    rows = ValueRows(place, low, high, sizes, *one, scale)
+    people = rows.sums(sizes)
     room = ROUNDING * (people * largest)
-    low, high = (scale.to_units(each, people) for each in (sums.low - room, sums.high + room))
+    low, high = (scale.to_units(each, people) for each in (low - room, high + room))
     low, high = scale.inward(
         *(np.clip(end, -1.0, people * scale.most + 1.0) for end in (low, high))
     )
-    return ValueRows(place, low, high, sizes, *_of_one(sums, cells, scale, largest), scale)
+    return replace(rows, low=low, high=high)
+
+
+def together(parts: Sequence[ValueRows]) -> ValueRows:
+    """Return the rows of all parts, which are over the same cells."""
+    first = np.cumsum([0, *(len(part.low) for part in parts)])
+    place = [
+        np.where(part.place < 0, -1, part.place + start)
+        for part, start in zip(parts, first[:-1], strict=True)
+    ]
+    return replace(
+        parts[0],
+        place=np.concatenate(place),
+        low=np.concatenate([part.low for part in parts]),
+        high=np.concatenate([part.high for part in parts]),
+        least=np.maximum.reduce([part.least for part in parts]),
+        most=np.minimum.reduce([part.most for part in parts]),
+    )
 
 
 def _of_one(

@@ -111,9 +111,10 @@ def _matrix(rows: ValueRows, cells: IndexArray) -> tuple[IndexArray, FloatArray]
     matrices, chosen, taken = [], [], 0
     for place in rows.place:
         here = place[cells]
-        each, inside = np.unique(here, return_inverse=True)
+        there = np.flatnonzero(here >= 0)
+        each, inside = np.unique(here[there], return_inverse=True)
         matrix = np.zeros((len(each), len(cells)))
-        matrix[inside.reshape(-1), np.arange(len(cells))] = 1.0
+        matrix[inside.reshape(-1), there] = 1.0
         matrices.append(matrix)
         chosen.append(each)
         taken += len(each)

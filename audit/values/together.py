@@ -62,24 +62,38 @@ def values_of(
     withhold and the adversary knows; where neither tells them, those that the library takes by itself are tried.
     ``clock`` bounds how long other tables are looked for.
     """
+    with step("turning leaf values back into sums of numbers"):
+        used = max(1, MOST_ENTRIES // max(len(population.counts), 1))
+        found = sums_with_rows(forest, population, training, used)
+        if isinstance(found, Undetermined):
+            return found
+        numbers, cells, sums, rows = found
+    with step("reasoning over the leaves of all trees"):
+        left = (
+            (f"the leaves of the first {used:,} trees were joined",) if used < _trees(sums) else ()
+        )
+        bounds = bounds_of(
+            rows, cells, numbers, population.counts, clock, is_all=sums.is_all, left=left
+        )
+        return replace(bounds, leaves=len(sums.low), facts=sums.facts, said=sums.said)
+
+
+def sums_with_rows(
+    forest: Forest, population: Population, training: Mapping[str, float], used: int
+) -> tuple[Numbers, Cells, ValueSums, ValueRows] | Undetermined:
+    """Return what the leaves say, as sums and, of the first trees, as rows over cells; why not, where that is unknown.
+
+    The true numbers of the people fulfil all of it.
+    """
     numbers = population.numbers
     if isinstance(numbers, Undetermined):
         return Undetermined(f"the values of the people are not known: {numbers.reason}")
     problem = _unfit(forest, population, numbers)
     if problem:
         return Undetermined(problem)
-    with step("turning leaf values back into sums of numbers"):
-        used = max(1, MOST_ENTRIES // max(len(population.counts), 1))
-        cells = cells_of(forest.stops, population.counts)
-        found = _fitting(forest, population, numbers, cells, training, used)
-        if isinstance(found, Undetermined):
-            return found
-        sums, rows = found
-    with step("reasoning over the leaves of all trees"):
-        left = (
-            (f"the leaves of the first {used:,} trees were joined",) if used < _trees(sums) else ()
-        )
-        return _bounds(forest, population, numbers, cells, sums, rows, clock, left)
+    cells = cells_of(forest.stops, population.counts)
+    found = _fitting(forest, population, numbers, cells, training, used)
+    return found if isinstance(found, Undetermined) else (numbers, cells, *found)
 
 
 def _unfit(forest: Forest, population: Population, numbers: Numbers) -> str:
@@ -153,14 +167,19 @@ def _held(
         sums, **{name: getattr(sums, name)[kept] for name in ("trees", "nodes", "low", "high")}
     )
     rows = rows_of(part, forest.stops, cells, scale_of(numbers), largest)
+    problem = problem_with(rows, numbers, cells)
+    return Undetermined(problem) if problem else (sums, rows)
+
+
+def problem_with(rows: ValueRows, numbers: Numbers, cells: Cells) -> str:
+    """Return why rows cannot be of people who have these numbers, "" where they can."""
     x = _truth(rows, numbers, cells)
     if rows.scale.is_whole and (x != np.rint(x)).any():
-        return Undetermined("the sums of the table's values are too large to be counted exactly")
+        return "the sums of the table's values are too large to be counted exactly"
     room = 0.0 if rows.scale.is_whole else ROUNDING * rows.scale.most * rows.sizes.sum()
     total = rows.sums(x)
-    if ((total < rows.low - room) | (total > rows.high + room)).any():
-        return Undetermined(OTHER_VALUES)
-    return sums, rows
+    is_odd = (total < rows.low - room) | (total > rows.high + room)
+    return OTHER_VALUES if is_odd.any() else ""
 
 
 def _are_true(
@@ -191,30 +210,34 @@ def _truth(rows: ValueRows, numbers: Numbers, cells: Cells) -> FloatArray:
     return np.where(np.abs(near - found) < 0.01, near, found)
 
 
-def _bounds(
-    forest: Forest,
-    population: Population,
-    numbers: Numbers,
-    cells: Cells,
-    sums: ValueSums,
+def bounds_of(
     rows: ValueRows,
+    cells: Cells,
+    numbers: Numbers,
+    counts: FloatArray,
     clock: Clock,
+    *,
+    is_all: bool,
     left: tuple[str, ...],
 ) -> ValueBounds:
+    """Return between which ends rows leave the number of one person of each profile, of whom ``counts`` (P,) are.
+
+    ``is_all`` says that the files tell nothing else of the numbers, ``left`` what is not in the rows.
+    """
     x, scale = _truth(rows, numbers, cells), rows.scale
     start = boxes.start(rows)
     by_leaf = boxes.of_one(rows, *boxes.propagated(rows, *start, most_rounds=1))
     low, high = boxes.propagated(rows, *start)
     reached = reached_from(rows, x)
-    searches = sums.is_all and not left
+    searches = is_all and not left
     low, high, said = _joined(rows, reached, low, high, clock, searches=searches)
     least, most = boxes.of_one(rows, low, high)
     room = 0.0 if scale.is_whole else ROUNDING * scale.most
     least, most = np.maximum(least - room, 0.0), np.minimum(most + room, scale.most)
-    reached_low, reached_high = _reached(rows, reached, numbers, cells, is_all=sums.is_all)
+    reached_low, reached_high = _reached(rows, reached, numbers, cells, is_all=is_all)
     width = np.minimum(by_leaf[1], scale.most) - np.maximum(by_leaf[0], 0.0)
     return ValueBounds(
-        counts=population.counts,
+        counts=counts,
         low=scale.back(least)[cells.of],
         high=scale.back(most)[cells.of],
         reached_low=reached_low,
@@ -222,9 +245,7 @@ def _bounds(
         by_leaf=np.maximum(width, 0.0)[cells.of] * scale.unit,
         range=Interval(numbers.low, numbers.high),
         step=numbers.step,
-        leaves=len(sums.low),
-        facts=sums.facts,
-        said=sums.said,
+        leaves=len(rows.low),
         left=(*left, *said),
     )
 
@@ -268,10 +289,13 @@ def _reached(
     np.minimum.at(least, cells.of, numbers.least)
     np.maximum.at(most, cells.of, numbers.most)
     if is_all:
-        scale, others = rows.scale, (rows.sizes - 1) * rows.scale.most
+        scale, others = rows.scale, rows.sizes - 1
         shrunk = 0.0 if scale.is_whole else 1.0
         low, high = reached.low + shrunk, reached.high - shrunk
-        alone = np.clip(low - others, 0.0, scale.most), np.clip(high, 0.0, scale.most)
+        alone = (
+            np.clip(low - others * rows.most, rows.least, rows.most),
+            np.clip(high - others * rows.least, rows.least, rows.most),
+        )
         least = np.minimum(least, scale.back(alone[0]))
         most = np.maximum(most, scale.back(alone[1]))
     return least[cells.of], most[cells.of]
