@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from audit.adversary.knowledge import Knowledge, SplitLevel
-from audit.evidence import NOT_RUN, Enough, Evidence
+from audit.evidence import NOT_RUN, SEE_NUMBERS, Enough, Evidence
 from audit.inverters import settings_of
 from audit.joint.profiles import posterior_of, report_of, worlds_of
 from audit.joint.releases import AllReleases, Held, join_releases
@@ -28,12 +28,14 @@ from audit.run import (
     unsolved,
 )
 from audit.stages import Step, silent
+from audit.values.found import ValueBounds
+from audit.values.releases import AllNumbers, HeldNumbers, join_numbers
 from audit.worlds.clock import clock
 from audit.worlds.result import Worlds
 from ppdm_models.errors import KnowledgeError
 from ppdm_models.tree.ensemble import Model
 from ppdm_models.tree.leaks import Leak
-from ppdm_models.tree.tree import Tree
+from ppdm_models.tree.tree import Task, Tree
 
 ALONE = "{} by itself"
 WITH_OTHERS = "{} with all releases"
@@ -71,6 +73,8 @@ def run_releases(
     for name in sorted(set(training) - known):
         problem = f"training: {name!r} is no setting that leaf values of these models depend on"
         raise KnowledgeError(shared.names[-1], problem)
+    if cases[-1].model.task is Task.REGRESSION:
+        return _of_numbers(cases, shared, knowledge, calls, options, step, enough)
     knowledge = knowledge.model_copy(update={"training": {}})
     each = replace(options, worlds_budget=options.worlds_budget / (1 + len(cases)))
     alone = [
@@ -110,16 +114,90 @@ def run_releases(
         _exposure(case, shared, number, joined, knowledge, calls, options)
         for number, case in enumerate(cases)
     ]
-    warnings = [
+    return Audit((*exposures[::-1], *_by_themselves(alone)), _warnings(cases, shared, alone))
+
+
+def _of_numbers(
+    cases: Sequence[ReleaseCase],
+    shared: Shared,
+    knowledge: Knowledge,
+    calls: Sequence[MeasureCall],
+    options: AuditOptions,
+    step: Step,
+    enough: Enough | None,
+) -> Audit:
+    """Return the audit of releases that predict a number: with all of them, and of each by itself."""
+    each = replace(options, worlds_budget=options.worlds_budget / (1 + len(cases)))
+    training = [
+        {
+            name: knowledge.training[name]
+            for name in settings_of(case.model) & set(knowledge.training)
+        }
+        for case in cases
+    ]
+    alone = [
+        run(
+            case.model,
+            case.population,
+            knowledge.model_copy(update={"training": told}),
+            calls,
+            each,
+            case.leaks,
+            step,
+            enough,
+        )
+        for case, told in zip(cases, training, strict=True)
+    ]
+    joined: AllNumbers | Undetermined = FACTS_NOT_JOINED
+    if not knowledge.facts:
+        held = [
+            HeldNumbers(forest_of(case.model, case.population), case.population, told)
+            for case, told in zip(cases, training, strict=True)
+        ]
+        seconds = clock(each.worlds_budget if options.worlds else 0.0)
+        joined = join_numbers(held, shared, seconds, step)
+    knowledge = knowledge.model_copy(update={"split": SplitLevel.NONE, "training": {}})
+    exposures = []
+    for number, case in enumerate(cases):
+        people = shared.seen_by(number, case.population)
+        forest = forest_of(case.model, people)
+        evidence = unsolved(forest, people, knowledge, SEE_NUMBERS, case.leaks)
+        numbers: ValueBounds | Undetermined
+        if isinstance(joined, Undetermined):
+            numbers = Undetermined(f"{NOT_JOINED}: {joined.reason}")
+        else:
+            numbers = joined.seen_by(number)
+        evidence = replace(evidence, numbers=numbers, together=SEE_NUMBERS, is_of_several=True)
+        exposure = exposure_of(evidence, calls, not_run(SEE_NUMBERS))
+        exposures.append(replace(exposure, of=_said_of(shared, number)))
+    said = () if isinstance(joined, Undetermined) else joined.bounds.said
+    return Audit((*exposures[::-1], *_by_themselves(alone)), _warnings(cases, shared, alone, said))
+
+
+def _by_themselves(alone: Sequence[Audit]) -> tuple[Exposure, ...]:
+    return tuple(
+        replace(audit.full, of=ALONE.format(audit.full.evidence.source), is_alone=True)
+        for audit in alone
+    )
+
+
+def _warnings(
+    cases: Sequence[ReleaseCase], shared: Shared, alone: Sequence[Audit], more: Sequence[str] = ()
+) -> tuple[str, ...]:
+    """Return what the reader is told of all releases, once each."""
+    warnings = (
         *shared.warnings,
         *(said for case in cases for said in case.population.warnings),
         *(said for audit in alone for said in audit.warnings),
-    ]
-    others = [
-        replace(audit.full, of=ALONE.format(audit.full.evidence.source), is_alone=True)
-        for audit in alone
-    ]
-    return Audit((*exposures[::-1], *others), tuple(dict.fromkeys(warnings)))
+        *more,
+    )
+    return tuple(dict.fromkeys(warnings))
+
+
+def _said_of(shared: Shared, number: int) -> str:
+    """Return whom an exposure is of, "" where it is the last release."""
+    is_last = number == len(shared.names) - 1
+    return "" if is_last else WITH_OTHERS.format(shared.names[number])
 
 
 def _worlds(audit: Audit) -> Worlds | None:
@@ -140,8 +218,7 @@ def _exposure(
     people = shared.seen_by(number, case.population)
     forest = forest_of(case.model, people)
     knowledge = knowledge.model_copy(update={"split": SplitLevel.NONE})
-    is_last = number == len(shared.names) - 1
-    of = "" if is_last else WITH_OTHERS.format(shared.names[number])
+    of = _said_of(shared, number)
     if isinstance(joined, Undetermined):
         bare = unsolved(forest, people, knowledge, joined, case.leaks)
         bare = replace(bare, together=joined, numbers=joined, is_of_several=True)

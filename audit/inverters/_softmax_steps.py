@@ -3,8 +3,8 @@
 A gradient step is v_k = eta * (S_k - sum p_k) / (people + l2), one class apart from the other. Newton's is the solution
 of (H + l2) v = eta * (S - sum p) with the sums of second derivatives H_kj = sum p_k ([k = j] - p_j): S follows by
 putting v in, without solving anything. Newer versions of CatBoost take at least 2^-23 times the largest entry of H's
-diagonal for l2 (``hessian.cpp``), older ones did not: where that is more than l2, either may be true. What a library's own solution leaves over is small next to its terms, however
-near to singular H + l2 is (Higham 2002, theorem 10.3 and 10.4).
+diagonal for l2 (``hessian.cpp``), older ones did not: where that is more than l2, either may be true. What a library's
+own solution leaves over is small next to its terms, however near to singular H + l2 is (Higham 2002, theorem 10.4).
 """
 
 from __future__ import annotations

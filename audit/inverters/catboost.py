@@ -38,8 +38,8 @@ NO_WAY = (
     "weights or with settings that are not published"
 )
 JOINT = (
-    "leaves were estimated in several steps (leaf_estimation_iterations) for all classes at once, each of which hangs on "
-    "all classes of the one before"
+    "leaves were estimated in several steps (leaf_estimation_iterations) for all classes at once, each of which hangs "
+    "on all classes of the one before"
 )
 MOVED = "the model starts from scores that were changed after its training"
 HALVED_NUMBERS = (

@@ -28,6 +28,10 @@ class Numbers:
     most: FloatArray
     step: float
 
+    def of(self, profiles: IndexArray) -> Numbers:
+        """Return those of some profiles."""
+        return Numbers(self.sums[profiles], self.least[profiles], self.most[profiles], self.step)
+
     @property
     def low(self) -> float:
         """The least value in the table."""

@@ -28,10 +28,11 @@ MOST_LISTED = 6
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Order:
-    """The records as they stand in the table, one person each: the profile of each, (n,), and its class if known."""
+    """The records as they stand in the table, one person each: the profile of each, (n,), its class or its number."""
 
     profiles: IndexArray
     classes: IndexArray | None
+    numbers: FloatArray | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +139,12 @@ def build_population(
     leaf = np.full(len(first), NOWHERE, dtype=np.intp)
     if isinstance(tree, Tree):
         leaf = _stops(tree, table, profiles, kept[first])
-    numbers = _numbers(tree, table, sensitive, kept, weight, profile_of)
+    targets = _targets(tree, table, sensitive, kept)
+    numbers = (
+        targets
+        if isinstance(targets, Undetermined)
+        else numbers_of(targets, weight[kept], profile_of)
+    )
     population = Population(
         qi=tuple(feature.name for feature in features),
         columns=profiles,
@@ -154,7 +160,11 @@ def build_population(
         weight=None if rows.sampling is None else rows.sampling[kept[first]],
         weights=rows.kind,
         sensitive=sensitive or "",
-        order=_order(weight, rows.sampling, profile_of, classes),
+        order=_order(
+            weight,
+            rows.sampling,
+            Order(profile_of, classes, None if isinstance(targets, Undetermined) else targets),
+        ),
         numbers=numbers,
     )
     if not isinstance(tree, Tree):
@@ -212,14 +222,9 @@ def _distinct(columns: Sequence[Column]) -> tuple[IndexArray, IndexArray]:
     return first, profile_of.reshape(-1)
 
 
-def _order(
-    people: FloatArray,
-    sampling: FloatArray | None,
-    profile_of: IndexArray,
-    classes: IndexArray | None,
-) -> Order | None:
+def _order(people: FloatArray, sampling: FloatArray | None, order: Order) -> Order | None:
     """Return the order of the records; None where some rows stand for nobody, for several people, or are weighed."""
-    return Order(profile_of, classes) if sampling is None and (people == 1).all() else None
+    return order if sampling is None and (people == 1).all() else None
 
 
 def _sums(groups: IndexArray, weight: FloatArray, size: int) -> FloatArray:
@@ -260,15 +265,10 @@ def _classes(tree: Model, table: Table, sensitive: str | None) -> tuple[IndexArr
     return np.array([tree.classes.index(value) for value in column.categories])[column.codes], ""
 
 
-def _numbers(
-    tree: Model,
-    table: Table,
-    sensitive: str | None,
-    kept: IndexArray,
-    weight: FloatArray,
-    profile_of: IndexArray,
-) -> Numbers | Undetermined:
-    """Return what is said of a numeric target, or why it is not known."""
+def _targets(
+    tree: Model, table: Table, sensitive: str | None, kept: IndexArray
+) -> FloatArray | Undetermined:
+    """Return the numeric target of the records that are kept, or why it is not known."""
     if tree.task is not Task.REGRESSION:
         return Undetermined("the target is no number")
     if sensitive is None:
@@ -282,7 +282,7 @@ def _numbers(
         return Undetermined(error.problem)
     if not np.isfinite(numbers[kept]).all():
         return Undetermined(f"column {sensitive!r} lacks values")
-    return numbers_of(numbers[kept], weight[kept], profile_of)
+    return numbers[kept]
 
 
 def _stops(

@@ -9,6 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from audit.people.numbers import Numbers, numbers_of
 from audit.people.population import Population
 from audit.reading import Undetermined
 from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
@@ -18,7 +19,6 @@ from ppdm_models.tree.column import CategoricalColumn, Column, Columns, NumericC
 from ppdm_models.tree.ensemble import Model
 
 MEMBERSHIP = ("no", "yes")
-NOT_JOINED = Undetermined("releases of models that predict a number are not joined")
 NOBODY_SHARED = (
     "no record of it is in {} as well; name the column that says who is who with --id, or give the tables of the same "
     "people"
@@ -39,7 +39,8 @@ class Shared:
 
     R releases, in the order of their publication, have U groups. ``places`` (R, U) is the profile of each group in each
     release, -1 where the release does not hold it; ``counts`` (U,) are its people; ``truth`` (U, m) those of each
-    class, in the order of the last release's classes, or why they are not known. ``orders`` (R, m) is the place there
+    class, in the order of the last release's classes, or why they are not known; ``numbers`` are those that they have
+    where the models predict a number. ``orders`` (R, m) is the place there
     of each release's own classes. ``columns`` are those of each release's profiles. ``warnings`` are for the reader of
     the report, ``doubt`` is why some who were taken for several people may be one.
     """
@@ -52,6 +53,7 @@ class Shared:
     columns: tuple[Columns, ...] = ()
     warnings: tuple[str, ...] = ()
     doubt: str = ""
+    numbers: Numbers | Undetermined = Undetermined("the target is no number")
 
     def groups(self, release: int) -> IndexArray:
         """Return the groups that a release holds."""
@@ -83,11 +85,14 @@ class Shared:
                 called = _new_name(f"in {name}", columns)
                 columns[called] = CategoricalColumn(is_there.astype(np.int64), MEMBERSHIP)
                 added.append(called)
-        truth, values = self.truth, population.values
+        truth, values, numbers = self.truth, population.values, self.numbers
         if not isinstance(truth, Undetermined):
             truth = truth[groups][:, self.orders[release]]
         if not isinstance(values, Undetermined):
             values = values[own]
+        if not isinstance(numbers, Undetermined):
+            numbers = numbers.of(groups)
+            values = numbers.sums / self.counts[groups]
         return replace(
             population,
             qi=(*population.qi, *added),
@@ -97,7 +102,7 @@ class Shared:
             truth=truth,
             values=values,
             order=None,
-            numbers=NOT_JOINED,
+            numbers=numbers,
         )
 
 
@@ -125,13 +130,18 @@ def shared_people(
     persons = _persons(tables, key)
     size = 1 + max(int(each.max()) for each in persons)
     places = np.full((len(models), size), -1, dtype=np.intp)
-    label = np.full(size, -1, dtype=np.intp)
+    label, number = np.full(size, -1, dtype=np.intp), np.full(size, np.nan)
     for release, (person, population) in enumerate(zip(persons, populations, strict=True)):
         assert population.order is not None
         places[release, person] = population.order.profiles
         codes = population.order.classes
         own = np.full(len(person), -1) if codes is None else orders[release][codes]
-        changed = np.flatnonzero((label[person] >= 0) & (own >= 0) & (label[person] != own))
+        is_other = (label[person] >= 0) & (own >= 0) & (label[person] != own)
+        said = population.order.numbers
+        if said is not None:
+            is_other |= ~np.isnan(number[person]) & (number[person] != said)
+            number[person] = said
+        changed = np.flatnonzero(is_other)
         if len(changed):
             raise TableError(
                 tables[release].source,
@@ -152,10 +162,17 @@ def shared_people(
         truth = np.bincount(group * classes + label, minlength=groups * classes).astype(np.float64)
         truth = truth.reshape(groups, classes)
     counts = np.bincount(group, minlength=groups).astype(np.float64)
-    said = tuple(_near_misses(tables, persons, key) if key else _moves(tables, persons))
-    doubt = NO_ID if said and not key else ""
+    warnings = tuple(_near_misses(tables, persons, key) if key else _moves(tables, persons))
+    doubt = NO_ID if warnings and not key else ""
     columns = tuple(each.columns for each in populations)
-    return Shared(_names(models), places[:, first], counts, truth, orders, columns, said, doubt)
+    numbers: Numbers | Undetermined
+    if np.isnan(number).any():
+        reasons = (each.numbers for each in populations if isinstance(each.numbers, Undetermined))
+        numbers = next(reasons, Undetermined("the number of some people is not known"))
+    else:
+        numbers = numbers_of(number, np.ones(size), group)
+    found = _names(models), places[:, first], counts, truth, orders, columns
+    return Shared(*found, warnings, doubt, numbers)
 
 
 def _orders(models: Sequence[Model]) -> IndexArray:

@@ -58,9 +58,9 @@ def scale_of(numbers: Numbers) -> Scale:
 class ValueRows:
     """Rows over cells: in every table that fits, ``low <= sum of x over a row's cells <= high``, in units.
 
-    ``place`` (T, C) says which row each cell is in, once per tree, whose rows part the cells; -1 stands for none, where a
-    release does not hold a cell's people. ``low`` and ``high`` (R,) are proved. Cells have ``sizes`` people (C,), each of whom has a number between ``least`` and ``most``
-    (C,), both from 0 to the scale's most.
+    ``place`` (T, C) says which row each cell is in, once per tree, whose rows part the cells; -1 stands for none, where
+    a release does not hold a cell's people. ``low`` and ``high`` (R,) are proved. Cells have ``sizes`` people (C,), of
+    whom each has a number between ``least`` and ``most`` (C,), both from 0 to the scale's most.
     """
 
     place: IndexArray

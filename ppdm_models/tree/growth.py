@@ -50,11 +50,11 @@ def withheld(why: str = "the file does not say it") -> Fact:
 class GrownTree:
     """The numbers of one tree, by node in document order, shape (N,); NaN where a node has none.
 
-    ``values`` are those of the leaves, as the file adds them: (N, K) where each holds the numbers of all K outputs. ``hessians`` are sums of second derivatives, ``counts``
-    training records, ``weights`` what nodes say by themselves, ``gains`` what their splits gain (all as published),
-    ``second`` a second number of each node (an impurity, a sum of squares). ``output`` is the class or target that the
-    tree adds to, ``rate`` what its values were shrunk by, where files say it tree by tree. None stands for what is not
-    published.
+    ``values`` are those of the leaves, as the file adds them: (N, K) where each holds the numbers of all K outputs.
+    ``hessians`` are sums of second derivatives, ``counts`` training records, ``weights`` what nodes say by themselves,
+    ``gains`` what their splits gain (all as published), ``second`` a second number of each node (an impurity, a sum of
+    squares). ``output`` is the class or target that the tree adds to, ``rate`` what its values were shrunk by, where
+    files say it tree by tree. None stands for what is not published.
     """
 
     values: FloatArray

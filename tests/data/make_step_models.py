@@ -1,6 +1,6 @@
 """Makes CatBoost's and Spark's small models of numbers and of several classes under grown/.
 
-They are grown on the tables there. Run with catboost 1.2 and pandas: ``python tests/data/make_step_models.py catboost``,
+They are grown on the tables there. Run with catboost 1.2: ``python tests/data/make_step_models.py catboost``,
 and with pyspark 4.3 and Java 17: ``python tests/data/make_step_models.py spark``.
 """
 

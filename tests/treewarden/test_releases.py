@@ -27,8 +27,9 @@ NUMBERS = (
     '<Value value="a"/><Value value="b"/></DataField><DataField name="score" optype="continuous" dataType="double"/>'
     '</DataDictionary><TreeModel functionName="regression" splitCharacteristic="multiSplit"><MiningSchema>'
     '<MiningField name="place"/><MiningField name="score" usageType="target"/></MiningSchema>'
-    '<Node id="0" score="25" recordCount="6"><True/>{leaves}</Node></TreeModel></PMML>'
+    '<Node id="0" score="25" recordCount="{people}"><True/>{leaves}</Node></TreeModel></PMML>'
 )
+VALUES = POLICY.replace("certain_disclosure", "value_disclosure")
 LEAF_CLAUSE = """
 [[clause]]
 id = "leaves"
@@ -57,7 +58,9 @@ def folder(tmp_path):
     return tmp_path
 
 
-def audited(folder, *words, models=("before", "after"), data=("before", "after")):
+def audited(
+    folder, *words, models=("before", "after"), data=("before", "after"), sensitive="illness"
+):
     files = [folder / f"{name}.pmml" for name in models]
     tables = [word for name in data for word in ("--data", folder / f"{name}.csv")]
     asked = [
@@ -65,7 +68,7 @@ def audited(folder, *words, models=("before", "after"), data=("before", "after")
         *files,
         *tables,
         "--sensitive",
-        "illness",
+        sensitive,
         "--policy",
         folder / "certain.toml",
     ]
@@ -149,23 +152,32 @@ def test_ids_that_are_written_otherwise_are_warned_of(folder):
     assert said.startswith("2 of 2 records of before.csv whose 'id' is not in after.csv hold")
 
 
-def test_releases_of_numbers_say_that_they_are_not_joined(folder):
-    for number, name in enumerate(("before", "after")):
-        rows = [f"{place},{10 * n + number}" for n, place in enumerate("aaabbb")]
-        (folder / f"{name}.csv").write_text("\n".join(["place,score", *rows, ""]))
+def test_of_releases_of_numbers_whoever_joined_is_pinned_by_all_and_by_neither_alone(folder):
+    scores = [11, 87, 13, 95, 17, 22, 41, 80, 10, 99, 63, 38]
+    for name, size in (("before", 11), ("after", 12)):
+        rows = [f"{n},{'ab'[n % 2]},{score}" for n, score in enumerate(scores[:size])]
+        (folder / f"{name}.csv").write_text("\n".join(["id,place,score", *rows, ""]))
         leaves = "".join(
-            f'<Node id="{n}" score="{score + number}" recordCount="3"><SimplePredicate field="place" operator="equal" '
-            f'value="{place}"/></Node>'
-            for n, (place, score) in enumerate((("a", 10), ("b", 40)), start=1)
+            f'<Node id="{n + 1}" score="{sum(own) / len(own)}" recordCount="{len(own)}"><SimplePredicate '
+            f'field="place" operator="equal" value="{"ab"[n]}"/></Node>'
+            for n, own in enumerate((scores[:size:2], scores[1:size:2]))
         )
-        (folder / f"{name}.pmml").write_text(NUMBERS.format(leaves=leaves))
-    files = [folder / f"{name}.pmml" for name in ("before", "after")]
-    asked = ["audit", *files, "--data", folder / "after.csv", "--sensitive", "score", "--quiet"]
-    outcome = CliRunner().invoke(cli, list(map(str, asked)))
-    said = " ".join(outcome.stdout.split())
+        (folder / f"{name}.pmml").write_text(NUMBERS.format(leaves=leaves, people=size))
+    (folder / "certain.toml").write_text(VALUES)
+    outcome = audited(folder, "--id", "id", "--format", "json", sensitive="score")
     assert outcome.exit_code == 1
-    assert "releases of such models are not joined" in said
-    assert "predicts a class, not a number" not in said
+    document = json.loads(outcome.stdout)
+    assert (
+        "Of the one person whom after.pmml holds and before.pmml does not, the number is 38: that is the difference of "
+        "the two releases' totals."
+    ) in document["warnings"]
+    found = {each["of"]: each["verdict"] for each in document["findings"]}
+    assert found == {
+        "": "fail",
+        "before.pmml with all releases": "undetermined",
+        "before.pmml by itself": "undetermined",
+        "after.pmml by itself": "undetermined",
+    }
 
 
 def test_releases_of_one_table_need_no_id(folder):
