@@ -17,6 +17,8 @@ from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 
 MOST_PAIRS = 2_000_000
 """So many scores times ranges are looked at together; where there are more, the ranges that are left stay."""
+MOST_SCORE = 690.0
+"""Beyond that a library that keeps exponentials of scores may have come to infinity, to 0, or to no number."""
 PARTS = 4
 """Into so many ranges one is cut that may hold the number."""
 
@@ -81,11 +83,14 @@ def leads(leaves: Leaves, rule: Rule, where: IndexArray, sums: Bounds, parts: Bo
             walk.go(Bounds(parts.low[:, step], parts.high[:, step]))
     there = leaves.values.at(where)
     # What overflowed is not known, and a comparison with NaN must not exclude it.
-    return ~((walk.all.high < there.low) | (walk.all.low > there.high))
+    return walk.is_lost | ~((walk.all.high < there.low) | (walk.all.low > there.high))
 
 
 class _Walk:
-    """Where the steps have come to: ``all`` numbers of a range, and its ``middle`` one."""
+    """Where the steps have come to: ``all`` numbers of a range, and its ``middle`` one.
+
+    ``is_lost`` (B,) says of which ranges some scores became too large for anything to be known of what follows.
+    """
 
     def __init__(self, leaves: Leaves, rule: Rule, where: IndexArray, sums: Bounds) -> None:
         first = np.searchsorted(leaves.of, where)
@@ -103,6 +108,7 @@ class _Walk:
         self.aside = Bounds(sums.low - centre, sums.high - centre)
         zero = np.zeros(len(where))
         self.middle = self.all = self.slope = exactly(zero)
+        self.is_lost = np.zeros(len(where), dtype=bool)
 
     def go(self, part: Bounds) -> None:
         """Take one step."""
@@ -122,6 +128,8 @@ class _Walk:
 
     def _at(self, moved: Bounds) -> _Sums:
         scores = self.scores + moved.at(self.box)
+        size = np.maximum.reduceat(np.maximum(np.abs(scores.low), np.abs(scores.high)), self.first)
+        self.is_lost |= ~(size <= MOST_SCORE)
         shares = logistic(scores, self.room)
         spread = variance(shares)
         hessians = self._summed(spread)

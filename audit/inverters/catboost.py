@@ -19,7 +19,7 @@ from audit.inverters._rounds import DOUBLE, SINGLE, Gathered, Leafs, column, dif
 from audit.inverters._softmax_steps import gradient_step, newton_step
 from audit.inverters._squares import Squares, square_sums
 from audit.inverters._totals import Totals, unreached
-from audit.inverters._walks import Leaves, Rule, backtracked, fitting, whole_sums
+from audit.inverters._walks import MOST_SCORE, Leaves, Rule, backtracked, fitting, whole_sums
 from audit.reading import Undetermined
 from ppdm_models.tree.growth import Fact
 
@@ -45,6 +45,10 @@ MOVED = "the model starts from scores that were changed after its training"
 HALVED_NUMBERS = (
     "leaves were estimated in several steps (leaf_estimation_iterations), any of which may have been halved "
     "(leaf_estimation_backtracking)"
+)
+TOO_LARGE = (
+    "scores grew so large before tree {tree} that exponentials of them, which the library keeps, may have come to "
+    "infinity or 0"
 )
 NO_AVERAGE = "what the model starts from is no share of this table's people: it is of another table, or of weights"
 
@@ -78,6 +82,8 @@ class CatBoost(Inverter):
         if begin.any() and not _starts_whole(case, start, totals):
             return Undetermined(NO_AVERAGE)
         for before, (scores, (leaves,)) in enumerate(rounds(case, start)):
+            if not _are_small(scores):
+                return Undetermined(TOO_LARGE.format(tree=before + 1))
             room = ROOM * (before + 1)
             own = column(scores, 0)
             problem = self._tree(case, leaves, own, room, steps, gathered, totals)
@@ -138,6 +144,11 @@ class CatBoost(Inverter):
             (),
             largest,
         )
+
+
+def _are_small(scores: Bounds) -> bool:
+    """Whether the library's exponentials of the scores, which it keeps and multiplies, are numbers above 0."""
+    return bool((np.maximum(np.abs(scores.low), np.abs(scores.high)) <= MOST_SCORE).all())
 
 
 def _class_sums(case: GrownCase) -> LeafSums | Undetermined:

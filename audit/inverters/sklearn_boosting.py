@@ -34,9 +34,9 @@ class SklearnBoosting(Inverter):
         growth = case.growth
         if growth.objective not in LOGARITHMIC or case.classes < 2:
             return not_turned_back("loss", growth.objective)
-        eta = growth.fact("learning_rate").value
-        if eta is None or not eta > 0:
-            return Undetermined("the file withholds learning_rate")
+        eta = _eta(growth)
+        if isinstance(eta, Undetermined):
+            return eta
         outputs = growth.outputs
         assert growth.start is not None
         return newton_sums(
@@ -54,10 +54,9 @@ class SklearnBoosting(Inverter):
         growth = case.growth
         if growth.objective not in SQUARED:
             return Undetermined(f"leaf values of the loss {growth.objective!r} are not turned back")
-        eta = growth.fact("learning_rate").value
-        if eta is None or not eta > 0:
-            return Undetermined("the file withholds learning_rate")
-        rate = float(eta)
+        rate = _eta(growth)
+        if isinstance(rate, Undetermined):
+            return rate
 
         def step(leaves: Leafs) -> Bounds:
             return leaves.values.times(1 / rate) * exactly(leaves.people)
@@ -73,6 +72,12 @@ class SklearnBoosting(Inverter):
             (),
             largest,
         )
+
+
+def _eta(growth: Growth) -> float | Undetermined:
+    """Return how much each tree was shrunk by, as the file says it."""
+    eta = growth.fact("learning_rate").value
+    return Undetermined("the file withholds learning_rate") if eta is None or not eta > 0 else eta
 
 
 INVERTER = SklearnBoosting()

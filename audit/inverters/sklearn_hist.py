@@ -15,6 +15,7 @@ from audit.inverters._refusing import not_turned_back
 from audit.inverters._rounds import DOUBLE, Leafs
 from audit.inverters._squares import Squares, square_sums
 from audit.reading import Undetermined
+from ppdm_models.tree.growth import Growth
 
 
 class SklearnHist(Inverter):
@@ -24,30 +25,36 @@ class SklearnHist(Inverter):
         growth = case.growth
         if growth.objective != "log_loss" or case.classes < 2:
             return not_turned_back("loss", growth.objective)
-        eta = growth.fact("learning_rate").value
-        ridge = growth.fact("l2_regularization").value
-        if eta is None or ridge is None or not eta > 0 or not ridge >= 0:
-            return Undetermined("the file withholds learning_rate or l2_regularization")
-        return newton_sums(case, Steps(eta, ridge, single=True))
+        told = _settings(growth)
+        if isinstance(told, Undetermined):
+            return told
+        return newton_sums(case, Steps(*told, single=True))
 
     def numbers(self, case: GrownCase, largest: float) -> ValueSums | Undetermined:
         growth = case.growth
         if growth.objective != "squared_error":
             return Undetermined(f"leaf values of the loss {growth.objective!r} are not turned back")
-        eta = growth.fact("learning_rate").value
-        ridge = growth.fact("l2_regularization").value
-        if eta is None or ridge is None or not eta > 0 or not ridge >= 0:
-            return Undetermined("the file withholds learning_rate or l2_regularization")
-        rate, more = float(eta), float(ridge)
+        told = _settings(growth)
+        if isinstance(told, Undetermined):
+            return told
+        rate, ridge = told
 
         def step(leaves: Leafs) -> Bounds:
-            return leaves.values.times(1 / rate) * exactly(leaves.people).plus(more)
+            return leaves.values.times(1 / rate) * exactly(leaves.people).plus(ridge)
 
         assert growth.start is not None
         begin = np.array(growth.start)
         start = exactly(begin).wider(4 * DOUBLE * np.abs(begin))
         how = Squares(step, single=True)
         return square_sums(case, how, start, None, dict(growth.facts), (), largest)
+
+
+def _settings(growth: Growth) -> tuple[float, float] | Undetermined:
+    """Return eta and l2, as the file says them."""
+    eta, ridge = growth.fact("learning_rate").value, growth.fact("l2_regularization").value
+    if eta is None or ridge is None or not eta > 0 or not ridge >= 0:
+        return Undetermined("the file withholds learning_rate or l2_regularization")
+    return eta, ridge
 
 
 INVERTER = SklearnHist()

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from audit.inverters import LeafSums, leaf_sums
-from audit.inverters._bounds import exactly
+from audit.inverters._bounds import Bounds, exactly, softmax
+from audit.inverters._rounds import whole_between
 from audit.inverters._walks import Leaves, Rule, backtracked, fitting, whole_sums
 from audit.reading import Undetermined
 from ppdm_models.formats.catboost_json import FORMAT
@@ -277,6 +278,35 @@ def test_the_way_that_was_taken_is_among_those_that_fit(seed):
     labels = int(draw.integers(len(scores) + 1))
     kept = fitting(leaf_of(scores, walked(scores, labels, rule, way)), rule, ways)
     assert (kept == way).all(axis=1).any()
+
+
+@pytest.mark.parametrize("room", [1e-12, 1e-9])
+def test_steps_over_which_exponentials_overflow_rule_nothing_out(room):
+    # CatBoost made -1.4e21 of three people, one with the label, by ten such steps without l2; exact ones end elsewhere.
+    leaf = leaf_of(np.full(3, -2.9957322735539904), -1.4000000444282687e21, room)
+    found = whole_sums(leaf, Rule(1e-20, is_newton=True), exactly(np.ones(10)))
+    assert found.low[0] <= 1 <= found.high[0]
+
+
+def test_an_end_that_overflowed_bounds_nothing():
+    low, high = whole_between(Bounds(np.array([np.nan]), np.array([np.nan])), np.array([7.0]))
+    assert (low[0], high[0]) == (0, 7)
+
+
+def test_shares_of_scores_that_are_not_known_may_be_anything():
+    low, high = np.array([[0.0, -2000, -3000]]), np.array([[0.0, 2000, 2000]])
+    with np.errstate(invalid="raise"):
+        found = softmax(Bounds(low, high), 0.0)
+    assert (found.low <= 1e-9).all()
+    assert (found.high[0, 1:] >= 1 - 1e-9).all()
+
+
+def test_scores_beyond_what_exponentials_hold_are_refused(tmp_path):
+    def change(document):
+        document["scale_and_bias"][1][0] = 800
+
+    found = leaf_sums(case_of(edited(tmp_path, change, "average"), FOLDER / "two.csv")[0])
+    assert "exponentials" in found.reason
 
 
 def test_the_ways_of_halving_two_steps_are_these():
