@@ -341,6 +341,18 @@ def test_sums_are_those_of_random_tables(seed, tmp_path):
     check_sound(model, table, labels)
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_sums_of_softmax_are_those_of_random_tables(seed, tmp_path):
+    table, labels = table_of(seed, rows=40 + 31 * seed, classes=2 + seed % 4)
+    settings = {
+        "leaf_estimation_method": ("Newton", "Gradient")[seed % 2],
+        "l2_leaf_reg": (0, 1e-6, 3, 20)[seed // 2],
+    }
+    fitted = grown(table, labels, loss_function="MultiClass", learning_rate=0.3, **settings)
+    sums = check_sound(read(fitted, tmp_path), table, labels)
+    assert (sums.low == sums.high).all()
+
+
 def test_weights_are_noticed(tmp_path):
     table, labels = table_of(3)
     weights = np.random.default_rng(1).integers(1, 4, len(table))
