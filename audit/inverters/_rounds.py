@@ -149,6 +149,10 @@ class Gathered:
     def add(self, leaves: Leafs, output: int, sums: Bounds) -> Undetermined | None:
         """Take the sums of a tree's leaves for one class; return why they cannot be, where no whole number fits."""
         low, high = whole_between(sums, leaves.people)
+        if self.case.ends is not None:
+            begin = sum(len(part.nodes) for part, *_ in self.parts)
+            known = (each[begin : begin + len(leaves.nodes)] for each in self.case.ends)
+            low, high = np.maximum(low, next(known)), np.minimum(high, next(known))
         odd = np.flatnonzero(low > high)
         if len(odd):
             first = int(odd[0])

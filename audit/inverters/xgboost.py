@@ -14,7 +14,16 @@ from audit.inverters import Draws, GrownCase, Inverter, LeafSums, ValueSums
 from audit.inverters._bounds import Bounds, exactly, logistic, rounded_by, softmax, variance
 from audit.inverters._counted import numbers_that_add
 from audit.inverters._refusing import not_turned_back
-from audit.inverters._rounds import DOUBLE, SINGLE, Gathered, Leafs, differing, narrow, rounds, value_bounds
+from audit.inverters._rounds import (
+    DOUBLE,
+    SINGLE,
+    Gathered,
+    Leafs,
+    differing,
+    narrow,
+    rounds,
+    value_bounds,
+)
 from audit.inverters._samples import NO_COUNTS, NOT_FROM_HERE, extremes
 from audit.inverters._squares import Squares, square_sums
 from audit.inverters._xgboost_draws import drawn, drawn_first

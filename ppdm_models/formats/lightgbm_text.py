@@ -9,8 +9,15 @@ from dataclasses import replace
 from ppdm_models.codecs.boosted.trees import paired
 from ppdm_models.codecs.common.json import as_list, read_json
 from ppdm_models.codecs.common.telling_text import telling
-from ppdm_models.codecs.lightgbm.arrays import arrays_of, changed_in, forest_of, shape_and_splits
-from ppdm_models.codecs.lightgbm.growth import growth_of, rate_in, weights_in
+from ppdm_models.codecs.lightgbm.arrays import (
+    BESIDE,
+    arrays_of,
+    changed_in,
+    forest_of,
+    is_bare,
+    shape_and_splits,
+)
+from ppdm_models.codecs.lightgbm.growth import are_gains, gains_in, growth_of, rate_in, weights_in
 from ppdm_models.codecs.lightgbm.lines import Document, lines_of
 from ppdm_models.codecs.lightgbm.model import Header, category_names, ensemble_of
 from ppdm_models.codecs.lightgbm.splits import Tests
@@ -43,6 +50,7 @@ class LightgbmText(Format):
 
     rewrites = True
     drops_trees = True
+    rounds_leaves = True
 
     def sniff(self, data: bytes) -> bool:
         head = data[:65536].replace(b"\r", b"")
@@ -82,15 +90,20 @@ class _OpenedText(Rewritable, Strippable):
 
         That concerns ``leaf_count``, ``leaf_weight``, ``internal_count`` and ``internal_weight``: a weight is the
         count wherever the second derivative is 1. Gains stay, and so do the importances of features; they go where
-        trees at the end do, as they count the splits of all.
+        trees at the end do, as they count the splits of all. Where inner nodes have no numbers any more, nothing is
+        left of what nodes say beside their leaves' values: gains and importances go too, and the lines of all these.
         """
         document = self._copy()
         pairs = paired(self.model, changed, drops=True)
         if len(pairs) < len(document.trees):
             document.drop(len(pairs))
+        bare = [block for block, pair in zip(document.trees, pairs, strict=True) if is_bare(*pair)]
         for block, (old, new) in zip(document.trees, pairs, strict=True):
             if old.nodes != new.nodes:
                 changed_in(document, block, old, new)
+        if bare:
+            told = {block.keys[key] for block in bare for key in BESIDE if key in block.keys}
+            document.take_out(told | set(document.importances))
         return document.written()
 
     def _copy(self) -> Document:
@@ -113,6 +126,8 @@ def _read(document: Document) -> Ensemble:
         [rate_in(document.said("shrinkage", block.keys)) for block in document.trees],
         linear,
         document.setting,
+        gains_in(document, document.trees, forest),
+        importances=are_gains(document, each),
     )
     return replace(ensemble, growth=growth)
 
