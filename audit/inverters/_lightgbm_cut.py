@@ -127,9 +127,8 @@ def _counts(case: GrownCase, values: FloatArray, rates: Rates) -> FloatArray:
     starts = rates.point(counts / everybody)[:, None]
     there = values[np.isfinite(values)][None, :]
     rest = there - starts
-    fits: BoolArray = (np.abs(rest - _nearest(rest, MOST_ROUNDED)) <= _room(there, starts)).all(
-        axis=1
-    )
+    close: BoolArray = np.abs(rest - _nearest(rest, MOST_ROUNDED)) <= _room(there, starts)
+    fits: BoolArray = np.all(close, axis=1)
     return counts[fits]
 
 

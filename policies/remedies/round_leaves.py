@@ -49,7 +49,8 @@ NOT_WRITTEN: dict[str, str] = {
 }
 """Why leaf values are not rounded in files of a format, and what to do."""
 OTHERWISE = (
-    "leaf values are not rounded in files of the format {}; grow the model again with fewer rounds or larger leaves"
+    "leaf values are not rounded in files of the format {}; grow the model again with fewer rounds or with larger "
+    "leaves"
 )
 SAMPLED = (
     "its trees saw samples of the records, or others than the table's: of rounded leaf values nobody could say any "

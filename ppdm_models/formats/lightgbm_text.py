@@ -20,6 +20,7 @@ from ppdm_models.codecs.lightgbm.arrays import (
 from ppdm_models.codecs.lightgbm.growth import are_gains, gains_in, growth_of, rate_in, weights_in
 from ppdm_models.codecs.lightgbm.lines import Document, lines_of
 from ppdm_models.codecs.lightgbm.model import Header, category_names, ensemble_of
+from ppdm_models.codecs.lightgbm.rest import HEADER, LISTS, OF_TREE, rest_of
 from ppdm_models.codecs.lightgbm.splits import Tests
 from ppdm_models.formats import Format, Opened, Rewritable, Strippable
 from ppdm_models.tree.ensemble import Ensemble, Model, Shrinkage, shrinkage_of
@@ -51,6 +52,7 @@ class LightgbmText(Format):
     rewrites = True
     drops_trees = True
     rounds_leaves = True
+    accounts_for_all = True
 
     def sniff(self, data: bytes) -> bool:
         head = data[:65536].replace(b"\r", b"")
@@ -82,7 +84,10 @@ class _OpenedText(Rewritable, Strippable):
                     )
         if LeakKind.REPLAY in kinds:
             gone = {document.settings[key] for key in _seeds(document)}
-            document.lines = [line for at, line in enumerate(document.lines) if at not in gone]
+            document.take_out(gone)
+        if LeakKind.UNKNOWN in kinds:
+            strange = {at for at, _ in rest_of(document, frozenset(PLACES))}
+            document.take_out({at for at in strange if _can_go(document, at)})
         return document.written()
 
     def rewrite(self, changed: Model) -> bytes:
@@ -211,6 +216,16 @@ def _resampled(document: Document) -> bool | None:
     return bagged and any(document.setting(key) not in (None, "1") for key in fractions)
 
 
+def _can_go(document: Document, line: int) -> bool:
+    """Return whether the model is the same without a line: not where its reader takes something from it."""
+    held = {
+        *document.header.values(),
+        *(at for tree in document.trees for at in tree.keys.values()),
+    }
+    key = document.lines[line].partition("=")[0]
+    return line > 0 and (line not in held or key not in (*HEADER, *OF_TREE, *LISTS))
+
+
 def _seeds(document: Document) -> list[str]:
     return [key for key in document.settings if key == "seed" or key.endswith("_seed")]
 
@@ -249,6 +264,8 @@ def _said(document: Document) -> Iterator[tuple[int, LeakKind, str, int | None, 
     if seeds:
         what = f"the seeds of the training ({', '.join(seeds)}): with a part of the data it can be replayed"
         yield document.settings[seeds[0]], LeakKind.REPLAY, what, None, True
+    for at, what in rest_of(document, frozenset(PLACES)):
+        yield at, LeakKind.UNKNOWN, what, None, _can_go(document, at)
     line = _pandas_line(document)
     for names in _categories(document):
         what = f"lists the {len(names)} categories that a column of the training table had, even those of one record"
