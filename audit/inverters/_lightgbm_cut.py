@@ -70,6 +70,8 @@ def cut_of(case: GrownCase, rates: Rates) -> Cut | Undetermined | None:
         if not has_start:
             if not is_sure and not rounded_by(values[tree]).any():
                 return None
+            if growth.fact("boost_from_average").value and not rates.is_softmax:
+                people[output] = int(case.people.sum()) // 2  # a start of 0 is not written down
             continue
         found = _counts(case, values[tree], rates)
         if len(found) != 1:
@@ -124,7 +126,11 @@ def _counts(case: GrownCase, values: FloatArray, rates: Rates) -> FloatArray:
     """Return the numbers of people with a class whose start leaves values few digits."""
     everybody = float(case.people.sum())
     counts = np.arange(1.0, everybody)
-    starts = rates.point(counts / everybody)[:, None]
+    starts = rates.point(counts / everybody)
+    counts, starts = (
+        counts[starts != 0],
+        starts[starts != 0][:, None],
+    )  # a start of 0 stands nowhere
     there = values[np.isfinite(values)][None, :]
     rest = there - starts
     close: BoolArray = np.abs(rest - _nearest(rest, MOST_ROUNDED)) <= _room(there, starts)
