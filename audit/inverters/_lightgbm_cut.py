@@ -135,7 +135,7 @@ def _counts(case: GrownCase, values: FloatArray, rates: Rates) -> FloatArray:
     rest = there - starts
     close: BoolArray = np.abs(rest - _nearest(rest, MOST_ROUNDED)) <= _room(there, starts)
     fits: BoolArray = np.all(close, axis=1)
-    return counts[fits]
+    return np.asarray(counts[fits])
 
 
 def _shortest(values: FloatArray, start: float) -> FloatArray:

@@ -1,6 +1,7 @@
 """Makes the small model files under grown/ and the tables that they were trained on.
 
-Run with xgboost 3.2, lightgbm 4.7, catboost 1.2, pandas, pyspark 4.3 and Java 17: ``python tests/data/make_grown_models.py``.
+Run with xgboost 3.2, lightgbm 4.7, catboost 1.2, pandas, pyspark 4.3 and Java 17:
+``python tests/data/make_grown_models.py``.
 """
 
 import json
