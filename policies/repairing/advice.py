@@ -124,10 +124,11 @@ def _studied(names: Names) -> Iterator[str]:
     )
     if names.sampling:
         row, known, unknown = SAMPLED[0]
+        known, unknown = (f"{100 * float(each):.0f} %" for each in (known, unknown))
         yield (
             f"Let each round see a sample ({names.sampling}) drawn with a random seed that nobody publishes: in the "
-            f"study ({row}) {100 * float(known):.0f} % of the people were certain where the draws could be repeated, and "
-            f"{100 * float(unknown):.0f} % by bounds alone where not. Nothing passes by bounds, so the audit of such a model "
+            f"study ({row}) {known} of the people were certain where the draws could be repeated, and "
+            f"{unknown} by bounds alone where not. Nothing passes by bounds, so the audit of such a model "
             "stays UNDETERMINED."
         )
 
