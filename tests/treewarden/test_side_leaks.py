@@ -285,7 +285,7 @@ def test_a_leaf_in_which_nobody_of_the_table_falls_is_undetermined(case):
     assert "nobody of the table falls there" in said(outcome)
 
 
-PEOPLE = """
+ASKED_OF_PEOPLE = """
 name = "people"
 version = "1"
 title = "people"
@@ -303,7 +303,7 @@ def test_a_lightgbm_text_file_can_pass_what_is_asked_of_people_beside_its_trees(
     tmp_path, more, code
 ):
     policy, model = tmp_path / "people.toml", tmp_path / "m.txt"
-    policy.write_text(PEOPLE)
+    policy.write_text(ASKED_OF_PEOPLE)
     text = (places.DATA / "grown" / "lightgbm_two.txt").read_text()
     model.write_text(text.replace("version=v4\n", f"version=v4\n{more}"))
     told = ["--data", places.DATA / "grown" / "two.csv", "--sensitive", "y", "--policy", policy]
