@@ -136,7 +136,7 @@ def joined_of(
         found = _found(forest, population, growth, training, seeds)
         if isinstance(found, Undetermined):
             return found
-        units, cells, alone = found.units, found.cells, found.rows
+        units, cells, alone, early_sums = found.units, found.cells, found.rows, found.sums
         used = _used(forest, units)
         found = _read_again(found, forest, until)
     with step("reasoning over the leaves of all trees"):
@@ -178,7 +178,7 @@ def joined_of(
     if not over_trees:
         return joined
     with step("measuring what the first trees tell"):
-        whole = Release(units.stops, sums, draws=units.draws)
+        whole = Release(units.stops, early_sums, draws=units.draws)
         until = clock(OVER_TREES_SECONDS)
         early = prefixes(whole, units, population, growth, rows.classes, until)
         last = replace(
