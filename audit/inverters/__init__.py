@@ -55,7 +55,8 @@ class GrownCase:
     """A boosted model over people: ``stops`` (T, P) is where each profile stops, ``people`` (P,) how many it has.
 
     Where trees saw samples that are known, each profile is one record, and ``draws`` (T, P) says how often each tree
-    drew it; where they are not known, ``is_sampled`` says so.
+    drew it; where they are not known, ``is_sampled`` says so. ``ends`` (R,) are between which whole numbers each sum of
+    the case lies, in the order in which they are told, where more is known of that than the values say.
     """
 
     growth: Growth
@@ -65,6 +66,7 @@ class GrownCase:
     classes: int
     draws: IntArray | None = None
     is_sampled: bool = False
+    ends: tuple[IntArray, IntArray] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,6 +97,7 @@ class LeafSums:
     not, or the file says more in another way, ``missing`` in words: then the ends hold, but whoever is not certain by
     them may be so yet.
     ``totals`` are the ends, by class, of how many of all people have it, where the file says more of that than leaves.
+    ``is_cut`` says that values had few digits, so that what is learnt of a leaf elsewhere narrows others in turn.
     """
 
     trees: IndexArray
@@ -109,6 +112,7 @@ class LeafSums:
     is_complete: bool = True
     missing: str = ""
     totals: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+    is_cut: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -165,9 +169,21 @@ class Inverter(ABC):
         """Return whether each tree saw a sample of the records; None where nobody says it."""
         return False
 
+    def is_cut(self, case: GrownCase) -> bool:
+        """Return whether leaf values were cut to few binary digits."""
+        values = np.concatenate([tree.values for tree in case.growth.trees])
+        return bool(rounded_by(values).any())
+
     def is_of(self, growth: Growth, people: float) -> bool:
         """Return whether the first tree may have seen so many people; False where the file shows that it did not."""
         return True
+
+    def beside_steps(self, case: GrownCase) -> FloatArray | Undetermined:
+        """Return what stands in all leaves of each tree beside its step, (T,): a start, in some; or why none can say.
+
+        Of a value that is cut to few digits this part stays whole, as predictions would move by all that it loses.
+        """
+        return np.zeros(len(case.growth.trees))
 
     def draws(self, case: GrownCase, seed: int) -> Iterator[Draws]:
         """Yield what each tree drew if draws started from a seed, in each way that there is; records are in order."""
@@ -229,7 +245,7 @@ def leaf_sums(case: GrownCase) -> LeafSums | Undetermined:
     inverter = inverters()[case.growth.library]
     if case.draws is None and inverter.is_sampled(case.growth):
         case = replace(case, is_sampled=True)
-    is_cut = _is_cut(case)
+    is_cut = inverter.is_cut(case)
     if not inverter.reads_cut and is_cut:
         return Undetermined(CUT)
     sums = inverter.sums(case)
@@ -247,6 +263,7 @@ def _with_doubts(sums: LeafSums, case: GrownCase, *, is_cut: bool) -> LeafSums:
         missing = SCORED
     elif not is_cut and ((sums.low < sums.high) & (sums.wide >= WIDE)).any():
         missing = ONLY_BOUNDS
+    sums = replace(sums, is_cut=is_cut)
     return replace(sums, is_complete=False, missing=missing) if missing else sums
 
 
@@ -257,9 +274,9 @@ def value_sums(case: GrownCase, largest: float) -> ValueSums | Undetermined:
         return problem
     if case.growth.outputs != 1:
         return Undetermined("the model predicts several numbers")
-    if _is_cut(case):
-        return Undetermined(FEW_DIGITS)
     inverter = inverters()[case.growth.library]
+    if inverter.is_cut(case):
+        return Undetermined(FEW_DIGITS)
     if inverter.is_sampled(case.growth):
         return Undetermined(SAMPLED_NUMBERS)
     return inverter.numbers(case, largest)
@@ -276,9 +293,3 @@ def _refused(case: GrownCase) -> Undetermined | None:
         if (stops < 0).any() or not tree.is_leaf[stops].all():
             return Undetermined("some records end in no leaf of a tree")
     return None
-
-
-def _is_cut(case: GrownCase) -> bool:
-    return bool(
-        rounded_by(np.concatenate([tree.values.ravel() for tree in case.growth.trees])).any()
-    )

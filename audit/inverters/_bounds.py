@@ -123,6 +123,20 @@ def rounded_by(values: FloatArray) -> FloatArray:
     return np.where(values == 0, 0.0, np.ldexp(0.5, exponents - 1 - digits))
 
 
+def before_rounding(values: FloatArray) -> Bounds:
+    """Return what numbers were before all were cut to a few binary digits, each to the nearest; see ``rounded_by``.
+
+    Next to a power of two the numbers nearer to 0 lie twice as close, so that less of them was rounded up to it.
+    """
+    room = rounded_by(values)
+    mantissas, _ = np.frexp(values)
+    inward = np.where(np.abs(mantissas) == 0.5, room / 2, room)
+    is_below = values < 0
+    return Bounds(
+        values - np.where(is_below, room, inward), values + np.where(is_below, inward, room)
+    )
+
+
 MOST_ROUNDED = 16
 
 

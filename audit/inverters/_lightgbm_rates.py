@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,6 +58,11 @@ class Rates:
         logs = np.log(shares) if self.is_softmax else np.log(shares / (1 - shares))
         return exactly(logs).wider(8 * DOUBLE * (1 + np.abs(logs))).over(self.sigmoid)
 
+    def point(self, shares: FloatArray) -> FloatArray:
+        """Return these scores as numbers: one way to compute them, by which a start is found again."""
+        logs = np.log(shares) if self.is_softmax else np.log(shares / (1 - shares))
+        return np.asarray(logs / ((self.sigmoid.low[0] + self.sigmoid.high[0]) / 2))
+
     def hessian(self, shares: Bounds) -> Bounds:
         """Return the second derivatives of records, each of which is rounded to 32 bits."""
         found = variance(shares).times(self.factor) * self.sigmoid * self.sigmoid
@@ -79,6 +85,36 @@ class Rates:
             )
         return found.over(self.sigmoid)
 
+    def values(self, gradients: Bounds, hessians: Bounds, ridges: Sequence[Bounds]) -> Bounds:
+        """Return the values of leaves, (L,), whose labels less their probabilities are known: what ``step`` undoes.
+
+        Any of the ``ridges`` may be the right one. Infinite where nothing follows.
+        """
+        pulled = gradients * self.sigmoid
+        least, most = float(self.lasso.low[0]), float(self.lasso.high[0])
+        pulled = Bounds(
+            _toward_zero(pulled.low, np.where(pulled.low > 0, most, least)),
+            _toward_zero(pulled.high, np.where(pulled.high > 0, least, most)),
+        )
+        low, high = np.full_like(pulled.low, np.inf), np.full_like(pulled.high, -np.inf)
+        for ridge in ridges:
+            divisor = hessians + ridge
+            known = divisor.low > 0
+            whole = Bounds(np.where(known, divisor.low, 1.0), np.where(known, divisor.high, 1.0))
+            found = (pulled * self.eta).over(whole)
+            low = np.minimum(low, np.where(known, found.low, -np.inf))
+            high = np.maximum(high, np.where(known, found.high, np.inf))
+        if self.clip:
+            edge = float(self.eta.high[0]) * self.clip * (1 + 10.0 ** (1 - PRINTED))
+            low, high = np.clip(low, -edge, edge), np.clip(high, -edge, edge)
+        return Bounds(low, high).wider(
+            8
+            * DOUBLE
+            * np.maximum(
+                np.abs(low), np.abs(high), where=np.isfinite(low + high), out=np.zeros_like(low)
+            )
+        )
+
     def ridges(self, case: GrownCase, leaves: Leafs) -> tuple[Bounds, Bounds]:
         """Return the two ridges that each leaf's value may have, shape (L,); they are the same where there is one.
 
@@ -96,6 +132,10 @@ class Rates:
         first = [np.where(sizes > 1, b, a) for a, b in zip(plain, larger, strict=True)]
         second = [np.where(sizes > 0, b, a) for a, b in zip(plain, larger, strict=True)]
         return Bounds(*first), Bounds(*second)
+
+
+def _toward_zero(numbers: FloatArray, by: FloatArray) -> FloatArray:
+    return np.asarray(np.sign(numbers) * np.maximum(np.abs(numbers) - by, 0.0))
 
 
 def rates_of(case: GrownCase) -> Rates | Undetermined:

@@ -77,11 +77,38 @@ def averaged(case: GrownCase, rates: Rates) -> Sequence[bool] | Undetermined:
     ]
 
 
+def beside_steps(case: GrownCase, rates: Rates) -> FloatArray | Undetermined:
+    """Return what stands in all leaves of each tree beside its step, (T,): the start, in some of the first round."""
+    found, values = np.zeros(len(case.growth.trees)), leaf_values(case)
+    says = averaged(case, rates)
+    if isinstance(says, Undetermined):
+        return says
+    for tree, has_start in zip(case.growth.rounds[0], says, strict=True):
+        if not has_start:
+            continue
+        if len(case.growth.trees[tree].values) == 1:
+            found[tree] = case.growth.trees[tree].values[0]
+            continue
+        count = _count(case, tree, values[tree], rates)
+        if isinstance(count, Undetermined):
+            return count
+        found[tree] = rates.point(np.array([count / float(case.people.sum())]))[0]
+    return found
+
+
 def _start(case: GrownCase, tree: int, values: Bounds, rates: Rates) -> Bounds | Undetermined:
     """Return the start of one output, shape (1,)."""
-    leaves = leaves_in(case, tree, values)
     if len(case.growth.trees[tree].values) == 1:
-        return leaves.values
+        return leaves_in(case, tree, values).values
+    count = _count(case, tree, values, rates)
+    if isinstance(count, Undetermined):
+        return count
+    return rates.start(np.array([count / float(case.people.sum())]))
+
+
+def _count(case: GrownCase, tree: int, values: Bounds, rates: Rates) -> float | Undetermined:
+    """Return how many people have the class whose share one output starts from."""
+    leaves = leaves_in(case, tree, values)
     said = case.growth.trees[tree].counts
     problem = differing(case, leaves, said, exactly(leaves.people), "a number of records")
     if problem is not None:
@@ -107,7 +134,7 @@ def _start(case: GrownCase, tree: int, values: Bounds, rates: Rates) -> Bounds |
     possible &= (np.ceil(low) <= counts) & (counts <= np.floor(high + leaves.left_out))
     if possible.sum() != 1:
         return Undetermined(NO_START)
-    return starts.at(np.flatnonzero(possible))
+    return float(counts[possible][0])
 
 
 def possible_counts(case: GrownCase, leaves: Leafs, rates: Rates) -> FloatArray:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from audit.inverters import Added, GrownCase, LeafSums
-from audit.inverters._bounds import Bounds, rounded_by
+from audit.inverters._bounds import Bounds, before_rounding
 from audit.reading import Undetermined
 from ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
 from ppdm_models.tree.growth import Fact
@@ -51,13 +51,14 @@ def value_bounds(case: GrownCase) -> list[Bounds]:
     A library computes it with a few roundings, and whoever publishes it may have cut its digits.
     """
     trees = case.growth.trees
-    cut = rounded_by(np.concatenate([tree.values.ravel() for tree in trees]))
+    cut = before_rounding(np.concatenate([tree.values.ravel() for tree in trees]))
     ends = np.cumsum([0, *(tree.values.size for tree in trees)])
     relative = 4 * (SINGLE if case.growth.single else DOUBLE)
     found = []
     for tree, start, end in zip(trees, ends[:-1], ends[1:], strict=True):
-        room = cut[start:end].reshape(tree.values.shape) + relative * np.abs(tree.values)
-        found.append(Bounds(tree.values - room, tree.values + room))
+        own, shape = cut.at(np.arange(start, end)), tree.values.shape
+        before = Bounds(own.low.reshape(shape), own.high.reshape(shape))
+        found.append(before.wider(relative * np.abs(tree.values)))
     return found
 
 
@@ -67,7 +68,7 @@ def rounds(
     """Yield the scores before each round, shape (P, K), and the leaves of its trees: of each for every output it has.
 
     ``start`` (K,) is what the model starts from, and ``values`` are those of the leaves by node, per tree, where they
-    are not what the file says.
+    are not what the file says. Whoever takes a round may narrow them by what its sums say, before asking for the next.
     """
     size = len(case.people)
     precision = SINGLE if case.growth.single else DOUBLE
@@ -80,11 +81,26 @@ def rounds(
         yield scores, leaves
         low, high = scores.low.copy(), scores.high.copy()
         for each in leaves:
-            low[:, each.output] += each.values.low[each.place]
-            high[:, each.output] += each.values.high[each.place]
+            now = values[each.tree].at(each.nodes)
+            low[:, each.output] += now.low[each.place]
+            high[:, each.output] += now.high[each.place]
         # Each addition of the library rounds once, in an order that need not be ours.
         room = 2 * precision * np.maximum(np.abs(low), np.abs(high))
         scores = Bounds(low - room, high + room)
+
+
+def narrow(values: list[Bounds], leaves: Leafs, found: Bounds) -> None:
+    """Take what the sums of a tree's leaves leave of their values, (L,), before these were cut to few digits.
+
+    Whoever knows how many of a leaf's people have the class computes its value as the library did, and goes on with
+    that in place of the few digits. Where both have nothing in common, the digits stay.
+    """
+    known = values[leaves.tree]
+    both = known.at(leaves.nodes).both(found)
+    fits = both.low <= both.high
+    low, high = known.low.copy(), known.high.copy()
+    low[leaves.nodes[fits]], high[leaves.nodes[fits]] = both.low[fits], both.high[fits]
+    values[leaves.tree] = Bounds(low, high)
 
 
 def rounding(people: FloatArray | float, everybody: float) -> FloatArray | float:
@@ -150,6 +166,10 @@ class Gathered:
     def add(self, leaves: Leafs, output: int, sums: Bounds) -> Undetermined | None:
         """Take the sums of a tree's leaves for one class; return why they cannot be, where no whole number fits."""
         low, high = whole_between(sums, leaves.people)
+        if self.case.ends is not None:
+            begin = sum(len(part.nodes) for part, *_ in self.parts)
+            known = (each[begin : begin + len(leaves.nodes)] for each in self.case.ends)
+            low, high = np.maximum(low, next(known)), np.minimum(high, next(known))
         odd = np.flatnonzero(low > high)
         if len(odd):
             first = int(odd[0])
@@ -162,6 +182,11 @@ class Gathered:
             )
         self.parts.append((leaves, output, Bounds(low, high), sums.high - sums.low))
         return None
+
+    @property
+    def last(self) -> Bounds:
+        """The ends of the sums that were taken last, (L,)."""
+        return self.parts[-1][2]
 
     def sums(self, facts: dict[str, Fact], said: Sequence[str] = ()) -> LeafSums | Undetermined:
         """Return all that were taken; why there are none, where no tree has a split."""

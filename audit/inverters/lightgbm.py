@@ -13,6 +13,7 @@ import numpy as np
 
 from audit.inverters import Draws, GrownCase, Inverter, LeafSums, ValueSums
 from audit.inverters._bounds import Bounds, exactly
+from audit.inverters._lightgbm_cut import cut_of, is_cut
 from audit.inverters._lightgbm_draws import SHARES, bagged, is_bagged
 from audit.inverters._lightgbm_rates import (
     LOGISTIC,
@@ -24,7 +25,7 @@ from audit.inverters._lightgbm_rates import (
     rates_of,
 )
 from audit.inverters._lightgbm_ridge import with_ridge
-from audit.inverters._lightgbm_start import averaged, leaf_values, started
+from audit.inverters._lightgbm_start import averaged, beside_steps, leaf_values, started
 from audit.inverters._refusing import not_turned_back
 from audit.inverters._rounds import (
     DOUBLE,
@@ -33,6 +34,7 @@ from audit.inverters._rounds import (
     Leafs,
     differing,
     leaves_in,
+    narrow,
     rounding,
     rounds,
 )
@@ -46,6 +48,7 @@ from audit.inverters._samples import (
 from audit.inverters._squares import Squares, square_sums
 from audit.inverters._totals import Totals, unreached
 from audit.reading import Undetermined
+from ppdm_models.arrays import FloatArray
 from ppdm_models.tree.growth import Growth
 
 NO_HESSIANS = (
@@ -64,12 +67,23 @@ class Lightgbm(Inverter):
 
     number_defaults = {"lambda_l2": 0.0, "lambda_l1": 0.0, "max_delta_step": 0.0, "cat_l2": 10.0}
 
+    reads_cut = True
     sampling = (*SHARES, "bagging_freq", "bagging_seed")
     seed = "bagging_seed"
     default_seed = 3
 
     def is_sampled(self, growth: Growth) -> bool | None:
         return is_bagged(growth)
+
+    def is_cut(self, case: GrownCase) -> bool:
+        rates = rates_of(case)
+        if isinstance(rates, Undetermined) or case.growth.objective not in (*LOGISTIC, *SOFTMAX):
+            return is_cut(case.growth)
+        return cut_of(case, rates) is not None
+
+    def beside_steps(self, case: GrownCase) -> FloatArray | Undetermined:
+        rates = rates_of(case)
+        return rates if isinstance(rates, Undetermined) else beside_steps(case, rates)
 
     def draws(self, case: GrownCase, seed: int) -> Iterator[Draws]:
         found = bagged(case, seed)
@@ -81,24 +95,34 @@ class Lightgbm(Inverter):
         if growth.objective not in (*LOGISTIC, *SOFTMAX):
             return not_turned_back("objective", growth.objective)
         rates = rates_of(case)
-        if not isinstance(rates, Undetermined) and growth.fact("lambda_l2").value is None:
-            rates = with_ridge(case, rates)
         if isinstance(rates, Undetermined):
             return rates
-        found = started(case, rates)
+        cut = cut_of(case, rates)
+        if isinstance(cut, Undetermined):
+            return cut
+        if growth.fact("lambda_l2").value is None:
+            found_rates = Undetermined(NO_SETTINGS) if cut else with_ridge(case, rates)
+            if isinstance(found_rates, Undetermined):
+                return found_rates
+            rates = found_rates
+        found = started(case, rates) if cut is None else (cut.start, cut.values)
         if isinstance(found, Undetermined):
             return found
         start, values = found
         gathered, totals = Gathered(case, []), _totals(case, start, rates)
+        if cut is not None:
+            totals.ends |= {each: (float(n), float(n)) for each, n in cut.people.items()}
         for scores, leaves in rounds(case, start, values):
             shares = rates.shares(scores)
             for each in leaves:
                 column = Bounds(shares.low[:, each.output], shares.high[:, each.output])
-                problem = self._tree(case, each, column, rates, gathered, totals)
+                rest = None if cut is None else values
+                problem = self._tree(case, each, column, rates, gathered, totals, rest)
                 if problem is not None:
                     return problem
         sums = gathered.sums(rates.facts)
-        if isinstance(sums, Undetermined) or not (case.is_sampled or case.draws is not None):
+        is_drawn = case.is_sampled or case.draws is not None
+        if isinstance(sums, Undetermined) or not (is_drawn or cut is not None):
             return sums
         return replace(sums, is_complete=not case.is_sampled, totals=totals.whole(growth.outputs))
 
@@ -140,8 +164,9 @@ class Lightgbm(Inverter):
         rates: Rates,
         gathered: Gathered,
         totals: Totals,
+        cut: list[Bounds] | None,
     ) -> Undetermined | None:
-        """Take the sums of one tree's leaves; return why they cannot be had."""
+        """Take the sums of one tree's leaves; return why they cannot be had. Values that were ``cut`` are narrowed."""
         tree, everybody = case.growth.trees[leaves.tree], float(case.people.sum())
         problem = unreached(case, leaves) or differing(
             case, leaves, tree.counts, exactly(leaves.people), "a number of records"
@@ -164,14 +189,12 @@ class Lightgbm(Inverter):
             if problem is not None:
                 return problem
         labels = leaves.summed(shares, case.people).wider(rounding(leaves.people, everybody))
-        sums = either(
-            *(
-                labels + rates.step(leaves.values, hessians, ridge)
-                for ridge in rates.ridges(case, leaves)
-            ),
-            people=leaves.people,
-        )
+        ridges = rates.ridges(case, leaves)
+        steps = [rates.step(leaves.values, hessians, ridge) for ridge in ridges]
+        sums = either(*(labels + step for step in steps), people=leaves.people)
         problem = gathered.add(leaves, 1 if case.growth.outputs == 1 else leaves.output, sums)
+        if problem is None and cut is not None:
+            narrow(cut, leaves, rates.values(gathered.last - labels, hessians, ridges))
         return problem or totals.differing(leaves, sums)
 
 

@@ -14,7 +14,16 @@ from audit.inverters import Draws, GrownCase, Inverter, LeafSums, ValueSums
 from audit.inverters._bounds import Bounds, exactly, logistic, rounded_by, softmax, variance
 from audit.inverters._counted import numbers_that_add
 from audit.inverters._refusing import not_turned_back
-from audit.inverters._rounds import DOUBLE, SINGLE, Gathered, Leafs, differing, rounds
+from audit.inverters._rounds import (
+    DOUBLE,
+    SINGLE,
+    Gathered,
+    Leafs,
+    differing,
+    narrow,
+    rounds,
+    value_bounds,
+)
 from audit.inverters._samples import NO_COUNTS, NOT_FROM_HERE, extremes
 from audit.inverters._squares import Squares, square_sums
 from audit.inverters._xgboost_draws import drawn, drawn_first
@@ -83,12 +92,13 @@ class Xgboost(Inverter):
         start = exactly(begin).wider(8 * SINGLE * (1 + np.abs(begin)))
         gathered = Gathered(case, [])
         is_logistic = growth.objective in LOGISTIC
-        for scores, leaves in rounds(case, start):
+        values = value_bounds(case)
+        for scores, leaves in rounds(case, start, values):
             shares = logistic(scores, ROOM) if is_logistic else softmax(scores, ROOM)
             for each in leaves:
                 column = Bounds(shares.low[:, each.output], shares.high[:, each.output])
                 problem = self._tree(
-                    case, each, column, rates, gathered, 1.0 if is_logistic else 2.0
+                    case, each, column, rates, gathered, values, 1.0 if is_logistic else 2.0
                 )
                 if problem is not None:
                     return problem
@@ -126,6 +136,7 @@ class Xgboost(Inverter):
         shares: Bounds,
         rates: Rates,
         gathered: Gathered,
+        values: list[Bounds],
         factor: float,
     ) -> Undetermined | None:
         """Take the sums of one tree's leaves; return why they cannot be had."""
@@ -150,7 +161,10 @@ class Xgboost(Inverter):
         sums = labels + _gradient(leaves.values, hessians, rates)
         if weighs != 1.0:
             sums = _second_class(case, leaves, shares, weighs, sums, gathered)
-        return gathered.add(leaves, 1 if factor == 1.0 else leaves.output, sums)
+        problem = gathered.add(leaves, 1 if factor == 1.0 else leaves.output, sums)
+        if problem is None and weighs == 1.0 and _is_cut(case.growth):
+            narrow(values, leaves, _values(gathered.last - labels, hessians, rates))
+        return problem
 
 
 def _sampled(
@@ -252,6 +266,25 @@ def _gradient(values: Bounds, hessians: Bounds, rates: Rates) -> Bounds:
             np.where(values.high >= edge, np.inf, found.high),
         )
     return found
+
+
+def _values(gradients: Bounds, hessians: Bounds, rates: Rates) -> Bounds:
+    """Return the values of leaves whose labels less their probabilities are known: what ``_gradient`` turns back."""
+    divisor = hessians.plus(rates.ridge)
+    low, high = (
+        np.sign(ends) * np.maximum(np.abs(ends) - rates.lasso, 0.0)
+        for ends in (gradients.low, gradients.high)
+    )
+    known = divisor.low > 0
+    divisor = Bounds(np.where(known, divisor.low, 1.0), np.where(known, divisor.high, 1.0))
+    found = Bounds(low, high).times(rates.eta).over(divisor)
+    if rates.clip:
+        edge = rates.eta * rates.clip
+        found = Bounds(np.clip(found.low, -edge, edge), np.clip(found.high, -edge, edge))
+    room = 8 * SINGLE * np.maximum(np.abs(found.low), np.abs(found.high))
+    return Bounds(
+        np.where(known, found.low - room, -np.inf), np.where(known, found.high + room, np.inf)
+    )
 
 
 def _second_class(

@@ -46,6 +46,11 @@ ADDS_SHARE = 0.3
 ROUNDING = 2.0**-45
 """Relative rounding of a sum over people, with room to spare."""
 
+CUT_OF_SEVERAL = (
+    "leaf values of a release were cut to few digits, and what the other releases prove of its leaves is not taken "
+    "back into them"
+)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Held:
@@ -119,7 +124,8 @@ def join_releases(
     problem = "" if truth is None else problem_with(rows, truth)
     if problem:
         return Undetermined(problem)
-    is_complete = all(each.is_complete for each in sums) and not shared.doubt
+    is_cut = len(sums) > 1 and any(each.is_cut for each in sums)
+    is_complete = all(each.is_complete for each in sums) and not shared.doubt and not is_cut
     with step("reasoning over the leaves of all releases"):
         joint = reason(
             rows,
@@ -128,7 +134,12 @@ def join_releases(
             searching=searching * (1 - ADDS_SHARE) if is_complete else 0.0,
         )
     if not is_complete:
-        missing = (shared.doubt, *(each.missing for each in sums), NOT_ALL_OF_SAMPLES)
+        missing = (
+            shared.doubt,
+            *(each.missing for each in sums),
+            CUT_OF_SEVERAL * is_cut,
+            NOT_ALL_OF_SAMPLES,
+        )
         joint = of_part(joint, next(each for each in missing if each))
     if joint.problem:
         return Undetermined(f"no table fits all releases: {joint.problem}")

@@ -19,6 +19,7 @@ from audit.joint.cells import (
     rows_of,
 )
 from audit.joint.counted import counted_sums
+from audit.joint.feedback import MOST_PASSES, MOST_ROUNDS, STILL_MOVING, narrower, proved_by_rows
 from audit.joint.found import Together
 from audit.joint.prefixes import predicted, prefixes, told
 from audit.joint.reason import never, reason
@@ -31,6 +32,7 @@ from audit.people.population import Population
 from audit.reading import Undetermined
 from audit.stages import Step, silent
 from audit.worlds.clock import Clock, clock
+from audit.worlds.proofs.bounds import ContradictionError
 from ppdm_models.arrays import BoolArray, IntArray
 from ppdm_models.tree.ensemble import Ensemble
 from ppdm_models.tree.growth import Growth
@@ -98,7 +100,9 @@ def sums_of(
         return Undetermined(problem)
     growth = forest.model.growth if isinstance(forest.model, Ensemble) else None
     found = _found(forest, population, growth, training, None)
-    return found if isinstance(found, Undetermined) else found.sums
+    if isinstance(found, Undetermined):
+        return found
+    return _read_again(found, forest, clock(OVER_TREES_SECONDS)).sums
 
 
 def joined_of(
@@ -132,31 +136,33 @@ def joined_of(
         found = _found(forest, population, growth, training, seeds)
         if isinstance(found, Undetermined):
             return found
-        sums, rows, units, cells, truth = (
-            found.sums,
-            found.rows,
-            found.units,
-            found.cells,
-            found.truth,
-        )
+        units, cells, alone, early_sums = found.units, found.cells, found.rows, found.sums
         used = _used(forest, units)
+        found = _read_again(found, forest, until)
     with step("reasoning over the leaves of all trees"):
-        missing = _missing(sums, used, len(forest.trees))
-        joint = reason(
-            rows,
-            truth=truth,
-            until=until,
-            searching=0.0 if missing else searching,
-            is_certain_enough=never
-            if enough is None
-            else lambda sure: enough(units.agreed(sure[cells.of]) >= 0),
-        )
+        for passes in range(MOST_PASSES + 1):
+            missing = _missing(found.sums, used, len(forest.trees))
+            joint = reason(
+                found.rows,
+                truth=found.truth,
+                until=until,
+                searching=0.0 if missing else searching,
+                is_certain_enough=never
+                if enough is None
+                else lambda sure: enough(units.agreed(sure[cells.of]) >= 0),
+            )
+            more = None if joint.problem else _narrowed(found, (joint.low, joint.high), forest)
+            if more is None:
+                break
+            is_last = passes + 1 >= MOST_PASSES
+            found = replace(more, sums=_still_moving(more.sums)) if is_last else more
+        sums, rows = found.sums, found.rows
         if missing:
             joint = of_part(joint, missing)
     if joint.problem:
         return Undetermined(f"no table fits all leaves: {joint.problem}")
     recovered, leaves = recovered_leaves(sums)
-    by_leaf = units.agreed(class_by_leaf(rows, cells)) >= 0
+    by_leaf = units.agreed(class_by_leaf(alone, cells)) >= 0
     proved = Together(
         len(forest.trees),
         leaves,
@@ -172,7 +178,7 @@ def joined_of(
     if not over_trees:
         return joined
     with step("measuring what the first trees tell"):
-        whole = Release(units.stops, sums, draws=units.draws)
+        whole = Release(units.stops, early_sums, draws=units.draws)
         until = clock(OVER_TREES_SECONDS)
         early = prefixes(whole, units, population, growth, rows.classes, until)
         last = replace(
@@ -185,13 +191,17 @@ def joined_of(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Found:
-    """What the leaves say, as sums and as rows over the cells of units; ``truth`` (C, m) is theirs, if it is known."""
+    """What the leaves say, as sums and as rows over the cells of units; ``truth`` (C, m) is theirs, if it is known.
+
+    ``case`` is what the sums were read from, None where nothing is learnt by reading it again.
+    """
 
     sums: LeafSums
     rows: JointRows
     units: Units
     cells: Cells
     truth: IntArray | None
+    case: GrownCase | None = None
 
 
 def _found(
@@ -213,7 +223,7 @@ def _found(
     found: _Found | Undetermined | None = None
     if is_sampled:
         found = _replayed(forest, population, grown, seeds)
-    found = found or _fitting(leaf_sums(case), units, forest)
+    found = found or _of_case(case, units, forest)
     if isinstance(found, Undetermined) and units.truth is not None:
         found = _by_default(case, units, forest) or found
     if isinstance(found, Undetermined) and is_sampled is None:
@@ -232,6 +242,46 @@ def _replayed(
         if isinstance(found, _Found):
             return found
     return None
+
+
+def _of_case(case: GrownCase, units: Units, forest: Forest) -> _Found | Undetermined:
+    """Return what the values of leaves say; the case goes with it where they were cut."""
+    found = _fitting(leaf_sums(case), units, forest)
+    if isinstance(found, Undetermined) or not found.sums.is_cut:
+        return found
+    return replace(found, case=case)
+
+
+def _read_again(found: _Found, forest: Forest, until: Clock) -> _Found:
+    """Return what values that were cut say, once what single rows prove of all leaves is known of each."""
+    for _ in range(MOST_ROUNDS):
+        if found.case is None:
+            return found
+        try:
+            boxes = proved_by_rows(found.rows, until)
+        except ContradictionError:  # the reasoning over all rows will say so
+            return found
+        more = _narrowed(found, boxes, forest)
+        if more is None:
+            return found
+        found = more
+    return replace(found, sums=_still_moving(found.sums))
+
+
+def _narrowed(found: _Found, boxes: tuple[IntArray, IntArray], forest: Forest) -> _Found | None:
+    """Return what values that were cut say where each cell lies in its box; None where that is nothing new."""
+    if found.case is None:
+        return None
+    units = found.units
+    ends = narrower(found.sums, boxes, found.cells, units.stops[: _used(forest, units)])
+    if ends is None:
+        return None
+    more = _fitting(leaf_sums(replace(found.case, ends=ends)), units, forest)
+    return None if isinstance(more, Undetermined) else replace(more, case=found.case)
+
+
+def _still_moving(sums: LeafSums) -> LeafSums:
+    return replace(sums, is_complete=False, missing=sums.missing or STILL_MOVING)
 
 
 def _fitting(sums: LeafSums | Undetermined, units: Units, forest: Forest) -> _Found | Undetermined:
@@ -257,8 +307,7 @@ def _by_default(case: GrownCase, units: Units, forest: Forest) -> _Found | None:
     silent_on = {name: value for name, value in defaults.items() if growth.fact(name).value is None}
     if not silent_on:
         return None
-    sums = leaf_sums(replace(case, growth=knowing(growth, silent_on)))
-    found = _fitting(sums, units, forest)
+    found = _of_case(replace(case, growth=knowing(growth, silent_on)), units, forest)
     if isinstance(found, Undetermined):
         return None
     taken = ", ".join(f"{name} {value:g}" for name, value in silent_on.items())

@@ -23,7 +23,8 @@ class Proposal:
 
     ``withheld`` are the kinds of numbers no longer published; ``node_map`` gives for each node of the original tree the
     node of this one that its records are in now. It is empty for an ensemble. ``is_bare`` says that the file is to be
-    written without what it gives away beside its trees.
+    written without what it gives away beside its trees; ``kept`` are how many rounds of a boosted model stay, where the
+    last ones go (0: all do).
     """
 
     remedies: tuple[str, ...]
@@ -32,6 +33,7 @@ class Proposal:
     withheld: tuple[str, ...]
     node_map: tuple[int, ...]
     is_bare: bool = False
+    kept: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,7 +47,8 @@ class DropTrees(Remedy):
             if each:
                 trees = sum(map(len, growth.rounds[:each]))
                 title = f"leave out the last trees: the first {each:,} of {rounds:,} rounds stay"
-                yield Proposal(("drop_trees",), title, first_members(model, trees), (), ())
+                kept_model = first_members(model, trees)
+                yield Proposal(("drop_trees",), title, kept_model, (), (), kept=each)
 
 
 REMEDY = DropTrees()

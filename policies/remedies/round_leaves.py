@@ -14,24 +14,53 @@ from dataclasses import replace
 
 import numpy as np
 
-from audit.inverters import inverters
+from audit.inverters import GrownCase, inverters
 from audit.people.forest import Forest
 from audit.people.population import Population
+from audit.reading import Undetermined
 from policies.pack import Pack
 from policies.remedies import NoProposal, Proposal, Remedy
 from ppdm_models.arrays import FloatArray
+from ppdm_models.files.load import formats
 from ppdm_models.tree.ensemble import Ensemble, with_trees
+from ppdm_models.tree.growth import Growth
 from ppdm_models.tree.node_table import NodeTable
 from ppdm_models.tree.tree import Quality, Tree
 
 DIGITS = (8, 4, 3, 2, 1)
 """Binary digits that stay after the leading one, most first."""
-NOT_WRITTEN = "leaf values are rounded in XGBoost's model files only, so far"
+NOT_WRITTEN: dict[str, str] = {
+    "catboost_json": (
+        "leaf values of CatBoost are not rounded: each is reached in several steps from scores that rounding hides, "
+        "and what these leave of the labels is not worked out; grow the model again with fewer rounds or larger leaves"
+    ),
+    "lightgbm_dump": (
+        "a dump does not say how the model was trained, so nobody could judge what rounded leaf values still tell; "
+        "save the model as text (save_model) and repair that file"
+    ),
+    "skops_file": (
+        "files of skops are only read here, so leaf values are not rounded in them; grow the model again with fewer "
+        "rounds (max_iter, n_estimators) or larger leaves (min_samples_leaf)"
+    ),
+    "spark_ml": (
+        "models of Spark are only read here, so leaf values are not rounded in them; grow the model again with fewer "
+        "rounds (maxIter) or larger leaves (minInstancesPerNode)"
+    ),
+}
+"""Why leaf values are not rounded in files of a format, and what to do."""
+OTHERWISE = (
+    "leaf values are not rounded in files of the format {}; grow the model again with fewer rounds or with larger "
+    "leaves"
+)
 SAMPLED = (
     "its trees saw samples of the records, or others than the table's: of rounded leaf values nobody could say any "
     "more what they tell of whom"
 )
-SUMS, VALUES = "sums of second derivatives", "digits of leaf values"
+OF_NUMBERS = (
+    "it predicts a number, and of such models nobody could judge what rounded leaf values still tell; grow the model "
+    "again with fewer rounds or larger leaves"
+)
+SUMS, SEEDS, VALUES = "sums of second derivatives", "seeds", "digits of leaf values"
 
 
 class RoundLeaves(Remedy):
@@ -51,37 +80,58 @@ class RoundLeaves(Remedy):
         growth = model.growth if isinstance(model, Ensemble) else None
         if growth is None or not isinstance(model, Ensemble):
             return
-        if not inverters()[growth.library].reads_cut:
-            yield NoProposal(("round_leaves",), NOT_WRITTEN)
+        beside = _beside(forest, growth, population)
+        if isinstance(beside, str):
+            yield NoProposal(("round_leaves",), beside)
             return
-        if growth.refused:
-            yield NoProposal(("round_leaves",), f"leaf values would not be told: {growth.refused}")
-            return
-        if not inverters()[growth.library].is_of(growth, population.records):
-            yield NoProposal(("round_leaves",), SAMPLED)
-            return
-        bare = _changed(model, None)
-        yield _proposal(f"withhold the {SUMS}, gains and weights of inner nodes", bare, (SUMS,))
+        bare = _changed(model, beside, None)
+        title = f"withhold the {SUMS}, gains and weights of inner nodes, and {SEEDS}"
+        yield _proposal(title, bare, (SUMS, SEEDS))
         for digits in DIGITS:
             said = f"{digits} binary digit{'s' if digits > 1 else ''}"
-            title = f"round leaf values to {said} after the leading one, and withhold the {SUMS}"
-            yield _proposal(title, _changed(model, digits), (SUMS, VALUES))
+            title = f"round leaf values to {said} after the leading one, and withhold the {SUMS} and {SEEDS}"
+            yield _proposal(title, _changed(model, beside, digits), (SUMS, SEEDS, VALUES))
+
+
+def _beside(forest: Forest, growth: Growth, population: Population) -> FloatArray | str:
+    """Return what stands in the leaves of each tree beside the steps that are rounded, (T,); or why none are."""
+    model, inverter = forest.model, inverters()[growth.library]
+    if not formats()[model.format].rounds_leaves:
+        return NOT_WRITTEN.get(model.format, OTHERWISE.format(model.format))
+    if growth.refused:
+        return f"leaf values would not be told: {growth.refused}"
+    if not inverter.is_of(growth, population.records) or inverter.is_sampled(growth):
+        return SAMPLED
+    if not model.classes:
+        return OF_NUMBERS
+    classes = len(model.classes)
+    case = GrownCase(growth, forest.trees, forest.stops, population.counts, classes)
+    beside = inverter.beside_steps(case)
+    if isinstance(beside, Undetermined):
+        return f"leaf values would not be told: {beside.reason}"
+    return beside
 
 
 def _proposal(title: str, model: Ensemble, withheld: tuple[str, ...]) -> Proposal:
-    return Proposal(("round_leaves",), title, model, withheld, ())
+    return Proposal(("round_leaves",), title, model, withheld, (), is_bare=True)
 
 
-def _changed(model: Ensemble, digits: int | None) -> Ensemble:
-    return with_trees(model, (_tree(tree, digits) for tree in model.trees))
+def _changed(model: Ensemble, beside: FloatArray, digits: int | None) -> Ensemble:
+    trees = zip(model.trees, beside.tolist(), strict=True)
+    return with_trees(model, (_tree(tree, each, digits) for tree, each in trees))
 
 
-def _tree(tree: Tree, digits: int | None) -> Tree:
-    """Return a tree without counts, and with its leaf values rounded; inner nodes predict nothing and lose theirs."""
+def _tree(tree: Tree, beside: float, digits: int | None) -> Tree:
+    """Return a tree without counts, and with its leaf values rounded; inner nodes predict nothing and lose theirs.
+
+    What stands ``beside`` the step in every leaf stays whole.
+    """
     nodes = tree.nodes
     assert isinstance(nodes, NodeTable)
     scores = np.array([np.nan if score is None else score for score in nodes.scores], dtype=float)
-    kept = scores if digits is None else rounded(scores, digits)
+    is_leaf = np.array([node.is_leaf for node in nodes])
+    scores = np.where(is_leaf, scores, np.nan)
+    kept = scores if digits is None else beside + rounded(scores - beside, digits)
     return replace(
         tree, nodes=replace(nodes, scores=kept, records=None), quality=Quality.ABSENT, notes=()
     )

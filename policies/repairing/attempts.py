@@ -76,6 +76,7 @@ class Repair:
     """Everything that was tried. ``recommended`` is the cheapest attempt that passes; never one that is undetermined.
 
     It is None where the original passes already, or nothing passes; ``nearest`` is then the attempt that lacks least.
+    ``advice`` is how to grow the model again, where it is a boosted one.
     ``applied`` is the recommended attempt, or the passing one that was chosen instead. ``ended`` says whether the
     search got to its end.
     """
@@ -89,6 +90,7 @@ class Repair:
     message: str
     applied: Attempt | None
     ended: Ended = Ended.DONE
+    advice: tuple[str, ...] = ()
 
     def exchanging(self, old: Attempt, new: Attempt) -> Repair:
         """Return the same with another record of one attempt, wherever that stands."""

@@ -11,6 +11,7 @@ from policies.judging.judge import judge
 from policies.judging.reachable import out_of_reach
 from policies.pack import Pack
 from policies.remedies import Proposal
+from policies.repairing.advice import advice
 from policies.repairing.attempts import Attempt, Ended, Repair, order
 from policies.repairing.deadline import NO_LIMIT, Deadline
 from policies.repairing.given import Given
@@ -85,7 +86,16 @@ def repair(
     if decision.verdict is not Verdict.PASS and recommended is None:
         said = " ".join(filter(None, (out_of_reach(result, decision), said)))
     return Repair(
-        result, decision, attempts, refusals, recommended, nearest, said, recommended, search.ended
+        result,
+        decision,
+        attempts,
+        refusals,
+        recommended,
+        nearest,
+        said,
+        recommended,
+        search.ended,
+        advice(model, result, decision, attempts),
     )
 
 

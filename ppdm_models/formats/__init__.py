@@ -57,12 +57,14 @@ class Format(ABC):
 
     ``accounts_for_all`` says that whatever a file holds is in the model, named by its leaks, or refused: nothing else
     can stand in a file that is read. ``rewrites`` says that what it opens is ``Rewritable``,
-    ``drops_trees`` that it may be written without its last trees.
+    ``drops_trees`` that it may be written without its last trees, and ``rounds_leaves`` that what other numbers tell of
+    leaf values goes where inner nodes have none any more, while the settings that these hang on stay.
     """
 
     accounts_for_all: ClassVar[bool] = False
     rewrites: ClassVar[bool] = False
     drops_trees: ClassVar[bool] = False
+    rounds_leaves: ClassVar[bool] = False
 
     @abstractmethod
     def sniff(self, data: bytes) -> bool:

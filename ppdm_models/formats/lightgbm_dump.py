@@ -102,6 +102,7 @@ def _read(document: dict[str, object], header: Header) -> Ensemble:
         _rates(document, header.source),
         found.linear(),
         _settings(document).get,
+        found.gains(),
     )
     return replace(ensemble, growth=growth)
 

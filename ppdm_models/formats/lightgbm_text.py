@@ -9,10 +9,18 @@ from dataclasses import replace
 from ppdm_models.codecs.boosted.trees import paired
 from ppdm_models.codecs.common.json import as_list, read_json
 from ppdm_models.codecs.common.telling_text import telling
-from ppdm_models.codecs.lightgbm.arrays import arrays_of, changed_in, forest_of, shape_and_splits
-from ppdm_models.codecs.lightgbm.growth import growth_of, rate_in, weights_in
+from ppdm_models.codecs.lightgbm.arrays import (
+    BESIDE,
+    arrays_of,
+    changed_in,
+    forest_of,
+    is_bare,
+    shape_and_splits,
+)
+from ppdm_models.codecs.lightgbm.growth import are_gains, gains_in, growth_of, rate_in, weights_in
 from ppdm_models.codecs.lightgbm.lines import Document, lines_of
 from ppdm_models.codecs.lightgbm.model import Header, category_names, ensemble_of
+from ppdm_models.codecs.lightgbm.rest import HEADER, LISTS, OF_TREE, rest_of
 from ppdm_models.codecs.lightgbm.splits import Tests
 from ppdm_models.formats import Format, Opened, Rewritable, Strippable
 from ppdm_models.tree.ensemble import Ensemble, Model, Shrinkage, shrinkage_of
@@ -43,6 +51,8 @@ class LightgbmText(Format):
 
     rewrites = True
     drops_trees = True
+    rounds_leaves = True
+    accounts_for_all = True
 
     def sniff(self, data: bytes) -> bool:
         head = data[:65536].replace(b"\r", b"")
@@ -74,7 +84,10 @@ class _OpenedText(Rewritable, Strippable):
                     )
         if LeakKind.REPLAY in kinds:
             gone = {document.settings[key] for key in _seeds(document)}
-            document.lines = [line for at, line in enumerate(document.lines) if at not in gone]
+            document.take_out(gone)
+        if LeakKind.UNKNOWN in kinds:
+            strange = {at for at, _ in rest_of(document, frozenset(PLACES))}
+            document.take_out({at for at in strange if _can_go(document, at)})
         return document.written()
 
     def rewrite(self, changed: Model) -> bytes:
@@ -82,15 +95,20 @@ class _OpenedText(Rewritable, Strippable):
 
         That concerns ``leaf_count``, ``leaf_weight``, ``internal_count`` and ``internal_weight``: a weight is the
         count wherever the second derivative is 1. Gains stay, and so do the importances of features; they go where
-        trees at the end do, as they count the splits of all.
+        trees at the end do, as they count the splits of all. Where inner nodes have no numbers any more, nothing is
+        left of what nodes say beside their leaves' values: gains and importances go too, and the lines of all these.
         """
         document = self._copy()
         pairs = paired(self.model, changed, drops=True)
         if len(pairs) < len(document.trees):
             document.drop(len(pairs))
+        bare = [block for block, pair in zip(document.trees, pairs, strict=True) if is_bare(*pair)]
         for block, (old, new) in zip(document.trees, pairs, strict=True):
             if old.nodes != new.nodes:
                 changed_in(document, block, old, new)
+        if bare:
+            told = {block.keys[key] for block in bare for key in BESIDE if key in block.keys}
+            document.take_out(told | set(document.importances))
         return document.written()
 
     def _copy(self) -> Document:
@@ -113,6 +131,8 @@ def _read(document: Document) -> Ensemble:
         [rate_in(document.said("shrinkage", block.keys)) for block in document.trees],
         linear,
         document.setting,
+        gains_in(document, document.trees, forest),
+        importances=are_gains(document, each),
     )
     return replace(ensemble, growth=growth)
 
@@ -196,6 +216,16 @@ def _resampled(document: Document) -> bool | None:
     return bagged and any(document.setting(key) not in (None, "1") for key in fractions)
 
 
+def _can_go(document: Document, line: int) -> bool:
+    """Return whether the model is the same without a line: not where its reader takes something from it."""
+    held = {
+        *document.header.values(),
+        *(at for tree in document.trees for at in tree.keys.values()),
+    }
+    key = document.lines[line].partition("=")[0]
+    return line > 0 and (line not in held or key not in (*HEADER, *OF_TREE, *LISTS))
+
+
 def _seeds(document: Document) -> list[str]:
     return [key for key in document.settings if key == "seed" or key.endswith("_seed")]
 
@@ -234,6 +264,8 @@ def _said(document: Document) -> Iterator[tuple[int, LeakKind, str, int | None, 
     if seeds:
         what = f"the seeds of the training ({', '.join(seeds)}): with a part of the data it can be replayed"
         yield document.settings[seeds[0]], LeakKind.REPLAY, what, None, True
+    for at, what in rest_of(document, frozenset(PLACES)):
+        yield at, LeakKind.UNKNOWN, what, None, _can_go(document, at)
     line = _pandas_line(document)
     for names in _categories(document):
         what = f"lists the {len(names)} categories that a column of the training table had, even those of one record"

@@ -18,6 +18,7 @@ class XgboostModel(Format):
 
     rewrites = True
     drops_trees = True
+    rounds_leaves = True
     accounts_for_all = True
 
     def sniff(self, data: bytes) -> bool:

@@ -82,7 +82,8 @@ class Growth:
     are the scores before the first round, one per output (None: not known). ``single`` says that scores are kept in 32
     bits. ``facts`` are the settings by the names that the library gives them. ``refused`` is why nothing can be turned
     back, "" where nothing speaks against it. ``trees`` has an entry per tree. ``scored`` says that the
-    file may tell how well the model did on its training records: a number that depends on more of them than sums.
+    file may tell how well the model did on its training records: a number that depends on more of them than sums;
+    ``importances`` that it adds up the gains of splits beside its trees.
     """
 
     library: str
@@ -95,6 +96,7 @@ class Growth:
     facts: Mapping[str, Fact] = field(default_factory=dict)
     refused: str = ""
     scored: bool = False
+    importances: bool = False
 
     def fact(self, name: str) -> Fact:
         """Return a setting by its name; one that is withheld where nothing is said of it."""

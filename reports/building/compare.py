@@ -43,6 +43,7 @@ def repair_part(repair: Repair) -> RepairPart:
             f"{' then '.join(each.remedies)}: {sentence(each.reason)}" for each in repair.refusals
         ),
         summary=_summary(repair),
+        advice=repair.advice,
     )
 
 

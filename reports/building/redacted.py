@@ -192,6 +192,7 @@ def _repair(repair: Repair) -> Repair:
             "compared": (),
             "attempts": tuple(_attempt(each) for each in repair.attempts),
             "refusals": (),
+            "advice": (),
         }
     )
 

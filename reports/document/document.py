@@ -232,6 +232,7 @@ class Repair(Part):
     """What was tried to make the model pass, best first; ``after`` is the model written, else the nearest, else null.
 
     ``privacy`` is that of the model as it was given; ``summary`` says what the picture of all attempts shows.
+    ``advice`` is how to grow a boosted model again.
     """
 
     message: Text
@@ -243,6 +244,7 @@ class Repair(Part):
     attempts: tuple[Attempt, ...]
     refusals: tuple[Text, ...]
     summary: Text
+    advice: tuple[Text, ...] = ()
 
 
 class Document(Part):

@@ -11,6 +11,16 @@ HEADINGS = ("name", "verdict", "weakest demand", "accuracy", "changed", "leaves"
 LOSS = "loss"
 
 
+def advice_lines(repair: Repair, indent: str = "") -> Iterator[str]:
+    """Yield how to grow the model again, as lines of text."""
+    if not repair.advice:
+        return
+    yield ""
+    yield f"{indent}To grow the model again"
+    for each in repair.advice:
+        yield from wrapped(f"- {each}", f"{indent}  ")
+
+
 def attempt_lines(repair: Repair) -> Iterator[str]:
     """Yield the lines: figures in columns, and under each row what the change is; the recommended one has a star."""
     if not repair.attempts:

@@ -10,7 +10,7 @@ from reports.document.gate import Gate
 from reports.document.parts import Accepted, Finding, Release
 from reports.document.randomised import RandomisedDocument
 from reports.document.words import WIDTH, count, printable, wrapped
-from reports.figures.attempts import attempt_lines
+from reports.figures.attempts import advice_lines, attempt_lines
 from reports.figures.columns import column_lines
 from reports.figures.gate_rows import GateRow, basis_words, gate_rows, in_words, open_and_accepted
 from reports.renderers import GateRenderer, RandomisedRenderer
@@ -142,6 +142,7 @@ def _repair(document: Document) -> Iterator[str]:
     yield from attempt_lines(repair)
     for refusal in repair.refusals:
         yield from wrapped(f"- {refusal}", "  ")
+    yield from advice_lines(repair, "  ")
 
 
 def _findings(document: Document | RandomisedDocument) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """Makes the small model files under grown/ and the tables that they were trained on.
 
-Run with xgboost 3.2, catboost 1.2, pandas, pyspark 4.3 and Java 17: ``python tests/data/make_grown_models.py``.
+Run with xgboost 3.2, lightgbm 4.7, catboost 1.2, pandas, pyspark 4.3 and Java 17:
+``python tests/data/make_grown_models.py``.
 """
 
 import json
@@ -9,6 +10,7 @@ import zipfile
 from pathlib import Path
 
 import catboost
+import lightgbm
 import numpy as np
 import pandas as pd
 import xgboost
@@ -102,6 +104,27 @@ def of_catboost():
     )
 
 
+def put_lightgbm(name, table=X, labels=TWO, features=FEATURES, rounds=5, **settings):
+    plain = {"objective": "binary", "num_leaves": 5, "min_data_in_leaf": 4, "min_data_in_bin": 1}
+    given = {**plain, "num_threads": 1, "verbose": -1, "seed": 1, **settings}
+    data = lightgbm.Dataset(table, labels, feature_name=features, params={"verbose": -1})
+    text = lightgbm.train(given, data, rounds).model_to_string()
+    (FOLDER / f"lightgbm_{name}.txt").write_text(text)
+
+
+def of_lightgbm():
+    put_lightgbm("two")
+    put_lightgbm(
+        "three", labels=THREE, rounds=3, objective="multiclass", num_class=3, lambda_l2=1.0
+    )
+    eight = np.array([[each // 2, each % 2] for each in range(8)], dtype=float)
+    labels = np.array([0, 1, 0, 0, 1, 0, 1, 0])
+    tiny = {"min_data_in_leaf": 1, "min_sum_hessian_in_leaf": 0, "num_leaves": 3}
+    put_lightgbm("eight", eight, labels, ["x0", "x1"], 3, learning_rate=0.5, lambda_l2=1.0, **tiny)
+    rows = ["x0,x1,y", *(f"{a:g},{b:g},{y}" for (a, b), y in zip(eight, labels, strict=True))]
+    (FOLDER / "eight.csv").write_text("\n".join(rows) + "\n")
+
+
 def of_spark():
     session = SparkSession.builder.master("local[1]").getOrCreate()
     frame = session.createDataFrame(
@@ -136,6 +159,7 @@ if __name__ == "__main__":
     tables()
     by_hand()
     of_catboost()
+    of_lightgbm()
     of_spark()
     continued("continued", put("plain"))
     put("exact", tree_method="exact", eta=0.07, reg_lambda=2.5)

@@ -17,6 +17,7 @@ from policies.shipped import shipped_packs
 from ppdm_models.files.convert import converted
 from ppdm_models.files.load import formats, load_model, read_tree
 from ppdm_models.tree.leaks import Leak, LeakKind
+from tests import places
 from tests.forests import by_sex, forest, stump
 from tests.small_audits import evidence_of, flat_tree
 from treewarden.cli import cli
@@ -282,3 +283,29 @@ def test_a_leaf_in_which_nobody_of_the_table_falls_is_undetermined(case):
     outcome = case.run("audit", "flu.pmml", "baseline")
     assert outcome.exit_code == 3
     assert "nobody of the table falls there" in said(outcome)
+
+
+ASKED_OF_PEOPLE = """
+name = "people"
+version = "1"
+title = "people"
+[[clause]]
+id = "beside-people"
+measure = "side_leaks"
+parameters = { kind = "people" }
+rule = "at_most"
+limit = 0
+"""
+
+
+@pytest.mark.parametrize(("more", "code"), [("", 0), ("note=ann has it\n", 1)])
+def test_a_lightgbm_text_file_can_pass_what_is_asked_of_people_beside_its_trees(
+    tmp_path, more, code
+):
+    policy, model = tmp_path / "people.toml", tmp_path / "m.txt"
+    policy.write_text(ASKED_OF_PEOPLE)
+    text = (places.DATA / "grown" / "lightgbm_two.txt").read_text()
+    model.write_text(text.replace("version=v4\n", f"version=v4\n{more}"))
+    told = ["--data", places.DATA / "grown" / "two.csv", "--sensitive", "y", "--policy", policy]
+    outcome = CliRunner().invoke(cli, [str(word) for word in ["audit", model, *told]])
+    assert outcome.exit_code == code, outcome.output

@@ -28,7 +28,7 @@ from reports.building.build import repair_document
 from reports.document.document import Document, Provenance
 from reports.document.parts import File
 from reports.document.words import wrapped
-from reports.figures.attempts import attempt_lines
+from reports.figures.attempts import advice_lines, attempt_lines
 from treewarden.commands._options import PURPOSE, request_of, request_options_saying
 from treewarden.commands._plain import FILE, FORCE, TAXONOMY
 from treewarden.commands._reporting import Wanted, report_options, reporting
@@ -319,6 +319,7 @@ def _list(document: Document) -> None:
         *wrapped(document.repair.message),
         *attempt_lines(document.repair),
         *(line for refusal in document.repair.refusals for line in wrapped(f"- {refusal}", "  ")),
+        *advice_lines(document.repair),
     )
     for line in lines:
         click.echo(line)

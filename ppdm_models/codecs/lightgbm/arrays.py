@@ -30,6 +30,15 @@ OF_SPLITS = (
     "internal_weight",
     "internal_count",
 )
+BESIDE = (
+    "split_gain",
+    "internal_value",
+    "internal_weight",
+    "internal_count",
+    "leaf_weight",
+    "leaf_count",
+)
+"""What nodes say that no prediction needs; the library reads files without."""
 OF_LEAVES = ("leaf_value", "leaf_weight", "leaf_count")
 
 
@@ -144,6 +153,17 @@ def changed_in(document: Document, block: Block, old: Tree, new: Tree) -> None:
         _prune(document, block, old, new)
     else:
         _rescore(document, block, old, new)
+
+
+def is_bare(old: Tree, new: Tree) -> bool:
+    """Return whether inner nodes of a tree had numbers, and have none any more, and no node tells its records."""
+    inner = [node for node in new.nodes if not node.is_leaf]
+    if any(node.score is not None for node in inner) or any(
+        node.records is not None for node in new.nodes
+    ):
+        return False
+    kept = {node.name for node in inner}
+    return any(not n.is_leaf and n.name in kept and n.score is not None for n in old.nodes)
 
 
 def _count(document: Document, block: Block) -> int:

@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from ppdm_models.codecs.boosted.forest import Forest
+from ppdm_models.codecs.lightgbm.arrays import Arrays
 from ppdm_models.codecs.lightgbm.lines import Block, Document, finite_numbers
 from ppdm_models.codecs.lightgbm.model import Header
 from ppdm_models.tree.cuts import Numbers
@@ -57,10 +58,14 @@ def growth_of(
     rates: Sequence[float | None],
     linear: Sequence[bool],
     setting: Settings,
+    gains: Numbers,
+    *,
+    importances: bool = False,
 ) -> Growth:
     """Return what tells how the leaves were made.
 
-    ``weights`` are the sums of second derivatives by node, and ``rates`` what each tree was shrunk by.
+    ``weights`` are the sums of second derivatives by node, ``gains`` what splits gain, and ``rates`` what each tree was
+    shrunk by. ``importances`` says that gains are added up elsewhere in the file.
     """
     inner = forest.shape.inner
     values, inside = (np.where(there, forest.scores, np.nan) for there in (~inner, inner))
@@ -74,6 +79,7 @@ def growth_of(
                 hessians=_published(weights[start:end]),
                 counts=_published(forest.records[start:end]),
                 weights=_published(inside[start:end]),
+                gains=_published(gains[start:end]),
                 rate=rates[index],
             )
         )
@@ -92,6 +98,7 @@ def growth_of(
         (0.0,) * header.outputs,
         facts={**_of_objective(options), **facts},
         refused=_refused(header, trees, linear, setting),
+        importances=importances,
     )
 
 
@@ -105,6 +112,31 @@ def weights_in(document: Document, blocks: Sequence[Block], forest: Forest) -> N
             column[leaves - 1 :] = finite_numbers(document, "leaf_weight", block, leaves)
         found.append(column)
     return np.concatenate(found)[forest.shape.rows]
+
+
+def gains_in(document: Document, blocks: Sequence[Block], forest: Forest) -> Numbers:
+    """Return what splits gain by node in the order of the forest; NaN at leaves, and where a text file has none."""
+    found = []
+    for block, (start, end) in zip(blocks, pairwise(forest.shape.starts.tolist()), strict=True):
+        leaves = (end - start + 1) // 2
+        column = np.full(end - start, np.nan)
+        if document.said("split_gain", block.keys):
+            said = finite_numbers(document, "split_gain", block, leaves - 1, may_be=math.inf)
+            column[: leaves - 1] = said
+        found.append(column)
+    return np.concatenate(found)[forest.shape.rows]
+
+
+def are_gains(document: Document, each: Sequence[Arrays]) -> bool:
+    """Return whether the importances of features are anything else than how often the trees split on them."""
+    names = (document.said("feature_names") or "").split()
+    asked = np.concatenate([one.features for one in each]).astype(np.int64)
+    often = {name: int((asked == index).sum()) for index, name in enumerate(names)}
+    for line in (document.lines[at].rstrip("\r") for at in document.importances):
+        name, _, count = line.rpartition("=")
+        if count != str(often.get(name)):
+            return True
+    return False
 
 
 def rate_in(said: object) -> float | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,19 +62,34 @@ class Document:
     def drop(self, kept: int) -> None:
         """Keep the first trees; the importances of features go too, as they count the splits of all."""
         start, end = self.trees[kept].start, self.trees[-1].end
+        told = self.importances
+        self.lines = [
+            line for at, line in enumerate(self.lines) if not (start <= at < end or at in told)
+        ]
+        self.trees = self.trees[:kept]
+
+    @property
+    def importances(self) -> range:
+        """The lines that say how often each feature was split on, or how much its splits gained."""
         first = next(
-            (at for at in range(end, len(self.lines)) if self.lines[at].startswith(IMPORTANCES)),
+            (
+                at
+                for at in range(self.trees[-1].end, len(self.lines))
+                if self.lines[at].startswith(IMPORTANCES)
+            ),
             len(self.lines),
         )
         last = next(
             (at for at in range(first, len(self.lines)) if not self.lines[at].strip()), first
         )
-        self.lines = [
-            line
-            for at, line in enumerate(self.lines)
-            if not (start <= at < end or first < at < last)
-        ]
-        self.trees = self.trees[:kept]
+        return range(first + 1, max(first + 1, last))
+
+    def take_out(self, lines: Container[int]) -> None:
+        """Take out some lines; those of the blocks stand elsewhere then."""
+        kept = [line for at, line in enumerate(self.lines) if at not in lines]
+        again = lines_of("\n".join(kept).encode(), self.source)
+        self.lines, self.header, self.trees = again.lines, again.header, again.trees
+        self.settings = again.settings
 
     def written(self) -> bytes:
         """Return the bytes, with the announced sizes of the trees as they now are."""

@@ -158,6 +158,12 @@ class Reading:
         merged = self._merged([None] * len(self.splits), said)
         return self._numbers(merged, range(len(merged)), may_lack=True)
 
+    def gains(self) -> Numbers:
+        """Return what splits gain, by node; NaN where they do not say it."""
+        said = [node.get("split_gain") for node in self.splits]
+        merged = self._merged(said, [None] * len(self.leaves))
+        return self._numbers(merged, range(len(merged)), may_lack=True)
+
     def linear(self) -> list[bool]:
         """Return for each tree whether leaves of it hold linear models."""
         trees = {self.shape.tree(row) for row in compress(self.leaf_rows, self.is_linear)}

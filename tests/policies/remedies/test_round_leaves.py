@@ -11,11 +11,16 @@ from audit.people.population import build_population
 from policies.pack import load_pack
 from policies.remedies import NoProposal, Proposal
 from policies.remedies.round_leaves import DIGITS, REMEDY, rounded
+from ppdm_models.codecs.lightgbm.arrays import BESIDE
+from ppdm_models.files.load import open_model
+from ppdm_models.records.predict import predict
 from ppdm_models.records.read_table import table_of
+from ppdm_models.tree.column import NumericColumn
 from ppdm_models.tree.ensemble import trees_of
 from tests.forests import by_sex, forest, stump
 from tests.grown_models import FOLDER
 from treewarden.jobs.inputs import opened, read
+from treewarden.jobs.redacting import without_leaks
 
 VALUES = st.lists(
     st.floats(2.0**-40, 2.0**40).flatmap(lambda x: st.sampled_from([x, -x])), min_size=1
@@ -66,3 +71,57 @@ def test_what_is_not_turned_back_is_not_rounded_and_that_is_said(name):
     (refused,) = proposals(model, read(FOLDER / "two.csv"), "y")
     assert isinstance(refused, NoProposal)
     assert "would not be told" in refused.reason
+
+
+def test_seeds_and_all_that_gives_digits_back_go_from_a_file_of_lightgbm():
+    file = opened(FOLDER / "lightgbm_two.txt")
+    _, *others = proposals(file.model, read(FOLDER / "two.csv"), "y")
+    for proposal in others:
+        data = without_leaks(file.opened.rewrite(proposal.model), "m.txt")
+        assert proposal.is_bare
+        assert "seeds" in proposal.withheld
+        for name in (*BESIDE, "bagging_seed", "[seed:"):
+            assert name not in data.decode()
+        again = open_model(data, "m.txt").model
+        kept = [[leaf.score for leaf in tree.leaves] for tree in again.trees]
+        assert kept == [[leaf.score for leaf in tree.leaves] for tree in proposal.model.trees]
+
+
+@pytest.mark.parametrize("name", ["two", "three", "eight"])
+def test_lightgbm_loads_the_file_and_predicts_what_the_audit_reads(name):
+    lightgbm = pytest.importorskip("lightgbm", reason="the file is LightGBM's own")
+    file, table = opened(FOLDER / f"lightgbm_{name}.txt"), read(FOLDER / f"{name}.csv")
+    rows = np.loadtxt(FOLDER / f"{name}.csv", delimiter=",", skiprows=1)[:, :-1]
+    for proposal in proposals(file.model, table, "y"):
+        data = without_leaks(file.opened.rewrite(proposal.model), "m.txt")
+        theirs = lightgbm.Booster(model_str=data.decode()).predict(rows)
+        model = open_model(data, "m.txt").model
+        columns = {f.name: NumericColumn(rows[:, i]) for i, f in enumerate(model.features)}
+        ours = predict(model, columns).reshape(len(rows), -1)
+        theirs = theirs.reshape(len(rows), -1)
+        np.testing.assert_allclose(ours[:, -theirs.shape[1] :], theirs, rtol=1e-12)
+
+
+def test_predictions_move_little_as_the_start_stays_whole():
+    file = opened(FOLDER / "lightgbm_eight.txt")
+    table = np.array([[each // 2, each % 2] for each in range(8)], dtype=float)
+    columns = {f.name: NumericColumn(table[:, i]) for i, f in enumerate(file.model.features)}
+    before = predict(file.model, columns)
+    *_, last = proposals(file.model, read(FOLDER / "eight.csv"), "y")
+    assert np.abs(predict(last.model, columns) - before).max() < 0.05
+
+
+@pytest.mark.parametrize(
+    ("name", "table", "said"),
+    [
+        ("catboost_plain.json", "two.csv", "several steps"),
+        ("spark_plain.zip", "two.csv", "only read here"),
+        ("numbers_lightgbm.txt", "numbers_whole.csv", "predicts a number"),
+    ],
+)
+def test_where_nothing_is_rounded_the_reason_is_said_and_what_to_do(name, table, said):
+    model = opened(FOLDER / name).model
+    (refused,) = proposals(model, read(FOLDER / table), "y")
+    assert isinstance(refused, NoProposal)
+    assert said in refused.reason
+    assert "grow the model again" in refused.reason

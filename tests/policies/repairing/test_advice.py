@@ -1,0 +1,63 @@
+"""How to grow a model again: figures of the model itself where they were measured, of the study where not."""
+
+import re
+
+from click.testing import CliRunner
+
+from audit.inverters import inverters
+from policies.repairing.advice import DEPTH, LEAVES, NAMES, SAMPLED, WHOLE
+from tests import places
+from tests.grown_models import FOLDER
+from treewarden.cli import cli
+
+POLICY = (
+    'name = "certain"\nversion = "1"\ntitle = "certain"\n[[clause]]\nid = "certain"\n'
+    'measure = "certain_disclosure"\nrule = "at_most"\nlimit = 0\n'
+)
+
+
+def study_rows():
+    page = (places.ROOT / "docs" / "studies" / "ensembles.md").read_text(encoding="utf-8")
+    rows = (line.strip("|").split("|") for line in page.split("\n") if line.startswith("| "))
+    return [[cell.strip() for cell in row] for row in rows]
+
+
+def test_every_figure_of_the_study_stands_in_the_study():
+    certain = {row[0]: row[1] for row in study_rows() if len(row) == 6}
+    for each in (WHOLE, *LEAVES, DEPTH):
+        assert certain[each.lever] == each.certain
+    rows = study_rows()
+    for name, known, unknown in SAMPLED:
+        assert any(row[0] == name and (row[1], row[3]) == (known, unknown) for row in rows)
+
+
+def test_every_library_that_is_turned_back_has_advice():
+    assert set(NAMES) == set(inverters())
+
+
+def repaired(tmp_path, model, table, *more):
+    policy = tmp_path / "certain.toml"
+    policy.write_text(POLICY)
+    told = ["--data", FOLDER / table, "--sensitive", "y", "--policy", policy, "--quiet"]
+    asked = ["repair", FOLDER / model, *told, *more]
+    return CliRunner().invoke(cli, [str(each) for each in asked])
+
+
+def test_the_first_rounds_are_told_as_they_were_audited(tmp_path):
+    said = " ".join(repaired(tmp_path, "lightgbm_two.txt", "two.csv", "--list").output.split())
+    told = re.search(
+        r"by the first (\d+ )?rounds? of this model (nobody's value|the value of)", said
+    )
+    assert told, said
+    assert "as audited here" in said
+    assert "Of this model that was not measured" in said
+
+
+def test_what_passes_as_it_is_gets_no_advice(tmp_path):
+    generous = POLICY.replace("limit = 0", "limit = 1000")
+    policy = tmp_path / "generous.toml"
+    policy.write_text(generous)
+    told = ["--data", FOLDER / "two.csv", "--sensitive", "y", "--policy", policy, "--list"]
+    asked = ["repair", FOLDER / "plain.json", *told]
+    said = CliRunner().invoke(cli, [str(each) for each in asked]).output
+    assert "grow the model again" not in said
