@@ -283,7 +283,9 @@ def test_a_table_that_does_not_fit_a_tree_with_a_gap_is_told_of_the_gap(files):
     files.model.write_text(text, encoding="utf-8")
     outcome = files.run("audit")
     assert outcome.exit_code == 4
-    assert "(note flu.pmml:15: node '0': no child takes a record with age = " in outcome.stderr
+    assert "\nnote: flu.pmml:15: node '0': no child takes a record with age = " in outcome.stderr
+    quiet = files.run("audit", "-q")
+    assert quiet.stderr == outcome.stderr.partition("\nnote: ")[0] + "\n"
 
 
 def test_an_untested_feature_may_be_left_out_of_the_quasi_identifiers(files):

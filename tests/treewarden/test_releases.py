@@ -175,6 +175,19 @@ def test_releases_of_one_table_need_no_id(folder):
     assert [each["name"] for each in found] == ["before.pmml (1)", "before.pmml (2)"]
 
 
+def test_releases_with_one_file_name_are_told_apart_by_their_folders(folder):
+    for name in ("spring", "autumn"):
+        (folder / name).mkdir()
+        (folder / name / "model.pmml").write_bytes((folder / "before.pmml").read_bytes())
+    models = ("spring/model", "autumn/model", "before")
+    outcome = audited(folder, "--format", "json", models=models, data=("before",))
+    document = json.loads(outcome.stdout)
+    names = [each["name"] for each in document["ensemble"]["releases"]]
+    assert names == ["spring/model.pmml", "autumn/model.pmml", "before.pmml"]
+    outcome = audited(folder, "--format", "json", models=models[1::-1], data=("before",))
+    assert json.loads(outcome.stdout)["title"] == "Privacy audit of spring/model.pmml"
+
+
 @pytest.mark.parametrize(
     ("words", "data", "code", "says"),
     [
