@@ -94,7 +94,9 @@ def read_bytes(path: Path) -> bytes:
 
 def _of_folder(path: Path) -> bytes:
     if not all(any(path.rglob(each)) for each in PARTS_OF_SPARK):
-        problem = "a folder, and none in which Spark saved a model; give the file that holds the tree"
+        problem = (
+            "a folder, and none in which Spark saved a model; give the file that holds the tree"
+        )
         raise TreeFormatError(path.name, problem)
     return archived(path)
 

@@ -9,10 +9,11 @@ from reports.document.document import Document
 from reports.document.gate import Gate
 from reports.document.parts import Accepted, Finding, Release
 from reports.document.randomised import RandomisedDocument
-from reports.document.words import WIDTH, count, printable, wrapped
+from reports.document.words import WIDTH, count, is_command, printable, wrapped
 from reports.figures.attempts import attempt_lines
 from reports.figures.columns import column_lines
 from reports.figures.gate_rows import GateRow, basis_words, gate_rows, in_words, open_and_accepted
+from reports.figures.of_releases import told_once
 from reports.renderers import GateRenderer, RandomisedRenderer
 
 MOST_PLACES = 3
@@ -141,7 +142,7 @@ def _repair(document: Document) -> Iterator[str]:
     yield from wrapped(repair.message, "  ")
     yield from attempt_lines(repair)
     for refusal in repair.refusals:
-        yield from wrapped(f"- {refusal}", "  ")
+        yield from wrapped(f"- {refusal}", "  ", "    ")
 
 
 def _findings(document: Document | RandomisedDocument) -> Iterator[str]:
@@ -160,7 +161,8 @@ def _listed(
         return
     yield ""
     yield heading
-    for finding in findings:
+    for told in told_once(findings):
+        finding = told.finding
         weight = "" if document.counts(finding) else f" ({finding.severity})"
         yield from wrapped(
             f"{finding.verdict}{weight} {finding.clause}: {finding.message}", "  ", "    "
@@ -169,6 +171,8 @@ def _listed(
             yield from wrapped(_accepted(finding.accepted), "      ", "        ")
         if not finding.of:  # the places in other releases are in the other forms
             yield from _places(finding)
+        for line in told.others:
+            yield from wrapped(line, "      ", "        ")
 
 
 def _places(finding: Finding) -> Iterator[str]:
@@ -245,7 +249,10 @@ def _list(heading: str, items: tuple[str, ...]) -> Iterator[str]:
     yield ""
     yield heading
     for item in items:
-        yield from wrapped(f"- {item}", "  ", "    ")
+        if is_command(item):
+            yield f"      {printable(item)}"
+        else:
+            yield from wrapped(f"- {item}", "  ", "    ")
 
 
 RENDERER = TextRenderer()

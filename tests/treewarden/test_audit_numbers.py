@@ -80,3 +80,12 @@ def test_a_setting_that_no_leaf_depends_on_is_refused(tmp_path):
     made = audited("xgboost.json", "--knowledge", knowledge)
     assert made.exit_code == 4
     assert "'depth' is no setting" in made.stderr
+
+
+@pytest.mark.parametrize("form", ["text", "html", "json"])
+def test_a_posterior_that_is_not_written_is_told_of_in_the_report(tmp_path, form):
+    target = tmp_path / "posterior.csv"
+    made = audited("dart.json", "--posterior", target, "-q", "--format", form)
+    assert made.stderr == ""
+    assert not target.exists()
+    assert "posterior.csv is not written: " in " ".join(made.stdout.split())

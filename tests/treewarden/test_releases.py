@@ -130,6 +130,24 @@ def test_places_in_the_trees_of_an_earlier_release_are_told_by_that_release(fold
     assert not document["leaves"]
 
 
+@pytest.mark.parametrize("form", ["text", "html"])
+def test_what_ten_releases_break_alike_is_told_once(folder, form):
+    names = [f"grown{number}" for number in range(9)]
+    for name in names:
+        (folder / f"{name}.pmml").write_bytes((folder / "before.pmml").read_bytes())
+    (folder / "after.pmml").write_bytes((folder / "before.pmml").read_bytes())
+    (folder / "certain.toml").write_text(POLICY + LEAF_CLAUSE.replace("5", "50"))
+    said = audited(folder, "--format", form, models=(*names, "after"), data=("before",)).stdout
+    said = " ".join(said.split())
+    assert (
+        "The same of other releases, with all that all releases tell: grown8.pmml, grown7.pmml"
+        in said
+    )
+    message = {"text": "FAIL leaves: ", "html": '<th scope="row" class="clause">leaves'}[form]
+    assert said.count(message) == 1
+    assert "Of grown" not in said
+
+
 def test_without_an_id_nothing_passes_where_people_left_and_joined(folder):
     people = a_table(*PEOPLE[1:], "9 a yes")
     (folder / "after.csv").write_text(people)

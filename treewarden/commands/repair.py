@@ -318,7 +318,11 @@ def _list(document: Document) -> None:
         "",
         *wrapped(document.repair.message),
         *attempt_lines(document.repair),
-        *(line for refusal in document.repair.refusals for line in wrapped(f"- {refusal}", "  ")),
+        *(
+            line
+            for refusal in document.repair.refusals
+            for line in wrapped(f"- {refusal}", "  ", "    ")
+        ),
     )
     for line in lines:
         click.echo(line)

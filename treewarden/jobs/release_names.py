@@ -1,4 +1,4 @@
-"""What several releases are called: their files' names, and where two have one name as much of their paths as differs."""
+"""What several releases are called: their file's name, with as much of its path as tells it from the others."""
 
 from __future__ import annotations
 

@@ -51,7 +51,9 @@ def test_a_file_that_is_not_there_is_named(tmp_path):
 
 def test_a_folder_that_spark_did_not_write_is_refused_in_one_sentence(tmp_path):
     (tmp_path / "model.pmml").write_text("<PMML/>")
-    with pytest.raises(TreeFormatError, match="a folder, and none in which Spark saved a model; give the file") as told:
+    with pytest.raises(
+        TreeFormatError, match="a folder, and none in which Spark saved a model; give the file"
+    ) as told:
         read_tree(tmp_path)
     assert "tried" not in str(told.value)
 
