@@ -8,6 +8,7 @@ from audit.evidence import Evidence
 from audit.reading import Undetermined
 from audit.values.found import ValueBounds
 from ppdm_models.arrays import FloatArray
+from ppdm_models.tree.column import brief
 from reports.building.together import fact_rows
 from reports.document.parts import KnownNumber, Values, number
 from reports.document.words import count, counted, percent, sentence
@@ -81,6 +82,6 @@ def _summary(numbers: ValueBounds, width: FloatArray) -> str:
         return said
     rest = float(width[~numbers.is_exact].min())
     return (
-        f"{said} Of the others the narrowest interval is {rest:.4g} wide, where the table's values go from "
-        f"{low:.6g} to {high:.6g}; half of the people have one of at most {_median(width, numbers):.4g}."
+        f"{said} Of the others the narrowest interval is {brief(rest)} wide, where the table's values go from "
+        f"{brief(low)} to {brief(high)}; half of the people have one of at most {brief(_median(width, numbers))}."
     )

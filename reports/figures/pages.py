@@ -7,8 +7,10 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from ppdm_models.tree.column import brief
 from reports.document.words import is_command, printable
 from reports.figures.of_releases import told_once
+from reports.figures.untold import told_apart, untold_together
 
 
 def environment() -> Environment:
@@ -23,6 +25,9 @@ def environment() -> Environment:
         finalize=_shown,
     )
     found.filters["told_once"] = told_once
+    found.filters["brief"] = brief
+    found.filters["told_apart"] = told_apart
+    found.filters["untold_together"] = untold_together
     found.tests["command"] = is_command
     return found
 

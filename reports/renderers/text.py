@@ -14,6 +14,7 @@ from reports.figures.attempts import attempt_lines
 from reports.figures.columns import column_lines
 from reports.figures.gate_rows import GateRow, basis_words, gate_rows, in_words, open_and_accepted
 from reports.figures.of_releases import told_once
+from reports.figures.untold import told_apart, untold_together
 from reports.renderers import GateRenderer, RandomisedRenderer
 
 MOST_PLACES = 3
@@ -236,11 +237,14 @@ def _readings(document: Document) -> Iterator[str]:
         return
     yield ""
     yield "Readings"
-    width = max(len(printable(name)) for name in document.readings)
-    for name, reading in document.readings.items():
+    apart = told_apart(document.readings)
+    width = max((len(printable(name)) for name in apart), default=0)
+    for name, reading in apart.items():
         reason = f": {reading.reason}" if reading.reason else ""
         said = f"{printable(name):{width}}  {reading.text}{reason}"
         yield from wrapped(said, "  ", " " * (width + 4))
+    for reason, names in untold_together(document.readings).items():
+        yield from wrapped(f"could not tell {', '.join(names)}: {reason}", "  ", "    ")
 
 
 def _list(heading: str, items: tuple[str, ...]) -> Iterator[str]:
