@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from audit.inverters import GrownCase, LeafSums, inverters, knowing, leaf_sums
+from audit.inverters import GrownCase, LeafSums, doubting, inverters, knowing, leaf_sums
 from audit.joint.cells import (
     Cells,
     Release,
@@ -33,7 +33,7 @@ from audit.stages import Step, silent
 from audit.worlds.clock import Clock, clock
 from ppdm_models.arrays import BoolArray, IntArray
 from ppdm_models.tree.ensemble import Ensemble
-from ppdm_models.tree.growth import Growth
+from ppdm_models.tree.growth import Growth, Source
 from ppdm_models.tree.tree import Task
 
 OVER_TREES_SECONDS = 20.0
@@ -98,7 +98,7 @@ def sums_of(
         return Undetermined(problem)
     growth = forest.model.growth if isinstance(forest.model, Ensemble) else None
     found = _found(forest, population, growth, training, None)
-    return found if isinstance(found, Undetermined) else found.sums
+    return doubting(found, growth, training) if isinstance(found, Undetermined) else found.sums
 
 
 def joined_of(
@@ -131,7 +131,7 @@ def joined_of(
         growth = model.growth if isinstance(model, Ensemble) else None
         found = _found(forest, population, growth, training, seeds)
         if isinstance(found, Undetermined):
-            return found
+            return doubting(found, growth, training)
         sums, rows, units, cells, truth = (
             found.sums,
             found.rows,
@@ -154,7 +154,8 @@ def joined_of(
         if missing:
             joint = of_part(joint, missing)
     if joint.problem:
-        return Undetermined(f"no table fits all leaves: {joint.problem}")
+        no_table = Undetermined(f"no table fits all leaves: {joint.problem}")
+        return doubting(no_table, growth, training)
     recovered, leaves = recovered_leaves(sums)
     by_leaf = units.agreed(class_by_leaf(rows, cells)) >= 0
     proved = Together(
@@ -257,7 +258,7 @@ def _by_default(case: GrownCase, units: Units, forest: Forest) -> _Found | None:
     silent_on = {name: value for name, value in defaults.items() if growth.fact(name).value is None}
     if not silent_on:
         return None
-    sums = leaf_sums(replace(case, growth=knowing(growth, silent_on)))
+    sums = leaf_sums(replace(case, growth=knowing(growth, silent_on, Source.TAKEN)))
     found = _fitting(sums, units, forest)
     if isinstance(found, Undetermined):
         return None

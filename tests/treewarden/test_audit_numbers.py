@@ -42,7 +42,7 @@ def test_a_tree_says_the_widths_of_its_intervals():
     low, high = values["range"]
     assert values["exact"] == 0
     assert 0 < values["narrowest"] <= values["median_width"] < high - low
-    assert "the narrowest interval is" in values["summary"]
+    assert "The narrowest interval is" in values["summary"]
 
 
 def test_what_could_not_be_told_has_no_figures_and_a_reason():

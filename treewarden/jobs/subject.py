@@ -34,6 +34,7 @@ from ppdm_models.records.table import Table
 from ppdm_models.tree.ensemble import Ensemble, Model
 from treewarden.jobs.inputs import ModelInput, TableInput, model_name, opened, read, table_name
 from treewarden.jobs.release_names import release_names
+from treewarden.jobs.training_said import check_training
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,6 +254,8 @@ def read_subject(request: Request, step: Step = silent) -> Subject:
         names = release_names([*(each.model for each in request.earlier), request.model])
         file = _called(file, names[-1])
     tree, options = file.model, request.options
+    if not request.earlier:
+        check_training(knowledge, _said_in(request), [tree])
     if request.data is None:
         return Subject(file, _nobody(tree, options), knowledge, pack, options)
     start_early(tree, options)
@@ -260,6 +263,8 @@ def read_subject(request: Request, step: Step = silent) -> Subject:
         table = read(request.data)
         population = _people_of(request.model, tree, table, options)
     earlier, shared = _releases(request, names, tree, table, population, step)
+    if earlier:
+        check_training(knowledge, _said_in(request), [*(each.model for each in earlier), tree])
     return Subject(file, population, knowledge, pack, options, earlier, shared)
 
 
@@ -359,6 +364,11 @@ def pack_of(request: Request) -> Pack:
     if request.fail_on is None:
         return pack
     return pack.model_copy(update={"fail_on": request.fail_on})
+
+
+def _said_in(request: Request) -> str:
+    """Return the file that says what the adversary knows, as messages name it."""
+    return request.knowledge.name if isinstance(request.knowledge, Path) else "knowledge"
 
 
 def knowledge_of(request: Request) -> Knowledge:
