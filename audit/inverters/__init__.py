@@ -204,7 +204,7 @@ def settings_of(model: Model) -> frozenset[str]:
 
 def _settings(library: str) -> frozenset[str]:
     inverter = inverters()[library]
-    return frozenset((*inverter.defaults, *inverter.sampling))
+    return frozenset((*inverter.defaults, *inverter.number_defaults, *inverter.sampling))
 
 
 def withheld_of(growth: Growth, told: Mapping[str, float]) -> dict[str, float]:

@@ -46,7 +46,7 @@ NOT_ALL_OF_SAMPLES = (
 )
 OTHER_LABELS = (
     "the sums that its leaf values give are not those of the table's labels: the table, or what its labels mean, is "
-    "another"
+    "another, or leaves were changed after the training, as by pruning"
 )
 OTHER_WAY_ROUND = (
     "the sums of its leaf values are those of the other class: the labels stand the other way round"

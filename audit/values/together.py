@@ -30,7 +30,7 @@ MOST_ENTRIES = 12_000_000
 """So many places of people in leaves are joined, 8 bytes each with as much again of what is worked out of them."""
 OTHER_VALUES = (
     "the sums that its leaf values give are not those of the table's values: the table, or what its values mean, is "
-    "another"
+    "another, or leaves were changed after the training, as by pruning"
 )
 ONE_VALUE = "all people of the table have the same value, so everything about it is known already"
 WEIGHTED = "its trees count sums of sampling weights, which are not turned back into people"

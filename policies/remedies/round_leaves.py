@@ -22,11 +22,15 @@ from policies.remedies import NoProposal, Proposal, Remedy
 from ppdm_models.arrays import FloatArray
 from ppdm_models.tree.ensemble import Ensemble, with_trees
 from ppdm_models.tree.node_table import NodeTable
-from ppdm_models.tree.tree import Quality, Tree
+from ppdm_models.tree.tree import Quality, Task, Tree
 
 DIGITS = (8, 4, 3, 2, 1)
 """Binary digits that stay after the leading one, most first."""
 NOT_WRITTEN = "leaf values are rounded in XGBoost's model files only, so far"
+NOT_OF_NUMBERS = (
+    "leaf values are rounded of models that predict a class only: what a file says of people's numbers once they are "
+    "rounded is not worked out"
+)
 SAMPLED = (
     "its trees saw samples of the records, or others than the table's: of rounded leaf values nobody could say any "
     "more what they tell of whom"
@@ -53,6 +57,9 @@ class RoundLeaves(Remedy):
             return
         if not inverters()[growth.library].reads_cut:
             yield NoProposal(("round_leaves",), NOT_WRITTEN)
+            return
+        if model.task is Task.REGRESSION:
+            yield NoProposal(("round_leaves",), NOT_OF_NUMBERS)
             return
         if growth.refused:
             yield NoProposal(("round_leaves",), f"leaf values would not be told: {growth.refused}")
