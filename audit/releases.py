@@ -187,7 +187,7 @@ def _warnings(
     """Return what the reader is told of all releases, once each."""
     warnings = (
         *shared.warnings,
-        *(said for case in cases for said in case.population.warnings),
+        *_said_once(cases),
         *(said for audit in alone for said in audit.warnings),
         *more,
     )
@@ -198,6 +198,28 @@ def _said_of(shared: Shared, number: int) -> str:
     """Return whom an exposure is of, "" where it is the last release."""
     is_last = number == len(shared.names) - 1
     return "" if is_last else WITH_OTHERS.format(shared.names[number])
+
+
+def _said_once(cases: Sequence[ReleaseCase]) -> list[str]:
+    """Return the warnings about each release's table; what is said of several models alike, of all of them at once."""
+    found: dict[tuple[bool, str], list[str]] = {}
+    for case in cases:
+        source = case.model.source
+        for said in case.population.warnings:
+            is_of_model = said.startswith(f"{source} ")
+            names = found.setdefault(
+                (is_of_model, said.removeprefix(source) if is_of_model else said), []
+            )
+            names += [source] if is_of_model else []
+    return [
+        f"{_each_of(names)}{said}" if is_of_model else said
+        for (is_of_model, said), names in found.items()
+    ]
+
+
+def _each_of(names: Sequence[str]) -> str:
+    *others, last = names
+    return f"each of {', '.join(others)} and {last}" if others else last
 
 
 def _worlds(audit: Audit) -> Worlds | None:

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 
 class TreewardenError(Exception):
-    """Something a user can mend; the message reads ``where: what; what to do``."""
+    """Something a user can mend; the message reads ``where: what; what to do``.
 
-    def __init__(self, where: str, problem: str) -> None:
+    ``notes`` are what else may explain it, one sentence each.
+    """
+
+    def __init__(self, where: str, problem: str, notes: tuple[str, ...] = ()) -> None:
         super().__init__(where, problem)
         self.where = where
         self.problem = problem
+        self.notes = notes
+
+    @property
+    def line(self) -> str:
+        """The message without its notes."""
+        return f"{self.where}: {self.problem}"
 
     def __str__(self) -> str:
-        return f"{self.where}: {self.problem}"
+        return f"{self.line} (note {'; '.join(self.notes)})" if self.notes else self.line
 
 
 class TreeFormatError(TreewardenError):

@@ -21,7 +21,7 @@ from audit.reading import Undetermined
 from ppdm_models.arrays import FloatArray, IndexArray, IntArray
 from ppdm_models.plugins import discover
 from ppdm_models.tree.ensemble import Ensemble, Model, trees_of
-from ppdm_models.tree.growth import Fact, Growth, known
+from ppdm_models.tree.growth import Fact, Growth, Source
 from ppdm_models.tree.tree import Tree
 
 CUT = (
@@ -171,7 +171,7 @@ class Inverter(ABC):
 
     def is_cut(self, case: GrownCase) -> bool:
         """Return whether leaf values were cut to few binary digits."""
-        values = np.concatenate([tree.values for tree in case.growth.trees])
+        values = np.concatenate([tree.values.ravel() for tree in case.growth.trees])
         return bool(rounded_by(values).any())
 
     def is_of(self, growth: Growth, people: float) -> bool:
@@ -220,11 +220,16 @@ def settings_of(model: Model) -> frozenset[str]:
 
 def _settings(library: str) -> frozenset[str]:
     inverter = inverters()[library]
-    return frozenset((*inverter.defaults, *inverter.sampling))
+    return frozenset((*inverter.defaults, *inverter.number_defaults, *inverter.sampling))
 
 
-def knowing(growth: Growth, told: Mapping[str, float]) -> Growth:
-    """Return the growth as somebody sees it who was told settings that the file withholds.
+def withheld_of(growth: Growth, told: Mapping[str, float]) -> dict[str, float]:
+    """Return those of the settings that the file does not say."""
+    return {name: value for name, value in told.items() if growth.fact(name).value is None}
+
+
+def knowing(growth: Growth, told: Mapping[str, float], source: Source = Source.TOLD) -> Growth:
+    """Return the growth as somebody sees it who was told settings that the file withholds, or takes them to be so.
 
     Raises:
         KeyError: the library has no such setting that leaf values depend on.
@@ -233,8 +238,18 @@ def knowing(growth: Growth, told: Mapping[str, float]) -> Growth:
     strange = [name for name in told if name not in settings]
     if strange:
         raise KeyError(strange[0])
-    facts = {name: known(value) for name, value in told.items() if growth.fact(name).value is None}
+    facts = {name: Fact(float(said), source) for name, said in withheld_of(growth, told).items()}
     return replace(growth, facts={**growth.facts, **facts})
+
+
+def doubting(found: Undetermined, growth: Growth | None, told: Mapping[str, float]) -> Undetermined:
+    """Return why nothing follows from leaf values; where settings were told, that it may be these that are wrong."""
+    if growth is None or growth.refused or not (used := withheld_of(growth, told)):
+        return found
+    said = ", ".join(f"{name} = {value:g}" for name, value in used.items())
+    return Undetermined(
+        f"{found.reason}; or the training had other settings than the adversary is said to know ({said})"
+    )
 
 
 def leaf_sums(case: GrownCase) -> LeafSums | Undetermined:

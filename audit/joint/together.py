@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from audit.inverters import GrownCase, LeafSums, inverters, knowing, leaf_sums
+from audit.inverters import GrownCase, LeafSums, doubting, inverters, knowing, leaf_sums
 from audit.joint.cells import (
     Cells,
     Release,
@@ -35,7 +35,7 @@ from audit.worlds.clock import Clock, clock
 from audit.worlds.proofs.bounds import ContradictionError
 from ppdm_models.arrays import BoolArray, IntArray
 from ppdm_models.tree.ensemble import Ensemble
-from ppdm_models.tree.growth import Growth
+from ppdm_models.tree.growth import Growth, Source
 from ppdm_models.tree.tree import Task
 
 OVER_TREES_SECONDS = 20.0
@@ -48,7 +48,7 @@ NOT_ALL_OF_SAMPLES = (
 )
 OTHER_LABELS = (
     "the sums that its leaf values give are not those of the table's labels: the table, or what its labels mean, is "
-    "another"
+    "another, or leaves were changed after the training, as by pruning"
 )
 OTHER_WAY_ROUND = (
     "the sums of its leaf values are those of the other class: the labels stand the other way round"
@@ -101,7 +101,7 @@ def sums_of(
     growth = forest.model.growth if isinstance(forest.model, Ensemble) else None
     found = _found(forest, population, growth, training, None)
     if isinstance(found, Undetermined):
-        return found
+        return doubting(found, growth, training)
     return _read_again(found, forest, clock(OVER_TREES_SECONDS)).sums
 
 
@@ -135,7 +135,7 @@ def joined_of(
         growth = model.growth if isinstance(model, Ensemble) else None
         found = _found(forest, population, growth, training, seeds)
         if isinstance(found, Undetermined):
-            return found
+            return doubting(found, growth, training)
         units, cells, alone, early_sums = found.units, found.cells, found.rows, found.sums
         used = _used(forest, units)
         found = _read_again(found, forest, until)
@@ -160,7 +160,8 @@ def joined_of(
         if missing:
             joint = of_part(joint, missing)
     if joint.problem:
-        return Undetermined(f"no table fits all leaves: {joint.problem}")
+        no_table = Undetermined(f"no table fits all leaves: {joint.problem}")
+        return doubting(no_table, growth, training)
     recovered, leaves = recovered_leaves(sums)
     by_leaf = units.agreed(class_by_leaf(alone, cells)) >= 0
     proved = Together(
@@ -307,7 +308,8 @@ def _by_default(case: GrownCase, units: Units, forest: Forest) -> _Found | None:
     silent_on = {name: value for name, value in defaults.items() if growth.fact(name).value is None}
     if not silent_on:
         return None
-    found = _of_case(replace(case, growth=knowing(growth, silent_on)), units, forest)
+    taking = replace(case, growth=knowing(growth, silent_on, Source.TAKEN))
+    found = _of_case(taking, units, forest)
     if isinstance(found, Undetermined):
         return None
     taken = ", ".join(f"{name} {value:g}" for name, value in silent_on.items())
@@ -341,7 +343,7 @@ def of_part(joint: Joint, said: str) -> Joint:
 def _unfit(forest: Forest, population: Population) -> str:
     """Return why the leaves of all trees say nothing of these people that could be joined; "" where they may."""
     if forest.model.task is Task.REGRESSION:
-        return "it predicts a number, and releases of such models are not joined"
+        return "it predicts a number, not a class"
     if not forest.model.classes:
         return "the file names no class; only its leaves are measured"
     if population.weight is not None:

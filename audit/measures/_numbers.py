@@ -6,6 +6,7 @@ from audit.evidence import Evidence
 from audit.reading import Undetermined
 from audit.spots import people
 from audit.values.found import ValueBounds
+from ppdm_models.tree.column import brief
 
 NOBODY = Undetermined("the table has no records")
 
@@ -23,9 +24,9 @@ def interval_note(numbers: ValueBounds, profile: int) -> str:
     who = people(numbers.counts[profile])
     low, high = float(numbers.low[profile]), float(numbers.high[profile])
     if numbers.is_exact[profile]:
-        return f"{who}: {(low + high) / 2:.6g}, determined exactly"
-    said = f"{who}: proved to lie between {low:.6g} and {high:.6g}"
+        return f"{who}: {brief((low + high) / 2)}, determined exactly"
+    said = f"{who}: proved to lie between {brief(low)} and {brief(high)}"
     least, most = float(numbers.reached_low[profile]), float(numbers.reached_high[profile])
     if most - least < high - low:
-        said += f"; tables that fit reach from {least:.6g} to {most:.6g}"
+        said += f"; tables that fit reach from {brief(least)} to {brief(most)}"
     return said

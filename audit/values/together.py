@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from audit.inverters import GrownCase, ValueSums, inverters, knowing, value_sums
+from audit.inverters import GrownCase, ValueSums, doubting, inverters, knowing, value_sums
 from audit.joint.cells import Cells, cells_of
 from audit.people.forest import Forest
 from audit.people.numbers import Numbers
@@ -24,13 +24,13 @@ from audit.values.solved import MOST_CELLS, determined, solved
 from audit.worlds.clock import Clock
 from ppdm_models.arrays import BoolArray, FloatArray
 from ppdm_models.tree.ensemble import Ensemble
-from ppdm_models.tree.growth import known
+from ppdm_models.tree.growth import Source
 
 MOST_ENTRIES = 12_000_000
 """So many places of people in leaves are joined, 8 bytes each with as much again of what is worked out of them."""
 OTHER_VALUES = (
     "the sums that its leaf values give are not those of the table's values: the table, or what its values mean, is "
-    "another"
+    "another, or leaves were changed after the training, as by pruning"
 )
 ONE_VALUE = "all people of the table have the same value, so everything about it is known already"
 WEIGHTED = "its trees count sums of sampling weights, which are not turned back into people"
@@ -136,12 +136,11 @@ def _fitting(
         name: value for name, value in defaults.items() if case.growth.fact(name).value is None
     }
     if not silent_on:
-        return found
-    facts = {**case.growth.facts, **{name: known(value) for name, value in silent_on.items()}}
-    told = replace(case, growth=replace(case.growth, facts=facts))
+        return doubting(found, growth, training)
+    told = replace(case, growth=knowing(case.growth, silent_on, Source.TAKEN))
     other = _held(value_sums(told, largest), forest, population, numbers, cells, used)
     if isinstance(other, Undetermined):
-        return found
+        return doubting(found, growth, training)
     taken = ", ".join(f"{name} {value:g}" for name, value in silent_on.items())
     said = f"the file withholds how it was trained; what its library does by itself fits, and is taken: {taken}"
     sums, rows = other

@@ -26,6 +26,8 @@ def figure(value: float, unit: str, beside: float | None = None) -> str:
 def span(reading: Interval, unit: str, beside: float | None = None) -> str:
     """Return a reading as people write it; both ends where they differ."""
     low, high = figure(reading.low, unit, beside), figure(reading.high, unit, beside)
+    if unit.startswith("in "):  # said once, behind both
+        low = low.removesuffix(f" {unit}") if low != high else low
     return low if low == high else f"between {low} and {high}"
 
 

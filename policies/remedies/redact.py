@@ -93,9 +93,11 @@ class Redact(Remedy):
     def propose_all(
         self, forest: Forest, population: Population, pack: Pack
     ) -> Iterator[Proposal | NoProposal]:
-        yield NoProposal(("redact",), NOT_OF_SEVERAL)
+        has_classes = any(tree.classes for tree in forest.trees)
+        yield NoProposal(("redact",), NOT_OF_SEVERAL if has_classes else OF_NUMBERS)
 
 
+OF_NUMBERS = "its trees hold numbers, so they give no class numbers to withhold"
 NOT_OF_SEVERAL = (
     "class numbers are withheld from one tree; of several, what they say together stays undetermined without them, and "
     "no leaf gets larger"

@@ -19,6 +19,9 @@ from ppdm_models.tree.leaks import Leak, LeakKind
 from ppdm_models.tree.named import people_named
 from ppdm_models.tree.tree import Tree
 
+PARTS_OF_SPARK = ("metadata/part-*", "*.parquet")
+"""What each folder has that Spark saved a model in: no other model is a folder."""
+
 
 @dataclass(frozen=True, slots=True)
 class OpenedFile:
@@ -74,7 +77,7 @@ def read_bytes(path: Path) -> bytes:
     """
     try:
         if path.is_dir():
-            return archived(path)
+            return _of_folder(path)
         if path.exists() and not path.is_file():
             raise TreeFormatError(path.name, "not a file; give the file that holds the tree")
         size = path.stat().st_size
@@ -87,6 +90,15 @@ def read_bytes(path: Path) -> bytes:
     if size > limits.BYTES:
         raise TreeFormatError(path.name, _too_large(size))
     return data
+
+
+def _of_folder(path: Path) -> bytes:
+    if not all(any(path.rglob(each)) for each in PARTS_OF_SPARK):
+        problem = (
+            "a folder, and none in which Spark saved a model; give the file that holds the tree"
+        )
+        raise TreeFormatError(path.name, problem)
+    return archived(path)
 
 
 def load_tree(data: bytes, source: str) -> Tree:

@@ -10,6 +10,8 @@ import numpy as np
 
 from ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
 
+BRIEF_DIGITS = 6
+
 
 @dataclass(frozen=True, slots=True)
 class NumericColumn:
@@ -94,6 +96,14 @@ def categorical(column: Column) -> CategoricalColumn:
     if isinstance(column, CategoricalColumn):
         return column
     raise TypeError("a column of categories is needed here, and this one holds numbers")
+
+
+def brief(value: float) -> str:
+    """Return a number in a few digits, as people read it: never with an exponent, whole ones with all digits."""
+    if not math.isfinite(value) or value == int(value):
+        return number_text(value)
+    digits = max(BRIEF_DIGITS, len(str(int(abs(value)))))
+    return np.format_float_positional(value, precision=digits, fractional=False, trim="-")
 
 
 def number_text(value: float) -> str:

@@ -15,11 +15,16 @@ from ppdm_models.arrays import BoolArray, FloatArray
 
 
 class Source(StrEnum):
-    """Where a fact comes from: the file says it, it follows from the file's numbers, or the file withholds it."""
+    """Where a fact comes from: the file says it, it follows from the file's numbers, or the file withholds it.
+
+    What is withheld may be told by somebody else, or taken to be what the library does by itself.
+    """
 
     KNOWN = "known"
     DERIVED = "derived"
     WITHHELD = "withheld"
+    TOLD = "told"
+    TAKEN = "taken"
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,8 @@ from ppdm_models.tree.predicate import (
 
 FEWEST_DIGITS = 6
 MOST_DIGITS = 17
+NOTHING = 1e-34
+"""An end this near to 0 is 0 to who reads it, unless there are several: LightGBM writes 1e-35 for it."""
 
 Say = Callable[[str, float], str]
 """How a threshold of a feature is said."""
@@ -38,6 +40,9 @@ def rounded(tests: Iterable[Predicate]) -> Say:
         apart = [_digits_apart(low, high) for low, high in zip(ordered, ordered[1:], strict=False)]
         for value, below, above in zip(ordered, [0, *apart], [*apart, 0], strict=True):
             said[name, value] = _in_digits(value, max(FEWEST_DIGITS, below, above))
+        nothing = [value for value in values if abs(value) <= NOTHING]
+        if len(nothing) == 1:
+            said[name, nothing[0]] = "0"
     return lambda name, value: said.get((name, value)) or number_text(value)
 
 

@@ -11,6 +11,7 @@ from policies.judging.decision import Decision
 from ppdm_models.files.convert import writable
 from ppdm_models.files.fitted import IN_MEMORY
 from ppdm_models.files.load import formats, writers
+from ppdm_models.tree.ensemble import Model
 from reports.document.words import listed
 
 MOST_REASONS = 4
@@ -26,34 +27,44 @@ def releases_steps(evidence: Evidence, decision: Decision) -> Iterator[str]:
     )
     if any(finding.of for finding in decision.failing):
         yield (
-            "What begins with “Of …” is about another release. What that breaks by itself, as an audit of it alone "
-            f"says, no change of {evidence.source} mends."
+            f"What other releases break by themselves, as an audit of each alone says, no change of {evidence.source} "
+            "mends."
         )
 
 
-def repair_steps(evidence: Evidence) -> Iterator[str]:
-    """Yield how the model is repaired: with the command that its format allows, else by whoever trained it."""
+def repair_target(model: Model) -> str | None:
+    """Return the format that a repair has to name: "" where it writes what it read; None where none says the model."""
+    known = formats().get(model.format)
+    if known is None or known.rewrites or model.format in writers():
+        return ""
+    return next(iter(writable(model)), None)
+
+
+def repair_steps(evidence: Evidence, command: str = "") -> Iterator[str]:
+    """Yield how the model is repaired: with the command that its format allows, else by whoever trained it.
+
+    ``command`` is all of it, where it is known how it is typed.
+    """
     model = evidence.model
-    known, in_memory = formats().get(model.format), model.format == IN_MEMORY
     anew = "train the trees anew" if evidence.forest.is_ensemble else "train the tree anew"
     anew += f" with larger leaves {SETTINGS}"
-    is_written = known is None or known.rewrites or model.format in writers()
-    targets = () if is_written else writable(model)
-    if in_memory:
+    target = "" if model.format == IN_MEMORY else repair_target(model)
+    read_only = f"the format {model.format} is only read here"
+    if model.format == IN_MEMORY:
         yield f"Call treewarden.repair with the same estimator and table: {TRIES}"
-    elif is_written:
-        yield f"Run “treewarden repair” with the same files: {TRIES}"
-    elif targets:
+    elif target is None:
         yield (
-            f"Run “treewarden repair --to {targets[0]}” with the same files, as the format {model.format} is only "
-            f"read here: {TRIES}"
-        )
-    else:
-        yield (
-            f"“treewarden repair” cannot help: the format {model.format} is only read here, and no "
+            f"“treewarden repair” cannot help: {read_only}, and no "
             f"other was found that can say this model. Instead, {anew}, and audit the new file."
         )
         return
+    elif command:
+        yield f"Run this command{f', as {read_only}' if target else ''}: {TRIES}"
+        yield command
+    elif target:
+        yield f"Run “treewarden repair --to {target}” with the same files, as {read_only}: {TRIES}"
+    else:
+        yield f"Run “treewarden repair” with the same files: {TRIES}"
     if evidence.forest.is_ensemble:
         yield f"Where that costs too much, {anew}."
 

@@ -55,12 +55,19 @@ ABOUT_THE_EVIDENCE = "whether the file and the table can be believed"
 
 
 def audit_document(
-    audit: Audit, decision: Decision, provenance: Provenance, purpose: str = ""
+    audit: Audit,
+    decision: Decision,
+    provenance: Provenance,
+    purpose: str = "",
+    command: str = "",
 ) -> Document:
-    """Return the report of an audit; ``purpose`` is what the model is to be published for, in its owner's words."""
+    """Return the report of an audit; ``purpose`` is what the model is to be published for, in its owner's words.
+
+    ``command`` is how the model is repaired, as it is typed where the audit was asked for.
+    """
     evidence = audit.full.evidence
     title = f"Privacy audit of {evidence.source}"
-    story = audit_story(evidence, decision)
+    story = audit_story(evidence, decision, command)
     return _document(audit, decision, provenance, "audit", title, story, purpose)
 
 

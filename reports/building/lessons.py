@@ -8,7 +8,7 @@ from audit.evidence import Evidence
 from audit.reading import Interval, Undetermined
 from audit.result import Exposure
 from policies.judging.figures import span
-from ppdm_models.tree.column import number_text
+from ppdm_models.tree.column import brief
 from ppdm_models.tree.paths import path_text
 from ppdm_models.tree.tree import Task
 from reports.building.nodes import node_label
@@ -49,15 +49,20 @@ def _sureness(evidence: Evidence) -> Lesson:
 
 def _exactness(evidence: Evidence) -> Lesson:
     """Return of how many people a model of numbers determines the number."""
-    numbers, what = evidence.numbers, "people’s number follows exactly from the file"
+    numbers, what = evidence.numbers, "people have a number that follows exactly from the file"
     if isinstance(numbers, Undetermined):
         return _unknown(f"How many {what}.", numbers)
     everyone, exact = numbers.counts.sum(), numbers.counts[numbers.is_exact].sum()
-    narrowest = float(numbers.width[numbers.counts > 0].min())
+    rest = numbers.width[(numbers.counts > 0) & ~numbers.is_exact]
+    narrowest = ""
+    if len(rest):
+        whose = "of the others " if exact else ""
+        narrowest = f"The narrowest interval {whose}is {brief(float(rest.min()))} wide; "
+        narrowest += f"the table’s values lie within {brief(numbers.span)}."
     return Lesson(
         figure=f"{count(float(exact))} of {count(float(everyone))}",
         text=f"{what} ({percent(float(exact / everyone))}).",
-        detail=f"The narrowest interval that is proved is {number_text(narrowest)} wide.",
+        detail=narrowest,
     )
 
 

@@ -12,7 +12,7 @@ from audit.reading import Undetermined
 from policies.judging.decision import Decision, Finding
 from policies.verdict import Verdict
 from ppdm_models.arrays import FloatArray
-from ppdm_models.tree.column import number_text
+from ppdm_models.tree.column import brief
 from ppdm_models.tree.paths import path_text
 from ppdm_models.tree.predicate import text
 from ppdm_models.tree.rounding import rounded
@@ -93,13 +93,16 @@ def _risk(finding: Finding, decision: Decision) -> Risk:
 def node_label(tree: Tree, node: Node) -> str:
     """Return what a node predicts, in words."""
     if isinstance(node.score, float):
-        return number_text(node.score)
+        return brief(node.score)
     code = label_of(tree, node) if tree.classes else None
     return "(none)" if code is None else tree.classes[code]
 
 
 def _share(evidence: Evidence, node: Node, classes: FloatArray | None) -> str:
+    """Return of how many of a node's people its label is true, in words; "" where it holds a number, true of nobody."""
     tree = evidence.forest.drawn
+    if not tree.classes:
+        return ""
     code = label_of(tree, node) if tree.classes else None
     if classes is None or code is None or tree.classes[code] not in evidence.classes:
         return "not known"

@@ -8,6 +8,7 @@ from audit.evidence import Evidence
 from audit.reading import Undetermined
 from audit.values.found import ValueBounds
 from ppdm_models.arrays import FloatArray
+from ppdm_models.tree.column import brief
 from reports.building.together import fact_rows
 from reports.document.parts import KnownNumber, Values, number
 from reports.document.words import count, counted, percent, sentence
@@ -73,14 +74,15 @@ def _known(evidence: Evidence, numbers: ValueBounds, width: FloatArray) -> list[
 def _summary(numbers: ValueBounds, width: FloatArray) -> str:
     exact, people = _exact(numbers), float(numbers.counts.sum())
     low, high = numbers.range.low, numbers.range.high
-    said = (
-        f"The leaves determine the number of {count(exact)} of {counted(people, 'person', 'people')} exactly "
-        f"({percent(exact / people)})."
-    )
+    said, whose = "The leaves determine nobody’s number exactly.", ""
+    if exact:
+        who = f"{count(exact)} of {counted(people, 'person', 'people')}"
+        said = f"The leaves determine the number of {who} exactly ({percent(exact / people)})."
+        whose = "of the others "
     if exact == people:
         return said
     rest = float(width[~numbers.is_exact].min())
     return (
-        f"{said} Of the others the narrowest interval is {rest:.4g} wide, where the table's values go from "
-        f"{low:.6g} to {high:.6g}; half of the people have one of at most {_median(width, numbers):.4g}."
+        f"{said} {sentence(f'{whose}the narrowest interval')[:-1]} is {brief(rest)} wide, where the table's values go "
+        f"from {brief(low)} to {brief(high)}; half of the people have one of at most {brief(_median(width, numbers))}."
     )

@@ -46,18 +46,15 @@ def _whole(evidence: Evidence) -> str:
     return "tree" if not evidence.forest.is_ensemble else "model"
 
 
-def audit_story(evidence: Evidence, decision: Decision) -> Story:
-    """Return the opening of an audit's report."""
-    steps = {
-        Verdict.PASS: _after_pass,
-        Verdict.UNDETERMINED: _after_doubt,
-        Verdict.FAIL: _after_fail,
-    }
-    return Story(
-        headline(evidence, decision),
-        _meaning(evidence, decision),
-        tuple(steps[decision.verdict](evidence, decision)),
-    )
+def audit_story(evidence: Evidence, decision: Decision, command: str = "") -> Story:
+    """Return the opening of an audit's report; ``command`` is how the model is repaired, where that is known."""
+    if decision.verdict is Verdict.FAIL:
+        steps = _after_fail(evidence, decision, command)
+    elif decision.verdict is Verdict.PASS:
+        steps = _after_pass(evidence, decision)
+    else:
+        steps = _after_doubt(evidence, decision)
+    return Story(headline(evidence, decision), _meaning(evidence, decision), tuple(steps))
 
 
 def repair_story(repair: Repair) -> Story:
@@ -91,8 +88,8 @@ def repair_story(repair: Repair) -> Story:
         f"No repair was found: do not publish this {whole}.",
         _meaning(evidence, repair.decision),
         (
-            "Read below what each attempt still lacks.",
-            "Consider training a new tree: larger leaves, fewer tests, or without the columns on the marked paths.",
+            "Read in the table of attempts what each still lacks.",
+            f"Consider training a new {whole}: larger leaves, fewer tests, or without the columns on the marked paths.",
             "If a demand is stricter than your case needs, change the policy openly, and audit again.",
         ),
     )
@@ -159,7 +156,7 @@ def _meaning(evidence: Evidence, decision: Decision) -> str:
     whose = f" people’s “{evidence.target}”" if evidence.target else " people"
     return (
         f"{sentence(_part(failed, len(asked)))[:-1]} of {policy} {'is' if failed == 1 else 'are'} not met{undecided}. "
-        f"Whoever reads the tree could learn more about{whose} than the policy allows.{apart}"
+        f"Whoever reads the {_whole(evidence)} could learn more about{whose} than the policy allows.{apart}"
     )
 
 
@@ -196,7 +193,7 @@ def _after_doubt(evidence: Evidence, decision: Decision) -> Iterator[str]:
     yield "Do not publish before an audit has passed; “could not decide” is never a pass."
 
 
-def _after_fail(evidence: Evidence, decision: Decision) -> Iterator[str]:
+def _after_fail(evidence: Evidence, decision: Decision, command: str) -> Iterator[str]:
     yield f"Do not publish {evidence.source}."
     if evidence.population.is_absent:
         yield "Audit or repair it with the table that it was trained on: more may be wrong than its file shows."
@@ -220,7 +217,7 @@ def _after_fail(evidence: Evidence, decision: Decision) -> Iterator[str]:
         )
     yield from _reasons(decision)
     if not evidence.population.is_absent:
-        yield from repair_steps(evidence)
+        yield from repair_steps(evidence, command)
     if evidence.is_of_several:
         yield from releases_steps(evidence, decision)
 

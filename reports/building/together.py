@@ -43,6 +43,8 @@ SOURCES = {
     Source.KNOWN: "the file says so",
     Source.DERIVED: "follows from the file's numbers",
     Source.WITHHELD: "withheld",
+    Source.TOLD: "not in the file, and assumed to be known",
+    Source.TAKEN: "not in the file; what its library does by itself",
 }
 
 

@@ -8,6 +8,14 @@ from typing import Literal
 WIDTH = 100
 Word = Literal["PASS", "UNDETERMINED", "FAIL"]
 
+COMMAND = "treewarden "
+"""What a step begins with that is a command and nothing else, to be pasted as it stands: no line may be broken."""
+
+
+def is_command(step: str) -> bool:
+    """Return whether a step is a command to paste, not a sentence."""
+    return step.startswith(COMMAND)
+
 
 def count(value: float) -> str:
     """Return a number of records as people write it: ``6,366``; with a fraction only where weights gave it one."""

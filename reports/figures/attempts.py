@@ -27,13 +27,21 @@ def attempt_lines(repair: Repair) -> Iterator[str]:
         return
     first = repair.attempts[0]
     given = ("as given", repair.before.verdict, repair.privacy.text, first.accuracy_before.text)
+    has_accuracy = tells_accuracy(repair)
     said = [
         (*HEADINGS, *([LOSS] if first.loss_before else [])),
         (*given, "-", str(repair.before.leaves), "-")
         + ((first.loss_before.text,) if first.loss_before else ()),
         *(_row(each) for each in repair.attempts),
     ]
-    rows = [tuple(printable(cell) for cell in row) for row in said]
+    rows = [
+        tuple(
+            printable(cell)
+            for place, cell in enumerate(row)
+            if has_accuracy or place != HEADINGS.index("accuracy")
+        )
+        for row in said
+    ]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     yield ""
     yield "  Tried, best first (* recommended, + chosen)"
@@ -48,6 +56,15 @@ def attempt_lines(repair: Repair) -> Iterator[str]:
             yield from (
                 wrapped(f"not audited{' further' * bool(lacks)}: {why}", "      ") if why else ()
             )
+
+
+def tells_accuracy(repair: Repair) -> bool:
+    """Return whether any attempt says how often it is right: a model of numbers never is, nor is it ever not."""
+    return any(
+        said.low is not None
+        for each in repair.attempts
+        for said in (each.accuracy_before, each.accuracy_after)
+    )
 
 
 def _row(each: Attempt) -> tuple[str, ...]:

@@ -33,6 +33,8 @@ HEADINGS: Mapping[Style, tuple[str, ...]] = {
     "deep": ("Leaf", "Last test", "Label", "Records", "Label true of", "Breaks"),
     "compact": ("Leaf", "Last test", "Label", "Records"),
 }
+TRUE_OF = "Label true of"
+"""A column that is not there where leaves hold numbers: the one for labels is that of values then."""
 TOO_DEEP = "The tree is too deep to write every test: each leaf has its last one."
 
 
@@ -100,6 +102,7 @@ class _Frame:
     columns: Sequence[float]
     width: float
     letters: Mapping[str, str]
+    headings: Sequence[str]
 
 
 def draw(nodes: Sequence[TreeNode], style: Style = "full") -> Drawing:
@@ -136,16 +139,21 @@ def _frame(nodes: Sequence[TreeNode], kept: Selection, style: Style, signs: int)
         room = max(width(mid_cut(test, signs)) for test in tests) + GAP
         x.append(x[-1] + (room if style == "full" else LEVEL))
     letters = _letters([node[index] for index in kept.ends]) if "Breaks" in HEADINGS[style] else {}
-    cells = {
-        index: _cells(node[index], kept.stubs.get(index), style, letters) for index in kept.ends
-    }
+    has_labels = any(each.label_share_text for each in nodes)
+    shown = [n for n, each in enumerate(HEADINGS[style]) if has_labels or each != TRUE_OF]
+    headings = [HEADINGS[style][position] for position in shown]
+    if not has_labels:
+        headings[headings.index("Label")] = "Value"
+    cells = {}
+    for index in kept.ends:
+        row = _cells(node[index], kept.stubs.get(index), style, letters)
+        cells[index] = tuple(row[position] for position in shown)
     columns = [x[-1] + MARK]
-    for position in range(len(HEADINGS[style]) - 1):
-        column = [row[position] for row in cells.values()]
-        columns.append(columns[-1] + _widest(column, style, position) + GAP)
-    last = _widest([row[-1] for row in cells.values()], style, -1)
-    right = columns[-1] + last + MARGIN
-    return _Frame(node, kept, style, signs, y, x, cells, columns, right, letters)
+    for position in range(len(headings)):
+        column = [headings[position], *(row[position] for row in cells.values())]
+        columns.append(columns[-1] + _widest(column) + GAP)
+    right = columns.pop() - GAP + MARGIN
+    return _Frame(node, kept, style, signs, y, x, cells, columns, right, letters, headings)
 
 
 def _letters(ends: Sequence[TreeNode]) -> dict[str, str]:
@@ -170,7 +178,7 @@ def _lines(frame: _Frame) -> Iterator[Line]:
 
 
 def _words(frame: _Frame) -> Iterator[Words]:
-    for left, text in zip(frame.columns, HEADINGS[frame.style], strict=True):
+    for left, text in zip(frame.columns, frame.headings, strict=True):
         yield Words(left, 18.0, text, text, "heading")
     for index in frame.kept.order:
         depth, y = frame.kept.depth[index], frame.y[index]
@@ -191,7 +199,8 @@ def _marks(frame: _Frame) -> Iterator[Mark]:
         x = frame.x[-1] + MARK / 2 - 3 if is_end else frame.x[frame.kept.depth[index]]
         breaks = f"; breaks {', '.join(node.clauses)}" if node.clauses else ""
         line = f", line {node.line}" if node.line else ""
-        full = f"node {node.name}{line}: {node.records_text} records, label {node.label}{breaks}"
+        kind = "label" if node.label_share_text else "value"
+        full = f"node {node.name}{line}: {node.records_text} records, {kind} {node.label}{breaks}"
         yield Mark(x, frame.y[index], node.risk, full)
 
 
@@ -216,6 +225,5 @@ def _cells(
     return said[: len(HEADINGS[style])]
 
 
-def _widest(texts: Sequence[str], style: Style, position: int) -> float:
-    said = [short(text, CELL_SIGNS) for text in texts]
-    return max(width(text) for text in [*said, HEADINGS[style][position]])
+def _widest(texts: Sequence[str]) -> float:
+    return max(width(short(text, CELL_SIGNS)) for text in texts)

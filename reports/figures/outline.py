@@ -38,11 +38,13 @@ def outline(nodes: Sequence[TreeNode]) -> Iterator[Step]:
             yield Step("close")
             continue
         here, below = node[index], kept.children[index]
-        said = here.test or "every record"
+        said = "every record" if here.parent is None else here.test
         records = f"{here.records_text} {'record' if here.records_text == '1' else 'records'}"
         if below:
             yield Step("open", said, records, here, kept.depth[index] < OPEN_LEVELS)
             waiting += [None, *reversed(below)]
         else:
-            held = f"{records}; “{here.label}”, true of {here.label_share_text}"
+            held = f"{records}; value {here.label}"
+            if here.label_share_text:
+                held = f"{records}; “{here.label}”, true of {here.label_share_text}"
             yield Step("end", said, kept.stubs.get(index, held), here)

@@ -7,12 +7,15 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from reports.document.words import printable
+from ppdm_models.tree.column import brief
+from reports.document.words import is_command, printable
+from reports.figures.of_releases import told_once
+from reports.figures.untold import told_apart, untold_together
 
 
 def environment() -> Environment:
     """Return what finds the templates, and prints every name escaped; a template that asks for nothing known fails."""
-    return Environment(
+    found = Environment(
         loader=PackageLoader("reports", "templates"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -21,6 +24,12 @@ def environment() -> Environment:
         keep_trailing_newline=True,
         finalize=_shown,
     )
+    found.filters["told_once"] = told_once
+    found.filters["brief"] = brief
+    found.filters["told_apart"] = told_apart
+    found.filters["untold_together"] = untold_together
+    found.tests["command"] = is_command
+    return found
 
 
 def _shown(value: Any) -> Any:  # noqa: ANN401  # whatever a template prints

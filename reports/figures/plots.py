@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import matplotlib as mpl
 from markupsafe import Markup, escape
@@ -28,6 +29,13 @@ COLOURS = {INK: "ink", FAINT: "faint", BLUE: "blue", ORANGE: "orange", PAPER: "p
 """Each is a variable of the page's style, so that pictures follow a dark page."""
 MOST_SIGNS = 24
 MOST_NUMBERS = 6
+PLOT_POINTS = (310.0, 158.0)
+"""About how wide and high the field between the axes is, in points."""
+SIGN_POINTS = 5.4
+LINE_POINTS = 11.0
+LABEL_MARGIN = 30.0
+LABEL_LEVELS = 6
+"""How large a sign and a line of the labels of marks are, how far these may stand out, and how many lines up."""
 VERDICT_MARKS: dict[Word, tuple[str, str]] = {
     "PASS": (BLUE, "o"),
     "UNDETERMINED": (FAINT, "D"),
@@ -62,6 +70,21 @@ STYLE = {
     "legend.frameon": False,
     "legend.fontsize": 9.5,
 }
+
+
+@dataclass(frozen=True, slots=True)
+class _Box:
+    """What a mark or its label covers, in points from the origin of the axes."""
+
+    left: float
+    low: float
+    right: float
+    high: float
+
+    def meets(self, other: _Box) -> bool:
+        """Whether the two cover a point together."""
+        across = self.left < other.right and other.left < self.right
+        return across and self.low < other.high and other.low < self.high
 
 
 def certainty(series: Certainty) -> Markup:
@@ -204,7 +227,6 @@ def tradeoff(repair: Repair) -> Markup | None:
                 axes.plot(*at, "o", ms=16, mfc="none", mec=INK, mew=1.2, clip_on=False)
             places.setdefault((round(at[0], 1), round(at[1], 1)), []).append(str(number))
         _original(axes, repair, places)
-        _numbers(axes, places)
         axes.axhline(100, color=INK, lw=1.2, ls=":")
         axes.set_xlabel(_utility_words(repair))
         axes.set_ylabel("privacy: weakest demand met to")
@@ -214,6 +236,7 @@ def tradeoff(repair: Repair) -> Markup | None:
         axes.set_ylim(0, max(115.0, *(1.1 * y for _, y in places)))
         axes.margins(x=0.12)
         axes.grid(visible=True)
+        _numbers(axes, places)
         for verdict, words in VERDICT_WORDS.items():
             colour, marker = VERDICT_MARKS[verdict]
             axes.plot([], [], marker, ms=8, color=colour, label=words)
@@ -231,12 +254,38 @@ def _original(axes: Axes, repair: Repair, places: dict[tuple[float, float], list
 
 
 def _numbers(axes: Axes, places: dict[tuple[float, float], list[str]]) -> None:
-    """Write the numbers of the attempts beside their marks, those of one place together."""
-    for at, numbers in places.items():
-        said = [*numbers[:MOST_NUMBERS], *(["..."] if len(numbers) > MOST_NUMBERS else [])]
-        axes.annotate(
-            ", ".join(said), at, xytext=(-10, 6), textcoords="offset points", ha="right", fontsize=9
+    """Write the numbers of the attempts beside their marks, those of one place together, and none over another."""
+    x, y = axes.get_xlim(), axes.get_ylim()
+    marks = [
+        (PLOT_POINTS[0] * (at[0] - x[0]) / (x[1] - x[0]), PLOT_POINTS[1] * at[1] / (y[1] - y[0]))
+        for at in places
+    ]
+    taken = [_Box(left - 5, low - 5, left + 5, low + 5) for left, low in marks]
+    for (at, numbers), mark in zip(places.items(), marks, strict=True):
+        said = ", ".join(
+            [*numbers[:MOST_NUMBERS], *(["..."] if len(numbers) > MOST_NUMBERS else [])]
         )
+        beside, box = _beside(mark, SIGN_POINTS * len(said), taken)
+        taken.append(box)
+        side = "right" if beside[0] < 0 else "left"
+        axes.annotate(said, at, xytext=beside, textcoords="offset points", ha=side, fontsize=9)
+
+
+def _beside(
+    mark: tuple[float, float], width: float, taken: Sequence[_Box]
+) -> tuple[tuple[float, float], _Box]:
+    """Return how far from its mark a label of a width goes, and what it covers: the nearest place that is free."""
+    found = []
+    for level in range(LABEL_LEVELS):
+        for aside in (-8.0, 8.0):
+            left = mark[0] + aside - (width if aside < 0 else 0.0)
+            low = mark[1] + 6 + level * LINE_POINTS
+            box = _Box(left, low, left + width, low + LINE_POINTS)
+            found.append(((aside, 6 + level * LINE_POINTS), box))
+            is_inside = box.left >= -LABEL_MARGIN and box.right <= PLOT_POINTS[0] + LABEL_MARGIN
+            if is_inside and not any(box.meets(other) for other in taken):
+                return found[-1]
+    return found[0]
 
 
 def _utility(each: Attempt, *, before: bool = False) -> float:

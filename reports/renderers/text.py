@@ -9,10 +9,12 @@ from reports.document.document import Document
 from reports.document.gate import Gate
 from reports.document.parts import Accepted, Finding, Release
 from reports.document.randomised import RandomisedDocument
-from reports.document.words import WIDTH, count, printable, wrapped
+from reports.document.words import WIDTH, count, is_command, printable, wrapped
 from reports.figures.attempts import advice_lines, attempt_lines
 from reports.figures.columns import column_lines
 from reports.figures.gate_rows import GateRow, basis_words, gate_rows, in_words, open_and_accepted
+from reports.figures.of_releases import told_once
+from reports.figures.untold import told_apart, untold_together
 from reports.renderers import GateRenderer, RandomisedRenderer
 
 MOST_PLACES = 3
@@ -141,7 +143,7 @@ def _repair(document: Document) -> Iterator[str]:
     yield from wrapped(repair.message, "  ")
     yield from attempt_lines(repair)
     for refusal in repair.refusals:
-        yield from wrapped(f"- {refusal}", "  ")
+        yield from wrapped(f"- {refusal}", "  ", "    ")
     yield from advice_lines(repair, "  ")
 
 
@@ -161,7 +163,8 @@ def _listed(
         return
     yield ""
     yield heading
-    for finding in findings:
+    for told in told_once(findings):
+        finding = told.finding
         weight = "" if document.counts(finding) else f" ({finding.severity})"
         yield from wrapped(
             f"{finding.verdict}{weight} {finding.clause}: {finding.message}", "  ", "    "
@@ -170,6 +173,8 @@ def _listed(
             yield from wrapped(_accepted(finding.accepted), "      ", "        ")
         if not finding.of:  # the places in other releases are in the other forms
             yield from _places(finding)
+        for line in told.others:
+            yield from wrapped(line, "      ", "        ")
 
 
 def _places(finding: Finding) -> Iterator[str]:
@@ -233,11 +238,14 @@ def _readings(document: Document) -> Iterator[str]:
         return
     yield ""
     yield "Readings"
-    width = max(len(printable(name)) for name in document.readings)
-    for name, reading in document.readings.items():
+    apart = told_apart(document.readings)
+    width = max((len(printable(name)) for name in apart), default=0)
+    for name, reading in apart.items():
         reason = f": {reading.reason}" if reading.reason else ""
         said = f"{printable(name):{width}}  {reading.text}{reason}"
         yield from wrapped(said, "  ", " " * (width + 4))
+    for reason, names in untold_together(document.readings).items():
+        yield from wrapped(f"could not tell {', '.join(names)}: {reason}", "  ", "    ")
 
 
 def _list(heading: str, items: tuple[str, ...]) -> Iterator[str]:
@@ -246,7 +254,10 @@ def _list(heading: str, items: tuple[str, ...]) -> Iterator[str]:
     yield ""
     yield heading
     for item in items:
-        yield from wrapped(f"- {item}", "  ", "    ")
+        if is_command(item):
+            yield f"      {printable(item)}"
+        else:
+            yield from wrapped(f"- {item}", "  ", "    ")
 
 
 RENDERER = TextRenderer()

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import Response
 from pydantic import ValidationError
 
-from audit.adversary.knowledge import LeafLevel, SplitLevel
+from audit.adversary.knowledge import LeafLevel, RowOrder, SplitLevel
 from service.api._asking import AtSite, Reading, Who, asks, reads
 from service.cases.audits import submit
 from service.cases.models import get_version
@@ -40,6 +40,10 @@ SPLITS = (
     (SplitLevel.ENTROPY, "entropy"),
     (SplitLevel.GAIN_RATIO, "gain ratio"),
 )
+ORDERS = (
+    (RowOrder.KNOWN, "known: draws of records can be repeated from a seed"),
+    (RowOrder.UNKNOWN, "not known"),
+)
 
 
 class Asked(Body):
@@ -52,6 +56,7 @@ class Asked(Body):
     weights: str = ""
     leaf: str = LeafLevel.AS_PUBLISHED.value
     split: str = SplitLevel.AS_PUBLISHED.value
+    row_order: str = RowOrder.KNOWN.value
     marginal: str = ""
     accuracy: str = ""
     worlds_budget: str = ""
@@ -133,6 +138,7 @@ def _options(asked: Asked, has_table: bool) -> dict[str, Any]:
     if not asked.knowledge.strip():
         found |= {"leaf": asked.leaf} if asked.leaf != LeafLevel.AS_PUBLISHED else {}
         found |= {"split": asked.split} if asked.split != SplitLevel.AS_PUBLISHED else {}
+        found |= {"row_order": asked.row_order} if asked.row_order != RowOrder.KNOWN else {}
         found |= {"marginal": True} if asked.marginal else {}
         found |= {"accuracy": True} if asked.accuracy else {}
     if asked.worlds_budget.strip():
@@ -163,6 +169,7 @@ def _shown(
         packs=list_packs(unit, who),
         leaves=LEAVES,
         splits=SPLITS,
+        orders=ORDERS,
         facts=facts_of(version),
         is_waiting=not _is_read(version, table),
         refused=refusal(error) if error else "",

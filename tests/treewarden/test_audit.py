@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import shlex
 from pathlib import Path
 
 import pyarrow.parquet
@@ -283,7 +284,9 @@ def test_a_table_that_does_not_fit_a_tree_with_a_gap_is_told_of_the_gap(files):
     files.model.write_text(text, encoding="utf-8")
     outcome = files.run("audit")
     assert outcome.exit_code == 4
-    assert "(note flu.pmml:15: node '0': no child takes a record with age = " in outcome.stderr
+    assert "\nnote: flu.pmml:15: node '0': no child takes a record with age = " in outcome.stderr
+    quiet = files.run("audit", "-q")
+    assert quiet.stderr == outcome.stderr.partition("\nnote: ")[0] + "\n"
 
 
 def test_an_untested_feature_may_be_left_out_of_the_quasi_identifiers(files):
@@ -309,3 +312,24 @@ def test_links_in_a_circle_are_no_file_to_read(files, option):
     outcome = files.run("audit", option, one)
     assert outcome.exit_code == NO_AUDIT
     assert "Too many levels of symbolic links" in " ".join(outcome.stderr.split())
+
+
+def test_the_command_that_is_advised_repairs_when_it_is_pasted(files, monkeypatch):
+    folder = files.model.parent
+    monkeypatch.chdir(folder)
+    table = folder / "the people's table.csv"
+    table.write_bytes((folder / "people.csv").read_bytes())
+    words = ["audit", files.model.name, "--data", table.name, "--policy", files.policy("harsh")]
+    words += ["--split", "gini", "--sensitive", "flu"]
+    audited = CliRunner().invoke(cli, [*words, "--qi", "sex", "--qi", "age"])
+    (command,) = [
+        line.strip() for line in audited.stdout.splitlines() if "treewarden repair" in line
+    ]
+    program, *pasted = shlex.split(command)
+    assert program == "treewarden"
+    assert pasted[-2:] == ["-o", "flu-repaired.pmml"]
+    repaired = CliRunner().invoke(cli, pasted)
+    assert repaired.exit_code == 0, repaired.output
+    assert (folder / "flu-repaired.pmml").is_file()
+    again = CliRunner().invoke(cli, words)
+    assert "-o flu-repaired-2.pmml" in again.stdout

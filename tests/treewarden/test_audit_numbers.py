@@ -42,7 +42,7 @@ def test_a_tree_says_the_widths_of_its_intervals():
     low, high = values["range"]
     assert values["exact"] == 0
     assert 0 < values["narrowest"] <= values["median_width"] < high - low
-    assert "the narrowest interval is" in values["summary"]
+    assert "The narrowest interval is" in values["summary"]
 
 
 def test_what_could_not_be_told_has_no_figures_and_a_reason():
@@ -80,3 +80,12 @@ def test_a_setting_that_no_leaf_depends_on_is_refused(tmp_path):
     made = audited("xgboost.json", "--knowledge", knowledge)
     assert made.exit_code == 4
     assert "'depth' is no setting" in made.stderr
+
+
+@pytest.mark.parametrize("form", ["text", "html", "json"])
+def test_a_posterior_that_is_not_written_is_told_of_in_the_report(tmp_path, form):
+    target = tmp_path / "posterior.csv"
+    made = audited("dart.json", "--posterior", target, "-q", "--format", form)
+    assert made.stderr == ""
+    assert not target.exists()
+    assert "posterior.csv is not written: " in " ".join(made.stdout.split())

@@ -186,7 +186,47 @@ def test_an_unknown_setting_of_the_training_is_a_mistake_of_the_knowledge_file(f
     (folder / "known.toml").write_text("[training]\nmax_depth = 3\n")
     outcome = called(folder, "audit", "plain.json", "--knowledge", folder / "known.toml")
     assert outcome.exit_code == 4
-    assert "max_depth" in outcome.stderr
+    said = (
+        "known.toml: training: 'max_depth' is no setting that leaf values of plain.json depend on"
+    )
+    assert said in outcome.stderr
+
+
+def test_a_setting_that_the_model_file_contradicts_is_told_with_both_values(folder):
+    (folder / "known.toml").write_text("[training]\neta = 0.2\nlambda = 1\n")
+    outcome = called(folder, "audit", "plain.json", "--knowledge", folder / "known.toml")
+    assert outcome.exit_code == 4
+    said = "known.toml: training: eta = 0.2, but plain.json shows by its numbers 0.3; leave it out"
+    assert said in outcome.stderr
+    (folder / "known.toml").write_text("[training]\neta = 0.3\nlambda = 1\n")
+    outcome = called(folder, "audit", "plain.json", "--knowledge", folder / "known.toml")
+    assert outcome.exit_code == 1
+
+
+def test_wrong_settings_are_doubted_as_the_table_is(folder):
+    called(folder, "repair", "plain.json", "-o", folder / "fixed.json")
+    (folder / "known.toml").write_text(
+        "[training]\neta = 0.1\nlambda = 1\nalpha = 0\nmax_delta_step = 0\n"
+    )
+    outcome = called(folder, "audit", "fixed.json", "--knowledge", folder / "known.toml")
+    assert outcome.exit_code == 3
+    said = " ".join(outcome.stdout.split())
+    assert (
+        "or the training had other settings than the adversary is said to know (eta = 0.1, lambda"
+        in said
+    )
+
+
+def test_a_setting_of_a_model_that_is_not_boosted_is_a_mistake(folder):
+    (folder / "known.toml").write_text("[training]\neta = 0.3\n")
+    asked = ["audit", FOLDER / "numbers_tree.skops", "--data", FOLDER / "numbers_whole.csv"]
+    asked += ["--sensitive", "y", "--knowledge", folder / "known.toml"]
+    outcome = CliRunner().invoke(cli, list(map(str, asked)))
+    assert outcome.exit_code == 4
+    assert (
+        "known.toml: training: 'eta' says nothing of numbers_tree.skops, which is no"
+        in outcome.stderr
+    )
 
 
 @pytest.mark.parametrize(

@@ -46,11 +46,15 @@ def test_the_message_of_an_error_is_passed_on():
 
 
 @pytest.mark.parametrize(
-    ("error", "code"), [(KeyboardInterrupt(), INTERRUPTED), (BrokenPipeError(), PIPE_CLOSED)]
+    ("error", "code", "said"),
+    [
+        (KeyboardInterrupt(), INTERRUPTED, "interrupted: nothing was written\n"),
+        (BrokenPipeError(), PIPE_CLOSED, ""),
+    ],
 )
-def test_being_stopped_from_outside_is_quiet(error, code):
+def test_being_stopped_from_outside_takes_a_line_at_most(error, code, said):
     outcome = outcome_of(error)
-    assert (outcome.exit_code, outcome.output) == (code, "")
+    assert (outcome.exit_code, outcome.output) == (code, said)
 
 
 def test_a_name_in_a_message_cannot_act_on_the_terminal():

@@ -103,6 +103,7 @@ def test_an_interrupt_ends_every_process_and_leaves_no_file(tmp_path, command, w
     assert not [pid for pid in workers if Path(f"/proc/{pid}").exists()]
     assert not marked(mark, said.pid)
     assert b"Traceback" not in output + errors
+    assert errors.endswith(b"interrupted: nothing was written\n")
     assert sorted(tmp_path.rglob("*")) == before
 
 
@@ -119,7 +120,7 @@ def test_an_interrupt_of_a_search_shows_what_was_tried_and_writes_nothing(tmp_pa
     why = "left out of a redacted report" if more else "the search was interrupted"
     assert f"not audited: {why}".encode() in output
     assert (b"Redacted:" in output) == bool(more)
-    assert b"interrupted: nothing is written" in errors
+    assert b"interrupted: nothing was written" in errors
     assert b"Traceback" not in output + errors
     assert not marked(f"TREEWARDEN_TEST={tmp_path}", said.pid)
     assert sorted(tmp_path.rglob("*")) == before

@@ -133,6 +133,24 @@ def test_places_in_the_trees_of_an_earlier_release_are_told_by_that_release(fold
     assert not document["leaves"]
 
 
+@pytest.mark.parametrize("form", ["text", "html"])
+def test_what_ten_releases_break_alike_is_told_once(folder, form):
+    names = [f"grown{number}" for number in range(9)]
+    for name in names:
+        (folder / f"{name}.pmml").write_bytes((folder / "before.pmml").read_bytes())
+    (folder / "after.pmml").write_bytes((folder / "before.pmml").read_bytes())
+    (folder / "certain.toml").write_text(POLICY + LEAF_CLAUSE.replace("5", "50"))
+    said = audited(folder, "--format", form, models=(*names, "after"), data=("before",)).stdout
+    said = " ".join(said.split())
+    assert (
+        "The same of other releases, with all that all releases tell: grown8.pmml, grown7.pmml"
+        in said
+    )
+    message = {"text": "FAIL leaves: ", "html": '<th scope="row" class="clause">leaves'}[form]
+    assert said.count(message) == 1
+    assert "Of grown" not in said
+
+
 def test_without_an_id_nothing_passes_where_people_left_and_joined(folder):
     people = a_table(*PEOPLE[1:], "9 a yes")
     (folder / "after.csv").write_text(people)
@@ -182,6 +200,19 @@ def test_releases_of_one_table_need_no_id(folder):
     assert outcome.exit_code == 0
     found = json.loads(outcome.stdout)["ensemble"]["releases"]
     assert [each["name"] for each in found] == ["before.pmml (1)", "before.pmml (2)"]
+
+
+def test_releases_with_one_file_name_are_told_apart_by_their_folders(folder):
+    for name in ("spring", "autumn"):
+        (folder / name).mkdir()
+        (folder / name / "model.pmml").write_bytes((folder / "before.pmml").read_bytes())
+    models = ("spring/model", "autumn/model", "before")
+    outcome = audited(folder, "--format", "json", models=models, data=("before",))
+    document = json.loads(outcome.stdout)
+    names = [each["name"] for each in document["ensemble"]["releases"]]
+    assert names == ["spring/model.pmml", "autumn/model.pmml", "before.pmml"]
+    outcome = audited(folder, "--format", "json", models=models[1::-1], data=("before",))
+    assert json.loads(outcome.stdout)["title"] == "Privacy audit of spring/model.pmml"
 
 
 @pytest.mark.parametrize(

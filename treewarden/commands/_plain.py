@@ -8,6 +8,8 @@ from pathlib import Path
 
 import click
 
+from treewarden.terminal.exits import QUIETLY
+
 Command = Callable[..., None]
 Option = Callable[[Command], Command]
 
@@ -30,7 +32,20 @@ TAXONOMY = click.option(
     help="A hierarchy of values to merge by: TOML, or COLUMN.csv. May be repeated.",
 )
 FORCE = click.option("--force", is_flag=True, help="Replace output files that are there already.")
-QUIET = click.option("-q", "--quiet", is_flag=True, help="No progress and no warnings on stderr.")
+
+
+def _remember(context: click.Context, option: click.Parameter, is_quiet: bool) -> bool:
+    context.meta[QUIETLY] = is_quiet
+    return is_quiet
+
+
+QUIET = click.option(
+    "-q",
+    "--quiet",
+    is_flag=True,
+    callback=_remember,
+    help="No progress and no warnings on stderr.",
+)
 
 
 def qi_option(help: str) -> Option:  # noqa: A002  # as click names it

@@ -24,6 +24,7 @@ from treewarden.jobs.auditing import audit_file
 from treewarden.jobs.known_as import known_as
 from treewarden.jobs.posterior_file import check_suffix, posterior_file
 from treewarden.jobs.provenance import Clock
+from treewarden.jobs.repair_command import repair_command
 from treewarden.terminal.exits import EXITS
 from treewarden.terminal.outputs import check_apart, check_file, check_no_input, real, write_files
 from treewarden.terminal.progress import Progress
@@ -95,10 +96,15 @@ def audit_command(
     done = audit_file(report.asking(request), progress.step)
     with progress.step("reporting"):
         provenance = clock.provenance(request, done.subject.pack, done.subject.knowledge)
-        document = audit_document(done.audit, done.decision, provenance, purpose)
-        files = report.files(document, known_as(request.model))
+        command = repair_command(request, done.subject)
+        document = audit_document(done.audit, done.decision, provenance, purpose, command)
+        files: dict[Path, bytes] = {}
         if posterior_path is not None:
-            files |= _posterior(done.audit.full.evidence, posterior_path, progress)
+            files, said = _posterior(done.audit.full.evidence, posterior_path)
+            for line in said:
+                progress.say(line)
+            document = document.model_copy(update={"warnings": (*said, *document.warnings)})
+        files |= report.files(document, known_as(request.model))
         if new_baseline is not None:
             found = {name_of(request): baseline_of(done.audit, done.decision)}
             files[new_baseline] = write_baseline(found)
@@ -107,14 +113,14 @@ def audit_command(
     context.exit(EXITS[done.decision.verdict])
 
 
-def _posterior(evidence: Evidence, path: Path, progress: Progress) -> dict[Path, bytes]:
+def _posterior(evidence: Evidence, path: Path) -> tuple[dict[Path, bytes], tuple[str, ...]]:
+    """Return the file of the estimate by its path; where there is none, nothing, and why."""
     posterior: Posterior | ValueBounds | Undetermined = evidence.posterior
     if evidence.task is Task.REGRESSION:
         posterior = evidence.numbers
     if isinstance(posterior, Undetermined):
-        progress.say(f"{path} is not written: {posterior.reason}")
-        return {}
-    return {path: posterior_file(evidence, posterior, path)}
+        return {}, (f"--posterior: {path} is not written: {posterior.reason}",)
+    return {path: posterior_file(evidence, posterior, path)}, ()
 
 
 COMMAND = audit_command

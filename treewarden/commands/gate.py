@@ -12,6 +12,7 @@ import click
 from reports.document.gate import Outcome
 from reports.document.words import counted, printable
 from treewarden.commands._gate_forms import forms_of
+from treewarden.commands._plain import QUIET
 from treewarden.commands._remote_gate import ask_server, remote_options
 from treewarden.commands._reporting import ON_STDOUT, Wanted, form_option
 from treewarden.jobs.gate.cache import cache_folder
@@ -89,7 +90,7 @@ NOTHING = "Nothing was audited: no model changed, nor anything that its audit re
     help="Audit what did not change too, and keep no result but in place of an older one.",
 )
 @remote_options
-@click.option("-q", "--quiet", is_flag=True, help="No progress and no warnings on stderr.")
+@QUIET
 @click.pass_context
 def gate_command(
     context: click.Context,

@@ -184,7 +184,7 @@ def repair_command(
             told = clock.provenance(request, subject.pack)
             so_far = repair_document(repaired.repair, told, purpose)
             _list(report.shown(so_far))
-        progress.say("interrupted: nothing is written")
+        click.echo("interrupted: nothing was written", err=True)
         context.exit(INTERRUPTED)
     code = _refusal(repaired, wanted) if wanted is not None else None
     if code is not None and not only_list:
@@ -318,7 +318,11 @@ def _list(document: Document) -> None:
         "",
         *wrapped(document.repair.message),
         *attempt_lines(document.repair),
-        *(line for refusal in document.repair.refusals for line in wrapped(f"- {refusal}", "  ")),
+        *(
+            line
+            for refusal in document.repair.refusals
+            for line in wrapped(f"- {refusal}", "  ", "    ")
+        ),
         *advice_lines(document.repair),
     )
     for line in lines:

@@ -33,6 +33,8 @@ from ppdm_models.records.matching import has_column
 from ppdm_models.records.table import Table
 from ppdm_models.tree.ensemble import Ensemble, Model
 from treewarden.jobs.inputs import ModelInput, TableInput, model_name, opened, read, table_name
+from treewarden.jobs.release_names import release_names
+from treewarden.jobs.training_said import check_training
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,14 +249,22 @@ def read_subject(request: Request, step: Step = silent) -> Subject:
     knowledge = knowledge_of(request)
     with step(f"reading {model_name(request.model)}"):
         file = opened(request.model)
+    names: tuple[str, ...] = ()
+    if request.earlier:
+        names = release_names([*(each.model for each in request.earlier), request.model])
+        file = _called(file, names[-1])
     tree, options = file.model, request.options
+    if not request.earlier:
+        check_training(knowledge, _said_in(request), [tree])
     if request.data is None:
         return Subject(file, _nobody(tree, options), knowledge, pack, options)
     start_early(tree, options)
     with step(f"reading {table_name(request.data)}"):
         table = read(request.data)
         population = _people_of(request.model, tree, table, options)
-    earlier, shared = _releases(request, tree, table, population, step)
+    earlier, shared = _releases(request, names, tree, table, population, step)
+    if earlier:
+        check_training(knowledge, _said_in(request), [*(each.model for each in earlier), tree])
     return Subject(file, population, knowledge, pack, options, earlier, shared)
 
 
@@ -282,9 +292,16 @@ def _people_of(given: ModelInput, model: Model, table: Table, options: AuditOpti
 
 
 def _releases(
-    request: Request, last: Model, table: Table, people: Population, step: Step
+    request: Request,
+    names: tuple[str, ...],
+    last: Model,
+    table: Table,
+    people: Population,
+    step: Step,
 ) -> tuple[tuple[ReleaseCase, ...], Shared | None]:
     """Return the releases before the last one, and who is in which of all of them; None where there are none.
+
+    ``names`` says what all are called.
 
     Raises:
         TreewardenError: one of them cannot be read, or they do not fit each other.
@@ -292,9 +309,9 @@ def _releases(
     if not request.earlier:
         return (), None
     cases, tables, known = [], [], {request.data: table} if isinstance(request.data, Path) else {}
-    for each in request.earlier:
-        with step(f"reading {model_name(each.model)} and {table_name(each.data)}"):
-            file = opened(each.model)
+    for each, name in zip(request.earlier, names, strict=False):
+        with step(f"reading {name} and {table_name(each.data)}"):
+            file = _called(opened(each.model), name)
             is_same = each.data is request.data
             own = (
                 table if is_same else known.get(each.data) if isinstance(each.data, Path) else None
@@ -309,6 +326,10 @@ def _releases(
     populations = (*(case.population for case in cases), people)
     shared = shared_people(models, (*tables, table), populations, request.key)
     return tuple(cases), shared
+
+
+def _called(file: OpenedFile, name: str) -> OpenedFile:
+    return replace(file, model=replace(file.model, source=name))
 
 
 def _nobody(model: Model, options: AuditOptions) -> Population:
@@ -330,9 +351,7 @@ def _nobody(model: Model, options: AuditOptions) -> Population:
 
 def _with_notes(error: TableError, tree: Model) -> TableError:
     """Return the error with what was remarkable about the tree, as that may be why the table does not fit it."""
-    if not tree.notes:
-        return error
-    return TableError(error.where, f"{error.problem} (note {'; '.join(tree.notes)})")
+    return TableError(error.where, error.problem, tree.notes)
 
 
 def pack_of(request: Request) -> Pack:
@@ -345,6 +364,11 @@ def pack_of(request: Request) -> Pack:
     if request.fail_on is None:
         return pack
     return pack.model_copy(update={"fail_on": request.fail_on})
+
+
+def _said_in(request: Request) -> str:
+    """Return the file that says what the adversary knows, as messages name it."""
+    return request.knowledge.name if isinstance(request.knowledge, Path) else "knowledge"
 
 
 def knowledge_of(request: Request) -> Knowledge:

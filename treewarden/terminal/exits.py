@@ -12,6 +12,7 @@ import click
 from policies.verdict import Verdict
 from ppdm_models.errors import TreewardenError
 from reports.document.words import printable
+from treewarden.terminal.outputs import has_written
 
 PASS = 0
 FAIL = 1
@@ -27,6 +28,10 @@ OF_THE_PARTIES = frozenset({"vertical", "party", "miner"})
 """Commands of parties who grow a tree together, which need packages of their own."""
 OF_THE_DEMO = frozenset({"sklearn", "statsmodels"})
 """What is missing where the demo was not installed; all else that may be missing is the parties' or the service's."""
+QUIETLY = "treewarden.quiet"
+"""Where the context of a command line remembers that nothing but the result and errors is wanted."""
+OF_AUDITS = frozenset({None, "audit", "gate", "repair"})
+"""Commands that write all their results in one last step; None: not even the command was begun."""
 EXITS = {Verdict.PASS: PASS, Verdict.FAIL: FAIL, Verdict.UNDETERMINED: UNDETERMINED}
 MEANINGS = {
     PASS: "pass: every clause of the policy holds",
@@ -44,13 +49,14 @@ def boundary(context: click.Context) -> Iterator[None]:
     try:
         yield
     except TreewardenError as error:
-        _stop(context, str(error))
+        _stop(context, error.line, () if context.meta.get(QUIETLY) else error.notes)
     except MemoryError:
         _stop(
             context,
             "this machine has too little memory for it; try fewer quasi-identifiers or a smaller tree",
         )
     except (KeyboardInterrupt, click.Abort):
+        click.echo(f"interrupted: {_left(context)}", err=True)
         raise click.exceptions.Exit(INTERRUPTED) from None
     except BrokenPipeError:
         raise click.exceptions.Exit(PIPE_CLOSED) from None
@@ -78,8 +84,17 @@ def boundary(context: click.Context) -> Iterator[None]:
         )
 
 
-def _stop(context: click.Context, problem: str) -> None:
-    audits = context.invoked_subcommand in (None, "audit", "gate", "repair", "demo")
+def _left(context: click.Context) -> str:
+    """Return what an interrupted command leaves behind."""
+    if context.invoked_subcommand in OF_AUDITS and not has_written(context):
+        return "nothing was written"
+    return "what was written before stays, and no file is half written"
+
+
+def _stop(context: click.Context, problem: str, notes: tuple[str, ...] = ()) -> None:
+    audits = context.invoked_subcommand in OF_AUDITS | {"demo"}
     said = "no audit was performed" if audits else "nothing was done"
     click.echo(f"{said}: {printable(problem)}", err=True)
+    for note in notes:
+        click.echo(f"note: {printable(note)}", err=True)
     raise click.exceptions.Exit(NO_AUDIT) from None

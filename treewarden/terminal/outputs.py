@@ -10,7 +10,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
 
+import click
+
 from ppdm_models.errors import OutputError
+
+WRITTEN = "treewarden.written"
+"""Where the context of a command line remembers that a file was put in place."""
+
+
+def has_written(context: click.Context) -> bool:
+    """Return whether the command of a context has put a file in place, as far as ``write_files`` did it."""
+    return bool(context.meta.get(WRITTEN))
 
 
 def real(path: Path) -> str:
@@ -142,12 +152,19 @@ def write_files(
         for path, data in files.items():
             staged[path] = _stage(path, data)
         for path, temporary in {**large, **staged}.items():
+            _remember()
             temporary.replace(path)
     except OSError as error:
         raise OutputError(str(error.filename), f"cannot be written ({error.strerror})") from error
     finally:
         for temporary in staged.values():
             temporary.unlink(missing_ok=True)
+
+
+def _remember() -> None:
+    context = click.get_current_context(silent=True)
+    if context is not None:
+        context.meta[WRITTEN] = True
 
 
 def _stage(path: Path, data: bytes) -> Path:

@@ -75,8 +75,9 @@ class Tests:
             raise TreeFormatError(header.source, f"{name!r} is compared and looked up in sets")
         categorical = sorted((used | header.domains.keys()) - compared)
         self.values = _named(header, categorical, asked)
+        declared = self.values if header.categories else _whole(header, categorical, asked)
         self.features = tuple(
-            Feature(name, index not in categorical, self.values.get(index, ()))
+            Feature(name, index not in categorical, declared.get(index, ()))
             for index, name in enumerate(header.names)
         )
 
@@ -166,6 +167,17 @@ def _named(header: Header, categorical: list[int], asked: Asked) -> dict[int, tu
         for index, names in named.items()
     )
     return named if sure else {}
+
+
+def _whole(header: Header, categorical: list[int], asked: Asked) -> dict[int, tuple[str, ...]]:
+    """Return the categories by feature where nobody named them: whole numbers, however a table writes these."""
+    codes = {index: set(header.domains.get(index, ())) for index in categorical}  # -1: missing
+    for place, listed in asked.codes.items():
+        codes[int(asked.features[place])].update(listed)
+    return {
+        index: tuple(str(code) for code in sorted(found) if code >= 0)
+        for index, found in codes.items()
+    }
 
 
 def _sets(name: str, codes: tuple[int, ...], values: tuple[str, ...]) -> Branches:

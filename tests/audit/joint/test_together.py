@@ -107,7 +107,7 @@ def test_withheld_settings_are_taken_from_the_library_where_they_fit_or_from_who
     told = {"eta": 0.3, "lambda": 1, "alpha": 0, "max_delta_step": 0}
     known = audited("by_hand", "by_hand", knowledge=Knowledge(training=told)).evidence.together
     assert known.said == ()
-    assert known.facts["eta"].source is Source.KNOWN
+    assert known.facts["eta"].source is Source.TOLD
     wrong = audited("by_hand", "by_hand", knowledge=Knowledge(training={**told, "eta": 0.25}))
     assert isinstance(wrong.evidence.together, Undetermined)
 

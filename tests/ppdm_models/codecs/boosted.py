@@ -54,7 +54,8 @@ def _column(feature, values):
     if feature.numeric:
         return NumericColumn(values)
     codes = np.where(np.isnan(values), -1, values).astype(np.int64)
-    names = feature.values or tuple(map(str, range(codes.max() + 1)))
+    by_code = len(feature.values) > codes.max()  # else they are the codes themselves, some left out
+    names = feature.values if by_code else tuple(map(str, range(codes.max() + 1)))
     return CategoricalColumn(codes=codes, categories=names)
 
 

@@ -3,12 +3,14 @@
 import json
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from ppdm_models.codecs.lightgbm.splits import ZERO, zero_is_missing
 from ppdm_models.errors import TreeFormatError
 from ppdm_models.formats.lightgbm_dump import FORMAT as DUMP
 from ppdm_models.formats.lightgbm_text import FORMAT as TEXT
+from ppdm_models.records.arrow_column import ArrowColumn
 from ppdm_models.records.predict import predict
 from ppdm_models.tree.column import NumericColumn
 from ppdm_models.tree.ensemble import Link
@@ -105,6 +107,20 @@ def test_sets_of_categories_are_followed_as_lightgbm_does():
         model = form.open(raw, "m").model
         found = leaf_numbers(model, columns_of(model, table))
         assert (found == booster.predict(table, pred_leaf=True)).all()
+
+
+def test_categories_without_names_are_whole_numbers_however_a_table_writes_them():
+    booster, table = with_categories()
+    texts = [
+        "" if np.isnan(code) else f"{code:.1f}" for code in table[:, 0]
+    ]  # 3.0, as pandas writes
+    for form, raw in both(booster):
+        model = form.open(raw, "m").model
+        columns = columns_of(model, table)
+        codes = ArrowColumn("m", "c", pa.array(texts)).categories(model.features[0].values)
+        assert not any("." in name for name in codes.categories)
+        columns[model.features[0].name] = codes
+        assert (leaf_numbers(model, columns) == booster.predict(table, pred_leaf=True)).all()
 
 
 def test_names_of_categories_go_by_code():

@@ -49,9 +49,13 @@ def test_a_file_that_is_not_there_is_named(tmp_path):
         read_tree(tmp_path / "none.pmml")
 
 
-def test_a_folder_is_not_a_file(tmp_path):
-    with pytest.raises(TreeFormatError, match="an archive|not XML"):
+def test_a_folder_that_spark_did_not_write_is_refused_in_one_sentence(tmp_path):
+    (tmp_path / "model.pmml").write_text("<PMML/>")
+    with pytest.raises(
+        TreeFormatError, match="a folder, and none in which Spark saved a model; give the file"
+    ) as told:
         read_tree(tmp_path)
+    assert "tried" not in str(told.value)
 
 
 def test_a_pipe_is_not_waited_for(tmp_path):

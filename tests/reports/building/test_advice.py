@@ -38,6 +38,17 @@ def test_repair_is_advised_as_it_works_for_each_format(path):
         assert "with larger leaves" in said
 
 
+def test_a_known_command_stands_by_itself_to_be_pasted():
+    path = next(each for each in FILES if "xgboost_model" in str(each))
+    model = open_model(path.read_bytes(), path.name).model
+    forest = SimpleNamespace(is_ensemble=isinstance(model, Ensemble))
+    evidence = SimpleNamespace(model=model, forest=forest, together=ONE_TREE)
+    command = "treewarden repair a.json --data 'b c.csv' -o d.json"
+    said, pasted, *_ = repair_steps(evidence, command)
+    assert said.startswith("Run this command: ")
+    assert pasted == command
+
+
 def failing(*pairs):
     findings = [
         SimpleNamespace(measure="disclosure", clause=clause, reading=Undetermined(reason))

@@ -6,6 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from service.errors import ConflictError
+from service.pages import asked
 from service.pages._forms import day_of, refusal, status_of, waited
 from service.pages._telling import asked_columns, facts_of, target_of
 from service.schemas.models import NewModel
@@ -61,3 +62,13 @@ def test_the_columns_that_a_model_asks_about_are_those_it_tests():
     }
     assert asked_columns(summary) == ("age",)
     assert target_of(summary) == "flu"
+
+
+@pytest.mark.parametrize(
+    ("knowledge", "options"), [("", {"row_order": "unknown"}), ("marginal = true", {})]
+)
+def test_the_order_of_records_is_an_option_that_a_knowledge_file_answers_instead(
+    knowledge, options
+):
+    sent = asked.Asked(row_order="unknown", knowledge=knowledge)
+    assert asked._options(sent, has_table=True) == options

@@ -1,0 +1,50 @@
+"""Findings as people read them of several releases: one a clause, and which other releases do not meet it as well."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from audit.releases import ALONE, WITH_OTHERS
+from reports.document.parts import Accepted, Finding
+from reports.document.words import listed
+
+LIKEWISE = {
+    WITH_OTHERS: "The same of other releases, with all that all releases tell",
+    ALONE: "The same by itself",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A finding, and in words where else its clause came to the same verdict for the same reason."""
+
+    finding: Finding
+    others: tuple[str, ...] = ()
+
+
+def told_once(findings: Iterable[Finding]) -> tuple[Told, ...]:
+    """Return findings in their order, those of other releases that come to the same with the first of them."""
+    groups: dict[tuple[str, str, str, str, Accepted | None], list[Finding]] = {}
+    for each in findings:
+        key = (each.clause, each.verdict, each.value.reason, each.under, each.accepted)
+        groups.setdefault(key, []).append(each)
+    return tuple(Told(first, tuple(_others(others))) for first, *others in groups.values())
+
+
+def _others(others: list[Finding]) -> list[str]:
+    lines = []
+    for template, said in LIKEWISE.items():
+        suffix = template.removeprefix("{}")
+        values: dict[str, list[str]] = {}
+        for each in others:
+            if each.of.endswith(suffix):
+                values.setdefault(each.value.text, []).append(each.of.removesuffix(suffix))
+        if values:
+            lines.append(f"{said}: {'; '.join(map(_together, values.items()))}.")
+    return lines
+
+
+def _together(found: tuple[str, list[str]]) -> str:
+    value, names = found
+    return f"{listed(names)} ({value})"

@@ -1,0 +1,33 @@
+"""What several releases are called: their file's name, with as much of its path as tells it from the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from treewarden.jobs.inputs import ModelInput, model_name
+
+
+def release_names(models: Sequence[ModelInput]) -> tuple[str, ...]:
+    """Return the shortest end of each model's path that no other ends in.
+
+    What has no path of its own (a model in memory, the same file twice) keeps its name, whatever others are called.
+    """
+    parts = [_parts(model) for model in models]
+    return tuple(
+        _shortest(own, [other for place, other in enumerate(parts) if place != number])
+        for number, own in enumerate(parts)
+    )
+
+
+def _parts(model: ModelInput) -> tuple[str, ...]:
+    if not isinstance(model, Path):
+        return (model_name(model),)
+    return model.absolute().parts[1:]
+
+
+def _shortest(own: tuple[str, ...], others: Sequence[tuple[str, ...]]) -> str:
+    for size in range(1, len(own) + 1):
+        if all(other[-size:] != own[-size:] for other in others):
+            return "/".join(own[-size:])
+    return own[-1]
