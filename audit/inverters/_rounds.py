@@ -81,7 +81,7 @@ def rounds(
         yield scores, leaves
         low, high = scores.low.copy(), scores.high.copy()
         for each in leaves:
-            now = values[each.tree].at(each.nodes)
+            now = _of_output(values[each.tree].at(each.nodes), each.output)
             low[:, each.output] += now.low[each.place]
             high[:, each.output] += now.high[each.place]
         # Each addition of the library rounds once, in an order that need not be ours.
@@ -128,7 +128,12 @@ def _by_output(leaves: Leafs) -> Iterator[Leafs]:
         yield leaves
         return
     for output in range(leaves.values.low.shape[1]):
-        yield replace(leaves, output=output, values=column(leaves.values, output))
+        yield replace(leaves, output=output, values=_of_output(leaves.values, output))
+
+
+def _of_output(values: Bounds, output: int) -> Bounds:
+    """Return the numbers that leaves hold of one output, (L,), whether they hold one of each, (L, K), or one alone."""
+    return values if values.low.ndim == 1 else column(values, output)
 
 
 def column(numbers: Bounds, output: int) -> Bounds:
