@@ -62,6 +62,7 @@ audit/solver
 audit/estimate
 audit/joint
 audit/values
+audit/partial
 audit/divergence.py
 audit/randomised
 audit/evidence.py

@@ -127,7 +127,7 @@ def build_population(
     told_apart = [columns[feature.name].take(kept) for feature in features]
     if rows.sampling is not None:
         told_apart.append(NumericColumn(rows.sampling[kept]))
-    first, profile_of = _distinct(told_apart)
+    first, profile_of = distinct(told_apart)
     classes, truth_reason = _classes(tree, table, sensitive)
     profiles = {name: column.take(kept[first]) for name, column in columns.items()}
     counts = _sums(profile_of, weight[kept], len(first))
@@ -209,7 +209,7 @@ def _quasi_identifiers(
     return tuple(known[name] if name in known else table.guessed(name) for name in names)
 
 
-def _distinct(columns: Sequence[Column]) -> tuple[IndexArray, IndexArray]:
+def distinct(columns: Sequence[Column]) -> tuple[IndexArray, IndexArray]:
     """Return the first record of each distinct profile, and each record's profile; a missing value is a value."""
     codes = []
     for column in columns:

@@ -1,0 +1,97 @@
+"""The values that a hidden column can have, as a tree's tests see them, and how common each is in the table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
+from ppdm_models.records.routing import prepared
+from ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
+from ppdm_models.tree.predicate import NumericTest, atoms
+from ppdm_models.tree.tree import Feature, Tree
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """What values a column can have, D of them, one of each kind that the tests of a tree tell apart.
+
+    ``values`` are as the table has them, ``seen`` as the tests see them; ``refused`` are values that the model refuses
+    where it is asked about them. ``share`` (D,) is how many people have each, 0 for what nobody in the table has but
+    somebody could. ``of`` (P,) is the place of each profile's value.
+    """
+
+    values: Column
+    seen: Column
+    refused: BoolArray
+    share: FloatArray
+    of: IndexArray
+
+    def __len__(self) -> int:
+        return len(self.share)
+
+
+def domain_of(
+    tree: Tree, feature: Feature, column: Column, counts: FloatArray, cuts: Iterable[float] = ()
+) -> Domain:
+    """Return the domain of one column, given that of each profile and how many people have the profile, (P,) each.
+
+    ``cuts`` are further ends at which numbers are told apart. Whoever sees that all numbers of a column are whole takes
+    the others for whole too.
+    """
+    values, of = (
+        _numbers(tree, feature.name, column, cuts)
+        if isinstance(column, NumericColumn)
+        else _categories(feature, column)
+    )
+    seen, invalid = prepared((feature,), {feature.name: values})
+    share = np.bincount(of, counts, len(values)).astype(np.float64)
+    refused = invalid.get(feature.name, np.zeros(len(values), dtype=bool))
+    return Domain(values, seen[feature.name], refused, share, of)
+
+
+def _categories(feature: Feature, column: CategoricalColumn) -> tuple[Column, IndexArray]:
+    names = (
+        *column.categories,
+        *(each for each in feature.values if each not in column.categories),
+    )
+    lacks = column.codes < 0
+    codes = np.arange(len(names) + bool(lacks.any()), dtype=np.int64)
+    codes[len(names) :] = -1
+    of = np.where(lacks, len(names), column.codes).astype(np.intp)
+    return CategoricalColumn(codes, names), of
+
+
+def _numbers(
+    tree: Tree, name: str, column: NumericColumn, cuts: Iterable[float]
+) -> tuple[Column, IndexArray]:
+    there = column.numbers[~column.missing]
+    own = np.unique(there)
+    ends = {end for node in tree.nodes for end in _ends(node.test, name)} | set(cuts)
+    between = _between(np.array(sorted(ends)), is_whole=bool((own == np.rint(own)).all()))
+    values = np.union1d(own, between)
+    of = np.searchsorted(values, column.numbers).astype(np.intp)
+    if column.missing.any():
+        of[column.missing] = len(values)
+        values = np.append(values, np.nan)
+    return NumericColumn(values), of
+
+
+def _ends(test: object, name: str) -> list[float]:
+    found = (part for part in atoms(test) if isinstance(part, NumericTest))  # type: ignore[arg-type]  # a predicate
+    ends = (end for part in found if part.feature == name for end in (part.low, part.high))
+    return [end for end in ends if np.isfinite(end)]
+
+
+def _between(ends: FloatArray, *, is_whole: bool) -> FloatArray:
+    """Return the ends, and a number in each gap between them and on either side: whole ones only, where all are."""
+    if not len(ends):
+        return np.zeros(0)
+    outside = np.array([np.floor(ends[0]) - 1, np.ceil(ends[-1]) + 1])
+    if not is_whole:
+        return np.concatenate([ends, (ends[:-1] + ends[1:]) / 2, outside])
+    first = np.floor(ends) + 1  # the first whole number behind an end
+    inside = first[:-1][first[:-1] <= ends[1:]]
+    return np.concatenate([ends[ends == np.rint(ends)], inside, outside])

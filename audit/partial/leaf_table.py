@@ -1,0 +1,101 @@
+"""What a file says of the classes in each leaf, as of one profile a leaf: the estimate of each, and what is proved.
+
+Whoever cannot tell which people are in a leaf knows of its classes what anybody does who holds the file. So the leaves
+are audited as if each were one profile, by the same rows, and without the choice of splits: that tells people of a leaf
+apart by their columns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from audit.adversary.knowledge import Knowledge, SplitLevel
+from audit.estimate.estimate import estimate
+from audit.estimate.posterior import Posterior
+from audit.facts.case import Case
+from audit.facts.leaf_facts import leaf_facts
+from audit.options import DEFAULT, AuditOptions
+from audit.people.members import members
+from audit.people.population import Population
+from audit.reading import Undetermined
+from audit.system.system import System, build_system
+from audit.worlds.clock import Clock
+from audit.worlds.doubts import reason_in_doubt
+from audit.worlds.result import Worlds
+from ppdm_models.arrays import FloatArray, IndexArray
+from ppdm_models.tree.column import CategoricalColumn
+from ppdm_models.tree.tree import Tree, count_of
+
+LEAF = "leaf"
+
+
+@dataclass(frozen=True, slots=True)
+class LeafTable:
+    """The L nodes where people stop, how many do (L,), and the rows that the file's numbers are over their classes."""
+
+    nodes: IndexArray
+    sizes: FloatArray
+    system: System
+
+    @property
+    def are_counted(self) -> bool:
+        """Whether the number of each class in each leaf is known."""
+        return all(None not in each.masses for each in leaf_facts(self.system.case))
+
+    def estimate(self, options: AuditOptions = DEFAULT) -> Posterior | Undetermined:
+        """Return the estimate of each leaf's classes, (L, m).
+
+        Raises:
+            SolverError: the wanted solver is not there.
+        """
+        found, report = estimate(self.system, options)
+        return Undetermined(report.reason) if report.reason else found
+
+    def proved(self, until: Clock) -> Worlds | Undetermined:
+        """Return what whole records prove of each leaf's classes.
+
+        Raises:
+            TableError: no table with these leaves has these numbers.
+        """
+        return reason_in_doubt(self.system, until=until)
+
+
+def leaf_table(tree: Tree, population: Population, knowledge: Knowledge) -> LeafTable:
+    """Return the leaves of a tree as profiles; facts about people by their columns are no part of it.
+
+    Raises:
+        KnowledgeError: the level asks for numbers that neither the file publishes nor the table can give.
+    """
+    nodes, of = np.unique(population.leaf, return_inverse=True)
+    of = of.reshape(-1)
+    sizes = np.bincount(of, population.counts, len(nodes)).astype(np.float64)
+    truth = population.truth
+    if not isinstance(truth, Undetermined):
+        by_class = [np.bincount(of, column, len(nodes)) for column in truth.T]
+        truth = np.stack(by_class, axis=1).astype(np.float64)
+    names = tuple(tree.nodes[node].name for node in nodes.tolist())
+    people = replace(
+        population,
+        qi=(LEAF,),
+        columns={LEAF: CategoricalColumn(np.arange(len(nodes)), names)},
+        counts=sizes,
+        leaf=nodes,
+        truth=truth,
+        order=None,
+    )
+    bare = knowledge.model_copy(update={"split": SplitLevel.NONE, "facts": ()})
+    case = Case(tree, people, members(tree, nodes), bare)
+    return LeafTable(nodes, sizes, build_system(case))
+
+
+def are_sizes_published(tree: Tree, nodes: IndexArray) -> bool:
+    """Return whether the file says how many people stop at each of some nodes, by itself or by what it says below."""
+    if not tree.has_people:
+        return False
+    return all(
+        count_of(tree.nodes[each]) is not None
+        for node in nodes.tolist()
+        for each in (node, *tree.nodes[node].children)
+    )

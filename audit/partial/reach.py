@@ -1,0 +1,211 @@
+"""Where in a tree a person can be, for all that somebody knows who knows only some columns of them.
+
+A test on a known column sends a profile one way; a test on a hidden column sends it every way that is left to the
+hidden value by the tests above. The tree is walked once for all profiles, with arrays of places.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from audit.partial.domains import Domain
+from ppdm_models.arrays import BoolArray, IndexArray
+from ppdm_models.records.routing import prepared
+from ppdm_models.tree.column import Column, Columns
+from ppdm_models.tree.predicate import Answer, Predicate, answer, features_of
+from ppdm_models.tree.tree import Missing, NoTrueChild, Tree
+
+Masks = Mapping[str, BoolArray]
+"""By hidden column, which values of its domain a path leaves open; a column that no test asked about is not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """What somebody knows of a hidden column without being told: the value of the profiles where ``is_known``, (P,)."""
+
+    column: Column
+    is_known: BoolArray
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One way to stop at a node: which hidden values lead there, and the profiles that can have taken it."""
+
+    node: int
+    masks: Masks
+    profiles: IndexArray
+
+
+@dataclass(frozen=True, slots=True)
+class Knower:
+    """What is known of each of P profiles, as the tests of a tree see it, and what can be of the rest.
+
+    Every column that the tree tests is among ``known`` or ``hidden``; ``guesses`` are of hidden ones.
+    """
+
+    tree: Tree
+    known: Columns
+    refused: Mapping[str, BoolArray]
+    hidden: Mapping[str, Domain]
+    guesses: Mapping[str, Guess]
+    size: int
+
+    def of(self, profiles: IndexArray) -> Knower:
+        """Return the same for some of the profiles."""
+        guesses = {
+            name: Guess(each.column.take(profiles), each.is_known[profiles])
+            for name, each in self.guesses.items()
+        }
+        return Knower(
+            self.tree,
+            {name: column.take(profiles) for name, column in self.known.items()},
+            {name: bad[profiles] for name, bad in self.refused.items()},
+            self.hidden,
+            guesses,
+            len(profiles),
+        )
+
+
+def knower(
+    tree: Tree,
+    known: Columns,
+    hidden: Mapping[str, Domain],
+    guesses: Mapping[str, Guess],
+    size: int,
+) -> Knower:
+    """Return what a walk needs, from columns as the table has them."""
+    seen, refused = prepared(tree.features, known)
+    features = {feature.name: feature for feature in tree.features}
+    ready = {
+        name: Guess(prepared((features[name],), {name: each.column})[0][name], each.is_known)
+        for name, each in guesses.items()
+    }
+    return Knower(tree, seen, refused, hidden, ready, size)
+
+
+def is_mixed(tree: Tree, hidden: Mapping[str, object]) -> bool:
+    """Return whether some test asks about a hidden column and another one at once: what it leaves open is not exact."""
+    tests = (set(features_of(node.test)) for node in tree.nodes)
+    return any(len(names) > 1 and names & hidden.keys() for names in tests)
+
+
+def places(who: Knower) -> Iterator[Place]:
+    """Yield every way to stop in the tree that some profile can have taken; a node may come up several times."""
+    tree = who.tree
+    everybody = np.arange(who.size, dtype=np.intp)
+    entered, _, _ = _asked(who, tree.root.test, everybody, {})
+    pending = [(0, *entered)]
+    while pending:
+        index, rows, masks = pending.pop()
+        if not len(rows):
+            continue
+        node = tree.nodes[index]
+        if node.is_leaf:
+            yield Place(index, masks, rows)
+            continue
+        for child in node.children:
+            taken, lost, (rows, masks) = _asked(who, tree.nodes[child].test, rows, masks)
+            pending.append((child, *taken))
+            if tree.missing is Missing.LAST_PREDICTION and len(lost[0]):
+                yield Place(index, lost[1], lost[0])
+            elif tree.missing is Missing.DEFAULT_CHILD and node.default_child is not None:
+                pending.append((node.default_child, *lost))
+            if not len(rows):
+                break
+        if tree.no_true_child is NoTrueChild.LAST_PREDICTION and len(rows):
+            yield Place(index, masks, rows)
+
+
+Way = tuple[IndexArray, Masks]
+"""Profiles, and what their hidden values can be."""
+
+
+def _asked(who: Knower, test: Predicate, rows: IndexArray, masks: Masks) -> tuple[Way, Way, Way]:
+    """Return who can pass a test, of whom it can be unknown, and who can be left for the next one."""
+    names = set(features_of(test))
+    hidden = names & who.hidden.keys()
+    if not hidden:
+        for name in names & who.refused.keys():
+            rows = rows[~who.refused[name][rows]]
+        said = answer(test, {name: who.known[name].take(rows) for name in names}, len(rows))
+        true, unknown, rest = _parts(who.tree, said)
+        return (rows[true], masks), (rows[unknown], masks), (rows[rest], masks)
+    if len(names) > 1:
+        return (rows, masks), (rows, masks), (rows, masks)
+    (name,) = names
+    domain = who.hidden[name]
+    open_ = masks.get(name, np.ones(len(domain), dtype=bool)) & ~domain.refused
+    of_value = _parts(who.tree, answer(test, {name: domain.seen}, len(domain)))
+    ways = [_narrowed(name, masks, open_ & part, rows) for part in of_value]
+    if name in who.guesses:
+        ways = [
+            (np.intersect1d(way, able), kept)
+            for (way, kept), able in zip(ways, _guessed(who, test, name, rows), strict=True)
+        ]
+    return ways[0], ways[1], ways[2]
+
+
+def _guessed(who: Knower, test: Predicate, name: str, rows: IndexArray) -> list[IndexArray]:
+    """Return whom a guess of their hidden value lets pass, leaves unknown, and leaves for the next test."""
+    guess = who.guesses[name]
+    said = answer(test, {name: guess.column.take(rows)}, len(rows))
+    free = ~guess.is_known[rows]
+    return [rows[part | free] for part in _parts(who.tree, said)]
+
+
+def _parts(tree: Tree, said: Answer) -> tuple[BoolArray, BoolArray, BoolArray]:
+    """Return what a test lets pass, what is treated as missing, and what goes on to the next test."""
+    if tree.missing is Missing.NONE:
+        return said.true, np.zeros_like(said.unknown), ~said.true
+    return said.true, said.unknown, ~said.true & ~said.unknown
+
+
+def _narrowed(name: str, masks: Masks, left: BoolArray, rows: IndexArray) -> Way:
+    return (rows if left.any() else rows[:0]), {**masks, name: left}
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Who can stop where: profiles that can stop at the same nodes are lumped together.
+
+    ``lump_of`` (P,) is the lump of each profile, ``arcs`` (S, N) says where each of S lumps can stop, over all N nodes.
+    """
+
+    lump_of: IndexArray
+    arcs: sparse.csr_array
+
+    def over(self, nodes: IndexArray) -> sparse.csr_array:
+        """Return where each lump can stop among some nodes, shape (S, L)."""
+        return sparse.csr_array(self.arcs[:, nodes])
+
+
+def reach(who: Knower) -> Reach:
+    """Return where each profile can stop.
+
+    Profiles are lumped by two random 64-bit sums over their places; then one of each lump is walked again.
+    """
+    rng = np.random.default_rng(0)
+    marks = rng.integers(1 << 63, size=(2, len(who.tree.nodes)), dtype=np.int64)
+    sums = np.zeros((who.size, 2), dtype=np.int64)
+    with np.errstate(over="ignore"):
+        for place in places(who):
+            sums[place.profiles] += marks[:, place.node]
+    _, first, lump_of = np.unique(sums, axis=0, return_index=True, return_inverse=True)
+    rows, columns = [np.zeros(0, dtype=np.intp)], [np.zeros(0, dtype=np.intp)]
+    for place in places(who.of(first)):
+        rows.append(place.profiles)
+        columns.append(np.full(len(place.profiles), place.node, dtype=np.intp))
+    arcs = _pattern(np.concatenate(rows), np.concatenate(columns), (len(first), len(marks[0])))
+    return Reach(lump_of.reshape(-1), arcs)
+
+
+def _pattern(rows: IndexArray, columns: IndexArray, shape: tuple[int, int]) -> sparse.csr_array:
+    """Return a matrix of ones at these places, once each."""
+    found = sparse.coo_array((np.ones(len(rows)), (rows, columns)), shape=shape).tocsr()
+    found.sum_duplicates()
+    found.data[:] = 1.0
+    return found

@@ -1,0 +1,52 @@
+"""Adversaries who know only some columns, in cases that are solved by hand."""
+
+import numpy as np
+import pytest
+
+from tests.audit.partial.networks import Small
+
+
+def test_margins_keep_a_person_out_of_a_leaf_that_its_path_leaves_open():
+    case = Small([[1, 0, 1], [0, 1, 1]], [[2, 0, 1], [0, 1, 0]], [[1, 1], [0, 1], [1, 0]])
+    assert case.proved.certain.tolist() == [[False, False], [False, True]]
+    assert case.proved.excluded.tolist() == [[False, False], [True, False]]
+    assert case.estimate == pytest.approx(np.array([[2 / 3, 1 / 3], [0, 1]]))
+
+
+def test_hidden_columns_hide_nothing_where_margins_undo_them():
+    case = Small([[1, 1, 0], [1, 0, 1]], [[2, 1, 0], [1, 0, 1]], [[3, 0], [0, 1], [1, 0]])
+    assert case.leaves == pytest.approx(np.array([[2, 1, 0], [1, 0, 1]]))
+    assert case.proved.certain.tolist() == [[False, False], [True, False]]
+    assert case.estimate == pytest.approx(np.array([[2 / 3, 1 / 3], [1, 0]]))
+
+
+CROSSED = [[1, 0, 0, 1], [0, 1, 1, 0], [1, 1, 0, 0], [0, 0, 1, 1]]
+
+
+def test_two_tables_fit_and_nothing_is_known():
+    world = [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]]
+    world[2], world[3] = [0, 1, 0, 0], [0, 0, 0, 1]
+    world[1] = [0, 0, 1, 0]
+    case = Small(CROSSED, world, [[1, 0], [0, 1], [1, 0], [0, 1]])
+    assert case.estimate == pytest.approx(np.full((4, 2), 0.5))
+    assert len(list(case.tables())) == 2
+    assert not case.proved.certain.any()
+
+
+def test_one_free_number_is_at_the_root_of_its_equation():
+    world = [[2, 0, 0, 0], [0, 1, 1, 0], [1, 1, 0, 0], [0, 0, 0, 2]]
+    case = Small(CROSSED, world, [[3, 0], [0, 2], [1, 0], [0, 2]])
+    assert case.leaves[0].tolist() == pytest.approx([1.5, 0, 0, 0.5])
+    assert case.estimate[:, 0].tolist() == pytest.approx([0.75, 0.25, 0.75, 0.25])
+
+
+def test_who_knows_more_may_be_less_sure():
+    classes = [[2, 1], [1, 2], [0, 2]]
+    coarse = Small([[1, 1, 1], [1, 1, 0]], [[1, 1, 2], [2, 2, 0]], classes)
+    fine = Small(
+        [[1, 0, 1], [1, 1, 1], [1, 1, 0], [0, 1, 0]],
+        [[1, 0, 1], [0, 1, 1], [2, 0, 0], [0, 2, 0]],
+        classes,
+    )
+    assert coarse.estimate.max() == pytest.approx(0.75)
+    assert fine.estimate.max() == pytest.approx(0.6991, abs=5e-5)

@@ -1,0 +1,122 @@
+"""Where people can stop for all that is known of them, held against every value that their hidden columns can have."""
+
+from itertools import product
+
+import numpy as np
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from audit.partial.domains import domain_of
+from audit.partial.reach import Guess, is_mixed, knower, reach
+from ppdm_models.records.routing import route
+from ppdm_models.tree.column import CategoricalColumn, NumericColumn
+from ppdm_models.tree.predicate import CategoryTest, NumericTest, atoms
+from ppdm_models.tree.tree import Feature, Node, Tree
+from tests.ppdm_models.tree_strategies import trees
+
+MOST_WAYS = 3000
+
+
+@st.composite
+def tables(draw, tree):
+    """A few records over the features of a tree, some of whose values stand in its tests, some missing."""
+    size = draw(st.integers(1, 4))
+    ends = {
+        part.low
+        for node in tree.nodes
+        for part in atoms(node.test)
+        if isinstance(part, NumericTest)
+    }
+    ends = sorted(end for end in ends if np.isfinite(end)) or [0.0]
+    columns = {}
+    for feature in tree.features:
+        if feature.numeric:
+            near = st.sampled_from(ends) | st.floats(-5, 5) | st.just(np.nan)
+            columns[feature.name] = NumericColumn(
+                np.array(draw(st.lists(near, min_size=size, max_size=size)))
+            )
+        else:
+            codes = st.integers(-1, len(feature.values) - 1)
+            columns[feature.name] = CategoricalColumn(
+                np.array(draw(st.lists(codes, min_size=size, max_size=size)), dtype=np.int64),
+                feature.values,
+            )
+    return columns, size
+
+
+def every_way(tree, columns, hidden, profile):
+    """Return where a profile stops for every value of the hidden columns."""
+    places = [range(len(domain)) for domain in hidden.values()]
+    ways = np.array(list(product(*places)), dtype=np.intp).reshape(-1, len(hidden))
+    assume(len(ways) <= MOST_WAYS)
+    rows = np.full(len(ways), profile, dtype=np.intp)
+    full = {name: column.take(rows) for name, column in columns.items()}
+    for position, (name, domain) in enumerate(hidden.items()):
+        full[name] = domain.values.take(ways[:, position])
+    stops = route(tree, full)
+    return set(stops[stops >= 0].tolist())
+
+
+@given(st.data())
+def test_a_person_can_stop_exactly_where_some_hidden_values_lead(data):
+    tree = data.draw(trees())
+    columns, size = data.draw(tables(tree))
+    names = [feature.name for feature in tree.features]
+    concealed = data.draw(st.lists(st.sampled_from(names), min_size=1, max_size=3, unique=True))
+    counts = np.ones(size)
+    features = {feature.name: feature for feature in tree.features}
+    hidden = {name: domain_of(tree, features[name], columns[name], counts) for name in concealed}
+    known = {name: columns[name] for name in names if name not in hidden}
+    found = reach(knower(tree, known, hidden, {}, size))
+    for profile in range(size):
+        here = set(np.flatnonzero(found.arcs.toarray()[found.lump_of[profile]]).tolist())
+        ways = every_way(tree, columns, hidden, profile)
+        assert here >= ways
+        if not is_mixed(tree, hidden):
+            assert here == ways
+
+
+def of_two_tests():
+    """A tree that asks about a number x, and below about a colour."""
+    return Tree(
+        (
+            Node(0, "0", None, (1, 2)),
+            Node(1, "1", 0, (3, 4), test=NumericTest("x", high=5.0, high_closed=True)),
+            Node(2, "2", 0, test=NumericTest("x", low=5.0)),
+            Node(3, "3", 1, test=CategoryTest("colour", ("red",))),
+            Node(4, "4", 1, test=CategoryTest("colour", ("red",), negated=True)),
+        ),
+        (Feature("x", numeric=True), Feature("colour", numeric=False, values=("red", "blue"))),
+        "illness",
+        ("no", "yes"),
+    )
+
+
+def test_a_guess_of_a_hidden_value_closes_the_other_ways():
+    tree = of_two_tests()
+    x = NumericColumn(np.array([1.0, 1.0, 7.0]))
+    colour = CategoricalColumn(np.array([0, 1, 0]), ("red", "blue"))
+    hidden = {"colour": domain_of(tree, tree.features[1], colour, np.ones(3))}
+    open_ = reach(knower(tree, {"x": x}, hidden, {}, 3))
+    assert open_.lump_of.tolist() == [0, 0, 1] or open_.lump_of.tolist() == [1, 1, 0]
+    guess = {"colour": Guess(colour, np.array([True, False, False]))}
+    told = reach(knower(tree, {"x": x}, hidden, guess, 3))
+    where = told.arcs.toarray()[told.lump_of] > 0
+    assert where.tolist() == [
+        [False, False, False, True, False],
+        [False, False, False, True, True],
+        [False, False, True, False, False],
+    ]
+
+
+def test_values_between_cuts_are_in_the_domain_and_nobody_has_them():
+    tree = of_two_tests()
+    whole = NumericColumn(np.array([1.0, 2.0, np.nan]))
+    domain = domain_of(tree, tree.features[0], whole, np.array([3.0, 2.0, 1.0]), cuts=[2.5])
+    values = domain.values.numbers
+    assert values[:-1].tolist() == [1.0, 2.0, 3.0, 5.0, 6.0]
+    assert np.isnan(values[-1])
+    assert domain.share.tolist() == [3.0, 2.0, 0.0, 0.0, 0.0, 1.0]
+    halves = NumericColumn(np.array([0.5, 2.0, 3.0]))
+    found = domain_of(tree, tree.features[0], halves, np.ones(3)).values.numbers
+    assert found.tolist() == [0.5, 2.0, 3.0, 4.0, 5.0, 6.0]

@@ -1,0 +1,124 @@
+"""A tree as somebody sees it who knows only some columns, held against every table that he must think possible."""
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+
+from audit.adversary.knowledge import Knowledge, LeafLevel, SplitLevel
+from audit.partial.seen import NO_SIZES, SPLITS_NOT_USED, WEIGHED, seen_by
+from audit.people.merged import merged
+from audit.people.population import build_population
+from audit.reading import Undetermined
+from audit.worlds.clock import clock
+from ppdm_models.records.routing import route
+from ppdm_models.tree.column import CategoricalColumn
+from ppdm_models.tree.tree import Criterion, Quality
+from tests.cases import multiway_tree, random_table
+
+NO_SPLITS = Knowledge(split=SplitLevel.NONE)
+
+
+def small(seed, records=5):
+    """Return a tree of two columns, each of two values, and its few people."""
+    table = random_table(seed, features=2, classes=2, records=records, values=2)
+    tree = multiway_tree(table, Criterion.GINI, min_records=1)
+    return tree, build_population(tree, table, sensitive="class")
+
+
+def every_table(tree, population, known):
+    """Return how many of each profile of the known columns have each class, in every table that fits: (W, P, m)."""
+    alike, _ = merged(population, known)
+    people = np.rint(alike.counts).astype(int)
+    rows = np.repeat(np.arange(len(people)), people)
+    hidden = [name for name in population.qi if name not in known]
+    values = list(product(*(range(len(population.columns[name].categories)) for name in hidden)))
+    sizes = np.zeros((len(tree.nodes), len(tree.classes)), dtype=int)
+    np.add.at(sizes, population.leaf, np.rint(population.truth).astype(int))
+    ways = np.array(list(product(range(len(values)), repeat=len(rows))))
+    columns = {
+        name: CategoricalColumn(
+            np.tile(alike.columns[name].codes[rows], len(ways)),
+            population.columns[name].categories,
+        )
+        for name in known
+    }
+    for position, name in enumerate(hidden):
+        codes = np.array([value[position] for value in values])[ways].reshape(-1)
+        columns[name] = CategoricalColumn(codes, population.columns[name].categories)
+    stops = route(tree, columns).reshape(ways.shape)
+    found = set()
+    for stop in {tuple(each) for each in stops.tolist()}:
+        if (np.bincount(stop, minlength=len(tree.nodes)) != sizes.sum(axis=1)).any():
+            continue
+        for classes in product(range(len(tree.classes)), repeat=len(rows)):
+            held = np.zeros_like(sizes)
+            np.add.at(held, (list(stop), list(classes)), 1)
+            if (held == sizes).all():
+                table = np.zeros((len(people), len(tree.classes)), dtype=int)
+                np.add.at(table, (rows, list(classes)), 1)
+                found.add(tuple(map(tuple, table.tolist())))
+    return np.array(sorted(found))
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_what_is_certain_and_possible_is_that_of_every_table(seed):
+    tree, population = small(seed)
+    known = ["x0"] if seed % 2 else ["x1"]
+    seen = seen_by(tree, population, NO_SPLITS, known, clock(5.0))
+    tables = every_table(tree, population, known)
+    counts = tables[0].sum(axis=1)
+    assert (seen.worlds.certain == (tables.min(axis=0) == counts[:, None]).any(axis=1)).all()
+    assert (seen.worlds.excluded == (tables.max(axis=0) == 0)).all()
+    assert not seen.worlds.open_profiles.any()
+    assert not seen.worlds.open_exclusions.any()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_nobody_who_knows_less_is_surer_or_proves_more(seed):
+    table = random_table(seed, features=3, records=40)
+    tree = multiway_tree(table, Criterion.ENTROPY)
+    population = build_population(tree, table, sensitive="class")
+    known = list(population.qi)
+    best = np.inf, np.inf
+    while known:
+        seen = seen_by(tree, population, NO_SPLITS, known, clock(5.0))
+        certain = float(seen.population.counts[seen.worlds.certain].sum())
+        sure = float(seen.posterior.values.max())
+        full = seen_by(tree, population, NO_SPLITS, population.qi, clock(5.0))
+        assert certain <= best[0]
+        assert sure <= float(full.posterior.values.max()) + 1e-9
+        assert seen.posterior.values.sum(axis=1) == pytest.approx(1)
+        best = certain, sure
+        known.pop()
+
+
+def test_labels_and_rates_of_leaves_are_used_as_far_as_they_are_known():
+    tree, population = small(3, records=12)
+    by_counts = seen_by(tree, population, NO_SPLITS, ["x0"], clock(5.0))
+    labels = NO_SPLITS.model_copy(update={"leaf": LeafLevel.LABELS})
+    by_labels = seen_by(tree, population, labels, ["x0"], clock(5.0))
+    assert by_labels.posterior.values == pytest.approx(np.full((2, 2), 0.5))
+    assert by_counts.posterior.values.max() > 0.5
+    assert by_labels.worlds.certain.sum() <= by_counts.worlds.certain.sum()
+
+
+def test_choices_of_splits_that_are_not_used_leave_open_who_is_not_certain():
+    tree, population = small(3, records=12)
+    gini = Knowledge(split=SplitLevel.GINI)
+    bare = seen_by(tree, population, NO_SPLITS, ["x0"], clock(5.0))
+    seen = seen_by(tree, population, gini, ["x0"], clock(5.0))
+    assert seen.doubts == (SPLITS_NOT_USED,)
+    assert isinstance(seen.posterior, Undetermined)
+    assert (seen.worlds.certain == bare.worlds.certain).all()
+    one_class = (seen.population.truth > 0).sum(axis=1) == 1
+    assert (seen.worlds.open_profiles == (one_class & ~seen.worlds.certain)).all()
+
+
+def test_what_is_not_worked_out_is_said():
+    tree, population = small(3, records=12)
+    weighed = replace(population, weight=np.ones(len(population.counts)))
+    assert seen_by(tree, weighed, NO_SPLITS, ["x0"], clock(5.0)) is WEIGHED
+    bare = replace(tree, quality=Quality.NORMALISED)
+    assert seen_by(bare, population, NO_SPLITS, ["x0"], clock(5.0)) is NO_SIZES
