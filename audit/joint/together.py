@@ -270,7 +270,10 @@ def _read_again(found: _Found, forest: Forest, until: Clock) -> _Found:
 
 
 def _narrowed(found: _Found, boxes: tuple[IntArray, IntArray], forest: Forest) -> _Found | None:
-    """Return what values that were cut say where each cell lies in its box; None where that is nothing new."""
+    """Return what values that were cut say where each cell lies in its box; None where that is nothing new.
+
+    Where they cannot be read so, somebody else may read on: then more may be known.
+    """
     if found.case is None:
         return None
     units = found.units
@@ -278,7 +281,9 @@ def _narrowed(found: _Found, boxes: tuple[IntArray, IntArray], forest: Forest) -
     if ends is None:
         return None
     more = _fitting(leaf_sums(replace(found.case, ends=ends)), units, forest)
-    return None if isinstance(more, Undetermined) else replace(more, case=found.case)
+    if isinstance(more, Undetermined):
+        return replace(found, sums=_still_moving(found.sums), case=None)
+    return replace(more, case=found.case)
 
 
 def _still_moving(sums: LeafSums) -> LeafSums:
