@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import combinations
 
 import numpy as np
 
@@ -24,8 +24,8 @@ NOBODY_SHARED = (
     "people"
 )
 NO_ID = (
-    "people left and joined, and without the column that says who is who (--id) some of them may be the same, of whom "
-    "more could be known"
+    "people left and joined, or are alike in all columns that the tables share, and without the column that says who "
+    "is who (--id) others may be the same people, of whom more could be known"
 )
 NO_ID_SHARED = (
     "no {!r} of it is in {} as well; write ids in the same way in both, or give the tables of the same "
@@ -225,7 +225,7 @@ def _persons(tables: Sequence[Table], key: str | None) -> list[IndexArray]:
 
 def _near_misses(tables: Sequence[Table], persons: Sequence[IndexArray], key: str) -> Iterator[str]:
     """Yield where records whose ids are in one table alone hold the same as others, but for these: a slip, perhaps."""
-    for (one, own), (other, others) in pairwise(zip(tables, persons, strict=True)):
+    for (one, own), (other, others) in combinations(zip(tables, persons, strict=True), 2):
         if one is other:
             continue
         codes = _by_values((one, other), without=key)
@@ -241,8 +241,11 @@ def _near_misses(tables: Sequence[Table], persons: Sequence[IndexArray], key: st
 
 
 def _moves(tables: Sequence[Table], persons: Sequence[IndexArray]) -> Iterator[str]:
-    """Yield where people joined and others left, which may be the same whose values changed, as no id was named."""
-    for (one, own), (other, others) in pairwise(zip(tables, persons, strict=True)):
+    """Yield where no id was named, and some may be the same people whose values changed, or others than was taken."""
+    ends = np.cumsum([table.rows for table in tables])[:-1]
+    held = np.split(_by_values(tables), ends)
+    for first, second in combinations(range(len(tables)), 2):
+        one, other, own, others = tables[first], tables[second], persons[first], persons[second]
         left, new = int((~np.isin(own, others)).sum()), int((~np.isin(others, own)).sum())
         if left and new:
             yield (
@@ -250,6 +253,32 @@ def _moves(tables: Sequence[Table], persons: Sequence[IndexArray]) -> Iterator[s
                 "for different people. Where some are the same, whose values changed, name the column that says who is "
                 "who (--id)"
             )
+        elif one is not other and _are_paired_by_order(
+            (held[first], held[second]), (_by_values((one,)), _by_values((other,)))
+        ):
+            yield (
+                f"several records of {one.source} and of {other.source} hold the same in all columns that both have, "
+                "and differ in others: which of them are the same people was taken from their order. Name the column "
+                "that says who is who (--id)"
+            )
+
+
+def _are_paired_by_order(parts: Sequence[IndexArray], wholes: Sequence[IndexArray]) -> bool:
+    """Return whether records of two tables could be paired otherwise, with another end.
+
+    ``parts`` say what each record holds in the columns by which records were matched, ``wholes`` what it holds in all
+    of its own table's. Records that are alike in the first and not in the second may be paired otherwise where that is
+    so in both tables, or in one that has more or fewer of them.
+    """
+    size = int(max(part.max(initial=-1) for part in parts)) + 1
+    counts = [np.bincount(part, minlength=size) for part in parts]
+    kinds = []
+    for part, whole in zip(parts, wholes, strict=True):
+        distinct = np.unique(np.stack((part, whole)), axis=1)[0]
+        kinds.append(np.bincount(distinct, minlength=size))
+    both = (kinds[0] > 1) & (kinds[1] > 1)
+    either = ((kinds[0] > 1) | (kinds[1] > 1)) & (counts[0] != counts[1])
+    return bool(((counts[0] > 0) & (counts[1] > 0) & (both | either)).any())
 
 
 def _numbered(codes: IndexArray, rows: Sequence[int]) -> tuple[list[IndexArray], int]:

@@ -40,6 +40,30 @@ def propagated(
     return low, high
 
 
+def held_ends(rows: ValueRows, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return boxes (C,) within the given ones that hold every table which these hold, which fits and has its range.
+
+    Somebody has the greatest number of a table, and somebody the least: where the people of one cell alone can, one of
+    them does.
+    """
+    while True:
+        before = low, high
+        least, most = of_one(rows, low, high)
+        low, high = low.copy(), high.copy()
+        for each in rows.ranges:
+            able = np.flatnonzero(each.has & (most >= each.high - rows.room))
+            if len(able) == 1:
+                others = (rows.sizes[able] - 1) * rows.least[able]
+                low[able] = np.maximum(low[able], each.high - rows.room + others)
+            able = np.flatnonzero(each.has & (least <= each.low + rows.room))
+            if len(able) == 1:
+                others = (rows.sizes[able] - 1) * rows.most[able]
+                high[able] = np.minimum(high[able], each.low + rows.room + others)
+        if (low == before[0]).all() and (high == before[1]).all():
+            return before
+        low, high = propagated(rows, low, high)
+
+
 def of_one(rows: ValueRows, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return between which ends the number of one person of each cell lies (C,), from those of the cell's sum.
 

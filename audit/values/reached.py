@@ -36,7 +36,9 @@ EXACT = 2.0**52
 class Reached:
     """Cells' sums as tables that fit have them: from ``low`` to ``high``, (C,), about the true ``x``; changed in place.
 
-    ``down`` and ``up`` (C,) are how many whole units each may be moved by.
+    ``down`` and ``up`` (C,) are how many whole units each may be moved by. From ``apart_low`` to ``apart_high`` (C,)
+    they are in tables whose least and greatest number people of other cells have, so that those of the cell need not;
+    crossed where there is none.
     """
 
     x: FloatArray
@@ -44,6 +46,8 @@ class Reached:
     up: FloatArray
     low: FloatArray
     high: FloatArray
+    apart_low: FloatArray
+    apart_high: FloatArray
 
     def take(self, rows: ValueRows, cells: IndexArray, change: FloatArray) -> bool:
         """Take a table by the whole units that it changes cells by; return whether it fits."""
@@ -55,9 +59,33 @@ class Reached:
         whole[cells] = change
         if rows.sums(whole).any():
             return False
-        self.low[cells] = np.minimum(self.low[cells], self.x[cells] + change)
-        self.high[cells] = np.maximum(self.high[cells], self.x[cells] + change)
+        return self._taken(rows, self.x + whole)
+
+    def _taken(self, rows: ValueRows, x: FloatArray) -> bool:
+        """Take a table (C,) that fits the rows, if somebody has the ends of each range in it."""
+        able = _able(rows, x)
+        if not able.any(axis=1).all():
+            return False
+        alone = able & (able.sum(axis=1, keepdims=True) == 1)
+        apart = ~alone.any(axis=0)
+        self.low, self.high = np.minimum(self.low, x), np.maximum(self.high, x)
+        self.apart_low = np.where(apart, np.minimum(self.apart_low, x), self.apart_low)
+        self.apart_high = np.where(apart, np.maximum(self.apart_high, x), self.apart_high)
         return True
+
+
+def _able(rows: ValueRows, x: FloatArray) -> BoolArray:
+    """Return which cells can have the greatest and the least number of each range, with these sums, (2 * ranges, C)."""
+    others, found = rows.sizes - 1, []
+    for each in rows.ranges:
+        greatest = (x >= each.high + others * rows.least - rows.room) & (
+            rows.most >= each.high - rows.room
+        )
+        least = (x <= each.low + others * rows.most + rows.room) & (
+            rows.least <= each.low + rows.room
+        )
+        found += [greatest & each.has, least & each.has]
+    return np.array(found, dtype=bool).reshape(-1, len(x))
 
 
 def reached_from(rows: ValueRows, x: FloatArray) -> Reached:
@@ -66,7 +94,10 @@ def reached_from(rows: ValueRows, x: FloatArray) -> Reached:
     margin = 0.0 if rows.scale.is_whole else 1.0
     up = np.floor(rows.sizes * rows.most - x - margin)
     down = np.floor(x - rows.sizes * rows.least - margin)
-    return Reached(x, np.maximum(down, 0), np.maximum(up, 0), x.copy(), x.copy())
+    ends = np.full(len(x), np.inf), np.full(len(x), -np.inf)
+    reached = Reached(x, np.maximum(down, 0), np.maximum(up, 0), x, x, *ends)
+    reached.take(rows, np.zeros(0, dtype=np.intp), np.zeros(0))
+    return reached
 
 
 def by_programs(

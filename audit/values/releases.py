@@ -17,7 +17,7 @@ from audit.people.shared import Shared
 from audit.reading import Undetermined
 from audit.stages import Step, silent
 from audit.values.found import EXACT_SHARE, ValueBounds
-from audit.values.rows import ROUNDING, Scale, ValueRows, rows_of, scale_of, together, told
+from audit.values.rows import ROUNDING, Range, Scale, ValueRows, rows_of, scale_of, together, told
 from audit.values.together import MOST_ENTRIES, bounds_of, problem_with, sums_with_rows
 from audit.worlds.clock import Clock
 from ppdm_models.arrays import BoolArray, IndexArray
@@ -171,11 +171,13 @@ def _in_range(rows: ValueRows, one: HeldNumbers, has: BoolArray) -> ValueRows:
     numbers, scale = one.population.numbers, rows.scale
     assert not isinstance(numbers, Undetermined)
     ends = scale.to_units(np.array([numbers.low, numbers.high]), np.ones(2))
-    low, high = np.rint(ends) if scale.is_whole else (ends[0] - 1e-6, ends[1] + 1e-6)
+    ends = np.rint(ends) if scale.is_whole else ends
+    low, high = ends[0] - rows.room, ends[1] + rows.room
     return replace(
         rows,
         least=np.where(has, np.maximum(rows.least, low), rows.least),
         most=np.where(has, np.minimum(rows.most, high), rows.most),
+        ranges=(Range(has, float(ends[0]), float(ends[1])),),
     )
 
 

@@ -55,12 +55,22 @@ def scale_of(numbers: Numbers) -> Scale:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Range:
+    """The least and the greatest number of a table, in units; somebody in the cells that ``has`` (C,) has each."""
+
+    has: BoolArray
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class ValueRows:
     """Rows over cells: in every table that fits, ``low <= sum of x over a row's cells <= high``, in units.
 
     ``place`` (T, C) says which row each cell is in, once per tree, whose rows part the cells; -1 stands for none, where
     a release does not hold a cell's people. ``low`` and ``high`` (R,) are proved. Cells have ``sizes`` people (C,), of
-    whom each has a number between ``least`` and ``most`` (C,), both from 0 to the scale's most.
+    whom each has a number between ``least`` and ``most`` (C,), both from 0 to the scale's most. Of each of the
+    ``ranges`` somebody has the least number, and somebody the greatest.
     """
 
     place: IndexArray
@@ -70,6 +80,12 @@ class ValueRows:
     least: FloatArray
     most: FloatArray
     scale: Scale
+    ranges: tuple[Range, ...] = ()
+
+    @property
+    def room(self) -> float:
+        """What rounding may move a number by that is at an end of a range."""
+        return 0.0 if self.scale.is_whole else 1e-6
 
     def sums(self, x: FloatArray) -> FloatArray:
         """Return the sum over each row, (R,)."""
@@ -101,7 +117,8 @@ def rows_of(
         leaf = start + np.searchsorted(sums.nodes[start:end], stopped)
         place[index] = np.where(stopped < 0, -1, leaf)
     one = _of_one(sums, cells, scale, largest)
-    return told(place, sums.low, sums.high, sizes, one, scale, largest)
+    rows = told(place, sums.low, sums.high, sizes, one, scale, largest)
+    return replace(rows, ranges=(Range(np.ones(len(sizes), dtype=bool), 0.0, scale.most),))
 
 
 def told(
@@ -138,6 +155,7 @@ def together(parts: Sequence[ValueRows]) -> ValueRows:
         high=np.concatenate([part.high for part in parts]),
         least=np.maximum.reduce([part.least for part in parts]),
         most=np.minimum.reduce([part.most for part in parts]),
+        ranges=tuple(each for part in parts for each in part.ranges),
     )
 
 

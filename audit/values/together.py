@@ -226,10 +226,11 @@ def bounds_of(
     x, scale = _truth(rows, numbers, cells), rows.scale
     start = boxes.start(rows)
     by_leaf = boxes.of_one(rows, *boxes.propagated(rows, *start, most_rounds=1))
-    low, high = boxes.propagated(rows, *start)
+    low, high = boxes.held_ends(rows, *boxes.propagated(rows, *start))
     reached = reached_from(rows, x)
     searches = is_all and not left
     low, high, said = _joined(rows, reached, low, high, clock, searches=searches)
+    low, high = boxes.held_ends(rows, low, high)
     least, most = boxes.of_one(rows, low, high)
     room = 0.0 if scale.is_whole else ROUNDING * scale.most
     least, most = np.maximum(least - room, 0.0), np.minimum(most + room, scale.most)
@@ -281,7 +282,7 @@ def _reached(
     """Return the least and the greatest value that a person of each profile has in a table that fits, (P,).
 
     People whom no leaf tells apart may change places, whatever is published. Where only sums are, the others of a cell
-    may have their least or their most while she has the rest.
+    may have their least or their most while she has the rest, if the ends of the range are other people's.
     """
     size = len(cells.sizes)
     least, most = np.full(size, np.inf), np.full(size, -np.inf)
@@ -290,11 +291,15 @@ def _reached(
     if is_all:
         scale, others = rows.scale, rows.sizes - 1
         shrunk = 0.0 if scale.is_whole else 1.0
-        low, high = reached.low + shrunk, reached.high - shrunk
+        low, high = reached.apart_low + shrunk, reached.apart_high - shrunk
         alone = (
             np.clip(low - others * rows.most, rows.least, rows.most),
             np.clip(high - others * rows.least, rows.least, rows.most),
         )
-        least = np.minimum(least, scale.back(alone[0]))
-        most = np.maximum(most, scale.back(alone[1]))
+        own = others == 0
+        least = np.minimum(least, np.where(own, scale.back(reached.low + shrunk), np.inf))
+        most = np.maximum(most, np.where(own, scale.back(reached.high - shrunk), -np.inf))
+        some = low <= high
+        least = np.where(some, np.minimum(least, scale.back(alone[0])), least)
+        most = np.where(some, np.maximum(most, scale.back(alone[1])), most)
     return least[cells.of], most[cells.of]

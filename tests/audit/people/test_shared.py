@@ -52,6 +52,23 @@ def test_of_several_records_that_hold_the_same_as_many_are_shared_as_both_tables
     assert found.counts[(found.places >= 0).all(axis=0)].sum() == 3
 
 
+def test_records_that_only_their_order_pairs_are_doubted():
+    before = "place,age,illness\na,1,yes\na,2,yes\nb,3,no\n"
+    after = "place,size,illness\na,7,yes\na,8,yes\nb,9,no\n"
+    found, _ = shared(before, after)
+    assert "from their order" in found.warnings[0]
+    assert found.doubt
+    alike, _ = shared(before, after.replace("8", "7"))
+    assert not alike.doubt
+
+
+def test_who_left_and_came_back_changed_is_doubted_whatever_was_published_between():
+    rest = "b,no\nc,yes\nc,no\n"
+    found, _ = shared(*("place,illness\n" + first + rest for first in ("a,yes\n", "", "b,yes\n")))
+    assert "1 records of t0.csv are not in t2.csv, and 1 of that are new" in found.warnings[0]
+    assert found.doubt
+
+
 def test_classes_in_another_order_are_put_in_one():
     one, other = a_tree(BEFORE), a_tree(AFTER, ("yes", "no"))
     found, people = shared(BEFORE, AFTER, key="id", models=[one, other])

@@ -87,7 +87,7 @@ def some_releases(seed):
 
 
 def worlds(everybody, releases, leaf_ofs):
-    """Return every way in which the numbers may be that gives all leaves their sums, (W, n)."""
+    """Return every way in which the numbers may be that gives all leaves their sums and tables their range, (W, n)."""
     ranges = [
         [{score for *_, score in people} for people in releases if each in people]
         for each in everybody
@@ -104,6 +104,10 @@ def worlds(everybody, releases, leaf_ofs):
         for leaf in set(leaf_of.values()):
             inside = [n for n, place, _ in people if leaf_of[place] == leaf]
             found = found[found[:, inside].sum(axis=1) == true[inside].sum()]
+        # Somebody has the least number that the release's table is known to have, and somebody the greatest.
+        ids = [n for n, *_ in people]
+        for end in (np.min, np.max):
+            found = found[end(found[:, ids], axis=1) == end(true[ids])]
     return found
 
 

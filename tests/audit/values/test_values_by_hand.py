@@ -12,7 +12,7 @@ from audit.people.numbers import step_of
 from audit.values import boxes
 from audit.values.means import rounding
 from audit.values.reached import by_programs, reached_from
-from audit.values.rows import Scale, ValueRows
+from audit.values.rows import Range, Scale, ValueRows
 from audit.values.solved import determined, solved
 from audit.worlds.clock import FOREVER
 
@@ -55,6 +55,21 @@ def test_two_trees_over_four_people_leave_one_number_free():
     assert (low <= reached.low).all()
     assert (reached.high <= high).all()
     assert (reached.high - reached.low >= 3).all()
+
+
+def test_the_one_who_alone_can_have_the_greatest_number_has_it():
+    # a + b = 7 and c + d = 12 in one tree, a + c = 13 in the other: of 10, c has at least 6 and nobody else can have 10
+    x = [3, 4, 10, 2]
+    rows = rows_of([AB_CD, AC_BD], x, 10)
+    low, high, reached = joined(rows, x)
+    assert low[2] < high[2]
+    known = replace(rows, ranges=(Range(np.ones(4, dtype=bool), 2.0, 10.0),))
+    low, high = boxes.held_ends(known, *boxes.propagated(known, *boxes.start(known)))
+    assert (low[2], high[2]) == (10, 10)
+    assert low.tolist() == high.tolist() == x
+    reached = reached_from(known, np.array(x, dtype=float))
+    assert not reached.take(known, np.arange(4), np.array([1.0, -1.0, -1.0, 1.0]))
+    assert reached.take(rows, np.arange(4), np.array([1.0, -1.0, -1.0, 1.0]))
 
 
 def test_a_third_tree_fixes_it_though_no_leaf_alone_does():
