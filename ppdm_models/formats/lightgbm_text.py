@@ -20,7 +20,7 @@ from ppdm_models.codecs.lightgbm.arrays import (
 from ppdm_models.codecs.lightgbm.growth import are_gains, gains_in, growth_of, rate_in, weights_in
 from ppdm_models.codecs.lightgbm.lines import Document, lines_of
 from ppdm_models.codecs.lightgbm.model import Header, category_names, ensemble_of
-from ppdm_models.codecs.lightgbm.rest import HEADER, LISTS, OF_TREE, rest_of
+from ppdm_models.codecs.lightgbm.rest import HEADER, LISTS, OF_TREE, codes_in, rest_of
 from ppdm_models.codecs.lightgbm.splits import Tests
 from ppdm_models.formats import Format, Opened, Rewritable, Strippable
 from ppdm_models.tree.ensemble import Ensemble, Model, Shrinkage, shrinkage_of
@@ -180,7 +180,7 @@ def _domains(infos: list[str], names: tuple[str, ...]) -> dict[int, tuple[int, .
     return {
         index: tuple(map(int, info.split(":")))
         for index, info in enumerate(infos)
-        if re.fullmatch(r"-?\d{1,10}(:-?\d{1,10})*", info)
+        if codes_in(info)
     }
 
 
@@ -256,6 +256,9 @@ def _said(document: Document) -> Iterator[tuple[int, LeakKind, str, int | None, 
                 f"the least and the greatest {name!r} of the training data, each that of a record"
             )
             yield document.header["feature_infos"], LeakKind.EXTREMES, what, 1, True
+        elif codes_in(info):
+            what = f"lists the codes of the categories that {name!r} had in training, even those of one record"
+            yield document.header["feature_infos"], LeakKind.CATEGORIES, what, None, False
     for key in PLACES:
         if document.setting(key):
             what = f"the training parameter {key!r} names files or machines"

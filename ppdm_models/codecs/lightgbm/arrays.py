@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 
@@ -307,7 +308,29 @@ def _prune(document: Document, block: Block, old: Tree, new: Tree) -> None:
             entries = (document.said(key, block.keys) or "").split(" ")
             kept = [entries[split] for split in splits] if len(entries) > 1 or entries[0] else []
             document.put(key, " ".join(kept), block.keys)
+    _keep_sets(document, block)
     document.put("num_leaves", str(len(leaves)), block.keys)
+
+
+def _keep_sets(document: Document, block: Block) -> None:
+    """Leave out the categories of splits that are gone, and number the sets of the others anew."""
+    if "cat_threshold" not in block.keys:
+        return
+    types = (document.said("decision_type", block.keys) or "").split()
+    asked = [split for split, kind in enumerate(types) if int(kind) & CATEGORICAL]
+    ends = list(map(int, (document.said("cat_boundaries", block.keys) or "").split()))
+    words = (document.said("cat_threshold", block.keys) or "").split()
+    thresholds = (document.said("threshold", block.keys) or "").split()
+    sets = []
+    for number, split in enumerate(asked):
+        place = int(float(thresholds[split]))
+        sets.append(words[ends[place] : ends[place + 1]])
+        thresholds[split] = str(number)
+    cuts = [0, *accumulate(map(len, sets))] if sets else []
+    document.put("threshold", " ".join(thresholds), block.keys)
+    document.put("cat_boundaries", " ".join(map(str, cuts)), block.keys)
+    document.put("cat_threshold", " ".join(word for each in sets for word in each), block.keys)
+    document.put("num_cat", str(len(sets)), block.keys)
 
 
 def _keep_leaves(

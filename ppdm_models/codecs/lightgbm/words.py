@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 WORDS = frozenset(
     """
     gbdt gbrt rf dart goss bagging cpu gpu cuda serial feature data voting basic intermediate advanced none null
@@ -39,3 +41,16 @@ SETTINGS = frozenset(
     """.split()  # noqa: SIM905  # as above
 )
 """The settings that the library writes, in its versions up to 4.7."""
+OPTIONS: Mapping[str, tuple[str, ...]] = {
+    "binary": ("sigmoid",),
+    "multiclass": ("num_class",),
+    "softmax": ("num_class",),
+    "multiclassova": ("num_class", "sigmoid"),
+    "huber": ("sqrt", "alpha"),
+    "quantile": ("sqrt", "alpha"),
+    "fair": ("sqrt", "c"),
+    "poisson": ("sqrt", "max_delta_step"),
+    "tweedie": ("sqrt", "tweedie_variance_power"),
+    **dict.fromkeys(("lambdarank", "rank_xendcg", "cross_entropy", "xentropy"), ()),
+}
+"""What stands behind the name of an objective, where it is not ``sqrt`` alone."""

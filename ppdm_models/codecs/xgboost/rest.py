@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 
 from ppdm_models.codecs.common.json import Steps, pointer
+from ppdm_models.codecs.xgboost.categories import category_names
 from ppdm_models.codecs.xgboost.learner import booster_of, learner_of
 from ppdm_models.codecs.xgboost.rewrite import PER_NODE
+from ppdm_models.codecs.xgboost.shapes import (
+    MODEL_PARAMETERS,
+    TYPES,
+    are_wholes,
+    is_learner_parameters,
+    is_number,
+    is_objective,
+    is_whole,
+    strange_in,
+)
 from ppdm_models.tree.leaks import Leak, LeakKind
 
-NUMBERS = re.compile(r"[-+0-9.eE,\[\] ]{0,200}|nan|inf|-inf")
-SHORT = re.compile(r"[a-z0-9:_ -]{0,40}")
-"""The name of an objective or a booster, and not a text of anybody's own."""
 LEARNER = frozenset(
     (
         "attributes",
@@ -40,8 +48,9 @@ TREE = frozenset(
 )
 TELLING = ("base_weights", "loss_changes", "split_conditions", "sum_hessian")
 """The columns of a tree whose numbers tell of people."""
-MOST_VERSIONS = 3
+MOST_VERSIONS, MOST_VERSION = 3, 100
 WRAPPER, MOST_WRAPPER = "scikit_learn", 200
+KINDS = frozenset(("classifier", "regressor", "ranker"))
 ATTRIBUTES = frozenset(("best_iteration", "best_score", "best_ntree_limit"))
 
 
@@ -51,27 +60,92 @@ def rest_of(document: object, source: str) -> Iterator[Leak]:
     booster = booster_of(learner, source, steps)
     top = document if isinstance(document, dict) else {}
     yield from _strange(top, {"learner", "version", "Model"}, [])
-    if not _is_numeric(top.get("version", [])):
+    version = top.get("version", [])
+    if not isinstance(version, list) or not _is_version(version):
         yield _unknown(["version"])
     model = top.get("Model")
     if "learner" not in top and isinstance(model, dict):
         yield from _strange(model, {"learner", "version"}, ["Model"])
     yield from _strange(learner, LEARNER, steps)
     yield from _attributes(learner, steps)
-    for name in ("learner_model_param", "objective"):
-        if not _is_plain(learner.get(name, {})):
-            yield _unknown([*steps, name])
+    outputs, features = _sizes(learner)
+    if not is_learner_parameters(learner.get("learner_model_param", {}), outputs):
+        yield _unknown([*steps, "learner_model_param"])
+    if not is_objective(learner.get("objective", {}), outputs):
+        yield _unknown([*steps, "objective"])
+    types = learner.get("feature_types", [])
+    if not isinstance(types, list) or len(types) not in (0, features) or not set(types) <= TYPES:
+        yield _unknown([*steps, "feature_types"])
     holder = learner.get("gradient_booster")
     if isinstance(holder, dict):
         at = [*steps, "gradient_booster"]
-        yield from _strange(holder, {"model", "name", "gbtree", "weight_drop"}, at)
+        is_dart = holder.get("name") == "dart"
+        known = {"name", "gbtree", "weight_drop"} if is_dart else {"name", "model"}
+        yield from _strange(holder, known, at)
+        if holder.get("name", "gbtree") not in ("gbtree", "dart"):
+            yield _unknown([*at, "name"])
         inner = holder.get("gbtree")
-        if isinstance(inner, dict):
+        if is_dart and isinstance(inner, dict):
             yield from _strange(inner, {"model", "name"}, [*at, "gbtree"])
+            if inner.get("name", "gbtree") != "gbtree":
+                yield _unknown([*at, "gbtree", "name"])
     yield from _strange(booster.model, MODEL, booster.steps)
-    if not _is_plain(booster.model.get("gbtree_model_param", {})):
+    if not are_wholes(booster.model.get("gbtree_model_param", {}), MODEL_PARAMETERS):
         yield _unknown([*booster.steps, "gbtree_model_param"])
-    yield from _trees(booster.model.get("trees"), [*booster.steps, "trees"])
+    trees = booster.model.get("trees")
+    ends = booster.model.get("iteration_indptr", [])
+    if not isinstance(ends, list) or not _are_ends(
+        ends, len(trees) if isinstance(trees, list) else 0
+    ):
+        yield _unknown([*booster.steps, "iteration_indptr"])
+    cats = booster.model.get("cats", {})
+    if not _are_categories(cats, features, len(category_names(cats, source, booster.steps))):
+        yield _unknown([*booster.steps, "cats"])
+    yield from _trees(trees, [*booster.steps, "trees"])
+
+
+def _sizes(learner: Mapping[str, object]) -> tuple[int, int]:
+    """Return how many numbers a prediction may have, and how many features there are."""
+    said = learner.get("learner_model_param")
+    found = said if isinstance(said, dict) else {}
+    classes, targets, features = (
+        int(found.get(key, 0)) if is_whole(found.get(key, 0)) else 0
+        for key in ("num_class", "num_target", "num_feature")
+    )
+    return max(1, classes, targets), features
+
+
+def _is_version(version: list[object]) -> bool:
+    numbers = [each for each in version if type(each) is int and 0 <= each < MOST_VERSION]
+    return len(numbers) == len(version) <= MOST_VERSIONS
+
+
+def _are_ends(ends: list[object], trees: int) -> bool:
+    """Return whether these are the first trees of rounds, and the end of the last."""
+    wholes = [each for each in ends if type(each) is int]
+    rising = all(low < high for low, high in pairwise(wholes))
+    return not ends or (
+        len(wholes) == len(ends) and rising and (wholes[0], wholes[-1]) == (0, trees)
+    )
+
+
+def _are_categories(cats: object, features: int, told: int) -> bool:
+    """Return whether all lists of categories are such that they are told as leaks of their own."""
+    if not isinstance(cats, dict) or not cats.keys() <= {"enc", "feature_segments", "sorted_idx"}:
+        return False
+    lists = [cats.get(key, []) for key in ("enc", "feature_segments", "sorted_idx")]
+    if not all(isinstance(each, list) for each in lists):
+        return False
+    encoded, segments, order = lists
+    if not all(
+        isinstance(each, dict) and each.keys() <= {"type", "values", "offsets"} for each in encoded
+    ):
+        return False
+    held = sum(bool(each.get("values")) for each in encoded)
+    numbers = all(type(each) is int for each in (*segments, *order))
+    ends = len(segments) in (0, features + 1) and len(order) == max(segments, default=0)
+    types = all(is_whole(each.get("type", 0)) for each in encoded)
+    return len(encoded) in (0, features) and held == told and numbers and types and ends
 
 
 def _trees(trees: object, steps: Steps) -> Iterator[Leak]:
@@ -80,8 +154,9 @@ def _trees(trees: object, steps: Steps) -> Iterator[Leak]:
             continue
         at = [*steps, index]
         yield from _strange(tree, TREE, at)
-        if not _is_plain(tree.get("tree_param", {})) or not isinstance(tree.get("id", 0), int):
-            yield _unknown([*at, "tree_param"])
+        yield from (_unknown([*at, key]) for key in strange_in(tree))
+        if tree.get("id", index) != index:
+            yield _unknown([*at, "id"])
         if _unreached(tree):
             what = "nodes that were cut off the tree still stand in its arrays, with their numbers"
             yield Leak(LeakKind.UNKNOWN, pointer(at), what)
@@ -106,7 +181,8 @@ def _unreached(tree: Mapping[str, object]) -> bool:
 def _attributes(learner: Mapping[str, object], steps: Steps) -> Iterator[Leak]:
     said = learner.get("attributes", {})
     for name, value in said.items() if isinstance(said, dict) else ():
-        if (name in ATTRIBUTES and _is_numeric(value)) or (name == WRAPPER and _is_kind(value)):
+        is_known = is_number if name == "best_score" else is_whole
+        if (name in ATTRIBUTES and is_known(value)) or (name == WRAPPER and _is_kind(value)):
             continue
         what = f"the attribute {str(name)[:40]!r} holds a text of its own"
         yield Leak(LeakKind.UNKNOWN, pointer([*steps, "attributes", name]), what, removable=True)
@@ -118,7 +194,9 @@ def _is_kind(value: object) -> bool:
         said = json.loads(value) if isinstance(value, str) and len(value) < MOST_WRAPPER else None
     except (ValueError, RecursionError):
         return False
-    return isinstance(said, dict) and set(said) <= {"_estimator_type"} and _is_plain(said)
+    return (
+        isinstance(said, dict) and set(said) <= {"_estimator_type"} and set(said.values()) <= KINDS
+    )
 
 
 def _strange(
@@ -129,18 +207,3 @@ def _strange(
 
 def _unknown(steps: Steps) -> Leak:
     return Leak(LeakKind.UNKNOWN, pointer(steps), "a part that no such file is known to have")
-
-
-def _is_plain(value: object) -> bool:
-    """Return whether a part holds nothing but settings: short names and numbers."""
-    if isinstance(value, dict):
-        return all(SHORT.fullmatch(str(name)) and _is_plain(each) for name, each in value.items())
-    return _is_numeric(value) or (isinstance(value, str) and bool(SHORT.fullmatch(value)))
-
-
-def _is_numeric(value: object) -> bool:
-    if isinstance(value, list):
-        return len(value) <= MOST_VERSIONS and all(map(_is_numeric, value))
-    return isinstance(value, int | float) or (
-        isinstance(value, str) and bool(NUMBERS.fullmatch(value))
-    )

@@ -1,11 +1,16 @@
 """What a LightGBM text file holds that nobody reads is found, wherever it stands, and taken out where it can be."""
 
+import re
+
+import numpy as np
 import pytest
 
+from ppdm_models.codecs.lightgbm.lines import lines_of
 from ppdm_models.files.load import open_model
 from ppdm_models.formats.lightgbm_text import FORMAT
 from ppdm_models.tree.leaks import LeakKind
 from tests.grown_models import FOLDER
+from tests.ppdm_models.codecs.boosted import changed, essence
 
 TEXT = (FOLDER / "lightgbm_two.txt").read_text()
 
@@ -20,6 +25,11 @@ def test_nothing_is_strange_in_what_the_library_wrote(name):
     assert FORMAT.accounts_for_all
     assert not unknown((FOLDER / f"lightgbm_{name}.txt").read_text())
     assert not unknown((FOLDER / f"lightgbm_{name}.txt").read_text().replace("\n", "\r\n"))
+
+
+def announced(text):
+    """The text with the sizes of its trees as they are, without which the library does not read it."""
+    return lines_of(text.encode(), "m.txt").written().decode()
 
 
 STRANGE = {
@@ -46,17 +56,18 @@ STRANGE = {
 def test_what_no_reader_knows_is_told(case):
     before, after = STRANGE[case]
     assert before in TEXT
-    text = TEXT.replace(before, after, 1)
+    text = announced(TEXT.replace(before, after, 1))
     (leak,) = set(unknown(text)) if case != "a setting twice" else unknown(text)
     line = text.split("\n")[int(leak.where.removeprefix("line ")) - 1]
     assert line not in TEXT.split("\n")
+    assert not line.startswith("tree_sizes=")
 
 
 @pytest.mark.parametrize(
     "case", ["a line in the header", "a key in a tree", "a setting", "a text behind a setting"]
 )
 def test_a_strange_line_can_be_taken_out(case):
-    file = open_model(TEXT.replace(*STRANGE[case], 1).encode(), "m.txt")
+    file = open_model(announced(TEXT.replace(*STRANGE[case], 1)).encode(), "m.txt")
     bare = file.opened.without(frozenset({LeakKind.UNKNOWN})).decode()
     assert not unknown(bare)
     assert "ann" not in bare
@@ -67,3 +78,113 @@ def test_a_strange_line_can_be_taken_out(case):
 def test_names_of_features_are_no_strange_settings():
     text = TEXT.replace("[ignore_column: ]", "[ignore_column: name:age,visits]")
     assert not unknown(text)
+
+
+ROW = "63 1 145 233 1"
+TELLING = {
+    "names behind the objective": (r"^objective=.*", r"\g<0> anna:1 bert:0"),
+    "an option twice": (r"^objective=.*", r"\g<0> sigmoid:63"),
+    "an option of another objective": (r"^objective=.*", r"\g<0> alpha:63"),
+    "constraints that are a record": (
+        r"^feature_names",
+        f"monotone_constraints={ROW}\nfeature_names",
+    ),
+    "more trees than there are": (r"^tree_sizes=.*", rf"\g<0> {ROW}"),
+    "other sizes than the trees have": (r"^tree_sizes=\d+", "tree_sizes=63"),
+    "a list as the label": (r"^label_index=.*", "label_index=0 1 1 0"),
+    "a number of no column": (r"^label_index=.*", "label_index=631145"),
+    "words that are numbers": (r"^label_index=.*", "label_index=nan inf 1 0"),
+    "classes": (r"^num_class=.*", "num_class=63"),
+    "a last feature": (r"^max_feature_idx=.*", "max_feature_idx=63"),
+    "values of no feature": (r"^feature_infos=.*", r"\g<0> 63:1:145:233"),
+    "extremes of no feature": (r"^feature_infos=.*", r"\g<0> [63:145]"),
+    "a feature too many": (r"^feature_names=.*", r"\g<0> anna_is_ill"),
+    "coefficients": (r"^shrinkage", f"leaf_coeff={ROW}\nshrinkage"),
+    "features of leaves": (r"^shrinkage", f"leaf_features={ROW}\nshrinkage"),
+    "constants": (r"^leaf_value=(.*)", r"leaf_value=\1\nleaf_const=\1"),
+    "numbers of features": (r"^shrinkage", f"num_features={ROW}\nshrinkage"),
+    "a list as the shrinkage": (r"^shrinkage=.*", "shrinkage=0.1,63,1,145"),
+    "a list behind is_linear": (r"^is_linear=.*", "is_linear=0,63,1,145"),
+    "a list behind num_cat": (r"^num_cat=.*", "num_cat=0,63,1"),
+    "sets that nobody asks for": (r"^num_cat=.*", "num_cat=63"),
+    "a long number": (r"^shrinkage=.*", "shrinkage=0.1" + "63114523310" * 3),
+    "a record as an importance": (r"^feature_importances:$", rf"\g<0>\nage={ROW}"),
+    "an importance twice": (r"^feature_importances:$", r"\g<0>\nage=63"),
+    "gains of labels": (r"^\[label_gain: .*", "[label_gain: 0,1,1,0,0,1]"),
+    "positions": (r"^\[eval_at: .*", "[eval_at: 63,1,145]"),
+    "weights of classes": (r"^\[auc_mu_weights: .*", "[auc_mu_weights: 63,1,145]"),
+    "a list in a setting of one": (r"^\[max_bin: .*", "[max_bin: 255 63 1]"),
+    "columns by number": (r"^\[ignore_column: .*", "[ignore_column: 63,1,145]"),
+    "a column many times": (r"^\[ignore_column: .*", "[ignore_column: name:age,age,visits]"),
+    "categories of no feature": (r"^\[categorical_feature: .*", "[categorical_feature: 63,145]"),
+    "a metric many times": (r"^\[metric: .*", "[metric: auc,l2,auc,auc]"),
+    "constraints in a setting": (r"^\[monotone_constraints: .*", "[monotone_constraints: 63,1]"),
+    "interactions": (r"^\[interaction_constraints: .*", "[interaction_constraints: [63,1],[2]]"),
+    "bins": (r"^\[max_bin_by_feature: .*", "[max_bin_by_feature: 63,145]"),
+    "the end twice": (r"^end of parameters", r"\g<0>\n\g<0>"),
+}
+
+
+@pytest.mark.parametrize("case", TELLING)
+def test_what_stands_in_known_places_in_another_shape_is_told(case):
+    pattern, strange = TELLING[case]
+    text, changes = re.subn(f"(?m){pattern}", strange, TEXT, count=1)
+    assert changes == 1
+    assert unknown(text if case.endswith("have") or case.startswith("more") else announced(text))
+
+
+def test_codes_of_categories_are_told():
+    text = re.sub(r"(?m)^(feature_infos=)\S+", r"\1-1:10115:10117", TEXT)
+    leaks = open_model(text.encode(), "m.txt").leaks
+    assert [leak.where for leak in leaks if leak.kind is LeakKind.CATEGORIES] == ["line 9"]
+    assert not unknown(text)
+
+
+WRITTEN = {
+    "categories": ({"objective": "binary", "min_data_per_group": 5}, {"categorical_feature": [0]}),
+    "three classes": ({"objective": "multiclass", "num_class": 3, "metric": "auc_mu"}, {}),
+    "one class each": ({"objective": "multiclassova", "num_class": 3}, {}),
+    "ranks": ({"objective": "lambdarank"}, {"group": [30] * 10}),
+    "dart": ({"objective": "binary", "boosting": "dart"}, {}),
+    "forest": ({"objective": "binary", "boosting": "rf", "bagging_freq": 1, "subsample": 0.6}, {}),
+    "lines": ({"objective": "regression", "linear_tree": True}, {}),
+    "constraints": ({"objective": "regression", "monotone_constraints": [0, 1, -1]}, {}),
+    "roots": ({"objective": "regression", "reg_sqrt": True}, {}),
+    "no split": ({"objective": "regression", "min_data_in_leaf": 290}, {}),
+    "tweedie": ({"objective": "tweedie", "tweedie_variance_power": 1.2}, {}),
+    "huber": ({"objective": "huber", "alpha": 1.3, "metric": "l1,l2"}, {}),
+}
+
+
+@pytest.mark.parametrize("case", WRITTEN)
+@pytest.mark.parametrize("importance", ["split", "gain"])
+def test_nothing_is_strange_in_what_the_library_writes_now(case, importance):
+    lightgbm = pytest.importorskip("lightgbm", reason="the files are made by LightGBM itself")
+    settings, options = WRITTEN[case]
+    draw = np.random.default_rng(5)
+    table = np.c_[draw.integers(0, 9, 300), draw.normal(size=(300, 2))]
+    label = draw.integers(0, 2 if settings["objective"] == "binary" else 3, 300)
+    quiet = {"verbose": -1, "num_threads": 1, "num_leaves": 5, "min_data_in_leaf": 8}
+    booster = lightgbm.train(
+        {**quiet, **settings}, lightgbm.Dataset(table, label=label, **options), 4
+    )
+    assert not unknown(booster.model_to_string(importance_type=importance))
+
+
+def test_sets_of_categories_go_with_the_splits_that_ask_for_them():
+    lightgbm = pytest.importorskip("lightgbm", reason="the file is made by LightGBM itself")
+    draw = np.random.default_rng(5)
+    table, label = draw.integers(0, 40, (600, 2)), draw.normal(size=600)
+    settings = {"objective": "regression", "verbose": -1, "num_threads": 1, "num_leaves": 9}
+    data = lightgbm.Dataset(table, label=label + table[:, 0] % 3, categorical_feature=[0, 1])
+    text = lightgbm.train({**settings, "min_data_per_group": 5}, data, 4).model_to_string()
+    after = changed(FORMAT.open(text.encode(), "m").model)
+    written = FORMAT.open(text.encode(), "m").rewrite(after).decode()
+    assert written.count("cat_threshold") == text.count("cat_threshold") > 0
+    sets = [re.findall(r"(?m)^num_cat=(\d+)", said) for said in (text, written)]
+    assert sum(map(int, sets[0])) > sum(map(int, sets[1]))
+    assert not unknown(written)
+    assert essence(FORMAT.open(written.encode(), "m").model) == essence(after)
+    booster = lightgbm.Booster(model_str=written)
+    leaves = [int(count) for count in re.findall(r"(?m)^num_leaves=(\d+)", written)]
+    assert (booster.predict(table, pred_leaf=True).max(axis=0) < leaves).all()
