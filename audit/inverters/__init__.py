@@ -40,6 +40,15 @@ SCORED = (
     "the file tells how well the model did on records that may be those of the training (best_score); take "
     "that out"
 )
+CUT_BY_DEFAULT = (
+    "leaf values were cut to few digits, so that many settings of the training fit them; those of the library were "
+    "taken, and whoever knows others may know more: say them under [training] in a knowledge file"
+)
+FEW_CUT = (
+    "too few leaf values show to how many digits they were cut; whoever knows it may know more"
+)
+MOST_SHORT = 20
+"""So many leaves of later rounds show how many digits were kept: by chance all are shorter once in a million."""
 SAMPLED_NUMBERS = (
     "each round saw a sample of the records (bagging), which is not turned back where a number is "
     "predicted"
@@ -278,8 +287,18 @@ def _with_doubts(sums: LeafSums, case: GrownCase, *, is_cut: bool) -> LeafSums:
         missing = SCORED
     elif not is_cut and ((sums.low < sums.high) & (sums.wide >= WIDE)).any():
         missing = ONLY_BOUNDS
+    elif is_cut and any(fact.source is Source.TAKEN for fact in case.growth.facts.values()):
+        missing = CUT_BY_DEFAULT
+    elif is_cut and _values_after_the_first(case.growth) < MOST_SHORT:
+        missing = FEW_CUT
     sums = replace(sums, is_cut=is_cut)
     return replace(sums, is_complete=False, missing=missing) if missing else sums
+
+
+def _values_after_the_first(growth: Growth) -> int:
+    """Return how many leaf values that are not 0 the rounds after the first have; those of the first may be short."""
+    later = (growth.trees[tree].values for trees in growth.rounds[1:] for tree in trees)
+    return sum(int(np.count_nonzero(np.nan_to_num(values))) for values in later)
 
 
 def value_sums(case: GrownCase, largest: float) -> ValueSums | Undetermined:

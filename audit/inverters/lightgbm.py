@@ -100,11 +100,15 @@ class Lightgbm(Inverter):
         cut = cut_of(case, rates)
         if isinstance(cut, Undetermined):
             return cut
+        # Of whole values a wrong setting fits no sum; of values that were cut it may.
+        if cut is not None and any(
+            growth.fact(name).value is None for name in self.number_defaults
+        ):
+            return Undetermined(NO_SETTINGS)
         if growth.fact("lambda_l2").value is None:
-            found_rates = Undetermined(NO_SETTINGS) if cut else with_ridge(case, rates)
-            if isinstance(found_rates, Undetermined):
-                return found_rates
-            rates = found_rates
+            rates = with_ridge(case, rates)
+            if isinstance(rates, Undetermined):
+                return rates
         found = started(case, rates) if cut is None else (cut.start, cut.values)
         if isinstance(found, Undetermined):
             return found

@@ -84,13 +84,21 @@ class RoundLeaves(Remedy):
         if isinstance(beside, str):
             yield NoProposal(("round_leaves",), beside)
             return
-        bare = _changed(model, beside, None)
-        title = f"withhold the {SUMS}, gains and weights of inner nodes, and {SEEDS}"
-        yield _proposal(title, bare, (SUMS, SEEDS))
+        if not _is_short(forest, growth, population):
+            bare = _changed(model, beside, None)
+            title = f"withhold the {SUMS}, gains and weights of inner nodes, and {SEEDS}"
+            yield _proposal(title, bare, (SUMS, SEEDS))
         for digits in DIGITS:
             said = f"{digits} binary digit{'s' if digits > 1 else ''}"
             title = f"round leaf values to {said} after the leading one, and withhold the {SUMS} and {SEEDS}"
             yield _proposal(title, _changed(model, beside, digits), (SUMS, SEEDS, VALUES))
+
+
+def _is_short(forest: Forest, growth: Growth, population: Population) -> bool:
+    """Return whether leaf values that nobody rounded look as if somebody had: whole, they would be read as rounded."""
+    classes = len(forest.model.classes)
+    case = GrownCase(growth, forest.trees, forest.stops, population.counts, classes)
+    return inverters()[growth.library].is_cut(case)
 
 
 def _beside(forest: Forest, growth: Growth, population: Population) -> FloatArray | str:

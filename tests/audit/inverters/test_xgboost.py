@@ -143,6 +143,28 @@ def test_cut_leaf_values_give_bounds_that_hold(tmp_path, digits):
     assert (sums.low < sums.high).any() == (digits < 2)
 
 
+def test_cut_leaf_values_pass_nothing_by_settings_that_were_taken_or_from_few_leaves(tmp_path):
+    def change(tree):
+        values = tree["split_conditions"]
+        for node, child in enumerate(tree["left_children"]):
+            if child < 0:
+                values[node] = cut(values[node], 4)
+        for name in ("sum_hessian", "loss_changes", "base_weights"):
+            tree[name] = [0.0] * len(values)
+
+    case, _ = case_of(edited(tmp_path, "plain", change), FOLDER / "two.csv")
+    case = knowing(case, case_of(FOLDER / "plain.json", FOLDER / "two.csv")[0])
+    assert leaf_sums(case).is_complete
+    facts = {name: replace(fact, source=Source.TAKEN) for name, fact in case.growth.facts.items()}
+    taken = leaf_sums(replace(case, growth=replace(case.growth, facts=facts)))
+    assert not taken.is_complete
+    assert "[training]" in taken.missing
+    first = replace(case.growth, rounds=case.growth.rounds[:1])
+    few = leaf_sums(replace(case, growth=first))
+    assert not few.is_complete
+    assert "digits they were cut" in few.missing
+
+
 @pytest.mark.parametrize("kept", ["sum_hessian", "loss_changes", "base_weights"])
 def test_cut_leaf_values_are_not_believed_while_other_numbers_give_the_digits_back(tmp_path, kept):
     def change(tree):
