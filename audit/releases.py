@@ -11,6 +11,7 @@ from audit.inverters import settings_of
 from audit.joint.profiles import posterior_of, report_of, worlds_of
 from audit.joint.releases import AllReleases, Held, join_releases
 from audit.measures import MeasureCall
+from audit.of_releases import ALONE, WITH_OTHERS
 from audit.options import DEFAULT, AuditOptions
 from audit.people.forest import forest_of
 from audit.people.population import Population
@@ -36,9 +37,6 @@ from ppdm_models.errors import KnowledgeError
 from ppdm_models.tree.ensemble import Model
 from ppdm_models.tree.leaks import Leak
 from ppdm_models.tree.tree import Task, Tree
-
-ALONE = "{} by itself"
-WITH_OTHERS = "{} with all releases"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -187,6 +187,10 @@ class Inverter(ABC):
         """Return whether the first tree may have seen so many people; False where the file shows that it did not."""
         return True
 
+    def seen_whole(self, growth: Growth, people: float) -> Mapping[str, Fact]:
+        """Return the settings that follow where the first tree saw just so many people: none, if it cannot be told."""
+        return {}
+
     def beside_steps(self, case: GrownCase) -> FloatArray | Undetermined:
         """Return what stands in all leaves of each tree beside its step, (T,): a start, in some; or why none can say.
 
@@ -213,12 +217,17 @@ def inverters() -> dict[str, Inverter]:
     return discover(here, "INVERTER", Inverter)
 
 
-def facts_of(model: Model) -> Mapping[str, Fact]:
-    """Return what a file says of how its trees were grown, and what follows from its numbers; empty for no ensemble."""
+def facts_of(model: Model, people: float | None = None) -> Mapping[str, Fact]:
+    """Return what a file says of how its trees were grown, and what follows from its numbers; empty for no ensemble.
+
+    Where it is told how many people the table has, so does what this shows of samples.
+    """
     growth = model.growth if isinstance(model, Ensemble) else None
     if growth is None:
         return {}
-    return inverters()[growth.library].facts(growth, tuple(trees_of(model)))
+    inverter = inverters()[growth.library]
+    facts = inverter.facts(growth, tuple(trees_of(model)))
+    return facts if people is None else {**inverter.seen_whole(growth, people), **facts}
 
 
 def settings_of(model: Model) -> frozenset[str]:

@@ -30,7 +30,7 @@ from audit.inverters._xgboost_draws import drawn, drawn_first
 from audit.inverters._xgboost_rates import Rates, rates_of
 from audit.reading import Undetermined
 from ppdm_models.arrays import FloatArray
-from ppdm_models.tree.growth import Fact, Growth
+from ppdm_models.tree.growth import Fact, Growth, Source
 from ppdm_models.tree.tree import Tree
 
 LOGISTIC, SOFTMAX = ("binary:logistic",), ("multi:softprob", "multi:softmax")
@@ -67,6 +67,10 @@ class Xgboost(Inverter):
     def is_of(self, growth: Growth, people: float) -> bool:
         first = drawn_first(growth)
         return first is None or first == people
+
+    def seen_whole(self, growth: Growth, people: float) -> Mapping[str, Fact]:
+        is_whole = drawn_first(growth) == people
+        return {"subsample": Fact(1.0, Source.DERIVED)} if is_whole else {}
 
     def draws(self, case: GrownCase, seed: int) -> Iterator[Draws]:
         return drawn(case, seed)

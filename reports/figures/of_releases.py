@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from audit.releases import ALONE, WITH_OTHERS
+from audit.of_releases import ALONE, WITH_OTHERS
 from reports.document.parts import Accepted, Finding
 from reports.document.words import listed
 

@@ -53,6 +53,23 @@ def by_hand():
     xgboost.train(settings, table, 2).save_model(FOLDER / "by_hand.json")
 
 
+def of_large_leaves():
+    """A model whose leaves hold so many people that few binary digits no longer tell how many have which value."""
+    random, people = np.random.default_rng(21), 600
+    columns = ((18, 80), (10, 90), (0, 6))
+    table = np.column_stack([random.integers(*ends, people) for ends in columns]).astype(float)
+    score = table[:, 0] / 30 + table[:, 1] / 40 - table[:, 2] / 2 + random.normal(size=people)
+    labels = (np.median(score) < score).astype(int)
+    settings = {**PLAIN, "max_depth": 2, "min_child_weight": 10}
+    data = xgboost.DMatrix(table, label=labels, feature_names=FEATURES)
+    xgboost.train(settings, data, 8).save_model(FOLDER / "large.json")
+    rows = [",".join([*FEATURES, "y"])]
+    rows += [
+        ",".join(f"{value:g}" for value in (*x, y)) for x, y in zip(table, labels, strict=True)
+    ]
+    (FOLDER / "many.csv").write_text("\n".join(rows) + "\n")
+
+
 def continued(name, first):
     table = xgboost.DMatrix(X, label=TWO, feature_names=FEATURES)
     more = xgboost.train({**PLAIN, "eta": 0.1}, table, 2, xgb_model=first)
@@ -158,6 +175,7 @@ if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
     tables()
     by_hand()
+    of_large_leaves()
     of_catboost()
     of_lightgbm()
     of_spark()

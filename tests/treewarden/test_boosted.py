@@ -27,17 +27,21 @@ rule = "at_most"
 limit = 0.8
 """
 
+TABLES = {"large.json": "many.csv", "fixed.json": "many.csv"}
+"""The tables that models were trained on, where it is not the smallest."""
+
 
 @pytest.fixture
 def folder(tmp_path):
-    for name in ("plain.json", "two.csv"):
+    for name in ("plain.json", "two.csv", "large.json", "many.csv"):
         shutil.copy(FOLDER / name, tmp_path / name)
     (tmp_path / "recovered.toml").write_text(POLICY)
     return tmp_path
 
 
 def called(folder, command, model="plain.json", *words):
-    asked = [command, folder / model, "--data", folder / "two.csv", "--sensitive", "y"]
+    table = folder / TABLES.get(model, "two.csv")
+    asked = [command, folder / model, "--data", table, "--sensitive", "y"]
     asked += ["--policy", folder / "recovered.toml", "--quiet", *words]
     return CliRunner().invoke(cli, list(map(str, asked)))
 
@@ -134,7 +138,7 @@ def test_a_posterior_says_who_is_certain(folder):
 
 
 def test_a_repair_rounds_leaf_values_and_its_file_says_no_more_than_what_was_audited(folder):
-    outcome = called(folder, "repair", "plain.json", "-o", folder / "fixed.json")
+    outcome = called(folder, "repair", "large.json", "-o", folder / "fixed.json")
     assert outcome.exit_code == 0, outcome.output
     assert "binary digit" in outcome.stdout
     assert "[training]" in outcome.stdout
@@ -147,21 +151,21 @@ def test_a_repair_rounds_leaf_values_and_its_file_says_no_more_than_what_was_aud
         mantissas = np.frexp([tree["split_conditions"][n] for n in ends])[0]
         assert (np.ldexp(mantissas, 9) % 1 == 0).all()
     (folder / "known.toml").write_text(
-        "[training]\neta = 0.3\nlambda = 1\nalpha = 0\nmax_delta_step = 0\n"
+        "[training]\neta = 0.3\nlambda = 1\nalpha = 0\nmax_delta_step = 0\nsubsample = 1\n"
     )
     again = called(folder, "audit", "fixed.json", "--knowledge", folder / "known.toml")
     assert again.exit_code == 0, again.output
 
 
 def test_a_repaired_model_predicts_nearly_the_same(folder):
-    called(folder, "repair", "plain.json", "-o", folder / "fixed.json")
-    table = read(folder / "two.csv")
+    called(folder, "repair", "large.json", "-o", folder / "fixed.json")
+    table = read(folder / "many.csv")
     before, after = (
         predict(
             model,
             {feature.name: table.column(feature) for feature in model.features},
         )
-        for model in (opened(folder / name).model for name in ("plain.json", "fixed.json"))
+        for model in (opened(folder / name).model for name in ("large.json", "fixed.json"))
     )
     assert np.abs(before - after).max() < 0.2
     assert (before.argmax(axis=1) == after.argmax(axis=1)).mean() > 0.9
@@ -204,9 +208,9 @@ def test_a_setting_that_the_model_file_contradicts_is_told_with_both_values(fold
 
 
 def test_wrong_settings_are_doubted_as_the_table_is(folder):
-    called(folder, "repair", "plain.json", "-o", folder / "fixed.json")
+    called(folder, "repair", "large.json", "-o", folder / "fixed.json")
     (folder / "known.toml").write_text(
-        "[training]\neta = 0.1\nlambda = 1\nalpha = 0\nmax_delta_step = 0\n"
+        "[training]\neta = 0.1\nlambda = 1\nalpha = 0\nmax_delta_step = 0\nsubsample = 1\n"
     )
     outcome = called(folder, "audit", "fixed.json", "--knowledge", folder / "known.toml")
     assert outcome.exit_code == 3

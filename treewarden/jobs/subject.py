@@ -206,7 +206,8 @@ class Subject:
 
     def _knowledge(self, file: OpenedFile) -> Knowledge:
         """Return what the adversary knows: of a changed file also how the original was trained, withheld or not."""
-        facts = {} if file is self.file else facts_of(self.file.model)
+        people = self.population.records
+        facts = {} if file is self.file else facts_of(self.file.model, people)
         of_library = settings_of(file.model)
         told = {name: fact.value for name, fact in facts.items() if name in of_library}
         known = {name: value for name, value in told.items() if value is not None}
