@@ -63,7 +63,7 @@ def are_wholes(value: object, keys: frozenset[str]) -> bool:
 
 def is_objective(value: object, outputs: int) -> bool:
     """Return whether it is an objective as the library writes it: its name, and one object of parameters."""
-    if not isinstance(value, dict) or value.get("name", "reg:linear") not in OBJECTIVES:
+    if not isinstance(value, dict) or str(value.get("name", "reg:linear")) not in OBJECTIVES:
         return False
     rest = value.keys() - {"name"}
     if len(rest) > 1 or not rest <= PARAMETERS.keys():
@@ -71,7 +71,7 @@ def is_objective(value: object, outputs: int) -> bool:
     return all(
         isinstance(value[key], dict)
         and value[key].keys() <= PARAMETERS[key]
-        and all(each in WORDS or are_numbers(each, outputs) for each in value[key].values())
+        and all(str(each) in WORDS or are_numbers(each, outputs) for each in value[key].values())
         for key in rest
     )
 
