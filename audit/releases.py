@@ -165,11 +165,12 @@ def _of_numbers(
             numbers = Undetermined(f"{NOT_JOINED}: {joined.reason}")
         else:
             numbers = joined.seen_by(number)
-        evidence = replace(evidence, numbers=numbers, together=SEE_NUMBERS, is_of_several=True)
+        evidence = replace(
+            evidence, numbers=numbers, together=SEE_NUMBERS, others=shared.others(number)
+        )
         exposure = exposure_of(evidence, calls, not_run(SEE_NUMBERS))
         exposures.append(replace(exposure, of=_said_of(shared, number)))
-    said = () if isinstance(joined, Undetermined) else joined.bounds.said
-    return Audit((*exposures[::-1], *_by_themselves(alone)), _warnings(cases, shared, alone, said))
+    return Audit((*exposures[::-1], *_by_themselves(alone)), _warnings(cases, shared, alone))
 
 
 def _by_themselves(alone: Sequence[Audit]) -> tuple[Exposure, ...]:
@@ -180,14 +181,13 @@ def _by_themselves(alone: Sequence[Audit]) -> tuple[Exposure, ...]:
 
 
 def _warnings(
-    cases: Sequence[ReleaseCase], shared: Shared, alone: Sequence[Audit], more: Sequence[str] = ()
+    cases: Sequence[ReleaseCase], shared: Shared, alone: Sequence[Audit]
 ) -> tuple[str, ...]:
     """Return what the reader is told of all releases, once each."""
     warnings = (
         *shared.warnings,
         *_said_once(cases),
         *(said for audit in alone for said in audit.warnings),
-        *more,
     )
     return tuple(dict.fromkeys(warnings))
 
@@ -241,7 +241,7 @@ def _exposure(
     of = _said_of(shared, number)
     if isinstance(joined, Undetermined):
         bare = unsolved(forest, people, knowledge, joined, case.leaks)
-        bare = replace(bare, together=joined, numbers=joined, is_of_several=True)
+        bare = replace(bare, together=joined, numbers=joined, others=shared.others(number))
         return replace(exposure_of(bare, calls, not_run(joined)), of=of)
     seen = joined.seen_by(number)
     worlds: Worlds | Undetermined = NOT_RUN
@@ -256,6 +256,6 @@ def _exposure(
         worlds,
         case.leaks,
         together=seen.found,
-        is_of_several=True,
+        others=shared.others(number),
     )
     return replace(exposure_of(evidence, calls, report_of(seen, people.records)), of=of)

@@ -274,7 +274,6 @@ def _told(
     found, share = [], 1 / (2 * len(held))
     for number, each in enumerate(held):
         has = shared.places[number] >= 0
-        had = shared.places[number - 1] >= 0 if number else has
         alone = _certain(shared, parts[number], has, until.part(share), searching * share)
         so_far: float | None = alone
         if 0 < number < len(held) - 1:
@@ -285,9 +284,7 @@ def _told(
             Released(
                 shared.names[number],
                 len(each.forest.trees),
-                float(shared.counts[has].sum()),
-                float(shared.counts[has & ~had].sum()),
-                float(shared.counts[had & ~has].sum()),
+                *shared.moved(number),
                 alone,
                 so_far,
             )
