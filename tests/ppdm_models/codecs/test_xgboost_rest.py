@@ -5,7 +5,7 @@ import json
 import pytest
 
 from ppdm_models.files.load import open_model
-from ppdm_models.formats.xgboost_model import FORMAT as MODEL
+from ppdm_models.formats.xgboost_model import FORMAT
 from ppdm_models.tree.ensemble import first_members
 from ppdm_models.tree.leaks import LeakKind
 from tests.grown_models import FOLDER
@@ -59,7 +59,7 @@ def test_weights_of_one_for_each_tree_as_later_versions_write_them_are_known():
     model = document["learner"]["gradient_booster"]["model"]
     model["weight_drop"] = [1.0] * len(model["trees"])
     raw = json.dumps(document).encode()
-    file = MODEL.open(raw, "m.json")
+    file = FORMAT.open(raw, "m.json")
     assert not unknown(raw.decode())
     assert not unknown(file.rewrite(first_members(file.model, 2)).decode())
 
