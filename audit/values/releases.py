@@ -11,6 +11,7 @@ import numpy as np
 from audit.inverters import ValueSums
 from audit.joint.cells import Cells, cells_of
 from audit.joint.found import Released
+from audit.of_releases import of_release
 from audit.people.forest import Forest
 from audit.people.numbers import Numbers
 from audit.people.population import Population
@@ -74,7 +75,7 @@ def join_numbers(
         with step(f"turning the leaves of {name} back into sums of numbers"):
             found = sums_with_rows(one.forest, one.population, one.training, len(one.forest.trees))
         if isinstance(found, Undetermined):
-            return Undetermined(f"{name}: {found.reason}")
+            return Undetermined(of_release(name, found.reason))
         sums.append(found[2])
     with step("reasoning over the leaves of all releases"):
         found_all = _joined(held, shared, numbers, sums, until)
@@ -124,7 +125,7 @@ def _joined(
         leaves=leaves,
         recovered=int(rows.are_exact[:leaves].sum()),
         said=tuple(
-            f"{name}: {each}"
+            of_release(name, each)
             for name, one in zip(shared.names, sums, strict=True)
             for each in one.said
         ),

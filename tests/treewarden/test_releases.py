@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 import treewarden
+from tests.grown_models import FOLDER
 from tests.releases import a_table, a_tree
 from treewarden.cli import cli
 
@@ -232,6 +233,23 @@ def test_releases_with_one_file_name_are_told_apart_by_their_folders(folder):
     assert names == ["spring/model.pmml", "autumn/model.pmml", "before.pmml"]
     outcome = audited(folder, "--format", "json", models=models[1::-1], data=("before",))
     assert json.loads(outcome.stdout)["title"] == "Privacy audit of spring/model.pmml"
+
+
+def test_releases_with_one_file_name_are_told_apart_in_warnings_which_are_said_once(tmp_path):
+    files = []
+    for folder, name in (("spring", "plain"), ("autumn", "weighed")):
+        files.append(tmp_path / folder / "model.json")
+        files[-1].parent.mkdir()
+        files[-1].write_bytes((FOLDER / f"{name}.json").read_bytes())
+    asked = ["audit", *files, "--data", FOLDER / "two.csv", "--sensitive", "y", "--format", "json"]
+    outcome = CliRunner().invoke(cli, [*map(str, asked), "--policy", "baseline", "--quiet"])
+    document = json.loads(outcome.stdout)
+    said = [*document["warnings"], *document["model"]["notes"], document["ensemble"]["summary"]]
+    assert "spring/model.json and autumn/model.json does not name" in " ".join(said)
+    assert sum("does not name what it predicts" in each for each in said) == 1
+    assert all(" model.json" not in f" {each}" for each in said)
+    assert "told: autumn/model.json: node" in document["ensemble"]["summary"]
+    assert document["model"]["notes"][0].startswith("autumn/model.json: ")
 
 
 @pytest.mark.parametrize(
