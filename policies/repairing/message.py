@@ -8,6 +8,7 @@ from policies.judging.decision import Decision
 from policies.remedies import NoProposal
 from policies.repairing.attempts import Attempt, Ended
 from policies.verdict import Verdict
+from policies.words import capital
 
 
 def doubts(decision: Decision) -> bool:
@@ -43,7 +44,7 @@ def message(
         lacks = [finding.message for finding in nearest.failing]
         said += lacks or [f"It could not be audited in full: {nearest.problem}."]
     reasons = dict.fromkeys(each.reason for each in refusals)
-    said += [f"{reason[:1].upper()}{reason[1:]}." for reason in reasons]
+    said += [f"{capital(reason)}." for reason in reasons]
     return " ".join(said)
 
 
