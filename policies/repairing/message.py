@@ -36,11 +36,11 @@ def message(
     if nearest is None and ended is not Ended.DONE:
         said = ["Nothing was found that passes.", *_early(attempts, ended)]
     elif nearest is None:
-        said = [f"No remedy has anything to propose for this {whole}. It lacks this."]
+        said = [f"No remedy has anything to propose for this {whole}. What is not met:"]
         said += [finding.message for finding in decision.failing]
     else:
         said = ["Nothing that was tried passes.", *_early(attempts, ended)]
-        said.append(f"Nearest: {nearest.proposal.title}. It still lacks this.")
+        said.append(f"Nearest: {nearest.proposal.title}. What it does not meet:")
         lacks = [finding.message for finding in nearest.failing]
         said += lacks or [f"It could not be audited in full: {nearest.problem}."]
     reasons = dict.fromkeys(each.reason for each in refusals)
