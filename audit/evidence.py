@@ -55,7 +55,7 @@ class Evidence:
     ``randomised`` is what a table of noisy records gives away that is published with the model; none is today.
     ``together`` is what the leaves of several trees prove, and why nothing where they do not. ``numbers`` is what the
     leaves of a model that predicts a number prove of people's values.
-    ``is_of_several`` says that several releases were audited together.
+    ``others`` names the other releases that were audited together with this one, in the order of their publication.
     """
 
     forest: Forest
@@ -69,7 +69,12 @@ class Evidence:
     randomised: Randomisation | Undetermined = NOT_RANDOMISED
     together: Together | Undetermined = ONE_TREE
     numbers: ValueBounds | Undetermined = NO_NUMBER
-    is_of_several: bool = False
+    others: tuple[str, ...] = ()
+
+    @property
+    def is_of_several(self) -> bool:
+        """Whether several releases were audited together."""
+        return bool(self.others)
 
     @property
     def model(self) -> Model:

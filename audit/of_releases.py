@@ -2,3 +2,8 @@
 
 ALONE = "{} by itself"
 WITH_OTHERS = "{} with all releases"
+
+
+def of_release(name: str, said: str) -> str:
+    """Return what is said of a release with its name before it, where that does not stand there by itself."""
+    return said if said.startswith(f"{name}: ") else f"{name}: {said}"

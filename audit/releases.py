@@ -165,11 +165,12 @@ def _of_numbers(
             numbers = Undetermined(f"{NOT_JOINED}: {joined.reason}")
         else:
             numbers = joined.seen_by(number)
-        evidence = replace(evidence, numbers=numbers, together=SEE_NUMBERS, is_of_several=True)
+        evidence = replace(
+            evidence, numbers=numbers, together=SEE_NUMBERS, others=shared.others(number)
+        )
         exposure = exposure_of(evidence, calls, not_run(SEE_NUMBERS))
         exposures.append(replace(exposure, of=_said_of(shared, number)))
-    said = () if isinstance(joined, Undetermined) else joined.bounds.said
-    return Audit((*exposures[::-1], *_by_themselves(alone)), _warnings(cases, shared, alone, said))
+    return Audit((*exposures[::-1], *_by_themselves(alone)), _warnings(cases, shared, alone))
 
 
 def _by_themselves(alone: Sequence[Audit]) -> tuple[Exposure, ...]:
@@ -180,16 +181,12 @@ def _by_themselves(alone: Sequence[Audit]) -> tuple[Exposure, ...]:
 
 
 def _warnings(
-    cases: Sequence[ReleaseCase], shared: Shared, alone: Sequence[Audit], more: Sequence[str] = ()
+    cases: Sequence[ReleaseCase], shared: Shared, alone: Sequence[Audit]
 ) -> tuple[str, ...]:
     """Return what the reader is told of all releases, once each."""
-    warnings = (
-        *shared.warnings,
-        *_said_once(cases),
-        *(said for audit in alone for said in audit.warnings),
-        *more,
-    )
-    return tuple(dict.fromkeys(warnings))
+    said = [(case.model.source, each) for case in cases for each in case.population.warnings]
+    said += [(audit.full.evidence.source, each) for audit in alone for each in audit.warnings]
+    return tuple(dict.fromkeys((*shared.warnings, *_said_once(said))))
 
 
 def _said_of(shared: Shared, number: int) -> str:
@@ -198,26 +195,21 @@ def _said_of(shared: Shared, number: int) -> str:
     return "" if is_last else WITH_OTHERS.format(shared.names[number])
 
 
-def _said_once(cases: Sequence[ReleaseCase]) -> list[str]:
-    """Return the warnings about each release's table; what is said of several models alike, of all of them at once."""
-    found: dict[tuple[bool, str], list[str]] = {}
-    for case in cases:
-        source = case.model.source
-        for said in case.population.warnings:
-            is_of_model = said.startswith(f"{source} ")
-            names = found.setdefault(
-                (is_of_model, said.removeprefix(source) if is_of_model else said), []
-            )
-            names += [source] if is_of_model else []
-    return [
-        f"{_each_of(names)}{said}" if is_of_model else said
-        for (is_of_model, said), names in found.items()
-    ]
+def _said_once(warnings: Sequence[tuple[str, str]]) -> list[str]:
+    """Return warnings, each about the release of that name; what is said of several alike, of all of them at once."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for source, said in dict.fromkeys(warnings):
+        sign = next((sign for sign in (": ", " ") if said.startswith(f"{source}{sign}")), "")
+        names = found.setdefault((sign, said.removeprefix(source) if sign else said), [])
+        names += [source] if sign else []
+    return [f"{_names(names, sign)}{said}" for (sign, said), names in found.items()]
 
 
-def _each_of(names: Sequence[str]) -> str:
+def _names(names: Sequence[str], sign: str) -> str:
+    if len(names) < 2:
+        return "".join(names)
     *others, last = names
-    return f"each of {', '.join(others)} and {last}" if others else last
+    return f"{'each of ' if sign == ' ' else ''}{', '.join(others)} and {last}"
 
 
 def _worlds(audit: Audit) -> Worlds | None:
@@ -241,7 +233,7 @@ def _exposure(
     of = _said_of(shared, number)
     if isinstance(joined, Undetermined):
         bare = unsolved(forest, people, knowledge, joined, case.leaks)
-        bare = replace(bare, together=joined, numbers=joined, is_of_several=True)
+        bare = replace(bare, together=joined, numbers=joined, others=shared.others(number))
         return replace(exposure_of(bare, calls, not_run(joined)), of=of)
     seen = joined.seen_by(number)
     worlds: Worlds | Undetermined = NOT_RUN
@@ -256,6 +248,6 @@ def _exposure(
         worlds,
         case.leaks,
         together=seen.found,
-        is_of_several=True,
+        others=shared.others(number),
     )
     return replace(exposure_of(evidence, calls, report_of(seen, people.records)), of=of)

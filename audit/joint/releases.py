@@ -32,6 +32,7 @@ from audit.joint.together import (
     sums_of,
 )
 from audit.joint.units import Units
+from audit.of_releases import of_release
 from audit.people.forest import Forest
 from audit.people.population import Population
 from audit.people.shared import Shared
@@ -107,7 +108,7 @@ def join_releases(
         with step(f"turning the leaves of {name} back into sums of labels"):
             found = sums_of(each.forest, each.population, each.training)
         if isinstance(found, Undetermined):
-            return Undetermined(f"{name}: {found.reason}")
+            return Undetermined(of_release(name, found.reason))
         sums.append(found)
     size = sum(len(each.forest.trees) for each in held) * shared.places.shape[1]
     if size > MOST_ENTRIES:
@@ -154,7 +155,7 @@ def join_releases(
         certain_by_leaf(rows, cells, trees),
         sums[-1].facts,
         tuple(
-            f"{name}: {said}"
+            of_release(name, said)
             for name, each in zip(shared.names, sums, strict=True)
             for said in each.said
         ),
@@ -274,7 +275,6 @@ def _told(
     found, share = [], 1 / (2 * len(held))
     for number, each in enumerate(held):
         has = shared.places[number] >= 0
-        had = shared.places[number - 1] >= 0 if number else has
         alone = _certain(shared, parts[number], has, until.part(share), searching * share)
         so_far: float | None = alone
         if 0 < number < len(held) - 1:
@@ -285,9 +285,7 @@ def _told(
             Released(
                 shared.names[number],
                 len(each.forest.trees),
-                float(shared.counts[has].sum()),
-                float(shared.counts[has & ~had].sum()),
-                float(shared.counts[had & ~has].sum()),
+                *shared.moved(number),
                 alone,
                 so_far,
             )

@@ -59,6 +59,34 @@ class Shared:
         """Return the groups that a release holds."""
         return np.flatnonzero(self.places[release] >= 0)
 
+    def part(self, first: int, end: int) -> Shared:
+        """Return some releases that follow each other, and the people whom they hold."""
+        held = np.flatnonzero((self.places[first:end] >= 0).any(axis=0))
+        truth, numbers = self.truth, self.numbers
+        return replace(
+            self,
+            names=self.names[first:end],
+            places=self.places[first:end][:, held],
+            counts=self.counts[held],
+            truth=truth if isinstance(truth, Undetermined) else truth[held],
+            orders=self.orders[first:end],
+            columns=self.columns[first:end],
+            numbers=numbers if isinstance(numbers, Undetermined) else numbers.of(held),
+        )
+
+    def others(self, release: int) -> tuple[str, ...]:
+        """Return the names of the releases beside one."""
+        return tuple(name for other, name in enumerate(self.names) if other != release)
+
+    def moved(self, release: int) -> tuple[float, float, float]:
+        """Return how many people a release holds, who joined and who left since the one before it."""
+        has = self.places[release] >= 0
+        had = self.places[release - 1] >= 0 if release else has
+        people, joined, left = (
+            float(self.counts[each].sum()) for each in (has, has & ~had, had & ~has)
+        )
+        return people, joined, left
+
     def seen_by(self, release: int, population: Population) -> Population:
         """Return a release's own people, its profiles parted by what else is known of them; one per group.
 

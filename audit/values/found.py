@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from audit.joint.found import Released
 from audit.reading import Interval
 from ppdm_models.arrays import BoolArray, FloatArray
 from ppdm_models.tree.growth import Fact
@@ -23,7 +24,9 @@ class ValueBounds:
     ``counts`` are people, ``range`` is that of the table's values and ``step`` what they are whole multiples of above
     its lower end (0: nothing), both of which the adversary is taken to know. ``leaves`` is how many leaves people stop
     in, ``facts`` are the settings of the growth, ``said`` is what the reader should know of how it was done and
-    ``left`` what was not tried.
+    ``left`` what was not tried. Of several releases, ``recovered`` is of how many of their leaves the sum follows
+    exactly, ``releases`` what each adds, where those are certain whose number is determined, and ``differences`` what
+    two totals prove, in sentences.
     """
 
     counts: FloatArray
@@ -38,6 +41,9 @@ class ValueBounds:
     facts: Mapping[str, Fact] = field(default_factory=dict)
     said: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
+    recovered: int = 0
+    releases: tuple[Released, ...] = ()
+    differences: tuple[str, ...] = ()
 
     @property
     def span(self) -> float:
@@ -63,3 +69,8 @@ class ValueBounds:
     def is_exact(self) -> BoolArray:
         """Whose value is determined but for rounding, (P,)."""
         return self.width <= EXACT_SHARE * self.span
+
+    @property
+    def exact(self) -> float:
+        """How many people's values are determined but for rounding."""
+        return float(self.counts[self.is_exact].sum())

@@ -21,10 +21,15 @@ AIMS = 40
 """In so many directions, each of all cells at once, tables are looked for before single cells are moved."""
 MOST_MISSED = 3
 """So often in a row no table is found before nothing more is tried."""
-ENOUGH = 0.3
-"""Cells that reach that share of the range are not moved by themselves."""
 SECONDS = 2.0
 """What one search may take."""
+OUT_OF_TIME = "time was over before other tables were looked for in every direction"
+NONE_FOUND = (
+    f"{MOST_MISSED} searches for other tables in a row found none, each within {SECONDS:g} seconds at most, so that no "
+    "more were made; a larger budget would not change that"
+)
+ENOUGH = 0.3
+"""Cells that reach that share of the range are not moved by themselves."""
 GAP = 0.1
 """A table need not be the one that goes furthest: within that share of it is enough."""
 FINEST = 1024
@@ -107,8 +112,8 @@ def by_programs(
     low: FloatArray,
     high: FloatArray,
     clock: Clock,
-) -> tuple[FloatArray, FloatArray, bool]:
-    """Look for tables that fit; return boxes (C,) that are proved meanwhile, and whether all was tried.
+) -> tuple[FloatArray, FloatArray, str]:
+    """Look for tables that fit; return boxes (C,) that are proved meanwhile, and why not all was tried, "" if it was.
 
     First many cells at once are moved in random directions. Then it is proved of each cell that was not moved far how
     far it can be, by the duals of a linear program, and it is moved by itself.
@@ -122,26 +127,27 @@ def by_programs(
             break
         sizes = np.where(short, 1.0, 0.05)
         missed = 0 if program.move(random.normal(size=len(short)) * sizes, first) else missed + 1
+    is_late = first.is_over
     low, high = low.copy(), high.copy()
     order = np.flatnonzero(program.short() & (low < high)[found.cells])
     for at in order.tolist():
         for sign in (1.0, -1.0):
             if clock.is_over:
-                return low, high, False
+                return low, high, OUT_OF_TIME
             program.prove(at, sign, low, high)
     if missed >= MOST_MISSED:
-        return low, high, False
+        return low, high, OUT_OF_TIME if is_late else NONE_FOUND
     for at in order.tolist():
         cell = found.cells[at]
         ends = high[cell] - reached.high[cell], reached.low[cell] - low[cell]
         for sign, end in zip((1.0, -1.0), ends, strict=True):
             if clock.is_over:
-                return low, high, False
+                return low, high, OUT_OF_TIME
             if end >= program.step and program.short()[at]:
                 aim = np.zeros(len(found.cells))
                 aim[at] = sign
                 program.move(aim, clock)
-    return low, high, True
+    return low, high, ""
 
 
 class _Program:

@@ -10,6 +10,8 @@ import numpy as np
 
 from audit.inverters import ValueSums
 from audit.joint.cells import Cells, cells_of
+from audit.joint.found import Released
+from audit.of_releases import of_release
 from audit.people.forest import Forest
 from audit.people.numbers import Numbers
 from audit.people.population import Population
@@ -19,7 +21,7 @@ from audit.stages import Step, silent
 from audit.values.found import EXACT_SHARE, ValueBounds
 from audit.values.rows import ROUNDING, Range, Scale, ValueRows, rows_of, scale_of, together, told
 from audit.values.together import MOST_ENTRIES, bounds_of, problem_with, sums_with_rows
-from audit.worlds.clock import Clock
+from audit.worlds.clock import Clock, clock
 from ppdm_models.arrays import BoolArray, IndexArray
 
 TOO_LARGE = "all trees of all releases would take too much memory"
@@ -73,10 +75,15 @@ def join_numbers(
         with step(f"turning the leaves of {name} back into sums of numbers"):
             found = sums_with_rows(one.forest, one.population, one.training, len(one.forest.trees))
         if isinstance(found, Undetermined):
-            return Undetermined(f"{name}: {found.reason}")
+            return Undetermined(of_release(name, found.reason))
         sums.append(found[2])
     with step("reasoning over the leaves of all releases"):
-        return _joined(held, shared, numbers, sums, until)
+        found_all = _joined(held, shared, numbers, sums, until)
+    if isinstance(found_all, Undetermined):
+        return found_all
+    with step("reasoning over what each release adds"):
+        told = tuple(_told(held, shared, sums, found_all.bounds))
+    return replace(found_all, bounds=replace(found_all.bounds, releases=told))
 
 
 def _joined(
@@ -112,20 +119,49 @@ def _joined(
     if shared.doubt:
         # Who people are may be told wrongly: no table that fits these rows shows that somebody is safe.
         bounds = replace(bounds, reached_low=bounds.low, reached_high=bounds.low)
-    said = (
-        *(
-            f"{name}: {each}"
+    leaves = sum(len(one.low) for one in sums)
+    bounds = replace(
+        bounds,
+        leaves=leaves,
+        recovered=int(rows.are_exact[:leaves].sum()),
+        said=tuple(
+            of_release(name, each)
             for name, one in zip(shared.names, sums, strict=True)
             for each in one.said
         ),
-        *(
+        differences=tuple(
             _in_words(one, row, shared, numbers)
             for one, row in zip(of_some, extra, strict=True)
             if one.fewer >= 0
         ),
     )
-    leaves = sum(len(one.low) for one in sums)
-    return AllNumbers(replace(bounds, leaves=leaves, said=said), shared, tuple(sums))
+    return AllNumbers(bounds, shared, tuple(sums))
+
+
+def _told(
+    held: Sequence[HeldNumbers],
+    shared: Shared,
+    sums: Sequence[ValueSums],
+    found: ValueBounds,
+) -> Iterator[Released]:
+    """Yield what each release adds; only of all of them together are other tables looked for."""
+    for number, one in enumerate(held):
+        alone = _exact((one,), shared.part(number, number + 1), sums[number : number + 1])
+        so_far: float | None = found.exact
+        if number < len(held) - 1:
+            end = number + 1
+            so_far = _exact(held[:end], shared.part(0, end), sums[:end]) if number else alone
+        yield Released(
+            shared.names[number], len(one.forest.trees), *shared.moved(number), alone, so_far
+        )
+
+
+def _exact(held: Sequence[HeldNumbers], shared: Shared, sums: Sequence[ValueSums]) -> float | None:
+    """Return how many people's numbers some releases determine; None where they contradict each other."""
+    numbers = shared.numbers
+    assert not isinstance(numbers, Undetermined)
+    found = _joined(held, shared, numbers, sums, clock(0))
+    return None if isinstance(found, Undetermined) else found.bounds.exact
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,6 +13,7 @@ import numpy as np
 from audit.inverters import ValueSums
 from audit.joint.cells import Cells
 from audit.people.numbers import Numbers
+from audit.values.found import EXACT_SHARE
 from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 
 ROUNDING = 2.0**-48
@@ -86,6 +87,12 @@ class ValueRows:
     def room(self) -> float:
         """What rounding may move a number by that is at an end of a range."""
         return 0.0 if self.scale.is_whole else 1e-6
+
+    @property
+    def are_exact(self) -> BoolArray:
+        """Which rows tell their sum but for rounding, (R,)."""
+        room = 0.0 if self.scale.is_whole else EXACT_SHARE * self.scale.most
+        return np.asarray(self.high - self.low <= room * self.sums(self.sizes))
 
     def sums(self, x: FloatArray) -> FloatArray:
         """Return the sum over each row, (R,)."""

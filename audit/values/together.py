@@ -40,7 +40,6 @@ NOT_SOLVED = (
     f"more than {MOST_CELLS:,} groups of people are open, too many to solve the leaves' sums for together: one leaf at "
     "a time was looked at"
 )
-NOT_ALL = "time was over before other tables were looked for in every direction"
 ONLY_SWAPPED = (
     "other tables were looked for only among people whom no leaf tells apart, as the leaves say more than sums, or not "
     "all of them were joined"
@@ -272,8 +271,8 @@ def _joined(
         return low, high, (ONLY_SWAPPED,)
     if not (low < high)[found.cells].any():
         return low, high, ()
-    low, high, is_done = by_programs(rows, found, reached, low, high, clock)
-    return low, high, () if is_done else (NOT_ALL,)
+    low, high, why = by_programs(rows, found, reached, low, high, clock)
+    return low, high, (why,) if why else ()
 
 
 def _reached(

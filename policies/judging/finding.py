@@ -21,6 +21,7 @@ from policies.judging.held import UNITS, Held, held, is_plain, of_worlds
 from policies.judging.names import Names
 from policies.rules import Rule, rules
 from policies.verdict import Verdict
+from policies.words import capital
 from ppdm_models.tree.paths import path_text
 from ppdm_models.tree.tree import Tree
 
@@ -287,7 +288,7 @@ def _message(
 
 def doubt(name: str, reason: str) -> Finding:
     """Return a finding about the evidence itself, which cannot be believed or is not there."""
-    message = f"{reason[:1].upper()}{reason[1:]}."
+    message = f"{capital(reason)}."
     return Finding(
         name, "", (), "", None, "", "error", Undetermined(reason), Verdict.UNDETERMINED, message
     )

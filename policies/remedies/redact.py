@@ -97,7 +97,7 @@ class Redact(Remedy):
         yield NoProposal(("redact",), NOT_OF_SEVERAL if has_classes else OF_NUMBERS)
 
 
-OF_NUMBERS = "its trees hold numbers, so they give no class numbers to withhold"
+OF_NUMBERS = "a model that predicts a number publishes no class numbers that could be withheld"
 NOT_OF_SEVERAL = (
     "class numbers are withheld from one tree; of several, what they say together stays undetermined without them, and "
     "no leaf gets larger"

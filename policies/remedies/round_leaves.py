@@ -57,8 +57,8 @@ SAMPLED = (
     "more what they tell of whom"
 )
 OF_NUMBERS = (
-    "it predicts a number, and of such models nobody could judge what rounded leaf values still tell; grow the model "
-    "again with fewer rounds or larger leaves"
+    "leaf values were not rounded, as the model predicts a number, and what rounded ones still tell of people's "
+    "numbers cannot be judged; grow the model again with fewer rounds or larger leaves"
 )
 SUMS, SEEDS, VALUES = "sums of second derivatives", "seeds", "digits of leaf values"
 

@@ -8,6 +8,7 @@ from policies.judging.decision import Decision
 from policies.remedies import NoProposal
 from policies.repairing.attempts import Attempt, Ended
 from policies.verdict import Verdict
+from policies.words import capital
 
 
 def doubts(decision: Decision) -> bool:
@@ -35,15 +36,15 @@ def message(
     if nearest is None and ended is not Ended.DONE:
         said = ["Nothing was found that passes.", *_early(attempts, ended)]
     elif nearest is None:
-        said = [f"No remedy has anything to propose for this {whole}. It lacks this."]
+        said = [f"No remedy has anything to propose for this {whole}. What is not met:"]
         said += [finding.message for finding in decision.failing]
     else:
         said = ["Nothing that was tried passes.", *_early(attempts, ended)]
-        said.append(f"Nearest: {nearest.proposal.title}. It still lacks this.")
+        said.append(f"Nearest: {nearest.proposal.title}. What it does not meet:")
         lacks = [finding.message for finding in nearest.failing]
         said += lacks or [f"It could not be audited in full: {nearest.problem}."]
     reasons = dict.fromkeys(each.reason for each in refusals)
-    said += [f"{reason[:1].upper()}{reason[1:]}." for reason in reasons]
+    said += [f"{capital(reason)}." for reason in reasons]
     return " ".join(said)
 
 

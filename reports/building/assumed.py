@@ -8,6 +8,7 @@ from audit.adversary.knowledge import Knowledge as Known
 from audit.adversary.knowledge import KnownRecord, LeafLevel, RowOrder, SplitLevel, Statement
 from audit.evidence import Evidence
 from audit.reading import Undetermined
+from audit.values.found import ValueBounds
 from ppdm_models.tree.tree import Tree
 from reports.document.document import Knowledge
 from reports.document.words import counted, listed
@@ -42,6 +43,10 @@ def _sentences(evidence: Evidence) -> Iterator[str]:
         yield f"Everyone in the table, by {counted(len(qi), 'quasi-identifier', 'quasi-identifiers')}: {', '.join(qi)}."
     if evidence.population.weight is not None:
         yield "The sampling weight of everyone in the table, as it follows from the survey’s design."
+    if evidence.others:
+        models = "model" if len(evidence.others) == 1 else "models"
+        names = listed(list(evidence.others))
+        yield f"The {models} {names}, published beside this one, and which people each release holds."
     what = "The tree" if not evidence.forest.is_ensemble else "Each tree"
     yield f"{what} as published: its tests, its labels and how it sends records to leaves."
     yield f"Of each leaf: {_leaf(known, evidence.forest.drawn)}."
@@ -76,8 +81,24 @@ def _sentences(evidence: Evidence) -> Iterator[str]:
             "How the library makes the values of leaves, so that these can be turned back into how many of a leaf’s "
             "people have which value."
         )
+    if not isinstance(evidence.numbers, Undetermined):
+        yield from _of_numbers(evidence, evidence.numbers)
     for fact in known.facts:
         yield f"Besides: {_fact(fact)}."
+
+
+def _of_numbers(evidence: Evidence, numbers: ValueBounds) -> Iterator[str]:
+    """Yield what is taken as known where leaves are turned back into sums of people's numbers."""
+    if evidence.forest.is_ensemble:
+        yield (
+            "How the library makes the values of leaves, so that these can be turned back into the sum of a leaf’s "
+            "people’s numbers."
+        )
+    target = f"“{evidence.target}”" if evidence.target else "the target"
+    table = "each release’s table" if evidence.others else "the table"
+    yield f"The least and the greatest value of {target} in {table}, and that somebody has each of them."
+    if numbers.step:
+        yield f"That all values of {target} are whole multiples of one step above the least, and which step that is."
 
 
 def _leaf(known: Known, tree: Tree) -> str:

@@ -156,10 +156,13 @@ def asks_worlds(evidence: Evidence) -> bool:
 
 
 def asks_together(evidence: Evidence) -> bool:
-    """Return whether there are several trees whose leaves could prove something of people together, of classes."""
+    """Return whether there are several trees whose leaves could prove something of people together.
+
+    Of numbers the part about values says that, and only what each of several releases adds is told beside it.
+    """
     has_several = evidence.forest.is_ensemble or evidence.together is not ONE_TREE
-    is_of_numbers = evidence.task is Task.REGRESSION
-    return has_several and not evidence.population.is_absent and not is_of_numbers
+    is_told = evidence.task is not Task.REGRESSION or evidence.is_of_several
+    return has_several and not evidence.population.is_absent and is_told
 
 
 def asks_values(evidence: Evidence) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from audit.evidence import Evidence
 from audit.reading import Undetermined
 from policies.judging.decision import Decision, Finding, Place
@@ -16,25 +18,51 @@ from reports.building.worded import word
 from reports.document.parts import Accepted, Break, LeafCase, number
 from reports.document.words import count, counted, percent
 
+Key = tuple[int, int]
+WORST = 3
+"""The top of a page tells of so many leaves."""
 MOST_CASES = 30
 """A report tells of so many leaves; the rest is counted, and every place stands with its finding in the document."""
 
 
 def leaf_cases(evidence: Evidence, decision: Decision) -> tuple[LeafCase, ...]:
-    """Return the leaves in which some demand is not met, those that break most first, and of these the smallest."""
-    found: dict[tuple[int, int], list[tuple[Finding, list[Place]]]] = {}
+    """Return the leaves in which some demand is not met, those that break most first, and of these the smallest.
+
+    The first few, of which a page tells at its top, are of different people where there are such: several trees have
+    leaves of the same ones.
+    """
+    found: dict[Key, list[tuple[Finding, list[Place]]]] = {}
     for finding in decision.own:
         if finding.verdict is Verdict.PASS:
             continue
-        here: dict[tuple[int, int], list[Place]] = {}
+        here: dict[Key, list[Place]] = {}
         for place in finding.places:
             if place.kind in ("leaf", "profile") and not _is_unknown(evidence, place):
                 here.setdefault((place.tree, place.node), []).append(place)
         for key, places in here.items():
             found.setdefault(key, []).append((finding, places))
-    cases = [_case(evidence, *key, broken) for key, broken in found.items()]
+    cases = {key: _case(evidence, *key, broken) for key, broken in found.items()}
     grave = SEVERITIES[SEVERITIES.index(decision.fail_on) :]
-    return tuple(sorted(cases, key=lambda case: _worst_first(case, grave)))
+    keys = sorted(cases, key=lambda key: _worst_first(cases[key], grave))
+    first = _of_different_people(evidence, keys)
+    return tuple(cases[key] for key in dict.fromkeys((*first, *keys)))
+
+
+def _of_different_people(evidence: Evidence, keys: Sequence[Key]) -> list[Key]:
+    """Return the first leaves, as trees and nodes, that have no people in common; else, that have others as well."""
+    told = np.zeros(evidence.stops.shape[1], dtype=bool)
+    found: list[Key] = []
+    for may_share in (False, True):
+        for tree, node in keys:
+            here = evidence.stops[tree] == node
+            if (
+                len(found) < WORST
+                and (here & ~told).any()
+                and (may_share or not (here & told).any())
+            ):
+                told |= here
+                found.append((tree, node))
+    return found
 
 
 def _is_unknown(evidence: Evidence, place: Place) -> bool:

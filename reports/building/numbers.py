@@ -32,7 +32,7 @@ def values_part(evidence: Evidence) -> Values:
         )
     width = np.where(numbers.is_exact, 0.0, numbers.width)
     return Values(
-        exact=number(_exact(numbers)),
+        exact=number(numbers.exact),
         narrowest=number(float(width.min())),
         median_width=number(_median(width, numbers)),
         range=(number(numbers.range.low), number(numbers.range.high)),
@@ -42,10 +42,6 @@ def values_part(evidence: Evidence) -> Values:
         facts=fact_rows(numbers.facts),
         known=tuple(_known(evidence, numbers, width)),
     )
-
-
-def _exact(numbers: ValueBounds) -> float:
-    return float(numbers.counts[numbers.is_exact].sum())
 
 
 def _median(width: FloatArray, numbers: ValueBounds) -> float:
@@ -72,7 +68,7 @@ def _known(evidence: Evidence, numbers: ValueBounds, width: FloatArray) -> list[
 
 
 def _summary(numbers: ValueBounds, width: FloatArray) -> str:
-    exact, people = _exact(numbers), float(numbers.counts.sum())
+    exact, people = numbers.exact, float(numbers.counts.sum())
     low, high = numbers.range.low, numbers.range.high
     said, whose = "The leaves determine nobody’s number exactly.", ""
     if exact:

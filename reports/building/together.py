@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from audit.evidence import Evidence
 from audit.joint.found import Released, Together
 from audit.reading import Undetermined
+from audit.values.found import EXACT_SHARE
 from audit.worlds.result import Worlds
 from ppdm_models.tree.growth import Fact, Source
+from ppdm_models.tree.tree import Task
 from reports.document.parts import Ensemble, OverTrees, Release, Row, number
 from reports.document.words import count, counted, percent, sentence
 
@@ -50,18 +52,11 @@ SOURCES = {
 
 def ensemble_part(evidence: Evidence) -> Ensemble:
     """Return what the leaves of all trees prove, or why that could not be told."""
+    if evidence.task is Task.REGRESSION:
+        return _of_numbers(evidence)
     together = evidence.together
     if isinstance(together, Undetermined):
-        return Ensemble(
-            trees=len(evidence.trees),
-            leaves=sum(len(tree.leaves) for tree in evidence.trees),
-            recovered_leaves=0,
-            replayed=False,
-            reasons=(sentence(together.reason),),
-            records_certain_by_leaf=None,
-            records_certain=None,
-            summary=sentence(together.reason),
-        )
+        return _untold(evidence, together)
     by_leaf = float(evidence.population.counts[together.by_leaf].sum())
     worlds = evidence.worlds
     certain = float(worlds.counts[worlds.certain].sum()) if isinstance(worlds, Worlds) else None
@@ -87,6 +82,46 @@ def ensemble_part(evidence: Evidence) -> Ensemble:
         ),
         releases=tuple(map(_release, together.releases)),
         differences=together.differences,
+    )
+
+
+def _untold(evidence: Evidence, why: Undetermined) -> Ensemble:
+    return Ensemble(
+        trees=len(evidence.trees),
+        leaves=sum(len(tree.leaves) for tree in evidence.trees),
+        recovered_leaves=0,
+        replayed=False,
+        reasons=(sentence(why.reason),),
+        records_certain_by_leaf=None,
+        records_certain=None,
+        summary=sentence(why.reason),
+    )
+
+
+def _of_numbers(evidence: Evidence) -> Ensemble:
+    """Return what several releases prove of people's numbers; certain is whose number follows exactly."""
+    numbers = evidence.numbers
+    if isinstance(numbers, Undetermined):
+        return _untold(evidence, numbers)
+    people, exact = evidence.population.records, numbers.exact
+    by_leaf = float(numbers.counts[numbers.by_leaf <= EXACT_SHARE * numbers.span].sum())
+    return Ensemble(
+        trees=sum(each.trees for each in numbers.releases),
+        leaves=numbers.leaves,
+        recovered_leaves=numbers.recovered,
+        replayed=False,
+        reasons=tuple(map(sentence, (*numbers.said, *numbers.left))),
+        records_certain_by_leaf=number(by_leaf),
+        records_certain=number(exact),
+        summary=(
+            f"The sum of the people’s numbers follows exactly from the files for {count(numbers.recovered)} of "
+            f"{counted(numbers.leaves, 'leaf', 'leaves')}. One leaf alone determines the number of "
+            f"{counted(by_leaf, 'person', 'people')}, all leaves of all releases together that of {count(exact)} "
+            f"({percent(exact / people)})."
+        ),
+        facts=fact_rows(numbers.facts),
+        releases=tuple(map(_release, numbers.releases)),
+        differences=numbers.differences,
     )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import textwrap
 from typing import Literal
 
+from policies.words import capital
+
 WIDTH = 100
 Word = Literal["PASS", "UNDETERMINED", "FAIL"]
 
@@ -40,8 +42,8 @@ def listed(parts: list[str]) -> str:
 
 
 def sentence(text: str) -> str:
-    """Return a text with a capital first letter and one closing stop."""
-    return f"{text[:1].upper()}{text[1:].rstrip('. ')}."
+    """Return a text with a capital first letter, but for the name of a file, and one closing stop."""
+    return f"{capital(text).rstrip('. ')}."
 
 
 def printable(text: str) -> str:

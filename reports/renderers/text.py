@@ -219,7 +219,7 @@ def _certain(document: Document) -> tuple[str, ...]:
     if ensemble:
         together = (ensemble.summary, *map(_release, ensemble.releases), *ensemble.differences)
     if values:
-        together = (*together, *dict.fromkeys((values.summary, *values.reasons)))
+        together = (*dict.fromkeys((*together, values.summary, *values.reasons)),)
     return (*together, worlds.summary, *worlds.not_decided) if worlds else together
 
 

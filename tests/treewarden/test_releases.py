@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 import treewarden
+from tests.grown_models import FOLDER
 from tests.releases import a_table, a_tree
 from treewarden.cli import cli
 
@@ -88,6 +89,8 @@ def test_each_by_itself_passes_and_both_together_fail(folder):
     assert "holds and before.pmml does not, 1 has “yes”" in found["differences"][0]
     assert document["worlds"]["records_certain"] == 1
     assert [each["model"]["name"] for each in document["provenance"]["earlier"]] == ["before.pmml"]
+    known = " ".join(document["knowledge"]["sentences"])
+    assert "The model before.pmml, published beside this one, and which people" in known
     place = document["findings"][0]["where"][0]
     assert place["profile"] == "place = a, in before.pmml = no"
 
@@ -188,7 +191,24 @@ def test_of_releases_of_numbers_whoever_joined_is_pinned_by_all_and_by_neither_a
     assert (
         "Of the one person whom after.pmml holds and before.pmml does not, the number is 38: that is the difference of "
         "the two releases' totals."
-    ) in document["warnings"]
+    ) in document["ensemble"]["differences"]
+    told = document["ensemble"]["releases"]
+    assert [each["trees"] for each in told] == [1, 1]
+    assert [each["joined"] for each in told] == [0, 1]
+    assert [each["certain_alone"] for each in told] == [0, 0]
+    assert [each["certain_so_far"] for each in told] == [0, 1]
+    assert document["ensemble"]["records_certain"] == 1
+    assert document["values"]["exact"] == 1
+    known = " ".join(document["knowledge"]["sentences"])
+    assert (
+        "The model before.pmml, published beside this one, and which people each release holds."
+        in known
+    )
+    assert "The least and the greatest value of “score” in each release’s table" in known
+    assert "whole multiples of one step" in known
+    said = " ".join(audited(folder, "--id", "id", sensitive="score").stdout.split())
+    assert said.count("the number is 38: that is the difference") == 1
+    assert "after.pmml (12 people, 1 joined): 0 or more are certain by it alone, 1 by all" in said
     found = {each["of"]: each["verdict"] for each in document["findings"]}
     assert found == {"": "FAIL"}
     for name in ("before", "after"):
@@ -213,6 +233,23 @@ def test_releases_with_one_file_name_are_told_apart_by_their_folders(folder):
     assert names == ["spring/model.pmml", "autumn/model.pmml", "before.pmml"]
     outcome = audited(folder, "--format", "json", models=models[1::-1], data=("before",))
     assert json.loads(outcome.stdout)["title"] == "Privacy audit of spring/model.pmml"
+
+
+def test_releases_with_one_file_name_are_told_apart_in_warnings_which_are_said_once(tmp_path):
+    files = []
+    for folder, name in (("spring", "plain"), ("autumn", "weighed")):
+        files.append(tmp_path / folder / "model.json")
+        files[-1].parent.mkdir()
+        files[-1].write_bytes((FOLDER / f"{name}.json").read_bytes())
+    asked = ["audit", *files, "--data", FOLDER / "two.csv", "--sensitive", "y", "--format", "json"]
+    outcome = CliRunner().invoke(cli, [*map(str, asked), "--policy", "baseline", "--quiet"])
+    document = json.loads(outcome.stdout)
+    said = [*document["warnings"], *document["model"]["notes"], document["ensemble"]["summary"]]
+    assert "spring/model.json and autumn/model.json does not name" in " ".join(said)
+    assert sum("does not name what it predicts" in each for each in said) == 1
+    assert all(" model.json" not in f" {each}" for each in said)
+    assert "told: autumn/model.json: node" in document["ensemble"]["summary"]
+    assert document["model"]["notes"][0].startswith("autumn/model.json: ")
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
+from ppdm_models.files.load import OpenedFile
+from ppdm_models.tree.ensemble import Ensemble, with_trees
 from treewarden.jobs.inputs import ModelInput, model_name
 
 
@@ -18,6 +22,22 @@ def release_names(models: Sequence[ModelInput]) -> tuple[str, ...]:
         _shortest(own, [other for place, other in enumerate(parts) if place != number])
         for number, own in enumerate(parts)
     )
+
+
+def called(file: OpenedFile, name: str) -> OpenedFile:
+    """Return a file whose model, trees and notes bear another name than the file's own."""
+    model = file.model
+    if model.source == name:
+        return file
+    notes = tuple(map(partial(_renamed, old=f"{model.source}: ", new=f"{name}: "), model.notes))
+    if isinstance(model, Ensemble):
+        named = with_trees(model, (replace(tree, source=name) for tree in model.trees))
+        model = replace(named, growth=model.growth, seeds=model.seeds)
+    return replace(file, model=replace(model, source=name, notes=notes))
+
+
+def _renamed(said: str, old: str, new: str) -> str:
+    return f"{new}{said.removeprefix(old)}" if said.startswith(old) else said
 
 
 def _parts(model: ModelInput) -> tuple[str, ...]:

@@ -33,7 +33,7 @@ from ppdm_models.records.matching import has_column
 from ppdm_models.records.table import Table
 from ppdm_models.tree.ensemble import Ensemble, Model
 from treewarden.jobs.inputs import ModelInput, TableInput, model_name, opened, read, table_name
-from treewarden.jobs.release_names import release_names
+from treewarden.jobs.release_names import called, release_names
 from treewarden.jobs.training_said import check_training
 
 
@@ -253,7 +253,7 @@ def read_subject(request: Request, step: Step = silent) -> Subject:
     names: tuple[str, ...] = ()
     if request.earlier:
         names = release_names([*(each.model for each in request.earlier), request.model])
-        file = _called(file, names[-1])
+        file = called(file, names[-1])
     tree, options = file.model, request.options
     if not request.earlier:
         check_training(knowledge, _said_in(request), [tree])
@@ -312,7 +312,7 @@ def _releases(
     cases, tables, known = [], [], {request.data: table} if isinstance(request.data, Path) else {}
     for each, name in zip(request.earlier, names, strict=False):
         with step(f"reading {name} and {table_name(each.data)}"):
-            file = _called(opened(each.model), name)
+            file = called(opened(each.model), name)
             is_same = each.data is request.data
             own = (
                 table if is_same else known.get(each.data) if isinstance(each.data, Path) else None
@@ -327,10 +327,6 @@ def _releases(
     populations = (*(case.population for case in cases), people)
     shared = shared_people(models, (*tables, table), populations, request.key)
     return tuple(cases), shared
-
-
-def _called(file: OpenedFile, name: str) -> OpenedFile:
-    return replace(file, model=replace(file.model, source=name))
 
 
 def _nobody(model: Model, options: AuditOptions) -> Population:

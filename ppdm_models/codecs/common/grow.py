@@ -239,12 +239,15 @@ def features_named(
 
 
 def simplest(ensemble: Ensemble) -> Model:
-    """Return the tree itself where an ensemble has one only, and adds nothing to it but its notes."""
+    """Return the tree itself where an ensemble has one only, and adds nothing to it but its notes.
+
+    A tree whose growth is told stays in its ensemble: its leaf values are steps of a boosting, no means of its leaves.
+    """
     (first, *others) = ensemble.members
     tree = first.model
     bare = not others and first.weight == 1 and first.output is None and not any(ensemble.base)
     if not isinstance(tree, Tree) or not bare or ensemble.link is not Link.IDENTITY:
         return ensemble
-    if tree.classes != ensemble.classes:
+    if tree.classes != ensemble.classes or ensemble.growth is not None:
         return ensemble
     return replace(tree, notes=(*ensemble.notes, *tree.notes))

@@ -65,6 +65,9 @@ PLAIN_LISTS: Mapping[str, frozenset[str]] = {
     ),
 }
 """Settings that hold any numbers, as many as somebody likes: known as long as they are left alone."""
+RANKING = ("lambdarank", "rank_xendcg")
+PLACES = (*range(1, 11), 15, 20, 25, 30, 50, 100)
+"""The places down to which rankings are told how good they are; each but once and in their order, they hold no data."""
 
 
 def rest_of(document: Document, judged: frozenset[str]) -> Iterator[tuple[int, str]]:
@@ -139,6 +142,17 @@ def _is_objective(value: str, classes: str | None) -> bool:
             return False
     known = OPTIONS.get(name, ("sqrt",))
     return name in WORDS and len(set(keys)) == len(keys) and set(keys) <= set(known)
+
+
+def _is_ranking(document: Document) -> bool:
+    return (document.said("objective") or "").partition(" ")[0] in RANKING
+
+
+def _are_places(said: str) -> bool:
+    """Return whether these are the usual places of rankings, each greater than the one before."""
+    places = list(map(str, PLACES))
+    found = [places.index(place) if place in places else -1 for place in said.split(",")]
+    return -1 not in found and found == sorted(set(found))
 
 
 def _is_monotone(entries: Sequence[str], features: int) -> bool:
@@ -245,7 +259,8 @@ def _is_plain(document: Document, key: str, names: Sequence[str]) -> bool:
     """Return whether a setting is a number, words of the library, or features where it is about those."""
     said = document.setting(key) or ""
     if key in PLAIN_LISTS:
-        return said in PLAIN_LISTS[key]
+        is_of_ranks = key == "eval_at" and _is_ranking(document)
+        return said in PLAIN_LISTS[key] or (is_of_ranks and _are_places(said))
     if not said:
         return True
     listed = said.removeprefix("name:").split(",")

@@ -32,7 +32,9 @@ LEARNER = frozenset(
         "objective",
     )
 )
-MODEL = frozenset(("cats", "gbtree_model_param", "iteration_indptr", "tree_info", "trees"))
+MODEL = frozenset(
+    ("cats", "gbtree_model_param", "iteration_indptr", "tree_info", "trees", "weight_drop")
+)
 TREE = frozenset(
     (
         *PER_NODE,
@@ -90,6 +92,8 @@ def rest_of(document: object, source: str) -> Iterator[Leak]:
             if inner.get("name", "gbtree") != "gbtree":
                 yield _unknown([*at, "gbtree", "name"])
     yield from _strange(booster.model, MODEL, booster.steps)
+    if not _are_ones(booster.model):
+        yield _unknown([*booster.steps, "weight_drop"])
     if not are_wholes(booster.model.get("gbtree_model_param", {}), MODEL_PARAMETERS):
         yield _unknown([*booster.steps, "gbtree_model_param"])
     trees = booster.model.get("trees")
@@ -127,6 +131,13 @@ def _are_ends(ends: list[object], trees: int) -> bool:
     return not ends or (
         len(wholes) == len(ends) and rising and (wholes[0], wholes[-1]) == (0, trees)
     )
+
+
+def _are_ones(model: Mapping[str, object]) -> bool:
+    """Return whether each tree weighs 1, as version 3.4 writes of those that no dart grew, or nothing is said."""
+    weights, trees = model.get("weight_drop", []), model.get("trees")
+    size = len(trees) if isinstance(trees, list) else 0
+    return isinstance(weights, list) and weights in ([], [1] * size)
 
 
 def _are_categories(cats: object, features: int, told: int) -> bool:

@@ -56,6 +56,9 @@ def _drop(learner: dict[str, object], booster: Booster, kept: int, source: str) 
     for name in ("trees", "tree_info"):
         column = as_list(model[name], source, [*booster.steps, name])
         del column[kept:]
+    weights = model.get("weight_drop")
+    if isinstance(weights, list):
+        del weights[kept:]
     ends = model.get("iteration_indptr")
     if isinstance(ends, list):
         ends[:] = [end for end in ends if isinstance(end, int) and end <= kept]

@@ -181,7 +181,7 @@ def test_who_joined_is_the_difference_of_two_totals():
     (newcomer,) = np.flatnonzero(told.is_exact).tolist()
     assert own.describe(newcomer) == "place = c, in m0.pmml = no"
     assert told.low[newcomer] == told.high[newcomer] == 70
-    assert found.bounds.said == (
+    assert found.bounds.differences == (
         "Of the one person whom m1.pmml holds and m0.pmml does not, the number is 70: that is the difference of the "
         "two releases' totals.",
     )
@@ -190,8 +190,8 @@ def test_who_joined_is_the_difference_of_two_totals():
 
 def test_of_several_who_joined_the_sum_is_known():
     found, *_ = joined([BEFORE, [*BEFORE, NEW, (6, "d", 20)]], [ONE_LEAF, ONE_LEAF])
-    assert "Of the 2 people" in found.bounds.said[0]
-    assert "the sum of their numbers is 90" in found.bounds.said[0]
+    assert "Of the 2 people" in found.bounds.differences[0]
+    assert "the sum of their numbers is 90" in found.bounds.differences[0]
 
 
 def test_two_ways_of_parting_the_same_people_tell_more_than_each():

@@ -11,10 +11,16 @@ from hypothesis import strategies as st
 from audit.people.numbers import step_of
 from audit.values import boxes
 from audit.values.means import rounding
-from audit.values.reached import by_programs, reached_from
+from audit.values.reached import (
+    NONE_FOUND,
+    OUT_OF_TIME,
+    _Program,
+    by_programs,
+    reached_from,
+)
 from audit.values.rows import Range, Scale, ValueRows
 from audit.values.solved import determined, solved
-from audit.worlds.clock import FOREVER
+from audit.worlds.clock import FOREVER, clock
 
 AB_CD, AC_BD, AD_BC = [0, 0, 1, 1], [0, 1, 0, 1], [0, 1, 1, 0]
 
@@ -55,6 +61,16 @@ def test_two_trees_over_four_people_leave_one_number_free():
     assert (low <= reached.low).all()
     assert (reached.high <= high).all()
     assert (reached.high - reached.low >= 3).all()
+
+
+@pytest.mark.parametrize(("until", "why"), [(FOREVER, NONE_FOUND), (clock(0), OUT_OF_TIME)])
+def test_why_no_more_tables_are_looked_for_is_said(monkeypatch, until, why):
+    monkeypatch.setattr(_Program, "move", lambda *_: False)
+    x = np.array([4, 5, 6, 5], dtype=float)
+    rows = rows_of([AB_CD, AC_BD], x, 10)
+    low, high = boxes.propagated(rows, *boxes.start(rows))
+    found = solved(rows, low < high)
+    assert by_programs(rows, found, reached_from(rows, x), low, high, until)[2] == why
 
 
 def test_the_one_who_alone_can_have_the_greatest_number_has_it():

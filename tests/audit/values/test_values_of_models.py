@@ -1,5 +1,6 @@
 """Models of numbers as their libraries write them: what is proved of people, held against their true numbers."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -18,6 +19,7 @@ from audit.values.together import (
 )
 from audit.worlds.clock import clock
 from ppdm_models.errors import TableError
+from ppdm_models.files.load import open_model
 from ppdm_models.records.read_table import read_table_bytes
 from tests.grown_models import FOLDER
 from treewarden.jobs.inputs import opened
@@ -106,6 +108,15 @@ def test_thirty_trees_tell_the_number_of_everybody():
     numbers, people, _ = bounds_of("many.json")
     assert numbers.is_exact.all()
     assert numbers.low == pytest.approx(people.numbers.least, abs=1e-9)
+
+
+def test_a_single_tree_of_catboost_without_a_start_is_turned_back_as_a_step_not_read_as_means():
+    document = json.loads((FOLDER / "numbers_catboost_steps.json").read_text())
+    document["oblivious_trees"] = document["oblivious_trees"][:1]
+    model = open_model(json.dumps(document).encode(), "one.json").model
+    table = read_table_bytes(CENTS.read_bytes(), "people.csv")
+    people = build_population(model, table, sensitive="y")
+    assert isinstance(values_of(forest_of(model, people), people, clock(0)), ValueBounds)
 
 
 def test_a_spread_bounds_everybody_of_a_leaf():

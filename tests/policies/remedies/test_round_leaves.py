@@ -116,7 +116,11 @@ def test_predictions_move_little_as_the_start_stays_whole():
     [
         ("catboost_plain.json", "two.csv", "several steps"),
         ("spark_plain.zip", "two.csv", "only read here"),
-        ("numbers_lightgbm.txt", "numbers_whole.csv", "predicts a number"),
+        (
+            "numbers_lightgbm.txt",
+            "numbers_whole.csv",
+            "leaf values were not rounded, as the model predicts a number",
+        ),
     ],
 )
 def test_where_nothing_is_rounded_the_reason_is_said_and_what_to_do(name, table, said):

@@ -20,7 +20,7 @@ def unknown(text):
     return [leak for leak in leaks if leak.kind is LeakKind.UNKNOWN]
 
 
-@pytest.mark.parametrize("name", ["two", "three", "eight"])
+@pytest.mark.parametrize("name", ["two", "three", "eight", "ranking"])
 def test_nothing_is_strange_in_what_the_library_wrote(name):
     assert FORMAT.accounts_for_all
     assert not unknown((FOLDER / f"lightgbm_{name}.txt").read_text())
@@ -30,6 +30,14 @@ def test_nothing_is_strange_in_what_the_library_wrote(name):
 def announced(text):
     """The text with the sizes of its trees as they are, without which the library does not read it."""
     return lines_of(text.encode(), "m.txt").written().decode()
+
+
+@pytest.mark.parametrize("places", ["63,1,145", "5,3", "1,1", "1,,3", "1,3,5,7.5", "01", "99"])
+def test_places_of_a_ranking_that_nobody_asks_for_are_told(places):
+    text = (FOLDER / "lightgbm_ranking.txt").read_text()
+    assert not unknown(text.replace("[eval_at: 1,3,5]", "[eval_at: 5,10,100]"))
+    assert unknown(text.replace("[eval_at: 1,3,5]", f"[eval_at: {places}]"))
+    assert unknown(TEXT.replace("[eval_at: ]", "[eval_at: 1,3,5]"))
 
 
 STRANGE = {

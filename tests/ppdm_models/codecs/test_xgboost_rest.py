@@ -5,6 +5,8 @@ import json
 import pytest
 
 from ppdm_models.files.load import open_model
+from ppdm_models.formats.xgboost_model import FORMAT
+from ppdm_models.tree.ensemble import first_members
 from ppdm_models.tree.leaks import LeakKind
 from tests.grown_models import FOLDER
 
@@ -21,6 +23,8 @@ STRANGE = {
     "a list as the best score": ((*LEARNER, "attributes", "best_score"), "0,1,1,0"),
     "rounds": ((*MODEL, "iteration_indptr"), [0, 63, 145]),
     "weights of no dart": ((*BOOSTER, "weight_drop"), ["anna", 63]),
+    "weights of trees": ((*MODEL, "weight_drop"), [63, 1, 145]),
+    "more weights than trees": ((*MODEL, "weight_drop"), [1.0] * 4),
     "a booster beside it": ((*BOOSTER, "gbtree"), {"name": "anna"}),
     "categories": ((*TREE, "categories"), [63, 1, 145]),
     "sizes of sets": ((*TREE, "categories_sizes"), [63, 1, 145]),
@@ -48,3 +52,35 @@ def test_what_the_library_does_not_write_is_told(case):
         part = part[step]
     part[last] = value
     assert unknown(json.dumps(document))
+
+
+def test_weights_of_one_for_each_tree_as_later_versions_write_them_are_known():
+    document = json.loads(TEXT)
+    model = document["learner"]["gradient_booster"]["model"]
+    model["weight_drop"] = [1.0] * len(model["trees"])
+    raw = json.dumps(document).encode()
+    file = FORMAT.open(raw, "m.json")
+    assert not unknown(raw.decode())
+    assert not unknown(file.rewrite(first_members(file.model, 2)).decode())
+
+
+@pytest.mark.parametrize("has_categories", [False, True])
+def test_the_layout_of_versions_before_2_is_known(has_categories):
+    document = json.loads(TEXT)
+    learner = document["learner"]
+    model = learner["gradient_booster"]["model"]
+    learner["learner_model_param"] = {"base_score": "5E-1", "num_class": "0", "num_feature": "3"}
+    learner["attributes"] = {"best_iteration": "2", "best_ntree_limit": "3"}
+    model["gbtree_model_param"] |= {"size_leaf_vector": "0"}
+    del model["iteration_indptr"]
+    model.pop("cats", None)
+    for tree in model["trees"]:
+        tree["default_left"] = [bool(each) for each in tree["default_left"]]
+        tree["leaf_child_counts"] = [0] * len(tree["left_children"])
+        for key in [key for key in tree if key.startswith("categories")]:
+            if not has_categories:
+                del tree[key]
+        if not has_categories:
+            tree.pop("split_type", None)
+    document["version"] = [1, 7 if has_categories else 0, 2]
+    assert not unknown(json.dumps(document))

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 import pytest
 
+from audit.adversary.knowledge import Knowledge
+from audit.people.population import build_population
+from audit.run import run
+from policies.judging.judge import judge
+from policies.pack import calls
+from ppdm_models.records.read_table import table_of
+from reports.building.cases import leaf_cases
 from reports.renderers import renderer
+from tests.forests import forest, stump
 from tests.reports.forms import FULL
+from tests.small_audits import pack_of
 
 
 def shown(document, form):
@@ -56,3 +65,14 @@ def test_repairing_an_ensemble_is_advised_before_training_it_anew(several_trees)
     said = " ".join(several_trees.next_steps)
     assert "treewarden repair" in said
     assert "larger leaves" in said
+
+
+def test_the_worst_leaves_are_of_different_people_though_trees_have_the_same_leaf():
+    ensemble = forest(stump(70.0, "no", "yes"), stump(70.0, "no", "yes"), stump(40.0, "no", "yes"))
+    columns = {"age": [20, 30, 50, 60, 80], "sex": list("FMFMF"), "flu": ["no", "yes"] * 2 + ["no"]}
+    people = build_population(ensemble, table_of(columns), sensitive="flu")
+    pack = pack_of(("k_anonymity", "at_least", 5))
+    audit = run(ensemble, people, Knowledge(), calls(pack))
+    cases = leaf_cases(audit.full.evidence, judge(audit, pack))
+    assert [case.path for case in cases[:3]] == ["age ≥ 70", "age < 40", "age ≥ 40"]
+    assert sorted(case.path for case in cases[3:]) == ["age < 70", "age < 70", "age ≥ 70"]
