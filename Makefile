@@ -11,8 +11,8 @@ PINS   := pyproject.toml constraints.txt
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-tools check docs docs-shown soundness soundness-worlds soundness-ensembles soundness-doors studies bench bench-worlds \
-	bench-ensembles bench-formats bench-commands conformance fuzz ipopt clean serve chaos load
+.PHONY: help demo test test-tools check docs docs-shown soundness soundness-worlds soundness-ensembles soundness-partial soundness-doors studies bench bench-worlds \
+	bench-ensembles bench-partial bench-formats bench-commands conformance fuzz ipopt clean serve chaos load
 
 help:
 	@echo "make demo    audit, repair and report on a tree grown on real data (installs what it needs into $(VENV))"
@@ -24,6 +24,7 @@ help:
 	@echo "make soundness  judge the estimate, exact worlds and the doors on random small cases (CASES=... SEED=0)"
 	@echo "make soundness-worlds  exact worlds alone, against a list of every world (CASES=5000 SEED=0)"
 	@echo "make soundness-ensembles  what leaves of several trees prove, against every table and the learners (CASES=5000 SEED=0)"
+	@echo "make soundness-partial  who knows some columns only, against every table (CASES=5000 SEED=0)"
 	@echo "make soundness-doors  how files and tables become facts, against the learners (CASES=500 of a kind SEED=0)"
 	@echo "make studies    repeat the papers' tables on their data (DATA=folder that holds adult_train.csv)"
 	@echo "make bench      time and memory of the solver, against other ways to the same answer (DATA=...)"
@@ -31,6 +32,7 @@ help:
 	@echo "make conformance  compare what is read from published models with their real tools (MODELS=...)"
 	@echo "make fuzz       damage model files at random, SECONDS=60 in all, and look for a reader that fails"
 	@echo "make bench-ensembles  time and memory of what all trees of large models prove together (DATA=...)"
+	@echo "make bench-partial  time what is said of who knows some columns only, on Adult (DATA=...)"
 	@echo "make bench-commands  time whole commands: text, JSON and HTML of the same audit, and how long it takes to start"
 	@echo "make bench-formats  time and memory of reading, beside parsers that understand nothing"
 	@echo "make serve   run the service with the demo's tree and table in it, in build/service; prints the address and passwords"
@@ -81,7 +83,7 @@ DATA  ?= ../shared/data
 MODELS ?= ../shared/models
 SECONDS ?= 60
 
-soundness: soundness-worlds soundness-ensembles soundness-doors
+soundness: soundness-worlds soundness-ensembles soundness-partial soundness-doors
 	$(BIN)/python -m benchmarks.soundness --cases $(or $(CASES),10000) --seed $(SEED)
 
 soundness-worlds: $(VENV)/.dev
@@ -90,6 +92,9 @@ soundness-worlds: $(VENV)/.dev
 soundness-ensembles: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.ensembles_soundness --cases $(or $(CASES),5000) --seed $(SEED)
 	$(BIN)/python -m benchmarks.inverters_soundness --seed $(SEED)
+
+soundness-partial: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.partial_soundness --cases $(or $(CASES),5000) --seed $(SEED)
 
 soundness-doors: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.doors_soundness --cases $(or $(CASES),500) --seed $(SEED)
@@ -109,6 +114,9 @@ bench: bench-worlds
 
 bench-ensembles: $(TOOLS)/.tools
 	$(TOOLS)/bin/python -m benchmarks.ensembles --data $(DATA) --out docs/benchmarks-ensembles.md
+
+bench-partial: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.partial --data $(DATA)
 
 bench-worlds: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.worlds --data $(DATA)

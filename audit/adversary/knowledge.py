@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
+from pydantic import Field, FiniteFloat, ValidationError
 
+from audit.adversary.declared import MOST, Declared, SecretColumn
+from audit.adversary.section import Section
 from ppdm_models.errors import KnowledgeError
 from ppdm_models.tree.tree import Node, Task, Tool, Tree
 
@@ -42,30 +44,28 @@ class RowOrder(StrEnum):
     UNKNOWN = "unknown"
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Statement(_Section):
+class Statement(Section):
     """A share among some records: ``P(flu | sex = F, age < 30) = 0.2`` (with =, <= or >=)."""
 
     says: str
 
 
-class KnownRecord(_Section):
+class KnownRecord(Section):
     """One record with these quasi-identifier values is known to have this class."""
 
     record: dict[str, str | int | float]
     value: Annotated[str, Field(alias="class")]
 
 
-class Knowledge(_Section):
+class Knowledge(Section):
     """Everything the adversary is assumed to know.
 
     ``min_leaf`` is the learner's smallest allowed leaf (records); ``learner`` the program that grew the tree, where the
     file does not say it; ``training`` settings of a boosted model's training that leaf values depend on, by the names
     that its library gives them, where the file withholds them. Who knows the order of the records can repeat what was
-    drawn from a seed; ``seeds`` are those to be tried beside what the file says.
+    drawn from a seed; ``seeds`` are those to be tried beside what the file says. ``adversaries`` are those who know
+    some columns only, beside the one of whom all this is said; ``secret`` is what they are after, where that is not
+    the tree's target.
     """
 
     leaf: LeafLevel = LeafLevel.AS_PUBLISHED
@@ -79,6 +79,12 @@ class Knowledge(_Section):
     training: dict[str, Annotated[FiniteFloat, Field(ge=0)]] = {}
     seeds: Annotated[tuple[Seed, ...], Field(max_length=MOST_SEEDS)] = ()
     facts: tuple[Statement | KnownRecord, ...] = ()
+    adversaries: Annotated[tuple[Declared, ...], Field(max_length=MOST)] = ()
+    secret: SecretColumn | None = None
+
+
+_FIELDS = {"fact": "facts", "adversary": "adversaries"}
+"""The tables of a file of which there can be several, and what holds them all."""
 
 
 def read_knowledge(data: bytes, where: str) -> Knowledge:
@@ -103,7 +109,9 @@ def knowledge_of(said: Mapping[str, Any], where: str) -> Knowledge:
         KnowledgeError: it says something that is not understood.
     """
     try:
-        told = {("facts" if key == "fact" else key): value for key, value in said.items()}
+        told = {_FIELDS.get(key, key): value for key, value in said.items()}
+        if isinstance(told.get("secret"), str):
+            told["secret"] = {"column": told["secret"]}
         return Knowledge.model_validate(told)
     except ValidationError as error:
         first = error.errors()[0]
@@ -114,7 +122,8 @@ def knowledge_of(said: Mapping[str, Any], where: str) -> Knowledge:
 
 
 def _keys() -> list[str]:
-    return ["fact" if name == "facts" else name for name in Knowledge.model_fields]
+    names = {field: key for key, field in _FIELDS.items()}
+    return [names.get(field, field) for field in Knowledge.model_fields]
 
 
 def resolved(knowledge: Knowledge, tree: Tree) -> tuple[Knowledge, tuple[str, ...]]:

@@ -78,10 +78,17 @@ class _Table:
     steps: int = 0
 
 
-def _block(pattern: sparse.csr_array, supply: FloatArray, demand: FloatArray) -> _Table:
+def weighed(weights: sparse.csr_array, supply: FloatArray, demand: FloatArray) -> sparse.csr_array:
+    """Return the table of one block with these margins that is nearest to weights: a_k b_l times them."""
+    return _block(weights, supply, demand, is_weighed=True).table
+
+
+def _block(
+    pattern: sparse.csr_array, supply: FloatArray, demand: FloatArray, *, is_weighed: bool = False
+) -> _Table:
     """Return the table of one block with these margins; both sides have somebody, and every cell can be positive."""
     size = pattern.shape[0] * pattern.shape[1]
-    if min(pattern.shape) == 1 or pattern.nnz == size:
+    if min(pattern.shape) == 1 or (pattern.nnz == size and not is_weighed):
         cells = pattern.tocoo()
         held = supply[cells.row] * (demand / demand.sum())[cells.col]
         return _Table(sparse.csr_array((held, (cells.row, cells.col)), shape=pattern.shape), 0.0)

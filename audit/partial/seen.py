@@ -10,19 +10,24 @@ from scipy import sparse
 
 from audit.adversary.knowledge import Knowledge, SplitLevel
 from audit.estimate.posterior import Posterior
+from audit.facts.grower import grower
 from audit.options import DEFAULT, AuditOptions
+from audit.partial.dependencies import Closed, closed
 from audit.partial.domains import Domain, domain_of
+from audit.partial.enforced import Problem, enforced
 from audit.partial.leaf_table import LeafTable, are_sizes_published, leaf_table
 from audit.partial.learned import Proofs, proofs, shares
 from audit.partial.network import Network, network
-from audit.partial.reach import Reach, is_mixed, knower, reach
+from audit.partial.reach import Guess, Reach, is_mixed, knower, reach
 from audit.partial.scaling import GAP, Spread, spread
+from audit.partial.splits import Held, compared, held
 from audit.people.merged import merged
 from audit.people.population import Population
 from audit.reading import Undetermined
-from audit.worlds.clock import Clock
+from audit.worlds.clock import Clock, clock
 from audit.worlds.result import Consistency, Worlds
 from ppdm_models.arrays import BoolArray, IndexArray
+from ppdm_models.tree.impurity import Criterion
 from ppdm_models.tree.tree import Task, Tree
 
 ONLY_CLASSES = Undetermined(
@@ -39,12 +44,15 @@ SPLITS_NOT_USED = (
     "what the choice of splits says of the known columns is not used: it may prove more, and other tables were not "
     "held against it"
 )
+NOT_COMPARED = f"no estimate: {SPLITS_NOT_USED}"
 FACTS_NOT_USED = "facts about people by their columns are not used: they may prove more"
 MIXED = "some tests ask about a hidden column and another one at once, so where people can be is not exact"
 NOT_WHOLE = Undetermined(
     "some people count for parts of a person, so nothing is asked of whole records"
 )
 NOT_COUNTED = Undetermined("the tables that fit are not counted for who knows only some columns")
+ENFORCING_SECONDS = 20.0
+"""What may be taken to put in what the choice of splits says, where the estimate without it breaks that."""
 IN_ALL_LEAVES = "every leaf that can hold such a person holds this value alone"
 
 
@@ -54,7 +62,8 @@ class Seen:
 
     ``population`` are the people as he tells them apart. ``doubts`` are why more may be known than was used: what is
     proved holds, and nothing else is decided. ``gap`` is how far the spread over leaves is from the optimum at most, in
-    records times nats.
+    records times nats. ``said`` is what else he was taken to know,
+    ``prior`` what he believed before the tree, None where that is the same as of who knows all.
     """
 
     population: Population
@@ -62,6 +71,8 @@ class Seen:
     worlds: Worlds | Undetermined
     doubts: tuple[str, ...]
     gap: float
+    said: tuple[str, ...] = ()
+    prior: Posterior | Undetermined | None = None
 
 
 def seen_by(
@@ -74,6 +85,7 @@ def seen_by(
 ) -> Seen | Undetermined:
     """Return what somebody makes of a tree's people of whom he knows these columns, and the tree's leaves.
 
+    What these give away of others in the table he is taken to know too.
     The estimate is the greatest entropy over everybody's place and class at once; certain, possible and excluded
     are exact where there are no doubts. ``knowledge`` is resolved.
 
@@ -89,23 +101,34 @@ def seen_by(
     leaves = leaf_table(tree, population, knowledge)
     if not are_sizes_published(tree, leaves.nodes):
         return NO_SIZES
-    qi = [name for name in population.qi if name in known]
-    people, of = merged(population, qi)
-    hidden = _hidden(tree, population, qi)
-    found = reach(knower(tree, people.columns, hidden, {}, len(people.counts)))
+    told = closed(population, known)
+    people, of = merged(population, told.known)
+    hidden = hidden_of(tree, population, told.known)
+    guesses = {name: guess_of(told, name, of, len(people.counts)) for name in told.guesses}
+    guesses = {name: guess for name, guess in guesses.items() if name in hidden}
+    found = reach(knower(tree, people.columns, hidden, guesses, len(people.counts)))
     net = _network(found, population, of, leaves)
     placed = spread(net)
-    doubts = _doubts(leaves, knowledge, qi, hidden)
+    doubts = doubts_of(leaves, knowledge, told.known, hidden)
     return Seen(
         people,
-        _posterior(found, net, placed, leaves, doubts, options),
+        _posterior(found, net, placed, leaves, people, knowledge, doubts, options),
         _worlds(found, net, people, leaves, until, doubts),
         doubts,
         float(placed.gap.max(initial=0.0)),
+        told.said,
     )
 
 
-def _hidden(tree: Tree, population: Population, known: Sequence[str]) -> dict[str, Domain]:
+def guess_of(told: Closed, name: str, of: IndexArray, size: int) -> Guess:
+    """Return a guess of profiles that are told apart by known columns alone: all parts of one are guessed alike."""
+    guess, first = told.guesses[name], np.zeros(size, dtype=np.intp)
+    first[of] = np.arange(len(of))
+    return Guess(guess.column.take(first), guess.is_known[first])
+
+
+def hidden_of(tree: Tree, population: Population, known: Sequence[str]) -> dict[str, Domain]:
+    """Return what values each column can have that the tree tests and that is not known, by its name."""
     return {
         feature.name: domain_of(tree, feature, population.columns[feature.name], population.counts)
         for feature in tree.used_features()
@@ -113,7 +136,7 @@ def _hidden(tree: Tree, population: Population, known: Sequence[str]) -> dict[st
     }
 
 
-def _doubts(
+def doubts_of(
     leaves: LeafTable, knowledge: Knowledge, known: Sequence[str], hidden: Collection[str]
 ) -> tuple[str, ...]:
     """Return why more may be known than is used here.
@@ -147,20 +170,61 @@ def _posterior(
     net: Network,
     placed: Spread,
     leaves: LeafTable,
+    people: Population,
+    knowledge: Knowledge,
     doubts: tuple[str, ...],
     options: AuditOptions,
 ) -> Posterior | Undetermined:
-    if doubts:
+    uses_splits = doubts == (SPLITS_NOT_USED,) and leaves.are_counted
+    if doubts and not uses_splits:
         return Undetermined(f"no estimate: {'; '.join(doubts)}")
     own = leaves.estimate(options)
     if isinstance(own, Undetermined):
         return own
+    if uses_splits:
+        each = held(people.counts, found.lump_of, net, placed, leaves.sizes)
+        by_class = [
+            replace(each, places=each.places @ sparse.diags_array(column))
+            for column in own.values.T
+        ]
+        problem = why_broken(leaves, people, by_class, knowledge.split)
+        if problem == NOT_COMPARED:
+            return Undetermined(problem)
+        if problem:
+            more = enforced(
+                Problem(
+                    leaves.system.case.tree,
+                    leaves.nodes,
+                    people.counts,
+                    found.lump_of,
+                    net,
+                    own.values * leaves.sizes[:, None],
+                    {name: people.columns[name] for name in people.qi},
+                    Criterion(knowledge.split.value),
+                    float(grower(leaves.system.case).smallest),
+                ),
+                shares(net, placed, own.values, leaves.sizes)[found.lump_of],
+                clock(options.time_limit or ENFORCING_SECONDS),
+            )
+            return Undetermined(problem) if more is None else more
     of_lump = [
         shares(net, placed, each, leaves.sizes)[found.lump_of]
         for each in (own.values, own.low, own.high)
     ]
     decided = (placed.gap <= GAP)[found.lump_of]
     return Posterior(of_lump[0], decided, of_lump[1], of_lump[2])
+
+
+def why_broken(
+    leaves: LeafTable, people: Population, by_class: Sequence[Held], split: SplitLevel
+) -> str:
+    """Return why what the choice of splits says is not known to hold at an estimate; "" where it does."""
+    case = leaves.system.case
+    criterion = Criterion(split.value)
+    least = float(grower(case).smallest)
+    columns = {name: people.columns[name] for name in people.qi}
+    found = compared(case.tree, leaves.nodes, columns, by_class, criterion, least)
+    return NOT_COMPARED if found is None else found.why
 
 
 def _worlds(
@@ -182,13 +246,13 @@ def _worlds(
     certain, excluded, possible = (
         each[found.lump_of] for each in (proved.certain, proved.excluded, proved.possible)
     )
-    worlds = _bounded(people, Proofs(certain, excluded, possible), is_exact=not doubts)
+    worlds = bounded(people, Proofs(certain, excluded, possible), is_exact=not doubts)
     sure = np.flatnonzero(worlds.certain & (worlds.counts > 0)).tolist()
     left = tuple(dict.fromkeys((*doubts, *own.left)))
     return replace(worlds, reasons=dict.fromkeys(sure, IN_ALL_LEAVES), left=left, not_decided=left)
 
 
-def _bounded(people: Population, proved: Proofs, *, is_exact: bool) -> Worlds:
+def bounded(people: Population, proved: Proofs, *, is_exact: bool) -> Worlds:
     """Return proofs as ends of how many people of each profile have each class.
 
     A table in which a value is possible has somebody with it; the others are as in truth, or anything.

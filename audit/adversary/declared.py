@@ -1,0 +1,40 @@
+"""Adversaries as a knowledge file declares them: a name, the columns they know, and whether they know the target."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from pydantic import Field, FiniteFloat
+
+from audit.adversary.section import Section
+
+MOST = 50
+"""The most adversaries of one audit."""
+Name = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class Declared(Section):
+    """Somebody who knows some columns of everybody in the table.
+
+    ``knows`` are columns, or one word: "all", or the name of a preset; ``columns`` says which column an attribute of
+    the preset is, "" where the table has none. ``target`` says that the value that the tree predicts is known too.
+    """
+
+    name: Name
+    knows: tuple[Name, ...] | Name
+    target: bool = False
+    columns: dict[Name, str] = {}
+
+
+class SecretColumn(Section):
+    """The column to stay secret, where that is not the tree's target; ``bins`` are ends that part its numbers."""
+
+    column: Name
+    bins: Annotated[tuple[FiniteFloat, ...], Field(max_length=1000)] = ()
+
+
+def words_of(columns: Sequence[str]) -> str:
+    """Return columns as a list in words."""
+    *first, last = columns
+    return f"{', '.join(first)} and {last}" if first else last

@@ -1,0 +1,268 @@
+"""The estimate where other splits on known columns would beat the chosen ones: with what the choice says put in.
+
+What a candidate leaves of impurity is concave in the estimate and grows with it, so its tangents bound it from above:
+tables in which no candidate is better fulfil every tangent's row. Rows that are broken are put in as tangents, the
+greatest entropy under them is found by its dual in one multiplier each, and what that breaks is put in again. The dual
+bounds the greatest entropy of all tables that fulfil the rows, and so how far the result is from the optimum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import optimize, sparse
+from scipy.sparse import csgraph
+from scipy.special import entr
+
+from audit.estimate.posterior import Posterior
+from audit.partial.network import Network
+from audit.partial.scaling import weighed
+from audit.partial.splits import CLOSE, leaves_below, left_of
+from audit.worlds.clock import Clock
+from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
+from ppdm_models.tree.column import Column, NumericColumn
+from ppdm_models.tree.impurity import Criterion
+from ppdm_models.tree.tree import Tree
+
+MOST_CELLS = 1_000_000
+"""Profiles times leaves times classes up to which it is tried."""
+ROUNDS = 25
+HELD = 1e-6
+"""A row holds where it is broken by less, for each record of its node."""
+MOST_GAP = 1e-5
+"""In records times nats: how far the result may be from the optimum."""
+MOST_MULTIPLIER = 100.0
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """People of P profiles over L leaves, (L, m) of each class, who can be where ``net`` says.
+
+    ``lump`` (P,) is the lump of each profile, ``columns`` the known columns of the profiles, ``least`` how many people
+    a learner asks of a branch.
+    """
+
+    tree: Tree
+    nodes: IndexArray
+    people: FloatArray
+    lump: IndexArray
+    net: Network
+    classes: FloatArray
+    columns: Mapping[str, Column]
+    criterion: Criterion
+    least: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Cut:
+    """A row: over the people at leaves ``here`` (L,), each in a branch (P,), ``slope`` (B, m) sums to ``least``."""
+
+    here: BoolArray
+    branch: IndexArray
+    slope: FloatArray
+    least: float
+    is_sure: bool
+
+
+def enforced(problem: Problem, without: FloatArray, until: Clock) -> Posterior | None:
+    """Return the estimate with what the choice of splits says put in; None where it was not found, or is too large.
+
+    A candidate binds only if a learner could have compared it. Where a branch of one may have too few people for that
+    in some table, the ends span this estimate and that ``without`` such rows, (P, m).
+    """
+    cells = problem.classes > 0
+    if len(problem.people) * int(cells.sum()) > MOST_CELLS:
+        return None
+    table = _solved(problem, ())
+    cuts: list[_Cut] = []
+    chosen = _chosen(problem)
+    gap = 0.0
+    for _ in range(ROUNDS):
+        if until.is_over:
+            return None
+        broken = []
+        for each in _broken(problem, table, chosen):
+            if each is None:
+                return None
+            broken.append(each)
+        if not broken:
+            if gap > MOST_GAP:
+                return None
+            found = _posterior(problem, table, gap)
+            is_sure = all(cut.is_sure for cut in cuts)
+            return found if is_sure else _spanning(found, without)
+        cuts += broken
+        solved = _under(problem, tuple(cuts), until)
+        if solved is None:
+            return None
+        table, gap = solved
+    return None
+
+
+def _spanning(found: Posterior, without: FloatArray) -> Posterior:
+    low, high = np.minimum(found.low, without), np.maximum(found.high, without)
+    return Posterior(found.values, found.decided, low, high)
+
+
+def _posterior(problem: Problem, table: FloatArray, gap: float) -> Posterior:
+    """Return the shares of each profile, (P, m), and between which ends those of the optimum are (Pinsker)."""
+    values = table.sum(axis=1) / problem.people[:, None]
+    off = np.sqrt(max(gap, 0.0) / (2 * problem.people))[:, None]
+    decided = np.ones(len(values), dtype=bool)
+    return Posterior(values, decided, np.maximum(values - off, 0.0), np.minimum(values + off, 1.0))
+
+
+def _under(
+    problem: Problem, cuts: tuple[_Cut, ...], until: Clock
+) -> tuple[FloatArray, float] | None:
+    """Return the table of greatest entropy under the rows, and how far it is from the optimum; None without one."""
+    best: list[FloatArray] = []
+
+    def dual(multipliers: FloatArray) -> tuple[float, FloatArray]:
+        if until.is_over:
+            raise TimeoutError
+        table = _solved(problem, cuts, multipliers)
+        best[:] = [table]
+        slopes = np.array([_over(problem, cut, table) - cut.least for cut in cuts])
+        return float(entr(table).sum() + multipliers @ slopes), slopes
+
+    try:
+        found = optimize.minimize(
+            dual,
+            np.zeros(len(cuts)),
+            jac=True,
+            method="L-BFGS-B",
+            bounds=[(0.0, MOST_MULTIPLIER)] * len(cuts),
+            options={"ftol": 1e-15, "gtol": 1e-8, "maxiter": 300},
+        )
+        bound, _ = dual(found.x)
+    except (TimeoutError, FloatingPointError, ValueError):
+        return None
+    if (found.x >= MOST_MULTIPLIER).any() or not np.isfinite(bound):
+        return None
+    return best[0], bound - float(entr(best[0]).sum())
+
+
+def _solved(
+    problem: Problem, cuts: tuple[_Cut, ...], multipliers: FloatArray | None = None
+) -> FloatArray:
+    """Return the table of greatest entropy with the rows weighed by their multipliers, (P, L, m)."""
+    net, classes = problem.net, problem.classes
+    size, (leaves, m) = len(problem.people), classes.shape
+    powers = np.zeros((size, leaves, m))
+    for cut, multiplier in zip(cuts, () if multipliers is None else multipliers, strict=False):
+        if multiplier > 0:
+            powers[:, cut.here, :] += multiplier * cut.slope[cut.branch][:, None, :]
+    table = np.zeros((size, leaves, m))
+    block_of_leaf = net.block_of_group[net.group_of]
+    block_of = net.block_of_lump[problem.lump]
+    can = net.movable.toarray()[:, net.group_of] > 0
+    for block in np.unique(block_of):
+        here = np.flatnonzero(block_of == block)
+        leaf, klass = np.nonzero((classes > 0) & (block_of_leaf == block)[:, None])
+        weights = np.where(
+            can[problem.lump[here]][:, leaf], np.exp(powers[here][:, leaf, klass]), 0.0
+        )
+        found = weighed(sparse.csr_array(weights), problem.people[here], classes[leaf, klass])
+        table[here[:, None], leaf[None, :], klass[None, :]] = found.toarray()
+    return table
+
+
+def _over(problem: Problem, cut: _Cut, table: FloatArray) -> float:
+    by_branch = np.zeros_like(cut.slope)
+    np.add.at(by_branch, cut.branch, table[:, cut.here, :].sum(axis=1))
+    return float((by_branch * cut.slope).sum())
+
+
+def _chosen(problem: Problem) -> dict[int, tuple[BoolArray, float]]:
+    """Return of each inner node the leaves below it, (L,), and what its chosen split leaves of impurity."""
+    below, found = leaves_below(problem.tree, problem.nodes), {}
+    for node in problem.tree.nodes:
+        if node.is_leaf:
+            continue
+        counts = np.stack([problem.classes[below[child]].sum(axis=0) for child in node.children])
+        here = np.zeros(len(problem.nodes), dtype=bool)
+        here[below[node.index]] = True
+        found[node.index] = here, float(left_of(counts, problem.criterion).sum())
+    return found
+
+
+def _broken(
+    problem: Problem, table: FloatArray, chosen: Mapping[int, tuple[BoolArray, float]]
+) -> Iterator[_Cut | None]:
+    """Yield a tangent of the worst broken row of each column at each node; None where a learner may not have it."""
+    for feature in problem.tree.features:
+        column = problem.columns.get(feature.name)
+        if column is None:
+            continue
+        assert column.keys is not None
+        values, of = np.unique(column.keys, return_inverse=True)
+        of = of.reshape(-1)
+        for here, left in chosen.values():
+            held = np.zeros((len(values), table.shape[2]))
+            np.add.at(held, of, table[:, here, :].sum(axis=1))
+            size = held.sum()
+            branches = _worst(held, isinstance(column, NumericColumn), problem, left)
+            if branches is None:
+                continue
+            counts = np.zeros((branches.max() + 1, held.shape[1]))
+            np.add.at(counts, branches, held)
+            own = float(left_of(counts, problem.criterion).sum())
+            if own >= left - max(HELD, CLOSE) * max(size, 1.0):
+                continue
+            branch = branches[of]
+            is_real = isinstance(column, NumericColumn) or problem.tree.learner.multiway
+            if not is_real:
+                yield None
+                return
+            is_sure = _is_admissible(problem, here, branch)
+            yield _Cut(here, branch, _slope(counts, problem.criterion), left, is_sure)
+
+
+def _worst(held: FloatArray, is_number: bool, problem: Problem, left: float) -> IndexArray | None:
+    """Return the branch of each value under the candidate that leaves least, (V,); None where there is none."""
+    if not is_number:
+        return np.arange(len(held), dtype=np.intp) if len(held) > 1 else None
+    one = np.cumsum(held, axis=0)[:-1]
+    other = np.maximum(held.sum(axis=0) - one, 0.0)
+    is_compared = (one.sum(axis=1) >= problem.least) & (other.sum(axis=1) >= problem.least)
+    if not is_compared.any():
+        return None
+    own = left_of(one, problem.criterion) + left_of(other, problem.criterion)
+    at = int(np.where(is_compared, own, np.inf).argmin())
+    return np.asarray(np.arange(len(held)) > at, dtype=np.intp)
+
+
+def _slope(counts: FloatArray, criterion: Criterion) -> FloatArray:
+    """Return how what is left of impurity grows with each class of each branch, (B, m)."""
+    total = counts.sum(axis=1, keepdims=True)
+    shares = np.divide(counts, total, out=np.zeros_like(counts), where=total > 0)
+    if criterion is Criterion.GINI:
+        return np.asarray(1 - 2 * shares + (shares**2).sum(axis=1, keepdims=True))
+    return np.asarray(-np.log(np.maximum(shares, 1e-12)))
+
+
+def _is_admissible(problem: Problem, here: BoolArray, branch: IndexArray) -> bool:
+    """Return whether each branch of a candidate has as many people as a learner asks for, in every table that fits."""
+    if problem.least <= 1:
+        return True
+    return all(
+        _fewest(problem, here, branch == each) >= problem.least for each in np.unique(branch)
+    )
+
+
+def _fewest(problem: Problem, here: BoolArray, some: BoolArray) -> float:
+    """Return a number of people of some profiles that is at some leaves in every table: those who fit nowhere else."""
+    net, sizes = problem.net, problem.classes.sum(axis=1)
+    held = np.rint(np.bincount(problem.lump[some], problem.people[some], len(net.supply)))
+    lumps, leaves = len(held), int((~here).sum())
+    can = net.movable.toarray()[:, net.group_of[~here]] > 0
+    rows, columns = np.nonzero(can)
+    source, sink = lumps + leaves, lumps + leaves + 1
+    start = np.concatenate([np.full(lumps, source), rows, lumps + np.arange(leaves)])
+    end = np.concatenate([np.arange(lumps), lumps + columns, np.full(leaves, sink)])
+    most = np.concatenate([held, held[rows], np.rint(sizes[~here])]).astype(np.int32)
+    graph = sparse.csr_array((most, (start, end)), shape=(sink + 1, sink + 1))
+    return float(held.sum() - csgraph.maximum_flow(graph, source, sink).flow_value)

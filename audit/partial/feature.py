@@ -1,0 +1,341 @@
+"""What somebody who knows only some columns learns of a column that the tree tests, perhaps knowing what it predicts.
+
+A path says in which part of a hidden column's values the people of its leaf lie. So somebody believes of a person's
+value what the leaves that can hold such a person leave of it, each weighed by how likely the person is there; where a
+path leaves several values, how common each is in the table. Who knows everybody's class as well spreads the people of
+each class over the leaves by itself: that is what opens features.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import sparse
+
+from audit.adversary.knowledge import Knowledge, SplitLevel
+from audit.estimate.posterior import Posterior, certain
+from audit.options import DEFAULT, AuditOptions
+from audit.partial.dependencies import closed
+from audit.partial.leaf_table import LeafTable, are_sizes_published, leaf_table
+from audit.partial.learned import Proofs
+from audit.partial.network import Network, network
+from audit.partial.open_values import Arcs, arcs_of, secret_domain
+from audit.partial.reach import knower
+from audit.partial.scaling import GAP, Spread, spread
+from audit.partial.secret import Secret
+from audit.partial.seen import (
+    NO_SIZES,
+    NOT_WHOLE,
+    ONLY_CLASSES,
+    SPLITS_NOT_USED,
+    WEIGHED,
+    Seen,
+    bounded,
+    doubts_of,
+    guess_of,
+    hidden_of,
+    why_broken,
+)
+from audit.partial.splits import Held, held
+from audit.people.merged import merged
+from audit.people.population import Population
+from audit.reading import Undetermined
+from audit.worlds.clock import Clock
+from audit.worlds.result import Worlds
+from ppdm_models.arrays import FloatArray, IndexArray
+from ppdm_models.tree.column import CategoricalColumn
+from ppdm_models.tree.tree import Task, Tree
+
+NOT_TESTED = (
+    "the tree does not ask about {name}: what is left is how common its values are in the table"
+)
+NO_COUNTS = Undetermined(
+    "how many of each class are in each leaf is not published: what somebody learns of a feature who knows everybody's "
+    "class is not worked out"
+)
+NO_CLASSES = Undetermined("who has which class is not known from the table")
+ALL_DECIDE = "every leaf that can hold such a person leaves this value alone"
+TARGET = "target"
+
+
+def secret_seen_by(
+    tree: Tree,
+    population: Population,
+    knowledge: Knowledge,
+    secret: Secret,
+    known: Collection[str],
+    *,
+    knows_target: bool,
+    until: Clock,
+    options: AuditOptions = DEFAULT,
+) -> Seen | Undetermined:
+    """Return what somebody makes of a secret column of a tree's people, of whom he knows these columns.
+
+    ``population`` tells people apart by the secret column too. In the estimate ``low`` counts only what leaves decide
+    by themselves, the rest how common values are. Where splits on the secret were compared, their choice may say more
+    of who has what inside a leaf: ``high`` then counts all that leaves leave open. Certain and excluded hold in every
+    table with these leaves.
+
+    Raises:
+        KnowledgeError: the level asks for numbers that neither the file publishes nor the table can give.
+    """
+    if tree.task is not Task.CLASSIFICATION:
+        return ONLY_CLASSES
+    if population.weight is not None:
+        return WEIGHED
+    truth = population.truth
+    if knows_target and isinstance(truth, Undetermined):
+        return NO_CLASSES
+    leaves = leaf_table(tree, population, knowledge)
+    if not are_sizes_published(tree, leaves.nodes):
+        return NO_SIZES
+    if knows_target and not leaves.are_counted:
+        return NO_COUNTS
+    told = closed(population, known, never=(secret.name,))
+    people, of = merged(population, told.known)
+    hidden = hidden_of(tree, population, told.known)
+    guesses = {name: guess_of(told, name, of, len(people.counts)) for name in told.guesses}
+    guesses = {name: guess for name, guess in guesses.items() if name in hidden}
+    if secret.name in hidden:
+        hidden[secret.name] = secret_domain(tree, population, secret)
+    who = knower(tree, people.columns, hidden, guesses, len(people.counts))
+    arcs = arcs_of(who, secret, hidden.get(secret.name), population)
+    by_name = {feature.name for feature in tree.features}
+    compares = (*told.known, *({secret.name} & by_name))
+    doubts = doubts_of(leaves, knowledge, compares, hidden)
+    said = told.said
+    if secret.name not in hidden:
+        said = (*said, NOT_TESTED.format(name=secret.name))
+    parts: list[_Part] = []
+    if knows_target:
+        assert not isinstance(truth, Undetermined)
+        by_class = [truth[:, klass] for klass in range(truth.shape[1])]
+    else:
+        by_class = [population.counts]
+    for some in by_class:
+        parts.append(_part(arcs, leaves, population, of, some))
+    seen = _people(tree, population, people, of, secret, parts, knows_target=knows_target)
+    values, low, high, gaps, proved = _in_order(parts)
+    is_compared = knowledge.split is not SplitLevel.NONE and secret.name in by_name
+    posterior: Posterior | Undetermined = Posterior(
+        values, gaps <= GAP, low, high if is_compared else values
+    )
+    problem = _problem(leaves, people, parts, knowledge, doubts, options)
+    if problem:
+        posterior = Undetermined(problem)
+    share = np.bincount(secret.of, population.counts, len(secret.values)) / population.records
+    return Seen(
+        seen,
+        posterior,
+        _worlds(seen, proved, doubts),
+        doubts,
+        float(gaps.max(initial=0.0)),
+        said,
+        certain(np.tile(share, (len(seen.counts), 1))),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What follows for the people of one class, or of all: of N merged profiles ``profiles``, (N, B) each."""
+
+    profiles: IndexArray
+    values: FloatArray
+    low: FloatArray
+    high: FloatArray
+    gaps: FloatArray
+    proved: Proofs
+    held: Held
+
+
+def _part(
+    arcs: Arcs,
+    leaves: LeafTable,
+    population: Population,
+    of: IndexArray,
+    own: FloatArray,
+) -> _Part:
+    """Return what follows for some of the people, ``own`` of each profile, (P,), who are spread over their leaves."""
+    people = np.bincount(of, own, len(arcs.lump_of)).astype(np.float64)
+    profiles = np.flatnonzero(people > 0)
+    there = np.searchsorted(leaves.nodes, population.leaf)
+    sizes = np.bincount(there, own, len(leaves.nodes)).astype(np.float64)
+    lumps, lump_of = np.unique(arcs.lump_of[profiles], return_inverse=True)
+    columns = np.flatnonzero(sizes > 0)
+    lump_at, column_at = _where(lumps, arcs.row), _where(leaves.nodes[columns], arcs.node)
+    is_here = (lump_at >= 0) & (column_at >= 0)
+    row, column, kind = lump_at[is_here], column_at[is_here], arcs.kind[is_here]
+    shape = (len(lumps), len(columns))
+    pattern = sparse.coo_array((np.ones(len(row)), (row, column)), shape=shape).tocsr()
+    some = np.flatnonzero(own > 0)
+    world = sparse.coo_array(
+        (
+            own[some],
+            (_where(lumps, arcs.lump_of[of[some]]), _where(columns, there[some])),
+        ),
+        shape=shape,
+    ).tocsr()
+    net = network(pattern, world)
+    placed = spread(net)
+    over = _over_arcs(placed, net.group_of, net.demand, sizes[columns], row, column)
+    can = np.asarray(net.movable[row, net.group_of[column]]).ravel() > 0
+    weight = over / net.supply[row]
+    left = arcs.allowed[kind].astype(np.float64)
+    decides = arcs.allowed & (arcs.allowed.sum(axis=1) == 1)[:, None]
+    values = _summed(row, weight, arcs.inside[kind], len(lumps))
+    high = _summed(row, weight, left, len(lumps))
+    low = np.minimum(_summed(row, weight, decides[kind].astype(np.float64), len(lumps)), values)
+    possible = _summed(row, can.astype(np.float64), left, len(lumps)) > 0
+    is_certain = possible & (possible.sum(axis=1) == 1)[:, None]
+    gaps = placed.gap
+    values[gaps > GAP] = np.nan
+    return _Part(
+        profiles,
+        values[lump_of],
+        low[lump_of],
+        high[lump_of],
+        gaps[lump_of],
+        Proofs(is_certain[lump_of], ~possible[lump_of], possible[lump_of]),
+        _held(people, profiles, lump_of, net, placed, sizes, columns),
+    )
+
+
+def _held(
+    people: FloatArray,
+    profiles: IndexArray,
+    lump_of: IndexArray,
+    net: Network,
+    placed: Spread,
+    sizes: FloatArray,
+    columns: IndexArray,
+) -> Held:
+    """Return the same people over all leaves, those too that hold none of them."""
+    own = held(people[profiles], lump_of, net, placed, sizes[columns])
+    lump, everyone = np.zeros(len(people), dtype=np.intp), np.zeros(len(people))
+    lump[profiles], everyone[profiles] = lump_of, own.people
+    gather = sparse.csr_array(
+        (np.ones(len(columns)), (np.arange(len(columns)), columns)),
+        shape=(len(columns), len(sizes)),
+    )
+    return Held(everyone, lump, sparse.csr_array(own.places @ gather))
+
+
+def _problem(
+    leaves: LeafTable,
+    people: Population,
+    parts: list[_Part],
+    knowledge: Knowledge,
+    doubts: tuple[str, ...],
+    options: AuditOptions,
+) -> str:
+    """Return why there is no estimate, "" where there is; candidates on the secret are no reason: see ``high``."""
+    if not doubts:
+        return ""
+    if doubts != (SPLITS_NOT_USED,) or not leaves.are_counted:
+        return f"no estimate: {'; '.join(doubts)}"
+    by_class = [each.held for each in parts]
+    if len(parts) == 1:
+        own = leaves.estimate(options)
+        if isinstance(own, Undetermined):
+            return own.reason
+        one = parts[0].held
+        by_class = [
+            replace(one, places=one.places @ sparse.diags_array(share)) for share in own.values.T
+        ]
+    return why_broken(leaves, people, by_class, knowledge.split)
+
+
+def _where(sorted_: IndexArray, wanted: IndexArray) -> IndexArray:
+    """Return the place of each number among sorted ones, -1 where it is not there."""
+    at = np.minimum(np.searchsorted(sorted_, wanted), max(len(sorted_) - 1, 0))
+    return np.asarray(np.where(sorted_[at] == wanted, at, -1), dtype=np.intp)
+
+
+def _over_arcs(
+    placed: Spread,
+    group_of: IndexArray,
+    demand: FloatArray,
+    sizes: FloatArray,
+    row: IndexArray,
+    column: IndexArray,
+) -> FloatArray:
+    """Return how many people each arc has: those of its group of leaves, by the sizes of these."""
+    group = group_of[column]
+    of_group = np.asarray(placed.people.tocsr()[row, group]).ravel()
+    return np.asarray(of_group * sizes[column] / demand[group])
+
+
+def _summed(row: IndexArray, weight: FloatArray, each: FloatArray, size: int) -> FloatArray:
+    """Return sums over arcs by row, (S, B), of what each has of each value, (A, B), times its weight."""
+    columns = [np.bincount(row, weight * each[:, place], size) for place in range(each.shape[1])]
+    return np.stack(columns, axis=1)
+
+
+def _in_order(
+    parts: list[_Part],
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, Proofs]:
+    """Return what follows for all parts, one below the other."""
+    proved = Proofs(
+        np.concatenate([each.proved.certain for each in parts]),
+        np.concatenate([each.proved.excluded for each in parts]),
+        np.concatenate([each.proved.possible for each in parts]),
+    )
+    return (
+        np.concatenate([each.values for each in parts]),
+        np.concatenate([each.low for each in parts]),
+        np.concatenate([each.high for each in parts]),
+        np.concatenate([each.gaps for each in parts]),
+        proved,
+    )
+
+
+def _people(
+    tree: Tree,
+    population: Population,
+    people: Population,
+    of: IndexArray,
+    secret: Secret,
+    parts: list[_Part],
+    *,
+    knows_target: bool,
+) -> Population:
+    """Return the people as he tells them apart, with how many of each have each secret value."""
+    rows = np.concatenate([each.profiles for each in parts])
+    size, values = len(people.counts), len(secret.values)
+    truth, kept = population.truth, people
+    if knows_target:
+        assert not isinstance(truth, Undetermined)
+        name = population.sensitive or tree.target or TARGET
+        klass = np.repeat(np.arange(len(parts)), [len(each.profiles) for each in parts])
+        columns = {each: column.take(rows) for each, column in people.columns.items()}
+        columns[name] = CategoricalColumn(klass, tree.classes)
+        kept = replace(people, qi=(*people.qi, name), columns=columns)
+        held = [truth[:, each] for each in range(truth.shape[1])]
+    else:
+        columns = {each: column.take(rows) for each, column in people.columns.items()}
+        kept = replace(people, columns=columns)
+        held = [population.counts]
+    counts = [
+        np.bincount(of * values + secret.of, each, size * values).reshape(size, values)[
+            part.profiles
+        ]
+        for each, part in zip(held, parts, strict=True)
+    ]
+    own = np.concatenate(counts).astype(np.float64)
+    return replace(
+        kept,
+        counts=own.sum(axis=1),
+        leaf=np.full(len(rows), -1, dtype=np.intp),
+        truth=own,
+    )
+
+
+def _worlds(people: Population, proved: Proofs, doubts: tuple[str, ...]) -> Worlds | Undetermined:
+    if (people.counts != np.rint(people.counts)).any():
+        return NOT_WHOLE
+    worlds = bounded(people, proved, is_exact=not doubts)
+    sure = np.flatnonzero(worlds.certain & (worlds.counts > 0)).tolist()
+    reasons = dict.fromkeys(sure, ALL_DECIDE)
+    return replace(worlds, reasons=reasons, left=doubts, not_decided=doubts)

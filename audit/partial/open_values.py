@@ -1,0 +1,119 @@
+"""Who can stop where in a tree, and which values of a secret column that leaves open."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import numpy as np
+
+from audit.partial.domains import Domain, domain_of
+from audit.partial.reach import Knower, places
+from audit.partial.secret import Secret
+from audit.people.population import Population
+from ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
+from ppdm_models.tree.tree import Tree
+
+
+@dataclass(frozen=True, slots=True)
+class Arcs:
+    """Who can stop where, and which secret values that leaves open.
+
+    ``lump_of`` (P,) is the lump of each profile. Arc a leads from the lump ``row[a]`` to the node ``node[a]`` and
+    leaves the values ``allowed[kind[a]]``, (K, B), which are there in the shares ``inside[kind[a]]``, (K, B).
+    """
+
+    lump_of: IndexArray
+    row: IndexArray
+    node: IndexArray
+    kind: IndexArray
+    allowed: BoolArray
+    inside: FloatArray
+
+
+def secret_domain(tree: Tree, population: Population, secret: Secret) -> Domain:
+    """Return the values that a secret column can have as the tree's tests see them, told apart as the secret's are."""
+    feature = next(each for each in tree.features if each.name == secret.name)
+    column = population.columns[secret.name]
+    between = (secret.numbers[:-1] + secret.numbers[1:]) / 2
+    cuts = (*secret.ends.tolist(), *between.tolist())
+    return domain_of(tree, feature, column, population.counts, cuts)
+
+
+def arcs_of(who: Knower, secret: Secret, domain: Domain | None, population: Population) -> Arcs:
+    """Return who can stop where; profiles that can stop at the same nodes with the same values left are one lump."""
+    rng, seen = np.random.default_rng(0), dict[tuple[int, bytes], IntArray]()
+    sums = np.zeros((who.size, 2), dtype=np.int64)
+    with np.errstate(over="ignore"):
+        for place in places(who):
+            key = place.node, _mask(place.masks.get(secret.name))
+            if key not in seen:
+                seen[key] = rng.integers(1 << 63, size=2, dtype=np.int64)
+            sums[place.profiles] += seen[key]
+    _, first, lump_of = np.unique(sums, axis=0, return_index=True, return_inverse=True)
+    kinds: dict[bytes, int] = {}
+    rows, nodes, found = [], [], []
+    for place in places(who.of(first)):
+        mask = _mask(place.masks.get(secret.name))
+        rows.append(place.profiles)
+        nodes.append(np.full(len(place.profiles), place.node, dtype=np.intp))
+        found.append(
+            np.full(len(place.profiles), kinds.setdefault(mask, len(kinds)), dtype=np.intp)
+        )
+    row, node, kind = (np.concatenate(each) for each in (rows, nodes, found))
+    row, node, kind = _together(row, node, kind, kinds)
+    allowed, inside = _values(kinds, secret, domain, population)
+    return Arcs(lump_of.reshape(-1), row, node, kind, allowed, inside)
+
+
+def _mask(mask: BoolArray | None) -> bytes:
+    return b"" if mask is None else mask.tobytes()
+
+
+def _together(
+    row: IndexArray, node: IndexArray, kind: IndexArray, kinds: dict[bytes, int]
+) -> tuple[IndexArray, IndexArray, IndexArray]:
+    """Return each arc once; of one that came up several times, with all values that any of its ways leaves.
+
+    Where other hidden columns differ between the ways, how common values are inside is that of the table all the same.
+    """
+    order = np.lexsort((node, row))
+    row, node, kind = row[order], node[order], kind[order]
+    is_new = np.ones(len(row), dtype=bool)
+    is_new[1:] = (row[1:] != row[:-1]) | (node[1:] != node[:-1])
+    starts = np.flatnonzero(is_new)
+    masks, joined = list(kinds), kind[starts].copy()
+    ends = np.append(starts[1:], len(row))
+    for at in np.flatnonzero(ends - starts > 1).tolist():
+        several = {masks[each] for each in kind[starts[at] : ends[at]].tolist()}
+        whole = b"" if b"" in several else _union(several)
+        if whole not in kinds:
+            kinds[whole] = len(kinds)
+            masks.append(whole)
+        joined[at] = kinds[whole]
+    return row[starts], node[starts], joined
+
+
+def _union(masks: Collection[bytes]) -> bytes:
+    found = np.logical_or.reduce([np.frombuffer(each, dtype=bool) for each in masks])
+    return bytes(found.tobytes())
+
+
+def _values(
+    kinds: dict[bytes, int], secret: Secret, domain: Domain | None, population: Population
+) -> tuple[BoolArray, FloatArray]:
+    """Return which values each kind of mask leaves, and how common each is in the table among these, (K, B) each."""
+    size = len(secret.values)
+    if domain is None:
+        place = np.arange(size)
+        share = np.bincount(secret.of, population.counts, size).astype(np.float64)
+    else:
+        place, share = secret.places(domain.values), domain.share
+    allowed, inside = np.zeros((len(kinds), size), dtype=bool), np.zeros((len(kinds), size))
+    for mask, kind in kinds.items():
+        left = np.frombuffer(mask, dtype=bool) if mask else np.ones(len(place), dtype=bool)
+        allowed[kind, place[left]] = True
+        held = np.bincount(place[left], share[left], size)
+        held = held if held.sum() > 0 else allowed[kind].astype(np.float64)
+        inside[kind] = held / max(held.sum(), 1.0)
+    return allowed, inside

@@ -1,0 +1,154 @@
+"""Tries what is said of who knows only some columns on random small cases: all tables that fit are listed, and judge.
+
+    python -m benchmarks.partial_soundness --cases 5000 --seed 0
+
+Half of the cases are networks of people over leaves (who can be where, and the classes of each leaf), half are trees
+that were grown on a few people, of whom one column is known, both or none: there every value of the hidden columns is
+tried for everybody. Certain, excluded, possible and where people can be must be those of the list; the estimate must be
+the optimum that another method finds; and nobody who knows more may be certain of less. Prints the seed of every miss
+and one line that counts them; the exit code is 1 where there is a miss.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from multiprocessing import get_context
+
+import numpy as np
+
+from audit.adversary.knowledge import Knowledge, SplitLevel
+from audit.partial.learned import proofs, shares
+from audit.partial.scaling import GAP, spread
+from audit.partial.seen import Seen, seen_by
+from audit.reading import Undetermined
+from audit.worlds.clock import clock
+from benchmarks.partial_cases import Small, drawn, every_table, optimum, tree_and_people
+
+NO_SPLITS = Knowledge(split=SplitLevel.NONE)
+OFF = 1e-6
+"""How far two methods may be apart in a share: the other one stops scaling short of the optimum."""
+SECONDS = 5.0
+MOST_RECORDS = 5
+
+
+@dataclass
+class Trial:
+    """One case's outcome: what missed in words, and what was tried."""
+
+    seed: int
+    misses: list[str] = field(default_factory=list)
+    tried: Counter[str] = field(default_factory=Counter)
+
+    def claim(self, holds: bool | np.bool_, said: str) -> None:
+        """Note a miss unless the claim holds."""
+        if not holds:
+            self.misses.append(said)
+
+
+def trial(seed: int) -> Trial:
+    """Judge the case of a seed."""
+    found, rng = Trial(seed), np.random.default_rng(seed)
+    if seed % 2:
+        _judge_tree(found, rng)
+    else:
+        _judge_network(found, drawn(rng))
+    return found
+
+
+def _judge_network(found: Trial, case: Small) -> None:
+    found.tried["networks"] += 1
+    net = case.network
+    placed, classes = spread(net), case.classes.astype(float)
+    proved = proofs(net, classes, classes)
+    tables = np.array(list(case.tables()))
+    found.tried["tables"] += len(tables)
+    people = tables.sum(axis=2)
+    found.claim((proved.excluded == (people.max(axis=0) == 0)).all(), "excluded")
+    found.claim((proved.possible == (people.max(axis=0) > 0)).all(), "possible")
+    whole = people.min(axis=0) == case.people[:, None]
+    found.claim((proved.certain == whole).all(), "certain")
+    found.tried["certain"] += int(whole.any(axis=1).sum())
+    movable = net.movable.toarray()[:, net.group_of]
+    found.claim(
+        ((movable > 0) == (tables.sum(axis=3).max(axis=0) > 0)).all(), "where people can be"
+    )
+    found.claim((placed.gap <= GAP).all(), f"gap {placed.gap.max()}")
+    sizes = classes.sum(axis=1)
+    own = shares(net, placed, classes / sizes[:, None], sizes)
+    off = np.abs(own - optimum(case, movable)).max()
+    found.claim(off <= OFF, f"the estimate is off by {off}")
+
+
+def _judge_tree(found: Trial, rng: np.random.Generator) -> None:
+    found.tried["trees"] += 1
+    tree, population = tree_and_people(rng, int(rng.integers(3, MOST_RECORDS + 1)))
+    before: Seen | None = None
+    for known in ([], [str(rng.choice(population.qi))], list(population.qi)):
+        seen = seen_by(tree, population, NO_SPLITS, known, clock(SECONDS))
+        assert isinstance(seen, Seen)
+        worlds = seen.worlds
+        assert not isinstance(worlds, Undetermined)
+        tables = every_table(tree, population, known)
+        found.tried["tables"] += len(tables)
+        counts = tables[0].sum(axis=1)
+        whole = (tables.min(axis=0) == counts[:, None]).any(axis=1)
+        found.claim((worlds.certain == whole).all(), f"certain, knowing {known}")
+        found.claim(
+            (worlds.excluded == (tables.max(axis=0) == 0)).all(), f"excluded, knowing {known}"
+        )
+        found.claim(not worlds.open_profiles.any(), f"not decided, knowing {known}")
+        found.tried["certain"] += int(whole.sum())
+        if before is not None:
+            _judge_less(found, before, seen)
+        before = seen
+
+
+def _judge_less(found: Trial, less: Seen, more: Seen) -> None:
+    """Hold that who knows more is certain of no fewer, and that his surest guess is no less sure than the other's."""
+    certain = []
+    for seen in (less, more):
+        assert not isinstance(seen.worlds, Undetermined)
+        certain.append(float(seen.population.counts[seen.worlds.certain].sum()))
+    found.claim(certain[0] <= certain[1], "who knows more is certain of fewer")
+
+
+def trials(seeds: range, jobs: int) -> Iterator[Trial]:
+    """Judge seeds over processes, in order."""
+    if jobs == 1:
+        yield from map(trial, seeds)
+        return
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        yield from pool.map(trial, seeds, chunksize=10)
+
+
+def main() -> int:
+    """Run the cases; return the exit code."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--cases", type=int, default=5000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    asked = parser.parse_args()
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    began, missed, tried = time.monotonic(), 0, Counter[str]()
+    for found in trials(range(asked.seed, asked.seed + asked.cases), asked.jobs):
+        tried += found.tried
+        missed += bool(found.misses)
+        for said in found.misses:
+            print(f"seed {found.seed}: {said}", flush=True)
+    told = ", ".join(f"{count:,} {name}" for name, count in tried.items())
+    seconds = time.monotonic() - began
+    print(f"{asked.cases:,} cases, {missed} misses: {told} ({seconds:.0f} s)")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

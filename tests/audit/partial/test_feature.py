@@ -1,0 +1,223 @@
+"""What somebody learns of a column that the tree tests, held against every table that he must think possible."""
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+
+from audit.adversary.knowledge import Knowledge, LeafLevel, SplitLevel
+from audit.partial.feature import NO_COUNTS, secret_seen_by
+from audit.partial.secret import secret_of
+from audit.people.merged import merged
+from audit.people.population import build_population
+from audit.worlds.clock import clock
+from benchmarks.partial_cases import tree_and_people
+from ppdm_models.errors import KnowledgeError
+from ppdm_models.records.read_table import table_of
+from ppdm_models.records.routing import route
+from ppdm_models.tree.column import CategoricalColumn
+from ppdm_models.tree.predicate import Always, NumericTest
+from ppdm_models.tree.tree import Feature, Node, Quality, Tree
+
+NO_SPLITS = Knowledge(split=SplitLevel.NONE)
+
+
+def asked(tree, population, name, known, *, knows_target, knowledge=NO_SPLITS, bins=None):
+    secret = secret_of(population, name, bins, "known.toml")
+    return secret_seen_by(
+        tree,
+        population,
+        knowledge,
+        secret,
+        known,
+        knows_target=knows_target,
+        until=clock(5.0),
+    )
+
+
+def one_split():
+    """Return a tree that asks whether s is above 10: below are 3 of class 0 and 1 of class 1, above 2 of class 1."""
+    nodes = (
+        Node(0, "root", None, (1, 2), Always(), "0", 6.0, (3.0, 3.0)),
+        Node(1, "low", 0, (), NumericTest("s", high=10.0, high_closed=True), "0", 4.0, (3.0, 1.0)),
+        Node(2, "high", 0, (), NumericTest("s", low=10.0), "1", 2.0, (0.0, 2.0)),
+    )
+    tree = Tree(nodes, (Feature("s", numeric=True),), "y", ("0", "1"), quality=Quality.EXACT)
+    table = table_of({"s": [5, 5, 6, 7, 12, 14], "y": ["0", "0", "0", "1", "1", "1"]})
+    return tree, build_population(tree, table, sensitive="y")
+
+
+def test_m9_by_hand_where_everybodys_class_is_known():
+    tree, population = one_split()
+    seen = asked(tree, population, "s", [], knows_target=True, bins=[10.5])
+    assert seen.population.qi == ("y",)
+    assert seen.population.counts.tolist() == [3, 3]
+    assert seen.worlds.certain.tolist() == [True, False]
+    assert seen.posterior.values == pytest.approx(np.array([[1, 0], [1 / 3, 2 / 3]]))
+    assert seen.posterior.low == pytest.approx(seen.posterior.values)
+
+
+def test_m9_by_hand_where_it_is_not():
+    tree, population = one_split()
+    seen = asked(tree, population, "s", [], knows_target=False, bins=[10.5])
+    assert seen.population.counts.tolist() == [6]
+    assert not seen.worlds.certain.any()
+    assert seen.posterior.values == pytest.approx(np.array([[2 / 3, 1 / 3]]))
+    assert seen.prior.values == pytest.approx(np.array([[4 / 6, 2 / 6]]))
+
+
+def test_what_a_leaf_leaves_open_is_as_common_as_in_the_table_and_decides_nothing():
+    tree, population = one_split()
+    seen = asked(tree, population, "s", [], knows_target=True, bins=[6])
+    # Below 10 two of four are under 6; above nobody is.
+    assert seen.posterior.values[0] == pytest.approx([0.5, 0.5])
+    assert seen.posterior.low[0] == pytest.approx([0, 0])
+    assert seen.posterior.values[1] == pytest.approx([1 / 6, 5 / 6])
+    assert seen.posterior.low[1] == pytest.approx([0, 2 / 3])
+
+
+def test_of_a_column_that_the_tree_does_not_ask_about_only_its_share_is_known():
+    tree, population = tree_and_people(np.random.default_rng(4), 6)
+    other = np.array([0, 1, 0, 1])[np.arange(len(population.counts)) % 4]
+    columns = {**population.columns, "z": CategoricalColumn(other, ("a", "b"))}
+    people = replace(population, qi=(*population.qi, "z"), columns=columns)
+    seen = asked(tree, people, "z", ["x0"], knows_target=False)
+    share = np.bincount(other, people.counts) / people.records
+    assert seen.posterior.values == pytest.approx(np.tile(share, (len(seen.population.counts), 1)))
+    assert not seen.worlds.certain.any()
+    assert not seen.worlds.excluded.any()
+    assert "does not ask about z" in seen.said[0]
+
+
+def every_value(tree, population, known, name, *, knows_target):
+    """Return how many of each profile have each value of a column, in every table that fits: (W, P, B)."""
+    alike, of = merged(population, known)
+    truth = np.rint(population.truth).astype(int)
+    held = np.zeros((len(alike.counts), len(tree.classes)), dtype=int)
+    np.add.at(held, of, truth)
+    rows = [(p, c) for p, row in enumerate(held) for c, n in enumerate(row) for _ in range(n)]
+    hidden = [each for each in population.qi if each not in known]
+    sizes = [len(population.columns[each].categories) for each in hidden]
+    values = list(product(*map(range, sizes)))
+    leaves = np.zeros((len(tree.nodes), len(tree.classes)), dtype=int)
+    np.add.at(leaves, population.leaf, truth)
+    ways = np.array(list(product(range(len(values)), repeat=len(rows))))
+    people = np.array([p for p, _ in rows])
+    columns = {
+        each: CategoricalColumn(
+            np.tile(alike.columns[each].codes[people], len(ways)),
+            population.columns[each].categories,
+        )
+        for each in known
+    }
+    for position, each in enumerate(hidden):
+        codes = np.array([value[position] for value in values])[ways].reshape(-1)
+        columns[each] = CategoricalColumn(codes, population.columns[each].categories)
+    stops = route(tree, columns).reshape(ways.shape)
+    own = np.array([value[hidden.index(name)] for value in values])[ways]
+    profiles = [(p, c) for c in range(held.shape[1]) for p in range(len(held)) if held[p, c]]
+    if not knows_target:
+        profiles = [(p, None) for p in range(len(held))]
+    found = set()
+    for stop, has in zip(stops, own, strict=True):
+        if (stop < 0).any():
+            continue
+        at = np.zeros_like(leaves)
+        np.add.at(at, (stop, np.array([c for _, c in rows])), 1)
+        # Where nobody's class is known, a table fits if classes can be given so that it does: sizes decide.
+        fits = (
+            (at == leaves).all() if knows_target else (at.sum(axis=1) == leaves.sum(axis=1)).all()
+        )
+        if not fits:
+            continue
+        table = np.zeros((len(profiles), sizes[hidden.index(name)]), dtype=int)
+        for (p, c), value in zip(rows, has.tolist(), strict=True):
+            table[profiles.index((p, c if knows_target else None)), value] += 1
+        found.add(tuple(map(tuple, table.tolist())))
+    return np.array(sorted(found))
+
+
+@pytest.mark.parametrize("knows_target", [True, False])
+@pytest.mark.parametrize("seed", range(40))
+def test_certain_and_excluded_are_those_of_every_table(seed, knows_target):
+    rng = np.random.default_rng(seed)
+    tree, population = tree_and_people(rng, int(rng.integers(3, 6)))
+    tested = [each.name for each in tree.used_features()]
+    name = tested[seed % len(tested)] if tested else "x0"
+    others = [each for each in population.qi if each != name]
+    known = others if seed % 3 else []
+    seen = asked(tree, population, name, known, knows_target=knows_target)
+    tables = every_value(tree, population, known, name, knows_target=knows_target)
+    counts = tables[0].sum(axis=1)
+    assert seen.population.counts == pytest.approx(counts)
+    assert (seen.worlds.certain == (tables.min(axis=0) == counts[:, None]).any(axis=1)).all()
+    assert (seen.worlds.excluded == (tables.max(axis=0) == 0)).all()
+    assert not seen.worlds.open_profiles.any()
+    assert seen.posterior.values.sum(axis=1) == pytest.approx(1)
+    assert (seen.posterior.low <= seen.posterior.values + 1e-12).all()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_who_knows_more_is_certain_of_no_fewer(seed):
+    tree, population = tree_and_people(np.random.default_rng(100 + seed), 8)
+    tested = [each.name for each in tree.used_features()]
+    if not tested:
+        pytest.skip("a tree of one leaf")
+    name = tested[0]
+    less = asked(tree, population, name, [], knows_target=True)
+    more = asked(
+        tree, population, name, [each for each in population.qi if each != name], knows_target=True
+    )
+    certain = [float(each.population.counts[each.worlds.certain].sum()) for each in (less, more)]
+    assert certain[0] <= certain[1]
+
+
+def test_without_counts_of_classes_who_knows_everybodys_class_is_not_asked():
+    tree, population = one_split()
+    labels = NO_SPLITS.model_copy(update={"leaf": LeafLevel.LABELS})
+    seen = asked(tree, population, "s", [], knows_target=True, bins=[10.5], knowledge=labels)
+    assert seen is NO_COUNTS
+    gini = Knowledge(split=SplitLevel.GINI)
+    seen = asked(tree, population, "s", [], knows_target=True, bins=[10.5], knowledge=gini)
+    assert seen.worlds.certain.tolist() == [True, False]
+
+
+def test_where_splits_on_the_secret_were_compared_it_may_be_anything_that_a_leaf_leaves_open():
+    tree, population = one_split()
+    gini = Knowledge(split=SplitLevel.GINI)
+    seen = asked(tree, population, "s", [], knows_target=True, bins=[6], knowledge=gini)
+    assert seen.posterior.low[0] == pytest.approx([0, 0])
+    assert seen.posterior.values[0] == pytest.approx([0.5, 0.5])
+    assert seen.posterior.high[0] == pytest.approx([1, 1])
+    assert seen.worlds.open_profiles.any()
+
+
+@pytest.mark.parametrize(
+    ("name", "bins", "problem"),
+    [
+        ("s", None, "11 different numbers"),
+        ("s", [1000], None),
+        ("t", None, "one value in this table"),
+        ("c", [3], "bins part numbers"),
+    ],
+)
+def test_a_secret_that_cannot_be_asked_is_refused(name, bins, problem):
+    tree, population = one_split()
+    size = len(population.counts)
+    columns = {
+        "s": replace(population.columns["s"], numbers=np.arange(size, dtype=float)),
+        "t": CategoricalColumn(np.zeros(size, dtype=int), ("x",)),
+        "c": CategoricalColumn(np.arange(size) % 2, ("x", "y")),
+    }
+    many = replace(
+        population,
+        columns={**columns, "s": type(columns["s"])(np.arange(11.0))},
+        counts=np.ones(11),
+    )
+    people = many if name == "s" else replace(population, columns=columns)
+    if problem is None:
+        assert secret_of(people, name, bins, "known.toml").values == ("below 1000", "1000 or more")
+        return
+    with pytest.raises(KnowledgeError, match=problem):
+        secret_of(people, name, bins, "known.toml")

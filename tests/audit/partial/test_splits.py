@@ -1,0 +1,150 @@
+"""Candidate splits on known columns, held against an estimate: as a slow count of each candidate says."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from audit.adversary.knowledge import Knowledge, SplitLevel
+from audit.options import AuditOptions
+from audit.partial.seen import seen_by
+from audit.partial.splits import Held, compared
+from audit.people.population import build_population
+from audit.worlds.clock import clock
+from ppdm_models.records.read_table import table_of
+from ppdm_models.tree.column import CategoricalColumn, NumericColumn
+from ppdm_models.tree.impurity import Criterion, impurity_of
+from ppdm_models.tree.predicate import Always, NumericTest
+from ppdm_models.tree.tree import Feature, Node, Quality, Tree
+
+
+def binary_tree(rng):
+    """Return a tree of three tests on h, which is hidden, with four leaves."""
+    cuts = np.sort(rng.choice(np.arange(1, 9), 3, replace=False)).astype(float)
+    low, middle, high = cuts.tolist()
+    counts = rng.integers(0, 6, (4, 2)) + np.eye(2, dtype=int)[[0, 1, 0, 1]]
+    below, above = counts[:2].sum(axis=0), counts[2:].sum(axis=0)
+
+    def node(index, name, parent, children, test, held):
+        return Node(
+            index,
+            name,
+            parent,
+            children,
+            test,
+            "0",
+            float(sum(held)),
+            tuple(map(float, held)),
+        )
+
+    nodes = (
+        node(0, "r", None, (1, 4), Always(), below + above),
+        node(1, "b", 0, (2, 3), NumericTest("h", high=middle, high_closed=True), below),
+        node(2, "bl", 1, (), NumericTest("h", high=low, high_closed=True), counts[0]),
+        node(3, "bh", 1, (), NumericTest("h", low=low), counts[1]),
+        node(4, "a", 0, (5, 6), NumericTest("h", low=middle), above),
+        node(5, "al", 4, (), NumericTest("h", high=high, high_closed=True), counts[2]),
+        node(6, "ah", 4, (), NumericTest("h", low=high), counts[3]),
+    )
+    features = (Feature("h", True), Feature("age", True), Feature("town", False, ("n", "s", "w")))
+    return Tree(nodes, features, "y", ("0", "1"), quality=Quality.EXACT), counts
+
+
+@pytest.mark.parametrize("criterion", [Criterion.GINI, Criterion.ENTROPY])
+@pytest.mark.parametrize("seed", range(20))
+def test_each_candidate_is_counted_as_by_hand(seed, criterion):
+    rng = np.random.default_rng(seed)
+    tree, counts = binary_tree(rng)
+    size = 7
+    columns = {
+        "age": NumericColumn(rng.integers(20, 25, size).astype(float)),
+        "town": CategoricalColumn(rng.integers(0, 3, size), ("n", "s", "w")),
+    }
+    places = [rng.random((size, 4)) * (rng.random((size, 4)) < 0.7) for _ in range(2)]
+    places = [
+        each / np.maximum(each.sum(axis=0), 1e-9) * counts[:, k] for k, each in enumerate(places)
+    ]
+    held = [Held(np.ones(size), np.arange(size), sparse.csr_array(each)) for each in places]
+    nodes, least = np.array([2, 3, 5, 6]), 1.0
+    found = compared(tree, nodes, columns, held, criterion, least)
+    rows = broken = 0
+    for here, parts in (
+        ([0, 1, 2, 3], [[0, 1], [2, 3]]),
+        ([0, 1], [[0], [1]]),
+        ([2, 3], [[2], [3]]),
+    ):
+        total = np.stack([each.sum(axis=0) for each in places], axis=1)
+        chosen = sum(_mass(total[part].sum(axis=0), criterion) for part in parts)
+        people = np.stack([each[:, here].sum(axis=1) for each in places], axis=1)
+        ages = columns["age"].numbers
+        there = np.unique(ages[people.sum(axis=1) > 0])
+        for low, high in pairwise(there.tolist()):
+            sides = [people[ages <= low].sum(axis=0), people[ages >= high].sum(axis=0)]
+            if min(side.sum() for side in sides) < least:
+                continue
+            rows += 1
+            left = sum(_mass(side, criterion) for side in sides)
+            broken += left < chosen - 1e-9 * people.sum()
+        towns = [people[columns["town"].codes == code].sum(axis=0) for code in range(3)]
+        towns = [each for each in towns if each.sum() > 0]
+        if len(towns) > 1:
+            rows += 1
+            broken += sum(_mass(each, criterion) for each in towns) < chosen - 1e-9 * people.sum()
+    assert (found.rows, found.broken) == (rows, broken)
+
+
+def _mass(counts, criterion):
+    return (
+        float(counts.sum()) * impurity_of(criterion, counts.tolist()) if counts.sum() > 0 else 0.0
+    )
+
+
+def by_age():
+    """Return a tree that asks about h first, and about age of those above; and its people.
+
+    Below are four young and four old, six of class 0 in all; above two young of class 0 and six old of class 1.
+    """
+    table = table_of(
+        {
+            "h": [1] * 8 + [9] * 8,
+            "age": [20] * 4 + [30] * 4 + [20] * 2 + [30] * 6,
+            "y": ["0", "0", "1", "1"] + ["0"] * 4 + ["0"] * 2 + ["1"] * 6,
+        }
+    )
+    nodes = (
+        Node(0, "r", None, (1, 2), Always(), "0", 16.0, (8.0, 8.0)),
+        Node(1, "l", 0, (), NumericTest("h", high=5.0, high_closed=True), "0", 8.0, (6.0, 2.0)),
+        Node(2, "a", 0, (3, 4), NumericTest("h", low=5.0), "1", 8.0, (2.0, 6.0)),
+        Node(3, "al", 2, (), NumericTest("age", high=25.0, high_closed=True), "0", 2.0, (2.0, 0.0)),
+        Node(4, "ah", 2, (), NumericTest("age", low=25.0), "1", 6.0, (0.0, 6.0)),
+    )
+    features = (Feature("h", True), Feature("age", True))
+    tree = Tree(nodes, features, "y", ("0", "1"), quality=Quality.EXACT)
+    return tree, build_population(tree, table, sensitive="y")
+
+
+def test_an_estimate_that_a_better_split_on_a_known_column_refutes_is_sought_again():
+    tree, population = by_age()
+    without = seen_by(tree, population, Knowledge(split=SplitLevel.NONE), ["age"], clock(5.0))
+    assert without.posterior.values[:, 0] == pytest.approx([5 / 6, 3 / 10])
+    seen = seen_by(tree, population, Knowledge(split=SplitLevel.GINI), ["age"], clock(5.0))
+    # With a of the four young below of class 0, age would leave this much at the root; the chosen split leaves 6.
+    a = np.linspace(2, 3, 1_000_001)
+    left = 6 - ((a + 2) ** 2 + (4 - a) ** 2) / 6 + 10 - ((6 - a) ** 2 + (a + 4) ** 2) / 10
+    best = a[left >= 6].max()
+    assert seen.posterior.values[:, 0] == pytest.approx([(best + 2) / 6, (6 - best) / 10], abs=1e-4)
+    assert (seen.posterior.low <= seen.posterior.values).all()
+    assert (seen.posterior.high - seen.posterior.low < 2e-3).all()
+    no_time = AuditOptions(time_limit=1e-9)
+    seen = seen_by(tree, population, Knowledge(split=SplitLevel.GINI), ["age"], clock(5.0), no_time)
+    assert "1 of 2 other splits on known columns would be better" in seen.posterior.reason
+    nobody = seen_by(tree, population, Knowledge(split=SplitLevel.GINI), [], clock(5.0))
+    assert nobody.posterior.values == pytest.approx(np.array([[0.5, 0.5]]))
+
+
+def test_a_ratio_of_gains_and_missing_values_are_not_compared():
+    tree, population = by_age()
+    ratio = Knowledge(split=SplitLevel.GAIN_RATIO)
+    seen = seen_by(tree, population, ratio, ["age"], clock(5.0))
+    assert "is not used" in seen.posterior.reason
