@@ -46,6 +46,14 @@ Enough = Callable[["Evidence"], bool]
 
 
 @dataclass(frozen=True, slots=True)
+class Named:
+    """What is to stay secret where that is not the target: the column's name, and its values, or bins of them."""
+
+    name: str
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
     """What one audit knows. ``prior`` is the adversary's estimate before the model, ``posterior`` with it.
 
@@ -56,6 +64,7 @@ class Evidence:
     ``together`` is what the leaves of several trees prove, and why nothing where they do not. ``numbers`` is what the
     leaves of a model that predicts a number prove of people's values.
     ``others`` names the other releases that were audited together with this one, in the order of their publication.
+    ``secret`` is what ``population.truth`` and the estimate are about, where that is not the target.
     """
 
     forest: Forest
@@ -70,6 +79,7 @@ class Evidence:
     together: Together | Undetermined = ONE_TREE
     numbers: ValueBounds | Undetermined = NO_NUMBER
     others: tuple[str, ...] = ()
+    secret: Named | None = None
 
     @property
     def is_of_several(self) -> bool:
@@ -98,8 +108,8 @@ class Evidence:
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """The classes that the model tells apart."""
-        return self.model.classes
+        """The classes that the model tells apart; where another column is the secret, its values."""
+        return self.model.classes if self.secret is None else self.secret.values
 
     @property
     def source(self) -> str:
@@ -115,6 +125,11 @@ class Evidence:
     def target(self) -> str:
         """What the model predicts: the sensitive column that was named for it, else what its file says, or ""."""
         return self.population.sensitive or self.model.target
+
+    @property
+    def secret_name(self) -> str:
+        """The column that is to stay secret."""
+        return self.target if self.secret is None else self.secret.name
 
     @property
     def truth(self) -> FloatArray | Undetermined:

@@ -54,7 +54,9 @@ def with_levels(audit: Audit, options: AuditOptions, step: Step = silent) -> Aud
     return replace(
         audit,
         exposures=tuple(
-            each if each.levels or each.under else replace(each, levels=_of(each, options, step))
+            each
+            if each.levels or each.under or each.is_of_adversary
+            else replace(each, levels=_of(each, options, step))
             for each in audit.exposures
         ),
     )

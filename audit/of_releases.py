@@ -1,7 +1,14 @@
-"""Of which release a statement is, in words; apart, as reports are written where nothing is computed."""
+"""Of what or whom a statement is, in words; apart, as reports are written where nothing is computed."""
 
 ALONE = "{} by itself"
 WITH_OTHERS = "{} with all releases"
+ADVERSARY = "the adversary “{}”"
+
+
+def is_adversary(of: str) -> bool:
+    """Return whether a statement is of an adversary, and of no release."""
+    start, end = ADVERSARY.split("{}")
+    return of.startswith(start) and of.endswith(end)
 
 
 def of_release(name: str, said: str) -> str:

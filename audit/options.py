@@ -114,6 +114,28 @@ class AuditOptions:
         "The program that grew the tree, where the file does not say it: it decides which splits were compared.",
         choices=tuple(tool.value for tool in Tool if tool is not Tool.UNKNOWN),
     )
+    knows: tuple[str, ...] | None = option(
+        None,
+        "The columns that one more adversary knows of everyone, or one of: all, register, safe-harbour, neighbour, "
+        "ex-spouse. May be repeated.",
+        tuple,
+        metavar="COLUMN[,COLUMN...]|PRESET",
+    )
+    secret: str | None = option(
+        None,
+        "The column to stay secret, where it is not the tree's target.",
+        str,
+        metavar="COLUMN",
+    )
+    bins: tuple[str, ...] | None = option(
+        None,
+        "Ends that part the numbers of the secret column. May be repeated.",
+        tuple,
+        metavar="NUMBER[,NUMBER...]",
+    )
+    target_known: bool = option(
+        False, "The adversary of --knows knows the value of the target too."
+    )
     marginal: bool = option(False, "The adversary knows each class's overall share.")
     accuracy: bool = option(False, "The adversary knows the training accuracy.")
     row_order: RowOrder = option(

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from audit.estimate.report import SolverReport
 from audit.evidence import Evidence
 from audit.facts.kind import Dropped
-from audit.measures import MeasureCall, Parameters, call
-from audit.reading import Measurement, Reading, Undetermined
+from audit.measures import MeasureCall, Parameters, call, measures
+from audit.partial.who import Adversary
+from audit.reading import Interval, Measurement, Reading, Undetermined
 
 NOT_MEASURED = Measurement(Undetermined("the audit did not measure it"))
 KNOWS_ALL = "knows all"
@@ -27,6 +28,16 @@ class Level:
 
 
 @dataclass(frozen=True, slots=True)
+class Lacking:
+    """What an adversary could tell who did not know one of his columns: readings of three measures."""
+
+    column: str
+    certain_disclosure: Reading
+    confidence: Reading
+    guess_accuracy: Reading
+
+
+@dataclass(frozen=True, slots=True)
 class Exposure:
     """What one adversary can infer.
 
@@ -35,8 +46,9 @@ class Exposure:
     once. ``levels`` is what each kind of published information adds, from the least to all that this adversary knows;
     empty where there is nothing to tell apart, or nobody asked. ``under`` is what this adversary is assumed to know
     other than the audit assumes, as a policy's clause says it; "" where it is what the audit assumes. ``of`` names
-    what it is about where that is not the model of the audit: another release. ``is_alone`` says that it is about what
-    somebody infers who holds that release alone, where others are audited with it.
+    what it is about where that is not the model of the audit and who knows all: another release, or an adversary who
+    knows other columns: ``who``, with what they would be ``lacking`` by each column that they did not know.
+    ``is_alone`` says that it is about what somebody infers who holds that release alone, where others are audited too.
     """
 
     adversary: str
@@ -50,6 +62,13 @@ class Exposure:
     under: str = ""
     of: str = ""
     is_alone: bool = False
+    who: Adversary | None = None
+    lacking: tuple[Lacking, ...] = ()
+
+    @property
+    def is_of_adversary(self) -> bool:
+        """Whether it is about somebody who knows other columns than all that the tree tests."""
+        return self.who is not None
 
     def measured(self, name: str, given: Parameters | None = None) -> Measurement:
         """Return what a measure read, with its defaults but for what is given."""
@@ -60,14 +79,52 @@ class Exposure:
 class Audit:
     """What each adversary can infer, and what the reader should know about the audit as a whole.
 
-    ``stopped`` is why it ended before everything was read, if it did; what was not read never passes.
+    ``stopped`` is why it ended before everything was read, if it did; what was not read never passes. ``secret`` is the
+    column that is to stay secret, where that is not the target.
     """
 
     exposures: tuple[Exposure, ...]
     warnings: tuple[str, ...] = ()
     stopped: str = ""
+    secret: str = ""
+
+    @property
+    def adversaries(self) -> tuple[Exposure, ...]:
+        """What those can infer who know other columns than all that the tree tests, under what the audit assumes."""
+        return tuple(each for each in self.exposures if each.is_of_adversary and not each.under)
+
+    @property
+    def told(self) -> Exposure:
+        """What is told of first: where the secret is not the target, what the first of the adversaries can infer."""
+        return self.adversaries[0] if self.secret and self.adversaries else self.full
 
     @property
     def full(self) -> Exposure:
         """What the adversary can infer who knows all quasi-identifiers: the first."""
         return self.exposures[0]
+
+    def judged(self, asked: Iterable[MeasureCall], under: str = "") -> tuple[Exposure, ...]:
+        """Return the exposures that these measures are judged of, all at once.
+
+        What no knowledge of columns changes is the same of everybody; where the secret is not the target, what the
+        model says of the target is not asked.
+        """
+        found = [each for each in self.exposures if each.under == under]
+        if not any(measures()[each.measure].is_of_knowledge for each in asked):
+            return tuple(each for each in found if not each.is_of_adversary)
+        return tuple(each for each in found if each.is_of_adversary or not self.secret)
+
+    def worst(self, asked: MeasureCall) -> Reading:
+        """Return what a measure reads of the adversary of whom it is worst; not told where it is not told of one."""
+        found = [each for each in self.judged([asked]) if not each.of or each.is_of_adversary]
+        readings = [each.readings.get(asked, NOT_MEASURED).reading for each in found]
+        told = [each for each in readings if not isinstance(each, Undetermined)]
+        if len(told) < len(readings) or not told:
+            pairs = zip(found, readings, strict=True)
+            first = next(((by, r) for by, r in pairs if isinstance(r, Undetermined)), None)
+            if first is None:
+                return NOT_MEASURED.reading
+            by, reading = first
+            return Undetermined(f"{by.of}: {reading.reason}") if by.of else reading
+        pick = min if measures()[asked.measure].risk == "low" else max
+        return Interval(pick(each.low for each in told), pick(each.high for each in told))

@@ -388,7 +388,9 @@ def with_grades(audit: Audit, options: AuditOptions) -> Audit:
     """Return an audit done without grades with them: what the learner grows on the other tables that reports show."""
     until = clock(GRADES_SHARE * options.worlds_budget)
     exposures = tuple(
-        each if each.under else replace(each, evidence=_graded(each.evidence, until))
+        each
+        if each.under or each.is_of_adversary
+        else replace(each, evidence=_graded(each.evidence, until))
         for each in audit.exposures
     )
     return replace(audit, exposures=exposures)

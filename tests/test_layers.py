@@ -73,6 +73,7 @@ audit/glance.py
 audit/levels.py
 audit/run.py
 audit/releases.py
+audit/adversaries.py
 
 policies
 policies/severity.py

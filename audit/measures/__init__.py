@@ -83,7 +83,8 @@ class Measure(ABC):
     readings mean little privacy. ``limits`` is the range in which a policy's limit makes sense. ``is_open`` is true
     where the notion holds only beyond the reading, never at it, so that only a strict rule fits. ``reads`` is all that
     it reads of the evidence, and says what can mend it. ``places`` says of what it has a value each, if it has: of
-    every leaf, or of every profile.
+    every leaf, or of every profile. ``is_of_knowledge``: it differs between adversaries who know different columns of
+    the people; by itself so is what reads the estimate or the whole records, and not the leaves.
     """
 
     unit: ClassVar[str]
@@ -94,6 +95,13 @@ class Measure(ABC):
     reads: ClassVar[frozenset[Source]]
     parameters: ClassVar[Mapping[str, Parameter]] = {}
     places: ClassVar[Literal["leaf", "profile"] | None] = None
+    is_of_knowledge: ClassVar[bool] = False
+
+    def __init_subclass__(cls) -> None:
+        """Tell whether the measure differs between adversaries, where it does not say so itself."""
+        if "reads" in vars(cls) and "is_of_knowledge" not in vars(cls):
+            told = {Source.ESTIMATE, Source.WORLDS, Source.CELLS}
+            cls.is_of_knowledge = bool(cls.reads & told) and Source.LEAVES not in cls.reads
 
     @property
     def is_of_leaves(self) -> bool:

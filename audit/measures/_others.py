@@ -16,6 +16,7 @@ from ppdm_models.arrays import FloatArray, IndexArray
 from ppdm_models.tree.tree import Tree
 
 ONE_TREE = Undetermined("told of one tree only: what several trees add up to is not computed")
+NO_LEAVES = Undetermined("where people stop in the tree is not known")
 WEIGHED_PARTS = Undetermined(
     "under sampling weights this is told only where the class counts of every leaf are known"
 )
@@ -46,6 +47,8 @@ def others(evidence: Evidence) -> Others | Undetermined:
     if isinstance(truth, Undetermined):
         return truth
     leaf, weight = population.leaf, population.weight
+    if (leaf < 0).any():
+        return NO_LEAVES
     found = leaf_facts(Case(tree, population, members(tree, leaf), evidence.knowledge))
     facts = {each.node.index: each for each in found}
     knows_counts = all(None not in each.masses for each in facts.values())

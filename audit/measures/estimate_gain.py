@@ -27,6 +27,8 @@ class EstimateGain(Measure):
     plain = "share of people guessed right beyond those whom the model itself predicts right"
     risk = "high"
     limits = (-1.0, 1.0)
+    is_of_knowledge = False
+    """It is about whoever can ask the model, and so knows all that it tests."""
     reads = frozenset({Source.ESTIMATE, Source.TRUTH})
 
     def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:

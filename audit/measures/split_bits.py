@@ -22,6 +22,8 @@ class SplitBits(Measure):
     risk = "high"
     limits = (0.0, math.inf)
     reads = frozenset({Source.WORLDS})
+    is_of_knowledge = False
+    """It is what the splits tell whoever knows all that they were chosen by."""
 
     def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
         worlds = known_worlds(evidence)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from audit.measures import Measure, Source, measures
 from policies.binding import Kind, Under
 from policies.clause import Clause, Pack
 from ppdm_models.tree.ensemble import Combination, Ensemble, Link, Model
@@ -15,6 +16,11 @@ AVERAGED = (
     Combination.MAJORITY_VOTE,
     Combination.WEIGHTED_MAJORITY_VOTE,
 )
+
+OF_TARGET = frozenset(
+    {Source.TRUTH, Source.WORLDS, Source.ESTIMATE, Source.TOGETHER, Source.NUMBERS}
+)
+"""What a measure reads that is about the values that the model predicts."""
 
 
 def kinds_of(model: Model) -> frozenset[Kind]:
@@ -38,9 +44,15 @@ def kinds_of(model: Model) -> frozenset[Kind]:
     return frozenset({"ensemble", "forest", "boosted"})
 
 
-def why_not(clause: Clause, model: Model) -> str:
-    """Return why a clause does not apply to a model, in words; "" where it does."""
-    when = clause.when
+def why_not(clause: Clause, model: Model, secret: str = "") -> str:
+    """Return why a clause does not apply to a model, in words; "" where it does.
+
+    ``secret`` is the column that is to stay secret, where that is not the target.
+    """
+    known, when = measures(), clause.when
+    own = [each.call.measure for each in clause.atoms if _is_of_target(known[each.call.measure])]
+    if secret and own:
+        return f"{own[0]} is about what the model predicts, and the secret is {secret!r}"
     if when is None:
         return ""
     kinds = kinds_of(model)
@@ -53,9 +65,14 @@ def why_not(clause: Clause, model: Model) -> str:
     return ""
 
 
-def applying(pack: Pack, model: Model) -> Pack:
+def _is_of_target(measure: Measure) -> bool:
+    """Return whether a measure is about who has which class, and of everybody who knows the leaves the same."""
+    return not measure.is_of_knowledge and bool(measure.reads & OF_TARGET)
+
+
+def applying(pack: Pack, model: Model, secret: str = "") -> Pack:
     """Return the pack with the clauses alone that apply to a model; there may be none."""
-    kept = tuple(clause for clause in pack.clauses if not why_not(clause, model))
+    kept = tuple(clause for clause in pack.clauses if not why_not(clause, model, secret))
     return pack.model_copy(update={"clauses": kept})
 
 

@@ -218,8 +218,10 @@ def _read_at(clause: Clause, found: Held, at: int) -> str:
 def _place(evidence: Evidence, spot: Spot, names: Names) -> Place:
     if spot.kind == "file":
         return _file_place(evidence, spot)
-    tree = evidence.tree_of(spot)
-    node = tree.nodes[evidence.node_of(spot)]
+    tree, at = evidence.tree_of(spot), evidence.node_of(spot)
+    if at < 0:
+        return _nowhere(evidence, spot)
+    node = tree.nodes[at]
     number = f"tree {spot.tree + 1}: " if evidence.forest.is_ensemble else ""
     profile = evidence.population.describe(spot.index) if spot.kind == "profile" else ""
     return Place(
@@ -235,6 +237,24 @@ def _place(evidence: Evidence, spot: Spot, names: Names) -> Place:
         spot.note,
         spot.tree,
         names.of(spot),
+    )
+
+
+def _nowhere(evidence: Evidence, spot: Spot) -> Place:
+    """Return the place of people of whom it is not known where they stop."""
+    return Place(
+        spot.kind,
+        spot.index,
+        0,
+        "",
+        "",
+        evidence.population.describe(spot.index),
+        None,
+        spot.low,
+        spot.high,
+        spot.note,
+        spot.tree,
+        "",
     )
 
 

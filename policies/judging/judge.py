@@ -29,11 +29,11 @@ def judge(audit: Audit, pack: Pack) -> Decision:
 
     What does not count never changes it. Where the file contradicts itself or the table, or nothing that counts is
     about this model, it is never better than undetermined. A clause that assumes other knowledge is held against the
-    exposure of that adversary; without one it is undetermined. Of other releases than the last, what passes is no
-    finding.
+    exposure of that adversary; without one it is undetermined. Of other releases than the last, and of adversaries who
+    know other columns, what passes is no finding where the same clause has one of the model.
     """
     model = audit.full.evidence.model
-    reasons = {clause.id: why_not(clause, model) for clause in pack.clauses}
+    reasons = {clause.id: why_not(clause, model, audit.secret) for clause in pack.clauses}
     asked = [clause for clause in pack.clauses if not reasons[clause.id]]
     names = {id(each): Names(each.evidence) for each in audit.exposures}
     judged = [
@@ -48,7 +48,12 @@ def judge(audit: Audit, pack: Pack) -> Decision:
         doubts.setdefault(found.clause, found)
     not_judged = [(name, why) for name, why in reasons.items() if why]
     not_judged += [(each.id, f"left out by this policy: {each.reason}") for each in pack.dropped]
-    kept = (found for _, by, found in judged if not by.of or found.verdict is not Verdict.PASS)
+    told = {clause.id for clause, by, _ in judged if not by.of}
+    kept = (
+        found
+        for clause, by, found in judged
+        if not by.of or found.verdict is not Verdict.PASS or clause.id not in told
+    )
     findings = (*doubts.values(), *kept)
     verdicts = [found.verdict for clause, _, found in judged if pack.counts(clause)]
     verdict = max([worst(verdicts), *(found.verdict for found in doubts.values())])
@@ -67,7 +72,7 @@ Judged = Sequence[tuple[Clause, Exposure, Finding]]
 
 def _exposures(audit: Audit, clause: Clause) -> list[Exposure]:
     """Return what each adversary can infer who knows what a clause assumes; if nobody looked, what needs no looking."""
-    found = [each for each in audit.exposures if each.under == clause.under_words]
+    found = list(audit.judged([atom.call for atom in clause.atoms], clause.under_words))
     if all(measures()[atom.call.measure].is_of_leaves for atom in clause.atoms):
         # Other knowledge, and that of other releases, changes nothing about a model's own leaves.
         found = [each for each in found if not each.is_alone]
@@ -143,6 +148,8 @@ def _believing_labels(
 
     Under labels alone the estimate is uniform, yet whoever believes a label is right about all who carry it.
     """
+    if exposure.evidence.secret is not None:
+        return  # labels say nothing of another column
     if any(atom.call.measure == BELIEF for clause in counting.clauses for atom in clause.demanded):
         return
     held = [

@@ -87,7 +87,7 @@ def ceiling(audit: Audit, pack: Pack) -> Ceiling | None:
     if evidence.forest.is_ensemble or isinstance(leaves, Undetermined):
         return None
     accuracy = _accuracy(leaves)
-    asked = applying(pack, evidence.model)
+    asked = applying(pack, evidence.model, audit.secret)
     caps = sorted((cap, clause.id) for clause, cap in _caps(asked) if cap < accuracy)
     if not caps or isinstance(leaves.whole, Undetermined):
         return None

@@ -14,6 +14,7 @@ from policies.repairing.attempts import Repair
 from policies.rules import rules
 from ppdm_models.tree.tree import Task
 from reports.building.acceptance import ABOUT_WAIVERS
+from reports.building.adversaries import adversaries
 from reports.building.assumed import knowledge
 from reports.building.cases import MOST_CASES, leaf_cases
 from reports.building.certain import worlds_part
@@ -103,7 +104,7 @@ def _document(
         headline=story.headline,
         meaning=story.meaning,
         next_steps=story.next_steps,
-        lessons=lessons(exposure),
+        lessons=lessons(audit),
         findings=tuple(map(finding_part, decision.findings)),
         fail_on=decision.fail_on,
         not_judged=tuple(Row(name=name, text=why) for name, why in decision.not_judged),
@@ -111,7 +112,7 @@ def _document(
         rests_on=ALONE if evidence.population.is_absent else "",
         leaves=cases[:MOST_CASES],
         leaves_broken=len(cases),
-        readings=readings(exposure),
+        readings=readings(audit),
         solver=solver(exposure),
         population=population(evidence),
         model=model(evidence),
@@ -128,10 +129,11 @@ def _document(
         ),
         warnings=audit.warnings,
         tree=tree_nodes(evidence, decision),
-        plots=plots(exposure, decision),
-        worlds=worlds_part(evidence) if asks_worlds(evidence) else None,
+        plots=plots(audit.told, decision),
+        worlds=worlds_part(evidence) if asks_worlds(evidence) and not audit.secret else None,
         ensemble=ensemble_part(evidence) if asks_together(evidence) else None,
         values=values_part(evidence) if asks_values(evidence) else None,
+        adversaries=adversaries(audit, decision),
         provenance=provenance,
     )
 

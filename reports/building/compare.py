@@ -90,7 +90,7 @@ def _showing(evidence: Evidence, shown: int) -> Evidence:
 
 def _compared(before: Audit, after: Audit) -> tuple[Compared, ...]:
     """Return the readings that both audits took."""
-    was, now = readings(before.full), readings(after.full)
+    was, now = readings(before), readings(after)
     return tuple(
         Compared(plain=was[key].plain, before=_bare(was[key]), after=_bare(now[key]))
         for key in was

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from audit.evidence import Evidence
 from audit.reading import Interval, Undetermined
-from audit.result import Exposure
+from audit.result import Audit, Exposure
 from policies.judging.figures import span
 from ppdm_models.tree.column import brief
 from ppdm_models.tree.paths import path_text
@@ -19,16 +19,17 @@ from reports.document.words import count, counted, percent, sentence
 UNKNOWN = "Not known"
 
 
-def lessons(exposure: Exposure) -> tuple[Lesson, ...]:
+def lessons(audit: Audit) -> tuple[Lesson, ...]:
     """Return the lessons of an audit, those on the estimate first."""
+    exposure, told = audit.full, audit.told
     if exposure.evidence.task is Task.REGRESSION:
         return (_exactness(exposure.evidence), _smallest_leaf(exposure))
     return (
-        _sureness(exposure.evidence),
-        _guesses(exposure),
-        *_worst_leaf(exposure),
+        _sureness(told.evidence),
+        _guesses(told),
+        *(() if audit.secret else _worst_leaf(exposure)),
         _smallest_leaf(exposure),
-        *_own_part(exposure),
+        *(() if audit.secret else _own_part(exposure)),
     )
 
 

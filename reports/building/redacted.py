@@ -75,6 +75,10 @@ def redacted(document: Document) -> Document:
         "worlds": None,
         "ensemble": None,
         "values": None,
+        "adversaries": tuple(
+            each.model_copy(update={"readings": {}, "worst": (), "lacking": ()})
+            for each in document.adversaries
+        ),
         "provenance": _provenance(document),
         "repair": None if document.repair is None else _repair(document.repair),
     }

@@ -52,7 +52,7 @@ def sure_records(
 ) -> tuple[float, float | None]:
     """Return how many records the adversary is that sure about, and how many of these guesses are right, if known."""
     truth = evidence.truth
-    best = estimate.high.argmax(axis=1)
+    best = estimate.values.argmax(axis=1)
     reached = estimate.high.max(axis=1) >= mark - TIE
     sure = float(evidence.population.counts[reached].sum())
     if isinstance(truth, Undetermined):

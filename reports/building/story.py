@@ -153,7 +153,7 @@ def _meaning(evidence: Evidence, decision: Decision) -> str:
     if not failed:
         return f"What counts of {policy} is met or open, but not all that is to be accepted is in order.{apart}"
     undecided = f"; {open_} more could not be decided" if open_ else ""
-    whose = f" people’s “{evidence.target}”" if evidence.target else " people"
+    whose = f" people’s “{evidence.secret_name}”" if evidence.secret_name else " people"
     return (
         f"{sentence(_part(failed, len(asked)))[:-1]} of {policy} {'is' if failed == 1 else 'are'} not met{undecided}. "
         f"Whoever reads the {_whole(evidence)} could learn more about{whose} than the policy allows.{apart}"

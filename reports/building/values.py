@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from audit.measures import MeasureCall, call, measures, of_models
 from audit.reading import Interval
-from audit.result import Exposure
+from audit.reading import Reading as Found
+from audit.result import Audit
 from policies.judging.decision import Finding, Place
 from reports.building.worded import value
 from reports.document.parts import Number, Reading, Value, number
@@ -25,27 +26,33 @@ def parameters(pairs: Iterable[tuple[str, float | str]]) -> dict[str, Number | s
     return {name: said if isinstance(said, str) else number(said) for name, said in pairs}
 
 
-def readings(exposure: Exposure) -> dict[str, Reading]:
+def readings(audit: Audit) -> dict[str, Reading]:
     """Return what was asked for, then every measure of models with its default parameters by its bare name.
 
-    Readings with other parameters are keyed with those that differ: ``cl_diversity[l=3]``.
+    Readings with other parameters are keyed with those that differ: ``cl_diversity[l=3]``. Of several adversaries each
+    is that of the one of whom it is worst.
     """
-    known, found = measures(), {}
-    for each in dict.fromkeys([*exposure.asked, *map(call, of_models())]):
-        measure, reading = known[each.measure], exposure.readings[each].reading
-        said = value(reading, measure.unit)
-        found[key(each)] = Reading(
-            low=said.low,
-            high=said.high,
-            text=said.text,
-            reason=said.reason,
-            measure=each.measure,
-            parameters=parameters(each.parameters),
-            plain=plain(each),
-            unit=measure.unit,
-            danger="small" if measure.risk == "low" else "large",
-        )
-    return found
+    asked = dict.fromkeys([*audit.full.asked, *map(call, of_models())])
+    if not audit.adversaries:
+        return {key(each): reading(each, audit.full.readings[each].reading) for each in asked}
+    return {key(each): reading(each, audit.worst(each)) for each in asked}
+
+
+def reading(asked: MeasureCall, found: Found) -> Reading:
+    """Return one reading as a document holds it."""
+    measure = measures()[asked.measure]
+    said = value(found, measure.unit)
+    return Reading(
+        low=said.low,
+        high=said.high,
+        text=said.text,
+        reason=said.reason,
+        measure=asked.measure,
+        parameters=parameters(asked.parameters),
+        plain=plain(asked),
+        unit=measure.unit,
+        danger="small" if measure.risk == "low" else "large",
+    )
 
 
 def key(asked: MeasureCall) -> str:

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from policies.severity import Severity, counts
 from reports.document.parts import (
+    Adversary,
     Break,
     Ensemble,
     File,
@@ -137,8 +138,9 @@ class Policy(Part):
 class Asked(Part):
     """How the audit was asked: its options and the adversary's knowledge, as given. With the files they repeat it.
 
-    ``facts`` are those of the knowledge, each as JSON, ``training`` what it says of how a model was trained, and
-    ``seeds`` those that somebody would try.
+    ``facts`` are those of the knowledge and ``adversaries`` who knows some columns only, each as JSON, ``training``
+    what it says of how a model was trained, ``seeds`` those that somebody would try, and ``secret`` what is secret, as
+    JSON, where that is not the target.
     """
 
     options: dict[Text, Setting]
@@ -146,6 +148,8 @@ class Asked(Part):
     facts: tuple[Text, ...] = ()
     training: dict[Text, Number] = {}
     seeds: tuple[int, ...] = ()
+    adversaries: tuple[Text, ...] = ()
+    secret: Text = ""
 
 
 class EarlierFiles(Part):
@@ -256,8 +260,9 @@ class Document(Part):
     report. Of a redacted one, ``redacted_below`` is the smallest count of people that is told, and what cannot be told
     is empty or null; null: nothing was left out. ``purpose`` is what the model is to be published for, in its owner's
     words. Findings of the severity ``fail_on`` or a graver one make up the verdict; ``not_judged`` names the clauses
-    that do not apply to this model, and why. ``basis`` is "file" where no table was given, and ``rests_on`` says then
-    what the verdict rests on.
+    that do not apply to this model, and why. ``adversaries`` are all who were asked about, where that are not only
+    those who know every quasi-identifier; ``readings`` then are those of the worst of them. ``basis`` is "file" where
+    no table was given, and ``rests_on`` says then what the verdict rests on.
     """
 
     schema_version: Literal["treewarden-report/1"] = Field(default=SCHEMA, alias="schema")
@@ -291,6 +296,7 @@ class Document(Part):
     worlds: Worlds | None = None
     ensemble: Ensemble | None = None
     values: Values | None = None
+    adversaries: tuple[Adversary, ...] = ()
     provenance: Provenance
     repair: Repair | None = None
 

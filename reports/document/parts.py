@@ -425,6 +425,33 @@ class Level(Part):
     kl_overall: Value
 
 
+class Lack(Part):
+    """What an adversary could tell who did not know one of the columns that he knows."""
+
+    column: Text
+    certain: Value
+    confidence: Value
+    guess_accuracy: Value
+
+
+class Adversary(Part):
+    """Somebody who knows these columns of everybody: what of the people's ``secret`` they can tell.
+
+    ``verdict`` is that of the policy's clauses about what somebody can infer; ``readings`` are by measure, of those
+    that differ between adversaries. ``worst`` are the people of whom they can tell most: by the profile that they see,
+    what. ``lacking`` is what they would lose by each column, where that was asked.
+    """
+
+    name: Text
+    knows: tuple[Text, ...]
+    target_known: bool
+    secret: Text
+    verdict: Word
+    readings: dict[Text, Reading]
+    worst: tuple[Row, ...] = ()
+    lacking: tuple[Lack, ...] = ()
+
+
 class Plots(Part):
     """The series behind the pictures; a series that is null has its reason."""
 

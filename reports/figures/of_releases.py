@@ -1,11 +1,11 @@
-"""Findings as people read them of several releases: one a clause, and which other releases do not meet it as well."""
+"""Findings as people read them of several releases or adversaries: one a clause, and of whom else it is the same."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from audit.of_releases import ALONE, WITH_OTHERS
+from audit.of_releases import ALONE, WITH_OTHERS, is_adversary
 from reports.document.parts import Accepted, Finding
 from reports.document.words import listed
 
@@ -42,6 +42,9 @@ def _others(others: list[Finding]) -> list[str]:
                 values.setdefault(each.value.text, []).append(each.of.removesuffix(suffix))
         if values:
             lines.append(f"{said}: {'; '.join(map(_together, values.items()))}.")
+    alike = [f"{each.of} ({each.value.text})" for each in others if is_adversary(each.of)]
+    if alike:
+        lines.append(f"The same of {listed(alike)}.")
     return lines
 
 

@@ -78,6 +78,8 @@ def place_text(place: Place, trees: int) -> str:
     """Return where something is, for people: which tree, the way there, the profile, the line of the file."""
     if place.kind == "file":
         return f"{place.path} ({place.node})"
+    if not place.node:  # where such people stop is not known to who knows only some columns
+        return place.profile
     line = f", line {place.line}" if place.line is not None else ""
     who = f"; {place.profile}" if place.profile else ""
     which = f"tree {place.tree + 1}: " if trees > 1 else ""

@@ -10,6 +10,7 @@ from policies.severity import counts
 from reports.document.document import Document
 from reports.document.gate import Gate
 from reports.document.randomised import RandomisedDocument
+from reports.figures.adversary_rows import COLUMNS, adversary_notes, adversary_rows
 from reports.figures.attempts import tells_accuracy
 from reports.figures.drawing import Drawing, draw
 from reports.figures.gate_rows import GateRow, basis_words, gate_rows, in_words, open_and_accepted
@@ -42,6 +43,9 @@ class HtmlRenderer(GateRenderer, RandomisedRenderer):
             trees=_trees(document),
             outline=outline(document.tree) if document.tree else (),
             most=MOST_PLACES,
+            adversaries=adversary_rows(document.adversaries),
+            adversary_notes=tuple(adversary_notes(document.adversaries)),
+            heads=tuple(COLUMNS.values()),
             has_accuracy=document.repair is not None and tells_accuracy(document.repair),
         ).encode("utf-8")
 

@@ -10,6 +10,7 @@ from reports.document.gate import Gate
 from reports.document.parts import Accepted, Finding, Release
 from reports.document.randomised import RandomisedDocument
 from reports.document.words import WIDTH, count, is_command, printable, wrapped
+from reports.figures.adversary_rows import adversary_lines
 from reports.figures.attempts import advice_lines, attempt_lines
 from reports.figures.columns import column_lines
 from reports.figures.gate_rows import GateRow, basis_words, gate_rows, in_words, open_and_accepted
@@ -44,6 +45,7 @@ class TextRenderer(GateRenderer, RandomisedRenderer):
             *_list("Knowledge assumed", document.knowledge.sentences),
             *_list("What an adversary could learn", _lessons(document)),
             *_list("What is certain, not only likely", _certain(document)),
+            *adversary_lines(document.adversaries),
             *_readings(document),
             *_list("Warnings", (*document.model.notes, *document.warnings)),
             *_list("What to do next", document.next_steps),

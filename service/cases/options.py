@@ -53,6 +53,6 @@ def _check(name: str, value: Any) -> None:  # noqa: ANN401  # whatever JSON hold
 
 
 def _value(name: str, value: Any) -> Any:  # noqa: ANN401  # checked by the options
-    if isinstance(value, list):
-        return tuple(value)
-    return KINDS[name](value) if name in KINDS and value is not None else value
+    if name in KINDS and value is not None:
+        return KINDS[name](value)
+    return tuple(value) if isinstance(value, list) else value

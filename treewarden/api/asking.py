@@ -33,6 +33,10 @@ class Options(TypedDict, total=False):
 
     weights: str | None
     sampling_weights: str | None
+    knows: str | Iterable[str] | None
+    secret: str | None
+    bins: Iterable[float] | None
+    target_known: bool
     leaf: Literal["labels", "rates", "counts", "as-published"]
     split: Literal["none", "gini", "entropy", "gain-ratio", "as-published"]
     learner: str | None
@@ -68,6 +72,7 @@ def request_of(
         TreewardenError: the data are no table, or the model is no fitted one.
     """
     table, target = (None, sensitive) if data is None and alone else _table(data, sensitive, model)
+    more = {**more, **_lists(more)}
     options = _options({"sensitive": target, "qi": _names(qi), **more})
     said = [name for name in KNOWLEDGE if name in more]
     if knowledge is not None and said:
@@ -172,17 +177,29 @@ def _options(given: Mapping[str, Any]) -> AuditOptions:
         raise ArgumentError(name, problem) from error
 
 
-def _names(qi: object) -> tuple[str, ...] | None:
-    """Return the quasi-identifiers; a single text is the name of one."""
+def _lists(more: Mapping[str, Any]) -> dict[str, tuple[str, ...] | None]:
+    """Return those of the options that are lists as the command line has them."""
+    found: dict[str, tuple[str, ...] | None] = {}
+    if "knows" in more:
+        found["knows"] = _names(more["knows"], "knows")
+    if more.get("bins") is not None:
+        ends = more["bins"]
+        is_list = isinstance(ends, Iterable) and not isinstance(ends, str)
+        found["bins"] = tuple(map(str, ends)) if is_list else (str(ends),)
+    return found
+
+
+def _names(qi: object, argument: str = "qi") -> tuple[str, ...] | None:
+    """Return the names of columns; a single text is the name of one."""
     if qi is None:
         return None
     names = (qi,) if isinstance(qi, str) else tuple(qi) if isinstance(qi, Iterable) else (qi,)
     wrong = next((name for name in names if not isinstance(name, str)), None)
     if wrong is not None:
         problem = f"names of columns are needed, not {type(wrong).__name__}"
-        raise ArgumentError("qi", problem)
+        raise ArgumentError(argument, problem)
     if not names:
-        raise ArgumentError("qi", "names no column; leave it out for the model's own fields")
+        raise ArgumentError(argument, "names no column; leave it out")
     return tuple(dict.fromkeys(str(name) for name in names))
 
 

@@ -22,7 +22,7 @@ from treewarden.api.errors import FailedError, UndeterminedError
 from treewarden.api.frames import findings_frame, readings_frame
 from treewarden.api.saving import save_report, save_trees
 from treewarden.api.verdict import Verdict
-from treewarden.jobs.posterior_file import posterior_table
+from treewarden.jobs.posterior_file import audit_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -78,15 +78,17 @@ class Result:
     def posterior(self) -> pd.DataFrame:
         """Return what the adversary believes of each profile, one row per profile and class.
 
-        Columns: the quasi-identifiers, ``records``, ``class``, ``probability``, ``low``, ``high``, ``decided``.
+        Columns: the quasi-identifiers, ``records``, ``class``, ``probability``, ``low``, ``high``, ``decided``,
+        ``certain`` and ``proved_value``; first of all ``adversary``, where some were asked about who know some columns
+        only. Of a model of numbers: the quasi-identifiers, and between which ends each person's lies.
 
         Raises:
-            UndeterminedError: there is no estimate, as of an ensemble or of a model of numbers.
+            UndeterminedError: there is no estimate.
         """
-        evidence = self._audit.full.evidence
-        if isinstance(evidence.posterior, Undetermined):
-            raise UndeterminedError(self._brief.model.file, evidence.posterior.reason)
-        return posterior_table(evidence, evidence.posterior).to_pandas()
+        found = audit_table(self._audit)
+        if isinstance(found, Undetermined):
+            raise UndeterminedError(self._brief.model.file, found.reason)
+        return found.to_pandas()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON report as plain values."""

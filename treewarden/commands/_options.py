@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import Field, fields, replace
 from typing import Any
@@ -19,6 +20,12 @@ PURPOSE = click.option(
     default="",
     help="What the model is published for, for the report that is filed.  [default: a line to fill in]",
 )
+LISTS = {
+    "qi": "no column; leave it out for the model's own fields",
+    "knows": "no column; leave it out where nobody is asked about who knows less",
+    "bins": "no number; leave it out where the secret has values",
+}
+"""Options that are lists of names, and what to do where one is empty."""
 _MODEL = click.argument("model", type=FILE)
 _DATA = "The training table: CSV or Parquet."
 _FILES: tuple[Option, ...] = (
@@ -112,16 +119,36 @@ def request_of(context: click.Context) -> Request:
             if context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT:
                 flag = name.replace("_", "-")
                 raise click.UsageError(f"--knowledge says it all; leave out --{flag}")
-    names = names_of(given["qi"])
-    if given["qi"] and not names:
-        raise click.UsageError("--qi names no column; leave it out for the model's own fields")
-    given["qi"] = names or None
+    for name, instead in LISTS.items():
+        names = names_of(given[name])
+        if given[name] and not names:
+            raise click.UsageError(f"--{name} names {instead}")
+        given[name] = names or None
+    _check_numbers(given["bins"] or ())
+    if given["bins"] and given["secret"] is None:
+        raise click.UsageError("--bins parts the numbers of --secret; name that column")
+    if given["target_known"] and given["knows"] is None:
+        raise click.UsageError(
+            "--target-known is about the adversary of --knows; say what he knows"
+        )
     try:
         options = AuditOptions(**{each.name: given[each.name] for each in fields(AuditOptions)})
     except ValueError as error:
         raise click.UsageError(f"--{str(error).replace('_', '-')}") from error
     files = (given["model"], given["data"], options, given["knowledge"], given["policy"])
     return Request(*files, fail_on=given["fail_on"], earlier=earlier, key=given.get("key"))
+
+
+def _check_numbers(ends: tuple[str, ...]) -> None:
+    for each in ends:
+        try:
+            is_number = math.isfinite(float(each))
+        except ValueError:
+            is_number = False
+        if not is_number:
+            raise click.UsageError(
+                f"--bins: {each!r} is no number; give the ends that part the secret's numbers"
+            )
 
 
 def _earlier(given: dict[str, Any]) -> tuple[Earlier, ...]:

@@ -8,13 +8,10 @@ from typing import Any
 
 import click
 
-from audit.estimate.posterior import Posterior
-from audit.evidence import Evidence
 from audit.reading import Undetermined
-from audit.values.found import ValueBounds
+from audit.result import Audit
 from policies.waiving.baseline import write_baseline
 from ppdm_models.errors import OutputError
-from ppdm_models.tree.tree import Task
 from reports.building.build import audit_document
 from treewarden.commands._options import PURPOSE, request_of, request_options_alone
 from treewarden.commands._plain import FILE
@@ -100,7 +97,7 @@ def audit_command(
         document = audit_document(done.audit, done.decision, provenance, purpose, command)
         files: dict[Path, bytes] = {}
         if posterior_path is not None:
-            files, said = _posterior(done.audit.full.evidence, posterior_path)
+            files, said = _posterior(done.audit, posterior_path)
             for line in said:
                 progress.say(line)
             document = document.model_copy(update={"warnings": (*said, *document.warnings)})
@@ -113,14 +110,12 @@ def audit_command(
     context.exit(EXITS[done.decision.verdict])
 
 
-def _posterior(evidence: Evidence, path: Path) -> tuple[dict[Path, bytes], tuple[str, ...]]:
+def _posterior(audit: Audit, path: Path) -> tuple[dict[Path, bytes], tuple[str, ...]]:
     """Return the file of the estimate by its path; where there is none, nothing, and why."""
-    posterior: Posterior | ValueBounds | Undetermined = evidence.posterior
-    if evidence.task is Task.REGRESSION:
-        posterior = evidence.numbers
-    if isinstance(posterior, Undetermined):
-        return {}, (f"--posterior: {path} is not written: {posterior.reason}",)
-    return {path: posterior_file(evidence, posterior, path)}, ()
+    found = posterior_file(audit, path)
+    if isinstance(found, Undetermined):
+        return {}, (f"--posterior: {path} is not written: {found.reason}",)
+    return {path: found}, ()
 
 
 COMMAND = audit_command

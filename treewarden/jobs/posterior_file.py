@@ -14,9 +14,11 @@ from audit.estimate.posterior import Posterior
 from audit.evidence import Evidence
 from audit.people.population import Population
 from audit.reading import Undetermined
+from audit.result import Audit
 from audit.values.found import ValueBounds
 from ppdm_models.errors import OutputError
 from ppdm_models.tree.column import Column, NumericColumn
+from ppdm_models.tree.tree import Task
 
 SUFFIXES = (".csv", ".parquet")
 
@@ -31,12 +33,11 @@ def check_suffix(path: Path) -> None:
         raise OutputError(str(path), f"name a file that ends in {' or '.join(SUFFIXES)}")
 
 
-def posterior_file(evidence: Evidence, posterior: Posterior | ValueBounds, path: Path) -> bytes:
-    """Return the posterior in the format of the path's suffix; see ``posterior_table`` and ``value_table``."""
-    if isinstance(posterior, ValueBounds):
-        table = value_table(evidence, posterior)
-    else:
-        table = posterior_table(evidence, posterior)
+def posterior_file(audit: Audit, path: Path) -> bytes | Undetermined:
+    """Return the posterior in the format of the path's suffix, or why there is none; see ``audit_table``."""
+    table = audit_table(audit)
+    if isinstance(table, Undetermined):
+        return table
     sink = pa.BufferOutputStream()
     write: Mapping[str, Callable[[pa.Table, pa.BufferOutputStream], None]] = {
         ".csv": pyarrow.csv.write_csv,
@@ -44,6 +45,43 @@ def posterior_file(evidence: Evidence, posterior: Posterior | ValueBounds, path:
     }
     write[path.suffix.lower()](table, sink)
     return bytes(sink.getvalue().to_pybytes())
+
+
+def audit_table(audit: Audit) -> pa.Table | Undetermined:
+    """Return what is believed of every profile, or why nothing is; see ``posterior_table`` and ``value_table``.
+
+    Where adversaries were asked about who know some columns only, the rows of each stand below those of who knows all,
+    with a column ``adversary``; columns that he does not know are empty. Of whom there is no estimate no rows are.
+    """
+    if not audit.adversaries:
+        return _table(audit.full.evidence)
+    asked = audit.adversaries if audit.secret else (audit.full, *audit.adversaries)
+    tables, why = [], []
+    for each in asked:
+        table = _table(each.evidence)
+        if isinstance(table, Undetermined):
+            why.append(f"{each.adversary}: {table.reason}")
+            continue
+        name = "adversary"
+        while name in table.column_names:
+            name += "_"
+        tables.append(
+            table.add_column(0, name, pa.array([each.adversary] * len(table), pa.string()))
+        )
+    if not tables:
+        return Undetermined("; ".join(why))
+    return pa.concat_tables(tables, promote_options="permissive")
+
+
+def _table(evidence: Evidence) -> pa.Table | Undetermined:
+    found: Posterior | ValueBounds | Undetermined = evidence.posterior
+    if evidence.task is Task.REGRESSION:
+        found = evidence.numbers
+    if isinstance(found, Undetermined):
+        return found
+    if isinstance(found, ValueBounds):
+        return value_table(evidence, found)
+    return posterior_table(evidence, found)
 
 
 def posterior_table(evidence: Evidence, posterior: Posterior) -> pa.Table:

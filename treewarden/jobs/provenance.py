@@ -47,10 +47,14 @@ def asked_of(request: Request, knowledge: Knowledge) -> Asked:
     known = knowledge.model_dump(mode="json", by_alias=True)
     facts = tuple(json.dumps(fact, sort_keys=True) for fact in known.pop("facts"))
     training, seeds = known.pop("training"), known.pop("seeds")
+    adversaries = tuple(json.dumps(each, sort_keys=True) for each in known.pop("adversaries"))
+    secret = known.pop("secret")
     return Asked(
         options=asdict(request.options),
         knowledge=known,
         facts=facts,
         training=training,
         seeds=seeds,
+        adversaries=adversaries,
+        secret="" if secret is None else json.dumps(secret, sort_keys=True),
     )

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 
+from audit.adversaries import Asked, of_model_alone, with_adversaries
 from audit.adversary.knowledge import Knowledge, read_knowledge
 from audit.evidence import Enough
 from audit.glance import glance, glance_at_file
 from audit.inverters import facts_of, settings_of
 from audit.measures import MeasureCall
 from audit.options import DEFAULT, KNOWLEDGE, AuditOptions
-from audit.people.population import Population, build_population, rerouted
-from audit.people.said import said_of
+from audit.people.population import Population, rerouted
 from audit.people.shared import Shared, shared_people
 from audit.releases import ReleaseCase, run_releases
 from audit.result import Audit
@@ -29,10 +29,10 @@ from policies.pack import Pack, calls, load_pack
 from policies.severity import Severity
 from ppdm_models.errors import KnowledgeError, TableError, TreewardenError
 from ppdm_models.files.load import OpenedFile
-from ppdm_models.records.matching import has_column
 from ppdm_models.records.table import Table
 from ppdm_models.tree.ensemble import Ensemble, Model
 from treewarden.jobs.inputs import ModelInput, TableInput, model_name, opened, read, table_name
+from treewarden.jobs.people import nobody, people_and_adversaries, people_of
 from treewarden.jobs.release_names import called, release_names
 from treewarden.jobs.training_said import check_training
 
@@ -84,7 +84,8 @@ class Request:
 class Subject:
     """Everything an audit needs, read and checked against each other.
 
-    ``earlier`` are the releases before this one, and ``shared`` is who is in which of all of them.
+    ``earlier`` are the releases before this one, and ``shared`` is who is in which of all of them. ``asked`` are the
+    adversaries who know only some columns, and what they are after.
     """
 
     file: OpenedFile
@@ -94,6 +95,12 @@ class Subject:
     options: AuditOptions
     earlier: tuple[ReleaseCase, ...] = ()
     shared: Shared | None = None
+    asked: Asked = Asked()
+
+    @property
+    def secret(self) -> str:
+        """The column that is to stay secret, where that is not the target; "" where it is."""
+        return "" if self.asked.secret is None else self.asked.secret.name
 
     @property
     def tree(self) -> Model:
@@ -116,7 +123,7 @@ class Subject:
         """
         if self.population.is_absent:
             return self._alone(file)
-        pack, people = applying(self.pack, file.model), self._people(file)
+        pack, people = applying(self.pack, file.model, self.secret), self._people(file)
         apart = assumptions(pack)
         sharing = 1 + sum(any(map(of_worlds, asked.clauses)) for _, asked in apart.values())
         options = replace(self.options, worlds_budget=self.options.worlds_budget / sharing)
@@ -197,12 +204,19 @@ class Subject:
         grades: bool,
         fails: Enough | None = None,
     ) -> Audit:
-        """Audit a file; together with the releases before it, where there are some."""
-        if self.shared is None:
-            more = (asked, options, file.leaks, step, is_enough)
-            return run(file.model, people, knowledge, *more, grades=grades, fails=fails)
-        cases = (*self.earlier, ReleaseCase(file.model, people, file.leaks))
-        return run_releases(cases, self.shared, knowledge, asked, options, step, is_enough)
+        """Audit a file under all adversaries; together with the releases before it, where there are some."""
+        more = (asked, options, file.leaks, step, is_enough)
+        if self.secret:
+            audit = of_model_alone(file.model, people, knowledge, self.secret, asked, file.leaks)
+        elif self.shared is None:
+            audit = run(file.model, people, knowledge, *more, grades=grades, fails=fails)
+        else:
+            cases = (*self.earlier, ReleaseCase(file.model, people, file.leaks))
+            audit = run_releases(cases, self.shared, knowledge, asked, options, step, is_enough)
+        knowing = audit.full.evidence.knowledge
+        return with_adversaries(
+            audit, file.model, people, knowing, self.asked, asked, options, step
+        )
 
     def _knowledge(self, file: OpenedFile) -> Knowledge:
         """Return what the adversary knows: of a changed file also how the original was trained, withheld or not."""
@@ -217,8 +231,9 @@ class Subject:
         """Take the readings of its audit that need no estimate; what is assumed to be known has no part in them."""
         if self.population.is_absent:
             return self._alone(file)
-        pack, people = applying(self.pack, file.model), self._people(file)
-        return _for_all(glance(file.model, people, self.knowledge, calls(pack), file.leaks), pack)
+        pack, people = applying(self.pack, file.model, self.secret), self._people(file)
+        seen = glance(file.model, people, self.knowledge, calls(pack), file.leaks)
+        return _for_all(replace(seen, secret=self.secret), pack)
 
     def _alone(self, file: OpenedFile) -> Audit:
         """Take the readings that a file bears without any table."""
@@ -237,7 +252,7 @@ class Subject:
 def _for_all(seen: Audit, pack: Pack) -> Audit:
     """Return readings that no knowledge changes as those under each assumption of a pack too."""
     others = (replace(seen.full, under=words) for words in assumptions(pack))
-    return Audit((*seen.exposures, *others), seen.warnings)
+    return replace(seen, exposures=(*seen.exposures, *others))
 
 
 def read_subject(request: Request, step: Step = silent) -> Subject:
@@ -258,38 +273,20 @@ def read_subject(request: Request, step: Step = silent) -> Subject:
     if not request.earlier:
         check_training(knowledge, _said_in(request), [tree])
     if request.data is None:
-        return Subject(file, _nobody(tree, options), knowledge, pack, options)
+        if knowledge.adversaries or knowledge.secret is not None:
+            problem = "who knows some columns only needs a table; give it with --data, or leave adversaries out"
+            raise KnowledgeError(_said_in(request), problem)
+        return Subject(file, nobody(tree, options), knowledge, pack, options)
     start_early(tree, options)
     with step(f"reading {table_name(request.data)}"):
         table = read(request.data)
-        population = _people_of(request.model, tree, table, options)
+        population, asked = people_and_adversaries(
+            request.model, tree, table, options, knowledge, _said_in(request)
+        )
     earlier, shared = _releases(request, names, tree, table, population, step)
     if earlier:
         check_training(knowledge, _said_in(request), [*(each.model for each in earlier), tree])
-    return Subject(file, population, knowledge, pack, options, earlier, shared)
-
-
-def _people_of(given: ModelInput, model: Model, table: Table, options: AuditOptions) -> Population:
-    """Return the people of a table as a model sees them.
-
-    Raises:
-        TableError: the table is not the model's.
-    """
-    named = options.sensitive
-    if isinstance(given, OpenedFile) and named and not has_column(table, named):
-        # No file names the target here, so that a slip in its name would go unseen.
-        raise TableError(table.source, table.lacks(named))
-    try:
-        return build_population(
-            model,
-            table,
-            sensitive=options.sensitive,
-            qi=options.qi,
-            weights=options.weights,
-            sampling_weights=options.sampling_weights,
-        )
-    except TableError as error:
-        raise _with_notes(error, model) from error
+    return Subject(file, population, knowledge, pack, options, earlier, shared, asked)
 
 
 def _releases(
@@ -320,35 +317,13 @@ def _releases(
             own = read(each.data) if own is None else own
             if isinstance(each.data, Path):
                 known[each.data] = own
-            population = _people_of(each.model, file.model, own, request.options)
+            population = people_of(each.model, file.model, own, request.options)
         cases.append(ReleaseCase(file.model, population, file.leaks))
         tables.append(own)
     models = (*(case.model for case in cases), last)
     populations = (*(case.population for case in cases), people)
     shared = shared_people(models, (*tables, table), populations, request.key)
     return tuple(cases), shared
-
-
-def _nobody(model: Model, options: AuditOptions) -> Population:
-    """Return the people where there is no table: the leaves, as far as the file tells.
-
-    Raises:
-        TableError: the options name columns of a table.
-    """
-    for name in ("qi", "weights", "sampling_weights"):
-        if getattr(options, name) is not None:
-            problem = f"--{name.replace('_', '-')} names columns of a table, and none is given; leave it out"
-            raise TableError(model.source, problem)
-    named = options.sensitive
-    if named is not None and model.target and named != model.target:
-        problem = f"the sensitive column {named!r} is not the tree's target {model.target!r}; name that, or none"
-        raise TableError(model.source, problem)
-    return said_of(model, named).population
-
-
-def _with_notes(error: TableError, tree: Model) -> TableError:
-    """Return the error with what was remarkable about the tree, as that may be why the table does not fit it."""
-    return TableError(error.where, error.problem, tree.notes)
 
 
 def pack_of(request: Request) -> Pack:

@@ -7,6 +7,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import treewarden as tw
@@ -115,12 +116,23 @@ def test_the_posterior_has_a_row_for_each_profile_and_class(tree, frame, quick):
     assert posterior.groupby(["age", "sex"])["probability"].sum().round(9).eq(1).all()
 
 
-def test_without_an_estimate_asking_for_the_posterior_says_why(frame, quick):
+def test_of_numbers_the_posterior_says_between_which_ends_they_lie(frame, quick):
     numbers = frame.assign(pay=frame["age"] * 2.0)
     grown = DecisionTreeRegressor().fit(numbers[["age"]], numbers["pay"])
     data = numbers[["age", "pay"]]
     result = tw.audit(grown, data, sensitive="pay", policy=pack(k_anonymity=9), **quick)
-    with pytest.raises(tw.UndeterminedError, match="predicts a number, not a class"):
+    found = result.posterior()
+    assert (found["low"] <= 2 * found["age"]).all()
+    assert (found["high"] >= 2 * found["age"]).all()
+
+
+def test_without_an_estimate_asking_for_the_posterior_says_why(frame, quick):
+    grown = GradientBoostingClassifier(n_estimators=2, subsample=0.5).fit(
+        frame[["age"]], frame["ill"]
+    )
+    data = frame[["age", "ill"]]
+    result = tw.audit(grown, data, sensitive="ill", policy=pack(k_anonymity=9), **quick)
+    with pytest.raises(tw.UndeterminedError, match="no estimate"):
         result.posterior()
 
 

@@ -244,6 +244,8 @@ def _weaker(predicate: Predicate, question: Question, asked: Knowledge) -> Itera
         yield "the adversary did not know the learner"
     if asked.facts:
         yield "facts are asked, and an attestation does not say which were known"
+    if asked.adversaries or asked.secret is not None:
+        yield "adversaries who know some columns are asked, and an attestation does not say of whom it is"
     if asked.seeds:
         yield "seeds are asked, and an attestation does not say which were tried"
     if asked.training:

@@ -178,6 +178,8 @@ def _request(
                 "facts": facts,
                 "training": asked.training,
                 "seeds": asked.seeds,
+                "adversaries": list(map(json.loads, asked.adversaries)),
+                "secret": json.loads(asked.secret) if asked.secret else None,
             }
         )
     except (ValueError, TypeError, RecursionError) as error:

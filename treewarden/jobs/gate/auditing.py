@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import treewarden
@@ -31,15 +31,16 @@ from treewarden.jobs.gate.order import Answer, Order
 from treewarden.jobs.inputs import ModelBytes, told
 from treewarden.jobs.subject import Earlier, Request, knowledge_of, pack_of
 
-KINDS = {
+KINDS: Mapping[str, Callable[[Any], Any]] = {
     "leaf": LeafLevel,
     "split": SplitLevel,
     "learner": Tool,
     "row_order": RowOrder,
     "solver": Solver,
     "rows": Rows,
+    "bins": lambda ends: tuple(map(str, ends)),
 }
-"""The settings that are one of some words."""
+"""The settings that are one of some words, or are kept as words."""
 TOO_LITTLE = (
     "this machine has too little memory for it; try fewer quasi-identifiers or a smaller tree"
 )

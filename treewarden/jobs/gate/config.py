@@ -13,6 +13,7 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    FiniteFloat,
     StrictBool,
     StrictFloat,
     StrictInt,
@@ -62,6 +63,10 @@ class Settings(_Section):
     qi: Annotated[tuple[Text, ...], Field(min_length=1)] | None = None
     weights: Text | None = None
     sampling_weights: Text | None = None
+    knows: Annotated[tuple[Text, ...], Field(min_length=1)] | None = None
+    secret: Text | None = None
+    bins: Annotated[tuple[FiniteFloat, ...], Field(min_length=1)] | None = None
+    target_known: StrictBool | None = None
     leaf: Literal["labels", "rates", "counts", "as-published"] | None = None
     split: Literal["none", "gini", "entropy", "gain-ratio", "as-published"] | None = None
     learner: Literal["rpart", "scikit-learn", "spark", "treewarden", "weka"] | None = None

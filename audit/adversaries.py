@@ -1,0 +1,288 @@
+"""What each adversary can infer who knows only some columns: exposures beside that of who knows all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from audit.adversary.knowledge import Knowledge, resolved
+from audit.estimate.posterior import Posterior, certain
+from audit.estimate.report import SolverReport
+from audit.evidence import NOT_READ, Evidence, Named
+from audit.measures import MeasureCall, measured, measures
+from audit.of_releases import ADVERSARY
+from audit.options import DEFAULT, AuditOptions
+from audit.partial.feature import secret_seen_by
+from audit.partial.secret import Secret
+from audit.partial.seen import Seen, seen_by
+from audit.partial.who import Adversary
+from audit.people.forest import Forest, forest_of
+from audit.people.merged import merged
+from audit.people.population import Population
+from audit.reading import Measurement, Undetermined
+from audit.result import Audit, Exposure, Lacking
+from audit.run import exposure_of, not_run, unsolved
+from audit.stages import Step, silent
+from audit.worlds.clock import clock
+from audit.worlds.result import Worlds
+from ppdm_models.tree.ensemble import Model
+from ppdm_models.tree.leaks import Leak
+from ppdm_models.tree.tree import Tree
+
+NO_TREE = Undetermined(
+    "what somebody learns who knows only some columns is worked out for single trees, not for several together"
+)
+NO_RELEASES = Undetermined(
+    "what somebody learns who knows only some columns is worked out for one release, not for several together"
+)
+NO_LEAVES = Undetermined("where people stop is not known to who knows only some columns")
+NOT_THE_SECRET = "the secret is “{}”, not what the tree predicts"
+SCALED = SolverReport("optimal", bound_argument="convex", is_unique=True)
+"""The spread over leaves is the only optimum, and no solver is asked for it."""
+SHARE = 0.25
+"""Of the budget for whole records: what all such adversaries have together."""
+LACKING_SECONDS = 0.5
+"""What may be taken for each column to put in what the choice of splits says; then its estimate is not told."""
+MOST_LACKING = 200_000
+"""Profiles times known columns up to which it is told what an adversary would lose by each column."""
+THREE = ("certain_disclosure", "confidence", "guess_accuracy")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Who is asked about beside who knows all, and what they are after: the target, where ``secret`` is None."""
+
+    everyone: tuple[Adversary, ...] = ()
+    secret: Secret | None = None
+
+    @property
+    def partial(self) -> tuple[Adversary, ...]:
+        """Those who are not the one that every audit asks about."""
+        if self.secret is not None:
+            return self.everyone
+        return tuple(each for each in self.everyone if each.knows is not None)
+
+
+def with_adversaries(
+    audit: Audit,
+    model: Model,
+    population: Population,
+    knowledge: Knowledge,
+    asked: Asked,
+    calls: Sequence[MeasureCall],
+    options: AuditOptions = DEFAULT,
+    step: Step = silent,
+) -> Audit:
+    """Return an audit with what each of the adversaries can infer, and what was remarkable about them.
+
+    ``population`` are the people as who knows all sees them. Where several releases were audited nothing is told.
+
+    Raises:
+        KnowledgeError: the level asks for numbers that neither the file publishes nor the table can give.
+        TableError: no table with these leaves has these numbers.
+    """
+    if not asked.partial or audit.stopped:
+        return audit
+    exposures, warnings = list(audit.exposures), list(audit.warnings)
+    for adversary in asked.partial:
+        with step(f"asking what “{adversary.name}” learns"):
+            if any(each.of for each in audit.exposures):
+                seen: Seen | Undetermined = NO_RELEASES
+            else:
+                seconds = SHARE * options.worlds_budget / len(asked.partial)
+                seen = _seen(
+                    model, population, knowledge, asked.secret, adversary, seconds, options
+                )
+            found = _exposure(audit.full, population, adversary, asked.secret, seen, calls)
+        if not isinstance(seen, Undetermined) and _is_small(population, found):
+            with step(f"asking what “{adversary.name}” would learn with one column less"):
+                more = _lacking(audit.full, model, population, knowledge, asked, found, options)
+            found = replace(found, lacking=more)
+        exposures.append(found)
+        said = (*adversary.said, *(() if isinstance(seen, Undetermined) else seen.said))
+        warnings += [f"{adversary.name}: {each}" for each in said]
+    return replace(audit, exposures=tuple(exposures), warnings=tuple(dict.fromkeys(warnings)))
+
+
+def of_model_alone(
+    model: Model,
+    population: Population,
+    knowledge: Knowledge,
+    secret: str,
+    calls: Sequence[MeasureCall] = (),
+    leaks: tuple[Leak, ...] | Undetermined = NOT_READ,
+) -> Audit:
+    """Return the audit of a model's leaves and file where another column than the target is the secret."""
+    said: tuple[str, ...] = ()
+    if isinstance(model, Tree):
+        knowledge, said = resolved(knowledge, model)
+    forest = forest_of(model, population)
+    reason = Undetermined(NOT_THE_SECRET.format(secret))
+    evidence = unsolved(forest, population, knowledge, reason, leaks)
+    evidence = replace(evidence, secret=Named(secret, model.classes))
+    warnings = (*population.warnings, *said, *forest.warnings)
+    return Audit((exposure_of(evidence, calls, not_run(reason)),), warnings, secret=secret)
+
+
+def _is_small(population: Population, exposure: Exposure) -> bool:
+    """Return whether an adversary has several columns, and it is little work to ask of him without each."""
+    known = 0 if exposure.who is None else len(exposure.who.knows or ())
+    return known > 1 and known * len(population.counts) <= MOST_LACKING
+
+
+def _lacking(
+    base: Exposure,
+    model: Model,
+    population: Population,
+    knowledge: Knowledge,
+    asked: Asked,
+    exposure: Exposure,
+    options: AuditOptions,
+) -> tuple[Lacking, ...]:
+    """Return what an adversary would learn who did not know one of his columns."""
+    assert exposure.who is not None
+    found: list[Lacking] = []
+    known, brief = exposure.who.knows or (), replace(options, time_limit=LACKING_SECONDS)
+    for column in known:
+        less = replace(exposure.who, knows=tuple(name for name in known if name != column))
+        seen = _seen(model, population, knowledge, asked.secret, less, 1.0, brief)
+        own = _exposure(base, population, less, asked.secret, seen, ())
+        readings = (own.measured(name).reading for name in THREE)
+        found.append(Lacking(column, *readings))
+    return tuple(found)
+
+
+def _seen(
+    model: Model,
+    population: Population,
+    knowledge: Knowledge,
+    secret: Secret | None,
+    adversary: Adversary,
+    seconds: float,
+    options: AuditOptions,
+) -> Seen | Undetermined:
+    if not isinstance(model, Tree):
+        return NO_TREE
+    until = clock(seconds if options.worlds else 0.0)
+    if secret is None:
+        assert adversary.knows is not None
+        return seen_by(model, population, knowledge, adversary.knows, until, options)
+    known = adversary.knows
+    if known is None:
+        known = tuple(name for name in population.qi if name != secret.name)
+    return secret_seen_by(
+        model,
+        population,
+        knowledge,
+        secret,
+        known,
+        knows_target=adversary.target,
+        until=until,
+        options=options,
+    )
+
+
+def _exposure(
+    base: Exposure,
+    population: Population,
+    adversary: Adversary,
+    secret: Secret | None,
+    seen: Seen | Undetermined,
+    calls: Sequence[MeasureCall],
+) -> Exposure:
+    """Return what an adversary can infer; of the leaves and the file itself it is what everybody can."""
+    named = None if secret is None else Named(secret.name, secret.values)
+    if isinstance(seen, Undetermined):
+        told = [name for name in population.qi if name in (adversary.knows or population.qi)]
+        people = replace(merged(population, told)[0], truth=seen)
+        evidence = _evidence(base, people, seen, seen, seen, named)
+        report = SolverReport("not run", reason=seen.reason)
+    else:
+        prior = seen.prior
+        if prior is None:
+            prior = _of_everybody(base.evidence.prior, len(seen.population.counts))
+        worlds = seen.worlds
+        if secret is None:
+            worlds = _shown_by_all(worlds, base.evidence.worlds, population, seen.population)
+        evidence = _evidence(base, seen.population, prior, seen.posterior, worlds, named)
+        report = SCALED
+        if isinstance(seen.posterior, Undetermined):
+            report = SolverReport("not run", reason=seen.posterior.reason)
+    known = measures()
+    readings: Mapping[MeasureCall, Measurement] = {
+        each: measured(each, evidence)
+        if known[each.measure].is_of_knowledge
+        else base.readings[each]
+        for each in base.readings
+    }
+    return Exposure(
+        adversary.name,
+        evidence,
+        report,
+        (),
+        (),
+        tuple(calls),
+        readings,
+        of=ADVERSARY.format(adversary.name),
+        who=replace(adversary, knows=evidence.population.qi),
+    )
+
+
+def _shown_by_all(
+    worlds: Worlds | Undetermined,
+    full: Worlds | Undetermined,
+    population: Population,
+    people: Population,
+) -> Worlds | Undetermined:
+    """Return proofs with the tables that were found for who knows all: each of them fits for who knows less too.
+
+    In the table that shows the most of a class in one profile, the others have at least what is proved of them.
+    """
+    if isinstance(worlds, Undetermined) or isinstance(full, Undetermined):
+        return worlds
+    _, of = merged(population, people.qi)
+    shape = worlds.low.shape
+    lows, highs = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
+    np.add.at(lows, of, full.low)
+    np.add.at(highs, of, full.high)
+    most, least = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
+    np.maximum.at(most, of, full.reached_high - full.low)
+    np.maximum.at(least, of, full.high - full.reached_low)
+    return replace(
+        worlds,
+        reached_high=np.maximum(worlds.reached_high, np.minimum(lows + most, worlds.high)),
+        reached_low=np.minimum(worlds.reached_low, np.maximum(highs - least, worlds.low)),
+    )
+
+
+def _evidence(
+    base: Exposure,
+    people: Population,
+    prior: Posterior | Undetermined,
+    posterior: Posterior | Undetermined,
+    worlds: Worlds | Undetermined,
+    named: Named | None,
+) -> Evidence:
+    forest = base.evidence.forest
+    nowhere = np.full((len(forest.trees), len(people.counts)), -1, dtype=np.intp)
+    hidden = Forest(forest.model, forest.trees, nowhere, NO_LEAVES, forest.shown, forest.accuracy)
+    return replace(
+        base.evidence,
+        forest=hidden,
+        population=people,
+        prior=prior,
+        posterior=posterior,
+        worlds=worlds,
+        secret=named,
+    )
+
+
+def _of_everybody(prior: Posterior | Undetermined, size: int) -> Posterior | Undetermined:
+    """Return an estimate that is the same of all people as that of so many profiles."""
+    if isinstance(prior, Undetermined):
+        return prior
+    if (np.ptp(prior.values, axis=0) > 0).any():
+        return Undetermined("what is known of people before the tree is told of who knows all")
+    return certain(np.tile(prior.values[:1], (size, 1)))

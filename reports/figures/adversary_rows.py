@@ -1,0 +1,75 @@
+"""The adversaries of an audit as rows of a table: what each knows, and what each can tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from reports.document.parts import Adversary
+from reports.document.words import Word, printable, wrapped
+
+COLUMNS: Mapping[str, str] = {
+    "certain_disclosure": "People certain",
+    "confidence": "Surest guess",
+    "disclosure": "Surest true guess",
+    "guess_accuracy": "Guessed right",
+}
+"""What is told of each, by measure."""
+MOST_COLUMNS = 6
+UNTOLD = "not told"
+INDENT = " " * 16
+
+
+@dataclass(frozen=True, slots=True)
+class AdversaryRow:
+    """One adversary: the name, what they know in words, what each of ``COLUMNS`` reads, and the verdict."""
+
+    name: str
+    knows: str
+    cells: tuple[str, ...]
+    verdict: Word
+
+
+def adversary_rows(adversaries: Sequence[Adversary]) -> list[AdversaryRow]:
+    """Return a row each, in their order."""
+    return [_row(each) for each in adversaries]
+
+
+def _row(each: Adversary) -> AdversaryRow:
+    knows = list(each.knows[:MOST_COLUMNS])
+    if len(each.knows) > MOST_COLUMNS:
+        knows.append(f"and {len(each.knows) - MOST_COLUMNS} more")
+    if each.target_known:
+        knows.append("and what the tree predicts")
+    readings = (each.readings.get(measure) for measure in COLUMNS)
+    cells = (UNTOLD if found is None or found.reason else found.text for found in readings)
+    return AdversaryRow(each.name, ", ".join(knows) or "nothing", tuple(cells), each.verdict)
+
+
+def adversary_notes(adversaries: Sequence[Adversary]) -> Iterator[str]:
+    """Yield what has to be known of the table: what a pass of one of them says, and why something is not told."""
+    if any(each.verdict == "PASS" for each in adversaries):
+        yield "A pass says that this adversary stays below the policy’s limits; who knows more may not."
+    for each in adversaries:
+        why = dict.fromkeys(
+            found.reason
+            for measure in COLUMNS
+            if (found := each.readings.get(measure)) is not None and found.reason
+        )
+        for reason in why:
+            yield f"Not told of “{each.name}”: {reason.rstrip('.')}."
+
+
+def adversary_lines(adversaries: Sequence[Adversary]) -> Iterator[str]:
+    """Yield the same as lines of text: the verdict and who, and below what they know and what they can tell."""
+    if not adversaries:
+        return
+    yield ""
+    yield "Who learns what"
+    for row in adversary_rows(adversaries):
+        yield from wrapped(f"{row.verdict:12}  {printable(row.name)}", "  ")
+        yield from wrapped(f"knows {row.knows}", INDENT)
+        pairs = zip(COLUMNS.values(), row.cells, strict=True)
+        yield from wrapped("; ".join(f"{name.lower()}: {cell}" for name, cell in pairs), INDENT)
+    for each in adversary_notes(adversaries):
+        yield from wrapped(f"- {each}", "  ")

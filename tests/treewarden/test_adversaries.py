@@ -1,0 +1,221 @@
+"""Adversaries who know some columns only, from the command line, in reports and files."""
+
+import csv
+import json
+
+import pytest
+
+KNOWN = """
+[[adversary]]
+name = "neighbour"
+knows = ["sex"]
+
+[[adversary]]
+name = "register"
+knows = "register"
+"""
+
+
+@pytest.fixture
+def told(files):
+    (files.folder / "known.toml").write_text(KNOWN)
+    return files.folder / "known.toml"
+
+
+def report(files, *words):
+    done = files.run("audit", "--policy", files.policy("lenient"), "--format", "json", *words)
+    assert done.exit_code in (0, 1, 3), done.output
+    return done.exit_code, json.loads(done.stdout)
+
+
+def test_each_adversary_has_readings_of_his_own_by_hand(files, told):
+    _, said = report(files, "--knowledge", told)
+    by = {each["name"]: each for each in said["adversaries"]}
+    assert list(by) == ["knows all", "neighbour", "register"]
+    assert by["neighbour"]["knows"] == ["sex"]
+    assert not by["neighbour"]["target_known"]
+    assert {each["secret"] for each in by.values()} == {"flu"}
+    # All 12 and all 8 below the right side are of one sex, so ten of each are on the left, where 12 of 20 have none.
+    sure = by["neighbour"]["readings"]["confidence"]
+    assert (sure["low"], sure["high"]) == pytest.approx((12 / 18, 12 / 18))
+    assert sure["unit"] == "share"
+    assert by["register"]["knows"] == ["age", "sex"]
+    assert by["register"]["readings"]["confidence"]["high"] == pytest.approx(0.75)
+    assert by["neighbour"]["readings"]["certain_disclosure"]["high"] == 0
+    assert said["readings"]["confidence"]["high"] == pytest.approx(0.75)
+    assert any("Sweeney" in each for each in said["warnings"])
+
+
+def test_options_declare_one_adversary(files):
+    _, said = report(files, "--knows", "sex")
+    assert [each["name"] for each in said["adversaries"]] == ["knows all", "who knows sex"]
+    _, alone = report(files)
+    assert alone["adversaries"] == []
+    assert alone["readings"]["confidence"] == said["readings"]["confidence"]
+
+
+def test_a_posterior_has_the_rows_of_each_and_says_whose_they_are(files, told):
+    path = files.folder / "posterior.csv"
+    files.run("audit", "--knowledge", told, "--posterior", path)
+    with path.open() as file:
+        rows = list(csv.DictReader(file))
+    assert list(rows[0])[0] == "adversary"
+    assert {row["adversary"] for row in rows} == {"knows all", "neighbour", "register"}
+    own = [row for row in rows if row["adversary"] == "neighbour"]
+    assert {(row["sex"], row["age"]) for row in own} == {("F", ""), ("M", "")}
+    assert sum(float(row["probability"]) for row in own) == pytest.approx(2)
+
+
+def test_a_policy_passes_only_where_each_adversary_passes(files, told):
+    pack = files.folder / "sure.toml"
+    pack.write_text(
+        'name = "sure"\nversion = "1"\ntitle = "sure"\n[[clause]]\nid = "sure"\n'
+        'measure = "confidence"\nrule = "at_most"\nlimit = 0.7\n'
+    )
+    done = files.run("audit", "--policy", pack, "--knowledge", told, "--format", "json")
+    said = json.loads(done.stdout)
+    assert done.exit_code == 1
+    assert {each["of"] for each in said["findings"]} == {"", "the adversary “register”"}
+    verdicts = {each["name"]: each["verdict"] for each in said["adversaries"]}
+    assert verdicts == {"knows all": "FAIL", "neighbour": "PASS", "register": "FAIL"}
+    place = next(each for each in said["findings"] if each["of"])["where"][0]
+    assert (place["kind"], place["path"], place["node"]) == ("profile", "", "")
+    assert place["profile"].startswith("age = ")
+
+
+def test_reports_show_the_adversaries_and_what_each_column_is_worth(files, told):
+    _, said = report(files, "--knowledge", told)
+    register = said["adversaries"][2]
+    assert [each["column"] for each in register["lacking"]] == ["age", "sex"]
+    without_age = register["lacking"][0]["confidence"]
+    assert without_age["high"] == pytest.approx(12 / 18)
+    page = files.run("audit", "--knowledge", told, "--format", "html").stdout
+    assert "Who learns what" in page
+    assert "What would “register” lose by each column?" in page
+    text = files.run("audit", "--knowledge", told).stdout
+    assert "Who learns what" in text
+    assert "who knows more may not" in " ".join(text.split())
+
+
+def test_a_redacted_report_names_adversaries_and_no_readings(files, told):
+    done = files.run("audit", "--knowledge", told, "--format", "json", "--redacted")
+    said = json.loads(done.stdout)
+    assert [each["readings"] for each in said["adversaries"]] == [{}, {}, {}]
+    assert [each["worst"] for each in said["adversaries"]] == [[], [], []]
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["--knows", "agee"], "no column 'agee' (nearest: 'age')"),
+        (["--knows", "flu"], "knows 'flu', which is the secret"),
+        (["--knows", "sex", "--target-known"], "knows 'flu', which is the secret"),
+        (["--secret", "fluu"], "no column 'fluu' (nearest: 'flu')"),
+        (["--secret", "sex", "--knows", "sex"], "knows 'sex', which is the secret"),
+    ],
+)
+def test_what_cannot_be_asked_is_an_error_that_says_what_to_do(files, words, problem):
+    done = files.run("audit", *words)
+    assert done.exit_code == 4
+    assert problem in " ".join(done.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["--knows", ","], "--knows names no column"),
+        (["--bins", "30"], "--bins parts the numbers of --secret"),
+        (["--secret", "age", "--bins", "x"], "'x' is no number"),
+        (["--target-known"], "--target-known is about the adversary of --knows"),
+    ],
+)
+def test_options_that_mean_nothing_are_refused(files, words, problem):
+    done = files.run("audit", *words)
+    assert done.exit_code == 2
+    assert problem in done.stderr
+
+
+def test_a_feature_is_secret_of_who_knows_the_rest_and_the_outcome(files):
+    _, said = report(files, "--secret", "sex")
+    (alone,) = said["adversaries"]
+    assert (alone["name"], alone["secret"]) == ("who knows all else", "sex")
+    assert (alone["knows"], alone["target_known"]) == (["age"], True)
+    # Of 50 and 60 the leaf says the sex only by F or M, and each age has one sex: the class is no help.
+    sure = alone["readings"]["confidence"]
+    assert sure["low"] > 0.5
+    assert said["readings"]["confidence"] == sure
+    assert said["readings"]["k_anonymity"]["low"] == 8
+    assert said["model"]["target"] == "flu"
+
+
+def test_clauses_about_the_target_are_not_judged_where_the_secret_is_a_feature(files):
+    done = files.run(
+        "audit", "--policy", files.policy("truth"), "--secret", "sex", "--format", "json"
+    )
+    said = json.loads(done.stdout)
+    assert done.exit_code in (0, 1)
+    assert {each["clause"] for each in said["findings"]} == {"the-one"}
+    pack = files.folder / "label.toml"
+    pack.write_text(
+        'name = "l"\nversion = "1"\ntitle = "l"\n[[clause]]\nid = "k"\nmeasure = "k_anonymity"\n'
+        'rule = "at_least"\nlimit = 5\n[[clause]]\nid = "label"\nmeasure = "label_disclosure"\n'
+        'rule = "at_most"\nlimit = 0.9\n'
+    )
+    done = files.run("audit", "--policy", pack, "--secret", "sex", "--format", "json")
+    said = json.loads(done.stdout)
+    assert done.exit_code == 0
+    assert said["not_judged"][0]["text"].startswith(
+        "label_disclosure is about what the model predicts"
+    )
+
+
+def test_bins_part_the_numbers_of_a_secret(files):
+    _, said = report(files, "--secret", "age", "--bins", "40")
+    path = files.folder / "posterior.csv"
+    files.run("audit", "--secret", "age", "--bins", "40", "--posterior", path)
+    with path.open() as file:
+        rows = list(csv.DictReader(file))
+    assert {row["class"] for row in rows} == {"below 40", "40 or more"}
+    assert {row["adversary"] for row in rows} == {"who knows all else"}
+    assert all(row["flu"] in ("no", "yes") for row in rows)
+    assert said["adversaries"][0]["secret"] == "age"
+
+
+def test_a_repair_is_judged_under_all_adversaries(files, told):
+    pack = files.folder / "sure.toml"
+    pack.write_text(
+        'name = "sure"\nversion = "1"\ntitle = "sure"\n[[clause]]\nid = "sure"\n'
+        'measure = "confidence"\nrule = "at_most"\nlimit = 0.66\n[[clause]]\nid = "label"\n'
+        'measure = "label_disclosure"\nrule = "at_most"\nlimit = 0.66\n'
+    )
+    words = ("--policy", pack, "--knowledge", told, "--format", "json")
+    done = files.run("repair", *words, "-o", files.folder / "fixed.pmml")
+    said = json.loads(done.stdout)
+    assert done.exit_code == 0
+    assert [each["verdict"] for each in said["adversaries"]] == ["PASS"] * 3
+    sure = [each["readings"]["confidence"]["high"] for each in said["adversaries"]]
+    assert max(sure) <= 0.66
+
+
+def test_of_several_trees_nothing_is_told_of_who_knows_some_columns(files):
+    files.run("audit", "--knows", "sex")
+    other = files.folder / "flu2.pmml"
+    other.write_text(files.model.read_text())
+    done = files.run("audit", other, "--knows", "sex", "--format", "json")
+    said = json.loads(done.stdout)
+    known = next(each for each in said["adversaries"] if each["name"] == "who knows sex")
+    assert "for one release" in known["readings"]["confidence"]["reason"]
+    assert known["verdict"] == "UNDETERMINED"
+
+
+def test_the_same_from_a_notebook(files):
+    import treewarden as tw
+
+    asked = {"sensitive": "flu", "policy": files.policy("lenient"), "jobs": 1}
+    result = tw.audit(files.model, files.table, knows=["sex"], **asked)
+    _, said = report(files, "--knows", "sex", "--jobs", "1")
+    assert result.to_dict()["adversaries"] == said["adversaries"]
+    frame = result.posterior()
+    assert set(frame["adversary"]) == {"knows all", "who knows sex"}
+    result = tw.audit(files.model, files.table, secret="age", bins=[40], **asked)
+    assert result.to_dict()["adversaries"][0]["secret"] == "age"
