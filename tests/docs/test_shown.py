@@ -8,7 +8,7 @@ from docs._ext.console import Session, commands, replayed
 from tests.docs import pages
 
 
-@pytest.mark.parametrize("name", ["tutorial", "gate-tutorial", "policy-review"])
+@pytest.mark.parametrize("name", ["tutorial", "gate-tutorial", "policy-review", "neighbour"])
 def test_a_page_shows_what_is_printed(tmp_path, name):
     pytest.importorskip("sklearn", reason="the demo extra is not installed")
     pytest.importorskip("statsmodels", reason="the demo extra is not installed")
