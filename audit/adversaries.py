@@ -74,10 +74,12 @@ def with_adversaries(
     calls: Sequence[MeasureCall],
     options: AuditOptions = DEFAULT,
     step: Step = silent,
+    *,
+    is_of_several: bool = False,
 ) -> Audit:
     """Return an audit with what each of the adversaries can infer, and what was remarkable about them.
 
-    ``population`` are the people as who knows all sees them. Where several releases were audited nothing is told.
+    ``population`` are the people as who knows all sees them. Where the audit is of several releases nothing is told.
 
     Raises:
         KnowledgeError: the level asks for numbers that neither the file publishes nor the table can give.
@@ -88,7 +90,7 @@ def with_adversaries(
     exposures, warnings = list(audit.exposures), list(audit.warnings)
     for adversary in asked.partial:
         with step(f"asking what “{adversary.name}” learns"):
-            if any(each.of for each in audit.exposures):
+            if is_of_several:
                 seen: Seen | Undetermined = NO_RELEASES
             else:
                 seconds = SHARE * options.worlds_budget / len(asked.partial)

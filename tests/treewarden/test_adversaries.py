@@ -206,6 +206,9 @@ def test_of_several_trees_nothing_is_told_of_who_knows_some_columns(files):
     known = next(each for each in said["adversaries"] if each["name"] == "who knows sex")
     assert "for one release" in known["readings"]["confidence"]["reason"]
     assert known["verdict"] == "UNDETERMINED"
+    done = files.run("audit", other, "--secret", "sex", "--format", "json")
+    (alone,) = json.loads(done.stdout)["adversaries"]
+    assert "for one release" in alone["readings"]["confidence"]["reason"]
 
 
 def test_the_same_from_a_notebook(files):

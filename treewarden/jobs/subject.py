@@ -215,7 +215,15 @@ class Subject:
             audit = run_releases(cases, self.shared, knowledge, asked, options, step, is_enough)
         knowing = audit.full.evidence.knowledge
         return with_adversaries(
-            audit, file.model, people, knowing, self.asked, asked, options, step
+            audit,
+            file.model,
+            people,
+            knowing,
+            self.asked,
+            asked,
+            options,
+            step,
+            is_of_several=self.shared is not None,
         )
 
     def _knowledge(self, file: OpenedFile) -> Knowledge:
