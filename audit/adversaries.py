@@ -39,6 +39,9 @@ NO_RELEASES = Undetermined(
 )
 NO_LEAVES = Undetermined("where people stop is not known to who knows only some columns")
 NOT_THE_SECRET = "the secret is “{}”, not what the tree predicts"
+NOT_JUDGED = (
+    "this is about “{}” alone: what the model tells of people’s “{}” was not judged; audit that too"
+)
 SCALED = SolverReport("optimal", bound_argument="convex", is_unique=True)
 """The spread over leaves is the only optimum, and no solver is asked for it."""
 SHARE = 0.25
@@ -124,7 +127,12 @@ def of_model_alone(
     reason = Undetermined(NOT_THE_SECRET.format(secret))
     evidence = unsolved(forest, population, knowledge, reason, leaks)
     evidence = replace(evidence, secret=Named(secret, model.classes))
-    warnings = (*population.warnings, *said, *forest.warnings)
+    warnings = (
+        *population.warnings,
+        *said,
+        *forest.warnings,
+        NOT_JUDGED.format(secret, evidence.target),
+    )
     return Audit((exposure_of(evidence, calls, not_run(reason)),), warnings, secret=secret)
 
 

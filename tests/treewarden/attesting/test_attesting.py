@@ -53,3 +53,14 @@ def test_the_bytes_of_a_model_will_do(attesting):
     read = ModelBytes(attesting.model.read_bytes(), "flu.pmml")
     assert checked(envelope, attesting.public, read, attesting.pack).verdict == "PASS"
     assert isinstance(told(read), File)
+
+
+def test_an_audit_of_a_feature_is_not_attested(attesting):
+    files = attesting.files
+    options = AuditOptions(sensitive="flu", worlds=False, secret="sex")
+    done = audit_file(Request(files.model, files.table, options, policy=files.policy("lenient")))
+    assert done.decision.verdict is Verdict.PASS
+    assert any("“flu” was not judged" in each for each in done.audit.warnings)
+    key = private_key(attesting.key.read_bytes(), "key")
+    with pytest.raises(AttestationError, match="leave the secret out"):
+        attestation(done.subject, done.decision, told(files.model), key, report=None, issued=NOW)

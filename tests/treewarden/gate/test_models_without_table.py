@@ -122,3 +122,13 @@ def test_an_attestation_that_is_not_there_ends_the_gate(absent):
     repository = absent()
     outcome = repository.run("--attestation", "none.json", "--trust", "none.pub")
     assert (outcome.exit_code, "none.json: there is no such file" in outcome.stderr) == (4, True)
+
+
+@pytest.mark.parametrize("asked", ['knows = ["sex"]', 'secret = "sex"'])
+def test_a_signed_audit_does_not_stand_for_who_knows_some_columns(absent, asked):
+    repository = absent()
+    file, key = attested(repository)
+    repository.configure(WITHOUT.format(policy="truth") + asked + "\n")
+    code, found = entry(repository, "--attestation", file, "--trust", key)
+    assert code not in (0, 1)
+    assert found["outcome"] != "PASS"

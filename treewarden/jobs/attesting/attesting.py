@@ -45,8 +45,12 @@ def attestation(
     """Return the signed statement about an audit; it names the files ``model`` and ``report`` by digest.
 
     Raises:
-        AttestationError: something that breaks the policy was accepted, which holds for a time, and no end is named.
+        AttestationError: something that breaks the policy was accepted, which holds for a time, and no end is named; or
+            the audit asked of another column than the target.
     """
+    if subject.secret:
+        problem = f"the audit was of {subject.secret!r}, not of what the model predicts; leave the secret out"
+        raise AttestationError(model.name, problem)
     waived = next((each.clause for each in decision.findings if each.accepted), None)
     if waived is not None and expires is None:
         problem = f"what breaks {waived!r} was accepted, and that may end; say --expires DAY"

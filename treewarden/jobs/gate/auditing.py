@@ -44,6 +44,9 @@ KINDS: Mapping[str, Callable[[Any], Any]] = {
 TOO_LITTLE = (
     "this machine has too little memory for it; try fewer quasi-identifiers or a smaller tree"
 )
+NOT_OF_COLUMNS = (
+    "adversaries who know some columns are asked, and an attestation does not say of whom it is"
+)
 CHANGED = "the file changed while the gate ran; run it again"
 
 
@@ -123,6 +126,8 @@ def _attested(model: GateModel, request: Request) -> tuple[Entry | None, tuple[s
     if not model.attestations:
         return None, ()
     pack, options = pack_of(request), request.options
+    if options.knows is not None or options.secret is not None:
+        return None, (NOT_OF_COLUMNS,)
     question = Question(
         pack, knowledge_of(request), options.qi, model.fail_on, strict_ties=options.strict_ties
     )
