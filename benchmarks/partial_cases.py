@@ -142,6 +142,50 @@ def every_table(tree: Tree, population: Population, known: Sequence[str]) -> Int
     return np.array(sorted(found))
 
 
+def every_value(
+    tree: Tree, population: Population, known: Sequence[str], name: str, *, knows_target: bool
+) -> IntArray:
+    """Return how many of each profile have each value of a column, in every table that fits: (W, P, B).
+
+    Where everybody's class is known, profiles are told apart by it: those of the first class stand first.
+    """
+    alike, of = merged(population, known)
+    assert not isinstance(population.truth, Undetermined)
+    truth = np.rint(population.truth).astype(int)
+    held = np.zeros((len(alike.counts), len(tree.classes)), dtype=int)
+    np.add.at(held, of, truth)
+    rows = [(p, c) for p, row in enumerate(held) for c, n in enumerate(row) for _ in range(n)]
+    hidden = [each for each in population.qi if each not in known]
+    sizes = [_size(population, each) for each in hidden]
+    values = list(product(*map(range, sizes)))
+    leaves = np.zeros((len(tree.nodes), len(tree.classes)), dtype=int)
+    np.add.at(leaves, population.leaf, truth)
+    ways = np.array(list(product(range(len(values)), repeat=len(rows))))
+    people, classes = np.array([p for p, _ in rows]), np.array([c for _, c in rows])
+    columns = {each: _repeated(alike, each, people, len(ways)) for each in known}
+    for position, each in enumerate(hidden):
+        codes = np.array([value[position] for value in values])[ways].reshape(-1)
+        columns[each] = CategoricalColumn(codes, _column(population, each).categories)
+    stops = route(tree, columns).reshape(ways.shape)
+    own = np.array([value[hidden.index(name)] for value in values])[ways]
+    # Where nobody's class is known, classes can be given to whoever is in a leaf: its size decides.
+    given = classes if knows_target else np.zeros_like(classes)
+    apart = given * len(held) + people
+    profiles = {key: place for place, key in enumerate(sorted(set(apart.tolist())))}
+    wanted = leaves if knows_target else leaves.sum(axis=1, keepdims=True)
+    found = set()
+    for stop, has in zip(stops, own, strict=True):
+        if (stop < 0).any():
+            continue
+        at = np.zeros_like(wanted)
+        np.add.at(at, (stop, given), 1)
+        if (at == wanted).all():
+            table = np.zeros((len(profiles), sizes[hidden.index(name)]), dtype=int)
+            np.add.at(table, (np.array([profiles[key] for key in apart.tolist()]), has), 1)
+            found.add(tuple(map(tuple, table.tolist())))
+    return np.array(sorted(found))
+
+
 def optimum(case: Small, movable: FloatArray) -> FloatArray:
     """Return the maximum-entropy share of each class in each profile, (P, m), by scaling the whole table in turn."""
     table = movable[:, :, None] * np.ones(case.classes.shape[1])

@@ -129,7 +129,7 @@ def secret_seen_by(
     return Seen(
         seen,
         posterior,
-        _worlds(seen, proved, doubts),
+        _worlds(population, seen, proved, doubts),
         doubts,
         float(gaps.max(initial=0.0)),
         said,
@@ -332,8 +332,10 @@ def _people(
     )
 
 
-def _worlds(people: Population, proved: Proofs, doubts: tuple[str, ...]) -> Worlds | Undetermined:
-    if (people.counts != np.rint(people.counts)).any():
+def _worlds(
+    population: Population, people: Population, proved: Proofs, doubts: tuple[str, ...]
+) -> Worlds | Undetermined:
+    if (population.counts != np.rint(population.counts)).any():
         return NOT_WHOLE
     worlds = bounded(people, proved, is_exact=not doubts)
     sure = np.flatnonzero(worlds.certain & (worlds.counts > 0)).tolist()

@@ -109,9 +109,11 @@ def _values(
         share = np.bincount(secret.of, population.counts, size).astype(np.float64)
     else:
         place, share = secret.places(domain.values), domain.share
+    # Numbers that are values by themselves are those of the table: what lies between them is nobody's.
+    is_there = share > 0 if len(secret.numbers) else np.ones(len(place), dtype=bool)
     allowed, inside = np.zeros((len(kinds), size), dtype=bool), np.zeros((len(kinds), size))
     for mask, kind in kinds.items():
-        left = np.frombuffer(mask, dtype=bool) if mask else np.ones(len(place), dtype=bool)
+        left = is_there & (np.frombuffer(mask, dtype=bool) if mask else True)
         allowed[kind, place[left]] = True
         held = np.bincount(place[left], share[left], size)
         held = held if held.sum() > 0 else allowed[kind].astype(np.float64)

@@ -113,7 +113,7 @@ def seen_by(
     return Seen(
         people,
         _posterior(found, net, placed, leaves, people, knowledge, doubts, options),
-        _worlds(found, net, people, leaves, until, doubts),
+        _worlds(found, net, population, people, leaves, until, doubts),
         doubts,
         float(placed.gap.max(initial=0.0)),
         told.said,
@@ -230,13 +230,14 @@ def why_broken(
 def _worlds(
     found: Reach,
     net: Network,
+    population: Population,
     people: Population,
     leaves: LeafTable,
     until: Clock,
     doubts: tuple[str, ...],
 ) -> Worlds | Undetermined:
     """Return what is certain of each profile; with doubts, what is neither proved nor true is not decided."""
-    if (people.counts != np.rint(people.counts)).any():
+    if (population.counts != np.rint(population.counts)).any():
         return NOT_WHOLE
     own = leaves.proved(until)
     if isinstance(own, Undetermined):

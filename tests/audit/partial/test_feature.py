@@ -1,7 +1,6 @@
 """What somebody learns of a column that the tree tests, held against every table that he must think possible."""
 
 from dataclasses import replace
-from itertools import product
 
 import numpy as np
 import pytest
@@ -9,13 +8,12 @@ import pytest
 from audit.adversary.knowledge import Knowledge, LeafLevel, SplitLevel
 from audit.partial.feature import NO_COUNTS, secret_seen_by
 from audit.partial.secret import secret_of
-from audit.people.merged import merged
 from audit.people.population import build_population
+from audit.reading import Undetermined
 from audit.worlds.clock import clock
-from benchmarks.partial_cases import tree_and_people
+from benchmarks.partial_cases import every_value, tree_and_people
 from ppdm_models.errors import KnowledgeError
 from ppdm_models.records.read_table import table_of
-from ppdm_models.records.routing import route
 from ppdm_models.tree.column import CategoricalColumn
 from ppdm_models.tree.predicate import Always, NumericTest
 from ppdm_models.tree.tree import Feature, Node, Quality, Tree
@@ -88,54 +86,6 @@ def test_of_a_column_that_the_tree_does_not_ask_about_only_its_share_is_known():
     assert not seen.worlds.certain.any()
     assert not seen.worlds.excluded.any()
     assert "does not ask about z" in seen.said[0]
-
-
-def every_value(tree, population, known, name, *, knows_target):
-    """Return how many of each profile have each value of a column, in every table that fits: (W, P, B)."""
-    alike, of = merged(population, known)
-    truth = np.rint(population.truth).astype(int)
-    held = np.zeros((len(alike.counts), len(tree.classes)), dtype=int)
-    np.add.at(held, of, truth)
-    rows = [(p, c) for p, row in enumerate(held) for c, n in enumerate(row) for _ in range(n)]
-    hidden = [each for each in population.qi if each not in known]
-    sizes = [len(population.columns[each].categories) for each in hidden]
-    values = list(product(*map(range, sizes)))
-    leaves = np.zeros((len(tree.nodes), len(tree.classes)), dtype=int)
-    np.add.at(leaves, population.leaf, truth)
-    ways = np.array(list(product(range(len(values)), repeat=len(rows))))
-    people = np.array([p for p, _ in rows])
-    columns = {
-        each: CategoricalColumn(
-            np.tile(alike.columns[each].codes[people], len(ways)),
-            population.columns[each].categories,
-        )
-        for each in known
-    }
-    for position, each in enumerate(hidden):
-        codes = np.array([value[position] for value in values])[ways].reshape(-1)
-        columns[each] = CategoricalColumn(codes, population.columns[each].categories)
-    stops = route(tree, columns).reshape(ways.shape)
-    own = np.array([value[hidden.index(name)] for value in values])[ways]
-    profiles = [(p, c) for c in range(held.shape[1]) for p in range(len(held)) if held[p, c]]
-    if not knows_target:
-        profiles = [(p, None) for p in range(len(held))]
-    found = set()
-    for stop, has in zip(stops, own, strict=True):
-        if (stop < 0).any():
-            continue
-        at = np.zeros_like(leaves)
-        np.add.at(at, (stop, np.array([c for _, c in rows])), 1)
-        # Where nobody's class is known, a table fits if classes can be given so that it does: sizes decide.
-        fits = (
-            (at == leaves).all() if knows_target else (at.sum(axis=1) == leaves.sum(axis=1)).all()
-        )
-        if not fits:
-            continue
-        table = np.zeros((len(profiles), sizes[hidden.index(name)]), dtype=int)
-        for (p, c), value in zip(rows, has.tolist(), strict=True):
-            table[profiles.index((p, c if knows_target else None)), value] += 1
-        found.add(tuple(map(tuple, table.tolist())))
-    return np.array(sorted(found))
 
 
 @pytest.mark.parametrize("knows_target", [True, False])
@@ -221,3 +171,25 @@ def test_a_secret_that_cannot_be_asked_is_refused(name, bins, problem):
         return
     with pytest.raises(KnowledgeError, match=problem):
         secret_of(people, name, bins, "known.toml")
+
+
+def test_numbers_that_are_values_by_themselves_are_those_of_the_table():
+    nodes = (
+        Node(0, "root", None, (1, 2), Always(), "0", 4.0, (2.0, 2.0)),
+        Node(1, "low", 0, (), NumericTest("s", high=2.0, high_closed=True), "0", 2.0, (2.0, 0.0)),
+        Node(2, "high", 0, (), NumericTest("s", low=2.0), "1", 2.0, (0.0, 2.0)),
+    )
+    tree = Tree(nodes, (Feature("s", numeric=True),), "y", ("0", "1"), quality=Quality.EXACT)
+    table = table_of({"s": [1, 1, 10, 10], "y": ["0", "0", "1", "1"]})
+    population = build_population(tree, table, sensitive="y")
+    seen = asked(tree, population, "s", [], knows_target=True)
+    # 3 is nearer to 1, and lies above: but nobody has it, so who is above has 10.
+    assert seen.worlds.certain.all()
+    assert seen.posterior.values == pytest.approx(np.eye(2))
+
+
+def test_parts_of_people_who_add_up_to_one_are_not_asked_of_whole_records():
+    tree, population = one_split()
+    halves = replace(population, counts=population.counts / 2, truth=population.truth / 2)
+    seen = asked(tree, halves, "s", [], knows_target=False, bins=[10.5])
+    assert isinstance(seen.worlds, Undetermined)
