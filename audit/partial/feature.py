@@ -17,6 +17,7 @@ from scipy import sparse
 from audit.adversary.knowledge import Knowledge, SplitLevel
 from audit.estimate.posterior import Posterior, certain
 from audit.options import DEFAULT, AuditOptions
+from audit.partial.bounded import bounded
 from audit.partial.dependencies import closed
 from audit.partial.leaf_table import LeafTable, are_sizes_published, leaf_table
 from audit.partial.learned import Proofs
@@ -32,7 +33,6 @@ from audit.partial.seen import (
     SPLITS_NOT_USED,
     WEIGHED,
     Seen,
-    bounded,
     doubts_of,
     guess_of,
     hidden_of,

@@ -70,10 +70,11 @@ def secret_of(
         secret = Secret(name, (*names, *missing), np.zeros(0, dtype=np.intp), nothing, nothing)
     else:
         secret = _of_numbers(column, name, bins, where, missing)
-    if len(secret.values) < 2:
+    places = secret.places(column)
+    if len(np.unique(places)) < 2:
         problem = f"{name!r} has one value in this table, so there is nothing to learn of it"
-        raise KnowledgeError(where, f"{problem}; name another secret")
-    return Secret(name, secret.values, secret.places(column), secret.ends, secret.numbers)
+        raise KnowledgeError(where, f"{problem}; name another secret, or other bins")
+    return Secret(name, secret.values, places, secret.ends, secret.numbers)
 
 
 def _of_numbers(

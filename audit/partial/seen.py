@@ -12,21 +12,30 @@ from audit.adversary.knowledge import Knowledge, SplitLevel
 from audit.estimate.posterior import Posterior
 from audit.facts.grower import grower
 from audit.options import DEFAULT, AuditOptions
+from audit.partial.bounded import bounded
 from audit.partial.dependencies import Closed, closed
 from audit.partial.domains import Domain, domain_of
 from audit.partial.enforced import Problem, enforced
 from audit.partial.leaf_table import LeafTable, are_sizes_published, leaf_table
 from audit.partial.learned import Proofs, proofs, shares
 from audit.partial.network import Network, network
-from audit.partial.reach import Guess, Reach, is_mixed, knower, reach
+from audit.partial.reach import Guess, Knower, Reach, is_mixed, knower, reach
 from audit.partial.scaling import GAP, Spread, spread
 from audit.partial.splits import Held, compared, held
+from audit.partial.unsized import (
+    SIZES_UNKNOWN,
+    are_told_apart,
+    can_hold,
+    unsized_estimate,
+    unsized_proofs,
+    unsized_worlds,
+)
 from audit.people.merged import merged
 from audit.people.population import Population
 from audit.reading import Undetermined
 from audit.worlds.clock import Clock, clock
-from audit.worlds.result import Consistency, Worlds
-from ppdm_models.arrays import BoolArray, IndexArray
+from audit.worlds.result import Worlds
+from ppdm_models.arrays import IndexArray
 from ppdm_models.tree.impurity import Criterion
 from ppdm_models.tree.tree import Task, Tree
 
@@ -50,7 +59,6 @@ MIXED = "some tests ask about a hidden column and another one at once, so where 
 NOT_WHOLE = Undetermined(
     "some people count for parts of a person, so nothing is asked of whole records"
 )
-NOT_COUNTED = Undetermined("the tables that fit are not counted for who knows only some columns")
 ENFORCING_SECONDS = 20.0
 """What may be taken to put in what the choice of splits says, where the estimate without it breaks that."""
 IN_ALL_LEAVES = "every leaf that can hold such a person holds this value alone"
@@ -99,18 +107,20 @@ def seen_by(
     if population.weight is not None:
         return WEIGHED
     leaves = leaf_table(tree, population, knowledge)
-    if not are_sizes_published(tree, leaves.nodes):
+    is_sized = are_sizes_published(tree, leaves.nodes)
+    if not is_sized and not are_told_apart(leaves):
         return NO_SIZES
     told = closed(population, known)
     people, of = merged(population, told.known)
     hidden = hidden_of(tree, population, told.known)
     guesses = {name: guess_of(told, name, of, len(people.counts)) for name in told.guesses}
     guesses = {name: guess for name, guess in guesses.items() if name in hidden}
-    found = reach(knower(tree, people.columns, hidden, guesses, len(people.counts)))
+    who = knower(tree, people.columns, hidden, guesses, len(people.counts))
+    found = reach(who)
     net = _network(found, population, of, leaves)
     placed = spread(net)
     doubts = doubts_of(leaves, knowledge, told.known, hidden)
-    return Seen(
+    seen = Seen(
         people,
         _posterior(found, net, placed, leaves, people, knowledge, doubts, options),
         _worlds(found, net, population, people, leaves, until, doubts),
@@ -118,6 +128,33 @@ def seen_by(
         float(placed.gap.max(initial=0.0)),
         told.said,
     )
+    return seen if is_sized else _without_sizes(seen, who, found, leaves, knowledge, options)
+
+
+def _without_sizes(
+    sized: Seen,
+    who: Knower,
+    found: Reach,
+    leaves: LeafTable,
+    knowledge: Knowledge,
+    options: AuditOptions,
+) -> Seen:
+    """Return what is made of a tree that does not publish its sizes, given what would be if it did.
+
+    Without them the choice of any split may say more: no class counts are known by which splits were compared.
+    """
+    doubts = sized.doubts
+    if knowledge.split is not SplitLevel.NONE:
+        doubts = tuple(dict.fromkeys((SPLITS_NOT_USED, *doubts)))
+    posterior: Posterior | Undetermined = Undetermined(f"no estimate: {'; '.join(doubts)}")
+    if not doubts:
+        posterior = unsized_estimate(who, leaves, sized.posterior, options)
+    proved = unsized_proofs(found, can_hold(len(who.tree.nodes), leaves))
+    lumps = found.lump_of
+    of_profile = Proofs(proved.certain[lumps], proved.excluded[lumps], proved.possible[lumps])
+    worlds = unsized_worlds(sized.population, of_profile, sized.worlds, IN_ALL_LEAVES)
+    said = (*sized.said, SIZES_UNKNOWN)
+    return replace(sized, posterior=posterior, worlds=worlds, doubts=doubts, said=said)
 
 
 def guess_of(told: Closed, name: str, of: IndexArray, size: int) -> Guess:
@@ -251,44 +288,3 @@ def _worlds(
     sure = np.flatnonzero(worlds.certain & (worlds.counts > 0)).tolist()
     left = tuple(dict.fromkeys((*doubts, *own.left)))
     return replace(worlds, reasons=dict.fromkeys(sure, IN_ALL_LEAVES), left=left, not_decided=left)
-
-
-def bounded(people: Population, proved: Proofs, *, is_exact: bool) -> Worlds:
-    """Return proofs as ends of how many people of each profile have each class.
-
-    A table in which a value is possible has somebody with it; the others are as in truth, or anything.
-    """
-    counts = np.rint(people.counts).astype(np.int64)
-    size = counts[:, None]
-    low = np.where(proved.certain, size, 0)
-    high = np.where(proved.excluded | _others(proved.certain), 0, size)
-    if is_exact:
-        other = _others(proved.possible)
-        reached_high = np.where(proved.possible, 1, 0)
-        reached_low = np.where(other, size - 1, size)
-    else:
-        reached_low = np.broadcast_to(size, low.shape).astype(np.int64)
-        reached_high = np.zeros_like(low)
-    if not isinstance(people.truth, Undetermined):
-        true = np.rint(people.truth).astype(np.int64)
-        reached_low, reached_high = np.minimum(reached_low, true), np.maximum(reached_high, true)
-    return Worlds(
-        counts=counts,
-        low=low,
-        high=high,
-        reached_low=reached_low,
-        reached_high=reached_high,
-        consistency=Consistency.NOT_DECIDED
-        if isinstance(people.truth, Undetermined)
-        else Consistency.CONSISTENT,
-        conflict=(),
-        reasons={},
-        witnesses=(),
-        posterior=NOT_COUNTED,
-        split_bits=NOT_COUNTED,
-    )
-
-
-def _others(classes: BoolArray) -> BoolArray:
-    """Return of each class whether another one is marked, (P, m)."""
-    return np.asarray(classes.sum(axis=1, keepdims=True) - classes > 0)

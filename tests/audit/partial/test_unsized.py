@@ -1,0 +1,210 @@
+"""Trees that do not say how many people are in each leaf, in cases that are solved by hand, and against all tables."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from audit.adversary.knowledge import Knowledge, LeafLevel, SplitLevel
+from audit.partial.seen import NO_SIZES, SPLITS_NOT_USED, seen_by
+from audit.partial.unsized import SIZES_NOT_USED, SIZES_UNKNOWN
+from audit.people.population import build_population
+from audit.reading import Undetermined
+from audit.worlds.clock import clock
+from ppdm_models.records.read_table import table_of
+from ppdm_models.tree.predicate import CategoryTest
+from ppdm_models.tree.tree import Feature, Node, Quality, Tree
+from tests.audit.partial.features import of_categories, of_numbers
+
+NO_SPLITS = Knowledge(split=SplitLevel.NONE)
+
+
+def with_shares(tree, population):
+    """Return a tree that says of its leaves only which share of their people has each class, or which class leads."""
+    held = np.zeros((len(tree.nodes), len(tree.classes)))
+    np.add.at(held, population.leaf, population.truth)
+    total = held.sum(axis=1, keepdims=True)
+    shares = np.divide(held, total, out=np.full_like(held, 1 / held.shape[1]), where=total > 0)
+    nodes = tuple(
+        replace(
+            node,
+            records=None,
+            class_counts=None,
+            score=None,
+            class_shares=tuple(share) if node.is_leaf else None,
+        )
+        for node, share in zip(tree.nodes, shares.tolist(), strict=True)
+    )
+    return replace(tree, nodes=nodes, quality=Quality.NORMALISED)
+
+
+def of_two_leaves():
+    """Eight people of two colours: the six red ones are well, of the two blue ones one is ill."""
+    tree = Tree(
+        (
+            Node(0, "0", None, (1, 2)),
+            Node(1, "1", 0, test=CategoryTest("colour", ("red",))),
+            Node(2, "2", 0, test=CategoryTest("colour", ("red",), negated=True)),
+        ),
+        (
+            Feature("colour", numeric=False, values=("red", "blue")),
+            Feature("sex", numeric=False, values=("F", "M")),
+        ),
+        "ill",
+        ("no", "yes"),
+    )
+    table = table_of(
+        {
+            "colour": [*["red"] * 6, "blue", "blue"],
+            "sex": ["F", "M"] * 4,
+            "ill": [*["no"] * 7, "yes"],
+        }
+    )
+    population = build_population(tree, table, sensitive="ill")
+    return with_shares(tree, population), population
+
+
+def by_class(tree, population, known, knowledge=NO_SPLITS):
+    return seen_by(tree, population, knowledge, known, clock(5.0))
+
+
+def test_leaves_are_as_likely_as_hidden_values_are_common_however_mixed_their_classes_are():
+    tree, population = of_two_leaves()
+    found = by_class(tree, population, ["sex"])
+    # Three of four are red: 3/4 + 1/4 * 1/2.
+    assert found.posterior.values == pytest.approx(np.array([[7 / 8, 1 / 8]] * 2))
+    assert found.said == (SIZES_UNKNOWN,)
+    assert not found.worlds.certain.any()
+
+
+def crossed():
+    """Ten people, two of three of the women blue, one of the seven men: so leaves are larger than colours tell."""
+    tree, _ = of_two_leaves()
+    colour = CategoryTest("colour", ("red",))
+    sex = CategoryTest("sex", ("F",))
+    nodes = (
+        Node(0, "0", None, (1, 2)),
+        Node(1, "1", 0, (3, 4), test=sex),
+        Node(2, "2", 0, test=replace(sex, negated=True)),
+        Node(3, "3", 1, test=colour),
+        Node(4, "4", 1, test=replace(colour, negated=True)),
+    )
+    table = table_of(
+        {
+            "colour": ["red", "blue", "blue", *["red"] * 6, "blue"],
+            "sex": ["F"] * 3 + ["M"] * 7,
+            "ill": ["no", "yes", "yes", *["no"] * 6, "yes"],
+        }
+    )
+    bare = replace(tree, nodes=nodes)
+    population = build_population(bare, table, sensitive="ill")
+    return with_shares(bare, population), population
+
+
+def test_the_estimate_spans_what_the_sizes_would_add():
+    tree, population = crossed()
+    found = by_class(tree, population, ["sex"])
+    women = [found.population.columns["sex"].text(row) for row in range(2)].index("F")
+    # Seven of ten are red; with the sizes, one of the three women is well.
+    assert found.posterior.values[women] == pytest.approx([7 / 10, 3 / 10])
+    assert found.posterior.low[women] == pytest.approx([1 / 3, 3 / 10])
+    assert found.posterior.high[women] == pytest.approx([7 / 10, 2 / 3])
+
+
+def test_sizes_that_would_prove_more_leave_it_open():
+    tree, population = two_ways()
+    known = ["x"]
+    sized = by_class(with_sizes(tree, population), population, known)
+    found = by_class(tree, population, known)
+    assert sized.worlds.certain.tolist() == [False, True]
+    assert found.worlds.certain.tolist() == [False, False]
+    assert found.worlds.open_profiles.tolist() == [False, True]
+    assert found.worlds.not_decided == (SIZES_NOT_USED,)
+
+
+def two_ways():
+    """Four people: only the sizes say that who has b is not where the hidden column is r."""
+    hidden, x = CategoryTest("h", ("l",)), CategoryTest("x", ("a",))
+    nodes = (
+        Node(0, "0", None, (1, 2)),
+        Node(1, "1", 0, (3, 4), test=hidden),
+        Node(2, "2", 0, test=replace(hidden, negated=True)),
+        Node(3, "3", 1, test=x),
+        Node(4, "4", 1, test=replace(x, negated=True)),
+    )
+    tree = Tree(
+        nodes,
+        (
+            Feature("x", numeric=False, values=("a", "b")),
+            Feature("h", numeric=False, values=("l", "r")),
+        ),
+        "class",
+        ("0", "1"),
+    )
+    columns = {"x": ["a", "a", "a", "b"], "h": ["l", "l", "r", "l"], "class": ["0", "1", "0", "1"]}
+    population = build_population(tree, table_of(columns), sensitive="class")
+    return with_shares(tree, population), population
+
+
+def with_sizes(tree, population):
+    """Return a tree that says of every node how many people pass it."""
+    sizes = np.bincount(population.leaf, population.counts, len(tree.nodes))
+    for node in reversed(tree.nodes[1:]):
+        sizes[node.parent] += sizes[node.index]
+    nodes = (
+        replace(node, records=size) for node, size in zip(tree.nodes, sizes.tolist(), strict=True)
+    )
+    return replace(tree, nodes=tuple(nodes), quality=Quality.EXACT)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_nothing_is_proved_without_sizes_that_is_not_with_them_and_all_that_every_leaf_says_is(
+    seed,
+):
+    tree, population = of_numbers(seed, 20) if seed % 2 else of_categories(seed, 20)
+    bare = with_shares(tree, population)
+    tree = with_sizes(bare, population)
+    for count in range(len(population.qi)):
+        known = population.qi[:count]
+        sized, found = (by_class(each, population, known) for each in (tree, bare))
+        assert_within(found, sized)
+
+
+def assert_within(found, sized):
+    """Hold what is made of a tree without sizes against what is with them."""
+    if isinstance(sized, Undetermined):
+        assert found == sized
+        return
+    assert (sized.worlds.certain >= found.worlds.certain).all()
+    assert (sized.worlds.excluded >= found.worlds.excluded).all()
+    either = found.worlds.certain | found.worlds.open_profiles
+    assert (either == sized.worlds.certain).all()
+    either = found.worlds.excluded | found.worlds.open_exclusions
+    assert (either == sized.worlds.excluded).all()
+    for inner in (found.posterior.values, sized.posterior.low, sized.posterior.high):
+        assert (found.posterior.low <= inner).all()
+        assert (inner <= found.posterior.high).all()
+    assert found.posterior.values.sum(axis=1) == pytest.approx(1)
+
+
+def test_labels_alone_leave_every_class_as_likely():
+    tree, population = of_two_leaves()
+    labels = NO_SPLITS.model_copy(update={"leaf": LeafLevel.LABELS})
+    found = by_class(tree, population, ["sex"], labels)
+    assert found.posterior.values == pytest.approx(np.full((2, 2), 0.5))
+    assert not found.worlds.certain.any()
+
+
+def test_what_says_something_of_the_sizes_is_not_left_out_unsaid():
+    tree, population = of_two_leaves()
+    root = replace(tree.nodes[0], class_shares=(7 / 8, 1 / 8))
+    assert by_class(replace(tree, nodes=(root, *tree.nodes[1:])), population, []) is NO_SIZES
+    totals = NO_SPLITS.model_copy(update={"marginal": True})
+    assert by_class(tree, population, [], totals) is NO_SIZES
+
+
+def test_choices_of_splits_say_more_where_sizes_are_unknown():
+    tree, population = of_two_leaves()
+    found = by_class(tree, population, [], Knowledge(split=SplitLevel.GINI))
+    assert found.doubts == (SPLITS_NOT_USED,)
+    assert isinstance(found.posterior, Undetermined)
