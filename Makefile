@@ -106,6 +106,7 @@ studies: $(VENV)/.dev $(TOOLS)/.tools
 	$(BIN)/python -m benchmarks.studies.sharkey_2008 --data $(DATA)
 	$(BIN)/python -m benchmarks.studies.agrawal_srikant_2000
 	$(BIN)/python -m benchmarks.studies.vertical_2008 --data $(DATA)
+	$(BIN)/python -m benchmarks.studies.partial --data $(DATA)
 	$(TOOLS)/bin/python -m benchmarks.studies.ensembles --data $(DATA)
 
 bench: bench-worlds
