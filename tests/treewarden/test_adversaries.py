@@ -4,6 +4,9 @@ import csv
 import json
 
 import pytest
+from click.testing import CliRunner
+
+from treewarden.cli import cli
 
 KNOWN = """
 [[adversary]]
@@ -222,3 +225,17 @@ def test_the_same_from_a_notebook(files):
     assert set(frame["adversary"]) == {"knows all", "who knows sex"}
     result = tw.audit(files.model, files.table, secret="age", bins=[40], **asked)
     assert result.to_dict()["adversaries"][0]["secret"] == "age"
+
+
+@pytest.mark.parametrize(
+    "words", [("--knowledge", "known.toml"), ("--secret", "age", "--bins", "40")]
+)
+def test_a_report_of_adversaries_is_verified_by_doing_it_again(files, told, words):
+    words = [told if word == "known.toml" else word for word in words]
+    done = files.run("audit", "--policy", "strict", *words, "--format", "json")
+    path = files.folder / "report.json"
+    path.write_text(done.stdout)
+    asked = ["verify", path, "--model", files.model, "--data", files.table]
+    again = CliRunner().invoke(cli, list(map(str, asked)))
+    assert again.exit_code == 0, again.output
+    assert "things agree" in again.stdout

@@ -113,10 +113,10 @@ def compared(old: Document, new: Document) -> Iterator[Compared]:
     if old.verdict == new.verdict:
         said_same = (old.title, old.headline) == (new.title, new.headline)
         yield Compared("headline", Outcome.AGREES if said_same else Outcome.DIFFERS)
-    findings = {each.clause: each for each in new.findings}
+    findings = {_called(each): each for each in new.findings}
     for said in old.findings:
-        found = findings.pop(said.clause, None)
-        name = f"clause {said.clause}"
+        found = findings.pop(_called(said), None)
+        name = f"clause {_called(said)}"
         if found is None:
             yield Compared(name, Outcome.DIFFERS, "the report has it, and the audit has not")
         elif (said.measure, said.parameters, said.rule, said.limit, said.severity) != (
@@ -141,6 +141,10 @@ def compared(old: Document, new: Document) -> Iterator[Compared]:
             yield Compared(f"reading {name}", Outcome.OPEN, "this version does not take it")
         else:
             yield Compared(f"reading {name}", *_values(value, other))
+
+
+def _called(found: Finding) -> str:
+    return f"{found.clause} of {found.of}" if found.of else found.clause
 
 
 def overall(found: list[Compared]) -> Outcome:
