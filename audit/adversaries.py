@@ -11,7 +11,7 @@ from audit.adversary.knowledge import Knowledge, resolved
 from audit.estimate.posterior import Posterior, certain
 from audit.estimate.report import SolverReport
 from audit.evidence import NOT_READ, Evidence, Named
-from audit.measures import MeasureCall, measured, measures
+from audit.measures import MeasureCall, Source, measured, measures
 from audit.of_releases import ADVERSARY
 from audit.options import DEFAULT, AuditOptions
 from audit.partial.feature import secret_seen_by
@@ -50,6 +50,8 @@ LACKING_SECONDS = 0.5
 """What may be taken for each column to put in what the choice of splits says; then its estimate is not told."""
 MOST_LACKING = 200_000
 """Profiles times known columns up to which it is told what an adversary would lose by each column."""
+OF_TARGET = frozenset({Source.TRUTH, Source.TOGETHER, Source.NUMBERS})
+"""What a measure reads that is about the values that the model predicts, whoever knows what."""
 THREE = ("certain_disclosure", "confidence", "guess_accuracy")
 
 
@@ -224,7 +226,7 @@ def _exposure(
     readings: Mapping[MeasureCall, Measurement] = {
         each: measured(each, evidence)
         if known[each.measure].is_of_knowledge
-        else base.readings[each]
+        else _of_base(base, each, secret)
         for each in base.readings
     }
     return Exposure(
@@ -236,8 +238,21 @@ def _exposure(
         tuple(calls),
         readings,
         of=ADVERSARY.format(adversary.name),
-        who=replace(adversary, knows=evidence.population.qi),
+        who=replace(adversary, knows=_columns(evidence, adversary)),
     )
+
+
+def _columns(evidence: Evidence, adversary: Adversary) -> tuple[str, ...]:
+    """Return the columns that an adversary tells people apart by, but for the target, which he knows as such."""
+    qi = evidence.population.qi
+    return tuple(name for name in qi if not adversary.target or name != evidence.target)
+
+
+def _of_base(base: Exposure, asked: MeasureCall, secret: Secret | None) -> Measurement:
+    """Return what a measure reads of everybody; nothing, where it is about the target and another column is secret."""
+    if secret is not None and measures()[asked.measure].reads & OF_TARGET:
+        return Measurement(Undetermined(NOT_THE_SECRET.format(secret.name)))
+    return base.readings[asked]
 
 
 def _shown_by_all(

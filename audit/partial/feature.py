@@ -18,7 +18,7 @@ from audit.adversary.knowledge import Knowledge, SplitLevel
 from audit.estimate.posterior import Posterior, certain
 from audit.options import DEFAULT, AuditOptions
 from audit.partial.bounded import bounded
-from audit.partial.dependencies import closed
+from audit.partial.dependencies import closed, indicators
 from audit.partial.leaf_table import LeafTable, are_sizes_published, leaf_table
 from audit.partial.learned import Proofs
 from audit.partial.network import Network, network
@@ -45,6 +45,7 @@ from audit.reading import Undetermined
 from audit.worlds.clock import Clock
 from audit.worlds.result import Worlds
 from ppdm_models.arrays import FloatArray, IndexArray
+from ppdm_models.records.table import listed
 from ppdm_models.tree.column import CategoricalColumn
 from ppdm_models.tree.tree import Task, Tree
 
@@ -55,6 +56,7 @@ NO_COUNTS = Undetermined(
     "how many of each class are in each leaf is not published: what somebody learns of a feature who knows everybody's "
     "class is not worked out"
 )
+GIVEN_AWAY = "in this table {} say of some people what {} is: what follows is not worked out, and may be more"
 NO_CLASSES = Undetermined("who has which class is not known from the table")
 ALL_DECIDE = "every leaf that can hold such a person leaves this value alone"
 TARGET = "target"
@@ -105,6 +107,7 @@ def secret_seen_by(
     by_name = {feature.name for feature in tree.features}
     compares = (*told.known, *({secret.name} & by_name))
     doubts = doubts_of(leaves, knowledge, compares, hidden)
+    doubts += _given_away(population, secret.name, (*told.known, *hidden))
     said = told.said
     if secret.name not in hidden:
         said = (*said, NOT_TESTED.format(name=secret.name))
@@ -220,6 +223,19 @@ def _held(
         shape=(len(columns), len(sizes)),
     )
     return Held(everyone, lump, sparse.csr_array(own.places @ gather))
+
+
+def _given_away(population: Population, secret: str, columns: Collection[str]) -> tuple[str, ...]:
+    """Return why more may be known: a column that is known or tested says in the table what the secret is."""
+    others = {name for group in indicators(population) if secret in group for name in group}
+    found = []
+    for name in columns:
+        if name == secret:
+            continue
+        told = closed(population, [name])
+        if name in others or secret in told.known or secret in told.guesses:
+            found.append(name)
+    return (GIVEN_AWAY.format(listed(found), secret),) if found else ()
 
 
 def _problem(

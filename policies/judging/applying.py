@@ -51,7 +51,7 @@ def why_not(clause: Clause, model: Model, secret: str = "") -> str:
     """
     known, when = measures(), clause.when
     own = [each.call.measure for each in clause.atoms if _is_of_target(known[each.call.measure])]
-    if secret and own:
+    if secret and len(own) == len(clause.atoms):
         return f"{own[0]} is about what the model predicts, and the secret is {secret!r}"
     if when is None:
         return ""

@@ -100,7 +100,11 @@ def _all_doubts(audit: Audit, counting: Pack, judged: Judged) -> Iterator[Findin
         yield from _doubts(exposure)
         own = [(clause, found) for clause, by, found in judged if by is exposure]
         yield from _believing_labels(exposure, counting, own)
-    if not counting.clauses:
+    known = measures()
+    is_asked = any(
+        known[atom.call.measure].is_of_knowledge for each in counting.clauses for atom in each.atoms
+    )
+    if not counting.clauses or (audit.secret and not is_asked):
         yield doubt(NOTHING_JUDGED, _nothing(audit, counting))
 
 

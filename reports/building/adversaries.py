@@ -46,7 +46,7 @@ def _adversary(exposure: Exposure, decision: Decision) -> Adversary:
         knows=_knows(exposure),
         target_known=who is not None and who.target,
         secret=evidence.secret_name,
-        verdict=word(worst(own) if own else Verdict.PASS),
+        verdict=word(_verdict(own, decision)),
         readings={
             key(each): reading(each, exposure.measured(each.measure).reading)
             for each in of_knowledge
@@ -54,6 +54,15 @@ def _adversary(exposure: Exposure, decision: Decision) -> Adversary:
         worst=() if who is None else tuple(_worst(exposure)),
         lacking=tuple(map(_lack, exposure.lacking)),
     )
+
+
+def _verdict(own: list[Verdict], decision: Decision) -> Verdict:
+    """Return the verdict of clauses of which only those that do not pass are findings; none, where none was asked."""
+    if own:
+        return worst(own)
+    counting = (each for each in decision.pack.counting if each.id not in dict(decision.not_judged))
+    is_asked = any(_is_told(atom.call.measure) for each in counting for atom in each.atoms)
+    return Verdict.PASS if is_asked else Verdict.UNDETERMINED
 
 
 def _knows(exposure: Exposure) -> tuple[str, ...]:

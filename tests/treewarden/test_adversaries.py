@@ -162,7 +162,8 @@ def test_clauses_about_the_target_are_not_judged_where_the_secret_is_a_feature(f
     pack.write_text(
         'name = "l"\nversion = "1"\ntitle = "l"\n[[clause]]\nid = "k"\nmeasure = "k_anonymity"\n'
         'rule = "at_least"\nlimit = 5\n[[clause]]\nid = "label"\nmeasure = "label_disclosure"\n'
-        'rule = "at_most"\nlimit = 0.9\n'
+        'rule = "at_most"\nlimit = 0.9\n[[clause]]\nid = "sure"\nmeasure = "confidence"\n'
+        'rule = "at_most"\nlimit = 0.99\n'
     )
     done = files.run("audit", "--policy", pack, "--secret", "sex", "--format", "json")
     said = json.loads(done.stdout)
@@ -239,3 +240,34 @@ def test_a_report_of_adversaries_is_verified_by_doing_it_again(files, told, word
     again = CliRunner().invoke(cli, list(map(str, asked)))
     assert again.exit_code == 0, again.output
     assert "things agree" in again.stdout
+
+
+def test_a_secret_that_a_tested_column_gives_away_never_passes(files):
+    rows = files.table.read_text().splitlines()
+    named = [f"{rows[0]},woman", *(f"{row},{'yes' if ',F,' in row else 'no'}" for row in rows[1:])]
+    files.table.write_text("\n".join([*named, ""]))
+    done = files.run("audit", "--secret", "woman", "--knows", "age", "--format", "json")
+    said = json.loads(done.stdout)
+    assert done.exit_code != 0
+    for each in said["adversaries"]:
+        assert "'sex' say of some people what woman is" in each["readings"]["confidence"]["reason"]
+        assert each["verdict"] != "PASS"
+
+
+def test_a_policy_that_asks_nothing_of_the_secret_passes_nothing(files):
+    done = files.run("audit", "--policy", files.policy("lenient"), "--secret", "sex")
+    assert done.exit_code == 3
+    assert "nothing-judged" in done.stdout
+
+
+def test_a_baseline_of_one_secret_accepts_nothing_of_another(files):
+    baseline = files.folder / "baseline.json"
+    pack = files.folder / "sure.toml"
+    pack.write_text(
+        'name = "s"\nversion = "1"\ntitle = "s"\n[[clause]]\nid = "sure"\nmeasure = "guess_accuracy"\n'
+        'rule = "at_most"\nlimit = 0.1\n'
+    )
+    words = ("--policy", pack, "--format", "json")
+    files.run("audit", *words, "--secret", "sex", "--write-baseline", baseline)
+    done = files.run("audit", *words, "--secret", "age", "--bins", "40", "--baseline", baseline)
+    assert done.exit_code != 0

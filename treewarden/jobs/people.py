@@ -45,7 +45,7 @@ def people_and_adversaries(
         TableError: the table is not the model's.
     """
     people = people_of(given, model, table, options)
-    declared, wanted = [*_by_option(options), *knowledge.adversaries], _wanted(options, knowledge)
+    declared, wanted = list(knowledge.adversaries), knowledge.secret
     if not declared and wanted is None:
         if options.target_known:
             raise KnowledgeError(where, "--target-known needs another --secret than the target")
@@ -116,6 +116,17 @@ def _columns(table: Table, people: Population, target: str) -> tuple[str, ...]:
     own = tuple(name for name in (*people.qi, target) if name)
     others = (name for name in table.columns if not any(are_alike(name, each) for each in own))
     return (*own, *others)
+
+
+def with_options(knowledge: Knowledge, options: AuditOptions) -> Knowledge:
+    """Return the knowledge with the adversary and the secret that options declare, if they do.
+
+    Raises:
+        KnowledgeError: an end of the bins is no number.
+    """
+    everyone = (*_by_option(options), *knowledge.adversaries)
+    secret = _wanted(options, knowledge)
+    return knowledge.model_copy(update={"adversaries": everyone, "secret": secret})
 
 
 def _by_option(options: AuditOptions) -> list[Declared]:

@@ -32,7 +32,7 @@ from ppdm_models.files.load import OpenedFile
 from ppdm_models.records.table import Table
 from ppdm_models.tree.ensemble import Ensemble, Model
 from treewarden.jobs.inputs import ModelInput, TableInput, model_name, opened, read, table_name
-from treewarden.jobs.people import nobody, people_and_adversaries, people_of
+from treewarden.jobs.people import nobody, people_and_adversaries, people_of, with_options
 from treewarden.jobs.release_names import called, release_names
 from treewarden.jobs.training_said import check_training
 
@@ -270,7 +270,7 @@ def read_subject(request: Request, step: Step = silent) -> Subject:
         TreewardenError: one of them cannot be read, or they do not fit each other.
     """
     pack = pack_of(request)
-    knowledge = knowledge_of(request)
+    knowledge = with_options(knowledge_of(request), request.options)
     with step(f"reading {model_name(request.model)}"):
         file = opened(request.model)
     names: tuple[str, ...] = ()

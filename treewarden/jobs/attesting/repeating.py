@@ -194,14 +194,16 @@ def _request(
     return Request(model, data, options, knowledge, policy or document.policy.name)
 
 
+ELSEWHERE = ("solver", "jobs", "knows", "secret", "bins", "target_known")
+"""What this machine has to say, and what the knowledge says already."""
+
+
 def _options(said: Mapping[str, object], sensitive: str | None) -> dict[str, Any]:
     """Return the options as they were given; which door and how many processes is for this machine to say."""
     known = {each.name for each in fields(AuditOptions)}
     if unknown := sorted(set(said) - known):
         raise ValueError(f"unknown option {unknown[0]!r}")
-    options: dict[str, Any] = {
-        name: value for name, value in said.items() if name not in ("solver", "jobs")
-    }
+    options: dict[str, Any] = {name: value for name, value in said.items() if name not in ELSEWHERE}
     if sensitive is not None:
         options["sensitive"] = sensitive
     return options
@@ -248,7 +250,8 @@ def _values(old: Value, new: Value) -> tuple[Outcome, str]:
     a, b, c, d = (_float(end) for end in (old.low, old.high, new.low, new.high))
     if (a, b) == (c, d) and old.text != new.text:
         return Outcome.DIFFERS, f"the report writes {old.text}, the audit {new.text}"
-    close = TOLERANCE * max(1.0, *(abs(end) for end in (a, b, c, d) if abs(end) != float("inf")))
+    finite = [abs(end) for end in (a, b, c, d) if abs(end) != float("inf")]
+    close = TOLERANCE * max([1.0, *finite])
     overlap = a <= d + close and c <= b + close
     detail = old.text if old.text == new.text else f"{old.text}; {new.text}"
     return (Outcome.AGREES if overlap else Outcome.DIFFERS), detail
