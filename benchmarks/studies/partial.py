@@ -96,14 +96,17 @@ def figures(seen: Seen) -> str:
     people, worlds, estimate = seen.population.counts, seen.worlds, seen.posterior
     truth = seen.population.truth
     assert not isinstance(worlds, Undetermined)
-    assert not isinstance(estimate, Undetermined)
     assert not isinstance(truth, Undetermined)
+    certain = people[worlds.certain].sum() / people.sum()
+    excluded = people[worlds.excluded.any(axis=1)].sum() / people.sum()
+    if isinstance(estimate, Undetermined):
+        return f"{len(people):,} | {certain:.3f} | {excluded:.3f} | not told | not told | not told | not told"
     best, size = estimate.values.max(axis=1), people.sum()
     is_best = estimate.values >= best[:, None] - TIE
     right = float((truth * is_best / is_best.sum(axis=1, keepdims=True)).sum())
     shares = (
-        people[worlds.certain].sum() / size,
-        people[worlds.excluded.any(axis=1)].sum() / size,
+        certain,
+        excluded,
         float(best @ people) / size,
         float(best.max()),
         people[best >= SURE - TIE].sum() / size,
