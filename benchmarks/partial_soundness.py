@@ -5,9 +5,9 @@
 Half of the cases are networks of people over leaves (who can be where, and the classes of each leaf). The others are
 trees that were grown on a few people, of whom one column is known, both or none, or of whom one column is secret,
 perhaps with everybody's class known: there every value of the hidden columns is tried for everybody. Certain,
-excluded, possible and where people can be must be those of the list; the estimate must be the optimum that another
-method finds; and nobody who knows more may be certain of less. Prints the seed of every miss and one line that counts
-them; the exit code is 1 where there is a miss.
+excluded, possible, how many can have a value and where people can be must be those of the list; the estimate must be
+the optimum that another method finds; and nobody who knows more may be certain of less. Prints the seed of every miss
+and one line that counts them; the exit code is 1 where there is a miss.
 """
 
 from __future__ import annotations
@@ -26,12 +26,14 @@ import numpy as np
 
 from audit.adversary.knowledge import Knowledge, SplitLevel
 from audit.partial.feature import secret_seen_by
+from audit.partial.flows import Room, ends
 from audit.partial.learned import proofs, shares
 from audit.partial.scaling import GAP, spread
 from audit.partial.secret import secret_of
 from audit.partial.seen import Seen, seen_by
 from audit.reading import Undetermined
 from audit.worlds.clock import clock
+from audit.worlds.result import Worlds
 from benchmarks.partial_cases import (
     Small,
     drawn,
@@ -40,6 +42,7 @@ from benchmarks.partial_cases import (
     optimum,
     tree_and_people,
 )
+from ppdm_models.arrays import IntArray
 
 NO_SPLITS = Knowledge(split=SplitLevel.NONE)
 OFF = 1e-6
@@ -87,6 +90,12 @@ def _judge_network(found: Trial, case: Small) -> None:
     whole = people.min(axis=0) == case.people[:, None]
     found.claim((proved.certain == whole).all(), "certain")
     found.tried["certain"] += int(whole.any(axis=1).sum())
+    held = np.rint(net.over_groups(classes)).astype(np.int64)
+    total = held.sum(axis=1)
+    flows = ends(net, lambda _, klass: Room(held[:, klass], total - held[:, klass]), held.shape[1])
+    found.claim((flows.least == people.min(axis=0)).all(), "the fewest people")
+    found.claim((flows.most == people.max(axis=0)).all(), "the most people")
+    found.tried["ends"] += flows.least.size * 2
     movable = net.movable.toarray()[:, net.group_of]
     found.claim(
         ((movable > 0) == (tables.sum(axis=3).max(axis=0) > 0)).all(), "where people can be"
@@ -116,6 +125,7 @@ def _judge_tree(found: Trial, rng: np.random.Generator) -> None:
             (worlds.excluded == (tables.max(axis=0) == 0)).all(), f"excluded, knowing {known}"
         )
         found.claim(not worlds.open_profiles.any(), f"not decided, knowing {known}")
+        _judge_ends(found, worlds, tables, f"knowing {known}")
         found.tried["certain"] += int(whole.sum())
         if before is not None:
             _judge_less(found, before, seen, is_all=len(known) == len(population.qi))
@@ -153,7 +163,18 @@ def _judge_feature(found: Trial, rng: np.random.Generator) -> None:
             found.claim((worlds.certain == whole).all(), f"certain of a feature, {said}")
             is_out = tables.max(axis=0) == 0
             found.claim((worlds.excluded == is_out).all(), f"excluded of a feature, {said}")
+            _judge_ends(found, worlds, tables, said)
             found.tried["certain of a feature"] += int(whole.sum())
+
+
+def _judge_ends(found: Trial, worlds: Worlds, tables: IntArray, said: str) -> None:
+    """Hold that how many people can have each value is known to the last person, and shown by tables."""
+    least, most = tables.min(axis=0), tables.max(axis=0)
+    found.claim((worlds.low == least).all(), f"the fewest people, {said}")
+    found.claim((worlds.high == most).all(), f"the most people, {said}")
+    found.claim((worlds.reached_low == least).all(), f"the fewest people shown, {said}")
+    found.claim((worlds.reached_high == most).all(), f"the most people shown, {said}")
+    found.tried["ends"] += 2 * least.size
 
 
 def _judge_less(found: Trial, less: Seen, more: Seen, *, is_all: bool) -> None:

@@ -93,13 +93,21 @@ def read_knowledge(data: bytes, where: str) -> Knowledge:
     Raises:
         KnowledgeError: the bytes are not TOML, or say something that is not understood.
     """
+    return knowledge_of(toml_of(data, where), where)
+
+
+def toml_of(data: bytes, where: str) -> dict[str, Any]:
+    """Return what a TOML file holds.
+
+    Raises:
+        KnowledgeError: the bytes are not TOML.
+    """
     try:
-        said = tomllib.loads(data.decode("utf-8"))
+        return tomllib.loads(data.decode("utf-8"))
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise KnowledgeError(
             where, f"not TOML ({error}); docs/adversary.md has an example"
         ) from error
-    return knowledge_of(said, where)
 
 
 def knowledge_of(said: Mapping[str, Any], where: str) -> Knowledge:

@@ -2,19 +2,56 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
+from audit.partial.flows import Ends
 from audit.partial.learned import Proofs
 from audit.people.population import Population
 from audit.reading import Undetermined
 from audit.worlds.result import Consistency, Worlds
-from ppdm_models.arrays import BoolArray
+from ppdm_models.arrays import BoolArray, IndexArray, IntArray
 
 NOT_COUNTED = Undetermined("the tables that fit are not counted for who knows only some columns")
 
 
-def bounded(people: Population, proved: Proofs, *, is_exact: bool) -> Worlds:
-    """Return proofs as ends of how many people of each profile have each class.
+@dataclass(frozen=True, slots=True)
+class Ranges:
+    """How many people of each profile have each value, (P, m) each: ``low`` to ``high`` is proved of every table.
+
+    Tables that fit have as few as ``reached_low`` and as many as ``reached_high``.
+    """
+
+    low: IntArray
+    high: IntArray
+    reached_low: IntArray
+    reached_high: IntArray
+
+
+def ranges(
+    counts: IntArray, lump_of: IndexArray, supply: IntArray, outer: Ends, inner: Ends
+) -> Ranges:
+    """Return what ends of lumps of so many people, (S,), say of profiles of so many, (P,).
+
+    ``outer`` is proved, ``inner`` is what tables have. People of a lump can stand for each other: as many of a
+    profile have a value at most as of its lump, and at least as many as the others of the lump leave.
+    """
+    size = counts[:, None]
+    rest = (supply[:, None] - outer.least)[lump_of], (supply[:, None] - inner.least)[lump_of]
+    is_reached = inner.asked[lump_of][:, None]
+    return Ranges(
+        np.maximum(size - rest[0], 0),
+        np.minimum(size, outer.most[lump_of]),
+        np.where(is_reached, np.maximum(size - rest[1], 0), size),
+        np.where(is_reached, np.minimum(size, inner.most[lump_of]), 0),
+    )
+
+
+def bounded(
+    people: Population, proved: Proofs, *, is_exact: bool, more: Ranges | None = None
+) -> Worlds:
+    """Return proofs as ends of how many people of each profile have each class, with what flows say ``more``.
 
     A table in which a value is possible has somebody with it; the others are as in truth, or anything.
     """
@@ -29,6 +66,11 @@ def bounded(people: Population, proved: Proofs, *, is_exact: bool) -> Worlds:
     else:
         reached_low = np.broadcast_to(size, low.shape).astype(np.int64)
         reached_high = np.zeros_like(low)
+    if more is not None:
+        low, high = np.maximum(low, more.low), np.minimum(high, more.high)
+        if is_exact:
+            reached_low = np.minimum(reached_low, more.reached_low)
+            reached_high = np.maximum(reached_high, more.reached_high)
     if not isinstance(people.truth, Undetermined):
         true = np.rint(people.truth).astype(np.int64)
         reached_low, reached_high = np.minimum(reached_low, true), np.maximum(reached_high, true)

@@ -17,8 +17,9 @@ from scipy import sparse
 from audit.adversary.knowledge import Knowledge, SplitLevel
 from audit.estimate.posterior import Posterior, certain
 from audit.options import DEFAULT, AuditOptions
-from audit.partial.bounded import bounded
+from audit.partial.bounded import Ranges, bounded, ranges
 from audit.partial.dependencies import closed, indicators
+from audit.partial.flows import WORK, Room, ends
 from audit.partial.leaf_table import LeafTable, are_sizes_published, leaf_table
 from audit.partial.learned import Proofs
 from audit.partial.network import Network, network
@@ -32,10 +33,12 @@ from audit.partial.seen import (
     ONLY_CLASSES,
     SPLITS_NOT_USED,
     WEIGHED,
+    WITH_AND_WITHOUT,
     Seen,
     doubts_of,
     guess_of,
     hidden_of,
+    spanning,
     why_broken,
 )
 from audit.partial.splits import Held, held
@@ -100,39 +103,42 @@ def secret_seen_by(
     hidden = hidden_of(tree, population, told.known)
     guesses = {name: guess_of(told, name, of, len(people.counts)) for name in told.guesses}
     guesses = {name: guess for name, guess in guesses.items() if name in hidden}
+    unaided = hidden_of(tree, population, known)
     if secret.name in hidden:
-        hidden[secret.name] = secret_domain(tree, population, secret)
-    who = knower(tree, people.columns, hidden, guesses, len(people.counts))
-    arcs = arcs_of(who, secret, hidden.get(secret.name), population)
+        hidden[secret.name] = unaided[secret.name] = secret_domain(tree, population, secret)
+    size = len(people.counts)
+    knowers = [knower(tree, people.columns, hidden, guesses, size)]
+    if told.said:
+        knowers.append(knower(tree, people.columns, unaided, {}, size))
     by_name = {feature.name for feature in tree.features}
     compares = (*told.known, *({secret.name} & by_name))
     doubts = doubts_of(leaves, knowledge, compares, hidden)
     doubts += _given_away(population, secret.name, (*told.known, *hidden))
-    said = told.said
+    said = (*told.said, WITH_AND_WITHOUT) if told.said else ()
     if secret.name not in hidden:
         said = (*said, NOT_TESTED.format(name=secret.name))
-    parts: list[_Part] = []
     if knows_target:
         assert not isinstance(truth, Undetermined)
         by_class = [truth[:, klass] for klass in range(truth.shape[1])]
     else:
         by_class = [population.counts]
-    for some in by_class:
-        parts.append(_part(arcs, leaves, population, of, some))
-    seen = _people(tree, population, people, of, secret, parts, knows_target=knows_target)
-    values, low, high, gaps, proved = _in_order(parts)
     is_compared = knowledge.split is not SplitLevel.NONE and secret.name in by_name
-    posterior: Posterior | Undetermined = Posterior(
-        values, gaps <= GAP, low, high if is_compared else values
-    )
-    problem = _problem(leaves, people, parts, knowledge, doubts, options)
-    if problem:
-        posterior = Undetermined(problem)
+    believed: list[Posterior | Undetermined] = []
+    work = 0 if until.is_over else WORK // len(by_class)
+    for who in reversed(knowers):
+        arcs = arcs_of(who, secret, who.hidden.get(secret.name), population)
+        own_work = work if who is knowers[0] else 0
+        parts = [_part(arcs, leaves, population, of, some, own_work) for some in by_class]
+        values, low, high, gaps, proved, more = _in_order(parts)
+        own = Posterior(values, gaps <= GAP, low, high if is_compared else values)
+        problem = _problem(leaves, people, parts, knowledge, doubts, options)
+        believed.append(Undetermined(problem) if problem else own)
+    seen = _people(tree, population, people, of, secret, parts, knows_target=knows_target)
     share = np.bincount(secret.of, population.counts, len(secret.values)) / population.records
     return Seen(
         seen,
-        posterior,
-        _worlds(population, seen, proved, doubts),
+        spanning(believed[-1], *believed[:-1]),
+        _worlds(population, seen, proved, more, doubts),
         doubts,
         float(gaps.max(initial=0.0)),
         said,
@@ -150,6 +156,7 @@ class _Part:
     high: FloatArray
     gaps: FloatArray
     proved: Proofs
+    more: Ranges
     held: Held
 
 
@@ -159,6 +166,7 @@ def _part(
     population: Population,
     of: IndexArray,
     own: FloatArray,
+    work: int,
 ) -> _Part:
     """Return what follows for some of the people, ``own`` of each profile, (P,), who are spread over their leaves."""
     people = np.bincount(of, own, len(arcs.lump_of)).astype(np.float64)
@@ -192,6 +200,20 @@ def _part(
     low = np.minimum(_summed(row, weight, decides[kind].astype(np.float64), len(lumps)), values)
     possible = _summed(row, can.astype(np.float64), left, len(lumps)) > 0
     is_certain = possible & (possible.sum(axis=1) == 1)[:, None]
+    allowed = arcs.allowed[kind] * np.rint(sizes[columns]).astype(np.int64)[column][:, None]
+    without = (allowed > 0).sum(axis=1)[:, None] > (allowed > 0)
+    without = without * np.rint(sizes[columns]).astype(np.int64)[column][:, None]
+    starts, group = np.searchsorted(row, np.arange(len(lumps) + 1)), net.group_of[column]
+
+    def room_of(lump: int, value: int) -> Room:
+        of_lump = slice(starts[lump], starts[lump + 1])
+        room = [np.zeros(net.groups, dtype=np.int64) for _ in range(2)]
+        for each, most in zip(room, (allowed, without), strict=True):
+            np.add.at(each, group[of_lump], most[of_lump, value])
+        return Room(*room)
+
+    flows = ends(net, room_of, allowed.shape[1], work)
+    counts, supply = (np.rint(each).astype(np.int64) for each in (people[profiles], net.supply))
     gaps = placed.gap
     values[gaps > GAP] = np.nan
     return _Part(
@@ -201,6 +223,7 @@ def _part(
         high[lump_of],
         gaps[lump_of],
         Proofs(is_certain[lump_of], ~possible[lump_of], possible[lump_of]),
+        ranges(counts, lump_of, supply, flows, flows),
         _held(people, profiles, lump_of, net, placed, sizes, columns),
     )
 
@@ -291,7 +314,7 @@ def _summed(row: IndexArray, weight: FloatArray, each: FloatArray, size: int) ->
 
 def _in_order(
     parts: list[_Part],
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, Proofs]:
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, Proofs, Ranges]:
     """Return what follows for all parts, one below the other."""
     proved = Proofs(
         np.concatenate([each.proved.certain for each in parts]),
@@ -304,6 +327,12 @@ def _in_order(
         np.concatenate([each.high for each in parts]),
         np.concatenate([each.gaps for each in parts]),
         proved,
+        Ranges(
+            np.concatenate([each.more.low for each in parts]),
+            np.concatenate([each.more.high for each in parts]),
+            np.concatenate([each.more.reached_low for each in parts]),
+            np.concatenate([each.more.reached_high for each in parts]),
+        ),
     )
 
 
@@ -349,11 +378,15 @@ def _people(
 
 
 def _worlds(
-    population: Population, people: Population, proved: Proofs, doubts: tuple[str, ...]
+    population: Population,
+    people: Population,
+    proved: Proofs,
+    more: Ranges,
+    doubts: tuple[str, ...],
 ) -> Worlds | Undetermined:
     if (population.counts != np.rint(population.counts)).any():
         return NOT_WHOLE
-    worlds = bounded(people, proved, is_exact=not doubts)
+    worlds = bounded(people, proved, is_exact=not doubts, more=more)
     sure = np.flatnonzero(worlds.certain & (worlds.counts > 0)).tolist()
     reasons = dict.fromkeys(sure, ALL_DECIDE)
     return replace(worlds, reasons=reasons, left=doubts, not_decided=doubts)

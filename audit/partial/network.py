@@ -21,13 +21,15 @@ class Network:
     """S lumps of people over G groups of leaves, as they can be in some table.
 
     ``supply`` (S,) and ``demand`` (G,) are people; ``movable`` (S, G) says where people of a lump are in some table
-    that fits. ``group_of`` (L,) is the group of each leaf: the same lumps can reach all leaves of one.
+    that fits, and ``held`` (S, G) how many are in one, the true one. ``group_of`` (L,) is the group of each leaf: the
+    same lumps can reach all leaves of one.
     ``block_of_lump`` (S,) and ``block_of_group`` (G,) are parts between which nobody can move.
     """
 
     supply: FloatArray
     demand: FloatArray
     movable: sparse.csr_array
+    held: sparse.csr_array
     group_of: IndexArray
     block_of_lump: IndexArray
     block_of_group: IndexArray
@@ -73,6 +75,7 @@ def network(arcs: sparse.csr_array, world: sparse.csr_array) -> Network:
         np.asarray(held.sum(axis=1)).ravel(),
         np.asarray(held.sum(axis=0)).ravel(),
         movable,
+        held,
         group_of,
         part[:lumps].astype(np.intp),
         part[lumps:].astype(np.intp),

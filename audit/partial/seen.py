@@ -12,15 +12,17 @@ from audit.adversary.knowledge import Knowledge, SplitLevel
 from audit.estimate.posterior import Posterior
 from audit.facts.grower import grower
 from audit.options import DEFAULT, AuditOptions
-from audit.partial.bounded import bounded
+from audit.partial.bounded import Ranges, bounded, ranges
 from audit.partial.dependencies import Closed, closed
 from audit.partial.domains import Domain, domain_of
 from audit.partial.enforced import Problem, enforced
+from audit.partial.flows import WORK, Room, ends
 from audit.partial.leaf_table import LeafTable, are_sizes_published, leaf_table
 from audit.partial.learned import Proofs, proofs, shares
 from audit.partial.network import Network, network
 from audit.partial.reach import Guess, Knower, Reach, is_mixed, knower, reach
 from audit.partial.scaling import GAP, Spread, spread
+from audit.partial.shown import shown
 from audit.partial.splits import Held, compared, held
 from audit.partial.unsized import (
     SIZES_UNKNOWN,
@@ -34,8 +36,8 @@ from audit.people.merged import merged
 from audit.people.population import Population
 from audit.reading import Undetermined
 from audit.worlds.clock import Clock, clock
-from audit.worlds.result import Worlds
-from ppdm_models.arrays import IndexArray
+from audit.worlds.result import Witness, Worlds
+from ppdm_models.arrays import FloatArray, IndexArray, IntArray
 from ppdm_models.tree.impurity import Criterion
 from ppdm_models.tree.tree import Task, Tree
 
@@ -59,6 +61,7 @@ MIXED = "some tests ask about a hidden column and another one at once, so where 
 NOT_WHOLE = Undetermined(
     "some people count for parts of a person, so nothing is asked of whole records"
 )
+WITH_AND_WITHOUT = "the estimate spans what he believes who knows that and who does not"
 ENFORCING_SECONDS = 20.0
 """What may be taken to put in what the choice of splits says, where the estimate without it breaks that."""
 IN_ALL_LEAVES = "every leaf that can hold such a person holds this value alone"
@@ -115,25 +118,44 @@ def seen_by(
     hidden = hidden_of(tree, population, told.known)
     guesses = {name: guess_of(told, name, of, len(people.counts)) for name in told.guesses}
     guesses = {name: guess for name, guess in guesses.items() if name in hidden}
-    who = knower(tree, people.columns, hidden, guesses, len(people.counts))
-    found = reach(who)
-    net = _network(found, population, of, leaves)
-    placed = spread(net)
     doubts = doubts_of(leaves, knowledge, told.known, hidden)
+    size = len(people.counts)
+    knowers = [knower(tree, people.columns, hidden, guesses, size)]
+    if told.said:
+        knowers.append(knower(tree, people.columns, hidden_of(tree, population, known), {}, size))
+    believed, gaps = [], []
+    for who in reversed(knowers):
+        found = reach(who)
+        net = _network(found, population, of, leaves)
+        placed = spread(net)
+        believed.append(_posterior(found, net, placed, leaves, people, knowledge, doubts, options))
+        gaps.append(float(placed.gap.max(initial=0.0)))
     seen = Seen(
         people,
-        _posterior(found, net, placed, leaves, people, knowledge, doubts, options),
+        spanning(believed[-1], *believed[:-1]),
         _worlds(found, net, population, people, leaves, until, doubts),
         doubts,
-        float(placed.gap.max(initial=0.0)),
-        told.said,
+        max(gaps),
+        (*told.said, WITH_AND_WITHOUT) if told.said else (),
     )
-    return seen if is_sized else _without_sizes(seen, who, found, leaves, knowledge, options)
+    return seen if is_sized else _without_sizes(seen, knowers, found, leaves, knowledge, options)
+
+
+def spanning(
+    own: Posterior | Undetermined, *others: Posterior | Undetermined
+) -> Posterior | Undetermined:
+    """Return an estimate whose ends take in other estimates of the same people."""
+    for other in others:
+        if isinstance(own, Undetermined) or isinstance(other, Undetermined):
+            return own if isinstance(own, Undetermined) else other
+        low, high = np.minimum(own.low, other.low), np.maximum(own.high, other.high)
+        own = Posterior(own.values, own.decided & other.decided, low, high)
+    return own
 
 
 def _without_sizes(
     sized: Seen,
-    who: Knower,
+    knowers: Sequence[Knower],
     found: Reach,
     leaves: LeafTable,
     knowledge: Knowledge,
@@ -148,8 +170,9 @@ def _without_sizes(
         doubts = tuple(dict.fromkeys((SPLITS_NOT_USED, *doubts)))
     posterior: Posterior | Undetermined = Undetermined(f"no estimate: {'; '.join(doubts)}")
     if not doubts:
-        posterior = unsized_estimate(who, leaves, sized.posterior, options)
-    proved = unsized_proofs(found, can_hold(len(who.tree.nodes), leaves))
+        believed = [unsized_estimate(who, leaves, sized.posterior, options) for who in knowers]
+        posterior = spanning(*believed)
+    proved = unsized_proofs(found, can_hold(len(knowers[0].tree.nodes), leaves))
     lumps = found.lump_of
     of_profile = Proofs(proved.certain[lumps], proved.excluded[lumps], proved.possible[lumps])
     worlds = unsized_worlds(sized.population, of_profile, sized.worlds, IN_ALL_LEAVES)
@@ -284,7 +307,47 @@ def _worlds(
     certain, excluded, possible = (
         each[found.lump_of] for each in (proved.certain, proved.excluded, proved.possible)
     )
-    worlds = bounded(people, Proofs(certain, excluded, possible), is_exact=not doubts)
+    more = _ranges(found, net, people, leaves, own, until)
+    worlds = bounded(people, Proofs(certain, excluded, possible), is_exact=not doubts, more=more)
     sure = np.flatnonzero(worlds.certain & (worlds.counts > 0)).tolist()
     left = tuple(dict.fromkeys((*doubts, *own.left)))
-    return replace(worlds, reasons=dict.fromkeys(sure, IN_ALL_LEAVES), left=left, not_decided=left)
+    tables: tuple[Witness, ...] = ()
+    if not doubts and (own.low == own.high).all() and not until.is_over:
+        held = _of_groups(net, own.low)
+        tables = shown(net, found.lump_of, people, held, worlds, leaves.system.case.tree.classes)
+    return replace(
+        worlds,
+        reasons=dict.fromkeys(sure, IN_ALL_LEAVES),
+        left=left,
+        not_decided=left,
+        witnesses=tables,
+    )
+
+
+def _ranges(
+    found: Reach, net: Network, people: Population, leaves: LeafTable, own: Worlds, until: Clock
+) -> Ranges:
+    """Return how many people of each profile can have each class, given what is proved of each leaf's classes.
+
+    Where these are open, the true table's are one way how they can be.
+    """
+    work = 0 if until.is_over else WORK
+    size, values = np.rint(net.demand).astype(np.int64), own.low.shape[1]
+    low, high = _of_groups(net, own.low), _of_groups(net, own.high)
+    outer = ends(net, lambda _, klass: Room(high[:, klass], size - low[:, klass]), values, work)
+    inner, truth = outer, leaves.system.case.population.truth
+    if not (own.low == own.high).all():
+        if isinstance(truth, Undetermined):
+            inner = replace(outer, asked=np.zeros_like(outer.asked))
+        else:
+            held = _of_groups(net, truth)
+            inner = ends(
+                net, lambda _, klass: Room(held[:, klass], size - held[:, klass]), values, work
+            )
+    counts, supply = (np.rint(each).astype(np.int64) for each in (people.counts, net.supply))
+    return ranges(counts, found.lump_of, supply, outer, inner)
+
+
+def _of_groups(net: Network, leaves: FloatArray | IntArray) -> IntArray:
+    """Return how many people of each class groups of leaves have, (G, m), given how many each leaf has, (L, m)."""
+    return np.rint(net.over_groups(leaves.astype(np.float64))).astype(np.int64)

@@ -271,3 +271,40 @@ def test_a_baseline_of_one_secret_accepts_nothing_of_another(files):
     files.run("audit", *words, "--secret", "sex", "--write-baseline", baseline)
     done = files.run("audit", *words, "--secret", "age", "--bins", "40", "--baseline", baseline)
     assert done.exit_code != 0
+
+
+def test_a_file_of_adversaries_is_asked_of_beside_what_everybody_knows(files, told):
+    alone = files.folder / "friend.toml"
+    alone.write_text('knows = ["sex"]\n')
+    _, said = report(files, "--adversary", told, "--adversary", alone, "--leaf", "rates")
+    names = [each["name"] for each in said["adversaries"]]
+    assert names == ["knows all", "neighbour", "register", "friend"]
+    by = {each["name"]: each["readings"] for each in said["adversaries"]}
+    assert by["friend"] == by["neighbour"]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ('leaf = "rates"\n', "who.toml: declares no adversary; say what he knows"),
+        (
+            'leaf = "rates"\n[[adversary]]\nname = "a"\nknows = ["sex"]\n',
+            "'leaf' is about everybody",
+        ),
+        ('secret = "age"\nknows = ["sex"]\n', "the secret is 'age' here and 'sex' elsewhere"),
+        ("knows = [", "who.toml: not TOML"),
+    ],
+)
+def test_a_file_of_adversaries_says_nothing_else(files, text, problem):
+    who, known = files.folder / "who.toml", files.folder / "known.toml"
+    who.write_text(text)
+    known.write_text('secret = "sex"\n')
+    done = files.run("audit", "--adversary", who, "--knowledge", known)
+    assert done.exit_code == 4
+    assert problem in done.output
+
+
+def test_a_repair_is_advised_under_the_same_adversaries(files, told):
+    done = files.run("audit", "--adversary", told, "--policy", files.policy("harsh"))
+    assert done.exit_code == 1
+    assert f"--adversary {told}" in done.output

@@ -34,6 +34,7 @@ class Options(TypedDict, total=False):
     weights: str | None
     sampling_weights: str | None
     knows: str | Iterable[str] | None
+    adversary: AnyPath | Iterable[AnyPath] | None
     secret: str | None
     bins: Iterable[float] | None
     target_known: bool
@@ -72,7 +73,9 @@ def request_of(
         TreewardenError: the data are no table, or the model is no fitted one.
     """
     table, target = (None, sensitive) if data is None and alone else _table(data, sensitive, model)
-    more = {**more, **_lists(more)}
+    more = dict(more)
+    files = more.pop("adversary", None)
+    more |= _lists(more)
     options = _options({"sensitive": target, "qi": _names(qi), **more})
     said = [name for name in KNOWLEDGE if name in more]
     if knowledge is not None and said:
@@ -84,7 +87,15 @@ def request_of(
     if fail_on not in SEVERITIES:
         problem = f"{fail_on!r}: one of {', '.join(reversed(SEVERITIES))} is needed"
         raise ArgumentError("fail_on", problem)
-    return Request(file, table, options, _knowledge(knowledge), _policy(policy), fail_on=fail_on)
+    return Request(
+        file,
+        table,
+        options,
+        _knowledge(knowledge),
+        _policy(policy),
+        fail_on=fail_on,
+        adversaries=_paths(files),
+    )
 
 
 def earlier_of(
@@ -212,6 +223,24 @@ def _policy(policy: object) -> str | Pack:
         return os.fspath(policy)
     problem = f"the name of a pack, a path or a mapping is needed, not {type(policy).__name__}"
     raise ArgumentError("policy", problem)
+
+
+def _paths(files: object) -> tuple[Path, ...]:
+    """Return the files that declare adversaries.
+
+    Raises:
+        ArgumentError: what is given is no path, and no list of paths.
+    """
+    if files is None:
+        return ()
+    given = [files] if isinstance(files, str | os.PathLike) else files
+    if not isinstance(given, Iterable) or isinstance(given, Mapping):
+        given = [None]
+    paths = list(given)
+    if not all(isinstance(each, str | os.PathLike) for each in paths):
+        problem = "a path, or several, are needed; what such a file says can be in knowledge too"
+        raise ArgumentError("adversary", problem)
+    return tuple(map(Path, paths))
 
 
 def _knowledge(knowledge: object) -> Path | Knowledge | None:

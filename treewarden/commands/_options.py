@@ -58,6 +58,13 @@ _BESIDE: tuple[Option, ...] = (
         "--knowledge", type=FILE, help="A TOML file that says all the adversary knows, and facts."
     ),
     click.option(
+        "--adversary",
+        "adversaries",
+        type=FILE,
+        multiple=True,
+        help="A TOML file that declares who knows some columns only, and what is to stay secret. May be repeated.",
+    ),
+    click.option(
         "--policy",
         metavar="PACK|FILE",
         default="standard",
@@ -136,7 +143,13 @@ def request_of(context: click.Context) -> Request:
     except ValueError as error:
         raise click.UsageError(f"--{str(error).replace('_', '-')}") from error
     files = (given["model"], given["data"], options, given["knowledge"], given["policy"])
-    return Request(*files, fail_on=given["fail_on"], earlier=earlier, key=given.get("key"))
+    return Request(
+        *files,
+        fail_on=given["fail_on"],
+        earlier=earlier,
+        key=given.get("key"),
+        adversaries=tuple(given["adversaries"]),
+    )
 
 
 def _check_numbers(ends: tuple[str, ...]) -> None:

@@ -36,6 +36,8 @@ def _words(request: Request, target: str) -> Iterator[str]:
     yield from _options(request)
     if request.knowledge is not None:
         yield from ("--knowledge", str(request.knowledge))
+    for path in request.adversaries:
+        yield from ("--adversary", str(path))
     yield from ("--policy", str(request.policy))
     if request.fail_on is not None and request.fail_on != "error":
         yield from ("--fail-on", request.fail_on)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 
 from audit.adversaries import Asked, of_model_alone, with_adversaries
+from audit.adversary.adversary_file import read_adversaries, with_adversaries_of
 from audit.adversary.knowledge import Knowledge, read_knowledge
 from audit.evidence import Enough
 from audit.glance import glance, glance_at_file
@@ -50,6 +52,7 @@ class Request:
     """The model and the table of an audit, and how it is done; each may be a file, or in memory.
 
     ``knowledge`` says more of what the adversary knows than options can: a TOML file, or what such a file says.
+    ``adversaries`` are files that declare who knows some columns only.
     ``policy`` is a pack that ships, by name, the path of another, or a pack. Without ``data`` only what the file of the
     model says by itself is judged. ``waivers`` and ``baseline`` are files
     that say what is accepted, ``name`` is the model's name in a gate, ``today`` decides which waivers have expired.
@@ -70,12 +73,14 @@ class Request:
     fail_on: Severity | None = None
     earlier: tuple[Earlier, ...] = ()
     key: str | None = None
+    adversaries: tuple[Path, ...] = ()
 
     @property
     def files(self) -> tuple[Path, ...]:
         """The files that are read, which nothing may overwrite."""
         policy = (Path(self.policy),) if isinstance(self.policy, str) else ()
         given = (self.model, self.data, self.knowledge, *policy, self.waivers, self.baseline)
+        given += self.adversaries
         given += tuple(each for one in self.earlier for each in (one.model, one.data))
         return tuple(each for each in given if isinstance(each, Path))
 
@@ -348,22 +353,37 @@ def pack_of(request: Request) -> Pack:
 
 def _said_in(request: Request) -> str:
     """Return the file that says what the adversary knows, as messages name it."""
+    if request.knowledge is None and request.adversaries:
+        return request.adversaries[0].name
     return request.knowledge.name if isinstance(request.knowledge, Path) else "knowledge"
 
 
 def knowledge_of(request: Request) -> Knowledge:
-    """Return what the adversary of a request is assumed to know.
+    """Return what the adversary of a request is assumed to know, and who knows some columns only.
 
     Raises:
-        KnowledgeError: the file that says it cannot be read, or is not understood.
+        KnowledgeError: a file that says it cannot be read, or is not understood; or two say what is not both so.
     """
+    files = [(_read(each, read_adversaries), each.name) for each in request.adversaries]
+    return with_adversaries_of(_of_everybody(request), files)
+
+
+def _of_everybody(request: Request) -> Knowledge:
     if request.knowledge is None:
         return Knowledge(**{name: getattr(request.options, name) for name in KNOWLEDGE})
     if isinstance(request.knowledge, Knowledge):
         return request.knowledge
+    return _read(request.knowledge, read_knowledge)
+
+
+def _read(path: Path, read_as: Callable[[bytes, str], Knowledge]) -> Knowledge:
+    """Return what a file says of adversaries.
+
+    Raises:
+        KnowledgeError: the file cannot be read, or is not understood.
+    """
     try:
-        data = request.knowledge.read_bytes()
+        data = path.read_bytes()
     except OSError as error:
-        problem = f"{error.strerror}; give a TOML file"
-        raise KnowledgeError(str(request.knowledge), problem) from error
-    return read_knowledge(data, request.knowledge.name)
+        raise KnowledgeError(str(path), f"{error.strerror}; give a TOML file") from error
+    return read_as(data, path.name)

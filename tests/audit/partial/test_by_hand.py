@@ -1,8 +1,12 @@
 """Adversaries who know only some columns, in cases that are solved by hand."""
 
+import itertools
+
 import numpy as np
 import pytest
 
+from audit.partial.flows import Room, ends, moved, table_of
+from benchmarks import partial_cases
 from tests.audit.partial.networks import Small
 
 
@@ -50,3 +54,32 @@ def test_who_knows_more_may_be_less_sure():
     )
     assert coarse.estimate.max() == pytest.approx(0.75)
     assert fine.estimate.max() == pytest.approx(0.6991, abs=5e-5)
+
+
+def test_the_fewest_and_the_most_people_of_a_value_are_those_of_every_table():
+    world = [[2, 0, 0, 0], [0, 1, 1, 0], [1, 1, 0, 0], [0, 0, 0, 2]]
+    case = Small(CROSSED, world, [[3, 0], [0, 2], [1, 0], [0, 2]])
+    held = np.rint(case.net.over_groups(case.classes)).astype(int)
+    rooms = [Room(held[:, k], held.sum(axis=1) - held[:, k]) for k in range(2)]
+    found = ends(case.net, lambda _, klass: rooms[klass], 2)
+    assert found.least[:, 0].tolist() == [1, 0, 1, 0]
+    assert found.most[:, 0].tolist() == [2, 1, 2, 1]
+    assert not ends(case.net, lambda _, klass: rooms[klass], 2, work=0).asked.any()
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_flow_leaves_a_table_that_fits(seed):
+    drawn = partial_cases.drawn(np.random.default_rng(seed))
+    net = drawn.network
+    held = np.rint(net.over_groups(drawn.classes.astype(float))).astype(int)
+    people = np.array(list(drawn.tables())).sum(axis=2)
+    for lump, klass, up in itertools.product(
+        range(len(net.supply)), range(held.shape[1]), (True, False)
+    ):
+        room = Room(held[:, klass], held.sum(axis=1) - held[:, klass])
+        found = moved(net, lump, room, up=up)
+        end = people[:, lump, klass].max() if up else people[:, lump, klass].min()
+        assert found.with_value == found.value.sum() == end
+        table = table_of(net, lump, klass, held, up=up)
+        assert table[lump, klass] == end
+        assert (people == table).all(axis=(1, 2)).any()

@@ -1,11 +1,18 @@
 """What known columns of a table give away of hidden ones."""
 
 import numpy as np
+import pytest
 
+from audit.adversary.knowledge import Knowledge, SplitLevel
 from audit.partial.dependencies import closed, indicators
-from audit.people.population import Population
+from audit.partial.seen import seen_by
+from audit.people.population import Population, build_population
 from audit.reading import Undetermined
+from audit.worlds.clock import clock
+from ppdm_models.learn.id3 import grow_id3
+from ppdm_models.records.read_table import table_of
 from ppdm_models.tree.column import CategoricalColumn, NumericColumn
+from ppdm_models.tree.tree import Feature
 
 NO_TRUTH = Undetermined("not asked")
 
@@ -75,3 +82,28 @@ def test_indicators_of_one_attribute_are_known_together():
         "town_north",
         "town_south",
     )
+
+
+def test_the_estimate_spans_what_is_believed_with_and_without_what_is_given_away():
+    # All 40 husbands are men, as are 20 of the 40 others; 54 of the 60 men are ill and 4 of the 20 women.
+    groups = [("husband", "M", 36, 4), ("none", "M", 18, 2), ("none", "F", 4, 16)]
+    rows = [
+        (kin, sex, ill)
+        for kin, sex, *counts in groups
+        for ill, count in zip(("yes", "no"), counts, strict=True)
+        for _ in range(count)
+    ]
+    names = ("kin", "sex", "ill")
+    table = table_of({name: [row[at] for row in rows] for at, name in enumerate(names)})
+    column = {name: table.column(Feature(name, numeric=False)) for name in names}
+    classes = np.eye(2)[column["ill"].codes]
+    tree = grow_id3({"sex": column["sex"]}, classes, column["ill"].categories, min_records=1)
+    population = build_population(tree, table, sensitive="ill", qi=("kin", "sex"))
+    seen = seen_by(tree, population, Knowledge(split=SplitLevel.NONE), ["kin"], clock(5.0))
+    yes = column["ill"].categories.index("yes")
+    husband = seen.population.columns["kin"].categories.index("husband")
+    order = np.argsort(seen.population.columns["kin"].codes != husband)
+    own = seen.posterior
+    assert own.values[order, yes] == pytest.approx([0.9, (0.9 + 0.2) / 2])
+    assert own.low[order, yes] == pytest.approx([29 / 40, (0.9 + 0.2) / 2])
+    assert own.high[order, yes] == pytest.approx([0.9, 29 / 40])

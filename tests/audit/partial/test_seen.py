@@ -34,6 +34,13 @@ def test_what_is_certain_and_possible_is_that_of_every_table(seed):
     assert (seen.worlds.excluded == (tables.max(axis=0) == 0)).all()
     assert not seen.worlds.open_profiles.any()
     assert not seen.worlds.open_exclusions.any()
+    assert (seen.worlds.low == tables.min(axis=0)).all()
+    assert (seen.worlds.high == tables.max(axis=0)).all()
+    assert bool(seen.worlds.witnesses) != seen.worlds.certain.all()
+    for witness in seen.worlds.witnesses:
+        assert (tables == witness.table).all(axis=(1, 2)).any()
+        value = seen.worlds.low[witness.profile].argmax()
+        assert witness.table[witness.profile, value] == seen.worlds.low[witness.profile, value]
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -89,6 +89,7 @@ def request_of(order: Order) -> Request:
         fail_on=model.fail_on,
         earlier=tuple(Earlier(path, table) for path, table in model.earlier),
         key=model.key,
+        adversaries=model.adversaries,
     )
 
 
@@ -126,7 +127,7 @@ def _attested(model: GateModel, request: Request) -> tuple[Entry | None, tuple[s
     if not model.attestations:
         return None, ()
     pack, options = pack_of(request), request.options
-    if options.knows is not None or options.secret is not None:
+    if options.knows is not None or options.secret is not None or request.adversaries:
         return None, (NOT_OF_COLUMNS,)
     question = Question(
         pack, knowledge_of(request), options.qi, model.fail_on, strict_ties=options.strict_ties

@@ -108,6 +108,7 @@ class ModelSection(Shared, Settings):
     name: Text | None = None
     table: Text
     knowledge: Text | None = None
+    adversary: tuple[Text, ...] = ()
     earlier: tuple[EarlierSection, ...] = ()
     id: Text | None = None
 
@@ -120,7 +121,7 @@ class ModelSection(Shared, Settings):
             return each
         return tuple({"path": one} if isinstance(one, str) else one for one in each)
 
-    @field_validator("path", mode="before")
+    @field_validator("path", "adversary", mode="before")
     @classmethod
     def _one_or_several(cls, value: object) -> object:
         return (value,) if isinstance(value, str) else value

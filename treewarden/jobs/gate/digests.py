@@ -59,6 +59,7 @@ def key_of(model: GateModel, digests: Digests, version: str, today: date) -> str
         "table": of(model.table),
         "packs": [_digest_of_pack(each, digests) for each in packs(model.policy)],
         "knowledge": of(model.knowledge),
+        "adversaries": [digests.of(each) for each in model.adversaries],
         "waivers": of(model.waivers),
         "days": [] if model.waivers is None else _days(model.waivers, today),
         "baseline": of(model.baseline),

@@ -34,7 +34,8 @@ class GateModel:
     """One model to audit. ``file`` is its path from the configuration; ``table`` is None where there is none.
 
     ``policy`` is the name of a pack that ships, or a path. ``earlier`` are the releases before it, each with its table,
-    and ``key`` is the column that says who is who in these. Where there is no table, ``attestations`` that hold by one
+    and ``key`` is the column that says who is who in these; ``adversaries`` are files that declare who knows some
+    columns only. Where there is no table, ``attestations`` that hold by one
     of the ``trust``ed keys stand for an audit.
     """
 
@@ -52,6 +53,7 @@ class GateModel:
     trust: tuple[Path, ...] = ()
     earlier: tuple[tuple[Path, Path], ...] = ()
     key: str | None = None
+    adversaries: tuple[Path, ...] = ()
 
     @property
     def inputs(self) -> tuple[Path, ...]:
@@ -59,7 +61,7 @@ class GateModel:
         given = (self.path, self.table, self.knowledge, self.waivers, self.baseline, self.policy)
         named = tuple(each for each in given if isinstance(each, Path))
         before = (path for each in self.earlier for path in each)
-        return (*named, *self.attestations, *self.trust, *before)
+        return (*named, *self.adversaries, *self.attestations, *self.trust, *before)
 
 
 def models_of(
@@ -233,6 +235,9 @@ def _model(
             if table is not None
         ),
         key=section.id,
+        adversaries=tuple(
+            _there(configuration, value, "adversary", place) for value in section.adversary
+        ),
     )
 
 

@@ -1,0 +1,205 @@
+"""How many people of a lump can have a value in some table that fits: the most and the least, as flows.
+
+In one table the lump's people with the value, and its other people, stand in leaves that have only so much room for
+either. More of them have the value in another table exactly as far as people can be moved along arcs of the residual
+graph from one kind of room to the other, so that the most is one maximum flow, and the least another. Every whole
+number between them occurs. What a flow leaves is itself a table that fits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse import csgraph
+
+from audit.partial.network import Network
+from ppdm_models.arrays import IndexArray, IntArray
+
+WORK = 2_000_000
+"""Arcs to be looked at in all flows of an adversary, about half a second: the same on every machine."""
+BEGUN = 2_000
+"""Arcs that could be looked at while a flow is made ready."""
+MOST_PEOPLE = 2**31 - 1
+"""Flows are counted in 32 bits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How many people of one value the groups of leaves can hold, (G,), and how many without it."""
+
+    value: IntArray
+    others: IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """How many people of each lump have each value, (S, m), at least and at most; ``asked`` (S,) is of whom it is told.
+
+    Of the others nothing is said: 0 to all.
+    """
+
+    least: IntArray
+    most: IntArray
+    asked: IndexArray
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A table in which most or fewest people of a lump have a value: ``with_value`` in all, ``value`` (G,) by group.
+
+    ``lump``, ``group`` and ``people``, (A,) each, are how many of which lump are where, among those that can move.
+    """
+
+    with_value: int
+    value: IntArray
+    lump: IndexArray
+    group: IndexArray
+    people: IntArray
+
+
+def ends(net: Network, room_of: Callable[[int, int], Room], values: int, work: int = WORK) -> Ends:
+    """Return how many of each lump have each of so many values, at least and at most.
+
+    ``room_of(lump, value)`` is the room for people of a lump. Lumps that can be in the fewest groups of leaves come
+    first, until the work is done.
+    """
+    lumps = len(net.supply)
+    least = np.zeros((lumps, values), dtype=np.int64)
+    most = np.tile(np.rint(net.supply).astype(np.int64)[:, None], (1, values))
+    asked = np.zeros(lumps, dtype=bool)
+    if net.supply.sum() > MOST_PEOPLE:
+        return Ends(least, most, asked)
+    # Of two values, everybody has the one or the other.
+    wanted = range(1 if values == 2 else values)
+    blocks: dict[int, _Block] = {}
+    freedom = np.diff(net.movable.indptr)
+    arcs = np.bincount(net.block_of_lump, freedom)
+    for lump in np.argsort(freedom, kind="stable").tolist():
+        part = int(net.block_of_lump[lump])
+        work -= 2 * len(wanted) * (int(arcs[part]) + BEGUN)
+        if work < 0:
+            break
+        if part not in blocks:
+            blocks[part] = _Block(net, part)
+        block = blocks[part]
+        for value in wanted:
+            room = room_of(lump, value)
+            most[lump, value] = block.moved(lump, room, up=True).with_value
+            least[lump, value] = block.moved(lump, room, up=False).with_value
+        if values == 2:
+            people = most[lump, 1]
+            most[lump, 1], least[lump, 1] = people - least[lump, 0], people - most[lump, 0]
+        asked[lump] = True
+    return Ends(least, most, asked)
+
+
+def moved(net: Network, lump: int, room: Room, *, up: bool) -> Moved:
+    """Return a table in which as many people of a lump have a value as can be, or as few."""
+    return _Block(net, int(net.block_of_lump[lump])).moved(lump, room, up=up)
+
+
+def table_of(net: Network, lump: int, value: int, held: IntArray, *, up: bool) -> IntArray:
+    """Return how many of each lump have each value, (S, m), in a table with the most or fewest of a lump and value.
+
+    ``held`` (G, m) is how many of each value each group of leaves has, in every table.
+    """
+    found = moved(net, lump, Room(held[:, value], held.sum(axis=1) - held[:, value]), up=up)
+    people = sparse.coo_array((found.people, (found.lump, found.group)), shape=net.held.shape)
+    inside = np.isin(np.arange(len(net.supply)), found.lump)
+    rest = net.held.multiply(~inside[:, None])
+    places = sparse.csc_array(people.tocsr() + rest)
+    table = np.zeros((len(net.supply), held.shape[1]), dtype=np.int64)
+    for group in range(net.groups):
+        left = held[group].copy()
+        there = slice(places.indptr[group], places.indptr[group + 1])
+        counts = dict(
+            zip(
+                places.indices[there].tolist(),
+                np.rint(places.data[there]).astype(int).tolist(),
+                strict=True,
+            )
+        )
+        own = counts.pop(lump, 0)
+        if own:
+            with_value = int(found.value[group])
+            others = np.where(np.arange(len(left)) == value, 0, left)
+            part = filled(own - with_value, others)
+            part[value] = with_value
+            table[lump] += part
+            left -= part
+        for row, count in counts.items():
+            part = filled(count, left)
+            table[row] += part
+            left -= part
+    return table
+
+
+def filled(people: int, left: IntArray) -> IntArray:
+    """Return so many people with values that are left, (m,), the first ones first."""
+    before = np.cumsum(left) - left
+    found: IntArray = np.minimum(left, np.maximum(people - before, 0))
+    return found
+
+
+class _Block:
+    """The lumps and groups of one part of a network, between which people can move, and where they are in one table.
+
+    Arc a leads from the lump ``lumps[row[a]]`` to the group ``groups[column[a]]``, where ``held[a]`` people are.
+    """
+
+    def __init__(self, net: Network, block: int) -> None:
+        self.lumps = np.flatnonzero(net.block_of_lump == block)
+        self.groups = np.flatnonzero(net.block_of_group == block)
+        inside = net.movable[self.lumps][:, self.groups].tocoo()
+        self.row, self.column = inside.row.astype(np.intp), inside.col.astype(np.intp)
+        self.held = _at(net.held, self.lumps[self.row], self.groups[self.column])
+        self.people = int(self.held.sum())
+
+    def moved(self, lump: int, room: Room, *, up: bool) -> Moved:
+        """Return a table in which as many people of a lump have a value as can be, or as few."""
+        own = self.row == np.searchsorted(self.lumps, lump)
+        at = self.column[own]
+        most, most_others = room.value[self.groups[at]], room.others[self.groups[at]]
+        value = np.minimum(self.held[own], most)
+        others = self.held[own] - value
+        size = len(self.lumps)
+        start, end = size + len(self.groups), size + len(self.groups) + 1
+        row, group, held = self.row[~own], size + self.column[~own], self.held[~own]
+        parts = [
+            (row, group, np.full(len(row), self.people)),
+            (group, row, held),
+            (np.full(len(at), start), size + at, most - value),
+            (size + at, np.full(len(at), start), value),
+            (np.full(len(at), end), size + at, most_others - others),
+            (size + at, np.full(len(at), end), others),
+        ]
+        tails, heads, able = (np.concatenate(each) for each in zip(*parts, strict=True))
+        graph = sparse.coo_array(
+            (np.minimum(able, self.people).astype(np.int32), (tails, heads)),
+            shape=(end + 1, end + 1),
+        ).tocsr()
+        graph.indices, graph.indptr = graph.indices.astype(np.int32), graph.indptr.astype(np.int32)
+        graph.eliminate_zeros()
+        source, sink = (start, end) if up else (end, start)
+        flow = csgraph.maximum_flow(graph, source, sink).flow
+
+        value = value + _at(flow, np.full(len(at), start), size + at)
+        others = others + _at(flow, np.full(len(at), end), size + at)
+        people = self.held.copy()
+        people[~own] += _at(flow, row, group)
+        people[own] = value + others
+        by_group = np.zeros(len(room.value), dtype=np.int64)
+        by_group[self.groups[at]] = value
+        places = self.lumps[self.row], self.groups[self.column]
+        return Moved(int(value.sum()), by_group, *places, people)
+
+
+def _at(matrix: sparse.csr_array, rows: IndexArray, columns: IndexArray) -> IntArray:
+    """Return the whole numbers that stand at places of a matrix."""
+    found = matrix[rows, columns]
+    dense = found.toarray() if sparse.issparse(found) else np.asarray(found)
+    whole: IntArray = np.rint(dense).astype(np.int64).reshape(-1)
+    return whole

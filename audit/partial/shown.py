@@ -1,0 +1,58 @@
+"""Tables that fit, for who knows some columns only: in each, as few people of a profile as can be have their value."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from audit.partial.flows import filled, table_of
+from audit.partial.network import Network
+from audit.people.population import Population
+from audit.worlds.result import Witness, Worlds
+from ppdm_models.arrays import IndexArray, IntArray
+
+MOST_SHOWN = 3
+"""Profiles of which a table is shown, those of most people first."""
+MOST_PLACES = 200_000
+"""Places where lumps can be, and profiles, up to which tables are worth their time."""
+
+
+def shown(
+    net: Network,
+    lump_of: IndexArray,
+    people: Population,
+    held: IntArray,
+    worlds: Worlds,
+    classes: tuple[str, ...],
+) -> tuple[Witness, ...]:
+    """Return tables that fit, given how many of each class each group of leaves has, (G, m).
+
+    Each is of a profile that is not certain: as few of its people as can be have the value that most of them must have
+    at least.
+    """
+    if net.movable.nnz + len(lump_of) > MOST_PLACES:
+        return ()
+    found, movable = [], (worlds.counts > 0) & ~worlds.certain
+    ranked = np.argsort(-worlds.counts, kind="stable")
+    for profile in ranked[movable[ranked]][:MOST_SHOWN].tolist():
+        value = int(worlds.low[profile].argmax())
+        by_lump = table_of(net, int(lump_of[profile]), value, held, up=False)
+        table = _of_profiles(by_lump, lump_of, worlds.counts, profile, value)
+        count = int(worlds.counts[profile])
+        says = f"in another table that fits, {table[profile, value]:,} of these {count:,} people have {classes[value]}"
+        found.append(Witness(profile, says, table))
+    return tuple(found)
+
+
+def _of_profiles(
+    by_lump: IntArray, lump_of: IndexArray, counts: IntArray, first: int, value: int
+) -> IntArray:
+    """Return a table of profiles, (P, m), given one of lumps: the first profile has a value last."""
+    table, left = np.zeros((len(lump_of), by_lump.shape[1]), dtype=np.int64), by_lump.copy()
+    last = np.argsort(np.arange(by_lump.shape[1]) == value, kind="stable")
+    table[first, last] = filled(int(counts[first]), left[lump_of[first], last])
+    left[lump_of[first]] -= table[first]
+    for profile in range(len(lump_of)):
+        if profile != first:
+            table[profile] = filled(int(counts[profile]), left[lump_of[profile]])
+            left[lump_of[profile]] -= table[profile]
+    return table
