@@ -187,7 +187,7 @@ def guess_of(told: Closed, name: str, of: IndexArray, size: int) -> Guess:
     return Guess(guess.column.take(first), guess.is_known[first])
 
 
-def hidden_of(tree: Tree, population: Population, known: Sequence[str]) -> dict[str, Domain]:
+def hidden_of(tree: Tree, population: Population, known: Collection[str]) -> dict[str, Domain]:
     """Return what values each column can have that the tree tests and that is not known, by its name."""
     return {
         feature.name: domain_of(tree, feature, population.columns[feature.name], population.counts)
