@@ -120,13 +120,23 @@ def knowledge_of(said: Mapping[str, Any], where: str) -> Knowledge:
         told = {_FIELDS.get(key, key): value for key, value in said.items()}
         if isinstance(told.get("secret"), str):
             told["secret"] = {"column": told["secret"]}
+        if not isinstance(told.get("secret", {}), dict):
+            problem = 'secret: names a column: secret = "...", or [secret] with column and bins'
+            raise KnowledgeError(where, problem)
         return Knowledge.model_validate(told)
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise KnowledgeError(
-            where, f"{place}: {first['msg'].lower()}; have {', '.join(_keys())}"
-        ) from error
+        problem = f"{_place(first['loc'])}: {first['msg'].lower()}; have {', '.join(_keys())}"
+        raise KnowledgeError(where, problem) from error
+
+
+def _place(location: tuple[int | str, ...]) -> str:
+    """Return where in a file something stands: of several tables with one name, which of them."""
+    names = {field: key for key, field in _FIELDS.items()}
+    if len(location) > 1 and location[0] in names and isinstance(location[1], int):
+        table = f"[[{names[str(location[0])]}]] number {location[1] + 1}"
+        return ": ".join([table, *(".".join(map(str, rest)) for rest in [location[2:]] if rest)])
+    return ".".join(names.get(str(part), str(part)) for part in location)
 
 
 def _keys() -> list[str]:

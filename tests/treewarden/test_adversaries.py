@@ -308,3 +308,29 @@ def test_a_repair_is_advised_under_the_same_adversaries(files, told):
     done = files.run("audit", "--adversary", told, "--policy", files.policy("harsh"))
     assert done.exit_code == 1
     assert f"--adversary {told}" in done.output
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("secret = 3\n", "known.toml: secret: names a column"),
+        ('[[adversary]]\nknows = ["sex"]\n', "[[adversary]] number 1: name: field required"),
+        ("[[fact]]\nsays = 3\n", "[[fact]] number 1"),
+        ('[[adversary]]\nname = "knows all"\nknows = ["sex"]\n', "call yours otherwise"),
+        (
+            'secret = "sex"\n[[adversary]]\nname = "who knows all else"\nknows = ["age"]\n',
+            "call yours otherwise",
+        ),
+    ],
+)
+def test_a_slip_in_a_knowledge_file_is_told_as_it_is_written_there(files, text, problem):
+    (files.folder / "known.toml").write_text(text)
+    done = files.run("audit", "--knowledge", files.folder / "known.toml")
+    assert done.exit_code == 4
+    assert problem in " ".join(done.stderr.split())
+
+
+def test_who_knows_all_may_be_declared_and_is_asked_of_once(files):
+    (files.folder / "known.toml").write_text('[[adversary]]\nname = "knows all"\nknows = "all"\n')
+    _, said = report(files, "--knowledge", files.folder / "known.toml")
+    assert [each["name"] for each in said["adversaries"]] in ([], ["knows all"])

@@ -15,6 +15,7 @@ from audit.partial.secret import secret_of
 from audit.partial.who import adversary_of, check_names, found_column
 from audit.people.population import Population, build_population
 from audit.people.said import said_of
+from audit.result import KNOWS_ALL
 from ppdm_models.errors import KnowledgeError, TableError
 from ppdm_models.files.load import OpenedFile
 from ppdm_models.records.matching import are_alike, has_column
@@ -54,9 +55,16 @@ def people_and_adversaries(
     columns = _columns(table, people, target)
     secret = target if wanted is None else found_column(wanted.column, columns, f"{where}: secret")
     is_feature = secret != target
+    check_names(declared, where)
+    for each in declared:
+        # Who knows every column is the one whom every audit asks about, where the secret is the target.
+        if each.name in (KNOWS_ALL, ELSE.name) and (is_feature or each.knows != ALL):
+            problem = (
+                f"{each.name!r} is what every audit calls somebody of its own; call yours otherwise"
+            )
+            raise KnowledgeError(where, f"adversary {problem}")
     if is_feature:
         declared = [ELSE, *declared]
-    check_names(declared, where)
     everyone = tuple(adversary_of(each, columns, secret, target, where) for each in declared)
     rebuilt = _Rebuilt(given, model, table, options)
     if is_feature:
