@@ -334,3 +334,18 @@ def test_who_knows_all_may_be_declared_and_is_asked_of_once(files):
     (files.folder / "known.toml").write_text('[[adversary]]\nname = "knows all"\nknows = "all"\n')
     _, said = report(files, "--knowledge", files.folder / "known.toml")
     assert [each["name"] for each in said["adversaries"]] in ([], ["knows all"])
+
+
+def test_a_baseline_accepts_no_people_of_whom_somebody_learns_who_knows_some_columns(files):
+    baseline, pack = files.folder / "baseline.json", files.folder / "sure.toml"
+    pack.write_text(
+        'name = "s"\nversion = "1"\ntitle = "s"\n[[clause]]\nid = "sure"\nmeasure = "disclosure"\n'
+        'rule = "at_most"\nlimit = 0.1\n'
+    )
+    words = ("--policy", pack, "--knows", "sex", "--format", "json")
+    files.run("audit", *words, "--write-baseline", baseline)
+    done = files.run("audit", *words, "--baseline", baseline)
+    assert done.exit_code == 1
+    alone = ("--policy", pack, "--format", "json")
+    files.run("audit", *alone, "--write-baseline", baseline)
+    assert files.run("audit", *alone, "--baseline", baseline).exit_code == 0
