@@ -9,6 +9,7 @@ from fastapi.responses import Response
 from pydantic import ValidationError
 
 from audit.adversary.knowledge import LeafLevel, RowOrder, SplitLevel
+from audit.adversary.presets import PRESETS
 from service.api._asking import AtSite, Reading, Who, asks, reads
 from service.cases.audits import submit
 from service.cases.models import get_version
@@ -59,6 +60,10 @@ class Asked(Body):
     row_order: str = RowOrder.KNOWN.value
     marginal: str = ""
     accuracy: str = ""
+    knows: str = ""
+    target_known: str = ""
+    secret: str = ""
+    bins: str = ""
     worlds_budget: str = ""
     knowledge: str = ""
     purpose: str = ""
@@ -135,6 +140,7 @@ def _options(asked: Asked, has_table: bool) -> dict[str, Any]:
         found |= {"sensitive": asked.sensitive} if asked.sensitive else {}
         found |= {"qi": asked.qi} if asked.qi else {}
         found |= {"weights": asked.weights} if asked.weights else {}
+        found |= _somebody(asked)
     if not asked.knowledge.strip():
         found |= {"leaf": asked.leaf} if asked.leaf != LeafLevel.AS_PUBLISHED else {}
         found |= {"split": asked.split} if asked.split != SplitLevel.AS_PUBLISHED else {}
@@ -147,6 +153,27 @@ def _options(asked: Asked, has_table: bool) -> dict[str, Any]:
         except ValueError:
             raise InvalidError("seconds", "a number is needed, such as 20") from None
     return found
+
+
+def _somebody(asked: Asked) -> dict[str, Any]:
+    """Return the options that declare somebody who knows some columns only, and a secret that is no target."""
+    if asked.secret and asked.secret == asked.sensitive:
+        problem = f"{asked.secret!r} is to be protected already; choose another column, or none"
+        raise InvalidError("secret", problem)
+    knows, bins = _parts(asked.knows), _parts(asked.bins)
+    if asked.target_known and not (knows and (asked.secret or asked.knowledge.strip())):
+        problem = "say what that somebody knows, and which other column is to stay secret"
+        raise InvalidError("target_known", problem)
+    if bins and not asked.secret:
+        raise InvalidError("bins", "part the numbers of another secret; choose its column")
+    found: dict[str, Any] = {"knows": knows} if knows else {}
+    found |= {"secret": asked.secret} if asked.secret else {}
+    found |= {"bins": bins} if bins else {}
+    return found | ({"target_known": True} if asked.target_known else {})
+
+
+def _parts(text: str) -> list[str]:
+    return [part for each in text.split(",") if (part := each.strip())]
 
 
 def _shown(
@@ -170,6 +197,7 @@ def _shown(
         leaves=LEAVES,
         splits=SPLITS,
         orders=ORDERS,
+        presets=tuple(PRESETS),
         facts=facts_of(version),
         is_waiting=not _is_read(version, table),
         refused=refusal(error) if error else "",

@@ -5,7 +5,7 @@ from datetime import date
 import pytest
 from pydantic import ValidationError
 
-from service.errors import ConflictError
+from service.errors import ConflictError, InvalidError
 from service.pages import asked
 from service.pages._forms import day_of, refusal, status_of, waited
 from service.pages._telling import asked_columns, facts_of, target_of
@@ -72,3 +72,36 @@ def test_the_order_of_records_is_an_option_that_a_knowledge_file_answers_instead
 ):
     sent = asked.Asked(row_order="unknown", knowledge=knowledge)
     assert asked._options(sent, has_table=True) == options
+
+
+def test_somebody_who_knows_less_is_declared_by_the_form():
+    sent = asked.Asked(
+        sensitive="ill",
+        knows=" age, sex,",
+        target_known="yes",
+        secret="income",  # noqa: S106  # a column
+        bins="100, 200",
+        knowledge="marginal = true",
+    )
+    assert asked._options(sent, has_table=True) == {
+        "sensitive": "ill",
+        "knows": ["age", "sex"],
+        "target_known": True,
+        "secret": "income",
+        "bins": ["100", "200"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("sent", "place"),
+    [
+        ({"secret": "ill"}, "secret"),
+        ({"target_known": "yes", "secret": "income"}, "target_known"),
+        ({"target_known": "yes", "knows": "age"}, "target_known"),
+        ({"bins": "100"}, "bins"),
+    ],
+)
+def test_what_cannot_be_of_somebody_who_knows_less_is_refused(sent, place):
+    with pytest.raises(InvalidError) as found:
+        asked._options(asked.Asked(sensitive="ill", **sent), has_table=True)
+    assert found.value.where == place
