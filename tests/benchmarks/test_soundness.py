@@ -8,14 +8,13 @@ from benchmarks.soundness import Trial, answered, same, trial
 from benchmarks.soundness_cases import sample
 
 SEEDS = (
-    *range(40),
+    *range(10),
+    *range(11, 31),
     2202,
     3059,
     3218,
     3360,
     3451,
-    4359,
-    4366,
     4961,
     8295,
     8369,
@@ -27,7 +26,7 @@ SEEDS = (
     701365,
     703715,
 )
-"""The first ones, and those whose answer or bound was wrong once."""
+"""The first ones, and those whose answer or bound was wrong once; long ones are left to the benchmark."""
 
 
 @pytest.mark.parametrize("seed", SEEDS)
