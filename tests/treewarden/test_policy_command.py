@@ -201,3 +201,21 @@ def test_a_case_with_a_budget_that_cannot_be_is_refused(files, pack, budget):
     outcome = run("test", pack())
     assert outcome.exit_code != 0
     assert "case.0.worlds_budget" in outcome.output
+
+
+def test_a_case_says_the_worst_of_any_adversary(files, pack):
+    path = pack()
+    path.write_text(
+        'name = "ours"\nversion = "1"\ntitle = "Ours"\n[[clause]]\nid = "surest"\n'
+        'measure = "confidence"\nrule = "at_most"\nlimit = 0.72\n'
+    )
+    (files.folder / "who.toml").write_text('knows = ["sex"]\n')
+    (files.folder / "all.toml").write_text('split = "gini"\n')
+    words = ("--adversary", files.folder / "who.toml", "--knowledge", files.folder / "all.toml")
+    told = files.run("audit", *words, "--policy", path, "--format", "json").stdout
+    assert [each["verdict"] for each in json.loads(told)["findings"]] == ["FAIL", "UNDETERMINED"]
+    case = CASES.format(verdict="fail", clauses='surest = "fail"')
+    more = 'adversary = "who.toml"\nknowledge = "all.toml"\n'
+    (files.folder / "ours.cases.toml").write_text(case + more)
+    outcome = run("test", path)
+    assert (outcome.exit_code, "ok" in outcome.stdout) == (0, True), outcome.stdout

@@ -7,11 +7,11 @@ A case is a model, its table and what is expected; ``NAME.cases.toml`` beside ``
     model = "three.pmml"            # paths are relative to this file
     table = "three.csv"
     sensitive = "ill"
-    qi = ["age", "sex"]             # optional, as is knowledge = "neighbour.toml"
+    qi = ["age", "sex"]             # optional, as are knowledge = "all.toml" and adversary = "neighbour.toml"
     verdict = "fail"
     clauses = { smallest-leaf = "fail", label = "undetermined" }
 
-A clause that is not named must pass.
+A clause that is not named must pass. Where several adversaries are asked about, the worst that is said of one counts.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from audit.options import AuditOptions
 from audit.stages import Step, silent
 from policies.judging.decision import Decision
 from policies.pack import Pack
-from policies.verdict import Verdict
+from policies.verdict import Verdict, worst
 from ppdm_models.errors import PolicyError, TreewardenError
 from treewarden.jobs.auditing import audit_file
 from treewarden.jobs.subject import Request
@@ -53,6 +53,7 @@ class Case(_Section):
     sensitive: str | None = None
     qi: tuple[str, ...] | None = None
     knowledge: Path | None = None
+    adversary: Path | None = None
     worlds_budget: Annotated[float, Field(ge=0, le=LONGEST_BUDGET)] = 20.0
     verdict: Word
     clauses: dict[str, Word | Literal["not judged"]] = {}
@@ -139,7 +140,15 @@ def _tried(pack: Pack, case: Case, folder: Path) -> Tried:
         sensitive=case.sensitive, qi=case.qi, worlds_budget=case.worlds_budget, levels=False
     )
     knowledge = None if case.knowledge is None else folder / case.knowledge
-    request = Request(folder / case.model, folder / case.table, options, knowledge, pack)
+    adversaries = () if case.adversary is None else (folder / case.adversary,)
+    request = Request(
+        folder / case.model,
+        folder / case.table,
+        options,
+        knowledge,
+        pack,
+        adversaries=adversaries,
+    )
     try:
         decision = audit_file(request).decision
     except TreewardenError as error:
@@ -160,6 +169,10 @@ def _tried(pack: Pack, case: Case, folder: Path) -> Tried:
 
 
 def _said(decision: Decision) -> dict[str, str]:
-    """Return what came of each clause that was judged."""
+    """Return what came of each clause that was judged: the worst of what is said of any adversary."""
     known = {clause.id for clause in decision.pack.clauses}
-    return {each.clause: each.verdict.word for each in decision.findings if each.clause in known}
+    found: dict[str, Verdict] = {}
+    for each in decision.findings:
+        if each.clause in known:
+            found[each.clause] = worst((each.verdict, found.get(each.clause, Verdict.PASS)))
+    return {name: verdict.word for name, verdict in found.items()}
