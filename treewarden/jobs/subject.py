@@ -352,9 +352,11 @@ def pack_of(request: Request) -> Pack:
 
 
 def _said_in(request: Request) -> str:
-    """Return the file that says what the adversary knows, as messages name it."""
+    """Return the file that says what the adversary knows, or the options that do, as messages name it."""
     if request.knowledge is None and request.adversaries:
         return request.adversaries[0].name
+    if request.knowledge is None and (request.options.knows or request.options.secret):
+        return "options"
     return request.knowledge.name if isinstance(request.knowledge, Path) else "knowledge"
 
 
