@@ -42,6 +42,7 @@ from audit.partial.seen import (
     why_broken,
 )
 from audit.partial.splits import Held, held
+from audit.partial.unsized import SIZES_UNKNOWN, are_told_apart, between, unsized_worlds
 from audit.people.merged import merged
 from audit.people.population import Population
 from audit.reading import Undetermined
@@ -94,7 +95,8 @@ def secret_seen_by(
     if knows_target and isinstance(truth, Undetermined):
         return NO_CLASSES
     leaves = leaf_table(tree, population, knowledge)
-    if not are_sizes_published(tree, leaves.nodes):
+    is_sized = are_sizes_published(tree, leaves.nodes)
+    if not is_sized and (knows_target or not are_told_apart(leaves)):
         return NO_SIZES
     if knows_target and not leaves.are_counted:
         return NO_COUNTS
@@ -114,6 +116,8 @@ def secret_seen_by(
     compares = (*told.known, *({secret.name} & by_name))
     doubts = doubts_of(leaves, knowledge, compares, hidden)
     doubts += _given_away(population, secret.name, (*told.known, *hidden))
+    if not is_sized and knowledge.split is not SplitLevel.NONE:
+        doubts = tuple(dict.fromkeys((SPLITS_NOT_USED, *doubts)))
     said = (*told.said, WITH_AND_WITHOUT) if told.said else ()
     if secret.name not in hidden:
         said = (*said, NOT_TESTED.format(name=secret.name))
@@ -131,11 +135,12 @@ def secret_seen_by(
         parts = [_part(arcs, leaves, population, of, some, own_work) for some in by_class]
         values, low, high, gaps, proved, more = _in_order(parts)
         own = Posterior(values, gaps <= GAP, low, high if is_compared else values)
-        problem = _problem(leaves, people, parts, knowledge, doubts, options)
+        problem = f"no estimate: {'; '.join(doubts)}" if doubts and not is_sized else ""
+        problem = problem or _problem(leaves, people, parts, knowledge, doubts, options)
         believed.append(Undetermined(problem) if problem else own)
     seen = _people(tree, population, people, of, secret, parts, knows_target=knows_target)
     share = np.bincount(secret.of, population.counts, len(secret.values)) / population.records
-    return Seen(
+    found = Seen(
         seen,
         spanning(believed[-1], *believed[:-1]),
         _worlds(population, seen, proved, more, doubts),
@@ -144,6 +149,25 @@ def secret_seen_by(
         said,
         certain(np.tile(share, (len(seen.counts), 1))),
     )
+    return found if is_sized else _without_sizes(found, arcs, parts[0].profiles)
+
+
+def _without_sizes(sized: Seen, arcs: Arcs, profiles: IndexArray) -> Seen:
+    """Return what is made of a secret column where the sizes are not published, given what would be if they were.
+
+    Paths part the values and say nothing of how many people have which: who does not know the sizes goes on believing
+    how common values are, and can exclude only what no leaf leaves that can hold such a person.
+    """
+    posterior, prior = sized.posterior, sized.prior
+    if isinstance(posterior, Posterior) and isinstance(prior, Posterior):
+        posterior = between(prior.values, prior.values, prior.values, posterior)
+    lumps = int(arcs.lump_of.max()) + 1
+    left = arcs.allowed[arcs.kind].astype(np.float64)
+    is_left = _summed(arcs.row, np.ones(len(arcs.row)), left, lumps)[arcs.lump_of[profiles]] > 0
+    is_certain = is_left & (is_left.sum(axis=1) == 1)[:, None]
+    proved = Proofs(is_certain, ~is_left, np.zeros_like(is_left))
+    worlds = unsized_worlds(sized.population, proved, sized.worlds, ALL_DECIDE)
+    return replace(sized, posterior=posterior, worlds=worlds, said=(*sized.said, SIZES_UNKNOWN))
 
 
 @dataclass(frozen=True, slots=True)

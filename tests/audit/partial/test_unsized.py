@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from audit.adversary.knowledge import Knowledge, LeafLevel, SplitLevel
+from audit.partial.feature import secret_seen_by
+from audit.partial.secret import secret_of
 from audit.partial.seen import NO_SIZES, SPLITS_NOT_USED, seen_by
 from audit.partial.unsized import SIZES_NOT_USED, SIZES_UNKNOWN
 from audit.people.population import build_population
@@ -77,7 +79,7 @@ def test_leaves_are_as_likely_as_hidden_values_are_common_however_mixed_their_cl
     assert not found.worlds.certain.any()
 
 
-def crossed():
+def crossed(women=("red", "blue", "blue")):
     """Ten people, two of three of the women blue, one of the seven men: so leaves are larger than colours tell."""
     tree, _ = of_two_leaves()
     colour = CategoryTest("colour", ("red",))
@@ -91,7 +93,7 @@ def crossed():
     )
     table = table_of(
         {
-            "colour": ["red", "blue", "blue", *["red"] * 6, "blue"],
+            "colour": [*women, *["red"] * 6, "blue"],
             "sex": ["F"] * 3 + ["M"] * 7,
             "ill": ["no", "yes", "yes", *["no"] * 6, "yes"],
         }
@@ -208,3 +210,51 @@ def test_choices_of_splits_say_more_where_sizes_are_unknown():
     found = by_class(tree, population, [], Knowledge(split=SplitLevel.GINI))
     assert found.doubts == (SPLITS_NOT_USED,)
     assert isinstance(found.posterior, Undetermined)
+
+
+def of_colour(tree, population, *, knows_target=False, knowledge=NO_SPLITS):
+    secret = secret_of(population, "colour", None, "known.toml")
+    return secret_seen_by(
+        tree,
+        population,
+        knowledge,
+        secret,
+        ["sex"],
+        knows_target=knows_target,
+        until=clock(5.0),
+    )
+
+
+def test_paths_alone_say_nothing_of_a_secret_column_and_the_estimate_spans_what_sizes_would_add():
+    tree, population = crossed()
+    found = of_colour(tree, population)
+    women = [found.population.columns["sex"].text(row) for row in range(2)].index("F")
+    blue = secret_of(population, "colour", None, "known.toml").values.index("blue")
+    # Three of ten are blue; with the sizes, two of the three women are.
+    assert found.posterior.values[:, blue] == pytest.approx(0.3)
+    assert found.posterior.low[women, blue] == pytest.approx(0.3)
+    assert found.posterior.high[women, blue] == pytest.approx(2 / 3)
+    assert found.said == (SIZES_UNKNOWN,)
+    assert SIZES_NOT_USED in found.worlds.not_decided
+    assert not found.worlds.certain.any()
+    assert not found.worlds.low.any()
+
+
+def test_who_does_not_know_that_a_leaf_is_empty_is_certain_of_nothing_and_nothing_is_passed():
+    tree, population = crossed(["blue"] * 3)
+    found = of_colour(tree, population)
+    assert not found.worlds.certain.any()
+    women = [found.population.columns["sex"].text(row) for row in range(2)].index("F")
+    blue = secret_of(population, "colour", None, "known.toml").values.index("blue")
+    # The true table has three blue women: it may be the only one for whoever knows that each leaf has somebody.
+    assert found.worlds.reached_low[women, blue] == found.worlds.high[women, blue] == 3
+    assert found.posterior.high[women, blue] == pytest.approx(1)
+
+
+def test_secret_columns_of_trees_without_sizes_are_not_told_of_where_more_is_known():
+    tree, population = crossed()
+    assert of_colour(tree, population, knows_target=True) is NO_SIZES
+    assert of_colour(tree, population, knowledge=Knowledge(marginal=True)) is NO_SIZES
+    compared = of_colour(tree, population, knowledge=Knowledge(split=SplitLevel.GINI))
+    assert SPLITS_NOT_USED in compared.doubts
+    assert isinstance(compared.posterior, Undetermined)
