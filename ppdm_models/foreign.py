@@ -14,6 +14,8 @@ from enum import StrEnum
 
 PEEKED = 1 << 18
 """So many bytes are looked at, before and after unpacking."""
+ARROW_FILE = b"ARROW1"
+"""How files of Arrow's own form start, which Feather is too since its second version: a table, but no model."""
 
 
 class Foreign(StrEnum):
@@ -45,7 +47,7 @@ STARTS = {
     Foreign.SPSS: (b"$FL2", b"$FL3"),
     Foreign.STATA: (b"<stata_dta>",),
     Foreign.SAS: (b"\0" * 12 + b"\xc2\xea\x81\x60",),
-    Foreign.ARROW: (b"ARROW1", b"FEA1"),
+    Foreign.ARROW: (ARROW_FILE, b"FEA1"),
     Foreign.SQLITE: (b"SQLite format 3\0",),
 }
 
@@ -68,8 +70,8 @@ def model_advice(data: bytes, source: str) -> str:
 
 
 def table_advice(start: bytes, source: str) -> str:
-    """Return what a file is that was given as a table, and how to export it; "" where it is not known."""
-    kind = foreign(start)
+    """Return what a file is that was given as a table, and how to export it; "" where it is not known, or is read."""
+    kind = None if start.startswith(ARROW_FILE) else foreign(start)
     lines = [] if kind is None else _table_lines(kind, source)
     if kind is None:
         return ""

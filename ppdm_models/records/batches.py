@@ -1,4 +1,4 @@
-"""Reads a table a piece at a time, CSV or Parquet, so that it may be larger than memory."""
+"""Reads a table a piece at a time, CSV, Parquet or Arrow, so that it may be larger than memory."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 
 from ppdm_models.errors import TableError
-from ppdm_models.foreign import PEEKED, table_advice
-from ppdm_models.records.read_table import csv_header
+from ppdm_models.foreign import ARROW_FILE, PEEKED, table_advice
+from ppdm_models.records.read_table import csv_header, packing, unpacked, unpacked_start
 
 BLOCK_BYTES = 8 * 2**20
 """How much of a CSV file is read at a time; no record may be larger."""
@@ -33,11 +33,14 @@ class Batches:
     """A table that is read from its start each time that it is gone through.
 
     ``schema`` has the types that cells arrive in: texts, all of a CSV file, so that each stays as it is written.
+    ``delimiter`` parts the cells of a CSV file, "" where it is none; ``packed`` is how that is packed.
     """
 
     path: Path
     schema: pa.Schema
     delimiter: str = ""
+    packed: str = ""
+    is_arrow: bool = False
 
     @property
     def source(self) -> str:
@@ -56,18 +59,19 @@ class Batches:
             TableError: the file cannot be read to its end.
         """
         try:
-            found = self._csv(columns) if self.delimiter else self._parquet(columns)
+            read = self._csv if self.delimiter else self._arrow if self.is_arrow else self._parquet
+            found = read(columns)
             yield from (batch for batch in found if batch.num_rows)
         except pa.ArrowCancelled as error:
             raise KeyboardInterrupt from error
         except (pa.ArrowException, UnicodeDecodeError) as error:
             raise _unreadable(self.source, error) from error
         except OSError as error:
-            raise _unopened(self.source, error) from error
+            raise _failed(self.source, error) from error
 
     def _csv(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         reader = pa_csv.open_csv(
-            self.path,
+            unpacked(self.path, self.packed) if self.packed else self.path,
             read_options=pa_csv.ReadOptions(use_threads=True, block_size=BLOCK_BYTES),
             parse_options=pa_csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
             convert_options=pa_csv.ConvertOptions(
@@ -84,16 +88,26 @@ class Batches:
             for batch in file.iter_batches(BATCH_RECORDS, columns=list(columns)):
                 yield batch.select(list(columns))
 
+    def _arrow(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        with pa.ipc.open_file(self.path) as file:
+            for at in range(file.num_record_batches):
+                batch = file.get_batch(at).select(list(columns))
+                batch.validate(full=True)
+                yield from (
+                    batch.slice(start, BATCH_RECORDS)
+                    for start in range(0, batch.num_rows, BATCH_RECORDS)
+                )
+
 
 def open_batches(path: Path) -> Batches:
-    """Return a table that is read a piece at a time: Parquet where the file starts as one, CSV (UTF-8) otherwise.
+    """Return a table that is read a piece at a time: Parquet or Arrow where the file starts as one, CSV otherwise.
 
     Raises:
         TableError: the file cannot be read, is no table or no file, or names a column twice.
     """
     name = _name(path)
     if path.exists() and not path.is_file():
-        raise TableError(name, "no file that can be read twice; give a CSV or Parquet file")
+        raise TableError(name, "no file that can be read twice; give a CSV, Parquet or Arrow file")
     try:
         with path.open("rb") as file:
             start = file.read(PEEKED)
@@ -101,18 +115,28 @@ def open_batches(path: Path) -> Batches:
             advice = table_advice(start, name)
             if advice:
                 raise TableError(name, advice)
-            if not start.startswith(b"PAR1"):
-                header, delimiter = csv_header(file, name)
-                return Batches(path, pa.schema([(each, pa.string()) for each in header]), delimiter)
-        schema = pa_parquet.read_schema(path).remove_metadata()
+            is_arrow = start.startswith(ARROW_FILE)
+            if not is_arrow and not start.startswith(b"PAR1"):
+                packed = packing(start)
+                header, delimiter = csv_header(
+                    unpacked_start(path, packed) if packed else file, name
+                )
+                texts = pa.schema([(each, pa.string()) for each in header])
+                return Batches(path, texts, delimiter, packed)
+        schema = (_arrow_schema if is_arrow else pa_parquet.read_schema)(path).remove_metadata()
     except (pa.ArrowException, UnicodeDecodeError, csv.Error) as error:
         raise _unreadable(name, error) from error
     except OSError as error:
-        raise _unopened(name, error) from error
+        raise _failed(name, error) from error
     twice = sorted({name for name in schema.names if schema.names.count(name) > 1})
     if twice:
         raise TableError(name, f"two columns are called {twice[0]!r}; rename one")
-    return Batches(path, schema)
+    return Batches(path, schema, is_arrow=is_arrow)
+
+
+def _arrow_schema(path: Path) -> pa.Schema:
+    with pa.ipc.open_file(path) as file:
+        return file.schema
 
 
 def _name(path: Path) -> str:
@@ -129,7 +153,8 @@ def _unreadable(source: str, error: Exception) -> TableError:
     return TableError(source, f"not a table that can be read{why}; give CSV in UTF-8, or Parquet")
 
 
-def _unopened(source: str, error: OSError) -> TableError:
-    return TableError(
-        source, f"{error.strerror or 'it cannot be read'}; give a CSV or Parquet file"
-    )
+def _failed(source: str, error: OSError) -> TableError:
+    """Return that a file cannot be opened, or, where the system says no reason, that what is in it cannot be read."""
+    if not error.errno:
+        return _unreadable(source, error)
+    return TableError(source, f"{error.strerror}; give a CSV, Parquet or Arrow file")

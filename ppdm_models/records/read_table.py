@@ -1,4 +1,4 @@
-"""Reads a table of records once, CSV or Parquet."""
+"""Reads a table of records once: CSV, also packed, Parquet or Arrow."""
 
 from __future__ import annotations
 
@@ -13,13 +13,20 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 
 from ppdm_models.errors import TableError
-from ppdm_models.foreign import PEEKED, table_advice
+from ppdm_models.foreign import ARROW_FILE, PEEKED, table_advice
 from ppdm_models.records.arrow_column import flat, table_of_arrays
 from ppdm_models.records.table import Table
 
+PACKINGS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+"""How packed files start, and what Arrow calls the way they are packed."""
+LONGEST_HEADER = 1 << 20
+"""In bytes: what is unpacked to read the names of the columns."""
+
 
 def read_table(path: Path) -> Table:
-    """Read a table: Parquet where the file starts as one, CSV (UTF-8, header row; comma, semicolon or tab) otherwise.
+    """Read a table: Parquet or Arrow (Feather) where the file starts as one, CSV otherwise.
+
+    CSV is in UTF-8 with a header row, parted by comma, semicolon or tab, and may be packed with gzip or Zstandard.
 
     Raises:
         TableError: the file cannot be read, is no table, has no records, or names a column twice.
@@ -29,7 +36,7 @@ def read_table(path: Path) -> Table:
             return _read(file, path, path.name)
     except OSError as error:
         raise TableError(
-            path.name, f"{error.strerror or error}; give a CSV or Parquet file"
+            path.name, f"{error.strerror or error}; give a CSV, Parquet or Arrow file"
         ) from error
 
 
@@ -39,19 +46,27 @@ def read_table_bytes(data: bytes, name: str) -> Table:
     Raises:
         TableError: as for a file.
     """
-    return _read(io.BytesIO(data), pa.BufferReader(data), name)
+    return _read(io.BytesIO(data), pa.py_buffer(data), name)
 
 
-def _read(file: BinaryIO, whole: Path | pa.BufferReader, name: str) -> Table:
+def _read(file: BinaryIO, whole: Path | pa.Buffer, name: str) -> Table:
     start = file.read(PEEKED)
     file.seek(0)
     advice = table_advice(start, name)
     if advice:
         raise TableError(name, advice)
     try:
-        is_parquet = start.startswith(b"PAR1")
-        table = pa_parquet.read_table(whole) if is_parquet else _read_csv(file, whole, name)
-    except (pa.ArrowException, UnicodeDecodeError, csv.Error) as error:
+        if start.startswith(b"PAR1"):
+            table = pa_parquet.read_table(_source(whole))
+        elif start.startswith(ARROW_FILE):
+            with pa.ipc.open_file(_source(whole)) as reader:
+                table = reader.read_all()
+            table.validate(full=True)
+        else:
+            table = _read_csv(file, whole, name, packing(start))
+    except (pa.ArrowException, UnicodeDecodeError, csv.Error, OSError) as error:
+        if isinstance(error, OSError) and error.errno:
+            raise
         told = str(error).replace(str(whole), name).replace("<Buffer>", name)
         problem = told.splitlines()[0][:300]
         raise TableError(
@@ -98,7 +113,7 @@ def csv_header(file: BinaryIO, name: str) -> tuple[list[str], str]:
         TableError: the file is empty, or names a column twice.
     """
     lines = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
-    delimiter = delimiter_of(lines.readline(1_000_000))
+    delimiter = delimiter_of(lines.readline(LONGEST_HEADER))
     lines.seek(0)
     header = next(csv.reader(lines, delimiter=delimiter), [])
     lines.detach()
@@ -110,10 +125,30 @@ def csv_header(file: BinaryIO, name: str) -> tuple[list[str], str]:
     return header, delimiter
 
 
-def _read_csv(file: BinaryIO, whole: Path | pa.BufferReader, name: str) -> pa.Table:
-    header, delimiter = csv_header(file, name)
+def packing(start: bytes) -> str:
+    """Return how a file is packed that starts like this, as Arrow calls it; "" where it is not."""
+    return next((name for sign, name in PACKINGS.items() if start.startswith(sign)), "")
+
+
+def unpacked(whole: Path | pa.Buffer, packed: str) -> pa.NativeFile:
+    """Return a packed file to be read from its start."""
+    file = pa.OSFile(str(whole)) if isinstance(whole, Path) else pa.BufferReader(whole)
+    return pa.CompressedInputStream(file, packed)
+
+
+def unpacked_start(whole: Path | pa.Buffer, packed: str) -> BinaryIO:
+    """Return as much of the start of a packed file as a header may be long."""
+    return io.BytesIO(unpacked(whole, packed).read(LONGEST_HEADER))
+
+
+def _source(whole: Path | pa.Buffer) -> Path | pa.BufferReader:
+    return whole if isinstance(whole, Path) else pa.BufferReader(whole)
+
+
+def _read_csv(file: BinaryIO, whole: Path | pa.Buffer, name: str, packed: str = "") -> pa.Table:
+    header, delimiter = csv_header(unpacked_start(whole, packed) if packed else file, name)
     return pa_csv.read_csv(
-        whole,
+        unpacked(whole, packed) if packed else _source(whole),
         read_options=pa_csv.ReadOptions(use_threads=False),
         parse_options=pa_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
         convert_options=pa_csv.ConvertOptions(

@@ -94,8 +94,10 @@ class Files:
 
     def run(self, command, *arguments, sensitive=True):
         told = ["--sensitive", "flu"] if sensitive else []
-        asked = [command, self.model, "--data", self.table, *told, *arguments]
-        return CliRunner().invoke(cli, [str(word) for word in asked])
+        return self.run_words(command, self.model, "--data", self.table, *told, *arguments)
+
+    def run_words(self, *words):
+        return CliRunner().invoke(cli, [str(word) for word in words])
 
 
 @pytest.fixture

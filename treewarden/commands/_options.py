@@ -27,7 +27,7 @@ LISTS = {
 }
 """Options that are lists of names, and what to do where one is empty."""
 _MODEL = click.argument("model", type=FILE)
-_DATA = "The training table: CSV or Parquet."
+_DATA = "The training table: CSV (.gz, .zst too), Parquet or Arrow."
 _FILES: tuple[Option, ...] = (
     _MODEL,
     click.option("--data", type=FILE, required=True, help=_DATA),

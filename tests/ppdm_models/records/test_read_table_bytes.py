@@ -1,7 +1,27 @@
+import gzip
+import io
+
+import pyarrow as pa
+import pyarrow.feather as pa_feather
 import pytest
 
 from ppdm_models.errors import TableError
+from ppdm_models.records.batches import open_batches
 from ppdm_models.records.read_table import read_table, read_table_bytes
+
+PLAIN = b"a,b\n1,x\n2,y\n"
+
+
+def arrow(compression="uncompressed"):
+    """Return a table of Arrow's own as a file."""
+    file = io.BytesIO()
+    pa_feather.write_feather(pa.table({"a": [1, 2], "b": ["x", "y"]}), file, compression)
+    return file.getvalue()
+
+
+def zstd(data):
+    return pa.compress(data, "zstd", asbytes=True)
+
 
 TABLES = {
     "comma": b"a,b\n1,x\n2,y\n",
@@ -11,6 +31,15 @@ TABLES = {
     "no_text": b"a,b\n\xff\xfe,1\n",
     "ragged": b"a,b\n1,2,3\n",
     "damaged_parquet": b"PAR1 and nothing more",
+    "gzip": gzip.compress(PLAIN),
+    "gzip_of_two": gzip.compress(PLAIN[:8]) + gzip.compress(PLAIN[8:]),
+    "gzip_cut_off": gzip.compress(PLAIN)[:-12],
+    "gzip_of_nothing": gzip.compress(b""),
+    "zstd": zstd(PLAIN),
+    "damaged_zstd": zstd(PLAIN)[:-3],
+    "arrow": arrow(),
+    "feather": arrow("zstd"),
+    "damaged_arrow": arrow()[:-9],
 }
 
 
@@ -35,3 +64,36 @@ def test_what_is_read_is_what_was_written():
         "b": ["x", "y"],
     }
     assert said(read_table_bytes, TABLES["empty"], "t.csv").startswith("t.csv: the file is empty")
+
+
+@pytest.mark.parametrize("name", ["gzip", "gzip_of_two", "zstd"])
+def test_a_packed_table_is_what_was_packed(name):
+    found = said(read_table_bytes, TABLES[name], "t.csv.gz")
+    assert found == {"a": ["1", "2"], "b": ["x", "y"]}
+
+
+@pytest.mark.parametrize("name", ["arrow", "feather"])
+def test_a_table_of_arrow_keeps_its_types(name):
+    found = said(read_table_bytes, TABLES[name], "t.feather")
+    assert found == {"a": [1, 2], "b": ["x", "y"]}
+
+
+@pytest.mark.parametrize("name", ["gzip_cut_off", "damaged_zstd", "damaged_arrow"])
+def test_damaged_tables_are_refused_in_one_line(name):
+    found = said(read_table_bytes, TABLES[name], "t")
+    assert found.startswith("t: not a table that can be read")
+    assert "\n" not in found
+
+
+@pytest.mark.parametrize("data", TABLES.values(), ids=TABLES)
+def test_what_is_read_a_piece_at_a_time_is_what_is_read_at_once(data, tmp_path):
+    path = tmp_path / "t"
+    path.write_bytes(data)
+    whole = said(read_table, path)
+    try:
+        table = open_batches(path)
+        batches = list(table.read(table.names))
+    except TableError:
+        assert isinstance(whole, str)
+    else:
+        assert {n: [v for b in batches for v in b[n].to_pylist()] for n in table.names} == whole

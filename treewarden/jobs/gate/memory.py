@@ -1,7 +1,8 @@
 """How much memory an audit may take, roughly: enough to decide what may run beside what.
 
-An audit is taken to need 400 MB, 60 times its table as CSV (200 times as Parquet, which is packed) and 60 times its
-model's file. What is free is what the machine says, or the limit of its container where that is less.
+An audit is taken to need 400 MB, 60 times its table as CSV (200 times as Parquet or Arrow, which are packed, and 600
+times as a packed CSV) and 60 times its model's file. What is free is what the machine says, or the limit of its
+container where that is less.
 """
 
 from __future__ import annotations
@@ -12,7 +13,10 @@ from pathlib import Path
 from treewarden.jobs.gate.models import GateModel
 
 BASE_BYTES = 400 * 2**20
-PER_TABLE_BYTE = {".parquet": 200, ".pq": 200}
+PER_TABLE_BYTE = {
+    **dict.fromkeys((".parquet", ".pq", ".arrow", ".feather"), 200),
+    **dict.fromkeys((".gz", ".zst"), 600),
+}
 PER_OTHER_TABLE_BYTE = 60
 PER_MODEL_BYTE = 60
 MEMINFO = Path("/proc/meminfo")

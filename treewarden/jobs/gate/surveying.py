@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import csv
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pa_parquet
-
-from ppdm_models.errors import TreewardenError
+from ppdm_models.errors import TableError, TreewardenError
+from ppdm_models.records.batches import open_batches
 from ppdm_models.records.matching import are_alike
 from treewarden.jobs.inspecting import said_of
 
 CSV = (".csv", ".tsv")
-PARQUET = (".parquet", ".pq")
+PACKED = tuple(f"{name}{packed}" for name in CSV for packed in (".gz", ".zst"))
+TABLES = (*CSV, *PACKED, ".parquet", ".pq", ".arrow", ".feather")
 ONLY_MODELS = (".pmml", ".skops", ".onnx")
 NO_MODELS = (".md", ".py", ".toml", ".yml", ".yaml", ".lock", ".cfg", ".ini", ".html", ".ipynb")
 NO_FOLDERS = ("node_modules", "__pycache__", "site-packages")
 MOST_FILES = 20_000
-MOST_HEADER_BYTES = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +66,7 @@ def survey(root: Path) -> tuple[tuple[FoundModel, ...], tuple[FoundTable, ...], 
     for path in _files(root):
         file = path.relative_to(root).as_posix()
         suffix = path.suffix.lower()
-        if suffix in CSV + PARQUET and path.is_file():
+        if path.name.lower().endswith(TABLES) and path.is_file():
             columns = _columns(path)
             if columns:
                 tables.append(FoundTable(file, columns))
@@ -148,11 +145,6 @@ def _model(path: Path, file: str) -> FoundModel | None:
 def _columns(path: Path) -> tuple[str, ...]:
     """Return the names of a table's columns; no record is read."""
     try:
-        if path.suffix.lower() in PARQUET:
-            return tuple(pa_parquet.read_schema(path).names)
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            first = file.readline(MOST_HEADER_BYTES)
-        delimiter = max(",;\t", key=first.count)
-        return tuple(next(csv.reader([first], delimiter=delimiter), []))
-    except (OSError, UnicodeDecodeError, csv.Error, pa.ArrowException):
+        return open_batches(path).names
+    except TableError:
         return ()
