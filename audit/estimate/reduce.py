@@ -16,7 +16,7 @@ from audit.ipopt.program import TAU, Program
 from audit.solver.curvature import chains
 from audit.system.leaf_knowledge import LeafKnowledge
 from audit.system.system import System
-from ppdm_models.arrays import FloatArray, IndexArray
+from ppdm_models.arrays import FloatArray, IndexArray, alike
 from ppdm_models.tree.tree import Criterion
 
 
@@ -144,9 +144,7 @@ def _lumps(system: System, block: Block, profiles: IndexArray, proved: FloatArra
     for index in block.linear:
         weights = _weights(system.across[index], profiles, proved.shape[1])
         signature.append(np.unique(weights, axis=0, return_inverse=True)[1].reshape(-1))
-    return np.asarray(
-        np.unique(np.stack(signature, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
-    )
+    return alike(signature)[1]
 
 
 def sides(family: SplitFamily, candidate: Candidate) -> IndexArray:

@@ -20,7 +20,7 @@ from audit.reading import Undetermined
 from audit.system.system import System, build_system
 from audit.worlds.proofs.bounds import ContradictionError
 from audit.worlds.proofs.fixed import FixedCells, fixed_cells
-from ppdm_models.arrays import FloatArray, IndexArray
+from ppdm_models.arrays import FloatArray, IndexArray, alike
 
 MOST_INCIDENCES = 30_000_000
 """Candidates times the profiles they touch, above which the real rows are kept: propagation would take minutes. A limit
@@ -79,15 +79,11 @@ def _by_features(system: System) -> tuple[System, IndexArray]:
         return system, np.arange(len(people.counts), dtype=np.intp)
     codes = []
     for name in names:
-        column = people.columns[name]
-        values = column.keys
+        values = people.columns[name].keys
         codes.append(np.unique(np.asarray(values), return_inverse=True)[1].reshape(-1))
     if people.weight is not None:
         codes.append(np.unique(people.weight, return_inverse=True)[1].reshape(-1))
-    _, first, group = np.unique(
-        np.stack(codes, axis=1), axis=0, return_index=True, return_inverse=True
-    )
-    group = group.reshape(-1)
+    first, group = alike(codes)
     counts = np.bincount(group, weights=people.counts).astype(np.float64)
     truth = people.truth
     if not isinstance(truth, Undetermined):

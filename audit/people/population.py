@@ -12,7 +12,7 @@ from audit.people.table_counts import check_counts, count_gaps, fitting_column, 
 from audit.people.target import check_target, rival
 from audit.people.weights import Weights, weighing
 from audit.reading import Undetermined
-from ppdm_models.arrays import FloatArray, IndexArray
+from ppdm_models.arrays import FloatArray, IndexArray, alike
 from ppdm_models.errors import TableError
 from ppdm_models.records.matching import matched, target_in
 from ppdm_models.records.routing import NOWHERE, SEVERAL, route
@@ -215,11 +215,8 @@ def distinct(columns: Sequence[Column]) -> tuple[IndexArray, IndexArray]:
     for column in columns:
         values = column.keys
         assert values is not None
-        codes.append(np.unique(values, return_inverse=True)[1])
-    _, first, profile_of = np.unique(
-        np.stack(codes, axis=1), axis=0, return_index=True, return_inverse=True
-    )
-    return first, profile_of.reshape(-1)
+        codes.append(np.unique(values, return_inverse=True)[1].reshape(-1))
+    return alike(codes)
 
 
 def _order(people: FloatArray, sampling: FloatArray | None, order: Order) -> Order | None:

@@ -12,7 +12,7 @@ import numpy as np
 from audit.people.numbers import Numbers, numbers_of
 from audit.people.population import Population
 from audit.reading import Undetermined
-from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
+from ppdm_models.arrays import BoolArray, FloatArray, IndexArray, alike
 from ppdm_models.errors import TableError, TreewardenError
 from ppdm_models.records.table import Table
 from ppdm_models.tree.column import CategoricalColumn, Column, Columns, NumericColumn
@@ -316,9 +316,8 @@ def _numbered(codes: IndexArray, rows: Sequence[int]) -> tuple[list[IndexArray],
     """
     ends = np.cumsum([0, *rows])
     parts = [codes[start:end] for start, end in zip(ends[:-1], ends[1:], strict=True)]
-    keys = np.concatenate([np.stack((part, _occurrence(part)), axis=1) for part in parts])
-    distinct, person = np.unique(keys, axis=0, return_inverse=True)
-    return np.split(person.reshape(-1), ends[1:-1]), len(distinct)
+    first, person = alike([codes, np.concatenate([_occurrence(part) for part in parts])])
+    return np.split(person, ends[1:-1]), len(first)
 
 
 def _occurrence(codes: IndexArray) -> IndexArray:

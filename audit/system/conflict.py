@@ -15,7 +15,7 @@ from scipy.optimize import linprog
 from audit.facts.kind import as_lines
 from audit.facts.rows import Linear, Origin
 from audit.system.system import System
-from ppdm_models.arrays import FloatArray, IndexArray
+from ppdm_models.arrays import FloatArray, IndexArray, alike
 
 SLACK_RECORDS = 1e-6
 """How far, in records, rows may be apart and still count as agreeing."""
@@ -61,10 +61,7 @@ def _lumps(system: System) -> tuple[IndexArray, IndexArray, FloatArray]:
         weights = np.zeros((len(counts), m))
         np.add.at(weights, (row.profiles, row.classes), row.weights)
         signature.append(np.unique(weights, axis=0, return_inverse=True)[1].reshape(-1))
-    _, first, lumps = np.unique(
-        np.stack(signature, axis=1), axis=0, return_index=True, return_inverse=True
-    )
-    lumps = lumps.reshape(-1)
+    first, lumps = alike(signature)
     return lumps, first, np.bincount(lumps, weights=counts).astype(np.float64)
 
 
