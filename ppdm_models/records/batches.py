@@ -64,6 +64,8 @@ class Batches:
             yield from (batch for batch in found if batch.num_rows)
         except pa.ArrowCancelled as error:
             raise KeyboardInterrupt from error
+        except MemoryError:  # which Arrow counts among its own
+            raise
         except (pa.ArrowException, UnicodeDecodeError) as error:
             raise _unreadable(self.source, error) from error
         except OSError as error:

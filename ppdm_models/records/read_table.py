@@ -65,7 +65,8 @@ def _read(file: BinaryIO, whole: Path | pa.Buffer, name: str) -> Table:
         else:
             table = _read_csv(file, whole, name, packing(start))
     except (pa.ArrowException, UnicodeDecodeError, csv.Error, OSError) as error:
-        if isinstance(error, OSError) and error.errno:
+        is_of_system = isinstance(error, OSError) and bool(error.errno)
+        if is_of_system or isinstance(error, MemoryError):  # which Arrow counts among its own
             raise
         told = str(error).replace(str(whole), name).replace("<Buffer>", name)
         problem = told.splitlines()[0][:300]

@@ -2,6 +2,7 @@ import gzip
 import io
 
 import pyarrow as pa
+import pyarrow.csv as pa_csv
 import pyarrow.feather as pa_feather
 import pytest
 
@@ -97,3 +98,16 @@ def test_what_is_read_a_piece_at_a_time_is_what_is_read_at_once(data, tmp_path):
         assert isinstance(whole, str)
     else:
         assert {n: [v for b in batches for v in b[n].to_pylist()] for n in table.names} == whole
+
+
+def test_a_table_that_is_too_large_for_memory_is_not_called_unreadable(tmp_path, monkeypatch):
+    def too_large(*_, **__):
+        raise pa.ArrowMemoryError("malloc failed")
+
+    monkeypatch.setattr(pa_csv, "read_csv", too_large)
+    monkeypatch.setattr(pa_csv, "open_csv", too_large)
+    (tmp_path / "t").write_bytes(TABLES["gzip"])
+    with pytest.raises(MemoryError):
+        read_table(tmp_path / "t")
+    with pytest.raises(MemoryError):
+        list(open_batches(tmp_path / "t").read(["a"]))
