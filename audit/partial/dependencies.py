@@ -15,12 +15,14 @@ from audit.adversary.declared import words_of
 from audit.partial.reach import Guess
 from audit.people.population import Population
 from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
-from ppdm_models.tree.column import Column, NumericColumn
+from ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
 
 SURPRISE = np.log(1e4)
 """People who agree in a hidden value do so by chance once in ten thousand times: -sum of ln(share of the value)."""
 NEARLY_ALL = 0.99
 """Of so many people a column has to give another away for it to be known like that one, where others are unsure."""
+MARKS = {"0": 0.0, "1": 1.0, "false": 0.0, "true": 1.0}
+"""How indicators are written, in small letters."""
 PARTS = "_=.:"
 """What stands between a column's name and a value in the names of indicators that it was parted into."""
 
@@ -71,36 +73,51 @@ def closed(population: Population, told: Collection[str], never: Collection[str]
     return Closed(ordered, guesses, tuple(said))
 
 
+def gives_away(population: Population, known: str, of: IndexArray) -> bool:
+    """Return whether some value of a column says, and not by chance, what each profile is ``of``, (P,)."""
+    own, _, sure = _given(population, known, of)
+    return bool(sure[own].any())
+
+
 def indicators(population: Population) -> Iterator[tuple[str, ...]]:
-    """Yield columns of 0 and 1 that one attribute was parted into: alike up to a sign, and never two of them 1."""
+    """Yield columns of 0 and 1 that one attribute was parted into: alike up to a sign, and never two of them 1.
+
+    They may be truth values as well, and some may lack values.
+    """
+    marks = {name: _marks(population.columns[name]) for name in population.qi}
     by_stem: dict[str, list[str]] = {}
     for name in population.qi:
         for sign in PARTS:
             stem, found, _ = name.rpartition(sign)
-            if found and stem and _is_indicator(population.columns[name]):
+            if found and stem and marks[name] is not None:
                 by_stem.setdefault(f"{stem}{sign}", []).append(name)
     taken: set[str] = set()
     for names in sorted(by_stem.values(), key=len, reverse=True):
         if len(names) < 2 or taken & set(names):
             continue
-        marked = sum(_numbers(population.columns[name]) for name in names)
-        if np.max(marked, initial=0) <= 1:
+        own = [mark for name in names if (mark := marks[name]) is not None]
+        if np.max(np.sum(own, axis=0), initial=0.0) <= 1:
             taken |= set(names)
             yield tuple(names)
 
 
-def _is_indicator(column: Column) -> bool:
-    return isinstance(column, NumericColumn) and bool(np.isin(column.numbers, (0.0, 1.0)).all())
-
-
-def _numbers(column: Column) -> FloatArray:
+def _marks(column: Column) -> FloatArray | None:
+    """Return where an indicator is 1, (P,), and 0 where it is not or is missing; None of any other column."""
+    if isinstance(column, CategoricalColumn):
+        said = [MARKS.get(each.lower()) for each in column.categories]
+        if not said or None in said:
+            return None
+        return np.array([*said, 0.0], dtype=np.float64)[
+            column.codes
+        ]  # the code of a missing value is -1
     assert isinstance(column, NumericColumn)
-    return column.numbers
+    found = np.where(column.missing, 0.0, column.numbers)
+    return found if np.isin(found, (0.0, 1.0)).all() else None
 
 
 def _gives_all(population: Population, known: str, hidden: str) -> bool:
     """Return whether a column says what another one is of everybody, and of nearly all by more than chance."""
-    own, has_one, sure = _given(population, known, hidden)
+    own, has_one, sure = _given(population, known, _codes(population.columns[hidden]))
     people = population.counts
     return bool(has_one[own].all()) and float(people[sure[own]].sum()) >= NEARLY_ALL * people.sum()
 
@@ -108,8 +125,9 @@ def _gives_all(population: Population, known: str, hidden: str) -> bool:
 def _guess(population: Population, known: Sequence[str], hidden: str) -> tuple[Guess | None, str]:
     """Return of whom some value of a known column gives a hidden one away, and in words which columns do."""
     is_known, by = np.zeros(len(population.counts), dtype=bool), []
+    other = _codes(population.columns[hidden])
     for name in known:
-        own, _, sure = _given(population, name, hidden)
+        own, _, sure = _given(population, name, other)
         if (sure[own] & ~is_known).any():
             is_known |= sure[own]
             by.append(name)
@@ -124,13 +142,15 @@ def _guess(population: Population, known: Sequence[str], hidden: str) -> tuple[G
 
 
 def _given(
-    population: Population, known: str, hidden: str
+    population: Population, known: str, other: IndexArray
 ) -> tuple[IndexArray, BoolArray, BoolArray]:
     """Return the value of a known column of each profile, (P,), and of each value whether it gives another away.
 
-    The first answer, (V,), is whether all who have it have one hidden value, the second whether that is no chance.
+    ``other`` (P,) are the places of the hidden values. The first answer, (V,), is whether all who have it have one
+    hidden value, the second whether that is no chance: of the value by itself, or of numbers next to each other.
     """
-    own, other = _codes(population.columns[known]), _codes(population.columns[hidden])
+    column = population.columns[known]
+    own = _codes(column)
     size, people = own.max(initial=-1) + 1, population.counts
     low = np.full(size, other.max(initial=0) + 1)
     high = np.full(size, -1)
@@ -140,7 +160,14 @@ def _given(
     share = np.bincount(other, people) / people.sum()
     told = np.where(has_one, low, 0)
     surprise = np.bincount(own, people, size) * -np.log(np.maximum(share[told], 1e-300))
-    return own, has_one, has_one & (surprise >= SURPRISE)
+    sure = surprise >= SURPRISE
+    if isinstance(column, NumericColumn) and size > 1:
+        # There are about as many runs as numbers, each of which could agree by chance; what is missing is in none.
+        is_new = (told[1:] != told[:-1]) | ~has_one[1:] | ~has_one[:-1]
+        is_new[-1] |= bool(column.missing.any())
+        run = np.append(0, np.cumsum(is_new))
+        sure |= np.bincount(run, surprise)[run] >= SURPRISE + np.log(size)
+    return own, has_one, has_one & sure
 
 
 def _codes(column: Column) -> IndexArray:

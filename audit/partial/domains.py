@@ -42,7 +42,7 @@ def domain_of(
     the others for whole too.
     """
     values, of = (
-        _numbers(tree, feature.name, column, cuts)
+        _numbers(tree, feature, column, cuts)
         if isinstance(column, NumericColumn)
         else _categories(feature, column)
     )
@@ -65,11 +65,12 @@ def _categories(feature: Feature, column: CategoricalColumn) -> tuple[Column, In
 
 
 def _numbers(
-    tree: Tree, name: str, column: NumericColumn, cuts: Iterable[float]
+    tree: Tree, feature: Feature, column: NumericColumn, cuts: Iterable[float]
 ) -> tuple[Column, IndexArray]:
-    there = column.numbers[~column.missing]
+    name, there = feature.name, column.numbers[~column.missing]
     own = np.unique(there)
     ends = {end for node in tree.nodes for end in _ends(node.test, name)} | set(cuts)
+    ends |= _treated(feature)
     between = _between(np.array(sorted(ends)), is_whole=bool((own == np.rint(own)).all()))
     values = np.union1d(own, between)
     of = np.searchsorted(values, column.numbers).astype(np.intp)
@@ -83,6 +84,23 @@ def _ends(test: object, name: str) -> list[float]:
     found = (part for part in atoms(test) if isinstance(part, NumericTest))  # type: ignore[arg-type]  # a predicate
     ends = (end for part in found if part.feature == name for end in (part.low, part.high))
     return [end for end in ends if np.isfinite(end)]
+
+
+def _treated(feature: Feature) -> set[float]:
+    """Return the numbers that a model treats otherwise than those next to them."""
+    ends = [
+        end
+        for each in feature.treatments
+        for end in (
+            each.low,
+            each.high,
+            *(end for low, _, high, _ in each.intervals for end in (low, high)),
+            *each.values,
+            *each.invalid,
+            *each.missing,
+        )
+    ]
+    return {float(end) for end in ends if not isinstance(end, str) and np.isfinite(end)}
 
 
 def _between(ends: FloatArray, *, is_whole: bool) -> FloatArray:

@@ -18,7 +18,7 @@ from audit.adversary.knowledge import Knowledge, SplitLevel
 from audit.estimate.posterior import Posterior, certain
 from audit.options import DEFAULT, AuditOptions
 from audit.partial.bounded import Ranges, bounded, ranges
-from audit.partial.dependencies import closed, indicators
+from audit.partial.dependencies import closed
 from audit.partial.flows import WORK, Room, ends
 from audit.partial.leaf_table import LeafTable, are_sizes_published, leaf_table
 from audit.partial.learned import Proofs
@@ -26,7 +26,7 @@ from audit.partial.network import Network, network
 from audit.partial.open_values import Arcs, arcs_of, secret_domain
 from audit.partial.reach import knower
 from audit.partial.scaling import GAP, Spread, spread
-from audit.partial.secret import Secret
+from audit.partial.secret import Secret, tellers
 from audit.partial.seen import (
     NO_SIZES,
     NOT_WHOLE,
@@ -113,9 +113,9 @@ def secret_seen_by(
     if told.said:
         knowers.append(knower(tree, people.columns, unaided, {}, size))
     by_name = {feature.name for feature in tree.features}
-    compares = (*told.known, *({secret.name} & by_name))
+    compares = (*told.known, *told.guesses, *({secret.name} & by_name))
     doubts = doubts_of(leaves, knowledge, compares, hidden)
-    doubts += _given_away(population, secret.name, (*told.known, *hidden))
+    doubts += _given_away(population, secret, (*told.known, *hidden))
     if not is_sized and knowledge.split is not SplitLevel.NONE:
         doubts = tuple(dict.fromkeys((SPLITS_NOT_USED, *doubts)))
     said = (*told.said, WITH_AND_WITHOUT) if told.said else ()
@@ -123,9 +123,10 @@ def secret_seen_by(
         said = (*said, NOT_TESTED.format(name=secret.name))
     if knows_target:
         assert not isinstance(truth, Undetermined)
-        by_class = [truth[:, klass] for klass in range(truth.shape[1])]
+        classes = np.flatnonzero(truth.sum(axis=0) > 0)
+        by_class = [truth[:, klass] for klass in classes.tolist()]
     else:
-        by_class = [population.counts]
+        classes, by_class = None, [population.counts]
     is_compared = knowledge.split is not SplitLevel.NONE and secret.name in by_name
     believed: list[Posterior | Undetermined] = []
     work = 0 if until.is_over else WORK // len(by_class)
@@ -138,7 +139,7 @@ def secret_seen_by(
         problem = f"no estimate: {'; '.join(doubts)}" if doubts and not is_sized else ""
         problem = problem or _problem(leaves, people, parts, knowledge, doubts, options)
         believed.append(Undetermined(problem) if problem else own)
-    seen = _people(tree, population, people, of, secret, parts, knows_target=knows_target)
+    seen = _people(tree, population, people, of, secret, parts, classes)
     share = np.bincount(secret.of, population.counts, len(secret.values)) / population.records
     found = Seen(
         seen,
@@ -272,17 +273,12 @@ def _held(
     return Held(everyone, lump, sparse.csr_array(own.places @ gather))
 
 
-def _given_away(population: Population, secret: str, columns: Collection[str]) -> tuple[str, ...]:
+def _given_away(
+    population: Population, secret: Secret, columns: Collection[str]
+) -> tuple[str, ...]:
     """Return why more may be known: a column that is known or tested says in the table what the secret is."""
-    others = {name for group in indicators(population) if secret in group for name in group}
-    found = []
-    for name in columns:
-        if name == secret:
-            continue
-        told = closed(population, [name])
-        if name in others or secret in told.known or secret in told.guesses:
-            found.append(name)
-    return (GIVEN_AWAY.format(listed(found), secret),) if found else ()
+    found = tellers(population, secret, columns)
+    return (GIVEN_AWAY.format(listed(found), secret.name),) if found else ()
 
 
 def _problem(
@@ -367,21 +363,23 @@ def _people(
     of: IndexArray,
     secret: Secret,
     parts: list[_Part],
-    *,
-    knows_target: bool,
+    classes: IndexArray | None,
 ) -> Population:
-    """Return the people as he tells them apart, with how many of each have each secret value."""
+    """Return the people as he tells them apart, with how many of each have each secret value.
+
+    ``classes`` are those of the parts, where he knows everybody's.
+    """
     rows = np.concatenate([each.profiles for each in parts])
     size, values = len(people.counts), len(secret.values)
     truth, kept = population.truth, people
-    if knows_target:
+    if classes is not None:
         assert not isinstance(truth, Undetermined)
         name = population.sensitive or tree.target or TARGET
-        klass = np.repeat(np.arange(len(parts)), [len(each.profiles) for each in parts])
+        klass = np.repeat(classes, [len(each.profiles) for each in parts])
         columns = {each: column.take(rows) for each, column in people.columns.items()}
         columns[name] = CategoricalColumn(klass, tree.classes)
         kept = replace(people, qi=(*people.qi, name), columns=columns)
-        held = [truth[:, each] for each in range(truth.shape[1])]
+        held = [truth[:, each] for each in classes.tolist()]
     else:
         columns = {each: column.take(rows) for each, column in people.columns.items()}
         kept = replace(people, columns=columns)

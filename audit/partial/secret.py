@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from audit.partial.dependencies import closed, gives_away, indicators
 from audit.people.population import Population
 from ppdm_models.arrays import FloatArray, IndexArray
 from ppdm_models.errors import KnowledgeError
@@ -75,6 +76,22 @@ def secret_of(
         problem = f"{name!r} has one value in this table, so there is nothing to learn of it"
         raise KnowledgeError(where, f"{problem}; name another secret, or other bins")
     return Secret(name, secret.values, places, secret.ends, secret.numbers)
+
+
+def tellers(population: Population, secret: Secret, columns: Collection[str]) -> list[str]:
+    """Return which of these columns say in the table what the secret is: its value or bin of some people at least."""
+    group = {name for group in indicators(population) if secret.name in group for name in group} - {
+        secret.name
+    }
+    of = secret.places(population.columns[secret.name])
+    others = (name for name in population.qi if name != secret.name)
+    telling = group | {name for name in others if gives_away(population, name, of)}
+    return [
+        name
+        for name in columns
+        if name != secret.name
+        and telling & {name, *closed(population, [name], never=(secret.name,)).known}
+    ]
 
 
 def _of_numbers(

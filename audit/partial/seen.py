@@ -118,7 +118,7 @@ def seen_by(
     hidden = hidden_of(tree, population, told.known)
     guesses = {name: guess_of(told, name, of, len(people.counts)) for name in told.guesses}
     guesses = {name: guess for name, guess in guesses.items() if name in hidden}
-    doubts = doubts_of(leaves, knowledge, told.known, hidden)
+    doubts = doubts_of(leaves, knowledge, (*told.known, *told.guesses), hidden)
     size = len(people.counts)
     knowers = [knower(tree, people.columns, hidden, guesses, size)]
     if told.said:

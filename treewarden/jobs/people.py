@@ -11,7 +11,7 @@ from audit.adversary.knowledge import Knowledge
 from audit.adversary.presets import ALL, PRESETS
 from audit.options import AuditOptions
 from audit.partial.dependencies import closed
-from audit.partial.secret import secret_of
+from audit.partial.secret import Secret, secret_of, tellers
 from audit.partial.who import adversary_of, check_names, found_column
 from audit.people.population import Population, build_population
 from audit.people.said import said_of
@@ -52,7 +52,7 @@ def people_and_adversaries(
             raise KnowledgeError(where, "--target-known needs another --secret than the target")
         return people, Asked()
     target = options.sensitive or model.target
-    columns = _columns(table, people, target)
+    columns = _columns(table, model, people, target)
     secret = target if wanted is None else found_column(wanted.column, columns, f"{where}: secret")
     is_feature = secret != target
     check_names(declared, where)
@@ -67,11 +67,9 @@ def people_and_adversaries(
         declared = [ELSE, *declared]
     everyone = tuple(adversary_of(each, columns, secret, target, where) for each in declared)
     rebuilt = _Rebuilt(given, model, table, options)
-    if is_feature:
-        people = rebuilt.with_columns(people, (secret,))
     told = [name for each in everyone for name in each.knows or ()]
-    people = rebuilt.with_columns(people, _giving_away(rebuilt, people, told, secret))
     if not is_feature:
+        people = rebuilt.with_columns(people, _adding(rebuilt, people, told, None))
         return people, Asked(everyone)
     if not isinstance(model, Tree):
         problem = (
@@ -79,9 +77,11 @@ def people_and_adversaries(
         )
         raise KnowledgeError(where, problem)
     bins = wanted.bins if wanted is not None and wanted.bins else None
-    return people, Asked(
-        everyone, secret_of(people, secret, bins, f"{where}: secret", _other_values(model, secret))
-    )
+    more, here = _other_values(model, secret), f"{where}: secret"
+    people = rebuilt.with_columns(people, (secret,))
+    hidden = secret_of(people, secret, bins, here, more)
+    people = rebuilt.with_columns(people, _adding(rebuilt, people, told, hidden))
+    return people, Asked(everyone, secret_of(people, secret, bins, here, more))
 
 
 def _other_values(model: Model, name: str) -> tuple[str, ...]:
@@ -107,21 +107,29 @@ class _Rebuilt:
         return people_of(self.given, self.model, self.table, options)
 
 
-def _giving_away(
-    rebuilt: _Rebuilt, people: Population, told: Sequence[str], secret: str
+def _adding(
+    rebuilt: _Rebuilt, people: Population, told: Sequence[str], secret: Secret | None
 ) -> tuple[str, ...]:
-    """Return those columns that the model does not have, and that give away one that it has."""
+    """Return those known columns that are no quasi-identifiers and say more than nothing.
+
+    The model has them, so that splits on them may have been compared; or they give a column away that it has, or the
+    secret, one-hot columns of one attribute together.
+    """
     new = tuple(name for name in dict.fromkeys(told) if name not in people.qi)
     if not new:
         return ()
     wide = rebuilt.with_columns(people, new)
-    never = (*new, secret)
-    return tuple(name for name in new if closed(wide, [name], never).said)
+    adding = {feature.name for feature in rebuilt.model.features}
+    if secret is not None:
+        adding |= set(tellers(wide, secret, new))
+    never = new if secret is None else (*new, secret.name)
+    return tuple(name for name in new if name in adding or closed(wide, [name], never).said)
 
 
-def _columns(table: Table, people: Population, target: str) -> tuple[str, ...]:
+def _columns(table: Table, model: Model, people: Population, target: str) -> tuple[str, ...]:
     """Return the columns that there are: by the names that the model has for them, where it has one."""
-    own = tuple(name for name in (*people.qi, target) if name)
+    left_out = (each.name for each in model.features if has_column(table, each.name))
+    own = tuple(dict.fromkeys(name for name in (*people.qi, *left_out, target) if name))
     others = (name for name in table.columns if not any(are_alike(name, each) for each in own))
     return (*own, *others)
 

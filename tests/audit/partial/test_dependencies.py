@@ -84,6 +84,34 @@ def test_indicators_of_one_attribute_are_known_together():
     )
 
 
+def test_indicators_may_be_truth_values_and_lack_some():
+    nan = float("nan")
+    table = {
+        "town_north": ["True", "False", "False"],
+        "town_south": ["False", "True", "False"],
+        "town_west": [0, nan, 1],
+        "town_size": ["small", "large", "small"],
+    }
+    assert list(indicators(people(table))) == [("town_north", "town_south", "town_west")]
+
+
+def test_numbers_next_to_each_other_give_away_what_all_of_them_have():
+    table = {"age": list(range(60)), "at_school": ["yes"] * 18 + ["no"] * 42}
+    assert closed(people(table), ["age"]).known == ("age", "at_school")
+    table["at_school"][9] = "no"  # so that what is left of either side are too few
+    found = closed(people(table), ["age"])
+    assert found.guesses["at_school"].is_known.tolist() == [False] * 18 + [True] * 42
+
+
+def test_missing_numbers_lie_next_to_none():
+    # The four oldest are women, as are the three whose age is missing: together they would be no chance.
+    ages = [*map(float, range(44)), *[float("nan")] * 3]
+    table = {"age": ages, "sex": ["M"] * 40 + ["F"] * 7}
+    everyone = people(table)
+    assert not closed(everyone, ["age"]).guesses
+    assert closed(everyone, ["age"]).known == ("age",)
+
+
 def test_the_estimate_spans_what_is_believed_with_and_without_what_is_given_away():
     # All 40 husbands are men, as are 20 of the 40 others; 54 of the 60 men are ill and 4 of the 20 women.
     groups = [("husband", "M", 36, 4), ("none", "M", 18, 2), ("none", "F", 4, 16)]

@@ -1,0 +1,164 @@
+"""Adversaries who know some columns only, of tables in which columns say more than their names do."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from treewarden.cli import cli
+
+GINI = {"criterion": "gini", "min_leaf_records": 1}
+
+
+def text(name, *values):
+    return {"name": name, "type": "categorical", "values": list(values)}
+
+
+def audited(folder, model, table, *words):
+    """Return the exit code and what is told of each adversary, by name."""
+    (folder / "model.json").write_text(
+        json.dumps({"format": "treewarden-tree", "version": 1, "target": "class", **model})
+    )
+    header, *rows = table
+    lines = [",".join(map(str, row)) for row in (header, *rows)]
+    (folder / "table.csv").write_text("\n".join(lines) + "\n")
+    given = ["audit", str(folder / "model.json"), "--data", str(folder / "table.csv")]
+    asked = ["--sensitive", "class", "--format", "json", *words]
+    done = CliRunner().invoke(cli, [*given, *asked])
+    assert done.exit_code in (0, 1, 3), done.output
+    return done.exit_code, {each["name"]: each for each in json.loads(done.stdout)["adversaries"]}
+
+
+def split(name, values, left, right, **more):
+    """Return a model with one split on a column of two values, and how many of each class are on either side."""
+    classes = [f"k{place}" for place in range(len(left))]
+
+    def node(number, counts, **others):
+        held = dict(zip(classes, counts, strict=True))
+        score = max(held, key=held.get)
+        return {
+            "id": number,
+            "records": sum(counts),
+            "score": score,
+            "class_counts": held,
+            **others,
+        }
+
+    def test(value):
+        return {"kind": "category", "feature": name, "values": [value]}
+
+    nodes = [
+        node("0", [sum(each) for each in zip(left, right, strict=True)]),
+        node("1", left, parent="0", test=test(values[0])),
+        node("2", right, parent="0", test=test(values[1])),
+    ]
+    return {"classes": classes, "features": [text(name, *values)], "nodes": nodes, **more}
+
+
+def ends(adversary, measure):
+    found = adversary["readings"][measure]
+    return found["low"], found["high"]
+
+
+@pytest.fixture
+def forty():
+    """Return a tree of 40 people and their table, in which columns say what race and income are, each in its way."""
+    rows = [
+        (
+            "pq"[at // 20],
+            "low" if at % 2 else "high",
+            1000 + at if at % 2 else 60000 + at,
+            f"race{at % 2}",
+            f"code{at % 2}",
+            f"k{at // 2 % 2}",
+        )
+        for at in range(40)
+    ]
+    header = ("x", "bracket", "income", "race", "racecode", "class")
+    return split("x", "pq", (10, 10), (10, 10)), [header, *rows]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--secret", "race", "--knows", "racecode"),
+        ("--secret", "income", "--bins", "50000", "--knows", "bracket"),
+        ("--secret", "bracket", "--knows", "income"),
+    ],
+    ids=["its value", "its bin", "by numbers that lie together"],
+)
+def test_a_known_column_that_says_the_secret_never_passes(tmp_path, forty, words):
+    code, by = audited(tmp_path, *forty, *words)
+    assert code == 3
+    assert {each["verdict"] for each in by.values()} == {"UNDETERMINED"}
+    assert ends(by[f"who knows {words[-1]}"], "certain_disclosure") == (0, 40)
+
+
+@pytest.mark.parametrize("marks", [("True", "False"), ("1", "0")])
+def test_indicators_of_the_secret_s_attribute_never_pass(tmp_path, marks):
+    yes, no = marks
+    rows = [
+        (*(yes if at % 3 == each else no for each in range(3)), f"k{at % 2}") for at in range(60)
+    ]
+    model = split("city_A", (yes, no), (10, 10), (20, 20))
+    model["features"] += [text("city_B", yes, no), text("city_C", yes, no)]
+    table = [("city_A", "city_B", "city_C", "class"), *rows]
+    code, _ = audited(tmp_path, model, table, "--secret", "city_A", "--knows", "city_B,city_C")
+    assert code == 3
+
+
+def test_a_known_field_that_is_left_out_of_the_quasi_identifiers_counts_all_the_same(tmp_path):
+    # Were the one person with u a k1, splitting on x would leave nothing impure: she is certainly a k0.
+    model = split("s", "ab", (2, 0), (1, 1), learner=GINI)
+    model["features"].append(text("x", "u", "v"))
+    rows = [("a", "u", "k0"), ("a", "v", "k0"), ("b", "v", "k0"), ("b", "v", "k1")]
+    table = [("s", "x", "class"), *rows]
+    _, by = audited(tmp_path, model, table, "--qi", "s", "--knows", "x")
+    assert by["who knows x"]["knows"] == ["x"]
+    low, high = ends(by["who knows x"], "certain_disclosure")
+    assert low == 0
+    assert high >= 1
+
+
+def test_splits_on_a_column_that_is_partly_given_away_may_prove_more(tmp_path):
+    # Were a k1 among the 14 with z1, splitting on h would leave less impure than the split on s does.
+    model = split("s", "ab", (15, 0), (15, 1), learner=GINI)
+    model["features"].append(text("h", "r", "t"))
+    told = [("r", "z1")] * 14 + [("t", "z2")] * 16 + [("t", "z3")]
+    rows = [(*("a" if at % 2 else "b", *each), "k0") for at, each in enumerate(told)]
+    rows[-1] = (*rows[-1][:-1], "k1")
+    table = [("s", "h", "z", "class"), *rows]
+    _, by = audited(tmp_path, model, table, "--knows", "z")
+    low, high = ends(by["who knows z"], "certain_disclosure")
+    assert low == 0
+    assert high >= 14
+
+
+def test_a_class_that_nobody_has_is_nobody_s(tmp_path):
+    model = split("s", "ab", (2, 1, 0), (1, 2, 0))
+    model["features"].append(text("x", "p", "q"))
+    rows = [("a", "p", "k0"), ("a", "q", "k0"), ("a", "p", "k1")]
+    rows += [("b", "q", "k0"), ("b", "p", "k1"), ("b", "q", "k1")]
+    _, by = audited(tmp_path, model, [("s", "x", "class"), *rows], "--secret", "s")
+    found = by["who knows all else"]
+    # Two of the three k0 are on the left, and one of the three k1.
+    assert ends(found, "confidence") == pytest.approx((2 / 3, 2 / 3))
+    assert ends(found, "certain_disclosure") == (0, 0)
+
+
+def test_a_number_that_the_model_takes_for_missing_may_be_anybody_s(tmp_path):
+    # Above 10 is taken for missing, and goes where 1 and below do: so nobody there is certainly below 3.
+    model = split("x", "ab", (3, 0), (0, 3), missing="default-child")
+    treatment = {"intervals": [{"high": 10.0, "high_closed": True}], "when_invalid": "as-missing"}
+    model["features"] = [{"name": "x", "type": "numeric", "treatments": [treatment]}]
+    root, left, right = model["nodes"]
+    root["default_child"] = "1"
+    left["test"] = {"kind": "interval", "feature": "x", "high": 1.0, "high_closed": True}
+    right["test"] = {"kind": "interval", "feature": "x", "low": 1.0}
+    rows = [(0, "k0"), (1, "k0"), (0.5, "k0"), (2, "k1"), (4, "k1"), (5, "k1")]
+    words = ("--secret", "x", "--bins", "3")
+    _, by = audited(tmp_path, model, [("x", "class"), *rows], *words)
+    assert ends(by["who knows all else"], "certain_disclosure") == (0, 0)
+    model["features"][0].pop("treatments")
+    _, by = audited(tmp_path, model, [("x", "class"), *rows], *words)
+    assert ends(by["who knows all else"], "certain_disclosure") == (3, 3)
