@@ -23,6 +23,7 @@ NEARLY_ALL = 0.99
 """Of so many people a column has to give another away for it to be known like that one, where others are unsure."""
 MARKS = {"0": 0.0, "1": 1.0, "false": 0.0, "true": 1.0}
 """How indicators are written, in small letters."""
+NOTHING: Mapping[str, IndexArray] = {}
 PARTS = "_=.:"
 """What stands between a column's name and a value in the names of indicators that it was parted into."""
 
@@ -36,8 +37,17 @@ class Closed:
     said: tuple[str, ...]
 
 
-def closed(population: Population, told: Collection[str], never: Collection[str] = ()) -> Closed:
-    """Return what known columns give away of the others; of those ``never`` known nothing is concluded."""
+def closed(
+    population: Population,
+    told: Collection[str],
+    never: Collection[str] = (),
+    asked: Mapping[str, IndexArray] = NOTHING,
+) -> Closed:
+    """Return what known columns give away of the others; of those ``never`` known nothing is concluded.
+
+    ``asked`` are the places of each profile's values, (P,), among those that tests tell apart: what gives these away
+    says where somebody goes, although it leaves the value itself open.
+    """
     known = [name for name in population.qi if name in told]
     said: list[str] = []
     for group in indicators(population):
@@ -65,7 +75,7 @@ def closed(population: Population, told: Collection[str], never: Collection[str]
     guesses = {}
     for name in population.qi:
         if name not in known and name not in never:
-            guess, why = _guess(population, known, name)
+            guess, why = _guess(population, known, name, asked.get(name))
             if guess is not None:
                 guesses[name] = guess
                 said.append(why)
@@ -122,21 +132,29 @@ def _gives_all(population: Population, known: str, hidden: str) -> bool:
     return bool(has_one[own].all()) and float(people[sure[own]].sum()) >= NEARLY_ALL * people.sum()
 
 
-def _guess(population: Population, known: Sequence[str], hidden: str) -> tuple[Guess | None, str]:
-    """Return of whom some value of a known column gives a hidden one away, and in words which columns do."""
-    is_known, by = np.zeros(len(population.counts), dtype=bool), []
-    other = _codes(population.columns[hidden])
-    for name in known:
-        own, _, sure = _given(population, name, other)
-        if (sure[own] & ~is_known).any():
-            is_known |= sure[own]
-            by.append(name)
+def _guess(
+    population: Population, known: Sequence[str], hidden: str, asked: IndexArray | None
+) -> tuple[Guess | None, str]:
+    """Return of whom some value of a known column gives a hidden one away, and in words which columns do.
+
+    It does so too where it gives away what is ``asked`` of the hidden one, (P,).
+    """
+    is_known, by, what = np.zeros(len(population.counts), dtype=bool), [], f"what {hidden} is"
+    others = [_codes(population.columns[hidden])]
+    others += [] if asked is None else [asked]
+    for at, other in enumerate(others):
+        for name in known:
+            own, _, sure = _given(population, name, other)
+            if (sure[own] & ~is_known).any():
+                is_known |= sure[own]
+                by.append(name)
+                what = f"all that the tree asks about {hidden}" if at else what
     if not by:
         return None, ""
     people = population.counts[is_known].sum()
     said = (
-        f"in this table some values of {words_of(by)} say what {hidden} is, of {people:,.0f} people: who knows "
-        "them is taken to know that too"
+        f"in this table some values of {words_of(list(dict.fromkeys(by)))} say {what}, of {people:,.0f} people: who "
+        "knows them is taken to know that too"
     )
     return Guess(population.columns[hidden], is_known), said
 

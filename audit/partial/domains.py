@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from ppdm_models.records.routing import prepared
 from ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
-from ppdm_models.tree.predicate import NumericTest, atoms
+from ppdm_models.tree.predicate import CategoryTest, MissingTest, NumericTest, answer, atoms
 from ppdm_models.tree.tree import Feature, Tree
 
 
@@ -50,6 +50,49 @@ def domain_of(
     share = np.bincount(of, counts, len(values)).astype(np.float64)
     refused = invalid.get(feature.name, np.zeros(len(values), dtype=bool))
     return Domain(values, seen[feature.name], refused, share, of)
+
+
+def told_apart(trees: Sequence[Tree], columns: Mapping[str, Column]) -> dict[str, IndexArray]:
+    """Return the place of each value, (P,), among those that the tests of trees tell apart, by column."""
+    found = {}
+    for feature in dict.fromkeys(each for tree in trees for each in tree.used_features()):
+        if feature.name in columns:
+            seen, refused = prepared((feature,), {feature.name: columns[feature.name]})
+            tests = {
+                part
+                for tree in trees
+                for node in tree.nodes
+                for part in atoms(node.test)
+                if isinstance(part, NumericTest | CategoryTest | MissingTest)
+                and part.feature == feature.name
+            }
+            places = _places(seen[feature.name], tests)
+            bad = refused.get(feature.name)
+            found[feature.name] = places if bad is None else np.where(bad, places.max() + 1, places)
+    return found
+
+
+def _places(
+    column: Column, tests: Collection[NumericTest | CategoryTest | MissingTest]
+) -> IndexArray:
+    """Return the place of each value among those that these tests of its column answer differently."""
+    if isinstance(column, NumericColumn):
+        # An end parts numbers before it, or behind it: it belongs to one side.
+        own = [each for each in tests if isinstance(each, NumericTest)]
+        before = [each.low for each in own if each.low_closed]
+        before += [each.high for each in own if not each.high_closed]
+        behind = [each.low for each in own if not each.low_closed]
+        behind += [each.high for each in own if each.high_closed]
+        places = np.searchsorted(np.unique(before), column.numbers, side="right")
+        places += np.searchsorted(np.unique(behind), column.numbers, side="left")
+        return np.asarray(
+            np.where(column.missing, places.max(initial=0) + 1, places), dtype=np.intp
+        )
+    names = CategoricalColumn(np.arange(-1, len(column.categories)), column.categories)
+    said = [answer(each, {each.feature: names}, len(names)) for each in tests]
+    table = np.array([row for each in said for row in (each.true, each.unknown)], dtype=bool)
+    places = np.unique(table.T, axis=0, return_inverse=True)[1].reshape(-1)
+    return np.asarray(places[column.codes + 1], dtype=np.intp)
 
 
 def _categories(feature: Feature, column: CategoricalColumn) -> tuple[Column, IndexArray]:

@@ -19,6 +19,7 @@ from audit.estimate.posterior import Posterior, certain
 from audit.options import DEFAULT, AuditOptions
 from audit.partial.bounded import Ranges, bounded, ranges
 from audit.partial.dependencies import closed
+from audit.partial.domains import told_apart
 from audit.partial.flows import WORK, Room, ends
 from audit.partial.leaf_table import LeafTable, are_sizes_published, leaf_table
 from audit.partial.learned import Proofs
@@ -100,7 +101,8 @@ def secret_seen_by(
         return NO_SIZES
     if knows_target and not leaves.are_counted:
         return NO_COUNTS
-    told = closed(population, known, never=(secret.name,))
+    apart = told_apart([tree], population.columns)
+    told = closed(population, known, (secret.name,), apart)
     people, of = merged(population, told.known)
     hidden = hidden_of(tree, population, told.known)
     guesses = {name: guess_of(told, name, of, len(people.counts)) for name in told.guesses}

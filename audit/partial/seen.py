@@ -14,7 +14,7 @@ from audit.facts.grower import grower
 from audit.options import DEFAULT, AuditOptions
 from audit.partial.bounded import Ranges, bounded, ranges
 from audit.partial.dependencies import Closed, closed
-from audit.partial.domains import Domain, domain_of
+from audit.partial.domains import Domain, domain_of, told_apart
 from audit.partial.enforced import Problem, enforced
 from audit.partial.flows import WORK, Room, ends
 from audit.partial.leaf_table import LeafTable, are_sizes_published, leaf_table
@@ -113,7 +113,7 @@ def seen_by(
     is_sized = are_sizes_published(tree, leaves.nodes)
     if not is_sized and not are_told_apart(leaves):
         return NO_SIZES
-    told = closed(population, known)
+    told = closed(population, known, asked=told_apart([tree], population.columns))
     people, of = merged(population, told.known)
     hidden = hidden_of(tree, population, told.known)
     guesses = {name: guess_of(told, name, of, len(people.counts)) for name in told.guesses}

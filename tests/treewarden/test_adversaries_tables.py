@@ -162,3 +162,18 @@ def test_a_number_that_the_model_takes_for_missing_may_be_anybody_s(tmp_path):
     model["features"][0].pop("treatments")
     _, by = audited(tmp_path, model, [("x", "class"), *rows], *words)
     assert ends(by["who knows all else"], "certain_disclosure") == (3, 3)
+
+
+def test_a_known_column_that_says_where_a_hidden_number_leads_is_used(tmp_path):
+    # Nobody's income is known, but who knows the bracket knows the branch: ten of ten, and five of ten.
+    model = split("income", "ab", (20, 0), (10, 10))
+    model["features"] = [{"name": "income", "type": "numeric"}]
+    left, right = model["nodes"][1:]
+    left["test"] = {"kind": "interval", "feature": "income", "high": 50.0, "high_closed": True}
+    right["test"] = {"kind": "interval", "feature": "income", "low": 50.0}
+    rows = [(50 - at, "low", "k0") for at in range(20)]
+    rows += [(51 + at, "high", f"k{at % 2}") for at in range(20)]
+    _, by = audited(tmp_path, model, [("income", "bracket", "class"), *rows], "--knows", "bracket")
+    found = by["who knows bracket"]
+    assert ends(found, "certain_disclosure") == (20, 20)
+    assert ends(found, "confidence")[1] == 1

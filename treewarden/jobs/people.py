@@ -11,6 +11,7 @@ from audit.adversary.knowledge import Knowledge
 from audit.adversary.presets import ALL, PRESETS
 from audit.options import AuditOptions
 from audit.partial.dependencies import closed
+from audit.partial.domains import told_apart
 from audit.partial.secret import Secret, secret_of, tellers
 from audit.partial.who import adversary_of, check_names, found_column
 from audit.people.population import Population, build_population
@@ -20,7 +21,7 @@ from ppdm_models.errors import KnowledgeError, TableError
 from ppdm_models.files.load import OpenedFile
 from ppdm_models.records.matching import are_alike, has_column
 from ppdm_models.records.table import Table
-from ppdm_models.tree.ensemble import Model
+from ppdm_models.tree.ensemble import Model, trees_of
 from ppdm_models.tree.tree import Tree
 from treewarden.jobs.inputs import ModelInput
 
@@ -123,7 +124,8 @@ def _adding(
     if secret is not None:
         adding |= set(tellers(wide, secret, new))
     never = new if secret is None else (*new, secret.name)
-    return tuple(name for name in new if name in adding or closed(wide, [name], never).said)
+    apart = told_apart(list(trees_of(rebuilt.model)), wide.columns)
+    return tuple(name for name in new if name in adding or closed(wide, [name], never, apart).said)
 
 
 def _columns(table: Table, model: Model, people: Population, target: str) -> tuple[str, ...]:
