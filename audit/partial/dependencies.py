@@ -83,10 +83,10 @@ def closed(
     return Closed(ordered, guesses, tuple(said))
 
 
-def gives_away(population: Population, known: str, of: IndexArray) -> bool:
-    """Return whether some value of a column says, and not by chance, what each profile is ``of``, (P,)."""
+def given_away(population: Population, known: str, of: IndexArray) -> BoolArray:
+    """Return of which profiles the value of a column says, and not by chance, what each is ``of``, (P,) both."""
     own, _, sure = _given(population, known, of)
-    return bool(sure[own].any())
+    return sure[own]
 
 
 def indicators(population: Population) -> Iterator[tuple[str, ...]]:

@@ -14,20 +14,22 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 
+from audit.adversary.declared import words_of
 from audit.adversary.knowledge import Knowledge, SplitLevel
 from audit.estimate.posterior import Posterior, certain
 from audit.options import DEFAULT, AuditOptions
-from audit.partial.bounded import Ranges, bounded, ranges
-from audit.partial.dependencies import closed
+from audit.partial.bounded import Ranges, bounded
+from audit.partial.dependencies import Closed, closed
 from audit.partial.domains import told_apart
-from audit.partial.flows import WORK, Room, ends
+from audit.partial.flows import WORK
 from audit.partial.leaf_table import LeafTable, are_sizes_published, leaf_table
 from audit.partial.learned import Proofs
-from audit.partial.network import Network, network
 from audit.partial.open_values import Arcs, arcs_of, secret_domain
-from audit.partial.reach import knower
-from audit.partial.scaling import GAP, Spread, spread
-from audit.partial.secret import Secret, tellers
+from audit.partial.reach import Knower, knower
+from audit.partial.saying import Said, said_of
+from audit.partial.scaling import GAP
+from audit.partial.secret import Secret, of_one_attribute
+from audit.partial.secret_part import Part, in_order, part_of, summed
 from audit.partial.seen import (
     NO_SIZES,
     NOT_WHOLE,
@@ -42,7 +44,6 @@ from audit.partial.seen import (
     spanning,
     why_broken,
 )
-from audit.partial.splits import Held, held
 from audit.partial.unsized import SIZES_UNKNOWN, are_told_apart, between, unsized_worlds
 from audit.people.merged import merged
 from audit.people.population import Population
@@ -50,7 +51,6 @@ from audit.reading import Undetermined
 from audit.worlds.clock import Clock
 from audit.worlds.result import Worlds
 from ppdm_models.arrays import FloatArray, IndexArray
-from ppdm_models.records.table import listed
 from ppdm_models.tree.column import CategoricalColumn
 from ppdm_models.tree.tree import Task, Tree
 
@@ -61,7 +61,14 @@ NO_COUNTS = Undetermined(
     "how many of each class are in each leaf is not published: what somebody learns of a feature who knows everybody's "
     "class is not worked out"
 )
-GIVEN_AWAY = "in this table {} say of some people what {} is: what follows is not worked out, and may be more"
+ONE_ATTRIBUTE = (
+    "{} and {} are indicators of one attribute: what follows is not worked out, and may be more"
+)
+SAYING = (
+    "in this table some values of {} say what {} is, of {:,.0f} people: the readings span what follows of that and "
+    "what follows without it"
+)
+SAYING_NOT_USED = "what other columns say of the secret is not used of tables that fit"
 NO_CLASSES = Undetermined("who has which class is not known from the table")
 ALL_DECIDE = "every leaf that can hold such a person leaves this value alone"
 TARGET = "target"
@@ -111,48 +118,100 @@ def secret_seen_by(
     if secret.name in hidden:
         hidden[secret.name] = unaided[secret.name] = secret_domain(tree, population, secret)
     size = len(people.counts)
-    knowers = [knower(tree, people.columns, hidden, guesses, size)]
-    if told.said:
-        knowers.append(knower(tree, people.columns, unaided, {}, size))
-    by_name = {feature.name for feature in tree.features}
-    compares = (*told.known, *told.guesses, *({secret.name} & by_name))
-    doubts = doubts_of(leaves, knowledge, compares, hidden)
-    doubts += _given_away(population, secret, (*told.known, *hidden))
-    if not is_sized and knowledge.split is not SplitLevel.NONE:
-        doubts = tuple(dict.fromkeys((SPLITS_NOT_USED, *doubts)))
-    said = (*told.said, WITH_AND_WITHOUT) if told.said else ()
-    if secret.name not in hidden:
-        said = (*said, NOT_TESTED.format(name=secret.name))
+    aided = knower(tree, people.columns, hidden, guesses, size)
+    classes, by_class = None, [population.counts]
     if knows_target:
         assert not isinstance(truth, Undetermined)
         classes = np.flatnonzero(truth.sum(axis=0) > 0)
         by_class = [truth[:, klass] for klass in classes.tolist()]
-    else:
-        classes, by_class = None, [population.counts]
-    is_compared = knowledge.split is not SplitLevel.NONE and secret.name in by_name
-    believed: list[Posterior | Undetermined] = []
+    saying = said_of(
+        population,
+        secret,
+        told.known,
+        told.guesses,
+        hidden,
+        of,
+        size,
+        by_class if knows_target else (),
+        _target(tree, population),
+    )
+    by_name = {feature.name for feature in tree.features}
+    about = {secret.name, *(() if saying is None else saying.of_hidden)} & by_name
+    doubts = doubts_of(leaves, knowledge, (*told.known, *told.guesses, *sorted(about)), hidden)
+    doubts += _of_one_attribute(population, secret, (*told.known, *hidden))
+    if not is_sized and knowledge.split is not SplitLevel.NONE:
+        doubts = tuple(dict.fromkeys((SPLITS_NOT_USED, *doubts)))
+    is_compared = knowledge.split is not SplitLevel.NONE and bool(about)
     work = 0 if until.is_over else WORK // len(by_class)
-    for who in reversed(knowers):
-        arcs = arcs_of(who, secret, who.hidden.get(secret.name), population)
-        own_work = work if who is knowers[0] else 0
-        parts = [_part(arcs, leaves, population, of, some, own_work) for some in by_class]
-        values, low, high, gaps, proved, more = _in_order(parts)
-        own = Posterior(values, gaps <= GAP, low, high if is_compared else values)
+
+    def outlook(who: Knower, saying: Said | None, work: int) -> _Outlook:
+        parts, domain = [], who.hidden.get(secret.name)
+        arcs = arcs_of(who, secret, domain, population, saying)
+        for number, some in enumerate(by_class):
+            more_said = None if saying is None else saying.for_class(number)
+            own = arcs
+            if more_said is not saying:
+                own = arcs_of(who, secret, domain, population, more_said)
+            parts.append(part_of(own, leaves, population, of, some, work))
+        values, low, high, gaps, proved, more = in_order(parts)
         problem = f"no estimate: {'; '.join(doubts)}" if doubts and not is_sized else ""
         problem = problem or _problem(leaves, people, parts, knowledge, doubts, options)
-        believed.append(Undetermined(problem) if problem else own)
-    seen = _people(tree, population, people, of, secret, parts, classes)
+        believed = Posterior(values, gaps <= GAP, low, high if is_compared else values)
+        return _Outlook(
+            arcs, parts, Undetermined(problem) if problem else believed, gaps, proved, more
+        )
+
+    first, others = outlook(aided, None, work), list[_Outlook]()
+    if told.said:
+        others.append(outlook(knower(tree, people.columns, unaided, {}, size), None, 0))
+    if saying is not None:
+        others.append(outlook(aided, saying, work))
+    seen = _people(tree, population, people, of, secret, first.parts, classes)
+    worlds = _worlds(population, seen, first.proved, first.more, doubts)
+    if saying is not None:
+        last = _worlds(population, seen, others[-1].proved, others[-1].more, doubts)
+        worlds = _shown_by_both(worlds, last)
     share = np.bincount(secret.of, population.counts, len(secret.values)) / population.records
     found = Seen(
         seen,
-        spanning(believed[-1], *believed[:-1]),
-        _worlds(population, seen, proved, more, doubts),
+        spanning(first.believed, *(each.believed for each in others)),
+        worlds,
         doubts,
-        float(gaps.max(initial=0.0)),
-        said,
+        max(float(each.gaps.max(initial=0.0)) for each in (first, *others)),
+        _remarkable(told, secret, saying, is_tested=secret.name in hidden),
         certain(np.tile(share, (len(seen.counts), 1))),
     )
-    return found if is_sized else _without_sizes(found, arcs, parts[0].profiles)
+    return found if is_sized else _without_sizes(found, first.arcs, first.parts[0].profiles)
+
+
+def _target(tree: Tree, population: Population) -> str:
+    return population.sensitive or tree.target or TARGET
+
+
+def _remarkable(
+    told: Closed, secret: Secret, saying: Said | None, *, is_tested: bool
+) -> tuple[str, ...]:
+    """Return what he was taken to know, and what was taken for what the tree says nothing of."""
+    said = [*told.said, WITH_AND_WITHOUT] if told.said else []
+    if saying is not None:
+        said.append(SAYING.format(words_of(saying.by), secret.name, saying.people))
+    if not is_tested:
+        said.append(NOT_TESTED.format(name=secret.name))
+    return tuple(said)
+
+
+def _shown_by_both(
+    worlds: Worlds | Undetermined, saying: Worlds | Undetermined
+) -> Worlds | Undetermined:
+    """Return proofs with those tables only that fit what other columns say of the secret too."""
+    if isinstance(worlds, Undetermined) or isinstance(saying, Undetermined):
+        return worlds if isinstance(worlds, Undetermined) else saying
+    return replace(
+        worlds,
+        reached_low=np.maximum(worlds.reached_low, saying.reached_low),
+        reached_high=np.minimum(worlds.reached_high, saying.reached_high),
+        not_decided=(*worlds.not_decided, SAYING_NOT_USED),
+    )
 
 
 def _without_sizes(sized: Seen, arcs: Arcs, profiles: IndexArray) -> Seen:
@@ -166,7 +225,7 @@ def _without_sizes(sized: Seen, arcs: Arcs, profiles: IndexArray) -> Seen:
         posterior = between(prior.values, prior.values, prior.values, posterior)
     lumps = int(arcs.lump_of.max()) + 1
     left = arcs.allowed[arcs.kind].astype(np.float64)
-    is_left = _summed(arcs.row, np.ones(len(arcs.row)), left, lumps)[arcs.lump_of[profiles]] > 0
+    is_left = summed(arcs.row, np.ones(len(arcs.row)), left, lumps)[arcs.lump_of[profiles]] > 0
     is_certain = is_left & (is_left.sum(axis=1) == 1)[:, None]
     proved = Proofs(is_certain, ~is_left, np.zeros_like(is_left))
     worlds = unsized_worlds(sized.population, proved, sized.worlds, ALL_DECIDE)
@@ -174,119 +233,29 @@ def _without_sizes(sized: Seen, arcs: Arcs, profiles: IndexArray) -> Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
-    """What follows for the people of one class, or of all: of N merged profiles ``profiles``, (N, B) each."""
+class _Outlook:
+    """What somebody makes of all people who uses so much of what columns give away; the arrays are of all parts."""
 
-    profiles: IndexArray
-    values: FloatArray
-    low: FloatArray
-    high: FloatArray
+    arcs: Arcs
+    parts: list[Part]
+    believed: Posterior | Undetermined
     gaps: FloatArray
     proved: Proofs
     more: Ranges
-    held: Held
 
 
-def _part(
-    arcs: Arcs,
-    leaves: LeafTable,
-    population: Population,
-    of: IndexArray,
-    own: FloatArray,
-    work: int,
-) -> _Part:
-    """Return what follows for some of the people, ``own`` of each profile, (P,), who are spread over their leaves."""
-    people = np.bincount(of, own, len(arcs.lump_of)).astype(np.float64)
-    profiles = np.flatnonzero(people > 0)
-    there = np.searchsorted(leaves.nodes, population.leaf)
-    sizes = np.bincount(there, own, len(leaves.nodes)).astype(np.float64)
-    lumps, lump_of = np.unique(arcs.lump_of[profiles], return_inverse=True)
-    columns = np.flatnonzero(sizes > 0)
-    lump_at, column_at = _where(lumps, arcs.row), _where(leaves.nodes[columns], arcs.node)
-    is_here = (lump_at >= 0) & (column_at >= 0)
-    row, column, kind = lump_at[is_here], column_at[is_here], arcs.kind[is_here]
-    shape = (len(lumps), len(columns))
-    pattern = sparse.coo_array((np.ones(len(row)), (row, column)), shape=shape).tocsr()
-    some = np.flatnonzero(own > 0)
-    world = sparse.coo_array(
-        (
-            own[some],
-            (_where(lumps, arcs.lump_of[of[some]]), _where(columns, there[some])),
-        ),
-        shape=shape,
-    ).tocsr()
-    net = network(pattern, world)
-    placed = spread(net)
-    over = _over_arcs(placed, net.group_of, net.demand, sizes[columns], row, column)
-    can = np.asarray(net.movable[row, net.group_of[column]]).ravel() > 0
-    weight = over / net.supply[row]
-    left = arcs.allowed[kind].astype(np.float64)
-    decides = arcs.allowed & (arcs.allowed.sum(axis=1) == 1)[:, None]
-    values = _summed(row, weight, arcs.inside[kind], len(lumps))
-    high = _summed(row, weight, left, len(lumps))
-    low = np.minimum(_summed(row, weight, decides[kind].astype(np.float64), len(lumps)), values)
-    possible = _summed(row, can.astype(np.float64), left, len(lumps)) > 0
-    is_certain = possible & (possible.sum(axis=1) == 1)[:, None]
-    allowed = arcs.allowed[kind] * np.rint(sizes[columns]).astype(np.int64)[column][:, None]
-    without = (allowed > 0).sum(axis=1)[:, None] > (allowed > 0)
-    without = without * np.rint(sizes[columns]).astype(np.int64)[column][:, None]
-    starts, group = np.searchsorted(row, np.arange(len(lumps) + 1)), net.group_of[column]
-
-    def room_of(lump: int, value: int) -> Room:
-        of_lump = slice(starts[lump], starts[lump + 1])
-        room = [np.zeros(net.groups, dtype=np.int64) for _ in range(2)]
-        for each, most in zip(room, (allowed, without), strict=True):
-            np.add.at(each, group[of_lump], most[of_lump, value])
-        return Room(*room)
-
-    flows = ends(net, room_of, allowed.shape[1], work)
-    counts, supply = (np.rint(each).astype(np.int64) for each in (people[profiles], net.supply))
-    gaps = placed.gap
-    values[gaps > GAP] = np.nan
-    return _Part(
-        profiles,
-        values[lump_of],
-        low[lump_of],
-        high[lump_of],
-        gaps[lump_of],
-        Proofs(is_certain[lump_of], ~possible[lump_of], possible[lump_of]),
-        ranges(counts, lump_of, supply, flows, flows),
-        _held(people, profiles, lump_of, net, placed, sizes, columns),
-    )
-
-
-def _held(
-    people: FloatArray,
-    profiles: IndexArray,
-    lump_of: IndexArray,
-    net: Network,
-    placed: Spread,
-    sizes: FloatArray,
-    columns: IndexArray,
-) -> Held:
-    """Return the same people over all leaves, those too that hold none of them."""
-    own = held(people[profiles], lump_of, net, placed, sizes[columns])
-    lump, everyone = np.zeros(len(people), dtype=np.intp), np.zeros(len(people))
-    lump[profiles], everyone[profiles] = lump_of, own.people
-    gather = sparse.csr_array(
-        (np.ones(len(columns)), (np.arange(len(columns)), columns)),
-        shape=(len(columns), len(sizes)),
-    )
-    return Held(everyone, lump, sparse.csr_array(own.places @ gather))
-
-
-def _given_away(
+def _of_one_attribute(
     population: Population, secret: Secret, columns: Collection[str]
 ) -> tuple[str, ...]:
-    """Return why more may be known: a column that is known or tested says in the table what the secret is."""
-    found = tellers(population, secret, columns)
-    return (GIVEN_AWAY.format(listed(found), secret.name),) if found else ()
+    """Return why more may be known: a column that is known or tested is an indicator of the secret's attribute."""
+    found = of_one_attribute(population, secret, columns)
+    return (ONE_ATTRIBUTE.format(words_of(found), secret.name),) if found else ()
 
 
 def _problem(
     leaves: LeafTable,
     people: Population,
-    parts: list[_Part],
+    parts: list[Part],
     knowledge: Knowledge,
     doubts: tuple[str, ...],
     options: AuditOptions,
@@ -308,63 +277,13 @@ def _problem(
     return why_broken(leaves, people, by_class, knowledge.split)
 
 
-def _where(sorted_: IndexArray, wanted: IndexArray) -> IndexArray:
-    """Return the place of each number among sorted ones, -1 where it is not there."""
-    at = np.minimum(np.searchsorted(sorted_, wanted), max(len(sorted_) - 1, 0))
-    return np.asarray(np.where(sorted_[at] == wanted, at, -1), dtype=np.intp)
-
-
-def _over_arcs(
-    placed: Spread,
-    group_of: IndexArray,
-    demand: FloatArray,
-    sizes: FloatArray,
-    row: IndexArray,
-    column: IndexArray,
-) -> FloatArray:
-    """Return how many people each arc has: those of its group of leaves, by the sizes of these."""
-    group = group_of[column]
-    of_group = np.asarray(placed.people.tocsr()[row, group]).ravel()
-    return np.asarray(of_group * sizes[column] / demand[group])
-
-
-def _summed(row: IndexArray, weight: FloatArray, each: FloatArray, size: int) -> FloatArray:
-    """Return sums over arcs by row, (S, B), of what each has of each value, (A, B), times its weight."""
-    columns = [np.bincount(row, weight * each[:, place], size) for place in range(each.shape[1])]
-    return np.stack(columns, axis=1)
-
-
-def _in_order(
-    parts: list[_Part],
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, Proofs, Ranges]:
-    """Return what follows for all parts, one below the other."""
-    proved = Proofs(
-        np.concatenate([each.proved.certain for each in parts]),
-        np.concatenate([each.proved.excluded for each in parts]),
-        np.concatenate([each.proved.possible for each in parts]),
-    )
-    return (
-        np.concatenate([each.values for each in parts]),
-        np.concatenate([each.low for each in parts]),
-        np.concatenate([each.high for each in parts]),
-        np.concatenate([each.gaps for each in parts]),
-        proved,
-        Ranges(
-            np.concatenate([each.more.low for each in parts]),
-            np.concatenate([each.more.high for each in parts]),
-            np.concatenate([each.more.reached_low for each in parts]),
-            np.concatenate([each.more.reached_high for each in parts]),
-        ),
-    )
-
-
 def _people(
     tree: Tree,
     population: Population,
     people: Population,
     of: IndexArray,
     secret: Secret,
-    parts: list[_Part],
+    parts: list[Part],
     classes: IndexArray | None,
 ) -> Population:
     """Return the people as he tells them apart, with how many of each have each secret value.
@@ -376,7 +295,7 @@ def _people(
     truth, kept = population.truth, people
     if classes is not None:
         assert not isinstance(truth, Undetermined)
-        name = population.sensitive or tree.target or TARGET
+        name = _target(tree, population)
         klass = np.repeat(classes, [len(each.profiles) for each in parts])
         columns = {each: column.take(rows) for each, column in people.columns.items()}
         columns[name] = CategoricalColumn(klass, tree.classes)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from audit.partial.domains import Domain, domain_of
 from audit.partial.reach import Knower, places
+from audit.partial.saying import OPEN, Said
 from audit.partial.secret import Secret
 from audit.people.population import Population
 from ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
@@ -40,30 +41,57 @@ def secret_domain(tree: Tree, population: Population, secret: Secret) -> Domain:
     return domain_of(tree, feature, column, population.counts, cuts)
 
 
-def arcs_of(who: Knower, secret: Secret, domain: Domain | None, population: Population) -> Arcs:
-    """Return who can stop where; profiles that can stop at the same nodes with the same values left are one lump."""
+def arcs_of(
+    who: Knower,
+    secret: Secret,
+    domain: Domain | None,
+    population: Population,
+    said: Said | None = None,
+) -> Arcs:
+    """Return who can stop where; profiles that can stop at the same nodes with the same values left are one lump.
+
+    ``said`` is what other columns say of the secret.
+    """
+    place_of = np.arange(len(secret.values)) if domain is None else secret.places(domain.values)
     rng, seen = np.random.default_rng(0), dict[tuple[int, bytes], IntArray]()
     sums = np.zeros((who.size, 2), dtype=np.int64)
     with np.errstate(over="ignore"):
-        for place in places(who):
-            key = place.node, _mask(place.masks.get(secret.name))
+        for stop, mask, profiles in _ways(who, secret, place_of, said):
+            key = stop, mask
             if key not in seen:
                 seen[key] = rng.integers(1 << 63, size=2, dtype=np.int64)
-            sums[place.profiles] += seen[key]
+            sums[profiles] += seen[key]
     _, first, lump_of = np.unique(sums, axis=0, return_index=True, return_inverse=True)
     kinds: dict[bytes, int] = {}
     rows, nodes, found = [], [], []
-    for place in places(who.of(first)):
-        mask = _mask(place.masks.get(secret.name))
-        rows.append(place.profiles)
-        nodes.append(np.full(len(place.profiles), place.node, dtype=np.intp))
-        found.append(
-            np.full(len(place.profiles), kinds.setdefault(mask, len(kinds)), dtype=np.intp)
-        )
+    some = None if said is None else said.of(first)
+    for stop, mask, profiles in _ways(who.of(first), secret, place_of, some):
+        rows.append(profiles)
+        nodes.append(np.full(len(profiles), stop, dtype=np.intp))
+        found.append(np.full(len(profiles), kinds.setdefault(mask, len(kinds)), dtype=np.intp))
     row, node, kind = (np.concatenate(each) for each in (rows, nodes, found))
     row, node, kind = _together(row, node, kind, kinds)
     allowed, inside = _values(kinds, secret, domain, population)
     return Arcs(lump_of.reshape(-1), row, node, kind, allowed, inside)
+
+
+def _ways(
+    who: Knower, secret: Secret, place_of: IndexArray, said: Said | None
+) -> Iterator[tuple[int, bytes, IndexArray]]:
+    """Yield nodes with the values of the secret that a way there leaves, and the profiles that can have taken it."""
+    for place in places(who):
+        mask = place.masks.get(secret.name)
+        if said is None:
+            yield place.node, _mask(mask), place.profiles
+            continue
+        left = said.left(place.masks, place_of)
+        left = left if mask is None else left & mask
+        told = said.of_profile[place.profiles]
+        for value in np.unique(told).tolist():
+            own = left if value == OPEN else left & (place_of == value)
+            if own.any():
+                is_bare = mask is None and own.all()
+                yield place.node, b"" if is_bare else own.tobytes(), place.profiles[told == value]
 
 
 def _mask(mask: BoolArray | None) -> bytes:

@@ -1,0 +1,131 @@
+"""What other columns say of a secret one in the table: who is known to be a husband is known to be a man.
+
+Of a column that somebody knows, it is said of people; of one that he does not know, of the values that a path leaves
+open. Whether he knows of that is open, so it is taken beside what follows without it, never in its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from audit.partial.dependencies import SURPRISE
+from audit.partial.domains import Domain
+from audit.partial.reach import Guess, Masks
+from audit.partial.secret import Secret, telling
+from audit.people.population import Population
+from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
+from ppdm_models.tree.column import NumericColumn
+
+OPEN = -1
+"""The place of a secret value that nothing is said of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """The place of the secret's value that is said of each profile, (P,), and of each value of hidden columns.
+
+    ``of_hidden`` holds one array a column, (D,), over its domain; ``of_class`` is what each class says, where
+    everybody's is known. ``by`` are the columns that say something, ``people`` how many it is said of.
+    """
+
+    of_profile: IndexArray
+    of_hidden: Mapping[str, IndexArray]
+    of_class: tuple[int, ...]
+    by: tuple[str, ...]
+    people: float
+
+    def for_class(self, number: int) -> Said:
+        """Return what is said of the people of one class, by its number among those that are known."""
+        if not self.of_class or self.of_class[number] == OPEN:
+            return self
+        return replace(self, of_profile=np.full_like(self.of_profile, self.of_class[number]))
+
+    def of(self, profiles: IndexArray) -> Said:
+        """Return the same for some of the profiles."""
+        return replace(self, of_profile=self.of_profile[profiles])
+
+    def left(self, masks: Masks, place: IndexArray) -> BoolArray:
+        """Return which of the secret's values, at these places, (D,), a path's masks of other columns leave open."""
+        left = np.ones(len(place), dtype=bool)
+        for name, said in self.of_hidden.items():
+            if name in masks:
+                values = said[masks[name]]
+                if (values != OPEN).all():
+                    left &= np.isin(place, values)
+        return left
+
+
+def said_of(
+    population: Population,
+    secret: Secret,
+    known: Collection[str],
+    guesses: Mapping[str, Guess],
+    hidden: Mapping[str, Domain],
+    of: IndexArray,
+    size: int,
+    classes: Sequence[FloatArray] = (),
+    target: str = "",
+) -> Said | None:
+    """Return what columns say of a secret to somebody who knows some of them; None where they say nothing.
+
+    ``of`` (P,) is the place among ``size`` profiles of each of the population's, by what he knows; ``guesses`` are of
+    the population's profiles. ``classes`` are how many people of each profile have each class, (P,) each, where he
+    knows everybody's, in the column ``target``.
+    """
+    names = dict.fromkeys((*known, *guesses, *hidden))
+    told = {name: telling(population, secret, name) for name in names if name != secret.name}
+    told = {name: each for name, each in told.items() if each.any()}
+    of_class = _of_classes(population, secret, classes)
+    if not told and max(of_class, default=OPEN) == OPEN:
+        return None
+    of_profile, people = np.full(size, OPEN, dtype=np.intp), np.zeros(len(population.counts), bool)
+    for name, each in told.items():
+        if name in known or name in guesses:
+            sure = each if name in known else each & guesses[name].is_known
+            of_profile[of[sure]] = secret.of[sure]
+        people |= each
+    of_hidden = {
+        name: _of_values(hidden[name], each, secret.of)
+        for name, each in told.items()
+        if name in hidden
+    }
+    by, number = tuple(told), population.counts.copy()
+    if max(of_class, default=OPEN) != OPEN:
+        by = (*by, target)
+        said = [own for own, value in zip(classes, of_class, strict=True) if value != OPEN]
+        number = np.where(people, number, np.sum(said, axis=0))
+        people[:] = True
+    return Said(of_profile, of_hidden, of_class, by, float(number[people].sum()))
+
+
+def _of_classes(
+    population: Population, secret: Secret, classes: Sequence[FloatArray]
+) -> tuple[int, ...]:
+    """Return the place of the secret's value that all people of each class have, and not by chance; else ``OPEN``."""
+    size = len(secret.values)
+    share = np.bincount(secret.of, population.counts, size) / population.records
+    found = []
+    for own in classes:
+        held = np.bincount(secret.of, own, size)
+        value = int(held.argmax())
+        is_said = held[value] == held.sum() and -held.sum() * np.log(share[value]) >= SURPRISE
+        found.append(value if is_said else OPEN)
+    return tuple(found)
+
+
+def _of_values(domain: Domain, told: BoolArray, secret: IndexArray) -> IndexArray:
+    """Return what each value of a hidden column says, (D,); a number that nobody has says what those beside it do."""
+    found = np.full(len(domain), OPEN, dtype=np.intp)
+    found[domain.of[told]] = secret[told]
+    if isinstance(domain.values, NumericColumn):
+        there = np.flatnonzero((domain.share > 0) & ~domain.values.missing)
+        nobody = np.flatnonzero((domain.share == 0) & ~domain.values.missing)
+        if len(there):
+            after = np.searchsorted(there, nobody)
+            low = found[there[np.maximum(after - 1, 0)]]
+            high = found[there[np.minimum(after, len(there) - 1)]]
+            found[nobody] = np.where(low == high, low, OPEN)
+    return found

@@ -1,0 +1,171 @@
+"""What follows of a secret column for some of the people, those of one class or all, spread over their leaves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from audit.partial.bounded import Ranges, ranges
+from audit.partial.flows import Room, ends
+from audit.partial.leaf_table import LeafTable
+from audit.partial.learned import Proofs
+from audit.partial.network import Network, network
+from audit.partial.open_values import Arcs
+from audit.partial.scaling import GAP, Spread, spread
+from audit.partial.splits import Held, held
+from audit.people.population import Population
+from ppdm_models.arrays import FloatArray, IndexArray
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What follows for the people of one class, or of all: of N merged profiles ``profiles``, (N, B) each."""
+
+    profiles: IndexArray
+    values: FloatArray
+    low: FloatArray
+    high: FloatArray
+    gaps: FloatArray
+    proved: Proofs
+    more: Ranges
+    held: Held
+
+
+def part_of(
+    arcs: Arcs,
+    leaves: LeafTable,
+    population: Population,
+    of: IndexArray,
+    own: FloatArray,
+    work: int,
+) -> Part:
+    """Return what follows for some of the people, ``own`` of each profile, (P,), who are spread over their leaves."""
+    people = np.bincount(of, own, len(arcs.lump_of)).astype(np.float64)
+    profiles = np.flatnonzero(people > 0)
+    there = np.searchsorted(leaves.nodes, population.leaf)
+    sizes = np.bincount(there, own, len(leaves.nodes)).astype(np.float64)
+    lumps, lump_of = np.unique(arcs.lump_of[profiles], return_inverse=True)
+    columns = np.flatnonzero(sizes > 0)
+    lump_at, column_at = _where(lumps, arcs.row), _where(leaves.nodes[columns], arcs.node)
+    is_here = (lump_at >= 0) & (column_at >= 0)
+    row, column, kind = lump_at[is_here], column_at[is_here], arcs.kind[is_here]
+    shape = (len(lumps), len(columns))
+    pattern = sparse.coo_array((np.ones(len(row)), (row, column)), shape=shape).tocsr()
+    some = np.flatnonzero(own > 0)
+    world = sparse.coo_array(
+        (
+            own[some],
+            (_where(lumps, arcs.lump_of[of[some]]), _where(columns, there[some])),
+        ),
+        shape=shape,
+    ).tocsr()
+    net = network(pattern, world)
+    placed = spread(net)
+    over = _over_arcs(placed, net.group_of, net.demand, sizes[columns], row, column)
+    can = np.asarray(net.movable[row, net.group_of[column]]).ravel() > 0
+    weight = over / net.supply[row]
+    left = arcs.allowed[kind].astype(np.float64)
+    decides = arcs.allowed & (arcs.allowed.sum(axis=1) == 1)[:, None]
+    values = summed(row, weight, arcs.inside[kind], len(lumps))
+    high = summed(row, weight, left, len(lumps))
+    low = np.minimum(summed(row, weight, decides[kind].astype(np.float64), len(lumps)), values)
+    possible = summed(row, can.astype(np.float64), left, len(lumps)) > 0
+    is_certain = possible & (possible.sum(axis=1) == 1)[:, None]
+    allowed = arcs.allowed[kind] * np.rint(sizes[columns]).astype(np.int64)[column][:, None]
+    without = (allowed > 0).sum(axis=1)[:, None] > (allowed > 0)
+    without = without * np.rint(sizes[columns]).astype(np.int64)[column][:, None]
+    starts, group = np.searchsorted(row, np.arange(len(lumps) + 1)), net.group_of[column]
+
+    def room_of(lump: int, value: int) -> Room:
+        of_lump = slice(starts[lump], starts[lump + 1])
+        room = [np.zeros(net.groups, dtype=np.int64) for _ in range(2)]
+        for each, most in zip(room, (allowed, without), strict=True):
+            np.add.at(each, group[of_lump], most[of_lump, value])
+        return Room(*room)
+
+    flows = ends(net, room_of, allowed.shape[1], work)
+    counts, supply = (np.rint(each).astype(np.int64) for each in (people[profiles], net.supply))
+    gaps = placed.gap
+    values[gaps > GAP] = np.nan
+    return Part(
+        profiles,
+        values[lump_of],
+        low[lump_of],
+        high[lump_of],
+        gaps[lump_of],
+        Proofs(is_certain[lump_of], ~possible[lump_of], possible[lump_of]),
+        ranges(counts, lump_of, supply, flows, flows),
+        _held(people, profiles, lump_of, net, placed, sizes, columns),
+    )
+
+
+def _held(
+    people: FloatArray,
+    profiles: IndexArray,
+    lump_of: IndexArray,
+    net: Network,
+    placed: Spread,
+    sizes: FloatArray,
+    columns: IndexArray,
+) -> Held:
+    """Return the same people over all leaves, those too that hold none of them."""
+    own = held(people[profiles], lump_of, net, placed, sizes[columns])
+    lump, everyone = np.zeros(len(people), dtype=np.intp), np.zeros(len(people))
+    lump[profiles], everyone[profiles] = lump_of, own.people
+    gather = sparse.csr_array(
+        (np.ones(len(columns)), (np.arange(len(columns)), columns)),
+        shape=(len(columns), len(sizes)),
+    )
+    return Held(everyone, lump, sparse.csr_array(own.places @ gather))
+
+
+def _where(sorted_: IndexArray, wanted: IndexArray) -> IndexArray:
+    """Return the place of each number among sorted ones, -1 where it is not there."""
+    at = np.minimum(np.searchsorted(sorted_, wanted), max(len(sorted_) - 1, 0))
+    return np.asarray(np.where(sorted_[at] == wanted, at, -1), dtype=np.intp)
+
+
+def _over_arcs(
+    placed: Spread,
+    group_of: IndexArray,
+    demand: FloatArray,
+    sizes: FloatArray,
+    row: IndexArray,
+    column: IndexArray,
+) -> FloatArray:
+    """Return how many people each arc has: those of its group of leaves, by the sizes of these."""
+    group = group_of[column]
+    of_group = np.asarray(placed.people.tocsr()[row, group]).ravel()
+    return np.asarray(of_group * sizes[column] / demand[group])
+
+
+def summed(row: IndexArray, weight: FloatArray, each: FloatArray, size: int) -> FloatArray:
+    """Return sums over arcs by row, (S, B), of what each has of each value, (A, B), times its weight."""
+    columns = [np.bincount(row, weight * each[:, place], size) for place in range(each.shape[1])]
+    return np.stack(columns, axis=1)
+
+
+def in_order(
+    parts: list[Part],
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, Proofs, Ranges]:
+    """Return what follows for all parts, one below the other."""
+    proved = Proofs(
+        np.concatenate([each.proved.certain for each in parts]),
+        np.concatenate([each.proved.excluded for each in parts]),
+        np.concatenate([each.proved.possible for each in parts]),
+    )
+    return (
+        np.concatenate([each.values for each in parts]),
+        np.concatenate([each.low for each in parts]),
+        np.concatenate([each.high for each in parts]),
+        np.concatenate([each.gaps for each in parts]),
+        proved,
+        Ranges(
+            np.concatenate([each.more.low for each in parts]),
+            np.concatenate([each.more.high for each in parts]),
+            np.concatenate([each.more.reached_low for each in parts]),
+            np.concatenate([each.more.reached_high for each in parts]),
+        ),
+    )
