@@ -83,6 +83,15 @@ BINS = {"capital-gain": (1.0,)}
 """Where numbers are parted: whether there was any gain."""
 
 
+ABOUT = """\
+Each row is one adversary ([What would a neighbour learn?](../neighbour.md)). The choice of splits is left out.
+In *education* the tree predicts that from 8 columns of Adult, grown by the gini index as in
+[the study of Zhu & Du](zhu-du-2010.md). Shares are of the people: *certain*, whose value is proved; *excluded*,
+of whom some value is ruled out; *mean* and *surest* of the probability that the estimate gives its best guess;
+*>= .9*, of whom it is so sure; *right*, of whom the guess is true. What known columns give away of others is known
+too; what they say of the secret itself is not in these figures (audits span both)."""
+
+
 @dataclass(frozen=True)
 class Grown:
     """A tree and its people."""
@@ -151,12 +160,7 @@ def rows(folder: Path) -> Iterator[str]:
     yield "scikit-learn grows the trees on all records, and their class counts are published."
     yield f"Machine: {machine()}."
     yield ""
-    yield "Each row is one adversary ([What would a neighbour learn?](../neighbour.md)). The choice of splits is left"
-    yield "out. In *education* the tree predicts that from 8 columns of Adult as in [the study of Zhu & Du](zhu-du-2010.md),"
-    yield "grown by the gini index. Shares are of the people: *certain*, whose value is proved; *excluded*, of whom some"
-    yield "value is ruled out; *mean* and *surest* of the probability that the estimate gives its best guess; *>= .9*, of"
-    yield "whom it is so sure; *right*, of whom the guess is true. What known columns give away of others is known too;"
-    yield "what they say of the secret itself is not in these figures (audits span both)."
+    yield from ABOUT.splitlines()
     yield ""
     yield "## The class that the tree predicts"
     yield ""
