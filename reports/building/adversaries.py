@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from audit.measures import call, measures, of_models
+from audit.reading import Undetermined
 from audit.result import Audit, Exposure, Lacking
 from policies.judging.decision import Decision
 from policies.judging.figures import figure
@@ -52,6 +53,7 @@ def _adversary(exposure: Exposure, decision: Decision) -> Adversary:
             for each in of_knowledge
         },
         worst=() if who is None else tuple(_worst(exposure)),
+        shown=() if who is None else tuple(_shown(exposure)),
         lacking=tuple(map(_lack, exposure.lacking)),
     )
 
@@ -83,8 +85,20 @@ def _worst(exposure: Exposure) -> Iterator[Row]:
                 continue
             told.add(spot.index)
             text = f"{figure(spot.low, measures()[measure].unit)}, {spot.note}"
-            profile = exposure.evidence.population.describe(spot.index) or "everybody"
+            profile = _profile(exposure, spot.index)
             yield Row(name=profile, text=spot.note if measure == WORST[0] else text)
+
+
+def _shown(exposure: Exposure) -> Iterator[Row]:
+    """Yield the people of whom a table was kept that fits and has others of their values."""
+    worlds = exposure.evidence.worlds
+    if not isinstance(worlds, Undetermined):
+        for witness in worlds.witnesses:
+            yield Row(name=_profile(exposure, witness.profile), text=witness.says)
+
+
+def _profile(exposure: Exposure, index: int) -> str:
+    return exposure.evidence.population.describe(index) or "everybody"
 
 
 def _is_told(measure: str) -> bool:

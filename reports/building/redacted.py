@@ -76,7 +76,7 @@ def redacted(document: Document) -> Document:
         "ensemble": None,
         "values": None,
         "adversaries": tuple(
-            each.model_copy(update={"readings": {}, "worst": (), "lacking": ()})
+            each.model_copy(update={"readings": {}, "worst": (), "shown": (), "lacking": ()})
             for each in document.adversaries
         ),
         "provenance": _provenance(document),

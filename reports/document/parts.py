@@ -439,7 +439,8 @@ class Adversary(Part):
 
     ``verdict`` is that of the policy's clauses about what somebody can infer; ``readings`` are by measure, of those
     that differ between adversaries. ``worst`` are the people of whom they can tell most: by the profile that they see,
-    what. ``lacking`` is what they would lose by each column, where that was asked.
+    what. ``shown`` are people of whom another table that fits tells something else than most of them must have.
+    ``lacking`` is what they would lose by each column, where that was asked.
     """
 
     name: Text
@@ -449,6 +450,7 @@ class Adversary(Part):
     verdict: Word
     readings: dict[Text, Reading]
     worst: tuple[Row, ...] = ()
+    shown: tuple[Row, ...] = ()
     lacking: tuple[Lack, ...] = ()
 
 

@@ -95,6 +95,7 @@ def test_reports_show_the_adversaries_and_what_each_column_is_worth(files, told)
     page = files.run("audit", "--knowledge", told, "--format", "html").stdout
     assert "Who learns what" in page
     assert "What would “register” lose by each column?" in page
+    assert "What “neighbour” cannot know" in page
     text = files.run("audit", "--knowledge", told).stdout
     assert "Who learns what" in text
     assert "who knows more may not" in " ".join(text.split())
@@ -104,7 +105,14 @@ def test_a_redacted_report_names_adversaries_and_no_readings(files, told):
     done = files.run("audit", "--knowledge", told, "--format", "json", "--redacted")
     said = json.loads(done.stdout)
     assert [each["readings"] for each in said["adversaries"]] == [{}, {}, {}]
-    assert [each["worst"] for each in said["adversaries"]] == [[], [], []]
+    assert [each["worst"] + each["shown"] for each in said["adversaries"]] == [[], [], []]
+
+
+def test_a_table_that_fits_shows_what_somebody_cannot_know(files):
+    _, said = report(files, "--knows", "sex")
+    shown = said["adversaries"][1]["shown"]
+    assert [each["name"] for each in shown] == ["sex = F", "sex = M"]
+    assert all("in another table that fits" in each["text"] for each in shown)
 
 
 @pytest.mark.parametrize(
