@@ -12,11 +12,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import optimize, sparse
+from scipy import sparse
 from scipy.sparse import csgraph
-from scipy.special import entr
 
 from audit.estimate.posterior import Posterior
+from audit.partial.multipliers import Slope, multipliers
 from audit.partial.network import Network
 from audit.partial.scaling import weighed
 from audit.partial.splits import CLOSE, leaves_below, left_of
@@ -33,26 +33,54 @@ HELD = 1e-6
 """A row holds where it is broken by less, for each record of its node."""
 MOST_GAP = 1e-5
 """In records times nats: how far the result may be from the optimum."""
-MOST_MULTIPLIER = 100.0
+
+
+@dataclass(frozen=True, slots=True)
+class Some:
+    """Some of the people: all of some classes. ``people`` (P,) are those of each profile, of the lump ``lump`` (P,).
+
+    They can be where ``net`` says, over the leaves ``leaves`` (L',) of all L, which hold nobody else of ``classes``.
+    """
+
+    people: FloatArray
+    lump: IndexArray
+    net: Network
+    leaves: IndexArray
+    classes: IndexArray
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """People of P profiles over L leaves, (L, m) of each class, who can be where ``net`` says.
+    """People of P profiles over L leaves, (L, m) of each class: in ``parts``, where everybody's class is known.
 
-    ``lump`` (P,) is the lump of each profile, ``columns`` the known columns of the profiles, ``least`` how many people
-    a learner asks of a branch.
+    ``columns`` are the known columns of the profiles, ``least`` how many people a learner asks of a branch.
     """
 
     tree: Tree
     nodes: IndexArray
-    people: FloatArray
-    lump: IndexArray
-    net: Network
+    parts: tuple[Some, ...]
     classes: FloatArray
     columns: Mapping[str, Column]
     criterion: Criterion
     least: float
+
+    @property
+    def people(self) -> FloatArray:
+        """How many people each profile has, (P,)."""
+        return np.asarray(np.sum([each.people for each in self.parts], axis=0))
+
+
+@dataclass(frozen=True, slots=True)
+class Under:
+    """The people, (P, L, m), as somebody believes them to be spread who heeds the choice of splits.
+
+    ``gap`` bounds how far it is from the optimum, in records times nats; ``is_sure`` says that all rows that were put
+    in bind in every table.
+    """
+
+    table: FloatArray
+    gap: float
+    is_sure: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +100,22 @@ def enforced(problem: Problem, without: FloatArray, until: Clock) -> Posterior |
     A candidate binds only if a learner could have compared it. Where a branch of one may have too few people for that
     in some table, the ends span this estimate and that ``without`` such rows, (P, m).
     """
+    under = table_under(problem, until)
+    if under is None:
+        return None
+    found = _posterior(problem, under.table, under.gap)
+    return found if under.is_sure else _spanning(found, without)
+
+
+def table_under(problem: Problem, until: Clock) -> Under | None:
+    """Return the people as they are spread with the rows put in; None where it was not found, or is too large."""
     cells = problem.classes > 0
     if len(problem.people) * int(cells.sum()) > MOST_CELLS:
         return None
     table = _solved(problem, ())
     cuts: list[_Cut] = []
     chosen = _chosen(problem)
-    gap = 0.0
+    gap, prices = 0.0, np.zeros(0)
     for _ in range(ROUNDS):
         if until.is_over:
             return None
@@ -88,17 +125,18 @@ def enforced(problem: Problem, without: FloatArray, until: Clock) -> Posterior |
                 return None
             broken.append(each)
         if not broken:
-            if gap > MOST_GAP:
-                return None
-            found = _posterior(problem, table, gap)
-            is_sure = all(cut.is_sure for cut in cuts)
-            return found if is_sure else _spanning(found, without)
+            return None if gap > MOST_GAP else Under(table, gap, all(cut.is_sure for cut in cuts))
         cuts += broken
-        solved = _under(problem, tuple(cuts), until)
+        solved = _under(problem, tuple(cuts), prices, until)
         if solved is None:
             return None
-        table, gap = solved
+        table, gap, prices = solved
     return None
+
+
+def off_by(gap: float, people: FloatArray) -> FloatArray:
+    """Return how far a share of so many people is from that of the optimum at most (Pinsker)."""
+    return np.asarray(np.sqrt(max(gap, 0.0) / (2 * people)))
 
 
 def _spanning(found: Posterior, without: FloatArray) -> Posterior:
@@ -109,65 +147,85 @@ def _spanning(found: Posterior, without: FloatArray) -> Posterior:
 def _posterior(problem: Problem, table: FloatArray, gap: float) -> Posterior:
     """Return the shares of each profile, (P, m), and between which ends those of the optimum are (Pinsker)."""
     values = table.sum(axis=1) / problem.people[:, None]
-    off = np.sqrt(max(gap, 0.0) / (2 * problem.people))[:, None]
+    off = off_by(gap, problem.people)[:, None]
     decided = np.ones(len(values), dtype=bool)
     return Posterior(values, decided, np.maximum(values - off, 0.0), np.minimum(values + off, 1.0))
 
 
 def _under(
-    problem: Problem, cuts: tuple[_Cut, ...], until: Clock
-) -> tuple[FloatArray, float] | None:
-    """Return the table of greatest entropy under the rows, and how far it is from the optimum; None without one."""
-    best: list[FloatArray] = []
+    problem: Problem, cuts: tuple[_Cut, ...], start: FloatArray, until: Clock
+) -> tuple[FloatArray, float, FloatArray] | None:
+    """Return the table of greatest entropy under the rows, how far it is from the optimum, and all multipliers.
 
-    def dual(multipliers: FloatArray) -> tuple[float, FloatArray]:
-        if until.is_over:
-            raise TimeoutError
-        table = _solved(problem, cuts, multipliers)
-        best[:] = [table]
-        slopes = np.array([_over(problem, cut, table) - cut.least for cut in cuts])
-        return float(entr(table).sum() + multipliers @ slopes), slopes
-
+    ``start`` are those to start from. None where none was found.
+    """
+    leaf, klass = np.nonzero(problem.classes > 0)
+    can, of, supply = [], [], []
+    for part in problem.parts:
+        profiles = np.flatnonzero(part.people > 0)
+        is_able, _ = _over_all_leaves(part, len(problem.classes))
+        can.append(is_able[part.lump[profiles]][:, leaf] & np.isin(klass, part.classes))
+        of.append(profiles)
+        supply.append(part.people[profiles])
+    branches = np.concatenate(of)
+    slopes = [
+        Slope(cut.branch[branches], np.where(cut.here[leaf], cut.slope[:, klass], 0.0), cut.least)
+        for cut in cuts
+    ]
+    demand = problem.classes[leaf, klass]
     try:
-        found = optimize.minimize(
-            dual,
-            np.zeros(len(cuts)),
-            jac=True,
-            method="L-BFGS-B",
-            bounds=[(0.0, MOST_MULTIPLIER)] * len(cuts),
-            options={"ftol": 1e-15, "gtol": 1e-8, "maxiter": 300},
-        )
-        bound, _ = dual(found.x)
-    except (TimeoutError, FloatingPointError, ValueError):
+        with np.errstate(divide="raise", invalid="raise", over="raise"):
+            found = multipliers(
+                np.concatenate(can), np.concatenate(supply), demand, slopes, start, until
+            )
+            if found is None:
+                return None
+            prices = found[len(demand) :]
+            table = _solved(problem, cuts, prices)
+    except (FloatingPointError, ValueError, np.linalg.LinAlgError):
         return None
-    if (found.x >= MOST_MULTIPLIER).any() or not np.isfinite(bound):
-        return None
-    return best[0], bound - float(entr(best[0]).sum())
+    slack = np.array([_over(problem, cut, table) - cut.least for cut in cuts])
+    # The table is the best of all by the entropy and the rows at these prices, so that no other is better by more.
+    return table, float(prices @ np.abs(slack)), found
 
 
 def _solved(
-    problem: Problem, cuts: tuple[_Cut, ...], multipliers: FloatArray | None = None
+    problem: Problem, cuts: tuple[_Cut, ...], prices: FloatArray | None = None
 ) -> FloatArray:
     """Return the table of greatest entropy with the rows weighed by their multipliers, (P, L, m)."""
-    net, classes = problem.net, problem.classes
+    classes = problem.classes
     size, (leaves, m) = len(problem.people), classes.shape
     powers = np.zeros((size, leaves, m))
-    for cut, multiplier in zip(cuts, () if multipliers is None else multipliers, strict=False):
+    for cut, multiplier in zip(cuts, () if prices is None else prices, strict=False):
         if multiplier > 0:
             powers[:, cut.here, :] += multiplier * cut.slope[cut.branch][:, None, :]
     table = np.zeros((size, leaves, m))
-    block_of_leaf = net.block_of_group[net.group_of]
-    block_of = net.block_of_lump[problem.lump]
-    can = net.movable.toarray()[:, net.group_of] > 0
-    for block in np.unique(block_of):
-        here = np.flatnonzero(block_of == block)
-        leaf, klass = np.nonzero((classes > 0) & (block_of_leaf == block)[:, None])
-        weights = np.where(
-            can[problem.lump[here]][:, leaf], np.exp(powers[here][:, leaf, klass]), 0.0
-        )
-        found = weighed(sparse.csr_array(weights), problem.people[here], classes[leaf, klass])
-        table[here[:, None], leaf[None, :], klass[None, :]] = found.toarray()
+    for part in problem.parts:
+        can, block_of_leaf = _over_all_leaves(part, leaves)
+        block_of = part.net.block_of_lump[part.lump]
+        of_part = np.isin(np.arange(m), part.classes)
+        for block in np.unique(block_of):
+            here = np.flatnonzero((block_of == block) & (part.people > 0))
+            is_here = (classes > 0) & of_part & (block_of_leaf == block)[:, None]
+            leaf, klass = np.nonzero(is_here)
+            if not len(here) or not len(leaf):
+                continue
+            is_able = can[part.lump[here]][:, leaf]
+            own = np.where(is_able, powers[here][:, leaf, klass], -np.inf)
+            weights = np.exp(own - own.max(axis=1, keepdims=True))
+            found = weighed(sparse.csr_array(weights), part.people[here], classes[leaf, klass])
+            table[here[:, None], leaf[None, :], klass[None, :]] = found.toarray()
     return table
+
+
+def _over_all_leaves(part: Some, leaves: int) -> tuple[BoolArray, IndexArray]:
+    """Return where the lumps of a part can be among all leaves, (S, L), and the block of each leaf, -1 without one."""
+    net = part.net
+    can = np.zeros((len(net.supply), leaves), dtype=bool)
+    can[:, part.leaves] = net.movable.toarray()[:, net.group_of] > 0
+    block_of_leaf = np.full(leaves, -1, dtype=np.intp)
+    block_of_leaf[part.leaves] = net.block_of_group[net.group_of]
+    return can, block_of_leaf
 
 
 def _over(problem: Problem, cut: _Cut, table: FloatArray) -> float:
@@ -249,16 +307,17 @@ def _is_admissible(problem: Problem, here: BoolArray, branch: IndexArray) -> boo
     if problem.least <= 1:
         return True
     return all(
-        _fewest(problem, here, branch == each) >= problem.least for each in np.unique(branch)
+        sum(_fewest(problem, part, here, branch == each) for part in problem.parts) >= problem.least
+        for each in np.unique(branch)
     )
 
 
-def _fewest(problem: Problem, here: BoolArray, some: BoolArray) -> float:
+def _fewest(problem: Problem, part: Some, here: BoolArray, some: BoolArray) -> float:
     """Return a number of people of some profiles that is at some leaves in every table: those who fit nowhere else."""
-    net, sizes = problem.net, problem.classes.sum(axis=1)
-    held = np.rint(np.bincount(problem.lump[some], problem.people[some], len(net.supply)))
+    net, sizes = part.net, problem.classes[:, part.classes].sum(axis=1)
+    held = np.rint(np.bincount(part.lump[some], part.people[some], len(net.supply)))
     lumps, leaves = len(held), int((~here).sum())
-    can = net.movable.toarray()[:, net.group_of[~here]] > 0
+    can = _over_all_leaves(part, len(here))[0][:, ~here]
     rows, columns = np.nonzero(can)
     source, sink = lumps + leaves, lumps + leaves + 1
     start = np.concatenate([np.full(lumps, source), rows, lumps + np.arange(leaves)])

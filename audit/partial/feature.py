@@ -21,6 +21,7 @@ from audit.options import DEFAULT, AuditOptions
 from audit.partial.bounded import Ranges, bounded
 from audit.partial.dependencies import Closed, closed
 from audit.partial.domains import told_apart
+from audit.partial.enforced import Some, Under, off_by, table_under
 from audit.partial.flows import WORK
 from audit.partial.leaf_table import LeafTable, are_sizes_published, leaf_table
 from audit.partial.learned import Proofs
@@ -31,7 +32,9 @@ from audit.partial.scaling import GAP
 from audit.partial.secret import Secret, of_one_attribute
 from audit.partial.secret_part import Part, in_order, part_of, summed
 from audit.partial.seen import (
+    ENFORCING_SECONDS,
     NO_SIZES,
+    NOT_COMPARED,
     NOT_WHOLE,
     ONLY_CLASSES,
     SPLITS_NOT_USED,
@@ -41,6 +44,7 @@ from audit.partial.seen import (
     doubts_of,
     guess_of,
     hidden_of,
+    problem_of,
     spanning,
     why_broken,
 )
@@ -48,7 +52,7 @@ from audit.partial.unsized import SIZES_UNKNOWN, are_told_apart, between, unsize
 from audit.people.merged import merged
 from audit.people.population import Population
 from audit.reading import Undetermined
-from audit.worlds.clock import Clock
+from audit.worlds.clock import Clock, clock
 from audit.worlds.result import Worlds
 from ppdm_models.arrays import FloatArray, IndexArray
 from ppdm_models.tree.column import CategoricalColumn
@@ -154,12 +158,15 @@ def secret_seen_by(
                 own = arcs_of(who, secret, domain, population, more_said)
             parts.append(part_of(own, leaves, population, of, some, work))
         values, low, high, gaps, proved, more = in_order(parts)
-        problem = f"no estimate: {'; '.join(doubts)}" if doubts and not is_sized else ""
-        problem = problem or _problem(leaves, people, parts, knowledge, doubts, options)
-        believed = Posterior(values, gaps <= GAP, low, high if is_compared else values)
-        return _Outlook(
-            arcs, parts, Undetermined(problem) if problem else believed, gaps, proved, more
-        )
+        bare = Posterior(values, gaps <= GAP, low, high if is_compared else values)
+        believed: Posterior | Undetermined = bare
+        uses_splits = is_sized and leaves.are_counted and doubts == (SPLITS_NOT_USED,)
+        if doubts and not uses_splits:
+            believed = Undetermined(f"no estimate: {'; '.join(doubts)}")
+        elif doubts:
+            heeding = _Heeding(leaves, people, classes, knowledge, options, is_compared)
+            believed = heeding.believed(parts, bare)
+        return _Outlook(arcs, parts, believed, gaps, proved, more)
 
     first, others = outlook(aided, None, work), list[_Outlook]()
     if told.said:
@@ -252,29 +259,62 @@ def _of_one_attribute(
     return (ONE_ATTRIBUTE.format(words_of(found), secret.name),) if found else ()
 
 
-def _problem(
-    leaves: LeafTable,
-    people: Population,
-    parts: list[Part],
-    knowledge: Knowledge,
-    doubts: tuple[str, ...],
-    options: AuditOptions,
-) -> str:
-    """Return why there is no estimate, "" where there is; candidates on the secret are no reason: see ``high``."""
-    if not doubts:
-        return ""
-    if doubts != (SPLITS_NOT_USED,) or not leaves.are_counted:
-        return f"no estimate: {'; '.join(doubts)}"
-    by_class = [each.held for each in parts]
-    if len(parts) == 1:
-        own = leaves.estimate(options)
+@dataclass(frozen=True, slots=True)
+class _Heeding:
+    """What the choice of splits on known columns says is held against an estimate, and put in where that breaks it.
+
+    Candidates on the secret itself are no rows: where they were compared, ``high`` is all that leaves leave open.
+    """
+
+    leaves: LeafTable
+    people: Population
+    classes: IndexArray | None
+    knowledge: Knowledge
+    options: AuditOptions
+    is_compared: bool
+
+    def believed(self, parts: list[Part], without: Posterior) -> Posterior | Undetermined:
+        """Return the estimate with such rows, given that without them; why not, where it was not found."""
+        own = self.leaves.estimate(self.options)
         if isinstance(own, Undetermined):
-            return own.reason
-        one = parts[0].held
-        by_class = [
-            replace(one, places=one.places @ sparse.diags_array(share)) for share in own.values.T
-        ]
-    return why_broken(leaves, people, by_class, knowledge.split)
+            return own
+        held = [each.held for each in parts]
+        if self.classes is None:
+            (one,) = held
+            held = [
+                replace(one, places=one.places @ sparse.diags_array(each)) for each in own.values.T
+            ]
+        problem = why_broken(self.leaves, self.people, held, self.knowledge.split)
+        if not problem:
+            return without
+        if problem == NOT_COMPARED:
+            return Undetermined(problem)
+        by_class = np.arange(own.values.shape[1])[None] if self.classes is None else self.classes
+        some = tuple(
+            Some(part.held.people, part.held.lump, part.leads.net, part.leads.columns, each)
+            for part, each in zip(parts, by_class.reshape(len(parts), -1), strict=True)
+        )
+        sizes = own.values * self.leaves.sizes[:, None]
+        under = table_under(
+            problem_of(self.leaves, some, sizes, self.people, self.knowledge),
+            clock(self.options.time_limit or ENFORCING_SECONDS),
+        )
+        return Undetermined(problem) if under is None else self._under(under, parts, some, without)
+
+    def _under(
+        self, under: Under, parts: list[Part], some: tuple[Some, ...], without: Posterior
+    ) -> Posterior | Undetermined:
+        found = []
+        for part, each in zip(parts, some, strict=True):
+            people = each.people[part.profiles][:, None]
+            places = under.table[part.profiles][:, :, each.classes].sum(axis=2) / people
+            values, low, high = part.leads.told(places)
+            off = off_by(under.gap, people)
+            high = high if self.is_compared else values
+            found.append((values, np.maximum(low - off, 0.0), np.minimum(high + off, 1.0)))
+        values, low, high = (np.concatenate(each) for each in zip(*found, strict=True))
+        believed = Posterior(values, np.ones(len(values), dtype=bool), low, high)
+        return believed if under.is_sure else spanning(believed, without)
 
 
 def _people(

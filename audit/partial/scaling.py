@@ -111,7 +111,8 @@ def _block_by_columns(pattern: sparse.csr_array, supply: FloatArray, demand: Flo
         log_v -= log_v.max()
     steps = 0
     while steps < STEPS:
-        z, col, value = _at(shape, supply, demand, log_v)
+        z, col = _at(shape, supply, log_v)
+        value = _value(shape, supply, demand, log_v)
         slope = col - demand
         if np.abs(slope).max() <= 1e-13 * demand.max():
             break
@@ -120,7 +121,7 @@ def _block_by_columns(pattern: sparse.csr_array, supply: FloatArray, demand: Flo
         if not np.isfinite(expected) or expected >= 0:
             break
         while length > 1e-6:
-            new = _at(shape, supply, demand, log_v + length * move)[2]
+            new = _value(shape, supply, demand, log_v + length * move)
             if new <= value + 1e-4 * length * expected + 1e-15 * abs(value):
                 break
             length /= 2
@@ -131,23 +132,32 @@ def _block_by_columns(pattern: sparse.csr_array, supply: FloatArray, demand: Flo
         log_v -= log_v.max()
         if -expected <= 1e-22 * demand.sum():
             break
-    found = sparse.csr_array(_at(shape, supply, demand, log_v)[0])
+    found = sparse.csr_array(_at(shape, supply, log_v)[0])
     return _Table(*_repaired(found, supply, demand), steps)
 
 
 def _at(
-    shape: FloatArray | sparse.csr_array, supply: FloatArray, demand: FloatArray, log_v: FloatArray
-) -> tuple[FloatArray | sparse.csr_array, FloatArray, float]:
-    """Return the table at these multipliers, its column sums, and the dual there; its row sums are the supply."""
+    shape: FloatArray | sparse.csr_array, supply: FloatArray, log_v: FloatArray
+) -> tuple[FloatArray | sparse.csr_array, FloatArray]:
+    """Return the table at these multipliers, and its column sums; its row sums are the supply."""
     scale = np.exp(log_v)
-    reached = shape @ scale
-    own = supply / reached
+    own = supply / (shape @ scale)
     if isinstance(shape, np.ndarray):
         z = own[:, None] * shape * scale
     else:
         z = sparse.diags_array(own) @ shape @ sparse.diags_array(scale)
-    value = float(supply @ np.log(reached) - demand @ log_v)
-    return z, np.asarray(z.sum(axis=0)).ravel(), value
+    return z, np.asarray(z.sum(axis=0)).ravel()
+
+
+def _value(
+    shape: FloatArray | sparse.csr_array, supply: FloatArray, demand: FloatArray, log_v: FloatArray
+) -> float:
+    """Return the dual at these multipliers; infinite where they are so far apart that a row vanishes beside others."""
+    top = log_v.max()
+    reached = shape @ np.exp(log_v - top)
+    if not (reached > 0).all():
+        return np.inf
+    return float(supply @ (np.log(reached) + top) - demand @ log_v)
 
 
 def _newton(

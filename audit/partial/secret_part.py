@@ -31,6 +31,44 @@ class Part:
     proved: Proofs
     more: Ranges
     held: Held
+    leads: Leads
+
+
+@dataclass(frozen=True, slots=True)
+class Leads:
+    """Where the people of one part can be, and what that leaves of the secret.
+
+    They are lumps, ``lump_of`` (N,), of a network over the leaves ``columns``, (L',) of all L. Arc a leads from the
+    lump ``row[a]`` to the place ``column[a]`` among these, and leaves the values of ``kind[a]`` (see ``Arcs``).
+    """
+
+    arcs: Arcs
+    net: Network
+    columns: IndexArray
+    lump_of: IndexArray
+    row: IndexArray
+    column: IndexArray
+    kind: IndexArray
+
+    def told(self, places: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return what is believed of profiles, (N, B), the least and the most, given where each is, (N, L) shares."""
+        kinds = np.full((len(self.net.supply), len(self.columns)), -1, dtype=np.intp)
+        kinds[self.row, self.column] = self.kind
+        inside = places[:, self.columns]
+        row, column = np.nonzero(inside > 0)
+        kind = kinds[self.lump_of[row], column]
+        return _believed(self.arcs, row, inside[row, column], kind, len(places))
+
+
+def _believed(
+    arcs: Arcs, row: IndexArray, weight: FloatArray, kind: IndexArray, size: int
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the values of each of so many rows, the least and the most, (S, B), by the weights of the arcs from it."""
+    left = arcs.allowed[kind].astype(np.float64)
+    decides = (arcs.allowed & (arcs.allowed.sum(axis=1) == 1)[:, None]).astype(np.float64)
+    values = summed(row, weight, arcs.inside[kind], size)
+    low = np.minimum(summed(row, weight, decides[kind], size), values)
+    return values, low, summed(row, weight, left, size)
 
 
 def part_of(
@@ -66,11 +104,8 @@ def part_of(
     over = _over_arcs(placed, net.group_of, net.demand, sizes[columns], row, column)
     can = np.asarray(net.movable[row, net.group_of[column]]).ravel() > 0
     weight = over / net.supply[row]
+    values, low, high = _believed(arcs, row, weight, kind, len(lumps))
     left = arcs.allowed[kind].astype(np.float64)
-    decides = arcs.allowed & (arcs.allowed.sum(axis=1) == 1)[:, None]
-    values = summed(row, weight, arcs.inside[kind], len(lumps))
-    high = summed(row, weight, left, len(lumps))
-    low = np.minimum(summed(row, weight, decides[kind].astype(np.float64), len(lumps)), values)
     possible = summed(row, can.astype(np.float64), left, len(lumps)) > 0
     is_certain = possible & (possible.sum(axis=1) == 1)[:, None]
     allowed = arcs.allowed[kind] * np.rint(sizes[columns]).astype(np.int64)[column][:, None]
@@ -98,6 +133,7 @@ def part_of(
         Proofs(is_certain[lump_of], ~possible[lump_of], possible[lump_of]),
         ranges(counts, lump_of, supply, flows, flows),
         _held(people, profiles, lump_of, net, placed, sizes, columns),
+        Leads(arcs, net, columns, lump_of, row, column, kind),
     )
 
 

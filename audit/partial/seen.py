@@ -15,7 +15,7 @@ from audit.options import DEFAULT, AuditOptions
 from audit.partial.bounded import Ranges, bounded, ranges
 from audit.partial.dependencies import Closed, closed
 from audit.partial.domains import Domain, domain_of, told_apart
-from audit.partial.enforced import Problem, enforced
+from audit.partial.enforced import Problem, Some, enforced
 from audit.partial.flows import WORK, Room, ends
 from audit.partial.leaf_table import LeafTable, are_sizes_published, leaf_table
 from audit.partial.learned import Proofs, proofs, shares
@@ -252,16 +252,20 @@ def _posterior(
             return Undetermined(problem)
         if problem:
             more = enforced(
-                Problem(
-                    leaves.system.case.tree,
-                    leaves.nodes,
-                    people.counts,
-                    found.lump_of,
-                    net,
+                problem_of(
+                    leaves,
+                    (
+                        Some(
+                            people.counts,
+                            found.lump_of,
+                            net,
+                            np.arange(len(leaves.nodes)),
+                            np.arange(own.values.shape[1]),
+                        ),
+                    ),
                     own.values * leaves.sizes[:, None],
-                    {name: people.columns[name] for name in people.qi},
-                    Criterion(knowledge.split.value),
-                    float(grower(leaves.system.case).smallest),
+                    people,
+                    knowledge,
                 ),
                 shares(net, placed, own.values, leaves.sizes)[found.lump_of],
                 clock(options.time_limit or ENFORCING_SECONDS),
@@ -273,6 +277,26 @@ def _posterior(
     ]
     decided = (placed.gap <= GAP)[found.lump_of]
     return Posterior(of_lump[0], decided, of_lump[1], of_lump[2])
+
+
+def problem_of(
+    leaves: LeafTable,
+    parts: tuple[Some, ...],
+    classes: FloatArray,
+    people: Population,
+    knowledge: Knowledge,
+) -> Problem:
+    """Return what is to be solved where the choice of splits is heeded, given how many of each class each leaf has."""
+    case = leaves.system.case
+    return Problem(
+        case.tree,
+        leaves.nodes,
+        parts,
+        classes,
+        {name: people.columns[name] for name in people.qi},
+        Criterion(knowledge.split.value),
+        float(grower(case).smallest),
+    )
 
 
 def why_broken(

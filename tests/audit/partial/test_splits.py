@@ -5,9 +5,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.special import entr
 
 from audit.adversary.knowledge import Knowledge, SplitLevel
 from audit.options import AuditOptions
+from audit.partial.feature import secret_seen_by
+from audit.partial.secret import secret_of
 from audit.partial.seen import seen_by
 from audit.partial.splits import Held, compared
 from audit.people.population import build_population
@@ -148,3 +151,60 @@ def test_a_ratio_of_gains_and_missing_values_are_not_compared():
     ratio = Knowledge(split=SplitLevel.GAIN_RATIO)
     seen = seen_by(tree, population, ratio, ["age"], clock(5.0))
     assert "is not used" in seen.posterior.reason
+
+
+def by_age_below():
+    """Return a tree that asks about h first, and about g of those below; and its people: of each age eight.
+
+    Below are four young and two old of class 0, and one of each age of class 1.
+    """
+    groups = (
+        (1, 1, 20, "0", 3),
+        (1, 1, 30, "0", 1),
+        (1, 1, 20, "1", 1),
+        (1, 9, 20, "0", 1),
+        (1, 9, 30, "0", 1),
+        (1, 9, 30, "1", 1),
+        (9, 1, 20, "0", 1),
+        (9, 1, 30, "0", 1),
+        (9, 9, 20, "1", 2),
+        (9, 9, 30, "1", 4),
+    )
+    rows = [each[:4] for each in groups for _ in range(each[4])]
+    table = table_of(
+        {name: [row[at] for row in rows] for at, name in enumerate(("h", "g", "age", "y"))}
+    )
+    nodes = (
+        Node(0, "r", None, (1, 4), Always(), "0", 16.0, (8.0, 8.0)),
+        Node(1, "l", 0, (2, 3), NumericTest("h", high=5.0, high_closed=True), "0", 8.0, (6.0, 2.0)),
+        Node(2, "ll", 1, (), NumericTest("g", high=5.0, high_closed=True), "0", 5.0, (4.0, 1.0)),
+        Node(3, "lh", 1, (), NumericTest("g", low=5.0), "0", 3.0, (2.0, 1.0)),
+        Node(4, "a", 0, (), NumericTest("h", low=5.0), "1", 8.0, (2.0, 6.0)),
+    )
+    features = tuple(Feature(name, numeric=True) for name in ("h", "g", "age"))
+    tree = Tree(nodes, features, "y", ("0", "1"), quality=Quality.EXACT)
+    return tree, build_population(tree, table, sensitive="y")
+
+
+def test_what_is_believed_of_a_secret_column_heeds_better_splits_on_known_ones():
+    tree, population = by_age_below()
+    secret = secret_of(population, "h", [6.0], "secret")
+
+    def seen(split):
+        knowledge, until = Knowledge(split=split), clock(5.0)
+        more = {"knows_target": True, "until": until}
+        return secret_seen_by(tree, population, knowledge, secret, ["age"], **more).posterior
+
+    # Of a young ones of class 0 below and b of class 1, age would leave this much there; the chosen split leaves 44/15.
+    a, b = np.meshgrid(np.linspace(1, 5, 2001), np.linspace(0, 2, 1001))
+    left = a + b - (a**2 + b**2) / (a + b)
+    left += 8 - a - b - ((6 - a) ** 2 + (2 - b) ** 2) / (8 - a - b)
+    # In each leaf below the ages of a class are as in all of them: that says nothing of how many are below.
+    entropy = sum(map(entr, (a, 6 - a, 5 - a, a - 3, b, 2 - b, 3 - b, 3 + b)))
+    at = np.unravel_index(np.where(left >= 44 / 15, entropy, -np.inf).argmax(), entropy.shape)
+    found, without = seen(SplitLevel.GINI), seen(SplitLevel.NONE)
+    assert found.values[:, 0] == pytest.approx(
+        [a[at] / 5, (6 - a[at]) / 3, b[at] / 3, (2 - b[at]) / 5], abs=3e-3
+    )
+    assert without.values[:, 0] == pytest.approx([6 / 8, 6 / 8, 2 / 8, 2 / 8])
+    assert (found.high - found.low < 2e-3).all()
