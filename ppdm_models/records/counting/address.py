@@ -27,9 +27,13 @@ class Address:
 
     @property
     def name(self) -> str:
-        """What it is called in messages and reports: no user, no password, no settings."""
-        parts = self._parts
-        return f"{self.scheme}://{_host(parts)}{parts.path}#{self.table}"
+        """What it is called in messages and reports: no user, no password, no settings, no folder."""
+        host = _host(self._parts)
+        at = f" at {host}" if host else ""
+        where = self._parts.path.rpartition("/")[2]
+        return f"{self.table} in {where or 'a database'} ({self.scheme}{at})".replace(
+            "\\", "_"
+        ).replace("/", "_")
 
     def __str__(self) -> str:
         """As it may be typed again: its user, but no password and no settings, as these may hold one."""
