@@ -32,6 +32,14 @@ class TableError(TreewardenError):
     """The table cannot be read, or does not fit the tree."""
 
 
+class TooManyProfilesError(TreewardenError):
+    """The table has more distinct rows than memory holds, so that nothing can be told of it."""
+
+
+class ColumnNotCountedError(TreewardenError):
+    """The values of a column are asked for that was left out when its table was counted: ``problem`` is its name."""
+
+
 class ManifestError(TreewardenError):
     """The manifest of a randomised table is not understood, or is of another file."""
 

@@ -14,6 +14,7 @@ ppdm_models
 ppdm_models/tree
 ppdm_models/meaning
 ppdm_models/records
+ppdm_models/records/counting
 ppdm_models/codecs
 ppdm_models/codecs/common
 ppdm_models/codecs/sklearn

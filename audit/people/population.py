@@ -152,6 +152,7 @@ def build_population(
         leaf=leaf,
         truth=truth,
         warnings=(
+            *table.notes,
             *names.notes,
             *rows.warnings,
             *_warnings(tree, table, features, columns, sensitive),
@@ -161,6 +162,7 @@ def build_population(
         weights=rows.kind,
         sensitive=sensitive or "",
         order=_order(
+            table,
             weight,
             rows.sampling,
             Order(profile_of, classes, None if isinstance(targets, Undetermined) else targets),
@@ -219,9 +221,12 @@ def distinct(columns: Sequence[Column]) -> tuple[IndexArray, IndexArray]:
     return alike(codes)
 
 
-def _order(people: FloatArray, sampling: FloatArray | None, order: Order) -> Order | None:
+def _order(
+    table: Table, people: FloatArray, sampling: FloatArray | None, order: Order
+) -> Order | None:
     """Return the order of the records; None where some rows stand for nobody, for several people, or are weighed."""
-    return order if sampling is None and (people == 1).all() else None
+    is_known = table.counts is None and sampling is None
+    return order if is_known and (people == 1).all() else None
 
 
 def _sums(groups: IndexArray, weight: FloatArray, size: int) -> FloatArray:
@@ -241,10 +246,10 @@ def _classes(tree: Model, table: Table, sensitive: str | None) -> tuple[IndexArr
         return None, f"the table has no column {sensitive!r}{table.meant(sensitive)}"
     column = table.categories(sensitive, tree.classes)
     if column.missing.any():
-        row = int(np.flatnonzero(column.missing)[0]) + 1
+        where = table.place(int(np.flatnonzero(column.missing)[0]))
         raise TableError(
             table.source,
-            f"column {sensitive!r}, record {row}: no value; leave out the records that the tree was not trained on",
+            f"column {sensitive!r}, {where}: no value; leave out the records that the tree was not trained on",
         )
     if len(column.categories) < 2:
         raise TableError(
@@ -288,18 +293,20 @@ def _stops(
     stops = route(tree, {name: profiles[name] for name in profiles})
     lost = np.flatnonzero(stops < 0)
     if len(lost):
-        record = int(records[lost[0]]) + 1
+        record = table.place(int(records[lost[0]]))
         if stops[lost[0]] == SEVERAL:
-            problem = f"record {record} is spread over several leaves ({tree.missing}); leave such records out"
+            problem = (
+                f"{record} is spread over several leaves ({tree.missing}); leave such records out"
+            )
         elif lacking := _lacking(tree, profiles, int(lost[0])):
             problem = (
-                f"record {record} has no value of {_cut(lacking)}, and {tree.source} does not say where it falls then; "
+                f"{record} has no value of {_cut(lacking)}, and {tree.source} does not say where it falls then; "
                 "export the model in a form that says where missing values go (docs/recipes), or train it without such "
                 "records"
             )
         else:
             problem = (
-                f"record {record} falls in no leaf of {tree.source}; the tree has a gap, calls a value invalid, or the "
+                f"{record} falls in no leaf of {tree.source}; the tree has a gap, calls a value invalid, or the "
                 "table is another"
             )
         raise TableError(table.source, problem)
@@ -362,8 +369,8 @@ def _warnings(
     told_apart = [
         repr(feature.name)
         for feature in features
-        if table.rows >= 20
-        and len(np.unique(columns[feature.name].keys)) > NEARLY_UNIQUE_SHARE * table.rows
+        if table.records >= 20
+        and len(np.unique(columns[feature.name].keys)) > NEARLY_UNIQUE_SHARE * table.records
     ]
     if told_apart:
         several = len(told_apart) > 1

@@ -9,7 +9,7 @@ import numpy as np
 
 from audit.people.weights import Weights
 from ppdm_models.arrays import FloatArray, IndexArray
-from ppdm_models.errors import TableError
+from ppdm_models.errors import ColumnNotCountedError, TableError
 from ppdm_models.records.table import Table
 from ppdm_models.tree.tree import Node, Quality, Tree, count_of
 
@@ -114,11 +114,15 @@ def fitting_column(tree: Tree, table: Table, leaf: IndexArray, besides: tuple[st
             continue
         try:
             numbers = table.numbers(name).numbers
-        except TableError:
+        except (
+            TableError,
+            ColumnNotCountedError,
+        ):  # the hint is not worth to count the table again
             continue
         if not (numbers >= 0).all() or (numbers == 1).all():
             continue
-        here = np.bincount(leaf, numbers, len(tree.nodes)).astype(np.float64)
+        sums = numbers if table.counts is None else numbers * table.counts
+        here = np.bincount(leaf, sums, len(tree.nodes)).astype(np.float64)
         if not count_gaps(tree, here, weighed=True):
             return (
                 f"column {name!r} as weights would match: --weights {name} if each row stands for so many people, "

@@ -24,7 +24,7 @@ class Weights(StrEnum):
 class Weighing:
     """What each row of the table counts for, shape (rows,).
 
-    ``people`` is how many people a row is; ``sampling`` is the survey's weight of its one person, None where every
+    ``people`` is how many people a row is; ``sampling`` is the survey's weight of each of them, None where every
     person counts once.
     """
 
@@ -37,7 +37,7 @@ class Weighing:
 def weighing(table: Table, weights: str | None, sampling: str | None) -> Weighing:
     """Return what the rows count for; ``weights`` are frequencies, ``sampling`` the weights of a survey.
 
-    A row of weight 0 is nobody.
+    A record of weight 0 is nobody. In a table that was counted, a row stands for several records.
 
     Raises:
         TableError: both are given, a weight is missing, negative or (a frequency) no whole number, or all are 0.
@@ -48,27 +48,28 @@ def weighing(table: Table, weights: str | None, sampling: str | None) -> Weighin
             f"--weights {weights} and --sampling-weights {sampling}: a row stands for so many people, or for one "
             "whom a survey weighs; choose one",
         )
+    records = np.ones(table.rows) if table.counts is None else table.counts
     if sampling is not None:
         weight = _column(table, sampling)
-        return Weighing(Weights.SAMPLING, (weight > 0).astype(np.float64), weight)
+        return Weighing(Weights.SAMPLING, (weight > 0) * records, weight)
     if weights is None:
-        return Weighing(Weights.NONE, np.ones(table.rows))
+        return Weighing(Weights.NONE, records)
     weight = _column(table, weights)
     fractions = np.flatnonzero(weight != np.rint(weight))
     if len(fractions):
         row = fractions[0]
         raise TableError(
             table.source,
-            f"column {weights!r}, record {row + 1}: {weight[row]:g} is no whole number of people; "
+            f"column {weights!r}, {table.place(int(row))}: {weight[row]:g} is no whole number of people; "
             f"for the weights of a survey say --sampling-weights {weights}",
         )
-    rows = int((weight > 0).sum())
+    rows, people = int(((weight > 0) * records).sum()), weight * records
     said = (
-        f"{rows:,} {'row stands' if rows == 1 else 'rows stand'} for {weight.sum():,.0f} people (--weights {weights}): "
+        f"{rows:,} {'row stands' if rows == 1 else 'rows stand'} for {people.sum():,.0f} people (--weights {weights}): "
         "limits on people hold only if so many different people are in the table; "
         f"for the weights of a survey say --sampling-weights {weights}"
     )
-    return Weighing(Weights.FREQUENCIES, weight, None, (said,) if rows != weight.sum() else ())
+    return Weighing(Weights.FREQUENCIES, people, None, (said,) if rows != people.sum() else ())
 
 
 def _column(table: Table, name: str) -> FloatArray:
@@ -77,12 +78,13 @@ def _column(table: Table, name: str) -> FloatArray:
     if len(missing):
         raise TableError(
             table.source,
-            f"column {name!r}, record {missing[0] + 1}: the weight is missing; give one, or 0 to leave the record out",
+            f"column {name!r}, {table.place(int(missing[0]))}: the weight is missing; "
+            "give one, or 0 to leave the record out",
         )
     bad = np.flatnonzero(weight < 0)
     if len(bad):
         raise TableError(
-            table.source, f"column {name!r}, record {bad[0] + 1}: a weight must be 0 or more"
+            table.source, f"column {name!r}, {table.place(int(bad[0]))}: a weight must be 0 or more"
         )
     if not weight.sum():
         raise TableError(

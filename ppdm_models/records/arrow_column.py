@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from ppdm_models.arrays import FloatArray
 from ppdm_models.errors import TableError
 from ppdm_models.records.arrow_plain import nothing, numpy_of, text_array
+from ppdm_models.records.places import Places, place
 from ppdm_models.records.table import RawColumn, Table
 from ppdm_models.tree.column import CategoricalColumn
 
@@ -31,11 +32,15 @@ TRUTH = {"true": 1.0, "false": 0.0}
 
 @dataclass(frozen=True, slots=True)
 class ArrowColumn(RawColumn):
-    """A column of texts, or as its source types it; ``source`` and ``name`` say which in messages."""
+    """A column of texts, or as its source types it; ``source`` and ``name`` say which in messages.
+
+    ``places`` say where its values stand in a table that was counted.
+    """
 
     source: str
     name: str
     values: pa.Array
+    places: Places | None = None
 
     def cells(self) -> list[object]:
         return list(self.values.to_pylist())
@@ -58,13 +63,14 @@ class ArrowColumn(RawColumn):
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             numbers = _truth(values)
             if numbers is None:
-                raise TableError(self.source, _not_a_number(name, values)) from error
+                problem = _not_a_number(name, values, self.places)
+                raise TableError(self.source, problem) from error
         found = numpy_of(numbers, math.nan)
         if np.isinf(found).any():
-            row = int(np.flatnonzero(np.isinf(found))[0]) + 1
+            where = place(self.places, int(np.flatnonzero(np.isinf(found))[0]))
             raise TableError(
                 self.source,
-                f"column {name!r}, record {row}: the number is infinite; give a finite one",
+                f"column {name!r}, {where}: the number is infinite; give a finite one",
             )
         return found
 
@@ -125,12 +131,12 @@ def _present(texts: pa.Array) -> pa.Array:
     return pc.if_else(is_missing, nothing(trimmed.type), trimmed)
 
 
-def _not_a_number(name: str, values: pa.Array) -> str:
-    for row, value in enumerate(values.to_pylist(), start=1):
+def _not_a_number(name: str, values: pa.Array, places: Places | None) -> str:
+    for row, value in enumerate(values.to_pylist()):
         try:
             float("nan" if value is None else value)
         except (TypeError, ValueError):
-            return f"column {name!r}, record {row}: {value!r} is not a number; {NUMBERS_NEEDED}"
+            return f"column {name!r}, {place(places, row)}: {value!r} is not a number; {NUMBERS_NEEDED}"
     return f"column {name!r} holds {values.type}, which are no numbers; {NUMBERS_NEEDED}"
 
 

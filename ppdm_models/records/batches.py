@@ -33,7 +33,8 @@ class Batches:
     """A table that is read from its start each time that it is gone through.
 
     ``schema`` has the types that cells arrive in: texts, all of a CSV file, so that each stays as it is written.
-    ``delimiter`` parts the cells of a CSV file, "" where it is none; ``packed`` is how that is packed.
+    ``delimiter`` parts the cells of a CSV file, "" where it is none; ``packed`` is how that is packed. Messages name
+    the table as it is ``called``, by default as its file is.
     """
 
     path: Path
@@ -41,11 +42,12 @@ class Batches:
     delimiter: str = ""
     packed: str = ""
     is_arrow: bool = False
+    called: str = ""
 
     @property
     def source(self) -> str:
         """What the table is called in messages."""
-        return _name(self.path)
+        return self.called or _name(self.path)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -101,13 +103,13 @@ class Batches:
                 )
 
 
-def open_batches(path: Path) -> Batches:
+def open_batches(path: Path, called: str = "") -> Batches:
     """Return a table that is read a piece at a time: Parquet or Arrow where the file starts as one, CSV otherwise.
 
     Raises:
         TableError: the file cannot be read, is no table or no file, or names a column twice.
     """
-    name = _name(path)
+    name = called or _name(path)
     if path.exists() and not path.is_file():
         raise TableError(name, "no file that can be read twice; give a CSV, Parquet or Arrow file")
     try:
@@ -124,7 +126,7 @@ def open_batches(path: Path) -> Batches:
                     unpacked_start(path, packed) if packed else file, name
                 )
                 texts = pa.schema([(each, pa.string()) for each in header])
-                return Batches(path, texts, delimiter, packed)
+                return Batches(path, texts, delimiter, packed, called=called)
         schema = (_arrow_schema if is_arrow else pa_parquet.read_schema)(path).remove_metadata()
     except (pa.ArrowException, UnicodeDecodeError, csv.Error) as error:
         raise _unreadable(name, error) from error
@@ -133,7 +135,7 @@ def open_batches(path: Path) -> Batches:
     twice = sorted({name for name in schema.names if schema.names.count(name) > 1})
     if twice:
         raise TableError(name, f"two columns are called {twice[0]!r}; rename one")
-    return Batches(path, schema, is_arrow=is_arrow)
+    return Batches(path, schema, is_arrow=is_arrow, called=called)
 
 
 def _arrow_schema(path: Path) -> pa.Schema:

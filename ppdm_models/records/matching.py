@@ -87,6 +87,12 @@ def are_alike(one: str, other: str) -> bool:
     return bool(_Index([other]).find(one))
 
 
+def alike(names: Sequence[str], wanted: Sequence[str]) -> set[str]:
+    """Return those of the names that are wanted, or may be meant by one that is."""
+    index = _Index(names)
+    return {name for each in wanted for name in index.find(each)} | (set(names) & set(wanted))
+
+
 def _plain(name: str) -> str:
     """Return a name without what tools change in it; what parts two digits stays, as ``x1_1`` is not ``x11``."""
     text = unicodedata.normalize("NFC", name).casefold()

@@ -10,6 +10,7 @@ from itertools import islice
 
 from ppdm_models.arrays import FloatArray
 from ppdm_models.errors import TableError
+from ppdm_models.records.places import Places, place
 from ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
 from ppdm_models.tree.tree import Feature
 
@@ -50,13 +51,29 @@ class RawColumn(ABC):
 class Table:
     """A table as it was read: columns of equal length; ``source`` is the file's name.
 
-    ``index`` are the names of what labels the records of a data frame, which is no column.
+    ``index`` are the names of what labels the records of a data frame, which is no column. A table that was counted has
+    distinct rows, over the columns that were asked for: ``counts`` (rows,) is how many records each stands for, None
+    where it is one each, and ``places`` where those are. Then ``digest`` is of the whole table, and ``notes`` are for
+    the reader of a report.
     """
 
     source: str
     columns: Mapping[str, RawColumn]
     rows: int
     index: tuple[str, ...] = ()
+    counts: FloatArray | None = None
+    places: Places | None = None
+    digest: str = ""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def records(self) -> int:
+        """How many records there are."""
+        return self.rows if self.counts is None else int(self.counts.sum())
+
+    def place(self, row: int) -> str:
+        """Return where a row stands, as messages name it: its record, or the first that it stands for."""
+        return place(self.places, row)
 
     def column(self, feature: Feature) -> Column:
         """Return one column typed as the feature says, missing values kept as missing.

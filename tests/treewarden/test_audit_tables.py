@@ -3,6 +3,7 @@
 import gzip
 import json
 
+import duckdb
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.feather as pa_feather
@@ -43,3 +44,64 @@ def test_a_packed_table_that_is_cut_off_ends_without_an_audit(files):
     outcome = files.run_words("audit", files.model, "--data", path, "--sensitive", "flu")
     assert outcome.exit_code == 4
     assert "p.csv.gz: not a table that can be read" in outcome.output
+
+
+def of_database(data, path):
+    with duckdb.connect(str(path)) as made:
+        made.register("read", pa_csv.read_csv(pa.BufferReader(data)))
+        made.execute("create table people as select * from read")
+
+
+def of_folder(data, path):
+    header, *records = data.decode().splitlines()
+    path.mkdir()
+    for name, part in (("a", records[:7]), ("b", records[7:])):
+        (path / f"{name}.csv").write_text("\n".join([header, *part, ""]))
+
+
+@pytest.mark.parametrize(
+    ("made", "name", "typed"),
+    [
+        (of_database, "p.duckdb", "p.duckdb"),
+        (of_database, "p.duckdb", "p.duckdb#people"),
+        (of_folder, "p", "p"),
+        (of_folder, "p", "p/*.csv"),
+    ],
+)
+def test_a_table_is_audited_alike_where_it_is_counted(files, made, name, typed):
+    made(files.table.read_bytes(), files.folder / name)
+    plain = json.loads(files.run("audit", "--format", "json").stdout)
+    words = ["audit", files.model, "--data", files.folder / typed, "--sensitive", "flu"]
+    other = json.loads(files.run_words(*words, "--format", "json").stdout)
+    for each in ("verdict", "findings", "readings"):
+        assert other[each] == plain[each]
+    assert len(other["provenance"]["table"]["sha256"]) == 64
+
+
+def test_more_distinct_rows_than_memory_holds_are_undetermined(files, monkeypatch):
+    monkeypatch.setenv("TREEWARDEN_TABLE_MEMORY", "64")
+    with duckdb.connect(str(files.folder / "p.duckdb")) as made:
+        made.execute(
+            "create table people as select n as age, 'F' as sex, 'no' as flu from range(2000000) t(n)"
+        )
+    words = ["audit", files.model, "--data", files.folder / "p.duckdb", "--sensitive", "flu"]
+    outcome = files.run_words(*words)
+    assert outcome.exit_code == 3
+    assert "undetermined: p.duckdb: " in outcome.output
+    assert "fewer quasi-identifiers" in outcome.output
+
+
+def test_several_releases_need_records(files):
+    of_folder(files.table.read_bytes(), files.folder / "p")
+    words = ["audit", files.model, files.model, "--data", files.folder / "p", "--sensitive", "flu"]
+    outcome = files.run_words(*words)
+    assert outcome.exit_code == 4
+    assert "this needs each record; give one CSV, Parquet or Arrow file" in outcome.output
+
+
+def test_an_address_that_names_no_table_says_how_and_no_password(files):
+    words = ["audit", files.model, "--data", "postgresql://me:canary@h/db", "--sensitive", "flu"]
+    outcome = files.run_words(*words)
+    assert outcome.exit_code == 4
+    assert "postgresql://USER@HOST/DATABASE#SCHEMA.TABLE" in outcome.output
+    assert "canary" not in outcome.output

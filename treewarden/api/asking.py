@@ -15,12 +15,14 @@ from policies.pack import Pack, pack_of
 from policies.severity import SEVERITIES, Severity
 from ppdm_models.errors import TableError
 from ppdm_models.files.fitted import open_fitted
+from ppdm_models.records.counting.address import Address
+from ppdm_models.records.counting.opening import has_no_records, open_source
 from ppdm_models.records.frames import column_names, table_of_frame, table_of_pair
 from ppdm_models.records.matching import has_column
 from ppdm_models.records.read_table import read_table
 from ppdm_models.records.table import Table
 from treewarden.api.errors import ArgumentError
-from treewarden.jobs.inputs import ModelBytes, ModelInput, TableInput, read, table_name
+from treewarden.jobs.inputs import ModelBytes, ModelInput, TableInput, read, table_input, table_name
 from treewarden.jobs.subject import Earlier, Request
 
 AnyPath = str | os.PathLike[str]
@@ -144,13 +146,19 @@ def model_input(
         return ModelBytes(bytes(model))
     options = options or AuditOptions()
     names: tuple[str, ...] = ()
-    if isinstance(table, Path):
-        names = tuple(read_table(table).columns) if not _knows_names(model) else ()
+    if isinstance(table, Path | Address):
+        names = tuple(_read_names(table)) if not _knows_names(model) else ()
     elif table is not None:
         names = tuple(table.columns)
     others = (options.sensitive, options.weights, options.sampling_weights)
     inputs = tuple(name for name in names if name not in others)
     return open_fitted(model, target=options.sensitive or "", names=inputs)
+
+
+def _read_names(table: Path | Address) -> Iterable[str]:
+    if isinstance(table, Address) or has_no_records(table):
+        return open_source(table).names
+    return read_table(table).columns
 
 
 def _knows_names(estimator: object) -> bool:
@@ -163,7 +171,7 @@ def _table(data: object, sensitive: str | None, model: object) -> tuple[TableInp
         problem = f"the name of a column is needed, not {type(sensitive).__name__}"
         raise ArgumentError("sensitive", problem)
     if isinstance(data, str | os.PathLike):
-        return Path(data), sensitive
+        return (table_input(data) if isinstance(data, str) else Path(data)), sensitive
     if isinstance(data, tuple):
         names = getattr(model, "feature_names_in_", None)
         is_named = bool(data) and bool(column_names(data[0]))

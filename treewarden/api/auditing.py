@@ -85,7 +85,9 @@ def audit(
         raise ArgumentError("id", "matches the records of several tables; name earlier releases")
     asked = replace(request, options=replace(request.options, levels=False))
     done = audit_file(asked, step)
-    provenance = clock.provenance(request, done.subject.pack, done.subject.knowledge)
+    provenance = clock.provenance(
+        request, done.subject.pack, done.subject.knowledge, done.subject.table
+    )
     return Result(done.audit, done.decision, provenance, request.options, request.files)
 
 

@@ -294,7 +294,9 @@ def repair(
     other = Offer()
     if done.repair.ended is not Ended.INTERRUPTED:
         other = offer(model, data, done, subject, asked, step, seconds)
-    return Repair(done, subject, request, clock.provenance(request, subject.pack), other)
+    return Repair(
+        done, subject, request, clock.provenance(request, subject.pack, table=subject.table), other
+    )
 
 
 def _each(paths: Iterable[AnyPath]) -> Iterable[AnyPath]:

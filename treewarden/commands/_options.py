@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import Field, fields, replace
+from pathlib import Path
 from typing import Any
 
 import click
 
 from audit.options import KNOWLEDGE, AuditOptions, Says
 from policies.severity import SEVERITIES
+from ppdm_models.records.counting.address import Address
 from treewarden.commands._plain import FILE, QUIET, Command, Option, names_of
+from treewarden.jobs.inputs import table_input
 from treewarden.jobs.subject import Earlier, Request
 
 PURPOSE = click.option(
@@ -26,18 +29,38 @@ LISTS = {
     "bins": "no number; leave it out where the secret has values",
 }
 """Options that are lists of names, and what to do where one is empty."""
+
+
+class _TableType(click.ParamType):  # type: ignore[type-arg]  # it is no generic type when it runs
+    """A path, or the address of a table in a database."""
+
+    name = "file"
+
+    def convert(
+        self,
+        value: str | Path | Address,
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> Path | Address:
+        return table_input(value) if isinstance(value, str) else value
+
+
+TABLE = _TableType()
 _MODEL = click.argument("model", type=FILE)
-_DATA = "The training table: CSV (.gz, .zst too), Parquet or Arrow."
+_DATA = (
+    "The training table: CSV (.gz, .zst too), Parquet or Arrow; a folder or a pattern of such files; a DuckDB database "
+    "(FILE#TABLE); or the address of a database's table (postgresql://USER@HOST/DATABASE#TABLE)."
+)
 _FILES: tuple[Option, ...] = (
     _MODEL,
-    click.option("--data", type=FILE, required=True, help=_DATA),
+    click.option("--data", type=TABLE, required=True, help=_DATA),
 )
 _MAYBE_ALONE: tuple[Option, ...] = (
     click.argument("models", metavar="MODEL...", type=FILE, nargs=-1, required=True),
     click.option(
         "--data",
         "tables",
-        type=FILE,
+        type=TABLE,
         multiple=True,
         help=f"{_DATA} One for each MODEL, where several have tables of their own.  [required, or --no-table]",
     ),

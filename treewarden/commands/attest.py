@@ -106,7 +106,9 @@ def attest_command(
     )  # what is signed is what was read, whatever the file is by then
     done = audit_file(request, progress.step)
     with progress.step("signing"):
-        told = clock.provenance(request, done.subject.pack, done.subject.knowledge)
+        told = clock.provenance(
+            request, done.subject.pack, done.subject.knowledge, done.subject.table
+        )
         told = told.model_copy(update={"salt": salt()})
         document = audit_document(done.audit, done.decision, told)
         written = None if report is None else renderer("json").render(document)

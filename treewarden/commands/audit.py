@@ -92,7 +92,9 @@ def audit_command(
 
     done = audit_file(report.asking(request), progress.step)
     with progress.step("reporting"):
-        provenance = clock.provenance(request, done.subject.pack, done.subject.knowledge)
+        provenance = clock.provenance(
+            request, done.subject.pack, done.subject.knowledge, done.subject.table
+        )
         command = repair_command(request, done.subject)
         document = audit_document(done.audit, done.decision, provenance, purpose, command)
         files: dict[Path, bytes] = {}

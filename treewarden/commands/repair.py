@@ -181,7 +181,7 @@ def repair_command(
     )
     if repaired.repair.ended is Ended.INTERRUPTED:
         if report.is_text_on_stdout:
-            told = clock.provenance(request, subject.pack)
+            told = clock.provenance(request, subject.pack, table=subject.table)
             so_far = repair_document(repaired.repair, told, purpose)
             _list(report.shown(so_far))
         click.echo("interrupted: nothing was written", err=True)
@@ -194,7 +194,7 @@ def repair_command(
     repaired = repaired.with_levels(subject, progress.step, deadline)
     with progress.step("reporting"):
         found = repaired.repair
-        provenance = clock.provenance(request, subject.pack)
+        provenance = clock.provenance(request, subject.pack, table=subject.table)
         if output is not None and repaired.file is not None and not only_list:
             provenance = _writing(provenance, output, repaired.file)
         document = repair_document(found, provenance, purpose)

@@ -17,6 +17,10 @@ from ppdm_models.files.convert import MODELS, converted
 from ppdm_models.files.load import OpenedFile, open_model, read_bytes
 from ppdm_models.formats import Rewritable
 from ppdm_models.records.arrow_column import ArrowColumn
+from ppdm_models.records.counting.address import Address, address_of, is_address
+from ppdm_models.records.counting.files import digest_of, parts_of
+from ppdm_models.records.counting.opening import has_no_records, open_source, parted
+from ppdm_models.records.counting.source import count_table
 from ppdm_models.records.read_table import read_table
 from ppdm_models.records.table import Table
 from reports.document.parts import File
@@ -32,8 +36,8 @@ class ModelBytes:
 
 ModelInput = Path | ModelBytes | OpenedFile
 """A model as a file, as the bytes of one, or as it was read from a fitted estimator."""
-TableInput = Path | Table
-"""A table as a file, or as it was read from a data frame."""
+TableInput = Path | Address | Table
+"""A table as a file, a folder or a pattern; one of a database; or as it was read from a data frame."""
 
 
 def model_name(model: ModelInput) -> str:
@@ -44,6 +48,15 @@ def model_name(model: ModelInput) -> str:
 def table_name(table: TableInput) -> str:
     """Return what a table is called in messages and reports."""
     return table.source if isinstance(table, Table) else table.name
+
+
+def table_input(given: str) -> Path | Address:
+    """Return the table that is meant by what a user typed: a path, or an address.
+
+    Raises:
+        TableError: it is an address that names no table.
+    """
+    return address_of(given) if is_address(given) else Path(given)
 
 
 def opened(model: ModelInput) -> OpenedFile:
@@ -61,10 +74,13 @@ def read(table: TableInput | None) -> Table:
     """Return the table, read.
 
     Raises:
-        TableError: the file cannot be read, or there is none.
+        TableError: the file cannot be read, or there is none; or its records can only be counted.
     """
     if table is None:
         raise TableError("data", "no table was given; give the training table")
+    if isinstance(table, Address) or (isinstance(table, Path) and has_no_records(table)):
+        problem = "a folder, a pattern or a database is counted, and this needs each record"
+        raise TableError(table.name, f"{problem}; give one CSV, Parquet or Arrow file")
     return read_table(table) if isinstance(table, Path) else table
 
 
@@ -76,11 +92,26 @@ def told(source: ModelInput | TableInput) -> File:
     """
     if isinstance(source, Path):
         return File(name=source.name, sha256=_of_file(source))
+    if isinstance(
+        source, Address
+    ):  # what a database holds has no bytes but those of what comes back
+        return File(name=source.name, sha256=count_table(open_source(source)).digest)
     if isinstance(source, ModelBytes):
         return File(name=source.name, sha256=hashlib.sha256(source.data).hexdigest())
     if isinstance(source, OpenedFile):
         return File(name=model_name(source), sha256=hashlib.sha256(_content(source)).hexdigest())
     return File(name=source.source, sha256=_of_table(source))
+
+
+def told_table(table: TableInput) -> File:
+    """Return what a report tells of a table, by name and digest; of a folder it is that of its files' digests.
+
+    Raises:
+        TableError: it cannot be read.
+    """
+    if isinstance(table, Path) and has_no_records(table):
+        return File(name=table.name, sha256=digest_of(parts_of(parted(table)[0])))
+    return told(table)
 
 
 def saved(file: OpenedFile) -> bytes:

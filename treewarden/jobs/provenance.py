@@ -12,7 +12,7 @@ from audit.adversary.knowledge import Knowledge
 from policies.pack import Pack
 from reports.document.document import Asked, EarlierFiles, Provenance
 from reports.document.parts import File, number
-from treewarden.jobs.inputs import told
+from treewarden.jobs.inputs import told, told_table
 from treewarden.jobs.subject import Request
 
 
@@ -24,15 +24,24 @@ class Clock:
     created: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     def provenance(
-        self, request: Request, pack: Pack, knowledge: Knowledge | None = None
+        self,
+        request: Request,
+        pack: Pack,
+        knowledge: Knowledge | None = None,
+        table: File | None = None,
     ) -> Provenance:
-        """Return the provenance of a result that is finished now; with the ``knowledge``, what was asked too."""
+        """Return the provenance of a result that is finished now; with the ``knowledge``, what was asked too.
+
+        ``table`` is what is told of a table that was counted, whose digest was taken meanwhile.
+        """
+        if table is None and request.data is not None:
+            table = told_table(request.data)
         return Provenance(
             version=treewarden.__version__,
             model=told(request.model),
-            table=None if request.data is None else told(request.data),
+            table=table,
             earlier=tuple(
-                EarlierFiles(model=told(each.model), table=told(each.data))
+                EarlierFiles(model=told(each.model), table=told_table(each.data))
                 for each in request.earlier
             ),
             pack=File(name=pack.name.replace("/", "_"), sha256=pack.digest),

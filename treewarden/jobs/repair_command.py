@@ -8,6 +8,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from audit.options import DEFAULT, KNOWLEDGE
+from ppdm_models.records.counting.address import Address
 from reports.building.advice import repair_target
 from treewarden.jobs.subject import Request, Subject
 
@@ -21,7 +22,9 @@ def repair_command(request: Request, subject: Subject) -> str:
     """Return the command; "" where the files are not on disk, or no format says the model."""
     target = repair_target(subject.tree)
     files = (request.model, request.data, request.knowledge)
-    if target is None or not all(each is None or isinstance(each, Path) for each in files):
+    if target is None or not all(
+        each is None or isinstance(each, Path | Address) for each in files
+    ):
         return ""
     if not isinstance(request.policy, str) or request.data is None:
         return ""

@@ -33,6 +33,8 @@ from ppdm_models.errors import KnowledgeError, TableError, TreewardenError
 from ppdm_models.files.load import OpenedFile
 from ppdm_models.records.table import Table
 from ppdm_models.tree.ensemble import Ensemble, Model
+from reports.document.parts import File
+from treewarden.jobs.counting import columns_needed, counted, source_of
 from treewarden.jobs.inputs import ModelInput, TableInput, model_name, opened, read, table_name
 from treewarden.jobs.people import nobody, people_and_adversaries, people_of, with_options
 from treewarden.jobs.release_names import called, release_names
@@ -90,7 +92,8 @@ class Subject:
     """Everything an audit needs, read and checked against each other.
 
     ``earlier`` are the releases before this one, and ``shared`` is who is in which of all of them. ``asked`` are the
-    adversaries who know only some columns, and what they are after.
+    adversaries who know only some columns, and what they are after. ``table`` is what reports tell of a table that was
+    counted.
     """
 
     file: OpenedFile
@@ -101,6 +104,7 @@ class Subject:
     earlier: tuple[ReleaseCase, ...] = ()
     shared: Shared | None = None
     asked: Asked = Asked()
+    table: File | None = None
 
     @property
     def secret(self) -> str:
@@ -292,14 +296,23 @@ def read_subject(request: Request, step: Step = silent) -> Subject:
         return Subject(file, nobody(tree, options), knowledge, pack, options)
     start_early(tree, options)
     with step(f"reading {table_name(request.data)}"):
-        table = read(request.data)
-        population, asked = people_and_adversaries(
-            request.model, tree, table, options, knowledge, _said_in(request)
-        )
+
+        def people(table: Table) -> tuple[Population, Asked]:
+            where = _said_in(request)
+            return people_and_adversaries(request.model, tree, table, options, knowledge, where)
+
+        source = source_of(request.data, tree, is_one=not request.earlier)
+        if source is None:
+            table = read(request.data)
+            population, asked = people(table)
+        else:
+            wanted = columns_needed(source.names, tree, options, knowledge)
+            table, (population, asked) = counted(source, wanted, people)
+    told = File(name=table.source, sha256=table.digest) if table.digest else None
     earlier, shared = _releases(request, names, tree, table, population, step)
     if earlier:
         check_training(knowledge, _said_in(request), [*(each.model for each in earlier), tree])
-    return Subject(file, population, knowledge, pack, options, earlier, shared, asked)
+    return Subject(file, population, knowledge, pack, options, earlier, shared, asked, told)
 
 
 def _releases(

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import click
 
 from policies.verdict import Verdict
-from ppdm_models.errors import TreewardenError
+from ppdm_models.errors import TooManyProfilesError, TreewardenError
 from reports.document.words import printable
 from treewarden.terminal.outputs import has_written
 
@@ -48,6 +48,9 @@ def boundary(context: click.Context) -> Iterator[None]:
     """Turn what goes wrong inside into one line on stderr and an exit code; no traceback reaches the user."""
     try:
         yield
+    except TooManyProfilesError as error:
+        click.echo(f"undetermined: {printable(error.line)}", err=True)
+        raise click.exceptions.Exit(UNDETERMINED) from None
     except TreewardenError as error:
         _stop(context, error.line, () if context.meta.get(QUIETLY) else error.notes)
     except MemoryError:

@@ -25,7 +25,7 @@ from reports.document.document import Document
 from reports.document.parts import Finding, Number, Value
 from treewarden.jobs.attesting.errors import MalformedError
 from treewarden.jobs.auditing import audit_file
-from treewarden.jobs.inputs import told
+from treewarden.jobs.inputs import told, told_table
 from treewarden.jobs.provenance import Clock
 from treewarden.jobs.subject import Request
 
@@ -100,7 +100,7 @@ def repeated(
         return
     clock = Clock()
     done = audit_file(request, step)
-    told_ = clock.provenance(request, done.subject.pack)
+    told_ = clock.provenance(request, done.subject.pack, table=done.subject.table)
     yield from compared(document, audit_document(done.audit, done.decision, told_))
 
 
@@ -213,7 +213,7 @@ def _digests(document: Document, request: Request) -> Iterator[Compared]:
     said = document.provenance
     yield _digest("model", said.model.sha256, told(request.model).sha256)
     if request.data is not None and said.table is not None:
-        yield _digest("table", said.table.sha256, told(request.data).sha256)
+        yield _digest("table", said.table.sha256, told_table(request.data).sha256)
     assert isinstance(request.policy, str)
     pack = load_pack(request.policy)
     yield _digest("policy", said.pack.sha256, pack.digest)

@@ -12,7 +12,9 @@ from pathlib import Path
 
 from policies.shipped import shipped_packs
 from ppdm_models.codecs.common.archive import archived
+from ppdm_models.records.counting.opening import has_no_records
 from treewarden.jobs.gate.models import GateModel
+from treewarden.jobs.inputs import told_table
 
 MOST_PACKS = 32
 """So many packs that extend each other are followed; more are a circle, which reading them refuses."""
@@ -39,6 +41,15 @@ class Digests:
             known = self._known[path] = (stamp, _digest(path))
         return known[1]
 
+    def of_table(self, path: Path) -> str:
+        """Return the digest of a table: of a folder, a pattern or a database it is taken each time.
+
+        Raises:
+            OSError: it cannot be read.
+            TreewardenError: it is no table any more.
+        """
+        return told_table(path).sha256 if has_no_records(path) else self.of(path)
+
 
 def key_of(model: GateModel, digests: Digests, version: str, today: date) -> str:
     """Return what the result of an audit is kept under: a hash of all that the result depends on.
@@ -56,7 +67,7 @@ def key_of(model: GateModel, digests: Digests, version: str, today: date) -> str
         "name": model.name,
         "file": model.file,
         "model": digests.of(model.path),
-        "table": of(model.table),
+        "table": "" if model.table is None else digests.of_table(model.table),
         "packs": [_digest_of_pack(each, digests) for each in packs(model.policy)],
         "knowledge": of(model.knowledge),
         "adversaries": [digests.of(each) for each in model.adversaries],
@@ -66,7 +77,7 @@ def key_of(model: GateModel, digests: Digests, version: str, today: date) -> str
         "attestations": [digests.of(each) for each in model.attestations],
         "trust": [digests.of(each) for each in model.trust],
         "attested_until": str(today) if model.attestations else "",
-        "earlier": [[digests.of(path) for path in each] for each in model.earlier],
+        "earlier": [[digests.of(path), digests.of_table(table)] for path, table in model.earlier],
         "id": model.key,
         "called": [each.name for each in model.inputs],
         "fail_on": model.fail_on,

@@ -65,7 +65,8 @@ class Run:
         digests = {"model": "", "table": ""}
         for name, path in (("model", model.path), ("table", model.table)):
             with contextlib.suppress(OSError, TreewardenError):  # then reading it says why
-                digests[name] = self.digests.of(path) if path is not None else ""
+                of = self.digests.of_table if name == "table" else self.digests.of
+                digests[name] = of(path) if path is not None else ""
         return Order(
             model,
             self.wish.forms,

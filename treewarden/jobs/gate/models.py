@@ -10,6 +10,8 @@ from pathlib import Path
 
 from policies.severity import Severity
 from policies.shipped import shipped_packs
+from ppdm_models.records.counting.address import is_address
+from ppdm_models.records.counting.opening import has_no_records
 from treewarden.jobs.gate.config import (
     ABSENT,
     Configuration,
@@ -256,8 +258,12 @@ def _earlier(configuration: Configuration, value: str, place: str, model: Path) 
 
 def _table(configuration: Configuration, value: str, place: str) -> Path:
     """Return a table, wherever it is: personal data has no place in most repositories."""
+    if is_address(value):
+        problem = "'table' is the address of a database, which no gate asks"
+        instead = "'treewarden audit --data' does; attest there, and give the gate the attestation"
+        raise ConfigurationError(place, f"{problem}; {instead}")
     path = configuration.root / value
-    if not path.is_file():
+    if not path.is_file() and not has_no_records(path):
         problem = (
             f"'table' is {value!r}: there is no such file; paths start from {configuration.root}"
         )

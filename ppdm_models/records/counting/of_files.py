@@ -1,0 +1,118 @@
+"""Tables on disk that are counted: a large file, a folder of files, all that a pattern matches."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from ppdm_models.errors import TableError
+from ppdm_models.records.batches import Batches, open_batches
+from ppdm_models.records.counting.engine import COUNT, FIRST
+from ppdm_models.records.counting.files import Part, check_unchanged, digest_of, parts_of
+from ppdm_models.records.counting.parquet import count_parquet, is_plain
+from ppdm_models.records.counting.source import Counted, Source
+from ppdm_models.records.counting.streaming import count_batches, spelled_out
+from ppdm_models.records.places import Places
+
+OF_ENGINE = frozenset({"file_index", "file_row_number", "filename", "c", "t", "s", "said"})
+"""What the engine calls something of its own: columns of these names are read by Arrow."""
+
+
+@dataclass(frozen=True, slots=True)
+class Files(Source):
+    """A table of one file or of several, each opened."""
+
+    path: Path
+    parts: tuple[Part, ...]
+    tables: tuple[Batches, ...]
+
+    @property
+    def name(self) -> str:
+        return self.path.name or str(self.path)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        own = dict.fromkeys(name for table in self.tables for name in table.names)
+        return (*own, *(name for name in self.parts[0].said if name not in own))
+
+    def count(self, columns: tuple[str, ...]) -> Counted:
+        said = [name for name in columns if name in self.parts[0].said]
+        own = [name for name in columns if name not in said]
+        self._check(own)
+        before = [part.stamp() for part in self.parts]
+        with ThreadPoolExecutor(1) as pool:  # the digest is taken while the engine counts
+            digest = pool.submit(digest_of, self.parts)
+            if all(_is_native(table, own) for table in self.tables):
+                found = count_parquet(self.name, self.parts, own, said)
+            else:
+                found = count_batches(self.name, self.parts, self.tables, own, said)
+            try:
+                told = digest.result()
+            except OSError as error:
+                raise TableError(
+                    self.name, f"{error.strerror}; the table must not change"
+                ) from error
+        check_unchanged(self.name, self.parts, before)
+        kinds = [(name, self._kind(name) if name in own else pa.string()) for name in columns]
+        rows = found.select([*columns]).cast(pa.schema(kinds)) if columns else found.select([])
+        files = tuple(part.name for part in self.parts) if len(self.parts) > 1 else ()
+        first = found[FIRST].to_numpy()
+        counts = found[COUNT].to_numpy().astype(np.float64)
+        if not counts.sum():
+            first, counts, rows = first[:0], counts[:0], rows.slice(0, 0)
+        return Counted(rows, counts, Places(first, files), told)
+
+    def _kind(self, name: str) -> pa.DataType:
+        return spelled_out(self.tables[0].schema.field(name).type)
+
+    def _check(self, own: list[str]) -> None:
+        """Raise what keeps the files from being one table."""
+        for part, table in zip(self.parts, self.tables, strict=True):
+            twice = [name for name in part.said if name in table.names]
+            if twice:
+                problem = f"{part.name!r} has the column {twice[0]!r}, which its folders say too; rename one"
+                raise TableError(self.name, problem)
+        for name in own:
+            lacking = [
+                part
+                for part, table in zip(self.parts, self.tables, strict=True)
+                if name not in table.names
+            ]
+            having = [part for part in self.parts if part not in lacking]
+            if lacking:
+                problem = (
+                    f"{having[0].name!r} has a column {name!r} and {lacking[0].name!r} has none"
+                )
+                raise TableError(self.name, f"{problem}; give files of one table")
+            for part, table in zip(self.parts, self.tables, strict=True):
+                kind = spelled_out(table.schema.field(name).type)
+                if kind != self._kind(name):
+                    problem = (
+                        f"column {name!r} holds {self._kind(name)} in {self.parts[0].name!r} and {kind} in "
+                        f"{part.name!r}; write both as one type"
+                    )
+                    raise TableError(self.name, problem)
+
+
+def open_files(path: Path) -> Files:
+    """Return a table of one file, a folder or a pattern, to be counted.
+
+    Raises:
+        TableError: there are no files, or one is no table.
+    """
+    parts = parts_of(path)
+    return Files(path, parts, tuple(open_batches(part.path, part.name) for part in parts))
+
+
+def _is_native(table: Batches, own: list[str]) -> bool:
+    """Return whether the engine reads a file as Arrow does: Parquet, of plain types, no two names but for case."""
+    if table.delimiter or table.is_arrow:
+        return False
+    names = [name.casefold() for name in table.names]
+    if len(set(names)) < len(names) or OF_ENGINE & set(names):
+        return False
+    return all(is_plain(spelled_out(table.schema.field(name).type)) for name in own)

@@ -1,0 +1,113 @@
+"""A table that is counted, wherever it lies: its columns are known at once, its records are never held."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ppdm_models.arrays import FloatArray
+from ppdm_models.errors import ColumnNotCountedError, TableError
+from ppdm_models.records.arrow_column import ArrowColumn, flat
+from ppdm_models.records.places import Places
+from ppdm_models.records.table import RawColumn, Table
+from ppdm_models.tree.column import CategoricalColumn
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """Distinct rows over some columns, how many records each stands for (rows,), and where those are.
+
+    ``digest`` is of what was counted; ``notes`` are for the reader of a report.
+    """
+
+    rows: pa.Table
+    counts: FloatArray
+    places: Places
+    digest: str
+    notes: tuple[str, ...] = ()
+
+
+class Source(ABC):
+    """A table to count."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What it is called in messages: no folder, and nothing that is secret."""
+
+    @property
+    @abstractmethod
+    def names(self) -> tuple[str, ...]:
+        """Its columns, in its order."""
+
+    @abstractmethod
+    def count(self, columns: tuple[str, ...]) -> Counted:
+        """Return the distinct rows over some of its columns, in an order that is always the same.
+
+        Raises:
+            TableError: it cannot be read to its end, changed meanwhile, or its parts do not fit each other.
+            TooManyProfilesError: there are more than memory holds.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class NotCounted(RawColumn):
+    """A column that was left out when its table was counted; whoever asks for its values has it counted."""
+
+    source: str
+    name: str
+
+    def cells(self) -> list[object]:
+        raise self._lacking()
+
+    def numbers(self) -> FloatArray:
+        raise self._lacking()
+
+    def categories(self, known: tuple[str, ...]) -> CategoricalColumn:
+        raise self._lacking()
+
+    def _lacking(self) -> ColumnNotCountedError:
+        return ColumnNotCountedError(self.source, self.name)
+
+
+def count_table(source: Source, columns: Iterable[str] | None = None) -> Table:
+    """Return a table by its distinct rows over some columns, all by default; the others are known by name only.
+
+    Raises:
+        TableError: as for the source; or there are no records.
+        TooManyProfilesError: there are more distinct rows than memory holds.
+    """
+    wanted = set(source.names if columns is None else columns)
+    found = source.count(tuple(name for name in source.names if name in wanted))
+    if not len(found.counts):
+        problem = "the table has no records; give the table that the tree was trained on"
+        raise TableError(source.name, problem)
+    return Table(
+        source.name,
+        dict(_columns(source, found)),
+        len(found.counts),
+        counts=found.counts,
+        places=found.places,
+        digest=found.digest,
+        notes=found.notes,
+    )
+
+
+def in_order(rows: pa.Table) -> pa.Table:
+    """Return rows that have no order of their own, sorted by all their columns."""
+    plain = pa.table({f"c{at}": flat(each) for at, each in enumerate(rows.columns)})
+    by = [(name, "ascending") for name in plain.column_names]
+    return rows.take(pc.sort_indices(plain, sort_keys=by))
+
+
+def _columns(source: Source, found: Counted) -> Iterable[tuple[str, RawColumn]]:
+    there = set(found.rows.column_names)
+    for name in source.names:
+        if name not in there:
+            yield name, NotCounted(source.name, name)
+            continue
+        yield name, ArrowColumn(source.name, name, flat(found.rows.column(name)), found.places)
