@@ -16,7 +16,8 @@ from policies.severity import SEVERITIES, Severity
 from ppdm_models.errors import TableError
 from ppdm_models.files.fitted import open_fitted
 from ppdm_models.records.counting.address import Address
-from ppdm_models.records.counting.opening import has_no_records, open_source
+from ppdm_models.records.counting.kinds import has_no_records
+from ppdm_models.records.counting.opening import open_source
 from ppdm_models.records.frames import column_names, table_of_frame, table_of_pair
 from ppdm_models.records.matching import has_column
 from ppdm_models.records.read_table import read_table

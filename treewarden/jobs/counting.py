@@ -10,12 +10,8 @@ from audit.adversary.knowledge import Knowledge
 from audit.options import AuditOptions
 from ppdm_models.errors import ColumnNotCountedError
 from ppdm_models.records.counting.address import Address
-from ppdm_models.records.counting.opening import (
-    LARGE_BYTES,
-    has_no_records,
-    is_large,
-    open_source,
-)
+from ppdm_models.records.counting.kinds import LARGE_BYTES, has_no_records, is_large
+from ppdm_models.records.counting.opening import open_source
 from ppdm_models.records.counting.source import Source, count_table
 from ppdm_models.records.matching import PLACEHOLDERS, alike
 from ppdm_models.records.table import Table

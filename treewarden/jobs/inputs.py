@@ -18,8 +18,8 @@ from ppdm_models.files.load import OpenedFile, open_model, read_bytes
 from ppdm_models.formats import Rewritable
 from ppdm_models.records.arrow_column import ArrowColumn
 from ppdm_models.records.counting.address import Address, address_of, is_address
-from ppdm_models.records.counting.files import digest_of, parts_of
-from ppdm_models.records.counting.opening import has_no_records, open_source, parted
+from ppdm_models.records.counting.kinds import digest_at, has_no_records
+from ppdm_models.records.counting.opening import open_source
 from ppdm_models.records.counting.source import count_table
 from ppdm_models.records.read_table import read_table
 from ppdm_models.records.table import Table
@@ -110,7 +110,7 @@ def told_table(table: TableInput) -> File:
         TableError: it cannot be read.
     """
     if isinstance(table, Path) and has_no_records(table):
-        return File(name=table.name, sha256=digest_of(parts_of(parted(table)[0])))
+        return File(name=table.name, sha256=digest_at(table))
     return told(table)
 
 

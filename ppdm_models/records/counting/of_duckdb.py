@@ -16,7 +16,6 @@ from ppdm_models.records.counting.source import Counted, Source, in_order
 from ppdm_models.records.places import Places
 from ppdm_models.records.table import listed, near_text
 
-MAGIC, MAGIC_AT = b"DUCK", 8
 OWN = ("information_schema", "pg_catalog")
 
 
@@ -55,15 +54,6 @@ class DuckdbTable(Source):
         check_unchanged(self.name, [part], [before])
         counts = rows[COUNT].to_numpy().astype(np.float64)
         return Counted(rows.select([*columns]), counts, Places(None), digest)
-
-
-def is_duckdb(path: Path) -> bool:
-    """Return whether a file starts as a DuckDB database."""
-    try:
-        with path.open("rb") as file:
-            return file.read(MAGIC_AT + len(MAGIC))[MAGIC_AT:] == MAGIC
-    except OSError:
-        return False
 
 
 def open_duckdb(path: Path, table: str = "") -> DuckdbTable:

@@ -12,9 +12,8 @@ from pathlib import Path
 
 from policies.shipped import shipped_packs
 from ppdm_models.codecs.common.archive import archived
-from ppdm_models.records.counting.opening import has_no_records
+from ppdm_models.records.counting.kinds import digest_at, has_no_records
 from treewarden.jobs.gate.models import GateModel
-from treewarden.jobs.inputs import told_table
 
 MOST_PACKS = 32
 """So many packs that extend each other are followed; more are a circle, which reading them refuses."""
@@ -48,7 +47,7 @@ class Digests:
             OSError: it cannot be read.
             TreewardenError: it is no table any more.
         """
-        return told_table(path).sha256 if has_no_records(path) else self.of(path)
+        return digest_at(path) if has_no_records(path) else self.of(path)
 
 
 def key_of(model: GateModel, digests: Digests, version: str, today: date) -> str:

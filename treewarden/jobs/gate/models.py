@@ -11,7 +11,7 @@ from pathlib import Path
 from policies.severity import Severity
 from policies.shipped import shipped_packs
 from ppdm_models.records.counting.address import is_address
-from ppdm_models.records.counting.opening import has_no_records
+from ppdm_models.records.counting.kinds import has_no_records
 from treewarden.jobs.gate.config import (
     ABSENT,
     Configuration,

@@ -1,0 +1,49 @@
+"""Which tables are counted and which are read, as far as a path says; nothing heavy is loaded for that."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ppdm_models.records.counting.files import digest_of, is_pattern, parts_of
+
+MAGIC, MAGIC_AT = b"DUCK", 8
+LARGE_BYTES = 64 * 2**20
+"""From so many bytes on a file is counted, where nothing needs its single records."""
+
+
+def has_no_records(path: Path) -> bool:
+    """Return whether a table can only be counted: a folder, a pattern, a database."""
+    file, table = parted(path)
+    return bool(table) or file.is_dir() or is_pattern(file) or is_duckdb(file)
+
+
+def is_large(path: Path, least: int = LARGE_BYTES) -> bool:
+    """Return whether a file is so large that it is counted where that will do."""
+    return path.is_file() and path.stat().st_size >= least
+
+
+def is_duckdb(path: Path) -> bool:
+    """Return whether a file starts as a DuckDB database."""
+    try:
+        with path.open("rb") as file:
+            return file.read(MAGIC_AT + len(MAGIC))[MAGIC_AT:] == MAGIC
+    except OSError:
+        return False
+
+
+def digest_at(path: Path) -> str:
+    """Return the digest of a file's bytes; of a table of many files, that of their names and digests.
+
+    Raises:
+        OSError: a file cannot be read.
+        TableError: there are none.
+    """
+    return digest_of(parts_of(parted(path)[0]))
+
+
+def parted(path: Path) -> tuple[Path, str]:
+    """Return a database file and the table in it that is named, ``people.duckdb#visits``; "" where none is."""
+    file, sign, table = str(path).rpartition("#")
+    if not sign or path.exists() or not is_duckdb(Path(file)):
+        return path, ""
+    return Path(file), table
