@@ -207,7 +207,8 @@ def _exposure(
     """Return what an adversary can infer; of the leaves and the file itself it is what everybody can."""
     named = None if secret is None else Named(secret.name, secret.values)
     if isinstance(seen, Undetermined):
-        told = [name for name in population.qi if name in (adversary.knows or population.qi)]
+        known = population.qi if adversary.knows is None else adversary.knows
+        told = [name for name in population.qi if name in known]
         people = replace(merged(population, told)[0], truth=seen)
         evidence = _evidence(base, people, seen, seen, seen, named)
         report = SolverReport("not run", reason=seen.reason)

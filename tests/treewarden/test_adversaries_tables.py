@@ -177,3 +177,13 @@ def test_a_known_column_that_says_where_a_hidden_number_leads_is_used(tmp_path):
     found = by["who knows bracket"]
     assert ends(found, "certain_disclosure") == (20, 20)
     assert ends(found, "confidence")[1] == 1
+
+
+def test_who_knows_the_outcome_alone_is_not_said_to_know_more_where_nothing_is_told(tmp_path):
+    model = split("s", "ab", (2, 1), (1, 2))
+    rows = [("a", "k0"), ("a", "k0"), ("a", "k1"), ("b", "k0"), ("b", "k1"), ("b", "k1")]
+    (tmp_path / "who.toml").write_text('name = "her boss"\nknows = []\ntarget = true\n')
+    words = ("--secret", "s", "--leaf", "labels", "--adversary", str(tmp_path / "who.toml"))
+    _, by = audited(tmp_path, model, [("s", "class"), *rows], *words)
+    assert by["her boss"]["knows"] == []
+    assert by["her boss"]["readings"]["confidence"]["low"] is None
