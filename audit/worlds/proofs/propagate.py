@@ -33,7 +33,7 @@ def propagate(facts: Facts, bounds: Bounds, clock: Clock, *, alone: bool = False
         OutOfTimeError: the budget is used up.
     """
     ends = (bounds.low.copy(), bounds.high.copy()) if alone else (bounds.low, bounds.high)
-    leaves = _Leaves(facts)
+    leaves, began = _Leaves(facts), bounds.moves
     for _ in range(1 if alone else MOST_ROUNDS):
         moved = not alone and spread(facts, bounds)
         for found in facts.splits.values():
@@ -45,6 +45,9 @@ def propagate(facts: Facts, bounds: Bounds, clock: Clock, *, alone: bool = False
                 if split.low is None and not alone:
                     # Dear, and what it adds to a first pass the solver finds too.
                     continue
+                if not bounds.is_new(split):
+                    continue
+                bounds.looked[split] = began if alone else bounds.moves
                 moved |= _apply(facts, bounds, split, _reach(leaves, split, ends))
         if not moved:
             return
