@@ -83,15 +83,17 @@ def write_counted(people: People, path: Path) -> None:
     pq.write_table(pa.table(columns), path, compression="zstd", row_group_size=GROUP_ROWS)
 
 
-def write_records(people: People, path: Path, seed: int = 2008) -> None:
+def write_records(
+    people: People, path: Path, seed: int = 2008, group_rows: int = GROUP_ROWS
+) -> None:
     """Write one row for each record, a row group at a time; each group has its share of every profile's records."""
     draw = np.random.default_rng(seed)
     profile, code = np.nonzero(people.counts)
     writer = None
-    for rows in _groups(people.counts[profile, code], draw):
+    for rows in _groups(people.counts[profile, code], group_rows, draw):
         table = pa.table(_dictionaries(people, profile[rows], code[rows]))
         writer = writer or pq.ParquetWriter(path, table.schema, compression="zstd")
-        writer.write_table(table, row_group_size=GROUP_ROWS)
+        writer.write_table(table)
     if writer is not None:
         writer.close()
 
@@ -100,9 +102,9 @@ def _largest(values: FloatArray, size: int) -> IndexArray:
     return np.argpartition(values, len(values) - size)[len(values) - size :]
 
 
-def _groups(counts: IntArray, draw: np.random.Generator) -> Iterator[IndexArray]:
+def _groups(counts: IntArray, group_rows: int, draw: np.random.Generator) -> Iterator[IndexArray]:
     """Yield the cells of the records, a row group at a time, in random order."""
-    groups = -(-int(counts.sum()) // GROUP_ROWS)
+    groups = -(-int(counts.sum()) // group_rows)
     offset = draw.random(len(counts))
     done = np.zeros_like(counts)
     for group in range(1, groups + 1):
