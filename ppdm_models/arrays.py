@@ -13,6 +13,8 @@ IntArray = NDArray[np.int64]
 """Counts and other whole numbers."""
 IndexArray = NDArray[np.intp]
 """Places in another array."""
+ShortArray = NDArray[np.int32]
+"""The same in half the memory, where there are many of them."""
 NumberArray = NDArray[np.number]
 """Whole numbers or others: what is done with them is the same."""
 

@@ -71,11 +71,11 @@ class SplitChoice(Constraint):
                 why = "splits beside those on {}, which some records there lack"
                 yield LeftOut(node.index, name, why, is_open=True)
                 continue
-            chosen = _chosen(case, node, inside)
+            passing = _Passing(inside, _chosen(case, node), case.population.counts[inside])
             for one in seen:
                 if grouping is Grouping.MULTIWAY and _is_used_above(case, node, one):
                     continue
-                found = compared(_at(case, node, one, grouping, (inside, chosen)), by)
+                found = compared(_at(case, node, one, grouping, passing), by)
                 yield from found if common_weight(case, inside) else _weighed(case, node, found)
 
 
@@ -95,6 +95,15 @@ class _Seen:
     levels: Levels
     codes: IndexArray
     names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Passing:
+    """The profiles that pass a node (K,), the child that each goes to, and its records."""
+
+    profiles: IndexArray
+    chosen: IndexArray
+    records: FloatArray
 
 
 def _grouping_of_categories(case: Case) -> Grouping:
@@ -179,11 +188,13 @@ def _tested(case: Case, node: Node) -> list[str]:
     return list(dict.fromkeys(name for names in asked for name in names))
 
 
-def _chosen(case: Case, node: Node, inside: IndexArray) -> IndexArray:
-    branch = np.full(len(case.population.counts), -1, dtype=np.intp)
+def _chosen(case: Case, node: Node) -> IndexArray:
+    """Return which child each profile that passes a node goes to; none stops there."""
+    start, end = case.members.start, case.members.end
+    branch = np.empty(int(end[node.index] - start[node.index]), dtype=np.intp)
     for position, child in enumerate(node.children):
-        branch[case.members.of(child)] = position
-    return branch[inside]
+        branch[start[child] - start[node.index] : end[child] - start[node.index]] = position
+    return branch
 
 
 def _at(
@@ -191,10 +202,9 @@ def _at(
     node: Node,
     seen: _Seen,
     grouping: Grouping,
-    split: tuple[IndexArray, IndexArray],
+    passing: _Passing,
 ) -> Attribute:
-    inside, chosen = split
-    feature = seen.feature
+    inside, feature = passing.profiles, seen.feature
     return Attribute(
         node=node.index,
         name=feature.name,
@@ -202,9 +212,9 @@ def _at(
         grouping=grouping,
         criterion=Criterion(case.knowledge.split.value),
         profiles=inside,
-        chosen=chosen,
+        chosen=passing.chosen,
         values=seen.values[inside],
-        records=case.population.counts[inside],
+        records=passing.records,
         names=seen.names,
         distinct=seen.distinct,
         lacking=seen.lacking,

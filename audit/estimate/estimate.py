@@ -140,8 +140,16 @@ def _concluded(
         blocks_stalled=len(stalled),
         blocks_symmetric_broken=sum(not one.is_symmetric for one in solved.values()),
         blocks_saddle=sum(one.is_saddle for one in solved.values()),
+        signatures=_signatures(search, solved),
         is_convex=is_convex,
         is_unique=is_convex and not reason,
         reason=reason,
     )
     return Posterior(values, decided, low, high), report
+
+
+def _signatures(search: Search, solved: Mapping[Block, Solved]) -> int:
+    """Return how many kinds of profiles there are: in blocks by their rows, elsewhere one for each leaf."""
+    inside = {leaf for block in solved for leaf in block.leaves}
+    lumps = sum(one.reduced.lumps for one in solved.values())
+    return lumps + len(search.knowledge.keys() - inside)

@@ -27,7 +27,7 @@ class Reduced:
     ``chains`` (terms, masses) is what `audit.solver.curvature` says of the program; ``members`` (variables, masses)
     which masses each variable sums; ``kappa`` (masses,) and ``kappa_of_class`` (m,) how many classes share a pool.
 
-    ``alike`` are the classes that no row of the block tells apart.
+    ``alike`` are the classes that no row of the block tells apart, ``lumps`` how many kinds of profiles its rows do.
     ``cell`` is -1 where the mass is fixed at ``fixed`` (K, m); ``share`` (K, m) is the profile's part of the variable.
     """
 
@@ -41,6 +41,7 @@ class Reduced:
     cell: IndexArray
     share: FloatArray
     fixed: FloatArray
+    lumps: int
 
     def masses(self, z: FloatArray) -> FloatArray:
         """Return the masses of the block's profiles, shape (K, m), from the program's variables."""
@@ -107,6 +108,7 @@ def reduce_block(
         cell=cells.cell[lumps][:, pools],
         share=counts[:, None] / weight[lumps][:, None] / kappa,
         fixed=(cells.fixed[lumps] * (counts / weight[lumps])[:, None])[:, pools] / kappa,
+        lumps=len(weight),
     )
 
 

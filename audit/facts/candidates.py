@@ -89,7 +89,7 @@ def _unlisted_sets(at: Attribute, by: Grower) -> LeftOut | None:
     """Return the sets of categories that are no candidates here though the learner may have compared them."""
     if at.is_numeric:
         return None
-    here = len(np.unique(at.values))
+    here = int(np.count_nonzero(np.bincount(at.codes)))
     is_listed = grouping_at(at, here, by) is not Grouping.ONE_AGAINST_REST
     if is_listed or takes_one_by_one(at, by) or here < FEWEST_WITH_SETS:
         return None

@@ -6,16 +6,19 @@ The arithmetic is that of ``audit.facts.impurity.excess``, over an array with on
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from audit.facts.impurity import branch_impurity, by_child, excess, split_information
+from audit.facts.impurity import branch_impurity, excess, grouped, split_information
 from audit.facts.rows import Grouping, SplitFamily
 from ppdm_models.arrays import FloatArray
 from ppdm_models.tree.tree import Criterion
 
 MOST_CELLS = 2**20
 """The most bins times classes that are looked at together."""
+MANY_PROFILES = 2_000
+"""From here on one family after the other is quicker than all in one array."""
 TOGETHER = (Grouping.THRESHOLD, Grouping.ONE_AGAINST_REST)
 
 
@@ -32,9 +35,26 @@ def excesses(
         who = id(family.profiles), id(family.chosen)
         nodes.setdefault((*who, family.grouping, family.criterion), []).append((number, family))
     for found in nodes.values():
+        node = _node(found[0][1], mass)
         for part in _parts(found, mass.shape[1]):
             numbers, alike = zip(*part, strict=True)
-            yield from zip(numbers, _together(alike, mass), strict=True)
+            yield from zip(numbers, _together(alike, node), strict=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Node:
+    """What families of one node share: its profiles' masses (K, m), their sum, and the chosen branches'."""
+
+    mass: FloatArray
+    records: float
+    children: FloatArray
+
+
+def _node(family: SplitFamily, mass: FloatArray) -> _Node:
+    here = mass[family.profiles]
+    return _Node(
+        here, float(here.sum()), grouped(family.chosen, here, int(family.chosen.max()) + 1)
+    )
 
 
 def _parts(
@@ -54,30 +74,31 @@ def _parts(
         yield part
 
 
-def _together(families: Sequence[SplitFamily], mass: FloatArray) -> list[FloatArray]:
+def _together(families: Sequence[SplitFamily], at: _Node) -> list[FloatArray]:
     """Return the excess of families that have a node, a grouping and a criterion in common."""
     first, width = families[0], max(len(one.bin_names) for one in families)
-    bins = np.maximum(_by_bin(families, width, mass), 0.0)
+    bins = np.maximum(_by_bin(families, width, at.mass), 0.0)
     left = np.cumsum(bins, axis=1) if first.grouping is Grouping.THRESHOLD else bins
     total = bins.sum(axis=1)[:, None]
     branches = np.stack([left, total - left], axis=2)
-    children = by_child(first, mass)
-    records = float(mass[first.profiles].sum())
+    children = at.children
     chosen = branch_impurity(first.criterion, np.maximum(children, 0.0)).sum()
     candidate = branch_impurity(first.criterion, np.maximum(branches, 0.0)).sum(axis=-1)
     ratio = np.ones_like(candidate)
     if first.criterion is Criterion.GAIN_RATIO:
         ratio = split_information(branches.sum(axis=-1)) / split_information(children.sum(axis=-1))
     node = branch_impurity(first.criterion, total)
-    over = (ratio * chosen - candidate + (1 - ratio) * node) / records
+    over = (ratio * chosen - candidate + (1 - ratio) * node) / at.records
     return [row[one.admissible] for row, one in zip(over, families, strict=True)]
 
 
-def _by_bin(families: Sequence[SplitFamily], width: int, mass: FloatArray) -> FloatArray:
-    """Return the masses in each bin of each family, (F, B, m); bins that a family lacks are empty."""
-    here, count = mass[families[0].profiles], len(families)
+def _by_bin(families: Sequence[SplitFamily], width: int, here: FloatArray) -> FloatArray:
+    """Return the masses in each bin of each family, (F, B, m), of a node's profiles; bins that one lacks are empty."""
+    if len(here) >= MANY_PROFILES:
+        return np.stack([grouped(one.bins, here, width) for one in families])
+    count = len(families)
     place = np.concatenate([one.bins + number * width for number, one in enumerate(families)])
     columns = [
         np.bincount(place, np.tile(column, count), minlength=count * width) for column in here.T
     ]
-    return np.stack(columns, axis=1).astype(np.float64).reshape(count, width, mass.shape[1])
+    return np.stack(columns, axis=1).astype(np.float64).reshape(count, width, here.shape[1])

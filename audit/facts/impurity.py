@@ -35,12 +35,12 @@ def split_information(records: FloatArray) -> FloatArray:
 
 def by_bin(family: SplitFamily, mass: FloatArray) -> FloatArray:
     """Return the masses in each bin of the family's attribute at its node, shape (B, m)."""
-    return _grouped(family.bins, _inside(family, mass), len(family.bin_names))
+    return grouped(family.bins, _inside(family, mass), len(family.bin_names))
 
 
 def by_child(family: SplitFamily, mass: FloatArray) -> FloatArray:
     """Return the masses in each branch of the split that was chosen, shape (branches, m)."""
-    return _grouped(family.chosen, _inside(family, mass), int(family.chosen.max()) + 1)
+    return grouped(family.chosen, _inside(family, mass), int(family.chosen.max()) + 1)
 
 
 def _inside(family: SplitFamily, mass: FloatArray) -> FloatArray:
@@ -48,7 +48,8 @@ def _inside(family: SplitFamily, mass: FloatArray) -> FloatArray:
     return here if family.weights is None else here * family.weights[:, None]
 
 
-def _grouped(groups: IndexArray, mass: FloatArray, count: int) -> FloatArray:
+def grouped(groups: IndexArray, mass: FloatArray, count: int) -> FloatArray:
+    """Return the sums of masses (K, m) by group, shape (count, m)."""
     width = mass.shape[1]
     if width <= FEW_CLASSES:
         columns = (np.bincount(groups, mass[:, klass], count) for klass in range(width))
@@ -80,8 +81,8 @@ def excess(family: SplitFamily, mass: FloatArray) -> FloatArray:
     a = SI(candidate) / SI(chosen) the excess is a * E(chosen) - E(candidate) + (1 - a) * I(node).
     """
     here = _inside(family, mass)
-    children = _grouped(family.chosen, here, int(family.chosen.max()) + 1)
-    bins = _grouped(family.bins, here, len(family.bin_names))
+    children = grouped(family.chosen, here, int(family.chosen.max()) + 1)
+    bins = grouped(family.bins, here, len(family.bin_names))
     branches = candidate_branches(family, np.maximum(bins, 0.0))
     records = float(bins.sum())
     chosen = branch_impurity(family.criterion, np.maximum(children, 0.0)).sum()

@@ -13,7 +13,7 @@ from audit.facts.case import Case
 from audit.worlds.clock import FOREVER, Clock, OutOfTimeError
 from audit.worlds.result import Worlds
 from ppdm_models.arrays import IntArray
-from ppdm_models.learn.id3 import grow_id3
+from ppdm_models.learn.id3 import grows_id3
 from ppdm_models.tree.column import NumericColumn
 from ppdm_models.tree.predicate import NumericTest
 from ppdm_models.tree.tree import Criterion, Node, Tree
@@ -92,8 +92,7 @@ def growers(
         return tuple(
             each for each in _in_time(among, until) if _sklearn_grows(case, table, criterion, each)
         )
-    until.check()
-    return SETTINGS[:1] if _id3_grows(case, table, criterion) else ()
+    return SETTINGS[:1] if _id3_grows(case, table, criterion, until) else ()
 
 
 def _in_time(settings: Sequence[Setting], until: Clock) -> Iterator[Setting]:
@@ -110,29 +109,22 @@ def _in_time(settings: Sequence[Setting], until: Clock) -> Iterator[Setting]:
         before = until.now() - began
 
 
-def _id3_grows(case: Case, table: IntArray, criterion: Criterion) -> bool:
-    tree = case.tree
-    columns = {name: case.population.columns[name] for name in case.population.qi}
-    if any(
-        isinstance(column, NumericColumn) or (column.codes < 0).any() for column in columns.values()
-    ):
+def _id3_grows(case: Case, table: IntArray, criterion: Criterion, until: Clock) -> bool:
+    """Return whether ID3 grows the tree on a table, with the least records that it splits or those that the tree did.
+
+    Raises:
+        OutOfTimeError: the budget is used up.
+    """
+    tree, people = case.tree, case.population
+    if people.weight is not None:
         return False
-    if case.population.weight is not None:
-        return False
+    columns = {name: people.columns[name] for name in people.qi}
+    masses = table.astype(np.float64)
     sizes = [node.records or 0.0 for node in tree.nodes if not node.is_leaf]
-    for least in (2.0, min(sizes, default=2.0)):
-        again = grow_id3(
-            columns, table.astype(np.float64), tree.classes, criterion=criterion, min_records=least
-        )
-        if _shape(again.root, again) == _shape(tree.root, tree):
-            return True
-    return False
-
-
-def _shape(node: Node, tree: Tree) -> tuple[object, ...]:
-    """Return a subtree's tests, whatever the order of the branches."""
-    below = [(tree.nodes[child].test, _shape(tree.nodes[child], tree)) for child in node.children]
-    return tuple(sorted(below, key=repr))
+    return any(
+        grows_id3(tree, columns, masses, criterion=criterion, min_records=least, check=until.check)
+        for least in dict.fromkeys((2.0, min(sizes, default=2.0)))
+    )
 
 
 def _sklearn_grows(case: Case, table: IntArray, criterion: Criterion, setting: Setting) -> bool:

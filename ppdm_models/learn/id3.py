@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -66,6 +66,43 @@ def grow_id3(
             stack.append((inside[codes[inside] == code], number, value, left))
     learner = Learner(criterion, multiway=True, tool=Tool.TREEWARDEN)
     return Tree(tuple(nodes), features, target, tuple(classes), learner=learner, source="id3")
+
+
+def grows_id3(
+    tree: Tree,
+    columns: Columns,
+    masses: FloatArray,
+    *,
+    criterion: Criterion = Criterion.ENTROPY,
+    min_records: float = 2.0,
+    check: Callable[[], None] = lambda: None,
+) -> bool:
+    """Return whether ``grow_id3`` makes the very splits of a tree, whatever the order of the branches.
+
+    The tree is followed down to the first split that differs. ``check`` is called at each node; what it raises ends
+    the work. Columns of numbers, and those that lack values, grow no tree.
+    """
+    sorts = {name: each for name, each in columns.items() if isinstance(each, CategoricalColumn)}
+    if len(sorts) < len(columns) or any(column.missing.any() for column in sorts.values()):
+        return False
+    stack = [(tree.root, np.arange(len(masses), dtype=np.intp), tuple(sorts))]
+    while stack:
+        check()
+        node, inside, unused = stack.pop()
+        is_large = masses[inside].sum() >= min_records
+        best = _best(sorts, masses, inside, unused, criterion) if is_large else None
+        if best is None:
+            if node.children:
+                return False
+            continue
+        codes, names = sorts[best].codes[inside], sorts[best].categories
+        wanted = {CategoryTest(best, (names[code],)): code for code in np.unique(codes).tolist()}
+        below = {tree.nodes[child].test: tree.nodes[child] for child in node.children}
+        if len(node.children) != len(wanted) or below.keys() != wanted.keys():
+            return False
+        left = tuple(name for name in unused if name != best)
+        stack.extend((below[test], inside[codes == code], left) for test, code in wanted.items())
+    return True
 
 
 def _node(

@@ -55,6 +55,7 @@ def solver(exposure: Exposure) -> Solver:
             "whole records" if report.split_rows == "integer" else "shares",
         ),
         ("Profiles that whole records prove", f"{report.profiles_fixed:,}"),
+        ("Kinds of profiles that rows tell apart", f"{report.signatures:,}"),
         ("Blocks where letting them differ would raise the entropy", f"{report.blocks_saddle:,}"),
     )
     return Solver(
@@ -79,6 +80,7 @@ def solver(exposure: Exposure) -> Solver:
         blocks_saddle=report.blocks_saddle,
         split_rows=report.split_rows,
         profiles_fixed=report.profiles_fixed,
+        signatures=report.signatures,
         is_unique=report.is_unique,
         door=report.door,
         rows_text=tuple(Row(name=name, text=text) for name, text in said),

@@ -86,7 +86,8 @@ class Solver(Part):
     """How the estimate was found; entropies in nats per record, null where there is none.
 
     ``dropped`` counts the entries of the document's ``dropped``. ``seconds`` is the only value outside ``provenance``
-    that differs from run to run. ``rows_text`` are the same facts, ready to print.
+    that differs from run to run. ``signatures`` is 0 where none are told. ``rows_text``
+    are the same facts, ready to print.
     """
 
     status: Text
@@ -110,6 +111,7 @@ class Solver(Part):
     blocks_saddle: int
     split_rows: Text
     profiles_fixed: int
+    signatures: int = 0
     is_unique: bool
     door: Text
     rows_text: tuple[Row, ...]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
-from audit.reading import Undetermined
 from audit.result import Audit
 from policies.waiving.baseline import write_baseline
 from ppdm_models.errors import OutputError
@@ -19,11 +20,18 @@ from treewarden.commands._reporting import Wanted, report_options, reporting
 from treewarden.jobs.accepting import baseline_of, name_of
 from treewarden.jobs.auditing import audit_file
 from treewarden.jobs.known_as import known_as
-from treewarden.jobs.posterior_file import check_suffix, posterior_file
+from treewarden.jobs.posterior_file import check_suffix, write_posterior
 from treewarden.jobs.provenance import Clock
 from treewarden.jobs.repair_command import repair_command
 from treewarden.terminal.exits import EXITS
-from treewarden.terminal.outputs import check_apart, check_file, check_no_input, real, write_files
+from treewarden.terminal.outputs import (
+    beside,
+    check_apart,
+    check_file,
+    check_no_input,
+    real,
+    write_files,
+)
 from treewarden.terminal.progress import Progress
 
 
@@ -97,27 +105,33 @@ def audit_command(
         )
         command = repair_command(request, done.subject)
         document = audit_document(done.audit, done.decision, provenance, purpose, command)
-        files: dict[Path, bytes] = {}
-        if posterior_path is not None:
-            files, said = _posterior(done.audit, posterior_path)
+        with _posterior(done.audit, posterior_path) as (large, said):
             for line in said:
                 progress.say(line)
             document = document.model_copy(update={"warnings": (*said, *document.warnings)})
-        files |= report.files(document, known_as(request.model))
-        if new_baseline is not None:
-            found = {name_of(request): baseline_of(done.audit, done.decision)}
-            files[new_baseline] = write_baseline(found)
-        write_files(files)
+            files = report.files(document, known_as(request.model))
+            if new_baseline is not None:
+                found = {name_of(request): baseline_of(done.audit, done.decision)}
+                files[new_baseline] = write_baseline(found)
+            write_files(files, large)
     report.show(document, known_as(request.model))
     context.exit(EXITS[done.decision.verdict])
 
 
-def _posterior(audit: Audit, path: Path) -> tuple[dict[Path, bytes], tuple[str, ...]]:
-    """Return the file of the estimate by its path; where there is none, nothing, and why."""
-    found = posterior_file(audit, path)
-    if isinstance(found, Undetermined):
-        return {}, (f"--posterior: {path} is not written: {found.reason}",)
-    return {path: found}, ()
+@contextmanager
+def _posterior(
+    audit: Audit, path: Path | None
+) -> Iterator[tuple[dict[Path, Path], tuple[str, ...]]]:
+    """Yield the file of the estimate by the path that it is to have; where there is none, nothing, and why."""
+    if path is None:
+        yield {}, ()
+        return
+    with beside(path) as written:
+        why = write_posterior(audit, path, written)
+        if why is None:
+            yield {path: written}, ()
+        else:
+            yield {}, (f"--posterior: {path} is not written: {why.reason}",)
 
 
 COMMAND = audit_command

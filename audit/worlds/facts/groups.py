@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from ppdm_models.arrays import IndexArray, NumberArray
+from ppdm_models.arrays import IndexArray, NumberArray, ShortArray
 
 MANY_CELLS = 20_000
 MANY_POSITIONS = 100
@@ -19,11 +19,12 @@ MANY_POSITIONS = 100
 class Groups:
     """A partition of the node's positions: ``of`` (S,) numbers each one's group; the rest makes sums fast.
 
-    ``order`` has groups one after the other, which begin at ``starts``.
+    ``order`` has groups one after the other, which begin at ``starts``. There are as many of these as nodes times
+    attributes, so that their numbers are short.
     """
 
-    of: IndexArray
-    order: IndexArray
+    of: ShortArray
+    order: ShortArray
     starts: IndexArray
 
     def sums(self, tables: NumberArray) -> NumberArray:
@@ -41,8 +42,20 @@ class Groups:
     @cached_property
     def _matrix(self) -> csr_matrix:
         """Ones where a position (a column) is in a group (a row)."""
-        ones, ends = np.ones(len(self.of), dtype=np.int32), np.append(self.starts, len(self.order))
-        return csr_matrix((ones, self.order, ends), shape=(len(self.starts), len(self.of)))
+        ends = np.append(self.starts, len(self.order)).astype(np.int32)
+        return csr_matrix(
+            (_ones(len(self.of)), self.order, ends), shape=(len(ends) - 1, len(self.of))
+        )
+
+
+def _ones(size: int) -> ShortArray:
+    """Return so many ones, which all partitions share."""
+    return _some_ones(1 << (size - 1).bit_length())[:size]
+
+
+@cache
+def _some_ones(size: int) -> ShortArray:
+    return np.ones(size, dtype=np.int32)
 
 
 def groups(of: IndexArray) -> Groups:
@@ -53,4 +66,5 @@ def groups(of: IndexArray) -> Groups:
     used = sizes > 0
     compact = of if used.all() else (np.cumsum(used) - 1)[of]
     starts = (np.cumsum(sizes) - sizes)[used]
-    return Groups(compact, np.argsort(labels, kind="stable"), starts)
+    order = np.argsort(labels, kind="stable").astype(np.int32)
+    return Groups(compact.astype(np.int32), order, starts)

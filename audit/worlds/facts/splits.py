@@ -180,7 +180,7 @@ class Split:
         table = table if self.weights is None else table * self.weights[:, None]
         return is_beaten(
             self.criterion,
-            _totals(table, self.chosen.of),
+            _totals(table, self.chosen.of.astype(np.intp)),
             _totals(table, side[self.bins.of]),
             self.strict,
         )

@@ -228,15 +228,13 @@ class _Checker:
         bin_of, child_of = split.bins.of, split.chosen.of
         position, partner = changes.first - split.start, changes.second - split.start
         branches = split.branches(bins)[0].astype(np.float64)
-        first, second = bin_of[position][None], bin_of[partner][None]
+        first, second = (bin_of[at].astype(np.intp)[None] for at in (position, partner))
         if split.is_binary:
             first, second = ((~split.on_left(each[0])).astype(np.intp) for each in (first, second))
         found = _moved(split, branches, (first, second), changes, steps)
         chosen = split.chosen.sums(here)[0].astype(np.float64)[None]
-        child = child_of[position][None]
-        found = found - split.ratio[:, None] * _moved(
-            split, chosen, (child, child_of[partner][None]), changes, steps
-        )
+        ours, theirs = (child_of[at].astype(np.intp)[None] for at in (position, partner))
+        found = found - split.ratio[:, None] * _moved(split, chosen, (ours, theirs), changes, steps)
         if split.criterion is Criterion.GAIN_RATIO:
             whole = bins.sum(axis=1).astype(np.float64)[None]
             root = np.zeros((1, len(changes)), dtype=np.intp)

@@ -23,6 +23,8 @@ from ppdm_models.arrays import BoolArray, IntArray
 
 BATCH_CELLS = 4_000_000
 MOST_LEAF_RECORDS = 2_000_000
+LARGEST_URN = 10**9 - 1
+"""So many records may be in an urn that is drawn from without putting back."""
 LEAST_ACCEPTANCE = 1e-4
 ENOUGH_TRIES = 1_000
 CELLS_PER_DRAW = 1_000_000
@@ -177,6 +179,8 @@ class Sampler:
             table = np.array([place.low]) if len(counts) == 1 else whole
             return np.broadcast_to(table[:, None], (len(table), number, classes)).astype(self.kind)
         if place.records > MOST_LEAF_RECORDS or place.records * number > 50 * BATCH_CELLS:
+            if place.is_fixed and place.records <= LARGEST_URN:
+                return self._by_profile(place, counts, number)
             raise GaveUpError(f"a leaf of {place.records} records is too large to shuffle")
         values = self._classes(place, number)
         values = self.draw.permuted(values, axis=1)
@@ -184,6 +188,20 @@ class Sampler:
         cells = np.arange(number)[:, None] * classes + owner + values
         flat = np.bincount(cells.ravel(), minlength=len(counts) * number * classes)
         return flat.reshape(len(counts), number, classes).astype(self.kind)
+
+    def _by_profile(self, place: Place, counts: IntArray, number: int) -> IntArray:
+        """Return what shuffling gives too, (S, number, m), at the cost of profiles and not of records.
+
+        The records of one class are a draw from all that are left, without putting back.
+        """
+        found = np.empty((len(counts), number, self.facts.classes), dtype=self.kind)
+        for each in range(number):
+            left = counts.copy()
+            for klass, size in enumerate(place.low):
+                drawn = self.draw.multivariate_hypergeometric(left, size, method="marginals")
+                found[:, each, klass] = drawn
+                left -= drawn
+        return found
 
     def _classes(self, place: Place, number: int) -> IntArray:
         """Return the classes of a place's records, (number, records), in no particular order."""

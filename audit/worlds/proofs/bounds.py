@@ -8,6 +8,7 @@ import numpy as np
 
 from audit.worlds.facts.facts import Facts
 from audit.worlds.facts.places import Place
+from audit.worlds.facts.splits import Split
 from ppdm_models.arrays import BoolArray, IntArray
 
 LEAF_TOO = ", and the counts of the leaf leave no other way"
@@ -26,7 +27,8 @@ class Bounds:
     """Proved ends of every cell, shape (P, m) each; ``why`` is the fact that proved one, by position, class and side.
 
     The only records that change while the engine works: an end moves inwards only, each time with its proof, and
-    ``moves`` counts how often one did.
+    ``moves`` counts how often one did; ``moved`` (P,) is which of these moves was a profile's last. ``looked`` says of
+    a split how many moves there had been when it was last looked at for what follows from it.
     """
 
     low: IntArray
@@ -34,6 +36,16 @@ class Bounds:
     why: dict[tuple[int, int, str], str] = field(default_factory=dict)
     last: dict[int, str] = field(default_factory=dict)
     moves: int = 0
+    moved: IntArray = field(init=False)
+    looked: dict[Split, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.moved = np.zeros(len(self.low), dtype=np.int64)
+
+    def is_new(self, split: Split) -> bool:
+        """Return whether a cell below a split moved since it was looked at, if it ever was."""
+        before = self.looked.get(split, -1)
+        return bool(self.moved[split.start : split.end].max(initial=0) > before)
 
     def raise_low(self, position: int, klass: int, value: int, why: str) -> bool:
         """Note that a cell holds at least so many."""
@@ -53,6 +65,7 @@ class Bounds:
 
     def _checked(self, position: int, klass: int, why: str) -> bool:
         self.moves += 1
+        self.moved[position] = self.moves
         if self.low[position, klass] > self.high[position, klass]:
             sides = (self.why.get((position, klass, side)) for side in ("low", "high"))
             raise ContradictionError(*dict.fromkeys([*(s for s in sides if s), why]))

@@ -33,7 +33,7 @@ def propagate(facts: Facts, bounds: Bounds, clock: Clock, *, alone: bool = False
         OutOfTimeError: the budget is used up.
     """
     ends = (bounds.low.copy(), bounds.high.copy()) if alone else (bounds.low, bounds.high)
-    leaves = _Leaves(facts)
+    leaves, began = _Leaves(facts), bounds.moves
     for _ in range(1 if alone else MOST_ROUNDS):
         moved = not alone and spread(facts, bounds)
         for found in facts.splits.values():
@@ -45,6 +45,9 @@ def propagate(facts: Facts, bounds: Bounds, clock: Clock, *, alone: bool = False
                 if split.low is None and not alone:
                     # Dear, and what it adds to a first pass the solver finds too.
                     continue
+                if not bounds.is_new(split):
+                    continue
+                bounds.looked[split] = began if alone else bounds.moves
                 moved |= _apply(facts, bounds, split, _reach(leaves, split, ends))
         if not moved:
             return
@@ -84,14 +87,20 @@ def _reach(leaves: _Leaves, split: Split, ends: tuple[IntArray, IntArray]) -> _R
     number = int(leaf[-1]) + 1
     totals = leaves.totals[first : first + number]
     mine = ends[0][here].copy(), ends[1][here].copy()
+    cell = split.bins.of.astype(np.intp) * number + leaf
+    lows, highs = (_sums(cell, end, split.bin_count * number) for end in mine)
     shape = (split.bin_count, number, totals.shape[1])
-    lows, highs = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
-    np.add.at(lows, (split.bins.of, leaf), mine[0])
-    np.add.at(highs, (split.bins.of, leaf), mine[1])
+    lows, highs = lows.reshape(shape), highs.reshape(shape)
     left = _lefts(split, lows), _lefts(split, highs)
     right = lows.sum(axis=0) - left[0], highs.sum(axis=0) - left[1]
     least, most = np.maximum(left[0], totals - right[1]), np.minimum(left[1], totals - right[0])
     return _Reach(sides, leaf, totals, mine, left, right, least, most)
+
+
+def _sums(groups: IndexArray, ends: IntArray, size: int) -> IntArray:
+    """Return the sums of ends (S, m) by group, (size, m): below 2^53 they are exact as floats too."""
+    columns = [np.bincount(groups, column, size) for column in ends.T]
+    return np.stack(columns, axis=1).astype(np.int64)
 
 
 def _apply(facts: Facts, bounds: Bounds, split: Split, reach: _Reach) -> bool:
@@ -133,8 +142,8 @@ def _tighten(
     spare_up = limit[2][:, None] - (all_least - least)
     spare_down = limit[1][:, None] - (all_most - most)
     # Nothing moves where no ceiling lies below the widest cell of its leaf.
-    widest = np.zeros(reach.totals.shape[0], dtype=np.int64)
-    np.maximum.at(widest, leaf, high - low)
+    starts = np.searchsorted(leaf, np.arange(len(reach.totals)))  # leaves stand one after the other
+    widest = np.maximum.reduceat(high - low, starts)
     moved = False
     for on_left in (True, False):
         part_low, part_high = (end[..., klass] for end in (reach.left if on_left else reach.right))

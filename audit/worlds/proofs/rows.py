@@ -140,7 +140,7 @@ def terms(
     """
     ratio = float(split.ratio[candidate])
     side = split.side(candidate)[split.bins.of]
-    groupings = [(1.0, side), (-ratio, split.chosen.of)]
+    groupings = [(1.0, side), (-ratio, split.chosen.of.astype(np.intp))]
     if ratio != 1.0:
         groupings.append((ratio - 1.0, np.zeros(len(side), dtype=np.intp)))
     counts = facts.counts[split.start : split.end]

@@ -257,3 +257,16 @@ def test_profiles_that_no_row_tells_apart_share_their_masses():
     block = blocks(system, tuple(search.knowledge), [Candidate(0, 0)])[0]
     form = search.reduced(block)
     assert len({tuple(row) for row in form.cell.tolist()}) < len(form.profiles)
+
+
+def test_without_split_rows_there_are_as_many_signatures_as_leaves_that_hold_somebody():
+    case = multiway_case(0, Knowledge(leaf="rates", split="none"), records=30)
+    _, report = estimate(build_system(case))
+    assert report.signatures == len(set(case.population.leaf.tolist()))
+
+
+def test_profiles_that_a_split_row_tells_apart_are_of_different_signatures():
+    case = multiway_case(4, Knowledge(leaf="rates", split="gini"), records=30)
+    _, report = estimate(build_system(case))
+    assert len(set(case.population.leaf.tolist())) < report.signatures
+    assert report.signatures <= len(case.population.counts)

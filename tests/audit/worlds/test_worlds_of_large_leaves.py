@@ -1,0 +1,41 @@
+"""Draws from leaves of millions of records, which are not shuffled one by one."""
+
+import numpy as np
+import pytest
+
+from audit.worlds.clock import FOREVER
+from audit.worlds.facts.facts import facts_of
+from audit.worlds.found.sample import GaveUpError, Sampler
+from tests.worlds_by_hand import system_of
+
+COUNTS = [1, 999_999, 2_000_000, 5]
+TOTALS = (1_500_000, 1_000_000, 500_000)
+
+
+def draws(leaf, number):
+    system = system_of(COUNTS, [[0, 1, 2], [3]], [leaf, (5, 0, 0)], [], classes=3)
+    return Sampler(facts_of(system), FOREVER).tables(number)
+
+
+def test_each_draw_has_the_people_of_every_profile_and_the_classes_of_every_leaf():
+    found = draws(TOTALS, 20)
+    assert (found.sum(axis=2) == COUNTS).all()
+    assert (found[:, :3].sum(axis=1) == TOTALS).all()
+    assert (found >= 0).all()
+
+
+def test_profiles_have_the_leafs_shares_but_for_chance():
+    found = draws(TOTALS, 400)
+    shares = np.array(TOTALS) / sum(TOTALS)
+    assert np.abs(found[:, 0].mean(axis=0) - shares).max() < 0.1
+    large = found[:, 1] / COUNTS[1]
+    assert np.abs(large.mean(axis=0) - shares).max() < 1e-4
+    # Without putting back: the variance is that of a hypergeometric count.
+    n, whole = COUNTS[1], sum(TOTALS)
+    spread = n * shares * (1 - shares) * (whole - n) / (whole - 1)
+    assert found[:, 1].var(axis=0) == pytest.approx(spread, rel=0.3)
+
+
+def test_a_large_leaf_whose_classes_are_not_known_is_given_up():
+    with pytest.raises(GaveUpError, match="too large to shuffle"):
+        draws({"label": 0}, 1)

@@ -1,0 +1,54 @@
+"""The posterior as rows, however many are made at a time."""
+
+from dataclasses import replace
+
+import pyarrow as pa
+import pytest
+
+from audit.partial.who import Adversary
+from audit.result import Audit
+from tests.small_audits import audit_of, evidence_of, flat_tree, only_world, pack_of, people_of
+from treewarden.jobs.posterior_file import audit_table
+from treewarden.jobs.posterior_rows import audit_rows, grouped, schema_of
+
+
+@pytest.fixture(scope="module")
+def audit():
+    """An audit of seven profiles and three classes, and of somebody who does not know the one column."""
+    tree = flat_tree([[2, 1, 0], [0, 3, 0], [1, 1, 1], [4, 0, 0], [0, 0, 2], [1, 2, 0], [5, 0, 1]])
+    people = people_of(tree)
+    evidence = evidence_of(tree, people, worlds=only_world(people))
+    full = audit_of(evidence, pack_of(("k_anonymity", "at_least", 2))).full
+    blind = replace(evidence, population=replace(people, qi=()))
+    who = Adversary("who knows nothing", ())
+    return Audit((full, replace(full, adversary=who.name, evidence=blind, who=who)))
+
+
+@pytest.mark.parametrize("most", [1, 3, 7, 20, 1000])
+def test_rows_do_not_depend_on_how_many_are_made_at_a_time(audit, most):
+    rows = audit_rows(audit)
+    pieces = list(grouped(rows, schema_of(rows), most))
+    assert max(map(len, pieces)) <= max(most, 3)
+    assert pa.concat_tables(pieces).to_pydict() == audit_table(audit).to_pydict()
+
+
+def test_a_class_is_proved_where_whole_records_leave_no_other(audit):
+    found = audit_table(audit).to_pydict()
+    proved = {
+        (place, value)
+        for place, value, sure in zip(
+            found["place"], found["proved_value"], found["certain"], strict=True
+        )
+        if sure and place
+    }
+    assert proved == {("p1", "c1"), ("p3", "c0"), ("p4", "c2")}
+
+
+def test_who_does_not_know_a_column_has_no_value_in_it(audit):
+    found = audit_table(audit).to_pydict()
+    blind = [
+        place
+        for place, who in zip(found["place"], found["adversary"], strict=True)
+        if who == "who knows nothing"
+    ]
+    assert blind == [None] * 21
