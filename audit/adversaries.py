@@ -207,8 +207,9 @@ def _exposure(
     """Return what an adversary can infer; of the leaves and the file itself it is what everybody can."""
     named = None if secret is None else Named(secret.name, secret.values)
     if isinstance(seen, Undetermined):
-        known = population.qi if adversary.knows is None else adversary.knows
-        told = [name for name in population.qi if name in known]
+        knows = population.qi if adversary.knows is None else adversary.knows
+        after = "" if secret is None else secret.name
+        told = [name for name in population.qi if name in knows and name != after]
         people = replace(merged(population, told)[0], truth=seen)
         evidence = _evidence(base, people, seen, seen, seen, named)
         report = SolverReport("not run", reason=seen.reason)
@@ -239,7 +240,7 @@ def _exposure(
         tuple(calls),
         readings,
         of=ADVERSARY.format(adversary.name),
-        who=replace(adversary, knows=_columns(evidence, adversary)),
+        who=replace(adversary, knows=_columns(evidence, adversary), declared=adversary.knows or ()),
     )
 
 

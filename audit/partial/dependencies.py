@@ -19,6 +19,8 @@ from ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
 
 SURPRISE = np.log(1e4)
 """People who agree in a hidden value do so by chance once in ten thousand times: -sum of ln(share of the value)."""
+FEW_BY_CHANCE = 0.01
+"""Of the values that a column gives away at once, by no surprise of each, so many may do so by chance."""
 NEARLY_ALL = 0.99
 """Of so many people a column has to give another away for it to be known like that one, where others are unsure."""
 MARKS = {"0": 0.0, "1": 1.0, "false": 0.0, "true": 1.0}
@@ -165,7 +167,8 @@ def _given(
     """Return the value of a known column of each profile, (P,), and of each value whether it gives another away.
 
     ``other`` (P,) are the places of the hidden values. The first answer, (V,), is whether all who have it have one
-    hidden value, the second whether that is no chance: of the value by itself, or of numbers next to each other.
+    hidden value, the second whether that is no chance: of the value by itself, of numbers next to each other, or of
+    many values together.
     """
     column = population.columns[known]
     own = _codes(column)
@@ -178,7 +181,9 @@ def _given(
     share = np.bincount(other, people) / people.sum()
     told = np.where(has_one, low, 0)
     surprise = np.bincount(own, people, size) * -np.log(np.maximum(share[told], 1e-300))
-    sure = surprise >= SURPRISE
+    sure = (surprise >= SURPRISE) | _by_many(
+        np.bincount(own, people, size).astype(np.float64), has_one, share
+    )
     if isinstance(column, NumericColumn) and size > 1:
         # There are about as many runs as numbers, each of which could agree by chance; what is missing is in none.
         is_new = (told[1:] != told[:-1]) | ~has_one[1:] | ~has_one[:-1]
@@ -186,6 +191,25 @@ def _given(
         run = np.append(0, np.cumsum(is_new))
         sure |= np.bincount(run, surprise)[run] >= SURPRISE + np.log(size)
     return own, has_one, has_one & sure
+
+
+def _by_many(people: FloatArray, has_one: BoolArray, share: FloatArray) -> BoolArray:
+    """Return which values of a column, (V,) each of so many people, are too many that give away to do so by chance.
+
+    ``has_one`` says of which all people have one hidden value; people of a value agree by chance with the probability
+    that all the others have what the first has, which is at most the greatest ``share`` to their number less one.
+    """
+    odds = (people - 1) * np.log(max(float(share.max(initial=0.0)), 1e-300))
+    if has_one.all() and -odds.sum() >= SURPRISE:
+        return has_one
+    order = np.argsort(odds, kind="stable")
+    by_chance = np.cumsum(np.exp(np.minimum(odds[order], 0.0)))
+    agreeing = np.cumsum(has_one[order])
+    enough = np.flatnonzero(by_chance <= FEW_BY_CHANCE * agreeing)
+    found = np.zeros(len(people), dtype=bool)
+    if len(enough):
+        found[order[: enough[-1] + 1]] = True
+    return found & has_one
 
 
 def _codes(column: Column) -> IndexArray:

@@ -17,12 +17,14 @@ class Adversary:
     """Somebody who knows these columns of everybody, by the names of the table; all that are tested where None.
 
     ``target`` says that he knows the value too that the tree predicts. ``said`` is what is remarkable about that.
+    ``declared`` are the columns that he was said to know, where ``knows`` is what follows from these.
     """
 
     name: str
     knows: tuple[str, ...] | None
     target: bool = False
     said: tuple[str, ...] = field(default=(), compare=False)
+    declared: tuple[str, ...] = ()
 
     @property
     def words(self) -> str:
@@ -61,7 +63,7 @@ def adversary_of(
     if names is not None:
         names = tuple(name for name in names if name != target)
         if not names and not knows_target:
-            problem = f"knows no column of the table; the table has {listed(columns)}"
+            problem = f"knows no column of the table; name some of {listed(columns)}"
             raise KnowledgeError(here, problem)
     return Adversary(declared.name, names, knows_target, said)
 

@@ -68,10 +68,12 @@ def _verdict(own: list[Verdict], decision: Decision) -> Verdict:
 
 
 def _knows(exposure: Exposure) -> tuple[str, ...]:
-    """Return the columns that somebody knows; the target, which he may know too, is told apart."""
+    """Return the columns that somebody knows, first those that he was said to; the target is told apart."""
     qi, who = exposure.evidence.population.qi, exposure.who
-    is_told = who is not None and who.target
-    return tuple(name for name in qi if not is_told or name != exposure.evidence.target)
+    if who is None:
+        return qi
+    known = dict.fromkeys((*who.declared, *qi))
+    return tuple(name for name in known if not who.target or name != exposure.evidence.target)
 
 
 def _worst(exposure: Exposure) -> Iterator[Row]:

@@ -49,7 +49,10 @@ def _row(each: Adversary) -> AdversaryRow:
 def adversary_notes(adversaries: Sequence[Adversary]) -> Iterator[str]:
     """Yield what has to be known of the table: what a pass of one of them says, and why something is not told."""
     if any(each.verdict == "PASS" for each in adversaries):
-        yield "A pass says that this adversary stays below the policy’s limits; who knows more may not."
+        yield (
+            "A pass says that this adversary stays below the policy’s limits; who knows more may not. What several "
+            "known columns give away of others only together is not looked for."
+        )
     for each in adversaries:
         why = dict.fromkeys(
             found.reason

@@ -164,7 +164,7 @@ def test_clauses_about_the_target_are_not_judged_where_the_secret_is_a_feature(f
         "audit", "--policy", files.policy("truth"), "--secret", "sex", "--format", "json"
     )
     said = json.loads(done.stdout)
-    assert done.exit_code in (0, 1)
+    assert done.exit_code == 3  # age says what sex is
     assert {each["clause"] for each in said["findings"]} == {"the-one"}
     pack = files.folder / "label.toml"
     pack.write_text(
@@ -175,7 +175,7 @@ def test_clauses_about_the_target_are_not_judged_where_the_secret_is_a_feature(f
     )
     done = files.run("audit", "--policy", pack, "--secret", "sex", "--format", "json")
     said = json.loads(done.stdout)
-    assert done.exit_code == 0
+    assert done.exit_code == 3
     assert said["not_judged"][0]["text"].startswith(
         "label_disclosure is about what the model predicts"
     )
@@ -257,7 +257,7 @@ def test_what_a_tested_column_says_of_the_secret_counts_as_if_the_secret_were_te
     done = files.run("audit", "--secret", "woman", "--knows", "age", "--format", "json")
     said = json.loads(done.stdout)
     assert said["adversaries"][0]["verdict"] == "UNDETERMINED"
-    assert any("values of sex say what woman is, of 40 people" in each for each in said["warnings"])
+    assert any("say what woman is, of 40 people" in each for each in said["warnings"])
     by = {each["name"]: each["readings"] for each in said["adversaries"]}
     certain = by["who knows all else"]["certain_disclosure"]
     assert (certain["low"], certain["high"]) == (0, 40)

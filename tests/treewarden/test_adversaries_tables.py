@@ -1,7 +1,9 @@
 """Adversaries who know some columns only, of tables in which columns say more than their names do."""
 
+import csv
 import json
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -187,3 +189,57 @@ def test_who_knows_the_outcome_alone_is_not_said_to_know_more_where_nothing_is_t
     _, by = audited(tmp_path, model, [("s", "class"), *rows], *words)
     assert by["her boss"]["knows"] == []
     assert by["her boss"]["readings"]["confidence"]["low"] is None
+
+
+def test_a_posterior_has_one_name_for_each_of_its_columns_whatever_somebody_knows(tmp_path, forty):
+    model, table = forty
+    audited(tmp_path, model, table)  # writes the files
+    path = tmp_path / "posterior.csv"
+    given = [str(tmp_path / "model.json"), "--data", str(tmp_path / "table.csv")]
+    asked = ["--sensitive", "class", "--secret", "race", "--knows", "x", "--posterior", str(path)]
+    CliRunner().invoke(cli, ["audit", *given, *asked, "--split", "none"])
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    # The target, which is called class, is known to the first only; the secret's values stand in a column of ours.
+    assert {row["class_"] for row in rows} == {"race0", "race1"}
+    known = {row["adversary"]: row["class"] for row in rows}
+    assert known["who knows x"] == ""
+    assert known["who knows all else"] in ("k0", "k1")
+
+
+@pytest.mark.parametrize("size", [3, 10])
+@pytest.mark.parametrize("kind", ["p", ""])
+def test_a_code_of_many_values_gives_a_column_away_though_each_value_is_of_few(
+    tmp_path, kind, size
+):
+    # By itself no code says enough of a coin's side; all of them together are no chance.
+    codes = 210 // size // 2 * 2
+    rows = [
+        (f"{kind}{at % codes}", "uv"[at % codes % 2], f"k{at // codes % 2}")
+        for at in range(size * codes)
+    ]
+    model = split("h", "uv", _halves(rows, "u"), _halves(rows, "v"))
+    table = [("code", "h", "class"), *rows]
+    words = ("--secret", "h", "--knows", "code", "--split", "none")
+    _, by = audited(tmp_path, model, table, *words)
+    assert by["who knows code"]["verdict"] == "UNDETERMINED"
+    assert ends(by["who knows code"], "certain_disclosure") == (0, len(rows))
+
+
+def test_few_values_that_agree_by_chance_give_nothing_away(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = [
+        (f"p{at // 2}", "uv"[side], f"k{at % 2}")
+        for at, side in enumerate(rng.integers(2, size=200))
+    ]
+    sides = [row[1] for row in rows].count("u")
+    model = split("h", "uv", _halves(rows, "u"), _halves(rows, "v"))
+    words = ("--secret", "h", "--knows", "code", "--split", "none")
+    _, by = audited(tmp_path, model, [("code", "h", "class"), *rows], *words)
+    assert 0 < sides < 200
+    assert ends(by["who knows code"], "certain_disclosure") == (0, 0)
+    assert by["who knows code"]["knows"] == ["code"]
+
+
+def _halves(rows, side):
+    return tuple(sum(row[1:] == (side, each) for row in rows) for each in ("k0", "k1"))

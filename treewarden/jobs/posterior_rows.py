@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,12 +24,16 @@ PIECE_ROWS = 2**20
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Rows of one adversary: of ``profiles`` profiles ``times`` rows each; ``of`` makes those from one to another."""
+    """Rows of one adversary: of ``profiles`` profiles ``times`` rows each; ``of`` makes those from one to another.
+
+    ``taken`` are the names of the people's columns, of whoever is asked about.
+    """
 
     profiles: int
     times: int
     of: Callable[[int, int], pa.Table]
     adversary: str = ""
+    taken: frozenset[str] = frozenset()
 
     def pieces(self, most: int) -> Iterator[pa.Table]:
         """Yield the rows, at most so many at a time, but those of a profile together."""
@@ -42,9 +46,7 @@ class Rows:
         table = self.of(start, end)
         if not self.adversary:
             return table
-        name = "adversary"
-        while name in table.column_names:
-            name += "_"
+        name = _free("adversary", self.taken)
         who = pa.array([self.adversary], pa.string()).take(pa.array(np.zeros(len(table), np.int8)))
         return table.add_column(0, name, who)
 
@@ -56,12 +58,13 @@ def audit_rows(audit: Audit) -> list[Rows] | Undetermined:
     with a column ``adversary``; columns that he does not know are empty. Of whom there is no estimate no rows are.
     """
     if not audit.adversaries:
-        rows = _rows(audit.full.evidence)
+        rows = _rows(audit.full.evidence, frozenset(audit.full.evidence.population.qi))
         return rows if isinstance(rows, Undetermined) else [rows]
     asked = audit.adversaries if audit.secret else (audit.full, *audit.adversaries)
+    taken = frozenset(name for each in asked for name in each.evidence.population.qi)
     found, why = [], []
     for each in asked:
-        rows = _rows(each.evidence, each.adversary)
+        rows = _rows(each.evidence, taken, each.adversary)
         if isinstance(rows, Undetermined):
             why.append(f"{each.adversary}: {rows.reason}")
             continue
@@ -87,7 +90,7 @@ def grouped(rows: list[Rows], schema: pa.Schema, most: int = PIECE_ROWS) -> Iter
     yield pa.concat_tables(waiting, promote_options="permissive")
 
 
-def _rows(evidence: Evidence, adversary: str = "") -> Rows | Undetermined:
+def _rows(evidence: Evidence, taken: frozenset[str], adversary: str = "") -> Rows | Undetermined:
     found: Posterior | ValueBounds | Undetermined = evidence.posterior
     if evidence.task is Task.REGRESSION:
         found = evidence.numbers
@@ -95,18 +98,21 @@ def _rows(evidence: Evidence, adversary: str = "") -> Rows | Undetermined:
         return found
     profiles = len(evidence.population.counts)
     if isinstance(found, ValueBounds):
-        return Rows(profiles, 1, value_rows(evidence, found), adversary)
-    return Rows(profiles, len(evidence.classes), posterior_rows(evidence, found), adversary)
+        return Rows(profiles, 1, value_rows(evidence, found, taken), adversary, taken)
+    of = posterior_rows(evidence, found, taken)
+    return Rows(profiles, len(evidence.classes), of, adversary, taken)
 
 
-def posterior_rows(evidence: Evidence, posterior: Posterior) -> Callable[[int, int], pa.Table]:
+def posterior_rows(
+    evidence: Evidence, posterior: Posterior, taken: frozenset[str]
+) -> Callable[[int, int], pa.Table]:
     """Return what makes the posterior of the profiles from one to another, one row per profile and class.
 
     Columns: the QI values, ``weight`` (where a survey weighs people), ``records`` (of the profile), ``class``,
     ``probability`` (P*), ``low`` and ``high`` (what equally good estimates give), ``decided`` (false where the estimate
     of this profile was not found), ``certain`` (true where whole records prove that all of the profile have one class;
-    null where they were not asked) and ``proved_value`` (that class, else null). A column of ours whose name a QI
-    already has gets a ``_`` behind it.
+    null where they were not asked) and ``proved_value`` (that class, else null). A column of ours whose name is
+    ``taken`` gets a ``_`` behind it.
     """
     population, times = evidence.population, len(evidence.classes)
     classes, weight = text_array(evidence.classes, pa.string()), population.weight
@@ -126,12 +132,15 @@ def posterior_rows(evidence: Evidence, posterior: Posterior) -> Callable[[int, i
                 "decided": np.repeat(posterior.decided[part], times),
                 **_proved(evidence, part, classes),
             },
+            taken,
         )
 
     return made
 
 
-def value_rows(evidence: Evidence, numbers: ValueBounds) -> Callable[[int, int], pa.Table]:
+def value_rows(
+    evidence: Evidence, numbers: ValueBounds, taken: frozenset[str]
+) -> Callable[[int, int], pa.Table]:
     """Return what makes the ends between which numbers lie of the profiles from one to another, one row per profile.
 
     Columns: the QI values, ``records`` (of the profile), ``low`` and ``high`` (what is proved), ``exact`` (true where
@@ -148,17 +157,24 @@ def value_rows(evidence: Evidence, numbers: ValueBounds) -> Callable[[int, int],
 
     def made(start: int, end: int) -> pa.Table:
         own = {name: values[start:end] for name, values in columns.items()}
-        return _table(_profiles(evidence.population, start, end, 1), own)
+        return _table(_profiles(evidence.population, start, end, 1), own, taken)
 
     return made
 
 
-def _table(columns: dict[str, pa.Array], ours: Mapping[str, object]) -> pa.Table:
+def _table(
+    columns: dict[str, pa.Array], ours: Mapping[str, object], taken: frozenset[str]
+) -> pa.Table:
     for name, values in ours.items():
-        while name in columns:
-            name += "_"
-        columns[name] = values if isinstance(values, pa.Array) else pa.array(values)
+        own = values if isinstance(values, pa.Array) else pa.array(values)
+        columns[_free(name, taken | columns.keys())] = own
     return pa.table(columns)
+
+
+def _free(name: str, taken: Set[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name
 
 
 def _proved(evidence: Evidence, part: slice, classes: pa.Array) -> dict[str, pa.Array]:
