@@ -9,6 +9,9 @@ import pyarrow.csv as pa_csv
 import pyarrow.feather as pa_feather
 import pytest
 
+from ppdm_models.files.convert import converted
+from tests.forests import by_sex, forest, stump
+
 
 def packed(data):
     return gzip.compress(data)
@@ -105,3 +108,15 @@ def test_an_address_that_names_no_table_says_how_and_no_password(files):
     assert outcome.exit_code == 4
     assert "postgresql://USER@HOST/DATABASE#SCHEMA.TABLE" in outcome.output
     assert "canary" not in outcome.output
+
+
+def test_an_ensemble_is_counted_only_where_nobody_knows_the_order(files):
+    of_folder(files.table.read_bytes(), files.folder / "p")
+    ensemble = forest(stump(40.0, "no", "yes"), stump(55.0, "no", "yes"), by_sex("yes", "no"))
+    files.model.write_bytes(converted(ensemble, "pmml"))
+    words = ["audit", files.model, "--data", files.folder / "p", "--sensitive", "flu"]
+    outcome = files.run_words(*words)
+    assert outcome.exit_code == 4
+    assert "say --row-order unknown" in outcome.output
+    outcome = files.run_words(*words, "--row-order", "unknown", "--no-worlds")
+    assert outcome.exit_code in (0, 1, 3)

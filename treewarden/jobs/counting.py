@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from pathlib import Path
 from typing import TypeVar
 
-from audit.adversary.knowledge import Knowledge
+from audit.adversary.knowledge import Knowledge, RowOrder
 from audit.options import AuditOptions
-from ppdm_models.errors import ColumnNotCountedError
+from ppdm_models.errors import ColumnNotCountedError, TableError
 from ppdm_models.records.counting.address import Address
-from ppdm_models.records.counting.kinds import LARGE_BYTES, has_no_records, is_large
+from ppdm_models.records.counting.kinds import has_no_records, is_large
 from ppdm_models.records.counting.opening import open_source
 from ppdm_models.records.counting.source import Source, count_table
 from ppdm_models.records.matching import PLACEHOLDERS, alike
@@ -18,27 +17,33 @@ from ppdm_models.records.table import Table
 from ppdm_models.tree.ensemble import Ensemble, Model
 from treewarden.jobs.inputs import TableInput
 
-LARGE_BYTES_OF_DRAWS = 16 * LARGE_BYTES
-"""Of an ensemble's table, whose order its draws may be repeated in, larger files are read record by record."""
-
 Built = TypeVar("Built")
 
 
-def source_of(data: TableInput, model: Model, *, is_one: bool) -> Source | None:
+def source_of(
+    data: TableInput, model: Model, knowledge: Knowledge, *, is_one: bool
+) -> Source | None:
     """Return a table to be counted; None where it is read, as it is small or its single records are needed.
 
     Of several releases (``is_one`` says there are none) the records are matched: a table without order is refused where
-    it is read.
+    it is read. Whoever knows the order of an ensemble's table may repeat what its trees drew, which is not seen where
+    it is counted.
 
     Raises:
-        TableError: it cannot be opened.
+        TableError: it cannot be opened, or its order is known to the adversary and lost in counting.
     """
     if not is_one or isinstance(data, Table):
         return None
+    has_order = isinstance(model, Ensemble) and knowledge.row_order is RowOrder.KNOWN
     if isinstance(data, Address) or has_no_records(data):
+        if has_order:
+            problem = "a folder, a pattern or a database is counted, and what an ensemble drew may be repeated in order"
+            what = (
+                "say --row-order unknown where nobody knows that of the records, or give one file"
+            )
+            raise TableError(data.name, f"{problem}; {what}")
         return open_source(data)
-    least = LARGE_BYTES_OF_DRAWS if isinstance(model, Ensemble) else LARGE_BYTES
-    return open_source(data) if is_large(data, least) else None
+    return None if has_order or not is_large(data) else open_source(data)
 
 
 def columns_needed(
@@ -46,16 +51,20 @@ def columns_needed(
 ) -> Collection[str]:
     """Return those columns that an audit may need, by what the model and what was asked call them.
 
-    All are where somebody who knows some is asked about, as each may give another away; and where the file does not
-    name what it predicts, as each may be that.
+    All are where the file does not name what it predicts, as each may be that.
     """
-    if knowledge.adversaries or knowledge.secret is not None:
-        return names
     if not isinstance(model, Ensemble) and (not model.target or model.target in PLACEHOLDERS):
         return names
     asked = (model.target, options.sensitive, options.weights, options.sampling_weights)
     features = (feature.name for feature in model.features)
     wanted = [*features, *(options.qi or ()), *(name for name in asked if name)]
+    wanted += [
+        name
+        for each in knowledge.adversaries
+        if not isinstance(each.knows, str)
+        for name in each.knows
+    ]
+    wanted += [] if knowledge.secret is None else [knowledge.secret.column]
     return alike(names, wanted)
 
 
@@ -76,8 +85,3 @@ def counted(
             if error.problem in known:
                 raise
             known.add(error.problem)
-
-
-def is_there(data: Path | Address) -> bool:
-    """Return whether a table is there, as far as that shows without opening it."""
-    return isinstance(data, Address) or data.is_file() or has_no_records(data)

@@ -31,6 +31,7 @@ from policies.pack import Pack, calls, load_pack
 from policies.severity import Severity
 from ppdm_models.errors import KnowledgeError, TableError, TreewardenError
 from ppdm_models.files.load import OpenedFile
+from ppdm_models.records.counting.kinds import parted
 from ppdm_models.records.table import Table
 from ppdm_models.tree.ensemble import Ensemble, Model
 from reports.document.parts import File
@@ -84,7 +85,7 @@ class Request:
         given = (self.model, self.data, self.knowledge, *policy, self.waivers, self.baseline)
         given += self.adversaries
         given += tuple(each for one in self.earlier for each in (one.model, one.data))
-        return tuple(each for each in given if isinstance(each, Path))
+        return tuple(parted(each)[0] for each in given if isinstance(each, Path))
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,7 +302,7 @@ def read_subject(request: Request, step: Step = silent) -> Subject:
             where = _said_in(request)
             return people_and_adversaries(request.model, tree, table, options, knowledge, where)
 
-        source = source_of(request.data, tree, is_one=not request.earlier)
+        source = source_of(request.data, tree, knowledge, is_one=not request.earlier)
         if source is None:
             table = read(request.data)
             population, asked = people(table)

@@ -17,9 +17,9 @@ def has_no_records(path: Path) -> bool:
     return bool(table) or file.is_dir() or is_pattern(file) or is_duckdb(file)
 
 
-def is_large(path: Path, least: int = LARGE_BYTES) -> bool:
+def is_large(path: Path) -> bool:
     """Return whether a file is so large that it is counted where that will do."""
-    return path.is_file() and path.stat().st_size >= least
+    return path.is_file() and path.stat().st_size >= LARGE_BYTES
 
 
 def is_duckdb(path: Path) -> bool:

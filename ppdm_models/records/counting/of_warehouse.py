@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,8 +39,9 @@ class WarehouseTable(Source):
     def count(self, columns: tuple[str, ...]) -> Counted:
         grouped = self.expression.group_by(list(columns)) if columns else self.expression
         try:
-            query = grouped.aggregate(**{"counted records": self.expression.count()})
-            found = query.to_pyarrow()
+            with _quietly():
+                query = grouped.aggregate(**{"counted records": self.expression.count()})
+                found = query.to_pyarrow()
         except Exception:  # each database has errors of its own
             raise _refused(self.address) from None
         if found.nbytes > limit_bytes() // 2:
@@ -65,8 +69,9 @@ def open_warehouse(address: Address) -> WarehouseTable:
         raise TableError(address.name, problem) from error
     schema, _, table = address.table.rpartition(".")
     try:
-        opened = ibis.connect(_reading(address))
-        return WarehouseTable(address, opened.table(table, database=schema or None))
+        with _quietly():
+            opened = ibis.connect(_reading(address))
+            return WarehouseTable(address, opened.table(table, database=schema or None))
     except (ModuleNotFoundError, ImportError) as error:
         problem = (
             f"what Ibis needs for {address.scheme} is not installed; "
@@ -75,6 +80,14 @@ def open_warehouse(address: Address) -> WarehouseTable:
         raise TableError(address.name, problem) from error
     except Exception:  # each database has errors of its own, which may quote passwords
         raise _refused(address) from None
+
+
+@contextmanager
+def _quietly() -> Iterator[None]:
+    """Say nothing of what a database's driver warns its programmers of."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 def _reading(address: Address) -> str:

@@ -9,6 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from audit.options import KNOWLEDGE, AuditOptions
+from tests.treewarden.gate.conftest import PASSING
 from treewarden.jobs.gate.config import (
     ConfigurationError,
     Settings,
@@ -188,3 +189,21 @@ def test_links_in_a_circle_are_no_file(repository, key):
     repository.configure(f'policy = "{said["policy"]}"\n{section}')
     outcome = repository.run()
     assert (outcome.exit_code, "no such" in outcome.stderr) == (4, True), outcome.stderr
+
+
+def test_a_table_may_be_a_folder_and_its_result_is_kept_until_a_file_changes(repository):
+    (repository.folder / "people").mkdir()
+    table = repository.folder / "people/all.csv"
+    table.write_bytes((repository.folder / "people.csv").read_bytes())
+    repository.configure(PASSING.replace("people.csv", "people"))
+    assert repository.run().exit_code == 0
+    table.write_text("age,sex,flu\n1,F,no\n2,M,yes\n")
+    assert repository.run().exit_code == 4
+
+
+def test_a_table_on_a_server_is_refused_without_its_password(repository):
+    repository.configure(PASSING.replace("people.csv", "postgresql://me:canary@h/db#people"))
+    outcome = repository.run()
+    assert outcome.exit_code == 4
+    assert "the address of a database, which no gate asks" in outcome.output
+    assert "canary" not in outcome.output

@@ -6,7 +6,9 @@ import csv
 import datetime
 import gzip
 import os
+import signal
 import tempfile
+import threading
 from pathlib import Path
 
 import duckdb
@@ -20,6 +22,8 @@ from hypothesis import strategies as st
 
 from audit.people.population import build_population
 from ppdm_models.errors import ColumnNotCountedError, TableError, TooManyProfilesError
+from ppdm_models.records.counting.engine import attended
+from ppdm_models.records.counting.files import check_unchanged, parts_of
 from ppdm_models.records.counting.opening import open_source
 from ppdm_models.records.counting.source import count_table
 from ppdm_models.records.read_table import read_table
@@ -316,3 +320,25 @@ def test_a_view_in_a_database_reaches_no_other_file(database):
     with duckdb.connect(str(database)) as made:
         made.execute(f"create view away as select * from read_csv('{database.parent}/other.csv')")
     assert "canary" not in refused(database.with_name("t.duckdb#away"))
+
+
+def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path):
+    path = parquet(tmp_path / "t.parquet", x=["1"])
+    parts = parts_of(path)
+    before = [part.stamp() for part in parts]
+    check_unchanged("t", parts, before)
+    parquet(path, x=["1", "2"])
+    with pytest.raises(TableError, match="'t.parquet' changed while it was read"):
+        check_unchanged("t", parts, before)
+
+
+def test_work_that_is_interrupted_is_stopped_before_it_is_left():
+    stopped = threading.Event()
+
+    def work():
+        signal.raise_signal(signal.SIGINT)  # which reaches the thread that waits
+        assert stopped.wait(10)
+
+    with pytest.raises(KeyboardInterrupt):
+        attended(work, stopped.set)
+    assert stopped.is_set()
