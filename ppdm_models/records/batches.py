@@ -64,6 +64,16 @@ class Batches:
             raise _failed(self.source, error) from error
         return found.st_size, found.st_mtime_ns, found.st_ino
 
+    def check_unchanged(self, before: tuple[int, int, int]) -> None:
+        """Check that the file is what it was.
+
+        Raises:
+            TableError: it changed, or is gone.
+        """
+        if self.stamp() != before:
+            problem = "the file changed while it was read; give a table that nobody writes to"
+            raise TableError(self.source, problem)
+
     def read(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Yield the records' cells in some columns, in the given order; no batch is empty.
 

@@ -49,9 +49,7 @@ def distinct_rows(table: Batches, columns: Sequence[str]) -> Distinct:
     coders = [_coder(table, name) for name in columns]
     before = table.stamp()
     found = _counted(table, columns, coders, room_bytes())
-    if table.stamp() != before:
-        problem = "the file changed while it was read; give a table that nobody writes to"
-        raise TableError(table.source, problem)
+    table.check_unchanged(before)
     if found is None:
         problem = "the table has no records; give the table that the tree was trained on"
         raise TableError(table.source, problem)

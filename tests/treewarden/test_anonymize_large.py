@@ -22,8 +22,8 @@ from ppdm_models.records.taxonomy import Categories, Intervals
 from ppdm_models.records.taxonomy_files import load_taxonomies
 from ppdm_models.tree.column import CategoricalColumn
 from treewarden.cli import cli
-from treewarden.jobs import anonymizing
-from treewarden.jobs.anonymizing import MISSING, Wanted, read_subject, write_table
+from treewarden.jobs import sorted_lines
+from treewarden.jobs.anonymizing import MISSING, Wanted, read_subject, table_pieces
 
 AGES = "[age]\ncuts = [[20, 25, 30], [25]]\n"
 PLACES = "a;north;*\nb;north;*\nc;south;*\n(missing);south;*\n"
@@ -109,14 +109,13 @@ def with_missing(column):
     return CategoricalColumn(codes=codes, categories=(*column.categories, *more))
 
 
-def counted(asked, out):
+def counted(asked):
     """What is written of the distinct rows: the levels, and the bytes."""
     subject = read_subject(asked)
     found = generalise(subject.lattice, asked.requirement)
     if found is None:
         return None, b""
-    write_table(subject, found, out)
-    return found, out.read_bytes()
+    return found, b"".join(table_pieces(subject, found))
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
@@ -129,18 +128,18 @@ def test_the_same_bytes_are_written_as_of_a_table_that_is_held_whole(seed, kind,
         with pytest.raises(TreewardenError, match="has no value there"):
             read_subject(asked)
         return
-    assert counted(asked, tmp_path / "out.csv") == expected
+    assert counted(asked) == expected
 
 
 def test_lines_that_are_alike_are_written_as_often_as_there_are_records(tmp_path, monkeypatch):
-    monkeypatch.setattr(anonymizing, "AT_ONCE", 3)
+    monkeypatch.setattr(sorted_lines, "AT_ONCE", 3)
     asked = wanted(tmp_path, "csv", 3, Requirement(2))
-    assert counted(asked, tmp_path / "out.csv") == of_the_whole_table(asked)
+    assert counted(asked) == of_the_whole_table(asked)
 
 
 def test_sensitive_values_that_all_differ_are_written_each(tmp_path):
     asked = wanted(tmp_path, "parquet", 5, Requirement(2), "name")
-    assert counted(asked, tmp_path / "out.csv") == of_the_whole_table(asked)
+    assert counted(asked) == of_the_whole_table(asked)
 
 
 def asked_for(folder, table):
@@ -165,7 +164,7 @@ def test_no_file_is_half_written(raised, code, said, tmp_path, monkeypatch):
     def fails(*_):
         raise raised
 
-    monkeypatch.setattr(anonymizing, "_write_often", fails)
+    monkeypatch.setattr(sorted_lines, "_repeated", fails)
     outcome = asked_for(tmp_path, "t.csv")
     assert (outcome.exit_code, said in outcome.output) == (code, True), outcome.output
     assert sorted(path.name for path in Path(tmp_path).iterdir()) == [

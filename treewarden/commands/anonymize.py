@@ -20,9 +20,9 @@ from treewarden.commands._plain import (
     output_option,
     qi_option,
 )
-from treewarden.jobs.anonymizing import Subject, Wanted, level_words, read_subject, write_table
+from treewarden.jobs.anonymizing import Subject, Wanted, level_words, read_subject, table_pieces
 from treewarden.terminal.exits import FAIL, PASS
-from treewarden.terminal.outputs import beside, check_file, check_no_input, write_files
+from treewarden.terminal.outputs import check_file, check_no_input, write_pieces
 from treewarden.terminal.progress import Progress
 
 
@@ -87,13 +87,8 @@ def anonymize_command(  # one parameter per option
         said = _groups(subject, subject.lattice.figures(highest))
         click.echo(f"nothing is written: the highest levels do not do either ({said})")
         context.exit(FAIL)
-    with progress.step(f"writing {output.name}"), beside(output) as written:
-        try:
-            write_table(subject, found, written)
-        except OSError as error:
-            problem = f"cannot be written ({error.strerror})"
-            raise OutputError(str(output), problem) from error
-        write_files({}, {output: written})
+    with progress.step(f"writing {output.name}"):
+        write_pieces(output, table_pieces(subject, found))
     _say(subject, found, output)
     context.exit(PASS)
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import csv
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 
 from ppdm_models import limits
-from ppdm_models.arrays import BoolArray, IndexArray, IntArray
+from ppdm_models.arrays import BoolArray, IntArray
 from ppdm_models.errors import TableError, TaxonomyError
-from ppdm_models.full_domain.groups import Requirement, grouped
+from ppdm_models.full_domain.groups import Requirement
 from ppdm_models.full_domain.lattice import Generalised, Lattice
 from ppdm_models.full_domain.levels import Ladder, ladder
 from ppdm_models.records.batches import Batches, open_batches
@@ -21,15 +20,13 @@ from ppdm_models.records.distinct import Distinct, distinct_rows
 from ppdm_models.records.taxonomy import Categories, Intervals, Taxonomies, Taxonomy
 from ppdm_models.records.taxonomy_files import load_taxonomies
 from ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
+from treewarden.jobs.sorted_lines import Cells, groups, sorted_lines, sums
 
 MISSING = "(missing)"
 """The category that stands for no value."""
 
 MOST_NUMBERS_AS_CLASSES = 20
 """A sensitive column of more different numbers than this is a quantity, and no number would be frequent."""
-
-AT_ONCE = 2**14
-"""How many lines are held at a time while a table is written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,62 +103,21 @@ def _lattice(
     if asked.l is not None:
         return Lattice(shown, sensitive, counts)
     # Without l nothing is asked of the sensitive values, and there may be as many as records.
-    group, first = _groups([own.at(0) for own in shown])
+    group, first = groups([own.at(0) for own in shown])
     judged = CategoricalColumn(codes=np.zeros(len(first), dtype=np.int64), categories=("",))
-    return Lattice(tuple(own.take(first) for own in shown), judged, _sums(group, counts))
+    return Lattice(tuple(own.take(first) for own in shown), judged, sums(group, counts))
 
 
-def write_table(subject: Subject, found: Generalised, path: Path) -> None:
-    """Write the generalised table as a new CSV file: quasi-identifiers, then the sensitive column.
+def table_pieces(subject: Subject, found: Generalised) -> Iterator[bytes]:
+    """Yield the generalised table as CSV in pieces: quasi-identifiers, then the sensitive column.
 
-    The records stand in the order of their values, as their old order would tell who is who. So records that are alike
-    stand together, and a line is made once for all of them.
+    The records stand in the order of their values, as their old order would tell who is who.
     """
     levels = zip(subject.shown, found.levels, strict=True)
     columns = {own.name: own.column(level) for own, level in levels}
     columns[subject.wanted.sensitive] = subject.sensitive
-    texts = [np.array(column.categories, dtype=object) for column in columns.values()]
-    ranks = [np.argsort(np.argsort(own.astype(str), kind="stable")) for own in texts]
-    codes = [column.codes for column in columns.values()]
-    group, first = _groups([rank[code] for rank, code in zip(ranks, codes, strict=True)])
-    counts = _sums(group, subject.counts)
-    lines: list[str] = []
-    writer = csv.writer(_Lines(lines), lineterminator="\n")
-    writer.writerow(columns)
-    with path.open("xb") as file:
-        file.write(lines[0].encode("utf-8"))
-        for start in range(0, len(first), AT_ONCE):
-            lines.clear()
-            part = slice(start, start + AT_ONCE)
-            shown = [own[code[first[part]]] for own, code in zip(texts, codes, strict=True)]
-            writer.writerows(zip(*shown, strict=True))
-            for line, count in zip(lines, counts[part].tolist(), strict=True):
-                _write_often(file, line.encode("utf-8"), count)
-
-
-class _Lines:
-    """Takes lines apart from each other, as a cell may hold the end of a line."""
-
-    def __init__(self, lines: list[str]) -> None:
-        self.write = lines.append
-
-
-def _write_often(file: BinaryIO, line: bytes, count: int) -> None:
-    whole, rest = divmod(count, AT_ONCE)
-    for _ in range(whole):
-        file.write(line * AT_ONCE)
-    file.write(line * rest)
-
-
-def _groups(columns: list[IntArray]) -> tuple[IntArray, IndexArray]:
-    """Return the group of each row, groups in the order of their values, and the first row of each."""
-    group = grouped(columns, len(columns[0]))
-    return group, np.unique(group, return_index=True)[1]
-
-
-def _sums(group: IntArray, counts: IntArray) -> IntArray:
-    """Return how many records each group holds."""
-    return np.bincount(group, counts).astype(np.int64)
+    cells = {name: Cells(own.codes, own.categories) for name, own in columns.items()}
+    yield from sorted_lines(cells, subject.counts)
 
 
 def level_words(subject: Subject, found: Generalised) -> list[str]:
