@@ -134,8 +134,8 @@ def lines(found: dict[str, tuple[Run, Run]], start: Run, records: int) -> Iterat
     yield "# Tables larger than memory"
     yield ""
     yield (
-        f"`python -m benchmarks.streams --records {records}`: whole commands on eight columns of "
-        f"{PEOPLE:,} people. "
+        f"`python -m benchmarks.streams --records {records}`: whole commands (`make bench-streams`) on eight "
+        f"columns of {PEOPLE:,} people. "
         f"n is {records:,} records; seconds of wall clock and of processor, peak memory of the process; {machine()}."
     )
     yield ""
@@ -151,7 +151,8 @@ def lines(found: dict[str, tuple[Run, Run]], start: Run, records: int) -> Iterat
     yield ""
     yield (
         "`anonymize` holds distinct rows: where all rows differ, those are as many as the records. `randomize` and "
-        "`synthesize` hold a piece of the table and sums. `sanitize` holds every record."
+        "`synthesize` hold a piece of the table and sums. `sanitize` holds every record. "
+        "Of CSV blocks are read ahead, up to a few hundred megabytes."
     )
 
 

@@ -19,8 +19,8 @@ from ppdm_models.records.table import listed, near_text
 
 FEWEST_MERGED = 2**18
 """Rows that are counted batch by batch are put together once there are so many, and as many as before."""
-COPIES = 6
-"""So many times the size of the distinct rows is held while they are put together, and worked with."""
+COPIES = 10
+"""So many times the size of the distinct rows is held at the most, once they are put together, named and sorted."""
 
 
 @dataclass(frozen=True, slots=True)
