@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +19,8 @@ from ppdm_models.records.table import listed, near_text
 
 FEWEST_MERGED = 2**18
 """Rows that are counted batch by batch are put together once there are so many, and as many as before."""
+FEWER_THAN_VALUES = 4
+"""At the most so many times fewer records are counted at a time than there are values in a column."""
 COPIES = 10
 """So many times the size of the distinct rows is held at the most, once they are put together, named and sorted."""
 
@@ -79,7 +81,7 @@ def _counted(
     """Return the distinct rows by numbers, how many records each stands for and the first of them; None: no records."""
     parts: list[pa.Table] = []
     records = waiting = known = 0
-    for batch in table.read(columns):
+    for batch in _pieces(table, columns, coders):
         try:
             parts.append(_of_batch(batch, coders, records))
         except (pa.ArrowInvalid, pa.ArrowCapacityError) as error:  # an array holds no more text
@@ -94,10 +96,23 @@ def _counted(
     return _merged(parts) if parts else None
 
 
-def _of_batch(batch: pa.RecordBatch, coders: Sequence[Coder], before: int) -> pa.Table:
+def _pieces(table: Batches, columns: Sequence[str], coders: Sequence[Coder]) -> Iterator[pa.Table]:
+    """Yield the records, more at a time the more values are known: looking those up takes as long for few records."""
+    waiting: list[pa.RecordBatch] = []
+    for batch in table.read(columns):
+        waiting.append(batch)
+        known = max(len(own.values) for own in coders)
+        if FEWER_THAN_VALUES * sum(each.num_rows for each in waiting) >= known:
+            yield pa.Table.from_batches(waiting)
+            waiting = []
+    if waiting:
+        yield pa.Table.from_batches(waiting)
+
+
+def _of_batch(batch: pa.Table, coders: Sequence[Coder], before: int) -> pa.Table:
     """Return some records by numbers; ``before`` are how many there have been."""
     codes = {
-        f"c{place}": coder.codes(own).astype(np.int32)
+        f"c{place}": coder.codes(flat(own)).astype(np.int32)
         for place, (coder, own) in enumerate(zip(coders, batch.columns, strict=True))
     }
     first = np.arange(before, before + batch.num_rows)
