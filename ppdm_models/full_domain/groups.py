@@ -68,12 +68,18 @@ class Requirement:
         return bool(is_recursively_diverse(*found.worst[int(self.l) - 1], self.c))
 
 
-def figures(codes: Sequence[IntArray], sensitive: IntArray, classes: int) -> Figures:
-    """Return what the groups of N records come to that no attribute tells apart; every array has shape (N,)."""
+def figures(
+    codes: Sequence[IntArray], sensitive: IntArray, classes: int, counts: IntArray | None = None
+) -> Figures:
+    """Return what the groups of N rows come to that no attribute tells apart; every array has shape (N,).
+
+    ``counts`` are how many records each row stands for; None: one.
+    """
     group = grouped(codes, len(sensitive))
     count = int(group.max()) + 1
-    cells = np.bincount(group * classes + sensitive, minlength=count * classes)
-    by_class = cells.reshape(count, classes)
+    # Sums of whole numbers, which are exact in floats of 64 bits as far as tables go.
+    cells = np.bincount(group * classes + sensitive, counts, minlength=count * classes)
+    by_class = cells.astype(np.int64).reshape(count, classes)
     top, tails = ranked(by_class)
     sizes = tails[:, 0]
     return Figures(

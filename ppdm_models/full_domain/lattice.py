@@ -15,6 +15,7 @@ from itertools import combinations
 
 import numpy as np
 
+from ppdm_models.arrays import IntArray
 from ppdm_models.errors import TaxonomyError
 from ppdm_models.full_domain.groups import Figures, Requirement, figures
 from ppdm_models.full_domain.levels import Ladder
@@ -40,7 +41,8 @@ class Generalised:
 class Lattice:
     """All combinations of levels of one table; remembers what it has counted, for other requirements.
 
-    ``sensitive`` holds codes of categories and lacks no value.
+    ``sensitive`` holds codes of categories and lacks no value. ``counts`` are how many records each row of the table
+    stands for, shape (N,); None: one.
 
     Raises:
         TaxonomyError: there are too many combinations.
@@ -48,6 +50,7 @@ class Lattice:
 
     ladders: tuple[Ladder, ...]
     sensitive: CategoricalColumn
+    counts: IntArray | None = None
     known: dict[Levels, Figures] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -65,9 +68,9 @@ class Lattice:
     def figures(self, levels: Levels) -> Figures:
         """Return what the groups come to on some levels."""
         if levels not in self.known:
-            codes = [own.codes[level] for own, level in zip(self.ladders, levels, strict=True)]
+            codes = [own.at(level) for own, level in zip(self.ladders, levels, strict=True)]
             classes = len(self.sensitive.categories)
-            self.known[levels] = figures(codes, self.sensitive.codes, classes)
+            self.known[levels] = figures(codes, self.sensitive.codes, classes, self.counts)
         return self.known[levels]
 
     def columns(self, levels: Levels) -> dict[str, CategoricalColumn]:

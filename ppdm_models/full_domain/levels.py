@@ -15,25 +15,38 @@ from ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn, nu
 class Ladder:
     """An attribute on levels 0, its own values, to ``height``.
 
-    ``codes`` hold for each level where each record falls, shape (N,); ``labels`` what each code is called.
+    ``codes`` hold for each level where each record falls, shape (N,); ``labels`` what each code is called. With
+    ``places`` they are of the attribute's different values, and those say which one each of N rows has.
     """
 
     name: str
     codes: tuple[IntArray, ...]
     labels: tuple[tuple[str, ...], ...]
+    places: IndexArray | None = None
 
     @property
     def height(self) -> int:
         """The highest level."""
         return len(self.labels) - 1
 
+    def at(self, level: int) -> IntArray:
+        """Return where each row falls on a level, shape (N,)."""
+        codes = self.codes[level]
+        return codes if self.places is None else np.asarray(codes[self.places])
+
     def column(self, level: int) -> CategoricalColumn:
         """Return the attribute generalised to a level."""
-        return CategoricalColumn(codes=self.codes[level], categories=self.labels[level])
+        return CategoricalColumn(codes=self.at(level), categories=self.labels[level])
 
     def take(self, rows: IndexArray) -> Ladder:
         """Return the attribute of some of the records."""
+        if self.places is not None:
+            return self.placed(self.places[rows])
         return Ladder(self.name, tuple(codes[rows] for codes in self.codes), self.labels)
+
+    def placed(self, places: IndexArray) -> Ladder:
+        """Return the attribute of rows that have its different values in some places."""
+        return Ladder(self.name, self.codes, self.labels, places)
 
 
 def ladder(name: str, column: Column, taxonomy: Taxonomy | None = None) -> Ladder:

@@ -54,6 +54,28 @@ class Batches:
         """The columns, in the file's order."""
         return tuple(self.schema.names)
 
+    def stamp(self) -> tuple[int, int, int]:
+        """Return what changes when the file does.
+
+        Raises:
+            TableError: it is gone.
+        """
+        try:
+            found = self.path.stat()
+        except OSError as error:
+            raise _failed(self.source, error) from error
+        return found.st_size, found.st_mtime_ns, found.st_ino
+
+    def check_unchanged(self, before: tuple[int, int, int]) -> None:
+        """Check that the file is what it was.
+
+        Raises:
+            TableError: it changed, or is gone.
+        """
+        if self.stamp() != before:
+            problem = "the file changed while it was read; give a table that nobody writes to"
+            raise TableError(self.source, problem)
+
     def read(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Yield the records' cells in some columns, in the given order; no batch is empty.
 

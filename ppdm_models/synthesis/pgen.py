@@ -30,6 +30,9 @@ from ppdm_models.tree.tree import Node, Task, Tree, completed, count_of
 CHUNK_ROWS = 500_000
 """How many records are drawn at a time; what is in memory is a small multiple of it, however many are wanted."""
 
+CELLS = 4_000_000
+"""How many of the classes' limits are looked at together: of many classes they would be more than the records."""
+
 
 class Numbers(StrEnum):
     """Which number of an interval on a leaf's path a record gets; attributes off the path are always drawn evenly."""
@@ -96,8 +99,8 @@ def pgen(trees: Sequence[Tree], plan: Plan) -> Iterator[Chunk]:
             name: _drawn(attribute, rows, plan.numbers, random)
             for name, attribute in attributes.items()
         }
-        chosen = (random.random(len(rows))[:, None] >= upto[rows][:, :-1]).sum(axis=1)
-        chunk[target] = CategoricalColumn(codes=chosen.astype(np.int64), categories=classes)
+        chosen = _chosen(random.random(len(rows)), upto[:, :-1], rows)
+        chunk[target] = CategoricalColumn(codes=chosen, categories=classes)
         yield chunk
 
 
@@ -249,6 +252,14 @@ def _some(left: IntArray, size: int, random: np.random.Generator) -> IntArray:
     spare = np.flatnonzero(left > taken)
     taken[random.choice(spare, short, replace=False)] += 1
     return np.asarray(taken)
+
+
+def _chosen(part: FloatArray, upto: FloatArray, rows: IndexArray) -> IntArray:
+    """Return the class of each record by lot, (rows,): how many of its leaf's limits its lot has reached."""
+    size = max(1, CELLS // max(1, upto.shape[1]))
+    parts = [slice(start, start + size) for start in range(0, len(rows), size)]
+    found = [(part[own, None] >= upto[rows[own]]).sum(axis=1) for own in parts]
+    return np.concatenate(found).astype(np.int64)
 
 
 def _drawn(

@@ -17,6 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 from ppdm_models.randomised.manifest import read_manifest
+from ppdm_models.records.batches import Batches
 from tests import places
 from treewarden.cli import cli
 from treewarden.terminal.exits import INTERRUPTED
@@ -115,6 +116,22 @@ def test_the_table_may_be_parquet(folder):
     found = pq.read_table(folder / "o.parquet")
     assert found["n"].to_pylist() == table["n"].to_pylist()
     assert found.schema.field("age").type == pa.float64()
+
+
+@pytest.mark.parametrize("seen", [2, 3])
+def test_a_table_that_changes_between_two_passes_is_refused(folder, monkeypatch, seen):
+    """Tell of another time at which the file was written, when it is looked at for the second or third time."""
+    told = []
+
+    def stamp(table):
+        told.append(table.path.stat().st_size)
+        return told[0], int(len(told) >= seen), 0
+
+    monkeypatch.setattr(Batches, "stamp", stamp)
+    outcome = run(folder, "--drop", "id", "--report", str(folder / "r.json"))
+    assert outcome.exit_code == 4
+    assert "t.csv: the file changed while it was read" in outcome.output
+    assert left(folder) == NOTHING
 
 
 def test_a_fail_writes_nothing_and_says_what_to_do(folder):

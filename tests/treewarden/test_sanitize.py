@@ -222,3 +222,20 @@ def test_as_published_says_when_the_tree_does_not_grow_again(folder):
     assert outcome.exit_code == 1
     assert not said(folder)["checks"]["holds"]
     assert run(folder, *words, "--force", table="shared.csv").exit_code == 0
+
+
+def test_a_table_that_is_too_large_for_memory_is_refused_before_it_is_read(folder, monkeypatch):
+    monkeypatch.setattr("treewarden.jobs.held.room_bytes", lambda: 60 * 5 * 64 - 1)
+    outcome = run(folder, *TREE, "--k", "5")
+    assert outcome.exit_code == 4
+    assert "too large for memory: 60 records of 5 columns are held at once" in outcome.output
+    assert "treewarden anonymize" in outcome.output
+    assert not list((folder / "out").iterdir())
+
+
+def test_a_table_for_which_there_is_just_enough_memory_is_read(folder, monkeypatch):
+    monkeypatch.setattr("treewarden.jobs.held.room_bytes", lambda: 60 * 5 * 64)
+    monkeypatch.setattr("treewarden.commands.sanitize.WORTH_SAYING", 0)
+    outcome = run(folder, *TREE, "--k", "5", "--qi", "age,place")
+    assert outcome.exit_code == 0, outcome.output
+    assert "60 records of 5 columns are held at once" in outcome.stderr

@@ -1,10 +1,13 @@
 """``treewarden synthesize``: a whole file of pseudo records, or none and a reason."""
 
+import errno
+
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 import pytest
 from click.testing import CliRunner
 
+from ppdm_models.synthesis import pgen
 from tests.treewarden.conftest import PMML
 from treewarden.cli import cli
 
@@ -35,6 +38,25 @@ def test_the_same_seed_writes_the_same_bytes(model, tmp_path):
     for name in ("one.csv", "two.csv"):
         run(model, "--rows", 500, "--seed", 7, "-o", tmp_path / name)
     assert (tmp_path / "one.csv").read_bytes() == (tmp_path / "two.csv").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("raised", "code"), [(KeyboardInterrupt(), 130), (OSError(errno.ENOSPC, "No space left"), 4)]
+)
+@pytest.mark.parametrize("name", ["out.csv", "out.parquet"])
+def test_no_file_is_half_written(name, raised, code, model, tmp_path, monkeypatch):
+    def fails_later(attribute, rows, *more):
+        if len(drawn) > 2:
+            raise raised
+        drawn.append(len(rows))
+        return in_full(attribute, rows, *more)
+
+    drawn, in_full = [], pgen._drawn
+    monkeypatch.setattr(pgen, "CHUNK_ROWS", 50)
+    monkeypatch.setattr(pgen, "_drawn", fails_later)
+    outcome = run(model, "--rows", 500, "-o", tmp_path / name)
+    assert outcome.exit_code == code, outcome.output
+    assert (drawn, [path.name for path in tmp_path.iterdir()]) == ([50] * 3, ["flu.pmml"])
 
 
 def test_basegen_and_given_domains(model, tmp_path):

@@ -20,9 +20,9 @@ from treewarden.commands._plain import (
     output_option,
     qi_option,
 )
-from treewarden.jobs.anonymizing import Subject, Wanted, level_words, read_subject, table_bytes
+from treewarden.jobs.anonymizing import Subject, Wanted, level_words, read_subject, table_pieces
 from treewarden.terminal.exits import FAIL, PASS
-from treewarden.terminal.outputs import check_file, check_no_input, write_files
+from treewarden.terminal.outputs import check_file, check_no_input, write_pieces
 from treewarden.terminal.progress import Progress
 
 
@@ -61,6 +61,9 @@ def anonymize_command(  # one parameter per option
     Groups are the records with equal quasi-identifiers. Of all combinations of levels that meet what is demanded the
     one with the smallest sum of squared group sizes is taken. A column without a taxonomy is kept, or becomes * as a
     whole. Where not even one group of all records will do, nothing is written (exit code 1).
+
+    The table is read once, a piece at a time. What is held are its distinct rows over these columns, however many
+    records they stand for; where those are too many for memory, nothing is written either (exit code 4).
     """
     if k is None and diversity is None:
         raise click.UsageError("say what is demanded of the groups: --k or --l")
@@ -75,7 +78,7 @@ def anonymize_command(  # one parameter per option
 
     requirement = Requirement(k or 1, diversity, ratio)
     progress = Progress(quiet)
-    with progress.step(f"reading {table.name}"):
+    with progress.step(f"counting {table.name}"):
         subject = read_subject(Wanted(table, sensitive, names_of(qi), taxonomies, requirement))
     with progress.step("searching the levels"):
         found = generalise(subject.lattice, requirement)
@@ -84,7 +87,8 @@ def anonymize_command(  # one parameter per option
         said = _groups(subject, subject.lattice.figures(highest))
         click.echo(f"nothing is written: the highest levels do not do either ({said})")
         context.exit(FAIL)
-    write_files({output: table_bytes(subject, found)})
+    with progress.step(f"writing {output.name}"):
+        write_pieces(output, table_pieces(subject, found))
     _say(subject, found, output)
     context.exit(PASS)
 
@@ -99,7 +103,7 @@ def _say(subject: Subject, found: Generalised, output: Path) -> None:
         f"discernibility: {found.figures.discernibility:,} (sum of squared group sizes); looked at "
         f"{found.checked:,} of {found.combinations:,} combinations of levels"
     )
-    click.echo(f"written: {output}, {len(subject.sensitive):,} records")
+    click.echo(f"written: {output}, {subject.records:,} records")
 
 
 def _groups(subject: Subject, figures: Figures) -> str:

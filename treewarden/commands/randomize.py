@@ -114,6 +114,9 @@ def randomize_command(  # one parameter per option
 
     Randomise a table once, and keep the result: noise is drawn anew each time, cannot be drawn again, and is averaged
     away by whoever sees several results of one table. Other columns are published as they are, the class too.
+
+    TABLE may be larger than memory: it is read a piece at a time, and again for domains that are read off it and for a
+    report. What is held are sums per column, per class and per pair of hidden columns.
     """
     if math.isnan(level) or math.isnan(confidence):
         raise click.UsageError("nan is no level and no confidence; give a number")

@@ -13,6 +13,7 @@ from ppdm_models.learn.attributes import MOST_SET_VALUES
 from ppdm_models.learn.worth import CRITERIA
 from ppdm_models.tpp.sanitise import Candidate, Step
 from treewarden.commands._plain import FILE, FORCE, QUIET, K, L, names_of, output_option, qi_option
+from treewarden.jobs.held import WORTH_SAYING, check_held, held_of
 from treewarden.jobs.manifest import manifest
 from treewarden.jobs.sanitizing import (
     Subject,
@@ -26,6 +27,10 @@ from treewarden.terminal.exits import FAIL, PASS
 from treewarden.terminal.outputs import check_folder, check_no_input, write_files
 from treewarden.terminal.progress import Progress
 
+TOO_LARGE = (
+    "write the needed columns alone into a file, sanitise a sample of the records, or generalise the table by "
+    "'treewarden anonymize', which holds distinct rows only"
+)
 SUFFIXES = {"treewarden_json": "json", "pmml": "pmml"}
 
 
@@ -112,6 +117,9 @@ def sanitize_command(  # one parameter per option
     The tree is expanded one split at a time while every group of records with equal quasi-identifiers is large
     and mixed enough, and the tree grows again from the table as written. Written are table.csv, tree.json and
     manifest.json, which says how to grow the tree again. Where not even one leaf will do, nothing is (exit code 1).
+
+    All records of TABLE are held in memory, as trees are grown on them, about 64 bytes for each cell. Where that
+    is too much, the command says so before it reads them (exit code 4).
     """
     if k is None and diversity is None and policy is None:
         raise click.UsageError("say what is demanded of the groups: --k, --l or --policy")
@@ -150,6 +158,11 @@ def sanitize_command(  # one parameter per option
         raise OutputError(str(there), "is there already; choose another folder, or say --force")
 
     progress = Progress(quiet)
+    with progress.step(f"counting the records of {table.name}"):
+        held = held_of(table)
+        check_held(held, TOO_LARGE)
+    if held.bytes >= WORTH_SAYING:
+        progress.say(held.words)
     with progress.step(f"reading {table.name}"):
         subject = read_subject(wanted)
     with progress.step("sanitising"):

@@ -94,6 +94,9 @@ def synthesize_command(  # one parameter per option
 
     Each leaf gives as many records as it publishes (or its part of --rows): values inside its region, a class from its
     hits and misses, everything else evenly. With --policy, --data and --sensitive the tree is pruned first.
+
+    Records are drawn and written a piece at a time, so that memory does not grow with --rows. Of --data the whole table
+    is held.
     """
     if (rows is None) == (not as_published):
         raise click.UsageError("say how many records to draw: --rows N or --as-published")

@@ -1,25 +1,26 @@
-"""A table as a file, generalised as a whole: typed columns and hierarchies in, the bytes of a CSV out."""
+"""A table as a file, generalised as a whole: what is held of it are its distinct rows, counted as it passes by once."""
 
 from __future__ import annotations
 
-import csv
-import io
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from ppdm_models import limits
+from ppdm_models.arrays import BoolArray, IntArray
 from ppdm_models.errors import TableError, TaxonomyError
 from ppdm_models.full_domain.groups import Requirement
 from ppdm_models.full_domain.lattice import Generalised, Lattice
-from ppdm_models.full_domain.levels import ladder
-from ppdm_models.records.read_table import read_table
-from ppdm_models.records.table import Table
+from ppdm_models.full_domain.levels import Ladder, ladder
+from ppdm_models.records.batches import Batches, open_batches
+from ppdm_models.records.coding import ValuesColumn
+from ppdm_models.records.distinct import Distinct, distinct_rows
 from ppdm_models.records.taxonomy import Categories, Intervals, Taxonomies, Taxonomy
 from ppdm_models.records.taxonomy_files import load_taxonomies
 from ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
-from ppdm_models.tree.tree import Feature
+from treewarden.jobs.sorted_lines import Cells, groups, sorted_lines, sums
 
 MISSING = "(missing)"
 """The category that stands for no value."""
@@ -41,25 +42,37 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A table ready to be generalised. ``left_out`` are the columns that will not be written."""
+    """A table ready to be generalised, by its distinct rows. ``left_out`` are the columns that will not be written.
+
+    ``shown`` are the quasi-identifiers of the rows that differ in them or in the sensitive column, ``sensitive`` those
+    rows' values there, ``counts`` how many records each stands for. The lattice may tell fewer rows apart.
+    """
 
     wanted: Wanted
     taxonomies: Taxonomies
     lattice: Lattice
+    shown: tuple[Ladder, ...]
     sensitive: CategoricalColumn
+    counts: IntArray
     left_out: tuple[str, ...]
+
+    @property
+    def records(self) -> int:
+        """How many records the table has."""
+        return int(self.counts.sum())
 
 
 def read_subject(wanted: Wanted) -> Subject:
-    """Read a table and its hierarchies, and check that what is asked for can be.
+    """Count the distinct rows of a table, read its hierarchies, and check that what is asked for can be.
 
     Raises:
-        TableError: the table cannot be read, lacks a column or a number, is too small for k or too uniform for l.
+        TableError: the table cannot be read, lacks a column or a number, is too small for k or too uniform for l; or
+            its distinct rows are more than there is memory for.
         TaxonomyError: a hierarchy cannot be read, is of no quasi-identifier or lacks a value.
     """
-    table = read_table(wanted.table)
+    table = open_batches(wanted.table)
     taxonomies = load_taxonomies(wanted.taxonomies)
-    names = wanted.qi or tuple(name for name in table.columns if name != wanted.sensitive)
+    names = wanted.qi or tuple(name for name in table.names if name != wanted.sensitive)
     if wanted.sensitive in names:
         problem = (
             f"column {wanted.sensitive!r} is sensitive, so it cannot be a quasi-identifier too"
@@ -71,36 +84,40 @@ def read_subject(wanted: Wanted) -> Subject:
         if name not in names:
             have = ", ".join(map(repr, names[:12]))
             raise TaxonomyError(f"{taxonomy.source}: {name!r}", f"no quasi-identifier; have {have}")
-    sensitive = _sensitive(table, wanted)
-    ladders = tuple(
-        ladder(name, _attribute(table, name, taxonomies.get(name)), taxonomies.get(name))
+    rows = distinct_rows(table, (wanted.sensitive, *names))
+    sensitive = _sensitive(table, rows, wanted)
+    shown = tuple(
+        ladder(
+            name, _attribute(table, rows.columns[name], taxonomies.get(name)), taxonomies.get(name)
+        ).placed(rows.columns[name].codes)
         for name in names
     )
+    left_out = tuple(name for name in table.names if name not in (*names, wanted.sensitive))
+    lattice = _lattice(shown, sensitive, rows.counts, wanted.requirement)
+    return Subject(wanted, taxonomies, lattice, shown, sensitive, rows.counts, left_out)
+
+
+def _lattice(
+    shown: tuple[Ladder, ...], sensitive: CategoricalColumn, counts: IntArray, asked: Requirement
+) -> Lattice:
+    if asked.l is not None:
+        return Lattice(shown, sensitive, counts)
     # Without l nothing is asked of the sensitive values, and there may be as many as records.
-    judged = sensitive
-    if wanted.requirement.l is None:
-        judged = CategoricalColumn(codes=np.zeros(table.rows, dtype=np.int64), categories=("",))
-    left_out = tuple(name for name in table.columns if name not in (*names, wanted.sensitive))
-    return Subject(wanted, taxonomies, Lattice(ladders, judged), sensitive, left_out)
+    group, first = groups([own.at(0) for own in shown])
+    judged = CategoricalColumn(codes=np.zeros(len(first), dtype=np.int64), categories=("",))
+    return Lattice(tuple(own.take(first) for own in shown), judged, sums(group, counts))
 
 
-def table_bytes(subject: Subject, found: Generalised) -> bytes:
-    """Return the generalised table as CSV: quasi-identifiers, then the sensitive column.
+def table_pieces(subject: Subject, found: Generalised) -> Iterator[bytes]:
+    """Yield the generalised table as CSV in pieces: quasi-identifiers, then the sensitive column.
 
     The records stand in the order of their values, as their old order would tell who is who.
     """
-    columns = subject.lattice.columns(found.levels) | {subject.wanted.sensitive: subject.sensitive}
-    texts = [np.array(column.categories, dtype=object) for column in columns.values()]
-    codes = [column.codes for column in columns.values() if isinstance(column, CategoricalColumn)]
-    ranks = [np.argsort(np.argsort(own.astype(str), kind="stable")) for own in texts]
-    keys = [rank[code] for rank, code in zip(ranks, codes, strict=True)]
-    order = np.lexsort(keys[::-1])
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    shown = [own[code[order]] for own, code in zip(texts, codes, strict=True)]
-    writer.writerows(zip(*shown, strict=True))
-    return text.getvalue().encode("utf-8")
+    levels = zip(subject.shown, found.levels, strict=True)
+    columns = {own.name: own.column(level) for own, level in levels}
+    columns[subject.wanted.sensitive] = subject.sensitive
+    cells = {name: Cells(own.codes, own.categories) for name, own in columns.items()}
+    yield from sorted_lines(cells, subject.counts)
 
 
 def level_words(subject: Subject, found: Generalised) -> list[str]:
@@ -117,18 +134,20 @@ def level_words(subject: Subject, found: Generalised) -> list[str]:
     return lines
 
 
-def _attribute(table: Table, name: str, taxonomy: Taxonomy | None) -> Column:
+def _attribute(table: Batches, values: ValuesColumn, taxonomy: Taxonomy | None) -> Column:
+    """Return the different values of an attribute, typed."""
+    name = values.own.name
     if isinstance(taxonomy, Categories):
-        declared = tuple(taxonomy.paths)
-        sort = _with_missing(table.categories(name, declared))
-        _check_values(table, name, sort, taxonomy)
+        sort = _with_missing(values.categories(tuple(taxonomy.paths)))
+        _check_values(table, values, sort, taxonomy)
         return sort
-    is_numeric = isinstance(taxonomy, Intervals) or table.guessed(name).numeric
-    column = table.column(Feature(name, is_numeric))
-    if is_numeric and column.missing.any():
-        place = _place(table, int(np.flatnonzero(column.missing)[0]))
+    if not isinstance(taxonomy, Intervals) and not values.is_numeric():
+        return _with_missing(values.categories(()))
+    column = NumericColumn(values.numbers())
+    if column.missing.any():
+        place = _place(table, values, column.missing)
         raise TableError(place, f"column {name!r} has no value there; leave such records out")
-    return column if isinstance(column, NumericColumn) else _with_missing(column)
+    return column
 
 
 def _with_missing(column: CategoricalColumn) -> CategoricalColumn:
@@ -141,41 +160,46 @@ def _with_missing(column: CategoricalColumn) -> CategoricalColumn:
     )
 
 
-def _check_values(table: Table, name: str, column: CategoricalColumn, taxonomy: Categories) -> None:
+def _check_values(
+    table: Batches, values: ValuesColumn, column: CategoricalColumn, taxonomy: Categories
+) -> None:
     lacking = [value not in taxonomy.paths for value in column.categories]
     at_fault = np.array(lacking, dtype=bool)[column.codes]
     if at_fault.any():
-        row = int(np.flatnonzero(at_fault)[0])
-        value = column.text(row)
-        problem = f"column {name!r} holds {value!r}, which {taxonomy.source} lacks; add it there"
-        raise TaxonomyError(_place(table, row), problem)
+        value = column.text(int(np.flatnonzero(at_fault)[0]))
+        name, what = values.own.name, f"which {taxonomy.source} lacks; add it there"
+        place = _place(table, values, at_fault)
+        raise TaxonomyError(place, f"column {name!r} holds {value!r}, {what}")
 
 
-def _place(table: Table, row: int) -> str:
-    """Return where a record stands: its line where the file has lines (and no cell holds a line break)."""
+def _place(table: Batches, values: ValuesColumn, at_fault: BoolArray) -> str:
+    """Return where the first of some values stands: its line where the file has lines (and no cell a line break)."""
+    record = values.record(int(np.flatnonzero(at_fault)[0]))
     if table.source.lower().endswith(".parquet"):
-        return f"{table.source}, record {row + 1}"
-    return f"{table.source}:{row + 2}"
+        return f"{table.source}, record {record + 1}"
+    return f"{table.source}:{record + 2}"
 
 
-def _sensitive(table: Table, wanted: Wanted) -> CategoricalColumn:
-    column = table.categories(wanted.sensitive)
+def _sensitive(table: Batches, rows: Distinct, wanted: Wanted) -> CategoricalColumn:
+    values = rows.columns[wanted.sensitive]
+    column = values.categories(())
     if column.missing.any():
-        place = _place(table, int(np.flatnonzero(column.missing)[0]))
+        place = _place(table, values, column.missing)
         problem = f"column {wanted.sensitive!r} has no value there; leave such records out"
         raise TableError(place, problem)
     asked = wanted.requirement
-    if asked.k > table.rows:
-        problem = f"no group can hold {asked.k:,} of {table.rows:,} records; lower --k"
+    if asked.k > rows.records:
+        problem = f"no group can hold {asked.k:,} of {rows.records:,} records; lower --k"
         raise TableError(table.source, problem)
     if asked.l is not None:
-        _check_diversity(table, wanted.sensitive, len(column.categories), asked)
-    return column
+        _check_diversity(table, values, len(column.categories), asked)
+    return CategoricalColumn(codes=column.codes[values.codes], categories=column.categories)
 
 
-def _check_diversity(table: Table, name: str, values: int, asked: Requirement) -> None:
+def _check_diversity(table: Batches, column: ValuesColumn, values: int, asked: Requirement) -> None:
     assert asked.l is not None
-    is_quantity = values > MOST_NUMBERS_AS_CLASSES and table.guessed(name).numeric
+    name = column.own.name
+    is_quantity = values > MOST_NUMBERS_AS_CLASSES and column.is_numeric()
     if is_quantity or values > limits.CLASSES:
         problem = f"column {name!r} holds {values:,} different values, and --l needs classes"
         raise TableError(table.source, f"{problem}; bin it, or name a column of classes")

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +13,7 @@ from policies.pack import Pack
 from ppdm_models.errors import LearnerError, PolicyError, TableError
 from ppdm_models.learn.best_first import BestFirst
 from ppdm_models.learn.response import Response, of_classes, of_numbers
-from ppdm_models.records.read_table import read_table
+from ppdm_models.records.read_table import read_table, read_table_bytes
 from ppdm_models.records.table import Table
 from ppdm_models.tpp.checks import Problem, differences
 from ppdm_models.tpp.groups import AtLeast, Demand, Diverse
@@ -25,6 +22,7 @@ from ppdm_models.tpp.scikit import CRITERIA as SCIKIT_CRITERIA
 from ppdm_models.tpp.scikit import Scikit
 from ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn, number_text
 from ppdm_models.tree.tree import Feature
+from treewarden.jobs.sorted_lines import Cells, sorted_lines
 
 MISSING = "(missing)"
 """The category that stands for no value."""
@@ -125,28 +123,16 @@ def table_bytes(subject: Subject, best: Candidate) -> bytes:
     The records stand in the order of their values, as their old order would tell who is who.
     """
     wanted, own = subject.wanted, best.columns
-    shown = {name: _texts(column) for name, column in own.items()}
-    shown |= {job.response.name: _response_texts(job.response) for job in subject.jobs}
-    shown.setdefault(wanted.sensitive, _texts(subject.sensitive))
-    keys = [
-        np.unique(np.array(texts, dtype=object).astype(str), return_inverse=True)[1]
-        for texts in shown.values()
-    ]
-    order = np.lexsort([*reversed(keys), best.groups.group_of])
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(shown)
-    columns = list(shown.values())
-    writer.writerows([column[row] for column in columns] for row in order)
-    return text.getvalue().encode("utf-8")
+    shown = {name: _cells(column) for name, column in own.items()}
+    shown |= {job.response.name: _response_cells(job.response) for job in subject.jobs}
+    shown.setdefault(wanted.sensitive, _cells(subject.sensitive))
+    group_of = best.groups.group_of
+    return b"".join(sorted_lines(shown, np.ones(len(group_of), np.int64), [group_of]))
 
 
 def grown_from(data: bytes, subject: Subject, best: Candidate) -> list[Problem]:
     """Return how trees grown from the bytes of the table differ from those that are published with it."""
-    with tempfile.TemporaryDirectory(prefix="treewarden-") as folder:
-        place = Path(folder) / subject.wanted.table.name
-        place.write_bytes(data)
-        table = read_table(place)
+    table = read_table_bytes(data, subject.wanted.table.name)
     columns = {
         name: table.numbers(name)
         if isinstance(column, NumericColumn)
@@ -256,16 +242,15 @@ def _grows_at_all(subject: Subject) -> None:
         job.learner.growth(subject.columns, job.response, 1).tree(1)
 
 
-def _texts(column: Column) -> Sequence[str]:
+def _cells(column: Column) -> Cells:
     """Return a column without missing values as text, each different value written once."""
     if isinstance(column, CategoricalColumn):
-        return [column.categories[code] for code in column.codes]
+        return Cells(column.codes, column.categories)
     distinct, place = np.unique(column.numbers, return_inverse=True)
-    texts = [number_text(float(value)) for value in distinct]
-    return [texts[code] for code in place]
+    return Cells(place.reshape(-1), [number_text(float(value)) for value in distinct])
 
 
-def _response_texts(response: Response) -> Sequence[str]:
+def _response_cells(response: Response) -> Cells:
     if response.classes:
-        return [response.classes[code] for code in response.values]
-    return _texts(NumericColumn(response.values / response.per_unit))
+        return Cells(response.values, response.classes)
+    return _cells(NumericColumn(response.values / response.per_unit))

@@ -137,6 +137,21 @@ def beside(path: Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
+def write_pieces(path: Path, pieces: Iterable[bytes]) -> None:
+    """Write a file a piece at a time: whole, or not at all.
+
+    Raises:
+        OutputError: it cannot be written; then it is not there.
+    """
+    with beside(path) as temporary:
+        try:
+            with temporary.open("xb") as file:
+                file.writelines(pieces)
+        except OSError as error:
+            raise OutputError(str(path), f"cannot be written ({error.strerror})") from error
+        write_files({}, {path: temporary})
+
+
 def write_files(
     files: Mapping[Path, bytes], large: Mapping[Path, Path] = MappingProxyType({})
 ) -> None:

@@ -111,6 +111,15 @@ def test_chunks_are_bounded_and_hold_the_same_mixture(monkeypatch):
     assert abs((route(tree(), chunks[0]) == 1).sum() - 30) <= 1
 
 
+def test_classes_are_the_same_however_many_limits_are_looked_at_together(monkeypatch):
+    at_once = drawn(Plan(rows=500, classes=Classes.COUNTS))
+    monkeypatch.setattr(module, "CELLS", 7)
+    in_parts = drawn(Plan(rows=500, classes=Classes.COUNTS))
+    assert {n: v.tolist() for n, v in in_parts.items()} == {
+        n: v.tolist() for n, v in at_once.items()
+    }
+
+
 def test_32_bit_thresholds_are_kept():
     single = replace(tree(), features=(replace(AGE, single=True), CITY))
     low = float(np.float32(40.1))

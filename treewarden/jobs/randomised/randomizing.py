@@ -29,12 +29,16 @@ RECORD_ORDER = "record-order"
 
 @dataclass(frozen=True, slots=True)
 class Randomised:
-    """What was made of a table: its manifest, what it gives away, the verdict on that, and what to say besides."""
+    """What was made of a table: its manifest, what it gives away, the verdict on that, and what to say besides.
+
+    ``stamp`` is what would be another one if the table changed since.
+    """
 
     manifest: Manifest
     randomisation: Randomisation
     decision: Decision
     warnings: tuple[str, ...]
+    stamp: tuple[int, int, int]
 
 
 def randomise(
@@ -45,12 +49,14 @@ def randomise(
     Nothing of the table is kept: it passes by once, or twice where domains are read off it.
 
     Raises:
-        TableError: the table cannot be read, lacks a column, or a cell of a hidden column holds no finite number.
+        TableError: the table cannot be read, lacks a column, or a cell of a hidden column holds no finite number; or it
+            changed meanwhile.
         DomainError: the domains are not understood, or do not hold what is in the table.
         OutputError: the form of the output cannot hold a column.
         ValueError: there is no such noise, level or confidence.
     """
     table = open_batches(wanted.table)
+    stamp = table.stamp()
     with step(f"looking at the columns of {table.source}"):
         roles = roles_of(table, wanted)
     plans = tuple(
@@ -64,6 +70,7 @@ def randomise(
     ):
         for batch in hider.hidden():
             file.write(batch)
+    table.check_unchanged(stamp)
     manifest = _manifest(wanted, roles, plans, hider.records, output.name, written)
     with step("attacking what is hidden"):
         found = randomisation_of(
@@ -75,7 +82,7 @@ def randomise(
         )
     decision = _doubting_order(judge_randomised(found, pack), hider)
     said = warnings_of(found, hider.following)
-    return Randomised(manifest, found, decision, said)
+    return Randomised(manifest, found, decision, said, stamp)
 
 
 def _manifest(

@@ -22,10 +22,11 @@ def report_bytes(
     """Return the report of a table that was randomised into a file; both are gone through once more.
 
     Raises:
-        TableError: one of them cannot be read any more.
+        TableError: one of them cannot be read any more, or the table changed.
     """
     with step("reconstructing distributions"):
         figures = _figures(found, table, written)
+        open_batches(table).check_unchanged(found.stamp)
     document = randomisation_document(
         found.randomisation, found.decision, figures, found.manifest, found.warnings
     )
