@@ -118,8 +118,8 @@ def engine(
 def attended(work: Callable[[], Result], stop: Callable[[], object]) -> Result:
     """Return what work comes to that takes long in foreign code, and ``stop`` it where the user interrupts."""
     with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(work)
         try:
+            running = pool.submit(work)
             while not running.done():
                 _wait(running)
         except BaseException:
