@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import io
+import os
 import pickle
-import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,7 +24,7 @@ class Common(Generic[Data]):
 
     def __init__(self, value: Data) -> None:
         self.value = value
-        self.key = uuid.uuid4().hex
+        self.key = os.urandom(16).hex()
 
     @cached_property
     def data(self) -> bytes:

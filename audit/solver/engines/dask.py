@@ -9,9 +9,9 @@ from __future__ import annotations
 import contextlib
 import importlib
 import logging
+import os
 import threading
 import time
-import uuid
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -189,7 +189,7 @@ class Place:
         address = self._found()
         if address is None:
             return None
-        self.ticket, self.address = f"treewarden-{uuid.uuid4().hex}", address
+        self.ticket, self.address = f"treewarden-{os.urandom(16).hex()}", address
         try:
             return self._done(parcel, self.ticket, address)
         finally:
