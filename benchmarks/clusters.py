@@ -25,8 +25,9 @@ class DaskHere:
 
     def workers(self) -> list[int]:
         """Return the processes of the workers that run now; Dask starts another for each that dies."""
-        found = Path(f"/proc/{self.keeper.pid}/task/{self.keeper.pid}/children").read_text()
-        return [int(pid) for pid in found.split() if b"spawn_main" in _command(pid)]
+        threads = Path(f"/proc/{self.keeper.pid}/task").glob("*/children")
+        found = [pid for each in threads for pid in each.read_text().split()]
+        return [int(pid) for pid in found if b"spawn_main" in _command(pid)]
 
 
 @contextmanager

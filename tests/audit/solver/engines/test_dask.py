@@ -105,13 +105,15 @@ def test_a_worker_killed_in_the_middle_of_its_job_loses_none(cluster, pool, tmp_
         closing(each_done(jobs, 2, forever, pool)) as answers,
     ):
         found = dict([next(answers) for _ in range(8)])
-        for pid in cluster.workers():
+        running = cluster.workers()
+        for pid in running:
             os.kill(pid, signal.SIGKILL)
         time.sleep(1.5)  # the process that read has ended with its worker by then
         writing = threading.Thread(target=pipe.write_bytes, args=(b"read",))
         writing.start()
         found |= dict(answers)
         writing.join()
+    assert len(running) == 2
     assert found.pop(4) == b"read"
     assert len(found) == 8
     assert None not in found.values()
@@ -123,7 +125,7 @@ def test_when_nobody_listens_any_more_the_job_is_ended_on_its_worker(cluster, po
     with on_cluster(cluster.address, nobody, pool=pool):
         until = time.monotonic() + 60
         left = lambda: 0.0 if began.exists() else until - time.monotonic()  # noqa: E731  # short
-        assert dict(each_done(jobs, 2, left, pool)) == {0: 1}
+        assert 1 not in dict(each_done(jobs, 2, left, pool))
         assert dict(each_done(squares(4), 2, forever, pool))[3] == 9  # both workers are free again
     assert began.exists()
 
