@@ -23,6 +23,7 @@ from ppdm_models.errors import ClusterError
 
 Result = TypeVar("Result")
 
+LOGGERS = ("distributed", "asyncio")
 CONNECT_SECONDS = 5.0
 ANSWER_SECONDS = 20.0
 """How long the scheduler may take over a question before it counts as gone."""
@@ -51,10 +52,10 @@ class Dask:
     """A scheduler, and which of its workers' threads are taken."""
 
     def __init__(self, distributed: Any, address: str) -> None:  # noqa: ANN401  # loaded when asked for
-        self.loud = logging.getLogger("distributed"), logging.getLogger("distributed").level
-        self.loud[0].setLevel(
-            logging.CRITICAL
-        )  # whatever goes wrong there is told here, in one line
+        names = [name for name in logging.root.manager.loggerDict if name.startswith(LOGGERS)]
+        self.loud = {logging.getLogger(name): logging.getLogger(name).level for name in names}
+        for each in self.loud:  # whatever goes wrong there is told here, in one line
+            each.setLevel(logging.CRITICAL)
         self.settings = importlib.import_module("dask.config").set(
             {"distributed.admin.large-graph-warning-threshold": "1TB"}
         )
@@ -170,7 +171,8 @@ class Dask:
         check_same(found.values())
 
     def _quiet_no_more(self) -> None:
-        self.loud[0].setLevel(self.loud[1])
+        for each, level in self.loud.items():
+            each.setLevel(level)
         self.settings.__exit__(None, None, None)
 
 
