@@ -19,10 +19,8 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from itertools import product
-from multiprocessing import get_context
 
 import numpy as np
 
@@ -36,6 +34,7 @@ from audit.worlds.result import Worlds
 from benchmarks.doors_cases import KINDS, draw_case
 from benchmarks.doors_judge import Judged, forced, judged
 from benchmarks.doors_learners import Case
+from benchmarks.spread import ask_where, imported, in_order
 from ppdm_models.errors import KnowledgeError, TreewardenError
 from ppdm_models.records.read_table import table_of
 from ppdm_models.tree.column import CategoricalColumn
@@ -259,15 +258,12 @@ def _is_missing(value: object) -> bool:
     return value is None or value != value
 
 
-def trials(kinds: Sequence[str], cases: int, seed: int, jobs: int) -> Iterator[Trial]:
+def trials(
+    kinds: Sequence[str], cases: int, seed: int, jobs: int, cluster: str | None = None
+) -> Iterator[Trial]:
     """Judge seeds ``seed``, ``seed + 1``, ... of every kind over processes, in order."""
-    asked = list(product(range(seed, seed + cases), kinds))
-    if jobs == 1:
-        yield from (trial(kind, number) for number, kind in asked)
-        return
-    seeds, names = zip(*asked, strict=True)
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        yield from pool.map(trial, names, seeds, chunksize=10)
+    asked = product(range(seed, seed + cases), kinds)
+    return in_order(trial, [(kind, number) for number, kind in asked], jobs, cluster)
 
 
 def summary(tried: dict[str, Counter[str]], missed: Counter[str]) -> str:
@@ -286,13 +282,13 @@ def main() -> int:
     ask = argparse.ArgumentParser(prog="python -m benchmarks.doors_soundness", description=__doc__)
     ask.add_argument("--cases", type=int, default=500, help="per kind")
     ask.add_argument("--seed", type=int, default=0)
-    ask.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    ask_where(ask)
     ask.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS))
     given = ask.parse_args()
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     began, missed = time.perf_counter(), Counter[str]()
     tried = {kind: Counter[str]() for kind in given.kinds}
-    answers = trials(given.kinds, given.cases, given.seed, given.jobs)
+    answers = trials(given.kinds, given.cases, given.seed, given.jobs, given.cluster)
     for number, one in enumerate(answers, start=1):
         tried[one.kind].update(one.tried)
         missed[one.kind] += bool(one.misses)
@@ -308,4 +304,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(imported(__spec__).main())

@@ -18,9 +18,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
-from multiprocessing import get_context
 
 import numpy as np
 from scipy import sparse
@@ -37,6 +35,7 @@ from audit.reading import Undetermined
 from audit.worlds.clock import clock
 from audit.worlds.proofs.bounds import ContradictionError
 from benchmarks.certificates_again import proved_again
+from benchmarks.spread import ask_where, imported, in_order
 from ppdm_models.arrays import IntArray
 
 MOST_CELLS, MOST_TREES, MOST_TABLES = 12, 4, 20_000
@@ -232,13 +231,9 @@ def _judge_certificate(
         found.tried["certificates"] += 1
 
 
-def trials(seeds: range, jobs: int) -> Iterator[Trial]:
+def trials(seeds: range, jobs: int, cluster: str | None = None) -> Iterator[Trial]:
     """Judge seeds over processes, in order."""
-    if jobs == 1:
-        yield from map(trial, seeds)
-        return
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        yield from pool.map(trial, seeds, chunksize=10)
+    return in_order(trial, [(seed,) for seed in seeds], jobs, cluster)
 
 
 def main() -> int:
@@ -248,11 +243,12 @@ def main() -> int:
     )
     parser.add_argument("--cases", type=int, default=5000)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    ask_where(parser)
     asked = parser.parse_args()
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     began, missed, tried = time.monotonic(), 0, Counter[str]()
-    for found in trials(range(asked.seed, asked.seed + asked.cases), asked.jobs):
+    seeds = range(asked.seed, asked.seed + asked.cases)
+    for found in trials(seeds, asked.jobs, asked.cluster):
         tried += found.tried
         missed += bool(found.misses)
         for said in found.misses:
@@ -264,4 +260,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(imported(__spec__).main())

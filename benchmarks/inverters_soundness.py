@@ -18,10 +18,8 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import product
-from multiprocessing import get_context
 
 import numpy as np
 import pandas as pd
@@ -33,6 +31,7 @@ from audit.people.population import Population, build_population
 from audit.reading import Undetermined
 from audit.worlds.clock import clock
 from benchmarks.inverters_learners import LEARNERS, Lesson, NotGrownError, is_there, lesson
+from benchmarks.spread import ask_where, imported, in_order
 from ppdm_models.errors import TableError, TreeFormatError
 from ppdm_models.records.read_table import table_of
 from ppdm_models.tree.ensemble import Ensemble, Model
@@ -170,14 +169,11 @@ def _relabelled(given: Lesson, draw: np.random.Generator) -> Lesson:
     return replace(given, labels=labels)
 
 
-def trials(learners: list[str], seeds: range, jobs: int) -> Iterator[Trial]:
+def trials(
+    learners: list[str], seeds: range, jobs: int, cluster: str | None = None
+) -> Iterator[Trial]:
     """Judge models over processes, in order."""
-    asked = list(product(learners, seeds))
-    if jobs == 1:
-        yield from (trial(*each) for each in asked)
-        return
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        yield from pool.map(trial, *zip(*asked, strict=True), chunksize=10)
+    return in_order(trial, list(product(learners, seeds)), jobs, cluster)
 
 
 def main() -> int:
@@ -188,7 +184,7 @@ def main() -> int:
     ask.add_argument("--cases", type=int, default=300, help="models of each library")
     ask.add_argument("--seed", type=int, default=0)
     ask.add_argument("--only", default="", help="only the learners whose names contain this")
-    ask.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    ask_where(ask)
     given = ask.parse_args()
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
         os.environ.setdefault(name, "1")
@@ -198,7 +194,8 @@ def main() -> int:
         if not is_there(name):
             print(f"{name}: left out, {LEARNERS[name][0]} is not installed")
     tried: dict[str, Counter[str]] = {name: Counter() for name in wanted if is_there(name)}
-    for found in trials(list(tried), range(given.seed, given.seed + given.cases), given.jobs):
+    seeds = range(given.seed, given.seed + given.cases)
+    for found in trials(list(tried), seeds, given.jobs, given.cluster):
         tried[found.learner].update(found.tried)
         missed += bool(found.misses)
         for said in found.misses:
@@ -212,4 +209,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(imported(__spec__).main())

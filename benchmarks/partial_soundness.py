@@ -18,9 +18,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
-from multiprocessing import get_context
 
 import numpy as np
 
@@ -42,6 +40,7 @@ from benchmarks.partial_cases import (
     optimum,
     tree_and_people,
 )
+from benchmarks.spread import ask_where, imported, in_order
 from ppdm_models.arrays import IntArray
 
 NO_SPLITS = Knowledge(split=SplitLevel.NONE)
@@ -192,13 +191,9 @@ def _judge_less(found: Trial, less: Seen, more: Seen, *, is_all: bool) -> None:
         found.claim(sure[0] <= sure[1] + OFF, "who knows all is less sure of anybody")
 
 
-def trials(seeds: range, jobs: int) -> Iterator[Trial]:
+def trials(seeds: range, jobs: int, cluster: str | None = None) -> Iterator[Trial]:
     """Judge seeds over processes, in order."""
-    if jobs == 1:
-        yield from map(trial, seeds)
-        return
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        yield from pool.map(trial, seeds, chunksize=10)
+    return in_order(trial, [(seed,) for seed in seeds], jobs, cluster)
 
 
 def main() -> int:
@@ -208,11 +203,12 @@ def main() -> int:
     )
     parser.add_argument("--cases", type=int, default=5000)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    ask_where(parser)
     asked = parser.parse_args()
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     began, missed, tried = time.monotonic(), 0, Counter[str]()
-    for found in trials(range(asked.seed, asked.seed + asked.cases), asked.jobs):
+    seeds = range(asked.seed, asked.seed + asked.cases)
+    for found in trials(seeds, asked.jobs, asked.cluster):
         tried += found.tried
         missed += bool(found.misses)
         for said in found.misses:
@@ -224,4 +220,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(imported(__spec__).main())

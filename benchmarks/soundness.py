@@ -14,9 +14,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
-from multiprocessing import get_context
 
 import numpy as np
 
@@ -32,6 +30,7 @@ from benchmarks.judge import best_of_starts, dual_bound, entropy
 from benchmarks.product import answer as product_answer
 from benchmarks.product import whole
 from benchmarks.soundness_cases import Sample, sample
+from benchmarks.spread import ask_where, imported, in_order
 
 VIOLATION_SHARE = 1e-6
 ENTROPY_CONVEX = 1e-5
@@ -299,14 +298,9 @@ def split_rows(family: SplitFamily) -> Iterator[SplitRow]:
         yield SplitRow(family.profiles, family.chosen, np.asarray(sides), criterion, "")
 
 
-def trials(cases: int, seed: int, jobs: int) -> Iterator[Trial]:
+def trials(cases: int, seed: int, jobs: int, cluster: str | None = None) -> Iterator[Trial]:
     """Judge seeds ``seed``, ``seed + 1``, ... over processes, in order."""
-    seeds = range(seed, seed + cases)
-    if jobs == 1:
-        yield from map(trial, seeds)
-        return
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        yield from pool.map(trial, seeds, chunksize=10)
+    return in_order(trial, [(each,) for each in range(seed, seed + cases)], jobs, cluster)
 
 
 def main() -> int:
@@ -314,11 +308,13 @@ def main() -> int:
     ask = argparse.ArgumentParser(prog="python -m benchmarks.soundness", description=__doc__)
     ask.add_argument("--cases", type=int, default=10_000)
     ask.add_argument("--seed", type=int, default=0)
-    ask.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    ask_where(ask)
     given = ask.parse_args()
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     began, missed, stalled, tried = time.perf_counter(), 0, 0, Counter[str]()
-    for number, one in enumerate(trials(given.cases, given.seed, given.jobs), start=1):
+    for number, one in enumerate(
+        trials(given.cases, given.seed, given.jobs, given.cluster), start=1
+    ):
         tried.update(one.tried)
         missed += bool(one.misses)
         stalled += bool(one.stalled)
@@ -338,4 +334,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(imported(__spec__).main())

@@ -16,9 +16,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
-from multiprocessing import get_context
 
 import numpy as np
 from scipy.stats import binom
@@ -28,6 +26,7 @@ from audit.worlds.engine import reason
 from audit.worlds.found.exact_posterior import ERROR
 from audit.worlds.result import Consistency, Worlds
 from audit.worlds.state import Tiers
+from benchmarks.spread import ask_where, imported, in_order
 from benchmarks.worlds_brute_force import Every, every_world
 from benchmarks.worlds_cases import Told, altered, at_levels, example_system, small_sample, told
 
@@ -213,14 +212,9 @@ def example(criterion: str) -> list[str]:
     return [f"Example 1, {criterion}, {said}" for said in found.misses]
 
 
-def trials(cases: int, seed: int, jobs: int) -> Iterator[Trial]:
+def trials(cases: int, seed: int, jobs: int, cluster: str | None = None) -> Iterator[Trial]:
     """Judge seeds ``seed``, ``seed + 1``, ... over processes, in order."""
-    seeds = range(seed, seed + cases)
-    if jobs == 1:
-        yield from map(trial, seeds)
-        return
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        yield from pool.map(trial, seeds, chunksize=10)
+    return in_order(trial, [(each,) for each in range(seed, seed + cases)], jobs, cluster)
 
 
 def by_chance(tried: Counter[str]) -> list[str]:
@@ -258,14 +252,16 @@ def main() -> int:
     ask = argparse.ArgumentParser(prog="python -m benchmarks.worlds_soundness", description=__doc__)
     ask.add_argument("--cases", type=int, default=5_000)
     ask.add_argument("--seed", type=int, default=0)
-    ask.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    ask_where(ask)
     given = ask.parse_args()
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     began, missed, tried = time.perf_counter(), 0, Counter[str]()
     for said in (*example("gini"), *example("entropy")):
         missed += 1
         print(said, flush=True)
-    for number, one in enumerate(trials(given.cases, given.seed, given.jobs), start=1):
+    for number, one in enumerate(
+        trials(given.cases, given.seed, given.jobs, given.cluster), start=1
+    ):
         tried.update(one.tried)
         missed += bool(one.misses)
         if one.misses:
@@ -282,4 +278,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(imported(__spec__).main())

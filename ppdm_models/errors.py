@@ -88,5 +88,9 @@ class OutputError(TreewardenError):
     """A result cannot be written."""
 
 
+class ClusterError(TreewardenError):
+    """The cluster that work was to be done on is not there, or cannot be used."""
+
+
 class PartyError(TreewardenError):
     """A side of a session between parties, its session file or its certificates are not what they have to be."""

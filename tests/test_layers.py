@@ -60,6 +60,7 @@ audit/worlds/found
 audit/worlds
 audit/ipopt
 audit/solver
+audit/solver/engines
 audit/estimate
 audit/joint
 audit/values

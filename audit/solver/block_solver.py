@@ -48,10 +48,15 @@ INSIDE_FIRST = 1000
 
 
 def joined(task: Task, answers: Sequence[Answer]) -> Answer:
-    """Return the answer to a task from those to its parts; where one failed, solve the task as a whole."""
+    """Return the answer to a task from those to its parts; where one failed, solve the task as a whole.
+
+    What took its processes along is not tried in this one.
+    """
     if len(answers) == 1:
         return answers[0]
     point, bound = answers
+    if Outcome.LOST in (point.outcome, bound.outcome):
+        return no_answer(task, Outcome.LOST, point.iterations + bound.iterations)
     failed = (Outcome.INFEASIBLE, Outcome.NOT_CONVERGED)
     if point.outcome in failed or bound.outcome in failed or np.isinf(bound.floor):
         return solve_task(task)

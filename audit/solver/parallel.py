@@ -22,8 +22,8 @@ WORTH_A_TASK = 300
 
 
 def start_ahead(jobs: int) -> None:
-    """Start what is missing of the ``jobs - 1`` workers that help this process, and return at once."""
-    WORKERS.start_ahead(jobs - 1)
+    """Start what is missing of the workers that help this process, and return at once."""
+    WORKERS.start_ahead(_helpers(WORKERS, jobs))
 
 
 def solve_all(tasks: Iterable[Task], jobs: int, pool: Pool = WORKERS) -> list[Answer]:
@@ -40,11 +40,18 @@ def solve_all(tasks: Iterable[Task], jobs: int, pool: Pool = WORKERS) -> list[An
             for part in whole[-1][1]:
                 call.add(partial(solve_task, part), part.work)
             size += task.work
-            while size >= worth and len(call.threads) < min(jobs, len(call.jobs)) - 1:
+            while size >= worth and len(call.threads) < min(
+                _helpers(pool, jobs), len(call.jobs) - 1
+            ):
                 call.hire()
         call.work()
         found = iter(call.finish())
     return [joined(task, [_answer(part, next(found)) for part in parts]) for task, parts in whole]
+
+
+def _helpers(pool: Pool, jobs: int) -> int:
+    """Return how many others do jobs: this process is one of them, or beside them where they are elsewhere."""
+    return jobs if pool.is_elsewhere else jobs - 1
 
 
 def _answer(task: Task, found: Answer | TreewardenError | None) -> Answer:

@@ -14,27 +14,40 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Protocol
 
-from ppdm_models.errors import TreewardenError
-
-Result = TypeVar("Result")
+from audit.solver.parcel import Parcel, packed
 
 READY = b"\n"
 """What a worker writes once it can take jobs."""
 
 
-def done(job: Callable[[], Result]) -> Result | TreewardenError:
-    """Return what a job returns, or the error it raises."""
-    try:
-        return job()
-    except TreewardenError as error:
-        return error
+def processors() -> int:
+    """Return the number of processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def default_jobs() -> int:
-    """Return the number of processors this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """Return how many jobs are done side by side where nobody says it: one on each processor, here or elsewhere."""
+    return WORKERS.size()
+
+
+class Slot(Protocol):
+    """Where one job after the other is done, here or on another machine; ``batch`` is how much it takes at once."""
+
+    batch: float
+
+    def is_ready(self, wait_seconds: float = 0.0) -> bool:
+        """Return whether it can take a job, waiting so long for that."""
+
+    def ask(self, job: Callable[[], object]) -> Any:  # noqa: ANN401  # what the job returns
+        """Return what a job returns or the error that it raises, or None where its process died over it."""
+
+    def kill(self) -> None:
+        """End what runs there; whoever waits for its answer is told that it died."""
+
+    def end(self) -> None:
+        """Let it go for good."""
 
 
 class Worker:
@@ -43,8 +56,12 @@ class Worker:
     It is in a session of its own, so that Ctrl-C reaches the parent alone; the parent's end ends the worker.
     """
 
+    batch = 0.0
+    """One job at a time: asking costs next to nothing."""
+
     def __init__(self) -> None:
         self._is_ready = False
+        self._holds: frozenset[str] = frozenset()
         environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
         environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
         self.process = subprocess.Popen(
@@ -64,10 +81,16 @@ class Worker:
 
     def ask(self, job: Callable[[], object]) -> Any:  # noqa: ANN401  # what the job returns
         """Return what a job returns or the error that it raises, or None where the process died."""
+        return self.send(packed(job))
+
+    def send(self, parcel: Parcel) -> Any:  # noqa: ANN401  # what the job returns
+        """Have a packed job done; what it shares with the job before is there already."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
+        keys, new = frozenset(parcel.common), parcel.without(self._holds)
+        self._holds = keys
         try:
-            pickle.dump(job, self.process.stdin)
+            pickle.dump((new.job, new.common, keys), self.process.stdin)
             self.process.stdin.flush()
             if not self._is_ready:
                 self._hear()
@@ -96,11 +119,25 @@ class Worker:
 
 
 class Pool:
-    """The workers that wait for the next call; ``start`` makes another."""
+    """The slots that wait for the next call; ``start`` makes another, and ``size`` is how many there is room for.
 
-    def __init__(self, start: Callable[[], Worker] = Worker) -> None:
-        self.start = start
-        self._idle: list[Worker] = []
+    Where ``is_elsewhere``, they are on other processors than this process.
+    """
+
+    def __init__(self, start: Callable[[], Slot] = Worker) -> None:
+        self._idle: list[Slot] = []
+        self.use(start)
+
+    def use(
+        self,
+        start: Callable[[], Slot],
+        size: Callable[[], int] = processors,
+        *,
+        is_elsewhere: bool = False,
+    ) -> None:
+        """Have jobs done by others from now on; those that wait are ended."""
+        self.stop()
+        self.start, self.size, self.is_elsewhere = start, size, is_elsewhere
 
     @property
     def is_ready(self) -> bool:
@@ -121,11 +158,11 @@ class Pool:
                 self._idle.append(self.start())
         started.set()
 
-    def take(self) -> Worker:
+    def take(self) -> Slot:
         """Return a worker that was idle, or a new one."""
         return self._idle.pop() if self._idle else self.start()
 
-    def give_back(self, worker: Worker) -> None:
+    def give_back(self, worker: Slot) -> None:
         """Let a worker wait for the next call."""
         self._idle.append(worker)
 

@@ -1,4 +1,7 @@
-"""Does the jobs of a call over the pool's processes: one whose process dies is told from one that is done."""
+"""Does the jobs of a call over the pool's slots: one whose process dies is told from one that is done.
+
+Order, tries and interruption are decided here alone, wherever the slots are.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +9,17 @@ import heapq
 import queue
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from types import TracebackType
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
-from audit.solver.pool import Pool, Worker
+from audit.solver.parcel import done
+from audit.solver.pool import Pool, Slot
 from ppdm_models.errors import TreewardenError
 
 Result = TypeVar("Result")
 
-TRIES = 2
+TRIES = 3
 """Processes that may die over one job before it is given up."""
 LOOK_SECONDS = 0.02
 """How often to look whether a worker that is starting is ready."""
@@ -47,6 +52,20 @@ class Line:
                 self._waiting.clear()
             self._changed.notify_all()
 
+    def beside(self, most: float, sharing: int) -> list[int]:
+        """Return jobs that wait of no more than this size together, and of no more than an equal share of all of it.
+
+        What has no size is not among them.
+        """
+        found: list[int] = []
+        with self._changed:
+            room = min(most, -sum(size for size, _ in self._waiting) / max(sharing, 1))
+            while self._waiting and 0 < -self._waiting[0][0] <= room:
+                size, number = heapq.heappop(self._waiting)
+                found.append(number)
+                room += size
+        return found
+
     def take(self) -> int | None:
         """Return the next job, waiting for it where need be; None when it is over."""
         with self._changed:
@@ -54,8 +73,19 @@ class Line:
             return heapq.heappop(self._waiting)[1] if self._waiting else None
 
 
+@dataclass(frozen=True, slots=True)
+class Together:
+    """Small jobs that travel as one, as asking costs more than they do."""
+
+    jobs: tuple[Callable[[], Any], ...]
+
+    def __call__(self) -> tuple[Any, ...]:
+        """Do them one after the other; one that refuses does not keep the others from being done."""
+        return tuple(done(job) for job in self.jobs)
+
+
 class Call(Generic[Result]):
-    """The jobs of one call, and the workers at work on them: whatever ends it early, as an interrupt does, ends them.
+    """The jobs of one call, and the slots at work on them: whatever ends it early, as an interrupt does, ends them.
 
     Jobs go, the largest first and else in their order, to whoever is free.
     """
@@ -63,11 +93,13 @@ class Call(Generic[Result]):
     def __init__(self, pool: Pool) -> None:
         self.pool = pool
         self.jobs: list[Callable[[], Result]] = []
+        self.sizes: list[float] = []
         self.answers: dict[int, Result | TreewardenError | None] = {}
         self.done: queue.SimpleQueue[int] = queue.SimpleQueue()
         self.line = Line()
         self.threads: list[threading.Thread] = []
-        self.workers: set[Worker] = set()
+        self.workers: set[Slot] = set()
+        self.failure: TreewardenError | None = None
         self.is_dismissed = False
         self.lock = threading.Lock()
 
@@ -86,6 +118,7 @@ class Call(Generic[Result]):
     def add(self, job: Callable[[], Result], size: float = 0.0) -> None:
         """Let a job wait for whoever is free."""
         self.jobs.append(job)
+        self.sizes.append(size)
         self.line.put(len(self.jobs) - 1, size)
 
     def hire(self) -> None:
@@ -100,14 +133,27 @@ class Call(Generic[Result]):
             self.answers[number] = self.jobs[number]()
 
     def finish(self) -> list[Result | TreewardenError | None]:
-        """Return what each job returns or refuses, in their order; None where its process died, twice."""
+        """Return what each job returns or refuses, in their order; None where its process died, each time.
+
+        Raises:
+            TreewardenError: there is nobody any more who could do them.
+        """
         self.line.close()
         for thread in self.threads:
             thread.join()
+        if self.failure is not None:
+            raise self.failure
         return [self.answers.get(number) for number in range(len(self.jobs))]
 
     def serve(self) -> None:
-        """Give jobs to one worker until none is left; a job whose worker dies is tried once more on a new one."""
+        """Give jobs to one slot until none is left; where there can be none any more, that ends the call."""
+        try:
+            self._serve()
+        except TreewardenError as error:
+            self.failure = error
+            self.line.close(drop=True)
+
+    def _serve(self) -> None:
         worker = self._entered(self.pool.take)
         while worker is not None:
             while not self.line.is_over and not worker.is_ready(LOOK_SECONDS):
@@ -116,16 +162,46 @@ class Call(Generic[Result]):
             if number is None:
                 self._let_go(worker)
                 return
-            for _ in range(TRIES):
-                self.answers[number] = worker.ask(self.jobs[number])
-                if self.answers[number] is not None:
-                    break
-                worker.end()
-                self.workers.discard(worker)
-                worker = self._entered(self.pool.start)
-                if worker is None:
-                    return
-            self.done.put(number)
+            room = worker.batch - self.sizes[number]
+            beside = self.line.beside(room, 2 * len(self.threads)) if self.sizes[number] else []
+            worker = self._done(worker, [number, *beside])
+
+    def _done(self, worker: Slot | None, numbers: list[int]) -> Slot | None:
+        """Have jobs done, and return who takes the next. Where a process dies over several, each is tried alone."""
+        tries = TRIES
+        if len(numbers) > 1:
+            jobs = Together(tuple(self.jobs[number] for number in numbers))
+            found, worker = self._tried(worker, jobs, 1)
+            if found is not None:
+                for number, answer in zip(numbers, found, strict=True):
+                    self._answer(number, answer)
+                return worker
+            tries -= 1
+        for number in numbers:
+            found, worker = self._tried(worker, self.jobs[number], tries)
+            if worker is None:
+                return None
+            self._answer(number, found)
+        return worker
+
+    def _tried(
+        self, worker: Slot | None, job: Callable[[], Any], tries: int
+    ) -> tuple[Any, Slot | None]:
+        """Return what comes of a job, and who takes the next: a new one where one died, none once dismissed."""
+        for _ in range(tries):
+            if worker is None:
+                break
+            found = worker.ask(job)
+            if found is not None:
+                return found, worker
+            worker.end()
+            self.workers.discard(worker)
+            worker = self._entered(self.pool.start)
+        return None, worker
+
+    def _answer(self, number: int, found: Result | TreewardenError | None) -> None:
+        self.answers[number] = found
+        self.done.put(number)
 
     def dismiss(self) -> None:
         """Kill all workers, idle ones too; none is started any more."""
@@ -136,7 +212,7 @@ class Call(Generic[Result]):
                 worker.kill()
             self.pool.stop()
 
-    def _entered(self, start: Callable[[], Worker]) -> Worker | None:
+    def _entered(self, start: Callable[[], Slot]) -> Slot | None:
         """Return a worker, known to be at work from now on; None once dismissed."""
         with self.lock:
             if self.is_dismissed:
@@ -145,7 +221,7 @@ class Call(Generic[Result]):
             self.workers.add(worker)
             return worker
 
-    def _let_go(self, worker: Worker) -> None:
+    def _let_go(self, worker: Slot) -> None:
         """Give a worker back; once dismissed it is dead."""
         with self.lock:
             self.workers.discard(worker)

@@ -22,10 +22,13 @@ def each_done(
     left: Callable[[], float],
     pool: Pool = WORKERS,
 ) -> Generator[tuple[int, Result | TreewardenError | None], None, None]:
-    """Yield each job's number with what it returns or refuses, as they are done; None where its process died, twice.
+    """Yield each job's number with what it returns or refuses, as they are done; None where all its processes died.
 
     The next job is asked for only when a process is free for it. When no seconds are ``left``, and when whoever listens
     stops, the processes are ended and nothing more comes.
+
+    Raises:
+        TreewardenError: there is nobody any more who could do them.
     """
     waiting = iter(jobs)
     with Call[Result](pool) as call:
@@ -42,6 +45,8 @@ def each_done(
             number = _next(call, left)
             if number is None:
                 call.dismiss()
+                if call.failure is not None:
+                    raise call.failure
                 return
             done += 1
             yield number, call.answers[number]
@@ -53,6 +58,6 @@ def _next(call: Call[Result], left: Callable[[], float]) -> int | None:
         try:
             return call.done.get(timeout=min(seconds, LOOK_SECONDS))
         except queue.Empty:
-            if not any(thread.is_alive() for thread in call.threads):
+            if call.failure is not None or not any(each.is_alive() for each in call.threads):
                 return None
     return None

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 
 import numpy as np
@@ -64,7 +65,7 @@ class Outcome(StrEnum):
     INFEASIBLE = "no point satisfies its rows"
     OUT_OF_TIME = "out of time"
     OUT_OF_MEMORY = "out of memory"
-    LOST = "the process that solved it died twice"
+    LOST = "three processes that solved it died"
 
 
 class Part(StrEnum):
@@ -95,6 +96,17 @@ class Task:
     perturbed: int = 0
     part: Part = Part.WHOLE
     share: float = 0.0
+
+    def __getstate__(self) -> dict[str, object]:
+        """Return what travels: seconds left in place of a deadline, as each machine has a clock of its own."""
+        state = {each.name: getattr(self, each.name) for each in fields(self)}
+        return state | {"deadline": self.deadline - time.monotonic()}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        left = state["deadline"]
+        assert isinstance(left, float)
+        for name, value in (state | {"deadline": time.monotonic() + left}).items():
+            object.__setattr__(self, name, value)
 
     @property
     def work(self) -> int:

@@ -10,17 +10,16 @@ fewer records.
 from __future__ import annotations
 
 import argparse
-import multiprocessing
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
 from matplotlib.figure import Figure
 
+from benchmarks.spread import ask_where, imported, in_order
 from benchmarks.studies.pruning_data import Records
 from benchmarks.studies.sharkey_data import SETS, missing, whole
 from benchmarks.studies.sharkey_findings import Found
@@ -70,13 +69,13 @@ class Task:
 
 
 def study(
-    folder: Path, size: Size, sets: tuple[str, ...], jobs: int = 1
+    folder: Path, size: Size, sets: tuple[str, ...], jobs: int = 1, cluster: str | None = None
 ) -> tuple[Found, dict[str, str]]:
     """Do every run on the data sets that are there; the outcome is the same for any number of jobs."""
     there = [name for name in SETS if name not in missing(folder)]
     tasks = [task for name in there for task in _tasks(folder, size, name, name in sets)]
     found = Found({}, {}, size.sources, size.privacy_sources)
-    for task, (pseudo, private) in zip(tasks, _outcomes(tasks, jobs), strict=True):
+    for task, (pseudo, private) in zip(tasks, _outcomes(tasks, jobs, cluster), strict=True):
         _join(found.pseudo.setdefault(task.name, {}), pseudo)
         if private:
             _join(found.private.setdefault(task.name, {}), private)
@@ -93,13 +92,11 @@ def _tasks(folder: Path, size: Size, name: str, is_diverse: bool) -> Iterator[Ta
             yield Task(folder, name, size, repetition, fold, is_private)
 
 
-def _outcomes(tasks: list[Task], jobs: int) -> Iterator[tuple[Pseudo, Private]]:
-    """Yield what each task came to, in their order."""
-    if jobs == 1:
-        yield from map(Task.run, tasks)
-        return
-    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
-        yield from pool.map(Task.run, tasks)
+def _outcomes(
+    tasks: list[Task], jobs: int, cluster: str | None
+) -> Iterator[tuple[Pseudo, Private]]:
+    """Yield what each task came to, in their order; a cluster reads the data sets in the same folder."""
+    return in_order(Task.run, [(task,) for task in tasks], jobs, cluster, chunk=1)
 
 
 def _join(found: dict[Key, list[Score]], more: Mapping[Key, list[Score]]) -> None:
@@ -145,7 +142,7 @@ def main() -> None:
     extent = ask.add_mutually_exclusive_group()
     extent.add_argument("--quick", action="store_true", help="one fold, few sources; a minute")
     extent.add_argument("--paper", action="store_true", help="all the paper ran; about an hour")
-    ask.add_argument("--jobs", type=int, default=1, help="how many processes run folds")
+    ask_where(ask, jobs=1)
     ask.add_argument(
         "--extent",
         type=_extent,
@@ -161,7 +158,7 @@ def main() -> None:
         size = size if most is None else replace(size, most={**size.most, name: most})
     begun = time.monotonic()
     sets = DIVERSE_SETS[:1] if given.quick else DIVERSE_SETS
-    found, sizes = study(given.data, size, sets, given.jobs)
+    found, sizes = study(given.data.absolute(), size, sets, given.jobs, given.cluster)
     given.out.mkdir(parents=True, exist_ok=True)
     if DRAWN in found.private:
         draw(given.out / "sharkey-2008.svg", found)
@@ -191,4 +188,4 @@ def _text(name: str, repetitions: int, most: int | None) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    imported(__spec__).main()

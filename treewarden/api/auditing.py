@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal, Unpack
 
+from audit.solver.engines.cluster import on_cluster
 from policies.severity import Severity
 from treewarden.api.asking import (
     AnyPath,
@@ -19,7 +20,7 @@ from treewarden.api.asking import (
 )
 from treewarden.api.errors import ArgumentError
 from treewarden.api.result import Result
-from treewarden.api.telling import Listener, step_of
+from treewarden.api.telling import Listener, say_of, step_of
 from treewarden.jobs.auditing import audit_file
 from treewarden.jobs.provenance import Clock
 
@@ -41,6 +42,8 @@ def audit(
     jobs: int | None = None,
     solver: Literal["auto", "casadi", "cyipopt"] = "auto",
     progress: Listener = None,
+    cluster: str | None = None,
+    cluster_required: bool = False,
     **options: Unpack[Options],
 ) -> Result:
     """Audit a model that is about to be published, and judge it by a policy; what ``treewarden audit`` does.
@@ -65,6 +68,9 @@ def audit(
         jobs: Processes to solve with (all cores); the result is the same for any number.
         solver: The door to IPOPT.
         progress: Who hears of what takes long: nobody, True for standard error, or a function of one text.
+        cluster: The address of a Dask or Ray cluster to spread the work over; the result is the same.
+        cluster_required: Whether to raise where it is not there; else this machine takes over, and ``progress`` hears
+            of it.
         options: Further flags of ``treewarden audit``, by name.
 
     Raises:
@@ -84,7 +90,8 @@ def audit(
     elif id is not None:
         raise ArgumentError("id", "matches the records of several tables; name earlier releases")
     asked = replace(request, options=replace(request.options, levels=False))
-    done = audit_file(asked, step)
+    with on_cluster(cluster, say_of(progress), is_required=cluster_required):
+        done = audit_file(asked, step)
     provenance = clock.provenance(
         request, done.subject.pack, done.subject.knowledge, done.subject.table
     )

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from audit.result import Audit
+from audit.solver.engines.cluster import on_cluster
 from policies.judging.decision import Decision
 from policies.repairing.attempts import Attempt, Ended
 from policies.repairing.deadline import Deadline
@@ -216,6 +217,8 @@ def repair(
     jobs: int | None = None,
     solver: Literal["auto", "casadi", "cyipopt"] = "auto",
     progress: Listener = None,
+    cluster: str | None = None,
+    cluster_required: bool = False,
     to: Literal["pmml", "treewarden_json"] | None = None,
     apply: str | None = None,
     every: bool = False,
@@ -239,6 +242,8 @@ def repair(
         jobs: As for ``audit``.
         solver: As for ``audit``.
         progress: As for ``audit``.
+        cluster: As for ``audit``.
+        cluster_required: As for ``audit``.
         to: The format of the repaired model; by default the one that it came in, PMML where it came in none.
         apply: The name of a change among ``attempts`` that is taken instead of the cheapest one that passes.
         every: Whether to audit changes too that cost more than one that passes, as ``--list`` does.
@@ -277,17 +282,18 @@ def repair(
     if isinstance(request.model, OpenedFile):
         name += SUFFIXES.get(target or "", "")
     deadline = Deadline.after(request.options.time_limit)
-    done = repair_file(
-        subject,
-        name,
-        given,
-        target,
-        step,
-        deadline=deadline,
-        every=every,
-        wanted=apply or "",
-        tell=say_of(progress),
-    )
+    with on_cluster(cluster, say_of(progress), is_required=cluster_required):
+        done = repair_file(
+            subject,
+            name,
+            given,
+            target,
+            step,
+            deadline=deadline,
+            every=every,
+            wanted=apply or "",
+            tell=say_of(progress),
+        )
     if apply is not None and done.repair.is_needed:
         done = done.choosing(_named(done.repair.attempts, apply), subject)
     seconds = min(regrow_seconds, deadline.left)

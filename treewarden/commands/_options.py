@@ -13,6 +13,7 @@ import click
 from audit.options import KNOWLEDGE, AuditOptions, Says
 from policies.severity import SEVERITIES
 from ppdm_models.records.counting.address import Address
+from treewarden.commands._cluster import on_a_cluster
 from treewarden.commands._plain import FILE, QUIET, Command, Option, names_of
 from treewarden.jobs.inputs import table_input
 from treewarden.jobs.subject import Earlier, Request
@@ -119,6 +120,7 @@ def request_options_saying(other: Mapping[str, str], files: tuple[Option, ...] =
 
     def add(command: Command) -> Command:
         options: list[Option] = [*files, *_flags(other), QUIET]
+        command = on_a_cluster(command)
         for option in reversed(options):
             command = option(command)
         return command

@@ -11,6 +11,7 @@ import click
 
 from reports.document.gate import Outcome
 from reports.document.words import counted, printable
+from treewarden.commands._cluster import on_a_cluster
 from treewarden.commands._gate_forms import forms_of
 from treewarden.commands._plain import QUIET
 from treewarden.commands._remote_gate import ask_server, remote_options
@@ -89,6 +90,7 @@ NOTHING = "Nothing was audited: no model changed, nor anything that its audit re
     is_flag=True,
     help="Audit what did not change too, and keep no result but in place of an older one.",
 )
+@on_a_cluster
 @remote_options
 @QUIET
 @click.pass_context

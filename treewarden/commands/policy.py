@@ -13,6 +13,7 @@ from policies.importing.acro import imported
 from policies.pack import json_schema, load_pack
 from policies.shipped import shipped_packs
 from reports.document.words import counted, printable, wrapped
+from treewarden.commands._cluster import on_a_cluster
 from treewarden.commands._plain import FILE
 from treewarden.jobs.policies.testing import Tested, cases_beside, read_cases, run_cases
 from treewarden.terminal.exits import FAIL
@@ -64,6 +65,7 @@ def check_command(packs: tuple[str, ...]) -> None:
     type=FILE,
     help="A TOML file with the cases.  [default: NAME.cases.toml beside the policy's file]",
 )
+@on_a_cluster
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing of progress.")
 @click.pass_context
 def test_command(context: click.Context, pack: str, cases: Path | None, quiet: bool) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from audit.options import AuditOptions
 from audit.result import Audit
-from audit.solver.pool import done
+from audit.solver.parcel import Common, done
 from audit.solver.stream import each_done
 from policies.remedies import Proposal
 from policies.repairing.deadline import NO_LIMIT, Deadline
@@ -22,7 +22,7 @@ from ppdm_models.tree.tree import Tree
 from treewarden.jobs.redacting import without_leaks
 from treewarden.jobs.subject import Subject
 
-LOST = RemedyError("the audit", "its process ended before it was done; is there enough memory?")
+LOST = RemedyError("the audit", "three processes ended before it was done; is there enough memory?")
 LARGE_CELLS = 20_000
 """Profiles times classes from which on an estimate takes so long that it is not made of what fails without it."""
 LEAST_SHARE_SECONDS = 0.75
@@ -35,19 +35,23 @@ LESS_FOR_MANY = 1.75
 class Reaudit:
     """The audit of one proposal, as a job that another process can do; the file is read as its receiver would.
 
+    The ``subject`` is that of all proposals, but for the ``options``.
+
     Of ``large`` profiles times classes it stops where what whole records prove fails the policy.
     """
 
     file: bytes
     name: str
-    subject: Subject
+    subject: Common[Subject]
+    options: AuditOptions
     large: int = LARGE_CELLS
 
     def __call__(self) -> Audit:
         """Read the file and audit it, without what only the report of the one that is chosen shows."""
-        file, people = open_model(self.file, self.name), self.subject.population
+        subject = replace(self.subject.value, options=self.options)
+        file, people = open_model(self.file, self.name), subject.population
         is_large = len(people.counts) * len(file.model.classes) >= self.large
-        return self.subject.audit(file, grades=False, is_stopped_by_failing=is_large)
+        return subject.audit(file, grades=False, is_stopped_by_failing=is_large)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +84,7 @@ def auditing(
         proposals: Iterator[Proposal], most: int
     ) -> Generator[tuple[int, Found], None, None]:
         count = processes(most)
-        asked = replace(subject, file=_apart(subject.file))
+        asked = Common(replace(subject, file=_apart(subject.file)))
 
         def jobs() -> Iterator[Reaudit | Refused]:
             for proposal in proposals:
@@ -91,7 +95,7 @@ def auditing(
                     continue
                 options = within(deadline, subject.options, most)
                 options = replace(options, jobs=1) if count else options
-                yield Reaudit(file, name, replace(asked, options=options), large)
+                yield Reaudit(file, name, asked, options, large)
 
         if not count:
             for number, job in enumerate(jobs()):

@@ -1,4 +1,4 @@
-"""Many processes: the same answers for any number, one retry for a worker that dies, none left behind."""
+"""Many processes: the same answers for any number, two retries for a worker that dies, none left behind."""
 
 import os
 import pickle
@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -23,8 +24,9 @@ from audit.options import AuditOptions
 from audit.solver import parallel
 from audit.solver.block_solver import joined, solve_task
 from audit.solver.parallel import solve_all
-from audit.solver.pool import WORKERS, Pool, Worker, done
-from audit.solver.processes import Call, Line
+from audit.solver.parcel import done
+from audit.solver.pool import WORKERS, Pool, Worker
+from audit.solver.processes import Call, Line, Together
 from audit.solver.stream import each_done
 from audit.solver.task import Outcome, Task, no_answer
 from audit.system.system import build_system
@@ -121,8 +123,8 @@ class _Dead(_Here):
         return None
 
 
-@pytest.mark.parametrize(("deaths", "outcome"), [(1, Outcome.SOLVED), (2, Outcome.LOST)])
-def test_a_worker_that_dies_is_replaced_once_and_then_reported(deaths, outcome):
+@pytest.mark.parametrize(("deaths", "outcome"), [(2, Outcome.SOLVED), (3, Outcome.LOST)])
+def test_a_worker_that_dies_is_replaced_twice_and_then_reported(deaths, outcome):
     task, started = tasks()[0], iter([*[_Dead] * deaths, *[_Here] * 2])
     call = Call(Pool(lambda: next(started)()))
     call.add(partial(solve_task, task))
@@ -198,6 +200,77 @@ def test_workers_that_did_whole_jobs_go_on_with_tasks(workers):
     assert len(started) == before
     pool.stop()
     assert all(worker.process.poll() is not None for worker in started)
+
+
+def test_a_part_whose_processes_died_is_undecided_and_says_so(monkeypatch):
+    pool = Pool(_Dead)
+    monkeypatch.setattr(Search, "ask", lambda self, asked: _by_others(asked, pool))
+    system = build_system(multiway_case(4, Knowledge(leaf="rates", split="entropy"), records=30))
+    posterior, report = estimate(system, AuditOptions(jobs=2))
+    assert report.status == "stalled"
+    assert "three processes that solved it died" in report.reason
+    assert not posterior.decided.all()
+
+
+def _by_others(asked, pool):
+    """Return the answers of workers alone: this process does nothing."""
+    whole = list(asked)
+    found = dict(each_done([partial(solve_task, each) for each in whole], 1, lambda: 9e9, pool))
+    return [parallel._answer(task, found[number]) for number, task in enumerate(whole)]
+
+
+def test_where_a_part_was_lost_the_whole_is_not_tried_in_this_process(monkeypatch):
+    monkeypatch.setattr("audit.solver.task.WORTH_HALVES", 0)
+    whole = replace(curved_tasks(monkeypatch, "gini")[0], share=1.0)
+    answers = [solve_task(whole), no_answer(whole, Outcome.LOST)]
+    for parts in (answers, answers[::-1]):
+        assert joined(whole, parts).outcome is Outcome.LOST
+
+
+def test_a_deadline_travels_as_the_seconds_that_are_left():
+    task = replace(tasks()[0], deadline=time.monotonic() + 1e6)
+    left = pickle.loads(pickle.dumps(task)).deadline - time.monotonic()
+    assert 0 < left <= 1e6
+    assert pickle.loads(pickle.dumps(replace(task, deadline=np.inf))).deadline == np.inf
+
+
+class _Takes(_Here):
+    """Takes several jobs at once, and dies over those that would exit."""
+
+    batch = 10.0
+
+    def __init__(self, asked):
+        super().__init__()
+        self.asked = asked
+
+    def ask(self, job):
+        self.asked.append(job)
+        jobs = job.jobs if isinstance(job, Together) else (job,)
+        return None if any(each.func is os._exit for each in jobs) else done(job)
+
+
+def test_small_jobs_travel_together_and_one_that_kills_costs_no_other_its_answer():
+    asked, deadly = [], partial(os._exit, 0)
+    call = Call(Pool(lambda: _Takes(asked)))
+    for job in [partial(abs, -1), deadly, *[partial(abs, -3)] * 7]:
+        call.add(job, size=1.0)
+    call.threads = [threading.current_thread()]
+    call.line.close()
+    call.serve()
+    assert call.answers == {0: 1, 1: None} | dict.fromkeys(range(2, 9), 3)
+    assert deadly in asked[0].jobs
+    assert len(asked[0].jobs) > 2
+    assert asked.count(deadly) == 2
+
+
+def test_jobs_of_unknown_or_large_size_travel_alone():
+    line = Line()
+    for number, size in enumerate((0.0, 0.0, 9.0, 2.0, 1.0)):
+        line.put(number, size)
+    assert line.beside(5.0, 1) == []
+    assert line.take() == 2
+    assert line.beside(2.5, 1) == [3]
+    assert line.beside(5.0, 2) == []
 
 
 def test_what_ran_out_of_time_is_undecided_and_says_so():

@@ -6,6 +6,8 @@ import hashlib
 import os
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from datetime import date
+from pathlib import Path
 from typing import Any
 
 import treewarden
@@ -26,6 +28,7 @@ from treewarden.jobs.accepting import baseline_of
 from treewarden.jobs.attesting.checking import Question, any_of, read_attestation
 from treewarden.jobs.attesting.entry import attested_entry
 from treewarden.jobs.auditing import Audited, audit_file
+from treewarden.jobs.gate.digests import Digests, key_of
 from treewarden.jobs.gate.models import GateModel
 from treewarden.jobs.gate.order import Answer, Order
 from treewarden.jobs.inputs import ModelBytes, told
@@ -47,6 +50,7 @@ TOO_LITTLE = (
 NOT_OF_COLUMNS = (
     "adversaries who know some columns are asked, and an attestation does not say of whom it is"
 )
+SAME_PATHS = "all workers of a cluster need the same files under the same paths"
 CHANGED = "the file changed while the gate ran; run it again"
 
 
@@ -73,6 +77,7 @@ def request_of(order: Order) -> Request:
         TreewardenError: the model cannot be read, or is another file by now.
     """
     model = order.model
+    _check_files(order)
     data = read_bytes(model.path)
     if order.model_digest and hashlib.sha256(data).hexdigest() != order.model_digest:
         raise TreewardenError(model.path.name, CHANGED)
@@ -91,6 +96,26 @@ def request_of(order: Order) -> Request:
         key=model.key,
         adversaries=model.adversaries,
     )
+
+
+def _check_files(order: Order) -> None:
+    """Check that this machine reads the files that the gate saw, where it may be another one.
+
+    Raises:
+        TreewardenError: it does not.
+    """
+    if not order.rests_on:
+        return
+    try:
+        found = key_of(order.model, Digests(), treewarden.__version__, order.today or date.min)
+    except OSError as error:
+        raise TreewardenError(
+            Path(error.filename or order.model.file).name,
+            f"{error.strerror} where it was to be audited; {SAME_PATHS}",
+        ) from error
+    if found != order.rests_on:
+        problem = f"it, or what its audit rests on, is another file where it was to be audited; {SAME_PATHS}"
+        raise TreewardenError(order.model.file, problem)
 
 
 def options_of(order: Order) -> AuditOptions:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 
 import treewarden
-from audit.solver.pool import default_jobs
+from audit.solver.pool import WORKERS, default_jobs
 from audit.stages import Step
 from ppdm_models.errors import TreewardenError
 from treewarden.jobs.gate.cache import Cache
@@ -36,7 +36,7 @@ class Run:
         if found:
             self.tell(f"{len(found)} of {len(models)} models: unchanged since an earlier gate")
         left = [number for number in range(len(models)) if number not in found]
-        found |= self._audited(models, left, len(found))
+        found |= self._audited(models, keys, left, len(found))
         self._keep(models, keys, {number: found[number] for number in left})
         return [found[number] for number in range(len(models))]
 
@@ -47,34 +47,40 @@ class Run:
         return {number: answer for number, answer in enumerate(found) if answer is not None}
 
     def _audited(
-        self, models: Sequence[GateModel], numbers: Sequence[int], known: int
+        self,
+        models: Sequence[GateModel],
+        keys: Sequence[str],
+        numbers: Sequence[int],
+        known: int,
     ) -> dict[int, Answer]:
         found: dict[int, Answer] = {}
         if not numbers:
             return found
-        orders = [self._order(models[number]) for number in numbers]
+        orders = [self._order(models[number], keys[number]) for number in numbers]
         processes = self.wish.jobs or default_jobs()
-        with contextlib.closing(answers(orders, processes, free(), self.step)) as coming:
+        memory = None if WORKERS.is_elsewhere else free()  # what a cluster has is its own matter
+        with contextlib.closing(answers(orders, processes, memory, self.step)) as coming:
             for place, answer in coming:
                 found[numbers[place]] = answer
                 done = f"{known + len(found)} of {len(models)} models"
                 self.tell(f"{done}: {answer.entry.name}: {answer.entry.outcome}")
         return found
 
-    def _order(self, model: GateModel) -> Order:
+    def _order(self, model: GateModel, key: str) -> Order:
         digests = {"model": "", "table": ""}
         for name, path in (("model", model.path), ("table", model.table)):
             with contextlib.suppress(OSError, TreewardenError):  # then reading it says why
                 of = self.digests.of_table if name == "table" else self.digests.of
                 digests[name] = of(path) if path is not None else ""
         return Order(
-            model,
+            model.wherever() if WORKERS.is_elsewhere else model,
             self.wish.forms,
             model_digest=digests["model"],
             table_digest=digests["table"],
             created=datetime.now(UTC).isoformat(timespec="seconds"),
             today=self.wish.today,
             wants_baseline=self.wish.new_baseline is not None,
+            rests_on=key if WORKERS.is_elsewhere else "",
         )
 
     def _key(self, model: GateModel) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from policies.severity import Severity
@@ -56,6 +56,15 @@ class GateModel:
     earlier: tuple[tuple[Path, Path], ...] = ()
     key: str | None = None
     adversaries: tuple[Path, ...] = ()
+
+    def wherever(self) -> GateModel:
+        """Return the same for a process that runs in another folder: options may name files by relative paths."""
+        return replace(
+            self,
+            baseline=None if self.baseline is None else self.baseline.absolute(),
+            attestations=tuple(path.absolute() for path in self.attestations),
+            trust=tuple(path.absolute() for path in self.trust),
+        )
 
     @property
     def inputs(self) -> tuple[Path, ...]:

@@ -35,7 +35,8 @@ class Order:
     """Audits one model and makes its reports; whatever goes wrong with it is told in the answer, never raised.
 
     ``model_digest`` and ``table_digest`` are what the files were when the gate looked,
-    ``created`` says when that was.
+    ``created`` says when that was. ``rests_on`` is the digest of all its files, where others than this machine may
+    read them.
     """
 
     model: GateModel
@@ -46,6 +47,7 @@ class Order:
     created: str = ""
     today: date | None = None
     wants_baseline: bool = False
+    rests_on: str = ""
 
     def __call__(self, step: Step = silent) -> Answer:
         """Audit it here."""

@@ -15,7 +15,7 @@ from treewarden.jobs.gate.memory import needed
 from treewarden.jobs.gate.order import Answer, Order
 
 DIED = (
-    "the process that audited it was ended from outside, twice, as the system does where memory runs out; "
+    "the process that audited it was ended from outside, three times, as the system does where memory runs out; "
     "give it more memory, or audit the model by itself"
 )
 

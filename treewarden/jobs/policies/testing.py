@@ -16,15 +16,19 @@ A clause that is not named must pass. Where several adversaries are asked about,
 
 from __future__ import annotations
 
+import math
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from audit.options import AuditOptions
+from audit.solver.pool import WORKERS
+from audit.solver.stream import each_done
 from audit.stages import Step, silent
 from policies.judging.decision import Decision
 from policies.pack import Pack
@@ -36,6 +40,7 @@ from treewarden.jobs.subject import Request
 SUFFIX = ".cases.toml"
 Word = Literal["pass", "undetermined", "fail"]
 NOT_JUDGED = "not judged"
+LOST = "three processes that audited it died"
 LONGEST_BUDGET = 1e9
 """In seconds; an audit takes no more."""
 
@@ -127,17 +132,33 @@ def read_cases(path: Path, pack: Pack) -> tuple[Case, ...]:
 
 def run_cases(pack: Pack, cases: Sequence[Case], folder: Path, step: Step = silent) -> Tested:
     """Audit the model of each case and hold what each clause says against what is expected of it."""
-    tried = []
-    for case in cases:
-        with step(f"case {case.name}"):
-            tried.append(_tried(pack, case, folder))
+    tried = list(_each_tried(pack, cases, folder.absolute(), step))
     failed = frozenset[str]().union(*(each.failed for each in tried))
     return Tested(tuple(tried), tuple(c.id for c in pack.clauses if c.id not in failed))
 
 
-def _tried(pack: Pack, case: Case, folder: Path) -> Tried:
+def _each_tried(pack: Pack, cases: Sequence[Case], folder: Path, step: Step) -> Iterator[Tried]:
+    """Yield what comes of each case: here one after the other, over all processors; on a cluster side by side."""
+    if not WORKERS.is_elsewhere:
+        for case in cases:
+            with step(f"case {case.name}"):
+                yield _tried(pack, case, folder)
+        return
+    jobs = (partial(_tried, pack, case, folder, jobs=1) for case in cases)
+    with step(f"{len(cases)} cases"):
+        found = dict(each_done(jobs, WORKERS.size(), lambda: math.inf))
+    for number, case in enumerate(cases):
+        one = found[number]
+        yield one if isinstance(one, Tried) else Tried(case.name, (f"no audit: {one or LOST}",))
+
+
+def _tried(pack: Pack, case: Case, folder: Path, jobs: int | None = None) -> Tried:
     options = AuditOptions(
-        sensitive=case.sensitive, qi=case.qi, worlds_budget=case.worlds_budget, levels=False
+        sensitive=case.sensitive,
+        qi=case.qi,
+        worlds_budget=case.worlds_budget,
+        levels=False,
+        jobs=jobs,
     )
     knowledge = None if case.knowledge is None else folder / case.knowledge
     adversaries = () if case.adversary is None else (folder / case.adversary,)

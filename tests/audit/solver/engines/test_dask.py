@@ -1,0 +1,152 @@
+"""Dask: the same answers as here; a worker that dies costs its own jobs, and a scheduler that does no answer at all."""
+
+import operator
+import os
+import signal
+import threading
+import time
+from contextlib import closing
+from functools import partial
+
+import pytest
+
+from audit.adversary.knowledge import Knowledge
+from audit.estimate.estimate import estimate
+from audit.options import AuditOptions
+from audit.solver import parallel
+from audit.solver.engines.cluster import on_cluster
+from audit.solver.parcel import Common
+from audit.solver.pool import WORKERS, Pool, Worker, default_jobs
+from audit.solver.stream import each_done
+from audit.system.system import build_system
+from benchmarks.clusters import dask_here
+from policies.pack import load_pack
+from ppdm_models.errors import ClusterError, PolicyError
+from tests.cases import multiway_case
+
+pytest.importorskip("distributed")
+
+EXIT = partial(os._exit, 1)
+
+
+def forever():
+    return float("inf")
+
+
+def nobody(text):
+    raise AssertionError(text)
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with dask_here(2) as found:
+        yield found
+
+
+@pytest.fixture
+def pool():
+    """Return a pool of its own, which no other test has jobs in."""
+    found = Pool(Worker)
+    yield found
+    found.stop()
+
+
+def squares(number):
+    return [partial(pow, each, 2) for each in range(number)]
+
+
+def test_each_worker_of_the_cluster_is_asked_and_answers_are_the_same(cluster, pool):
+    with on_cluster(cluster.address, nobody, pool=pool):
+        assert pool.size() == 2
+        found = dict(each_done(squares(20), pool.size(), forever, pool))
+    assert found == {each: each**2 for each in range(20)}
+    assert not pool.is_elsewhere
+
+
+def test_an_estimate_is_the_same_bytes_on_a_cluster(cluster, monkeypatch):
+    monkeypatch.setattr(parallel, "WORTH_A_TASK", 0)
+    monkeypatch.setattr(parallel, "WORTH_A_WORKER", 0)
+    system = build_system(multiway_case(4, Knowledge(leaf="rates", split="entropy"), records=30))
+    here, _ = estimate(system, AuditOptions(jobs=1))
+    with on_cluster(cluster.address, nobody):
+        assert default_jobs() == 2
+        there, _ = estimate(system, AuditOptions())
+    assert here.values.tobytes() == there.values.tobytes()
+    assert not WORKERS.is_elsewhere
+
+
+def test_a_refusal_is_an_answer(cluster, pool, tmp_path):
+    with on_cluster(cluster.address, nobody, pool=pool):
+        jobs = [partial(load_pack, str(tmp_path / "none.toml"))]
+        assert isinstance(dict(each_done(jobs, 2, forever, pool))[0], PolicyError)
+
+
+def test_what_jobs_share_is_there_for_each(cluster, pool):
+    common = Common(tuple(range(1000)))
+    jobs = [partial(operator.attrgetter("value"), common)] * 4
+    with on_cluster(cluster.address, nobody, pool=pool):
+        found = dict(each_done(jobs, 2, forever, pool))
+    assert found == dict.fromkeys(range(4), common.value)
+
+
+def test_a_job_that_always_kills_its_process_is_lost_and_no_other_is(cluster, pool):
+    jobs = [*squares(3), EXIT, *squares(3)]
+    with on_cluster(cluster.address, nobody, pool=pool):
+        found = dict(each_done(jobs, 2, forever, pool))
+    assert found == {0: 0, 1: 1, 2: 4, 3: None, 4: 0, 5: 1, 6: 4}
+
+
+def test_a_worker_killed_in_the_middle_of_its_job_loses_none(cluster, pool, tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    jobs = [*squares(4), partial(pipe.read_bytes), *squares(4)]
+    with (
+        on_cluster(cluster.address, nobody, pool=pool),
+        closing(each_done(jobs, 2, forever, pool)) as answers,
+    ):
+        found = dict([next(answers) for _ in range(8)])
+        running = cluster.workers()
+        for pid in running:
+            os.kill(pid, signal.SIGKILL)
+        time.sleep(1.5)  # the process that read has ended with its worker by then
+        writing = threading.Thread(target=pipe.write_bytes, args=(b"read",))
+        writing.start()
+        found |= dict(answers)
+        writing.join()
+    assert len(running) == 2
+    assert found.pop(4) == b"read"
+    assert len(found) == 8
+    assert None not in found.values()
+
+
+def test_when_nobody_listens_any_more_the_job_is_ended_on_its_worker(cluster, pool, tmp_path):
+    began = tmp_path / "began"
+    jobs = [partial(abs, 1), partial(os.system, f"touch {began}; exec sleep 60")]
+    with on_cluster(cluster.address, nobody, pool=pool):
+        until = time.monotonic() + 60
+        left = lambda: 0.0 if began.exists() else until - time.monotonic()  # noqa: E731  # short
+        assert 1 not in dict(each_done(jobs, 2, left, pool))
+        assert dict(each_done(squares(4), 2, forever, pool))[3] == 9  # both workers are free again
+    assert began.exists()
+
+
+@pytest.mark.parametrize("is_required", [False, True])
+def test_where_the_scheduler_goes_this_machine_takes_over_unless_a_cluster_is_required(
+    pool, is_required
+):
+    told = []
+    with (
+        dask_here(1) as mine,
+        on_cluster(mine.address, told.append, is_required=is_required, pool=pool),
+    ):
+        answers = each_done(squares(60), 2, forever, pool)
+        found = dict([next(answers)])
+        mine.scheduler.kill()
+        if is_required:
+            with pytest.raises(ClusterError, match="scheduler is gone"):
+                list(answers)
+        else:
+            found |= dict(answers)
+            assert found == {each: each**2 for each in range(60)}
+            assert [mine.address in text for text in told] == [False]
+            assert "take over" in told[0]

@@ -1,0 +1,130 @@
+"""Commands whose work a cluster does: the same bytes, told where it is not there, and no address in any result."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+import treewarden
+from audit.solver.engines import dask
+from audit.solver.pool import WORKERS
+from benchmarks.clusters import dask_here
+from ppdm_models.errors import TreewardenError
+from treewarden.cli import cli
+
+pytest.importorskip("distributed")
+
+NOBODY = "tcp://127.0.0.1:9"
+CASES = """
+[[case]]
+name = "one"
+model = "models/flu.pmml"
+table = "people.csv"
+sensitive = "flu"
+verdict = "pass"
+
+[[case]]
+name = "two"
+model = "models/cold.pmml"
+table = "people.csv"
+sensitive = "flu"
+verdict = "fail"
+"""
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with dask_here(2) as found:
+        yield found.address
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    monkeypatch.setattr(dask, "CONNECT_SECONDS", 0.5)
+
+
+def run(*words):
+    return CliRunner().invoke(cli, [str(word) for word in words])
+
+
+def audited(repository, *words):
+    table = repository.folder / "people.csv"
+    asked = ("--data", table, "--sensitive", "flu", "--policy", repository.folder / "lenient.toml")
+    return run("audit", repository.model(), *asked, *words)
+
+
+def test_a_gate_on_a_cluster_says_what_it_says_here(repository, cluster):
+    here = repository.run("--no-cache", "--format", "json")
+    there = repository.run("--no-cache", "--format", "json", "--cluster", cluster)
+    assert there.exit_code == here.exit_code == 0
+    assert there.stdout == here.stdout
+    assert "take over" not in there.stderr
+    assert not WORKERS.is_elsewhere
+
+
+def test_a_model_that_the_clusters_workers_cannot_read_as_it_is_here_has_no_audit(
+    repository, cluster, monkeypatch
+):
+    monkeypatch.setattr("treewarden.jobs.gate.known.key_of", lambda *given: "another")
+    there = repository.run("--no-cache", "--cluster", cluster)
+    assert there.exit_code == 4
+    assert "same files under the same paths" in there.stdout
+
+
+def test_a_repair_on_a_cluster_finds_what_it_finds_here(repository, cluster):
+    table, policy = repository.folder / "people.csv", repository.folder / "harsh.toml"
+    words = ("--data", table, "--sensitive", "flu", "--policy", policy, "--list")
+    here = run("repair", repository.model(), *words)
+    there = run("repair", repository.model(), *words, "--cluster", cluster, "--jobs", "2")
+    assert (there.exit_code, there.stdout) == (here.exit_code, here.stdout)
+
+
+def test_cases_of_a_policy_come_out_on_a_cluster_as_here(repository, cluster):
+    repository.write("lenient.cases.toml", CASES)
+    words = ("policy", "test", repository.folder / "lenient.toml")
+    here, there = run(*words), run(*words, "--cluster", cluster)
+    assert here.exit_code == there.exit_code == 1
+    assert there.stdout == here.stdout
+    assert "differs" in there.stdout
+
+
+def test_no_report_says_where_the_work_was_done(repository, cluster):
+    said = audited(repository, "--format", "json", "--cluster", cluster)
+    assert said.exit_code == 0
+    assert "cluster" not in json.loads(said.stdout)["provenance"]["asked"]["options"]
+    assert cluster not in said.stdout
+    assert cluster.partition("://")[2] not in said.stdout
+
+
+def test_a_cluster_can_be_named_by_a_variable_and_one_that_is_missing_is_told_of_once(
+    repository, monkeypatch, impatient
+):
+    monkeypatch.setenv("TREEWARDEN_CLUSTER", NOBODY)
+    said = repository.run("--no-cache")
+    assert said.exit_code == 0
+    assert said.stderr.count("take over") == 1
+    assert "127.0.0.1" not in said.stderr
+
+
+@pytest.mark.parametrize("command", ["audit", "gate"])
+def test_without_a_cluster_that_is_required_nothing_is_audited(repository, command, impatient):
+    words = ("--cluster", NOBODY, "--cluster-required")
+    said = audited(repository, *words) if command == "audit" else repository.run(*words)
+    assert said.exit_code == 4
+    assert said.stderr.startswith("no audit was performed: the cluster: there is no scheduler")
+
+
+def test_an_address_that_is_none_is_refused_at_once(repository):
+    said = audited(repository, "--cluster", "localhost:8786")
+    assert said.exit_code == 4
+    assert "give tcp://HOST:PORT" in said.stderr
+
+
+def test_python_asks_a_cluster_too(repository, cluster, impatient):
+    given = {"sensitive": "flu", "policy": repository.folder / "lenient.toml"}
+    table = repository.folder / "people.csv"
+    here = treewarden.audit(repository.model(), table, **given)
+    there = treewarden.audit(repository.model(), table, cluster=cluster, **given)
+    assert there.verdict == here.verdict
+    with pytest.raises(TreewardenError, match="no scheduler"):
+        treewarden.audit(repository.model(), table, cluster=NOBODY, cluster_required=True, **given)
