@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 from scipy import sparse
 
-from audit.ipopt.door import Solution, Solver
+from audit.ipopt.door import Solution
 from audit.ipopt.doors import doors
 from audit.ipopt.loaded import load
 from audit.ipopt.program import TAU, Program
@@ -21,6 +21,7 @@ from audit.ipopt.status import Status
 from audit.solver.canonical import canonical, restored
 from audit.solver.elastic import elastic, floor, is_flat, is_overloaded
 from audit.solver.interior import interior, is_inside
+from audit.solver.tape import Asking
 from audit.solver.task import (
     AS_GOOD_NATS,
     BOLD,
@@ -76,6 +77,7 @@ def solve_task(task: Task) -> Answer:
         split=restored(answer.split, form.splits),
         other=None if answer.other is None else restored(answer.other, form.variables),
         rivals=tuple(restored(z, form.variables) for z in answer.rivals),
+        tape=task.tape,
     )
 
 
@@ -167,13 +169,13 @@ def _best(task: Task) -> Answer:
     return _of_starts(task, _solver(task, task.program), task.starts)
 
 
-def _solver(task: Task, program: Program) -> Solver:
+def _solver(task: Task, program: Program) -> Asking:
     """Return what solves a program by way of the task's door."""
-    return doors()[task.door].opened(load(program))
+    return Asking(program, lambda: doors()[task.door].opened(load(program)), task.tape)
 
 
 def _of_starts(
-    task: Task, solver: Solver, starts: tuple[FloatArray, ...], before: Answer | None = None
+    task: Task, solver: Asking, starts: tuple[FloatArray, ...], before: Answer | None = None
 ) -> Answer:
     """Return the best answer from the starts, as many as are worth it, or from before."""
     answers = [] if before is None else [before]
@@ -243,7 +245,7 @@ def _with_bound(task: Task, chains: sparse.csr_matrix) -> Answer:
 
 
 def _bound(
-    task: Task, chains: sparse.csr_matrix, relaxed: Program, solver: Solver
+    task: Task, chains: sparse.csr_matrix, relaxed: Program, solver: Asking
 ) -> tuple[Answer, float]:
     """Solve an elastic form; return the answer and the floor it proves.
 
@@ -267,8 +269,8 @@ def _bound(
     return bound, floor(program, chains, bound.z[: program.size], bound.linear, bound.split)
 
 
-def _from_start(task: Task, solver: Solver, start: FloatArray) -> Answer:
-    held = len(solver.loaded.low) - task.program.size
+def _from_start(task: Task, solver: Asking, start: FloatArray) -> Answer:
+    held = solver.program.size - task.program.size
     best, iterations, infeasible = no_answer(task, Outcome.INFEASIBLE), 0, 0
     for number, steps in enumerate(task.tries):
         manner = BOLD if number == 0 and task.program.criterion is not Criterion.GINI else {}

@@ -6,9 +6,11 @@ The calling process works too and never waits for a worker to start.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import partial
 
 from audit.solver.block_solver import joined, solve_task
+from audit.solver.kept import KEPT
 from audit.solver.pool import WORKERS, Pool
 from audit.solver.pool import default_jobs as default_jobs  # where those who solve ask for it
 from audit.solver.processes import Call
@@ -32,13 +34,20 @@ def solve_all(tasks: Iterable[Task], jobs: int, pool: Pool = WORKERS) -> list[An
     Raises:
         TreewardenError: what a task raises.
     """
-    size, worth = 0, WORTH_A_TASK if pool.is_ready else WORTH_A_WORKER
+    size, worth, kept = 0, WORTH_A_TASK if pool.is_ready else WORTH_A_WORKER, KEPT.get()
+    asked: list[Task] = []
+
+    def heard(number: int, answer: object) -> None:
+        if kept is not None:
+            kept.answered(asked[number], answer)
+
     whole: list[tuple[Task, tuple[Task, ...]]] = []
-    with Call[Answer](pool) as call:
+    with Call[Answer](pool, heard) as call:
         for task in tasks:
             whole.append((task, task.parts(jobs)))
             for part in whole[-1][1]:
-                call.add(partial(solve_task, part), part.work)
+                asked.append(part if kept is None else kept.asked(part))
+                call.add(partial(solve_task, asked[-1]), part.work)
             size += task.work
             while size >= worth and len(call.threads) < min(jobs, len(call.jobs)) - 1:
                 call.hire()
@@ -50,4 +59,4 @@ def solve_all(tasks: Iterable[Task], jobs: int, pool: Pool = WORKERS) -> list[An
 def _answer(task: Task, found: Answer | TreewardenError | None) -> Answer:
     if isinstance(found, TreewardenError):
         raise found
-    return no_answer(task, Outcome.LOST) if found is None else found
+    return no_answer(task, Outcome.LOST) if found is None else replace(found, tape=None)

@@ -57,11 +57,14 @@ class Line:
 class Call(Generic[Result]):
     """The jobs of one call, and the workers at work on them: whatever ends it early, as an interrupt does, ends them.
 
-    Jobs go, the largest first and else in their order, to whoever is free.
+    Jobs go, the largest first and else in their order, to whoever is free. ``heard`` is told each job's number and what
+    came of it at once, by whichever thread that is.
     """
 
-    def __init__(self, pool: Pool) -> None:
-        self.pool = pool
+    def __init__(
+        self, pool: Pool, heard: Callable[[int, object], None] = lambda number, answer: None
+    ) -> None:
+        self.pool, self.heard = pool, heard
         self.jobs: list[Callable[[], Result]] = []
         self.answers: dict[int, Result | TreewardenError | None] = {}
         self.done: queue.SimpleQueue[int] = queue.SimpleQueue()
@@ -98,6 +101,7 @@ class Call(Generic[Result]):
         self.line.close()
         while (number := self.line.take()) is not None:
             self.answers[number] = self.jobs[number]()
+            self.heard(number, self.answers[number])
 
     def finish(self) -> list[Result | TreewardenError | None]:
         """Return what each job returns or refuses, in their order; None where its process died, twice."""
@@ -125,6 +129,7 @@ class Call(Generic[Result]):
                 worker = self._entered(self.pool.start)
                 if worker is None:
                     return
+            self.heard(number, self.answers.get(number))
             self.done.put(number)
 
     def dismiss(self) -> None:

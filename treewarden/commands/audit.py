@@ -13,7 +13,7 @@ from audit.result import Audit
 from policies.waiving.baseline import write_baseline
 from ppdm_models.errors import OutputError
 from reports.building.build import audit_document
-from treewarden.commands._options import PURPOSE, request_of, request_options_alone
+from treewarden.commands._options import PURPOSE, RESUME, request_of, request_options_alone
 from treewarden.commands._plain import FILE
 from treewarden.commands._reporting import Wanted, report_options, reporting
 from treewarden.jobs.accepting import baseline_of, name_of
@@ -25,6 +25,7 @@ from treewarden.jobs.repair_command import repair_command
 from treewarden.terminal.exits import EXITS
 from treewarden.terminal.outputs import check_apart, check_file, check_no_input, real, write_files
 from treewarden.terminal.progress import Progress
+from treewarden.terminal.resuming import resuming
 
 
 @click.command("audit")
@@ -53,6 +54,7 @@ from treewarden.terminal.progress import Progress
     type=FILE,
     help="Also write what breaks the policy now, except what is waived; confidential like a report.",
 )
+@RESUME
 @click.pass_context
 def audit_command(
     context: click.Context,
@@ -65,6 +67,7 @@ def audit_command(
     waivers: Path | None,
     baseline: Path | None,
     new_baseline: Path | None,
+    resume: Path | None,
     quiet: bool,
     **_: Any,  # noqa: ANN401  # the shared options; request_of reads them from the context
 ) -> None:
@@ -90,7 +93,8 @@ def audit_command(
     if len({real(path) for path in wanted}) < len(wanted):
         raise OutputError(str(wanted[-1]), "is two results at once; name two files")
 
-    done = audit_file(report.asking(request), progress.step)
+    with resuming(context, resume, progress):
+        done = audit_file(report.asking(request), progress.step)
     with progress.step("reporting"):
         provenance = clock.provenance(request, done.subject.pack, done.subject.knowledge)
         command = repair_command(request, done.subject)

@@ -36,8 +36,9 @@ class Run:
         if found:
             self.tell(f"{len(found)} of {len(models)} models: unchanged since an earlier gate")
         left = [number for number in range(len(models)) if number not in found]
-        found |= self._audited(models, left, len(found))
-        self._keep(models, keys, {number: found[number] for number in left})
+        found |= self._audited(models, keys, left, len(found))
+        if self.cache is not None:
+            self.cache.forget_old()
         return [found[number] for number in range(len(models))]
 
     def _kept(self, models: Sequence[GateModel], keys: Sequence[str]) -> dict[int, Answer]:
@@ -47,8 +48,9 @@ class Run:
         return {number: answer for number, answer in enumerate(found) if answer is not None}
 
     def _audited(
-        self, models: Sequence[GateModel], numbers: Sequence[int], known: int
+        self, models: Sequence[GateModel], keys: Sequence[str], numbers: Sequence[int], known: int
     ) -> dict[int, Answer]:
+        """Return what comes of audits; each is kept at once, so that an interrupted gate need not repeat it."""
         found: dict[int, Answer] = {}
         if not numbers:
             return found
@@ -57,6 +59,7 @@ class Run:
         with contextlib.closing(answers(orders, processes, free(), self.step)) as coming:
             for place, answer in coming:
                 found[numbers[place]] = answer
+                self._keep(models, keys, {numbers[place]: answer})
                 done = f"{known + len(found)} of {len(models)} models"
                 self.tell(f"{done}: {answer.entry.name}: {answer.entry.outcome}")
         return found
@@ -74,6 +77,7 @@ class Run:
             created=datetime.now(UTC).isoformat(timespec="seconds"),
             today=self.wish.today,
             wants_baseline=self.wish.new_baseline is not None,
+            kept=self.wish.kept,
         )
 
     def _key(self, model: GateModel) -> str:
@@ -97,6 +101,6 @@ class Run:
         if self.wish.fresh:  # an older result must not come back
             new = {key: answer for key, answer in new.items() if self.cache.has(key)}
         problem = self.cache.put(new) if new else ""
-        if problem:
-            self.notes.append(f"{self.cache.folder}: results are not kept there ({problem})")
-        self.cache.forget_old()
+        note = f"{self.cache.folder}: results are not kept there ({problem})"
+        if problem and note not in self.notes:
+            self.notes.append(note)

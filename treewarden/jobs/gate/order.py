@@ -6,6 +6,7 @@ import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
+from pathlib import Path
 
 from audit.stages import Step, silent
 from reports.document.gate import Entry
@@ -35,7 +36,7 @@ class Order:
     """Audits one model and makes its reports; whatever goes wrong with it is told in the answer, never raised.
 
     ``model_digest`` and ``table_digest`` are what the files were when the gate looked,
-    ``created`` says when that was.
+    ``created`` says when that was. What solvers say is ``kept`` in a folder, where one is named.
     """
 
     model: GateModel
@@ -46,6 +47,7 @@ class Order:
     created: str = ""
     today: date | None = None
     wants_baseline: bool = False
+    kept: Path | None = None
 
     def __call__(self, step: Step = silent) -> Answer:
         """Audit it here."""
