@@ -16,9 +16,10 @@ from scipy import sparse
 from audit.ipopt.door import Solution
 from audit.ipopt.doors import doors
 from audit.ipopt.loaded import load
-from audit.ipopt.program import TAU, Program
+from audit.ipopt.program import Program
 from audit.ipopt.status import Status
 from audit.solver.canonical import canonical, restored
+from audit.solver.checks import KKT_ERROR, holds
 from audit.solver.elastic import elastic, floor, is_flat, is_overloaded
 from audit.solver.interior import interior, is_inside
 from audit.solver.tape import Asking
@@ -40,8 +41,6 @@ from audit.solver.task import (
 from ppdm_models.arrays import FloatArray
 from ppdm_models.tree.tree import Criterion
 
-KKT_ERROR = 1e-6
-LINEAR_ERROR_RECORDS = 1e-6
 SIGMAS = (0.3, 1.0)
 """Standard deviations of the logarithms of the factors that move a start, in turn."""
 INSIDE_FIRST = 1000
@@ -147,7 +146,7 @@ def _from_inside(task: Task, before: Answer) -> Answer:
     known = before.floor
     if inner.is_bounding:
         known = max(known, found.floor + objective - inner.program.objective(found.z))
-    if not found.is_accepted or not _holds(task.program, z):
+    if not found.is_accepted or not holds(task.program, z):
         return replace(before, iterations=iterations, floor=known)
     here = replace(
         found,
@@ -296,17 +295,8 @@ def _from_start(task: Task, solver: Asking, start: FloatArray) -> Answer:
 def _judged(program: Program, said: Solution, eps: float) -> Answer:
     """Re-check a solver's answer against every row and for stationarity; held variables are no part of it."""
     z, bounds = said.z[: program.size], said.bounds[: program.size]
-    if not _holds(program, z):
+    if not holds(program, z):
         return Answer(Outcome.INFEASIBLE, z, said.split, linear=said.linear)
     kkt = program.kkt_error(z, said.linear, said.split, bounds, eps)
     outcome = Outcome.SOLVED if kkt <= KKT_ERROR else Outcome.NOT_CONVERGED
     return Answer(outcome, z, said.split, program.objective(z), kkt, linear=said.linear)
-
-
-def _holds(program: Program, z: FloatArray) -> bool:
-    most = max(LINEAR_ERROR_RECORDS, 1e-10 * float(program.scale.sum()))
-    return (
-        bool(np.isfinite(z).all())
-        and program.linear_error(z) <= most
-        and program.split_error(z) <= TAU
-    )

@@ -55,8 +55,8 @@ class Kept:
         OutputError: the folder cannot be made, or others can write into it.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, worth_seconds: float = WORTH_SECONDS) -> None:
+        self.folder, self.worth_seconds = folder, worth_seconds
         self.notes: dict[str, None] = {}
         self.taken = self.put = 0
         own_folder(folder)
@@ -82,7 +82,7 @@ class Kept:
         if not tape.is_new:
             self.taken += bool(tape.said)
             return
-        if answer.outcome in LOST or tape.seconds < WORTH_SECONDS:
+        if answer.outcome in LOST or not tape.is_sure or tape.seconds < self.worth_seconds:
             return
         key = key_of(task)
         try:
@@ -97,13 +97,13 @@ KEPT: ContextVar[Kept | None] = ContextVar("kept", default=None)
 
 
 @contextlib.contextmanager
-def keeping(folder: Path | None) -> Iterator[Kept | None]:
+def keeping(folder: Path | None, worth_seconds: float = WORTH_SECONDS) -> Iterator[Kept | None]:
     """Keep what solvers say in a folder meanwhile, and take it from there; with None, nowhere.
 
     Raises:
         OutputError: the folder cannot be made, or others can write into it.
     """
-    kept = None if folder is None else Kept(folder)
+    kept = None if folder is None else Kept(folder, worth_seconds)
     before = KEPT.set(kept)
     try:
         yield kept

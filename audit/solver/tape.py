@@ -17,6 +17,7 @@ import numpy as np
 from audit.ipopt.door import Solution, Solver
 from audit.ipopt.program import Program
 from audit.ipopt.status import Status
+from audit.solver.checks import KKT_ERROR, holds
 from ppdm_models.arrays import FloatArray
 
 GAP_SHARE = 1e-6
@@ -27,13 +28,15 @@ GAP_SHARE = 1e-6
 class Tape:
     """What a solver ``said`` before, in that order, and what was ``heard`` in the end; ``seconds`` it was asked for.
 
-    Once one solution is not what was asked for, nothing of what it said after that is taken either.
+    Once one solution is not what was asked for, nothing of what it said after that is taken either. It ``is_sure``
+    while all that was heard would be taken again.
     """
 
     said: Sequence[Solution] = ()
     heard: list[Solution] = field(default_factory=list)
     seconds: float = 0.0
     is_refused: bool = False
+    is_sure: bool = True
 
     @property
     def is_new(self) -> bool:
@@ -46,10 +49,8 @@ class Tape:
         if self.is_refused or place >= len(self.said):
             return None
         said = self.said[place]
-        if not _fits(program, said) or (_is_success(said) and not _is_optimal(program, said, held)):
-            self.is_refused = True
-            return None
-        return said
+        self.is_refused = not _is_good(program, said, eps, held)
+        return None if self.is_refused else said
 
 
 class Asking:
@@ -71,6 +72,7 @@ class Asking:
             began = time.perf_counter()
             known = self._asked(z, eps, held, options)
             self.tape.seconds += time.perf_counter() - began
+            self.tape.is_sure &= _is_good(self.program, known, eps, held)
         self.tape.heard.append(known)
         return known
 
@@ -80,6 +82,13 @@ class Asking:
         if self._solver is None:
             self._solver = self._opened()
         return self._solver.solve(z, eps, held=held, **options)
+
+
+def _is_good(program: Program, said: Solution, eps: float, held: int) -> bool:
+    """Return whether a solution is one of the program, and an optimum where it says that it is solved."""
+    if not _fits(program, said):
+        return False
+    return not _is_success(said) or _is_optimal(program, said, eps, held)
 
 
 def _is_success(said: Solution) -> bool:
@@ -95,15 +104,19 @@ def _fits(program: Program, said: Solution) -> bool:
     return not _is_success(said) or all(bool(np.isfinite(part).all()) for part in every)
 
 
-def _is_optimal(program: Program, said: Solution, held: int) -> bool:
-    """Return whether multipliers have the signs of an optimum, and none where a row or bound has room.
+def _is_optimal(program: Program, said: Solution, eps: float, held: int) -> bool:
+    """Return whether all rows hold, and multipliers prove an optimum.
 
-    That they balance the objective, and that the rows hold, is checked by whoever asks.
+    They balance the objective, have the signs of one, and are nothing where a row or a bound has room. The last
+    ``held`` variables have to stay where they are, so nothing is asked of what holds them.
     """
+    if not holds(program, said.z):
+        return False
+    if program.kkt_error(said.z, said.linear, said.split, said.bounds, eps) > KKT_ERROR:
+        return False
     free = slice(0, program.size - held)
-    bounds = np.where(np.arange(program.size) < program.size - held, said.bounds, 0.0)
     gap = _gap(said.linear, program.rows @ said.z, program.low, program.high)
-    gap += _gap(bounds[free], said.z[free], program.lower[free], program.upper[free])
+    gap += _gap(said.bounds[free], said.z[free], program.lower[free], program.upper[free])
     ends = np.zeros(len(said.split))
     gap += _gap(said.split, program.split_values(said.z), np.full(len(ends), -np.inf), ends)
     return bool(gap <= GAP_SHARE * float(program.scale.sum()))
