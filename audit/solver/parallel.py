@@ -15,6 +15,7 @@ from audit.solver.pool import WORKERS, Pool
 from audit.solver.pool import default_jobs as default_jobs  # where those who solve ask for it
 from audit.solver.processes import Call
 from audit.solver.task import Answer, Outcome, Task, no_answer
+from audit.stages import Share
 from ppdm_models.errors import TreewardenError
 
 WORTH_A_WORKER = 1500
@@ -28,16 +29,24 @@ def start_ahead(jobs: int) -> None:
     WORKERS.start_ahead(jobs - 1)
 
 
-def solve_all(tasks: Iterable[Task], jobs: int, pool: Pool = WORKERS) -> list[Answer]:
+def solve_all(
+    tasks: Iterable[Task], jobs: int, pool: Pool = WORKERS, share: Share | None = None
+) -> list[Answer]:
     """Return the answer to each task, in their order; workers start on the first while the others are being made.
+
+    ``share`` is told how many parts are done, once it is known how many there are.
 
     Raises:
         TreewardenError: what a task raises.
     """
     size, worth, kept = 0, WORTH_A_TASK if pool.is_ready else WORTH_A_WORKER, KEPT.get()
     asked: list[Task] = []
+    done: list[int] = []
 
     def heard(number: int, answer: object) -> None:
+        done.append(number)
+        if share is not None and call.line.is_closed:
+            share(len(done), len(asked), "parts")
         if kept is not None:
             kept.answered(asked[number], answer)
 

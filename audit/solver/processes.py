@@ -33,6 +33,11 @@ class Line:
         """Whether no job waits and none will come."""
         return self._is_closed and not self._waiting
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether no job will come."""
+        return self._is_closed
+
     def put(self, number: int, size: float) -> None:
         """Add a job."""
         with self._changed:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 
@@ -17,6 +18,10 @@ from treewarden.jobs.gate.models import GateModel
 from treewarden.jobs.gate.order import Answer, Order
 from treewarden.jobs.gate.running import answers
 from treewarden.jobs.gate.wish import Wish
+from treewarden.terminal.progress import lasting
+
+WORTH_SECONDS = 10.0
+"""Less than this is not said of what is left."""
 
 
 class Run:
@@ -55,13 +60,14 @@ class Run:
         if not numbers:
             return found
         orders = [self._order(models[number]) for number in numbers]
-        processes = self.wish.jobs or default_jobs()
+        processes, begun = self.wish.jobs or default_jobs(), time.monotonic()
         with contextlib.closing(answers(orders, processes, free(), self.step)) as coming:
             for place, answer in coming:
                 found[numbers[place]] = answer
                 self._keep(models, keys, {numbers[place]: answer})
                 done = f"{known + len(found)} of {len(models)} models"
-                self.tell(f"{done}: {answer.entry.name}: {answer.entry.outcome}")
+                rest = _rest(time.monotonic() - begun, len(found), len(numbers))
+                self.tell(f"{done}: {answer.entry.name}: {answer.entry.outcome}{rest}")
         return found
 
     def _order(self, model: GateModel) -> Order:
@@ -104,3 +110,9 @@ class Run:
         note = f"{self.cache.folder}: results are not kept there ({problem})"
         if problem and note not in self.notes:
             self.notes.append(note)
+
+
+def _rest(seconds: float, done: int, of: int) -> str:
+    """Return about how long the other audits take at this pace, where that is worth a word."""
+    rest = seconds * (of - done) / done
+    return f" (about {lasting(rest)} left)" if rest >= WORTH_SECONDS else ""
