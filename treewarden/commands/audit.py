@@ -15,6 +15,7 @@ from ppdm_models.errors import OutputError
 from reports.building.build import audit_document
 from treewarden.commands._options import PURPOSE, RESUME, request_of, request_options_alone
 from treewarden.commands._plain import FILE
+from treewarden.commands._planning import show_plan
 from treewarden.commands._reporting import Wanted, report_options, reporting
 from treewarden.jobs.accepting import baseline_of, name_of
 from treewarden.jobs.auditing import audit_file
@@ -22,7 +23,7 @@ from treewarden.jobs.known_as import known_as
 from treewarden.jobs.posterior_file import check_suffix, posterior_file
 from treewarden.jobs.provenance import Clock
 from treewarden.jobs.repair_command import repair_command
-from treewarden.terminal.exits import EXITS
+from treewarden.terminal.exits import EXITS, NO_AUDIT
 from treewarden.terminal.outputs import check_apart, check_file, check_no_input, real, write_files
 from treewarden.terminal.progress import Progress
 from treewarden.terminal.resuming import resuming
@@ -55,6 +56,12 @@ from treewarden.terminal.resuming import resuming
     help="Also write what breaks the policy now, except what is waived; confidential like a report.",
 )
 @RESUME
+@click.option(
+    "--plan",
+    is_flag=True,
+    help="Say what the audit has to deal with and what it is expected to take, as text or with --format json; "
+    "nothing is solved, judged or written, and the exit code is 4.",
+)
 @click.pass_context
 def audit_command(
     context: click.Context,
@@ -68,6 +75,7 @@ def audit_command(
     baseline: Path | None,
     new_baseline: Path | None,
     resume: Path | None,
+    plan: bool,
     quiet: bool,
     **_: Any,  # noqa: ANN401  # the shared options; request_of reads them from the context
 ) -> None:
@@ -93,6 +101,9 @@ def audit_command(
     if len({real(path) for path in wanted}) < len(wanted):
         raise OutputError(str(wanted[-1]), "is two results at once; name two files")
 
+    if plan:
+        show_plan(report.asking(request), report, progress)
+        context.exit(NO_AUDIT)
     with resuming(context, resume, progress):
         done = audit_file(report.asking(request), progress.step)
     with progress.step("reporting"):
