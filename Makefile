@@ -12,7 +12,7 @@ PINS   := pyproject.toml constraints.txt
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help demo test test-tools check docs docs-shown soundness soundness-worlds soundness-ensembles soundness-partial soundness-doors studies bench bench-worlds \
-	bench-ensembles bench-partial bench-formats bench-commands conformance fuzz ipopt clean serve chaos load
+	bench-ensembles bench-partial bench-formats bench-commands bench-planning conformance fuzz ipopt clean serve chaos load
 
 help:
 	@echo "make demo    audit, repair and report on a tree grown on real data (installs what it needs into $(VENV))"
@@ -33,6 +33,7 @@ help:
 	@echo "make fuzz       damage model files at random, SECONDS=60 in all, and look for a reader that fails"
 	@echo "make bench-ensembles  time and memory of what all trees of large models prove together (DATA=...)"
 	@echo "make bench-partial  time what is said of who knows some columns only, on Adult (DATA=...)"
+	@echo "make bench-planning  hold what --plan says against the audits themselves"
 	@echo "make bench-commands  time whole commands: text, JSON and HTML of the same audit, and how long it takes to start"
 	@echo "make bench-formats  time and memory of reading, beside parsers that understand nothing"
 	@echo "make serve   run the service with the demo's tree and table in it, in build/service; prints the address and passwords"
@@ -124,6 +125,9 @@ bench-worlds: $(VENV)/.dev
 
 bench-commands: $(VENV)/.demo $(VENV)/.dev
 	$(BIN)/python -m benchmarks.commands --data $(DATA) --out docs/benchmarks-commands.md
+
+bench-planning: $(VENV)/.demo $(VENV)/.dev
+	$(BIN)/python -m benchmarks.planning --data $(DATA) --out docs/benchmarks-planning.md
 
 bench-formats: $(TOOLS)/.tools
 	$(TOOLS)/bin/python -m benchmarks.formats --out docs/benchmarks-formats.md

@@ -60,6 +60,8 @@ def solve_all(
             size += task.work
             while size >= worth and len(call.threads) < min(jobs, len(call.jobs)) - 1:
                 call.hire()
+        if share is not None:
+            share(0, len(asked), "parts")
         call.work()
         found = iter(call.finish())
     return [joined(task, [_answer(part, next(found)) for part in parts]) for task, parts in whole]

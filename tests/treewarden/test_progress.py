@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from treewarden.terminal.progress import PATIENCE_SECONDS, Progress, lasting
+from treewarden.terminal.progress import PATIENCE_SECONDS, Doing, Progress, lasting
 
 
 def test_a_quick_step_is_not_mentioned(capsys):
@@ -52,3 +52,17 @@ def test_a_step_that_tells_nothing_of_itself_says_how_long_it_runs(capsys):
 )
 def test_how_long_something_takes_is_said_in_words(seconds, said):
     assert lasting(seconds) == said
+
+
+def test_what_is_all_done_says_nothing_of_the_rest():
+    doing = Doing("solving")
+    doing(3, 3, "parts")
+    assert doing.line() == "solving: 1 s so far"
+
+
+def test_a_count_that_begins_anew_has_a_pace_of_its_own():
+    doing = Doing("solving", begun=0.0, since=0.0)
+    doing(9, 10, "parts")
+    doing(0, 10, "parts")
+    doing(5, 10, "parts")
+    assert doing.line() == "solving: 5 of 10 parts, about 1 s left"

@@ -21,23 +21,29 @@ EVERY_SECONDS_ON_TERMINAL = 3.0
 
 @dataclass(slots=True)
 class Doing:
-    """A step at work: called with how much is done, of how much, and what that is, it says so next time."""
+    """A step at work: called with how much is done, of how much, and what that is, it says so next time.
+
+    ``since`` is when what is counted began: where less is done than before, something else is.
+    """
 
     name: str
     begun: float = field(default_factory=time.monotonic)
+    since: float = field(default_factory=time.monotonic)
     share: tuple[float, float, str] | None = None
 
     def __call__(self, done: float, of: float, what: str) -> None:
         """Take note that so much of it is done."""
+        if self.share is not None and done < self.share[0]:
+            self.since = time.monotonic()
         self.share = (done, of, what)
 
     def line(self) -> str:
         """Return how far it is, and about how long the rest takes at this pace."""
-        seconds = time.monotonic() - self.begun
-        if self.share is None or not 0 < self.share[0] <= self.share[1]:
-            return f"{self.name}: {seconds:.0f} s so far"
+        now = time.monotonic()
+        if self.share is None or not 0 < self.share[0] < self.share[1]:
+            return f"{self.name}: {lasting(now - self.begun)} so far"
         done, of, what = self.share
-        rest = seconds * (of - done) / done
+        rest = (now - self.since) * (of - done) / done
         return f"{self.name}: {done:,.0f} of {of:,.0f} {what}, about {lasting(rest)} left"
 
 
