@@ -12,7 +12,7 @@ PINS   := pyproject.toml constraints.txt
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help demo test test-tools check docs docs-shown soundness soundness-worlds soundness-ensembles soundness-partial soundness-doors studies bench bench-worlds \
-	bench-ensembles bench-partial bench-formats bench-commands bench-scale conformance fuzz ipopt clean serve chaos load
+	bench-ensembles bench-partial bench-formats bench-commands bench-planning bench-scale bench-streams conformance fuzz ipopt clean serve chaos load
 
 help:
 	@echo "make demo    audit, repair and report on a tree grown on real data (installs what it needs into $(VENV))"
@@ -33,8 +33,10 @@ help:
 	@echo "make fuzz       damage model files at random, SECONDS=60 in all, and look for a reader that fails"
 	@echo "make bench-ensembles  time and memory of what all trees of large models prove together (DATA=...)"
 	@echo "make bench-partial  time what is said of who knows some columns only, on Adult (DATA=...)"
+	@echo "make bench-planning  hold what --plan says against the audits themselves"
 	@echo "make bench-commands  time whole commands: text, JSON and HTML of the same audit, and how long it takes to start"
 	@echo "make bench-formats  time and memory of reading, beside parsers that understand nothing"
+	@echo "make bench-streams  time and memory of commands on tables larger than memory, at n and 10 n records"
 	@echo "make bench-scale  audit tables of up to 1,000,000 profiles beside DuckDB counting them, and how that grows (FOLDER=where they are written)"
 	@echo "make serve   run the service with the demo's tree and table in it, in build/service; prints the address and passwords"
 	@echo "make chaos   kill and stop workers of the service at random, and count what is lost or done twice (AUDITS=1000 DATABASE=sqlite)"
@@ -128,6 +130,12 @@ bench-commands: $(VENV)/.demo $(VENV)/.dev
 
 bench-scale: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.scale --folder $(or $(FOLDER),build/scale)
+
+bench-streams: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.streams --out docs/benchmarks-streams.md
+
+bench-planning: $(VENV)/.demo $(VENV)/.dev
+	$(BIN)/python -m benchmarks.planning --data $(DATA) --out docs/benchmarks-planning.md
 
 bench-formats: $(TOOLS)/.tools
 	$(TOOLS)/bin/python -m benchmarks.formats --out docs/benchmarks-formats.md

@@ -35,14 +35,14 @@ def levels(
         return ()
     found = []
     for name, knowledge in _below(case):
-        with step(f"level: {name}"):
+        with step(f"level: {name}") as share:
             lower = build_system(replace(case, knowledge=knowledge))
-            posterior, _ = estimate(lower, replace(options, rows=Rows.REAL))
+            posterior, _ = estimate(lower, replace(options, rows=Rows.REAL), share)
             found.append(_read(name, replace(exposure.evidence, posterior=posterior)))
     last = _full(case)
     if exposure.solver.split_rows == Rows.INTEGER:
-        with step(f"level: {last}"):
-            posterior, _ = estimate(system, replace(options, rows=Rows.REAL))
+        with step(f"level: {last}") as share:
+            posterior, _ = estimate(system, replace(options, rows=Rows.REAL), share)
             found.append(_read(last, replace(exposure.evidence, posterior=posterior)))
         last = "+ whole records"
     own = (exposure.measured(name).reading for name in READ)

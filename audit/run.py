@@ -114,7 +114,7 @@ def run(
             (*population.warnings, *said),
         )
     case = Case(model, population, members(model, population.leaf), knowledge)
-    with step("solving"):
+    with step("solving") as share:
         _start_workers(case, options)
         system = build_system(case)
         _refuse_contradictions(system)
@@ -132,7 +132,7 @@ def run(
             bare = replace(bare, worlds=first)
             if fails(bare):
                 return _stopped(bare, calls, system)
-        posterior, report = estimate(system, options)
+        posterior, report = estimate(system, options, share)
         prior = _prior(system, options)
     with step(_reasoning(options)):
         evidence = Evidence(forest, population, knowledge, prior, posterior, leaks=leaks)

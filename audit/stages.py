@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
-Step = Callable[[str], AbstractContextManager[None]]
-"""Told in words what begins, and left when that is done."""
+Share = Callable[[float, float, str], object]
+"""Told how much of a stage is done, of how much, and what that is; from any thread, and often: it must be quick."""
+Step = Callable[[str], AbstractContextManager[Share | None]]
+"""Told in words what begins, and left when that is done; what it gives, if anything, may be told how much is."""
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from audit.estimate.blocks import Block
 from audit.estimate.search import Search
 from audit.estimate.solved import Solved, entropies
-from audit.solver.block_solver import KKT_ERROR
+from audit.solver.checks import KKT_ERROR
 from ppdm_models.arrays import FloatArray
 
 

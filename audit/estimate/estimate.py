@@ -24,6 +24,7 @@ from audit.estimate.violated import (
     violated,
 )
 from audit.options import DEFAULT, AuditOptions
+from audit.stages import Share
 from audit.system.system import System, max_violation
 from ppdm_models import collecting
 from ppdm_models.arrays import FloatArray
@@ -33,8 +34,12 @@ log = logging.getLogger(__name__)
 ROUNDS = 40
 
 
-def estimate(system: System, options: AuditOptions = DEFAULT) -> tuple[Posterior, SolverReport]:
+def estimate(
+    system: System, options: AuditOptions = DEFAULT, share: Share | None = None
+) -> tuple[Posterior, SolverReport]:
     """Return the maximum-entropy posterior under a system of rows, and how it was found.
+
+    ``share`` is told how much of each round is solved.
 
     Raises:
         SolverError: the wanted solver is not there.
@@ -42,7 +47,7 @@ def estimate(system: System, options: AuditOptions = DEFAULT) -> tuple[Posterior
     # Looking through the rows again and again takes longer than a small audit.
     with collecting.spared():
         began = time.perf_counter()
-        return _in_rounds(Search(system, options), began)
+        return _in_rounds(Search(system, options, share), began)
 
 
 def _in_rounds(search: Search, began: float) -> tuple[Posterior, SolverReport]:

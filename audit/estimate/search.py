@@ -28,6 +28,7 @@ from audit.solver.task import (
     Steps,
     Task,
 )
+from audit.stages import Share
 from audit.system.leaf_knowledge import closed_form, leaf_knowledge
 from audit.system.system import System
 from ppdm_models.arrays import FloatArray
@@ -71,8 +72,8 @@ class Search:
         SolverError: the wanted solver is not there.
     """
 
-    def __init__(self, system: System, options: AuditOptions) -> None:
-        self.system = system
+    def __init__(self, system: System, options: AuditOptions, share: Share | None = None) -> None:
+        self.system, self.share = system, share
         self.door, _ = door(options.solver)
         self.jobs = default_jobs() if options.jobs is None else options.jobs
         self.deadline = (
@@ -112,7 +113,7 @@ class Search:
 
     def ask(self, tasks: Iterable[Task]) -> list[Answer]:
         """Return the answer to each task, in their order."""
-        return solve_all(tasks, self.jobs)
+        return solve_all(tasks, self.jobs, share=self.share)
 
     def solve(self, blocks: Sequence[Block], last: Round) -> Round:
         """Return every block's answer: the ones known already, and those of the blocks that are new.

@@ -13,14 +13,16 @@ from dataclasses import replace
 import numpy as np
 from scipy import sparse
 
-from audit.ipopt.door import Solution, Solver
+from audit.ipopt.door import Solution
 from audit.ipopt.doors import doors
 from audit.ipopt.loaded import load
-from audit.ipopt.program import TAU, Program
+from audit.ipopt.program import Program
 from audit.ipopt.status import Status
 from audit.solver.canonical import canonical, restored
+from audit.solver.checks import KKT_ERROR, holds
 from audit.solver.elastic import elastic, floor, is_flat, is_overloaded
 from audit.solver.interior import interior, is_inside
+from audit.solver.tape import Asking
 from audit.solver.task import (
     AS_GOOD_NATS,
     BOLD,
@@ -39,8 +41,6 @@ from audit.solver.task import (
 from ppdm_models.arrays import FloatArray
 from ppdm_models.tree.tree import Criterion
 
-KKT_ERROR = 1e-6
-LINEAR_ERROR_RECORDS = 1e-6
 SIGMAS = (0.3, 1.0)
 """Standard deviations of the logarithms of the factors that move a start, in turn."""
 INSIDE_FIRST = 1000
@@ -81,6 +81,7 @@ def solve_task(task: Task) -> Answer:
         split=restored(answer.split, form.splits),
         other=None if answer.other is None else restored(answer.other, form.variables),
         rivals=tuple(restored(z, form.variables) for z in answer.rivals),
+        tape=task.tape,
     )
 
 
@@ -150,7 +151,7 @@ def _from_inside(task: Task, before: Answer) -> Answer:
     known = before.floor
     if inner.is_bounding:
         known = max(known, found.floor + objective - inner.program.objective(found.z))
-    if not found.is_accepted or not _holds(task.program, z):
+    if not found.is_accepted or not holds(task.program, z):
         return replace(before, iterations=iterations, floor=known)
     here = replace(
         found,
@@ -172,13 +173,13 @@ def _best(task: Task) -> Answer:
     return _of_starts(task, _solver(task, task.program), task.starts)
 
 
-def _solver(task: Task, program: Program) -> Solver:
+def _solver(task: Task, program: Program) -> Asking:
     """Return what solves a program by way of the task's door."""
-    return doors()[task.door].opened(load(program))
+    return Asking(program, lambda: doors()[task.door].opened(load(program)), task.tape)
 
 
 def _of_starts(
-    task: Task, solver: Solver, starts: tuple[FloatArray, ...], before: Answer | None = None
+    task: Task, solver: Asking, starts: tuple[FloatArray, ...], before: Answer | None = None
 ) -> Answer:
     """Return the best answer from the starts, as many as are worth it, or from before."""
     answers = [] if before is None else [before]
@@ -248,7 +249,7 @@ def _with_bound(task: Task, chains: sparse.csr_matrix) -> Answer:
 
 
 def _bound(
-    task: Task, chains: sparse.csr_matrix, relaxed: Program, solver: Solver
+    task: Task, chains: sparse.csr_matrix, relaxed: Program, solver: Asking
 ) -> tuple[Answer, float]:
     """Solve an elastic form; return the answer and the floor it proves.
 
@@ -272,8 +273,8 @@ def _bound(
     return bound, floor(program, chains, bound.z[: program.size], bound.linear, bound.split)
 
 
-def _from_start(task: Task, solver: Solver, start: FloatArray) -> Answer:
-    held = len(solver.loaded.low) - task.program.size
+def _from_start(task: Task, solver: Asking, start: FloatArray) -> Answer:
+    held = solver.program.size - task.program.size
     best, iterations, infeasible = no_answer(task, Outcome.INFEASIBLE), 0, 0
     for number, steps in enumerate(task.tries):
         manner = BOLD if number == 0 and task.program.criterion is not Criterion.GINI else {}
@@ -299,17 +300,8 @@ def _from_start(task: Task, solver: Solver, start: FloatArray) -> Answer:
 def _judged(program: Program, said: Solution, eps: float) -> Answer:
     """Re-check a solver's answer against every row and for stationarity; held variables are no part of it."""
     z, bounds = said.z[: program.size], said.bounds[: program.size]
-    if not _holds(program, z):
+    if not holds(program, z):
         return Answer(Outcome.INFEASIBLE, z, said.split, linear=said.linear)
     kkt = program.kkt_error(z, said.linear, said.split, bounds, eps)
     outcome = Outcome.SOLVED if kkt <= KKT_ERROR else Outcome.NOT_CONVERGED
     return Answer(outcome, z, said.split, program.objective(z), kkt, linear=said.linear)
-
-
-def _holds(program: Program, z: FloatArray) -> bool:
-    most = max(LINEAR_ERROR_RECORDS, 1e-10 * float(program.scale.sum()))
-    return (
-        bool(np.isfinite(z).all())
-        and program.linear_error(z) <= most
-        and program.split_error(z) <= TAU
-    )

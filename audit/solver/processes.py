@@ -38,6 +38,11 @@ class Line:
         """Whether no job waits and none will come."""
         return self._is_closed and not self._waiting
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether no job will come."""
+        return self._is_closed
+
     def put(self, number: int, size: float) -> None:
         """Add a job."""
         with self._changed:
@@ -87,11 +92,14 @@ class Together:
 class Call(Generic[Result]):
     """The jobs of one call, and the slots at work on them: whatever ends it early, as an interrupt does, ends them.
 
-    Jobs go, the largest first and else in their order, to whoever is free.
+    Jobs go, the largest first and else in their order, to whoever is free. ``heard`` is told each job's number and what
+    came of it at once, by whichever thread that is.
     """
 
-    def __init__(self, pool: Pool) -> None:
-        self.pool = pool
+    def __init__(
+        self, pool: Pool, heard: Callable[[int, object], None] = lambda number, answer: None
+    ) -> None:
+        self.pool, self.heard = pool, heard
         self.jobs: list[Callable[[], Result]] = []
         self.sizes: list[float] = []
         self.answers: dict[int, Result | TreewardenError | None] = {}
@@ -131,6 +139,7 @@ class Call(Generic[Result]):
         self.line.close()
         while (number := self.line.take()) is not None:
             self.answers[number] = self.jobs[number]()
+            self.heard(number, self.answers[number])
 
     def finish(self) -> list[Result | TreewardenError | None]:
         """Return what each job returns or refuses, in their order; None where its process died, each time.
@@ -201,6 +210,7 @@ class Call(Generic[Result]):
 
     def _answer(self, number: int, found: Result | TreewardenError | None) -> None:
         self.answers[number] = found
+        self.heard(number, found)
         self.done.put(number)
 
     def dismiss(self) -> None:

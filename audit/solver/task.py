@@ -11,6 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from audit.ipopt.program import Program
+from audit.solver.tape import Tape
 from ppdm_models.arrays import FloatArray
 
 EPS = 1e-4
@@ -84,7 +85,7 @@ class Task:
     are tried once the best optimum was met `ENOUGH` times for each optimum that was seen; where there is a bound, only
     the first one unless that fails. With ``chains`` (terms, masses) of `audit.solver.curvature`, the answer
     comes with a bound. ``deadline`` is a reading of the monotonic clock, infinite for none. ``share`` is its part of
-    all that is asked for at once, as far as known.
+    all that is asked for at once, as far as known. On the ``tape`` stands what a solver says of it, where that is kept.
     """
 
     program: Program
@@ -96,6 +97,7 @@ class Task:
     perturbed: int = 0
     part: Part = Part.WHOLE
     share: float = 0.0
+    tape: Tape | None = None
 
     def __getstate__(self) -> dict[str, object]:
         """Return what travels: seconds left in place of a deadline, as each machine has a clock of its own."""
@@ -148,6 +150,7 @@ class Answer:
     other: FloatArray | None = None
     linear: FloatArray = field(default_factory=lambda: np.zeros(0))
     rivals: tuple[FloatArray, ...] = ()
+    tape: Tape | None = None
 
     @property
     def is_accepted(self) -> bool:

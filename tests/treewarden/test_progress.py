@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from treewarden.terminal.progress import PATIENCE_SECONDS, Progress
+from treewarden.terminal.progress import PATIENCE_SECONDS, Doing, Progress, lasting
 
 
 def test_a_quick_step_is_not_mentioned(capsys):
@@ -32,3 +32,37 @@ def test_quiet_means_quiet(capsys):
 def test_a_failing_step_fails_as_it_would_alone():
     with pytest.raises(ValueError, match="bad"), Progress().step("solving"):
         raise ValueError("bad")
+
+
+def test_a_step_that_goes_on_says_how_far_it_is_and_about_how_long_the_rest_takes(capsys):
+    with Progress(every_seconds=0.2).step("solving") as share:
+        share(30, 120, "parts")
+        threading.Event().wait(PATIENCE_SECONDS + 0.5)
+    assert "solving: 30 of 120 parts, about " in capsys.readouterr().err
+
+
+def test_a_step_that_tells_nothing_of_itself_says_how_long_it_runs(capsys):
+    with Progress(every_seconds=0.2).step("reading"):
+        threading.Event().wait(PATIENCE_SECONDS + 0.5)
+    assert "reading: 1 s so far" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"), [(0.2, "1 s"), (40, "40 s"), (600, "10 min"), (7200, "2.0 h")]
+)
+def test_how_long_something_takes_is_said_in_words(seconds, said):
+    assert lasting(seconds) == said
+
+
+def test_what_is_all_done_says_nothing_of_the_rest():
+    doing = Doing("solving")
+    doing(3, 3, "parts")
+    assert doing.line() == "solving: 1 s so far"
+
+
+def test_a_count_that_begins_anew_has_a_pace_of_its_own():
+    doing = Doing("solving", begun=0.0, since=0.0)
+    doing(9, 10, "parts")
+    doing(0, 10, "parts")
+    doing(5, 10, "parts")
+    assert doing.line() == "solving: 5 of 10 parts, about 1 s left"

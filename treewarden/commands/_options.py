@@ -24,6 +24,13 @@ PURPOSE = click.option(
     default="",
     help="What the model is published for, for the report that is filed.  [default: a line to fill in]",
 )
+RESUME = click.option(
+    "--resume",
+    metavar="FOLDER",
+    type=FILE,
+    help="Keep what is solved in this folder, and take from there what an interrupted run has solved; confidential "
+    "like a report.",
+)
 LISTS = {
     "qi": "no column; leave it out for the model's own fields",
     "knows": "no column; leave it out where nobody is asked about who knows less",

@@ -14,8 +14,9 @@ from audit.result import Audit
 from policies.waiving.baseline import write_baseline
 from ppdm_models.errors import OutputError
 from reports.building.build import audit_document
-from treewarden.commands._options import PURPOSE, request_of, request_options_alone
+from treewarden.commands._options import PURPOSE, RESUME, request_of, request_options_alone
 from treewarden.commands._plain import FILE
+from treewarden.commands._planning import show_plan
 from treewarden.commands._reporting import Wanted, report_options, reporting
 from treewarden.jobs.accepting import baseline_of, name_of
 from treewarden.jobs.auditing import audit_file
@@ -23,7 +24,7 @@ from treewarden.jobs.known_as import known_as
 from treewarden.jobs.posterior_file import check_suffix, write_posterior
 from treewarden.jobs.provenance import Clock
 from treewarden.jobs.repair_command import repair_command
-from treewarden.terminal.exits import EXITS
+from treewarden.terminal.exits import EXITS, NO_AUDIT
 from treewarden.terminal.outputs import (
     beside,
     check_apart,
@@ -33,6 +34,7 @@ from treewarden.terminal.outputs import (
     write_files,
 )
 from treewarden.terminal.progress import Progress
+from treewarden.terminal.resuming import resuming
 
 
 @click.command("audit")
@@ -61,6 +63,13 @@ from treewarden.terminal.progress import Progress
     type=FILE,
     help="Also write what breaks the policy now, except what is waived; confidential like a report.",
 )
+@RESUME
+@click.option(
+    "--plan",
+    is_flag=True,
+    help="Say what the audit has to deal with and what it is expected to take, as text or with --format json; "
+    "nothing is solved, judged or written, and the exit code is 4.",
+)
 @click.pass_context
 def audit_command(
     context: click.Context,
@@ -73,6 +82,8 @@ def audit_command(
     waivers: Path | None,
     baseline: Path | None,
     new_baseline: Path | None,
+    resume: Path | None,
+    plan: bool,
     quiet: bool,
     **_: Any,  # noqa: ANN401  # the shared options; request_of reads them from the context
 ) -> None:
@@ -98,7 +109,11 @@ def audit_command(
     if len({real(path) for path in wanted}) < len(wanted):
         raise OutputError(str(wanted[-1]), "is two results at once; name two files")
 
-    done = audit_file(report.asking(request), progress.step)
+    if plan:
+        show_plan(report.asking(request), report, progress)
+        context.exit(NO_AUDIT)
+    with resuming(context, resume, progress):
+        done = audit_file(report.asking(request), progress.step)
     with progress.step("reporting"):
         provenance = clock.provenance(
             request, done.subject.pack, done.subject.knowledge, done.subject.table

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from ppdm_models.files.private import own_folder
 from reports.document.gate import Outcome
 from reports.document.words import counted, printable
 from treewarden.commands._cluster import on_a_cluster
@@ -21,7 +22,7 @@ from treewarden.jobs.gate.config import NAME, find_configuration, read_configura
 from treewarden.jobs.gate.gating import Gated, gate
 from treewarden.jobs.gate.models import models_of
 from treewarden.jobs.gate.wish import Wish
-from treewarden.terminal.exits import FAIL, NO_AUDIT, PASS, UNDETERMINED
+from treewarden.terminal.exits import FAIL, NO_AUDIT, PASS, RESUMED, UNDETERMINED
 from treewarden.terminal.outputs import check_apart, check_file, check_no_input, write_files
 from treewarden.terminal.progress import Progress
 
@@ -90,6 +91,13 @@ NOTHING = "Nothing was audited: no model changed, nor anything that its audit re
     is_flag=True,
     help="Audit what did not change too, and keep no result but in place of an older one.",
 )
+@click.option(
+    "--resume",
+    metavar="FOLDER",
+    type=FILE,
+    help="Keep what is solved in this folder, and take from there what an interrupted run has solved; confidential "
+    "like a report.",
+)
 @on_a_cluster
 @remote_options
 @QUIET
@@ -109,6 +117,7 @@ def gate_command(
     init: bool,
     jobs: int | None,
     no_cache: bool,
+    resume: Path | None,
     server: str | None,
     release: str | None,
     token: str | None,
@@ -163,7 +172,11 @@ def gate_command(
         new_baseline=new_baseline,
         attestations=attestations,
         trust=trust,
+        kept=None if resume is None else resume.absolute(),
     )
+    context.meta[RESUMED] = "" if resume is None else str(resume)
+    if resume is not None:
+        own_folder(resume)
     done = gate(configuration, wish, progress.step, progress.say)
     for note in done.notes:
         progress.say(note)

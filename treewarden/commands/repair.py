@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -29,7 +30,7 @@ from reports.document.document import Document, Provenance
 from reports.document.parts import File
 from reports.document.words import wrapped
 from reports.figures.attempts import advice_lines, attempt_lines
-from treewarden.commands._options import PURPOSE, request_of, request_options_saying
+from treewarden.commands._options import PURPOSE, RESUME, request_of, request_options_saying
 from treewarden.commands._plain import FILE, FORCE, TAXONOMY
 from treewarden.commands._reporting import Wanted, report_options, reporting
 from treewarden.jobs.beside import table_beside
@@ -38,7 +39,7 @@ from treewarden.jobs.known_as import known_as
 from treewarden.jobs.provenance import Clock
 from treewarden.jobs.repairing import Repaired, repair_file
 from treewarden.jobs.subject import Request, Subject, read_subject
-from treewarden.terminal.exits import EXITS, INTERRUPTED, PASS, USAGE
+from treewarden.terminal.exits import EXITS, INTERRUPTED, PASS, USAGE, going_on
 from treewarden.terminal.outputs import (
     check_apart,
     check_file,
@@ -48,6 +49,7 @@ from treewarden.terminal.outputs import (
     write_files,
 )
 from treewarden.terminal.progress import Progress
+from treewarden.terminal.resuming import resuming
 
 TERMINAL_SECONDS = 300.0
 """The limit where somebody waits at a terminal and gives none; a pipeline waits for the whole answer."""
@@ -97,6 +99,7 @@ SAYS = {
 @click.option("--waivers", type=FILE, hidden=True)
 @click.option("--baseline", type=FILE, hidden=True)
 @PURPOSE
+@RESUME
 @click.pass_context
 def repair_command(
     context: click.Context,
@@ -116,6 +119,7 @@ def repair_command(
     waivers: Path | None,
     baseline: Path | None,
     purpose: str,
+    resume: Path | None,
     quiet: bool,
     **_: Any,  # noqa: ANN401  # the shared options; request_of reads them from the context
 ) -> None:
@@ -168,23 +172,27 @@ def repair_command(
         bases=tuple(sorted(set(bases))),
     )
     name = model_name(request.model) if output is None else output.name
-    repaired = repair_file(
-        subject,
-        name,
-        given,
-        target,
-        progress.step,
-        deadline=deadline,
-        every=only_list,
-        wanted=wanted or "",
-        tell=progress.say,
-    )
+    begun = time.monotonic()
+    with resuming(context, resume, progress):
+        repaired = repair_file(
+            subject,
+            name,
+            given,
+            target,
+            progress.step,
+            deadline=deadline,
+            every=only_list,
+            wanted=wanted or "",
+            tell=progress.say,
+        )
     if repaired.repair.ended is Ended.INTERRUPTED:
         if report.is_text_on_stdout:
             told = clock.provenance(request, subject.pack, table=subject.table)
             so_far = repair_document(repaired.repair, told, purpose)
             _list(report.shown(so_far))
         click.echo("interrupted: nothing was written", err=True)
+        for line in going_on(context, time.monotonic() - begun):
+            click.echo(line, err=True)
         context.exit(INTERRUPTED)
     code = _refusal(repaired, wanted) if wanted is not None else None
     if code is not None and not only_list:

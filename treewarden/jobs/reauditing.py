@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from audit.options import AuditOptions
 from audit.result import Audit
+from audit.solver.kept import KEPT, Within
 from audit.solver.parcel import Common, done
 from audit.solver.stream import each_done
 from policies.remedies import Proposal
@@ -104,7 +105,9 @@ def auditing(
                 took(time.monotonic() - begun)
                 yield number, answer
             return
-        for number, found in each_done(jobs(), count, lambda: deadline.left):
+        kept = KEPT.get()
+        there = jobs() if kept is None else (Within(kept.folder, job) for job in jobs())
+        for number, found in each_done(there, count, lambda: deadline.left):
             yield number, LOST if found is None else found
 
     return audit_all

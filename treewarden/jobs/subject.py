@@ -21,7 +21,7 @@ from audit.people.shared import Shared, shared_people
 from audit.releases import ReleaseCase, run_releases
 from audit.result import Audit
 from audit.run import run, start_early
-from audit.stages import Step, silent
+from audit.stages import Share, Step, silent
 from policies.binding import Under
 from policies.judging.applying import applying, assuming, assumptions
 from policies.judging.enough import enough
@@ -184,7 +184,7 @@ class Subject:
             return Audit(audit.exposures)
         brief = replace(options, worlds=options.worlds and is_asked, levels=False)
 
-        def told(stage: str) -> AbstractContextManager[None]:
+        def told(stage: str) -> AbstractContextManager[Share | None]:
             return step(f"{stage}, under {under.words}")
 
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -30,6 +31,10 @@ OF_THE_DEMO = frozenset({"sklearn", "statsmodels"})
 """What is missing where the demo was not installed; all else that may be missing is the parties' or the service's."""
 QUIETLY = "treewarden.quiet"
 """Where the context of a command line remembers that nothing but the result and errors is wanted."""
+RESUMED = "treewarden.resumed"
+"""Where that context remembers the folder of what is solved, of a command that can keep it; "" where it does not."""
+LONG_SECONDS = 60.0
+"""An interrupted command that ran for longer says how it could have kept what was solved."""
 OF_AUDITS = frozenset({None, "audit", "gate", "repair"})
 """Commands that write all their results in one last step; None: not even the command was begun."""
 EXITS = {Verdict.PASS: PASS, Verdict.FAIL: FAIL, Verdict.UNDETERMINED: UNDETERMINED}
@@ -46,6 +51,7 @@ MEANINGS = {
 @contextmanager
 def boundary(context: click.Context) -> Iterator[None]:
     """Turn what goes wrong inside into one line on stderr and an exit code; no traceback reaches the user."""
+    begun = time.monotonic()
     try:
         yield
     except TooManyProfilesError as error:
@@ -60,6 +66,8 @@ def boundary(context: click.Context) -> Iterator[None]:
         )
     except (KeyboardInterrupt, click.Abort):
         click.echo(f"interrupted: {_left(context)}", err=True)
+        for line in going_on(context, time.monotonic() - begun):
+            click.echo(line, err=True)
         raise click.exceptions.Exit(INTERRUPTED) from None
     except BrokenPipeError:
         raise click.exceptions.Exit(PIPE_CLOSED) from None
@@ -92,6 +100,15 @@ def _left(context: click.Context) -> str:
     if context.invoked_subcommand in OF_AUDITS and not has_written(context):
         return "nothing was written"
     return "what was written before stays, and no file is half written"
+
+
+def going_on(context: click.Context, seconds: float) -> Iterator[str]:
+    """Yield how a command that was interrupted after so many seconds can go on, where it can keep what is solved."""
+    folder = context.meta.get(RESUMED)
+    if folder:
+        yield f"what was solved is kept in {printable(folder)}; the same command again goes on from there"
+    elif folder is not None and seconds >= LONG_SECONDS:
+        yield "nothing that was solved is kept; with --resume FOLDER the next run can go on where it was interrupted"
 
 
 def _stop(context: click.Context, problem: str, notes: tuple[str, ...] = ()) -> None:

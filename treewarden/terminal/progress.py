@@ -1,18 +1,50 @@
-"""Says on stderr what takes long: a step that is over within a second is not mentioned."""
+"""Says on stderr what takes long: a step that is over within a second is not mentioned, a long one now and then."""
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import click
 
 from reports.document.words import printable
 
 PATIENCE_SECONDS = 1.0
+EVERY_SECONDS = 10.0
+"""How often a step that goes on is mentioned again; on a terminal, where nobody keeps the lines, more often."""
+EVERY_SECONDS_ON_TERMINAL = 3.0
+
+
+@dataclass(slots=True)
+class Doing:
+    """A step at work: called with how much is done, of how much, and what that is, it says so next time.
+
+    ``since`` is when what is counted began: where less is done than before, something else is.
+    """
+
+    name: str
+    begun: float = field(default_factory=time.monotonic)
+    since: float = field(default_factory=time.monotonic)
+    share: tuple[float, float, str] | None = None
+
+    def __call__(self, done: float, of: float, what: str) -> None:
+        """Take note that so much of it is done."""
+        if self.share is not None and done < self.share[0]:
+            self.since = time.monotonic()
+        self.share = (done, of, what)
+
+    def line(self) -> str:
+        """Return how far it is, and about how long the rest takes at this pace."""
+        now = time.monotonic()
+        if self.share is None or not 0 < self.share[0] < self.share[1]:
+            return f"{self.name}: {lasting(now - self.begun)} so far"
+        done, of, what = self.share
+        rest = (now - self.since) * (of - done) / done
+        return f"{self.name}: {done:,.0f} of {of:,.0f} {what}, about {lasting(rest)} left"
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,23 +52,26 @@ class Progress:
     """Where steps are announced; nothing is said when ``quiet``."""
 
     quiet: bool = False
+    every_seconds: float | None = None
 
     @contextmanager
-    def step(self, doing: str) -> Iterator[None]:
-        """Announce a step that is still running after a second, and how long it took in the end."""
+    def step(self, doing: str) -> Iterator[Doing | None]:
+        """Announce a step that is still running after a second, now and then how far it is, and how long it took.
+
+        Whoever does it may call what is given with how much is done.
+        """
         if self.quiet:
-            yield
+            yield None
             return
-        begun = time.monotonic()
-        timer = threading.Timer(PATIENCE_SECONDS, click.echo, (f"{doing} ...",), {"err": True})
-        timer.daemon = True
-        timer.start()
+        at_work, is_over = Doing(doing), threading.Event()
+        telling = threading.Thread(target=self._tell, args=(at_work, is_over), daemon=True)
+        telling.start()
         try:
-            yield
+            yield at_work
         finally:
-            timer.cancel()
-            timer.join()
-        seconds = time.monotonic() - begun
+            is_over.set()
+            telling.join()
+        seconds = time.monotonic() - at_work.begun
         if seconds > PATIENCE_SECONDS:
             click.echo(f"{doing}: done in {seconds:.1f} s", err=True)
 
@@ -44,3 +79,20 @@ class Progress:
         """Say in passing what is not part of the result."""
         if not self.quiet:
             click.echo(printable(text), err=True)
+
+    def _tell(self, at_work: Doing, is_over: threading.Event) -> None:
+        if is_over.wait(PATIENCE_SECONDS):
+            return
+        click.echo(f"{at_work.name} ...", err=True)
+        every = self.every_seconds
+        if every is None:
+            every = EVERY_SECONDS_ON_TERMINAL if sys.stderr.isatty() else EVERY_SECONDS
+        while not is_over.wait(every):
+            click.echo(at_work.line(), err=True)
+
+
+def lasting(seconds: float) -> str:
+    """Return about how long something takes, in words."""
+    if seconds < 90:
+        return f"{max(seconds, 1):.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -213,3 +213,23 @@ def test_a_folder_that_cannot_be_used_costs_nothing_but_time(one):
 def test_the_environment_says_where_it_is(one, tmp_path_factory):
     assert cache_folder(one.folder) == one.folder / ".treewarden-cache"
     assert Cache(one.folder / "nowhere").get("0" * 64, None) is None
+
+
+def test_models_that_were_done_before_an_interrupt_are_not_audited_again(repository):
+    configuration = read_configuration(repository.folder / "treewarden.toml")
+    wish = Wish(cache=repository.folder / ".treewarden-cache", jobs=1)
+
+    def interrupt(text):
+        if text.startswith("2 of 3"):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        gate(configuration, wish, tell=interrupt)
+    assert [each.is_cached for each in gate(configuration, wish).gate.entries].count(True) == 2
+
+
+def test_a_gate_that_keeps_what_is_solved_says_the_same(repository):
+    first = gated(repository, cache=None)
+    again = [gated(repository, cache=None, kept=repository.folder / "kept") for _ in range(2)]
+    assert again == [first, first]
+    assert (repository.folder / "kept").is_dir()

@@ -13,6 +13,7 @@ from typing import Any
 import treewarden
 from audit.adversary.knowledge import LeafLevel, RowOrder, SplitLevel
 from audit.options import AuditOptions, Rows, Solver
+from audit.solver.kept import keeping
 from audit.stages import Step, silent
 from ppdm_models.errors import TreewardenError
 from ppdm_models.files.load import read_bytes
@@ -58,7 +59,8 @@ def answered(order: Order, step: Step = silent) -> Answer:
     """Return what comes of a model: its entry and its own reports, or why it could not be audited."""
     model = order.model
     try:
-        return _audited(order, step)
+        with keeping(order.kept):
+            return _audited(order, step)
     except MemoryError:
         problem = TOO_LITTLE
     except (

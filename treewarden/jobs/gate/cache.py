@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
-import stat
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,6 +16,7 @@ from typing import Literal
 
 from pydantic import ValidationError
 
+from ppdm_models.files.private import is_own_folder, own_bytes, write_own
 from reports.document.gate import Entry
 from reports.document.parts import Part, Text
 from treewarden.jobs.gate.models import GateModel
@@ -28,7 +27,6 @@ VARIABLE = "TREEWARDEN_CACHE"
 KEPT_SECONDS = 30 * 24 * 3600.0
 MOST_BYTES = 64 * 2**20
 KEY_LETTERS = 64
-OTHERS_WRITE = 0o022
 
 
 class Kept(Part):
@@ -52,8 +50,8 @@ class Cache:
         if not key:
             return None
         path = self._path(key)
-        data = _own_bytes(path)
-        if data is None or not _is_own_folder(self.folder):
+        data = own_bytes(path, MOST_BYTES)
+        if data is None or not is_own_folder(self.folder):
             return None
         try:
             kept = Kept.model_validate_json(data)
@@ -76,15 +74,15 @@ class Cache:
         """Keep what came of models by key, each whole or not at all; return why that was not possible, else ""."""
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if not _is_own_folder(self.folder):
+            if not is_own_folder(self.folder):
                 return "the folder is not one that only you can write into"
             ignored = self.folder / ".gitignore"
             if not ignored.exists():
-                _write(ignored, b"*\n")
+                write_own(ignored, b"*\n")
             for key, answer in answers.items():
                 if answer.entry.outcome != "NO AUDIT":
                     kept = Kept(key=key, entry=answer.entry, needed=answer.needed, told=answer.told)
-                    _write(self._path(key), kept.model_dump_json(by_alias=True).encode("utf-8"))
+                    write_own(self._path(key), kept.model_dump_json(by_alias=True).encode("utf-8"))
         except OSError as error:
             return str(error.strerror or error)
         return ""
@@ -107,41 +105,3 @@ def cache_folder(root: Path) -> Path:
     """Return where entries are kept: beside the configuration, or where the environment says."""
     said = os.environ.get(VARIABLE)
     return Path(said).expanduser().absolute() if said else root / NAME
-
-
-def _own_bytes(path: Path) -> bytes | None:
-    """Return the bytes of a plain file that nobody else could write; None where there is none such."""
-    try:
-        with path.open("rb") as file:
-            said = os.fstat(file.fileno())
-            if not stat.S_ISREG(said.st_mode) or not _is_own(said) or said.st_size > MOST_BYTES:
-                return None
-            return file.read()
-    except OSError:
-        return None
-
-
-def _is_own_folder(folder: Path) -> bool:
-    try:
-        said = folder.stat()
-    except OSError:
-        return False
-    return stat.S_ISDIR(said.st_mode) and _is_own(said)
-
-
-def _is_own(said: os.stat_result) -> bool:
-    if not hasattr(os, "geteuid"):
-        return True
-    return said.st_uid == os.geteuid() and not said.st_mode & OTHERS_WRITE
-
-
-def _write(path: Path, data: bytes) -> None:
-    """Write a file that nobody else can read, whole or not at all."""
-    temporary = path.with_name(f".{secrets.token_hex(8)}.tmp")
-    try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 
@@ -17,6 +18,10 @@ from treewarden.jobs.gate.models import GateModel
 from treewarden.jobs.gate.order import Answer, Order
 from treewarden.jobs.gate.running import answers
 from treewarden.jobs.gate.wish import Wish
+from treewarden.terminal.progress import lasting
+
+WORTH_SECONDS = 10.0
+"""Less than this is not said of what is left."""
 
 
 class Run:
@@ -37,7 +42,8 @@ class Run:
             self.tell(f"{len(found)} of {len(models)} models: unchanged since an earlier gate")
         left = [number for number in range(len(models)) if number not in found]
         found |= self._audited(models, keys, left, len(found))
-        self._keep(models, keys, {number: found[number] for number in left})
+        if self.cache is not None:
+            self.cache.forget_old()
         return [found[number] for number in range(len(models))]
 
     def _kept(self, models: Sequence[GateModel], keys: Sequence[str]) -> dict[int, Answer]:
@@ -53,17 +59,20 @@ class Run:
         numbers: Sequence[int],
         known: int,
     ) -> dict[int, Answer]:
+        """Return what comes of audits; each is kept at once, so that an interrupted gate need not repeat it."""
         found: dict[int, Answer] = {}
         if not numbers:
             return found
         orders = [self._order(models[number], keys[number]) for number in numbers]
-        processes = self.wish.jobs or default_jobs()
+        processes, begun = self.wish.jobs or default_jobs(), time.monotonic()
         memory = None if WORKERS.is_elsewhere else free()  # what a cluster has is its own matter
         with contextlib.closing(answers(orders, processes, memory, self.step)) as coming:
             for place, answer in coming:
                 found[numbers[place]] = answer
+                self._keep(models, keys, {numbers[place]: answer})
                 done = f"{known + len(found)} of {len(models)} models"
-                self.tell(f"{done}: {answer.entry.name}: {answer.entry.outcome}")
+                rest = _rest(time.monotonic() - begun, len(found), len(numbers))
+                self.tell(f"{done}: {answer.entry.name}: {answer.entry.outcome}{rest}")
         return found
 
     def _order(self, model: GateModel, key: str) -> Order:
@@ -81,6 +90,7 @@ class Run:
             today=self.wish.today,
             wants_baseline=self.wish.new_baseline is not None,
             rests_on=key if WORKERS.is_elsewhere else "",
+            kept=self.wish.kept,
         )
 
     def _key(self, model: GateModel) -> str:
@@ -104,6 +114,12 @@ class Run:
         if self.wish.fresh:  # an older result must not come back
             new = {key: answer for key, answer in new.items() if self.cache.has(key)}
         problem = self.cache.put(new) if new else ""
-        if problem:
-            self.notes.append(f"{self.cache.folder}: results are not kept there ({problem})")
-        self.cache.forget_old()
+        note = f"{self.cache.folder}: results are not kept there ({problem})"
+        if problem and note not in self.notes:
+            self.notes.append(note)
+
+
+def _rest(seconds: float, done: int, of: int) -> str:
+    """Return about how long the other audits take at this pace, where that is worth a word."""
+    rest = seconds * (of - done) / done
+    return f" (about {lasting(rest)} left)" if rest >= WORTH_SECONDS else ""

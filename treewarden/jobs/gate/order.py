@@ -6,6 +6,7 @@ import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
+from pathlib import Path
 
 from audit.stages import Step, silent
 from reports.document.gate import Entry
@@ -36,7 +37,7 @@ class Order:
 
     ``model_digest`` and ``table_digest`` are what the files were when the gate looked,
     ``created`` says when that was. ``rests_on`` is the digest of all its files, where others than this machine may
-    read them.
+    read them. What solvers say is ``kept`` in a folder, where one is named.
     """
 
     model: GateModel
@@ -48,6 +49,7 @@ class Order:
     today: date | None = None
     wants_baseline: bool = False
     rests_on: str = ""
+    kept: Path | None = None
 
     def __call__(self, step: Step = silent) -> Answer:
         """Audit it here."""

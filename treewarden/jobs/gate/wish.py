@@ -18,7 +18,8 @@ class Wish:
     has of its own. ``baseline`` holds for all models, whatever is configured; ``new_baseline`` is where a new one goes:
     what is configured there is not read. ``cache`` is the folder of earlier results, None for none. A ``fresh`` run
     takes no result from there, and only replaces those that are there. ``attestations`` by one of the ``trust``ed keys
-    stand for the audits of models that have no table here.
+    stand for the audits of models that have no table here. What solvers say is ``kept`` in that folder, for a run that
+    goes on where this one is interrupted.
     """
 
     paths: tuple[Path, ...] = ()
@@ -32,6 +33,7 @@ class Wish:
     new_baseline: Path | None = None
     attestations: tuple[Path, ...] = ()
     trust: tuple[Path, ...] = ()
+    kept: Path | None = None
     today: date = field(default_factory=lambda: datetime.now(UTC).date())
 
     @property

@@ -1,0 +1,99 @@
+"""A plan says what an audit would take; it judges nothing, writes nothing, and cannot be taken for a pass."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from audit.options import AuditOptions
+from treewarden.commands.audit import COMMAND
+from treewarden.jobs import costs
+from treewarden.jobs.sizes import Sizes
+from treewarden.terminal.exits import NO_AUDIT
+
+SIZES = Sizes(
+    records=1e5,
+    profiles=5000,
+    trees=1,
+    leaves=500,
+    classes=4,
+    signatures=4000,
+    knowledge_rows=2000,
+    candidates=9000,
+    touched=500_000,
+    adversaries=2,
+    releases=1,
+)
+
+
+@pytest.mark.parametrize("policy", ["lenient", "harsh"])
+def test_a_plan_is_no_verdict_whatever_the_audit_would_say(files, policy):
+    before = sorted(files.folder.rglob("*"))
+    outcome = files.run(
+        "audit", "--plan", "--policy", files.policy(policy), "--resume", files.folder / "kept"
+    )
+    assert outcome.exit_code == NO_AUDIT
+    assert "Nothing was judged" in outcome.stdout
+    assert "no audit was performed" in outcome.stderr
+    assert not re.search("PASS|FAIL|UNDETERMINED", outcome.output)
+    assert sorted(files.folder.rglob("*")) == before
+
+
+def test_a_plan_counts_what_the_audit_deals_with(files):
+    plan = json.loads(files.run("audit", "--plan", "--format", "json").stdout)
+    assert (plan["kind"], plan["verdict"]) == ("plan", None)
+    sizes = plan["sizes"]
+    assert (sizes["records"], sizes["profiles"], sizes["leaves"], sizes["classes"]) == (40, 4, 3, 2)
+    assert (sizes["signatures"], sizes["candidates"]) == (3, 0)
+    assert plan["expected"]["processor_seconds_total"] > 0
+    assert plan["expected"]["memory_mb"] > 10
+
+
+def test_rows_on_splits_tell_kinds_of_people_apart(files):
+    asked = ("--plan", "--split", "gini", "--format", "json")
+    sizes = json.loads(files.run("audit", *asked).stdout)["sizes"]
+    assert (sizes["signatures"], sizes["candidates"]) == (4, 3 + 1 + 1 + 1)
+
+
+def test_a_plan_names_no_value_of_the_table(files):
+    said = files.run("audit", "--plan", "--format", "json").stdout
+    assert not re.search('"(F|M|age|sex|yes)"', said)
+
+
+def test_forms_and_files_of_the_audit_may_stay_in_the_command(files):
+    outcome = files.run(
+        "audit", "--plan", "--format", "html=page.html", "--posterior", files.folder / "p.csv"
+    )
+    assert outcome.exit_code == NO_AUDIT
+    assert "levels" in outcome.stdout
+    assert not (files.folder / "p.csv").exists()
+
+
+def test_where_nothing_can_be_said_of_the_time_the_plan_says_why(files):
+    outcome = files.run_words("audit", files.model, "--no-table", "--plan")
+    assert outcome.exit_code == NO_AUDIT
+    assert "cannot be told: there is no table" in outcome.stdout
+
+
+def test_what_would_make_it_cheaper_are_options_that_there_are(files):
+    every = {text for each in COMMAND.params for text in (*each.opts, *each.secondary_opts)}
+    said = files.run("audit", "--plan", "--qi", "age", "--qi", "sex").stdout
+    assert "--no-worlds" in said
+    assert set(re.findall("--[a-z-]+", said)) <= every
+
+
+def test_more_work_costs_more_and_a_budget_bounds_what_whole_records_take():
+    def cost(**options):
+        return costs.costs(SIZES, AuditOptions(**options), "text", 1.0, 200.0, 1.0)
+
+    assert cost(worlds=False).seconds < cost(worlds_budget=1.0).seconds < cost().seconds
+    assert cost(worlds_budget=1.0).stages["whole records"] == 1.0
+    assert cost(worlds=False).memory_mb < cost().memory_mb
+
+
+def test_a_slower_machine_takes_longer():
+    fast, slow = (costs.costs(SIZES, AuditOptions(), "text", 1.0, 0.0, by) for by in (1.0, 2.0))
+    assert fast.seconds < slow.seconds <= 2 * fast.seconds
+    assert costs.slowness() > 0

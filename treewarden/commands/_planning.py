@@ -1,0 +1,25 @@
+"""Shows what an audit would take, in place of the audit."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from reports.document.words import printable
+from treewarden.commands._reporting import ON_STDOUT, Reporting
+from treewarden.jobs.planning import plan_lines, plan_of
+from treewarden.jobs.subject import Request
+from treewarden.terminal.progress import Progress
+
+
+def show_plan(request: Request, report: Reporting, progress: Progress) -> None:
+    """Print the plan of an audit whose reports are to have these forms: as JSON where that was to go to stdout."""
+    forms = [form for form in report.forms if form != ON_STDOUT]
+    plan = plan_of(request, forms[0] if forms else ON_STDOUT, progress.step)
+    if report.on_stdout == "json":
+        click.echo(json.dumps(plan.document, indent=2))
+    else:
+        for line in plan_lines(plan):
+            click.echo(printable(line))
+    click.echo("no audit was performed: --plan asks only what one would take", err=True)

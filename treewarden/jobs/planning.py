@@ -1,0 +1,177 @@
+"""What an audit would cost, told before it runs: files are read and people counted, nothing is solved or judged."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+
+from audit.solver.parallel import default_jobs
+from audit.stages import Step, silent
+from ppdm_models.tree.ensemble import Ensemble
+from ppdm_models.tree.tree import Task
+from treewarden.jobs.costs import Costs, costs, slowness
+from treewarden.jobs.sizes import Sizes, sizes_of
+from treewarden.jobs.subject import Request, Subject, read_subject
+
+if sys.platform != "win32":
+    import resource
+
+NOT_JUDGED = "Nothing was judged: this is a plan, and no audit was performed."
+MANY_SECONDS = 60.0
+"""An audit of this length is worth being kept while it runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What an audit has to deal with, what it is expected to cost, and what would make it cheaper.
+
+    ``costs`` is None where nothing can be said of it, and ``unknown`` says why; ``jobs`` are the processes it may use.
+    """
+
+    model: str
+    sizes: Sizes
+    costs: Costs | None
+    unknown: str
+    jobs: int
+    worlds_budget: float | None
+    advice: tuple[str, ...]
+
+    @property
+    def document(self) -> dict[str, object]:
+        """The plan as JSON has it."""
+        expected = None
+        if self.costs is not None:
+            expected = {
+                "processor_seconds": {
+                    name: round(seconds, 1) for name, seconds in self.costs.stages.items()
+                },
+                "processor_seconds_total": round(self.costs.seconds, 1),
+                "memory_mb": round(self.costs.memory_mb),
+            }
+        return {
+            "schema": "treewarden-plan/1",
+            "kind": "plan",
+            "verdict": None,
+            "said": NOT_JUDGED,
+            "model": self.model,
+            "sizes": asdict(self.sizes),
+            "jobs": self.jobs,
+            "worlds_budget_seconds": self.worlds_budget,
+            "expected": expected,
+            "unknown": self.unknown,
+            "cheaper": list(self.advice),
+        }
+
+
+def plan_of(request: Request, form: str = "text", step: Step = silent) -> Plan:
+    """Return the plan of an audit whose report is to have a form.
+
+    Raises:
+        TreewardenError: a file cannot be read, or the files do not fit each other.
+    """
+    began = time.process_time()
+    subject = read_subject(request, step)
+    reading = time.process_time() - began
+    with step("counting"):
+        sizes = sizes_of(subject)
+    unknown = _unknown(subject)
+    options = subject.options
+    found = None
+    if not unknown:
+        found = costs(sizes, options, form, reading, _peak_mb(), slowness())
+    jobs = default_jobs() if options.jobs is None else options.jobs
+    budget = options.worlds_budget if options.worlds else None
+    advice = tuple(_advice(subject, found))
+    return Plan(subject.tree.source, sizes, found, unknown, jobs, budget, advice)
+
+
+def plan_lines(plan: Plan) -> Iterator[str]:
+    """Yield a plan as it is read in a terminal."""
+    sizes = plan.sizes
+    yield f"Plan of the audit of {plan.model}"
+    yield ""
+    rows = {
+        "records": f"{sizes.records:,.0f}",
+        "profiles": f"{sizes.profiles:,}",
+        "signatures": f"{sizes.signatures:,} at most, as kinds of people that rows can tell apart",
+        "trees": f"{sizes.trees:,}",
+        "leaves": f"{sizes.leaves:,}",
+        "classes": f"{sizes.classes:,}",
+        "rows on leaves": f"{sizes.knowledge_rows:,}",
+        "rows on splits": f"{sizes.candidates:,} at most",
+        "adversaries": f"{sizes.adversaries:,}",
+        "releases": f"{sizes.releases:,}",
+        "whole records": "not asked"
+        if plan.worlds_budget is None
+        else f"asked, for {plan.worlds_budget:g} s at most",
+    }
+    yield from (f"  {name:<16}{text}" for name, text in rows.items())
+    yield ""
+    if plan.costs is None:
+        yield f"  How long it takes cannot be told: {plan.unknown}."
+    else:
+        yield "Expected, within a factor of 3 as a rule, in seconds of processor time:"
+        yield ""
+        yield from (f"  {name:<16}{said:>8.1f} s" for name, said in plan.costs.stages.items())
+        yield f"  {'in all':<16}{plan.costs.seconds:>8.1f} s"
+        yield f"  {'memory':<16}{plan.costs.memory_mb:>8,.0f} MB"
+        if plan.jobs > 1:
+            yield ""
+            yield f"Solving is shared by {plan.jobs} processes where there is enough of it; each has memory of its own."
+    if plan.advice:
+        yield ""
+        yield "What would make it cheaper:"
+        yield from (f"  - {each}" for each in plan.advice)
+    yield ""
+    yield NOT_JUDGED
+
+
+def _unknown(subject: Subject) -> str:
+    """Return why nothing can be said of what an audit costs; "" where it can."""
+    model = subject.tree
+    if subject.population.is_absent:
+        return "there is no table, and what the file alone says is read at once"
+    if subject.shared is not None:
+        return "several releases are reasoned over together, until nothing more is found or a limit is reached"
+    if isinstance(model, Ensemble) or model.task is Task.REGRESSION:
+        return "leaves of many trees or of numbers are reasoned over until nothing more is found or a limit is reached"
+    return ""
+
+
+def _advice(subject: Subject, found: Costs | None) -> Iterator[str]:
+    """Yield what would make an audit cheaper, by options that there are."""
+    options = subject.options
+    seconds = {} if found is None else found.stages
+    worlds = seconds.get("whole records", 0.0)
+    if worlds >= 1.0:
+        yield (
+            f"--no-worlds leaves out whole records (about {worlds:.0f} s); what is certain is then undetermined"
+        )
+    if worlds >= options.worlds_budget and options.worlds_budget > 1.0:
+        yield (
+            f"--worlds-budget {options.worlds_budget / 2:g} halves what whole records may take; what is not decided by "
+            "then is undetermined"
+        )
+    if options.worlds and options.worlds_all:
+        yield "without --worlds-all it ends once the policy's verdict is decided"
+    if options.qi is not None and len(subject.population.qi) > len(subject.tree.features):
+        yield (
+            "without --qi only the model's own fields tell people apart, so there may be fewer profiles; who knows "
+            "more columns is then not asked about"
+        )
+    if options.levels and seconds.get("levels", 0.0) >= 1.0:
+        yield "--no-levels leaves out what each kind of published information adds"
+    if options.time_limit is None and seconds.get("solving", 0.0) >= MANY_SECONDS:
+        yield "--time-limit SECONDS ends the estimate; what is not solved by then is undetermined"
+    if found is not None and found.seconds >= MANY_SECONDS:
+        yield "--resume FOLDER keeps what is solved, so that an interrupted run can go on"
+
+
+def _peak_mb() -> float:
+    """Return what this process has had of memory, at most; 0 where the system does not say."""
+    if sys.platform == "win32":
+        return 0.0
+    unit = 2**20 if sys.platform == "darwin" else 2**10
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit

@@ -1,0 +1,31 @@
+"""Lets a long command keep what is solved, so that after an interrupt the same command goes on from there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+
+from audit.solver.kept import keeping
+from treewarden.terminal.exits import RESUMED
+from treewarden.terminal.progress import Progress
+
+
+@contextmanager
+def resuming(context: click.Context, folder: Path | None, progress: Progress) -> Iterator[None]:
+    """Keep what is solved in a folder meanwhile, if there is to be one; say in the end what was taken from there.
+
+    Raises:
+        OutputError: the folder cannot be made, or others can write into it.
+    """
+    with keeping(folder) as kept:
+        context.meta[RESUMED] = "" if folder is None else str(folder)
+        yield
+    if kept is None:
+        return
+    if kept.taken:
+        progress.say(f"{kept.taken} solved before, and taken from {folder} after a check")
+    for note in kept.notes:
+        progress.say(f"note: {note}")
