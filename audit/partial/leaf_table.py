@@ -41,8 +41,8 @@ class LeafTable:
 
     @property
     def are_counted(self) -> bool:
-        """Whether the number of each class in each leaf is known."""
-        return all(None not in each.masses for each in leaf_facts(self.system.case))
+        """Whether the number of each class in each leaf is known: of all, or of all but one, which is the rest."""
+        return all(each.masses.count(None) <= 1 for each in leaf_facts(self.system.case))
 
     def estimate(self, options: AuditOptions = DEFAULT) -> Posterior | Undetermined:
         """Return the estimate of each leaf's classes, (L, m).

@@ -65,6 +65,17 @@ def test_m9_by_hand_where_it_is_not():
     assert seen.prior.values == pytest.approx(np.array([[4 / 6, 2 / 6]]))
 
 
+def test_rates_of_two_classes_say_as_much_as_their_counts():
+    tree, population = one_split()
+    rates = Knowledge(split=SplitLevel.NONE, leaf=LeafLevel.RATES)
+    told = {"knows_target": True, "bins": [10.5]}
+    seen, same = (
+        asked(tree, population, "s", [], knowledge=each, **told) for each in (NO_SPLITS, rates)
+    )
+    assert same.posterior.values == pytest.approx(seen.posterior.values)
+    assert same.worlds.certain.tolist() == seen.worlds.certain.tolist() == [True, False]
+
+
 def test_what_a_leaf_leaves_open_is_as_common_as_in_the_table_and_decides_nothing():
     tree, population = one_split()
     seen = asked(tree, population, "s", [], knows_target=True, bins=[6])
