@@ -15,7 +15,7 @@ import duckdb
 import pyarrow as pa
 
 from ppdm_models.errors import TableError, TooManyProfilesError
-from ppdm_models.records.counting.memory import limit_bytes
+from ppdm_models.records.room import room_bytes
 
 COUNT, FIRST = "records that a row stands for", "first record of a row"
 """What the engine adds to the columns of a table; a column that is called so is renamed before."""
@@ -87,7 +87,7 @@ def engine(
     Raises:
         duckdb.Error: the database cannot be opened.
     """
-    memory = limit_bytes()
+    memory = room_bytes()
     with tempfile.TemporaryDirectory(
         prefix="treewarden-"
     ) as spilled:  # which only its owner may enter

@@ -15,9 +15,9 @@ import pyarrow as pa
 from ppdm_models.errors import TableError
 from ppdm_models.records.counting.address import Address
 from ppdm_models.records.counting.engine import COUNT, attended, named, too_many
-from ppdm_models.records.counting.memory import limit_bytes
 from ppdm_models.records.counting.source import Counted, Source, in_order
 from ppdm_models.records.places import Places
+from ppdm_models.records.room import room_bytes
 
 PLAIN = frozenset(
     {"boolean", "smallint", "integer", "bigint", "real", "double precision", "text", "date"}
@@ -114,7 +114,7 @@ def _cursor(address: Address) -> Iterator[Any]:
 
 
 def _fetched(source: str, cursor: Any, query: str) -> pa.Table:  # noqa: ANN401  # the driver has no types
-    most, size, found = limit_bytes() // 2, 0, []
+    most, size, found = room_bytes() // 2, 0, []
     attended(lambda: cursor.execute(query), cursor.adbc_cancel)
     reader = cursor.fetch_record_batch()
     for batch in reader:

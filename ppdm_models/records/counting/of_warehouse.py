@@ -15,10 +15,10 @@ import pyarrow as pa
 from ppdm_models.errors import TableError
 from ppdm_models.records.counting.address import Address
 from ppdm_models.records.counting.engine import COUNT, too_many
-from ppdm_models.records.counting.memory import limit_bytes
 from ppdm_models.records.counting.of_postgresql import PUSHED, digest_of_rows
 from ppdm_models.records.counting.source import Counted, Source, in_order
 from ppdm_models.records.places import Places
+from ppdm_models.records.room import room_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class WarehouseTable(Source):
                 found = query.to_pyarrow()
         except Exception:  # each database has errors of its own
             raise _refused(self.address) from None
-        if found.nbytes > limit_bytes() // 2:
+        if found.nbytes > room_bytes() // 2:
             raise too_many(self.name)
         found = in_order(_plain(found.rename_columns([*columns, COUNT])))
         counts = found[COUNT].to_numpy().astype(np.float64)
