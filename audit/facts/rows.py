@@ -137,7 +137,7 @@ class LeftOut:
     attribute: str
     why: str
     possible: tuple[SplitFamily, ...] = ()
-    implying: tuple[SplitFamily, ...] = ()
+    implying: tuple[SplitFamily | Linear, ...] = ()
     is_open: bool = False
 
 

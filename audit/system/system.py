@@ -163,7 +163,7 @@ def doubled(system: System) -> tuple[System, tuple[int, ...]]:
             continue
         held = [system.kind(family).held(case, family, truth)[0] for family in one.possible]
         rows += [row for row in held if row is not None]
-        if any(system.kind(family).held(case, family, truth)[1] for family in one.implying):
+        if any(system.kind(row).held(case, row, truth)[1] for row in one.implying):
             open_nodes.add(one.node)
         else:
             rows += one.implying
