@@ -48,4 +48,4 @@ def label_in_doubt(
         for klass in range(len(case.tree.classes))
         if klass != label
     )
-    return LeftOut(node, "", WHY, implying=rows)
+    return LeftOut(node, "", WHY, lines=rows)

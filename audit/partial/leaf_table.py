@@ -88,7 +88,7 @@ def leaf_table(tree: Tree, population: Population, knowledge: Knowledge) -> Leaf
     )
     bare = knowledge.model_copy(update={"split": SplitLevel.NONE, "facts": ()})
     own = incomplete_records(Case(tree, population, members(tree, population.leaf), bare))
-    lacking = np.bincount(of, own, len(nodes))
+    lacking = np.bincount(of, own, len(nodes)).astype(np.float64)
     case = Case(tree, people, members(tree, nodes), bare, incomplete=lacking)
     return LeafTable(nodes, sizes, build_system(case))
 
