@@ -218,7 +218,7 @@ def _exposure(
         if prior is None:
             prior = _of_everybody(base.evidence.prior, len(seen.population.counts))
         worlds = seen.worlds
-        if secret is None:
+        if secret is None and not seen.is_outcome_said:
             worlds = _shown_by_all(worlds, base.evidence.worlds, population, seen.population)
         evidence = _evidence(base, seen.population, prior, seen.posterior, worlds, named)
         report = SCALED

@@ -128,7 +128,8 @@ class LeftOut:
 
     Nothing is proved by it, but a table shows what is possible only if it obeys it too: every candidate of ``possible``
     that the true table obeys (what that breaks cannot have been a candidate), and all of ``implying`` and ``lines``,
-    which say more than what may hold. Where the true table breaks one of these, or ``is_open``, no table can be told to obey.
+    which say more than what may hold. Where the true table breaks one of these, or ``is_open``, no table can be told to
+    obey.
     ``attribute`` is "" where it is about none in particular; ``why`` says in words what is left out, with ``{}`` where
     the attribute stands.
     """

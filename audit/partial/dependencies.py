@@ -85,6 +85,13 @@ def closed(
     return Closed(ordered, guesses, tuple(said))
 
 
+def guess_of(told: Closed, name: str, of: IndexArray, size: int) -> Guess:
+    """Return a guess of profiles that are told apart by known columns alone: all parts of one are guessed alike."""
+    guess, first = told.guesses[name], np.zeros(size, dtype=np.intp)
+    first[of] = np.arange(len(of))
+    return Guess(guess.column.take(first), guess.is_known[first])
+
+
 def given_away(population: Population, known: str, of: IndexArray) -> BoolArray:
     """Return of which profiles the value of a column says, and not by chance, what each is ``of``, (P,) both."""
     own, _, sure = _given(population, known, of)

@@ -12,6 +12,7 @@ from audit.adversary.presets import ALL, PRESETS
 from audit.options import AuditOptions
 from audit.partial.dependencies import closed
 from audit.partial.domains import told_apart
+from audit.partial.outcome import outcome_tellers
 from audit.partial.secret import Secret, secret_of, tellers
 from audit.partial.who import adversary_of, check_names, found_column
 from audit.people.population import Population, build_population
@@ -113,14 +114,16 @@ def _adding(
 ) -> tuple[str, ...]:
     """Return those known columns that are no quasi-identifiers and say more than nothing.
 
-    The model has them, so that splits on them may have been compared; or they give a column away that it has, or the
-    secret, one-hot columns of one attribute together.
+    The model has them, so that splits on them may have been compared; or they give a column away that it has, the
+    target or the secret, one-hot columns of one attribute together.
     """
     new = tuple(name for name in dict.fromkeys(told) if name not in people.qi)
     if not new:
         return ()
     wide = rebuilt.with_columns(people, new)
     adding = {feature.name for feature in rebuilt.model.features}
+    tested = {each.name for tree in trees_of(rebuilt.model) for each in tree.used_features()}
+    adding |= set(outcome_tellers(tested, wide, new))
     if secret is not None:
         adding |= set(tellers(wide, secret, new))
     never = new if secret is None else (*new, secret.name)
