@@ -40,9 +40,9 @@ class Outcome:
 
     def words(self, said: str, target: str) -> str:
         """Return in words what is said of the target."""
-        one = len(self.by) == 1
-        by = f"{words_of(self.by)} says" if one else f"{words_of(self.by)} say"
-        return said.format(by, target, self.people)
+        values = "" if (self.of != OPEN).all() else "some values of "
+        verb = "says" if len(self.by) == 1 and not values else "say"
+        return said.format(f"{values}{words_of(self.by)} {verb}", target, self.people)
 
 
 def outcome_said(

@@ -267,6 +267,42 @@ def test_what_a_tested_column_says_of_the_secret_counts_as_if_the_secret_were_te
     assert by[name]["confidence"]["high"] == tested[name]["confidence"]["high"]
 
 
+def with_code(files, code):
+    """Write the table with a column more, what a flu says or its absence in each row."""
+    rows = files.table.read_text().splitlines()
+    at = rows[0].split(",").index("flu")
+    flu = [row.split(",")[at] for row in rows[1:]]
+    more = [
+        f"{row},{code(each, n)}" for n, (row, each) in enumerate(zip(rows[1:], flu, strict=True))
+    ]
+    files.table.write_text("\n".join([f"{rows[0]},code", *more, ""]))
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        pytest.param(lambda flu, _: {"yes": "J10", "no": "Z00"}[flu], id="all"),
+        pytest.param(lambda flu, n: "J10" if flu == "yes" and n % 39 else "", id="some"),
+        pytest.param(lambda flu, n: n + (1000 if flu == "yes" else 0), id="numbers"),
+    ],
+)
+def test_who_knows_a_code_of_what_the_tree_predicts_never_passes(files, code):
+    with_code(files, code)
+    words = ("audit", "--policy", files.policy("truth"), "--format", "json", "--knows", "code")
+    done = files.run(*words)
+    said = json.loads(done.stdout)
+    assert done.exit_code == 3, done.output
+    assert said["adversaries"][-1]["verdict"] == "UNDETERMINED"
+    assert any("what flu is, of" in each for each in said["warnings"])
+    words = (*words, "--secret", "sex")
+    known, told = (
+        json.loads(files.run(*words, *more).stdout) for more in ((), ("--target-known",))
+    )
+    found, wanted = (each["adversaries"][-1]["readings"]["confidence"] for each in (known, told))
+    assert any("what flu is, of" in each for each in known["warnings"])
+    assert found["high"] == pytest.approx(wanted["high"], rel=0.1)
+
+
 def test_a_policy_that_asks_nothing_of_the_secret_passes_nothing(files):
     done = files.run("audit", "--policy", files.policy("lenient"), "--secret", "sex")
     assert done.exit_code == 3
