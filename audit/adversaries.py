@@ -26,7 +26,7 @@ from audit.result import Audit, Exposure, Lacking
 from audit.run import exposure_of, not_run, unsolved
 from audit.stages import Step, silent
 from audit.worlds.clock import clock
-from audit.worlds.result import Worlds
+from audit.worlds.result import OUT_OF_TIME, Worlds
 from ppdm_models.tree.ensemble import Model
 from ppdm_models.tree.leaks import Leak
 from ppdm_models.tree.tree import Tree
@@ -281,6 +281,7 @@ def _shown_by_all(
         worlds,
         reached_high=np.maximum(worlds.reached_high, np.minimum(lows + most, worlds.high)),
         reached_low=np.minimum(worlds.reached_low, np.maximum(highs - least, worlds.low)),
+        left=(*worlds.left, *([OUT_OF_TIME] if full.is_out_of_time else ())),
     )
 
 

@@ -99,6 +99,7 @@ def proved():
             Witness(0, "one record of (place = p0) trades c0 for c1", only.low, "same tree"),
         ),
         not_decided=("the budget was used up",),
+        left=("the budget was used up",),
     )
     pack = pack_of(("certain_disclosure", "at_most", 0))
     return made(evidence_of(TREE, worlds=worlds), pack)

@@ -398,3 +398,37 @@ def test_a_baseline_accepts_no_people_of_whom_somebody_learns_who_knows_some_col
     alone = ("--policy", pack, "--format", "json")
     files.run("audit", *alone, "--write-baseline", baseline)
     assert files.run("audit", *alone, "--baseline", baseline).exit_code == 0
+
+
+OPEN_PACK = """name = "o"
+version = "1"
+title = "o"
+[[clause]]
+id = "certain"
+measure = "certain_disclosure"
+rule = "at_most"
+limit = 0
+"""
+
+
+@pytest.mark.parametrize("command", ["audit", "repair"])
+def test_no_budget_is_advised_where_time_was_not_lacking(files, command):
+    pack = files.folder / "certain.toml"
+    pack.write_text(OPEN_PACK)
+    words = ["--policy", pack, "--secret", "sex", "--knows", "age"]
+    words += ["-o", files.folder / "fixed.pmml"] if command == "repair" else []
+    done = files.run(command, *words)
+    assert done.exit_code == 3, done.output
+    assert "could not be told" in done.output
+    assert "--worlds-budget" not in done.output
+
+
+def test_a_budget_is_advised_of_an_adversary_where_the_time_was_over(files):
+    pack = files.folder / "bounds.toml"
+    asked = OPEN_PACK.replace("certain_disclosure", "world_bounds").replace("= 0\n", "= 0.5\n")
+    pack.write_text(asked)
+    words = ("--policy", pack, "--knows", "sex", "--worlds-budget", "1e-9", "--format", "json")
+    said = json.loads(files.run("audit", *words).stdout)
+    (found,) = (each for each in said["findings"] if each["of"])
+    assert found["verdict"] == "UNDETERMINED"
+    assert "a larger --worlds-budget may decide it" in found["message"]
