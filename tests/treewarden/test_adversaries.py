@@ -93,7 +93,9 @@ def test_reports_show_the_adversaries_and_what_each_column_is_worth(files, told)
     without_age = register["lacking"][0]["confidence"]
     assert without_age["high"] == pytest.approx(12 / 18)
     page = files.run("audit", "--knowledge", told, "--format", "html").stdout
-    assert "Who learns what" in page
+    assert "#adversaries" not in files.run("audit", "--format", "html").stdout
+    assert page.count("Who learns what") == 2
+    assert '<a href="#adversaries">Who learns what</a>' in page
     assert "What would “register” lose by each column?" in page
     assert "What “neighbour” cannot know" in page
     text = files.run("audit", "--knowledge", told).stdout
@@ -432,3 +434,11 @@ def test_a_budget_is_advised_of_an_adversary_where_the_time_was_over(files):
     (found,) = (each for each in said["findings"] if each["of"])
     assert found["verdict"] == "UNDETERMINED"
     assert "a larger --worlds-budget may decide it" in found["message"]
+
+
+def test_a_summary_says_of_other_adversaries_that_they_break_a_clause_too(files, told):
+    pack = files.folder / "sure.toml"
+    pack.write_text(OPEN_PACK.replace("certain_disclosure", "confidence"))
+    page = files.run("audit", "--policy", pack, "--knowledge", told, "--format", "html").stdout
+    assert "So it is of other adversaries." in page
+    assert "other releases" not in page
