@@ -125,6 +125,9 @@ def test_a_table_that_fits_shows_what_somebody_cannot_know(files):
         (["--knows", "sex", "--target-known"], "knows 'flu', which is the secret"),
         (["--secret", "fluu"], "no column 'fluu' (nearest: 'flu')"),
         (["--secret", "sex", "--knows", "sex"], "knows 'sex', which is the secret"),
+        (["--knows", "Register"], "is the preset 'register' meant?"),
+        (["--secret", "sex", "--bins", "30,60"], "bins part numbers, and 'sex' holds categories"),
+        (["--secret", "flu", "--bins", "30,60"], "bins part numbers, and 'flu' holds categories"),
     ],
 )
 def test_what_cannot_be_asked_is_an_error_that_says_what_to_do(files, words, problem):
@@ -365,6 +368,10 @@ def test_a_repair_is_advised_under_the_same_adversaries(files, told):
     ("text", "problem"),
     [
         ("secret = 3\n", "known.toml: secret: names a column"),
+        (
+            '[secret]\ncolumn = "flu"\nbins = [30, 60]\n',
+            "known.toml: secret: bins part numbers, and 'flu' holds categories; leave them out",
+        ),
         ('[[adversary]]\nknows = ["sex"]\n', "[[adversary]] number 1: name: field required"),
         ("[[fact]]\nsays = 3\n", "[[fact]] number 1"),
         ('[[adversary]]\nname = "knows all"\nknows = ["sex"]\n', "call yours otherwise"),
@@ -442,3 +449,10 @@ def test_a_summary_says_of_other_adversaries_that_they_break_a_clause_too(files,
     page = files.run("audit", "--policy", pack, "--knowledge", told, "--format", "html").stdout
     assert "So it is of other adversaries." in page
     assert "other releases" not in page
+
+
+def test_bins_of_a_categorical_target_are_refused_from_a_notebook_too(files):
+    import treewarden as tw
+
+    with pytest.raises(tw.KnowledgeError, match="bins part numbers, and 'flu' holds categories"):
+        tw.audit(files.model, files.table, sensitive="flu", secret="flu", bins=[30, 60])

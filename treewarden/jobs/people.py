@@ -23,7 +23,7 @@ from ppdm_models.files.load import OpenedFile
 from ppdm_models.records.matching import are_alike, has_column
 from ppdm_models.records.table import Table
 from ppdm_models.tree.ensemble import Model, trees_of
-from ppdm_models.tree.tree import Tree
+from ppdm_models.tree.tree import Task, Tree
 from treewarden.jobs.inputs import ModelInput
 
 ELSE = Declared(name="who knows all else", knows=ALL, target=True)
@@ -44,7 +44,8 @@ def people_and_adversaries(
     it is the secret, or where an adversary knows it and it gives a tested one away.
 
     Raises:
-        KnowledgeError: an adversary knows what is not there, or the secret; the secret is not there, or has no bins.
+        KnowledgeError: an adversary knows what is not there, or the secret; the secret is not there, has no bins, or
+            has some that part nothing.
         TableError: the table is not the model's.
     """
     people = people_of(given, model, table, options)
@@ -57,6 +58,9 @@ def people_and_adversaries(
     columns = _columns(table, model, people, target)
     secret = target if wanted is None else found_column(wanted.column, columns, f"{where}: secret")
     is_feature = secret != target
+    bins = wanted.bins if wanted is not None and wanted.bins else None
+    if bins is not None and not is_feature:
+        raise KnowledgeError(f"{where}: secret", _no_bins(model, secret))
     check_names(declared, where)
     for each in declared:
         # Who knows every column is the one whom every audit asks about, where the secret is the target.
@@ -78,12 +82,18 @@ def people_and_adversaries(
             f"secret {secret!r} is a feature, which is asked of single trees only; leave it out"
         )
         raise KnowledgeError(where, problem)
-    bins = wanted.bins if wanted is not None and wanted.bins else None
     more, here = _other_values(model, secret), f"{where}: secret"
     people = rebuilt.with_columns(people, (secret,))
     hidden = secret_of(people, secret, bins, here, more)
     people = rebuilt.with_columns(people, _adding(rebuilt, people, told, hidden))
     return people, Asked(everyone, secret_of(people, secret, bins, here, more))
+
+
+def _no_bins(model: Model, target: str) -> str:
+    """Return why no bins part what the model predicts."""
+    if model.task is Task.REGRESSION:
+        return f"bins part another column than {target!r}, which the model predicts; leave them out"
+    return f"bins part numbers, and {target!r} holds categories; leave them out"
 
 
 def _other_values(model: Model, name: str) -> tuple[str, ...]:

@@ -76,6 +76,8 @@ LEVELS = FRAME.set_axis(pd.MultiIndex.from_product([["a"], FRAME.columns]), axis
         (FITTED, FRAME, {"qi": [b"age"]}, "qi: names of columns are needed, not bytes"),
         (FITTED, FRAME, {"sensitive": ["ill"]}, "sensitive: the name of a column is needed"),
         (FITTED, FRAME, {"weights": "w", "sampling_weights": "v"}, "choose one"),
+        (FITTED, FRAME, {"knows": "age,sex"}, r"name each by itself: \['age', 'sex'\]"),
+        (FITTED, FRAME, {"knows": "Register"}, "is the preset 'register' meant"),
     ],
 )
 def test_it_is_refused_in_words(model, data, changed, message):
