@@ -88,9 +88,7 @@ def check_names(declared: Sequence[Declared], where: str) -> None:
         seen.add(each.name)
 
 
-def found_column(
-    name: str, columns: Collection[str], here: str, words: Sequence[str] = ()
-) -> str:
+def found_column(name: str, columns: Collection[str], here: str, words: Sequence[str] = ()) -> str:
     """Return the column that is meant by a name; ``words`` could have stood there instead.
 
     Raises:

@@ -12,7 +12,6 @@ from audit.reading import Reading, Undetermined
 from audit.worlds.found.exact_posterior import Counted, ExactPosterior
 from ppdm_models.arrays import BoolArray, IndexArray, IntArray
 
-
 OUT_OF_TIME = "the budget was used up"
 """How it is said that time was what was lacking: a larger budget may decide more."""
 

@@ -28,7 +28,7 @@ class Told:
 
 
 def told_once(findings: Iterable[Finding]) -> tuple[Told, ...]:
-    """Return findings in their order, those of other releases or adversaries that come to the same with the first of them."""
+    """Return findings in their order, those of others (releases, adversaries) that come to the same with the first."""
     groups: dict[tuple[str, str, str, str, Accepted | None], list[Finding]] = {}
     for each in findings:
         key = (each.clause, each.verdict, each.value.reason, each.under, each.accepted)
@@ -39,11 +39,8 @@ def told_once(findings: Iterable[Finding]) -> tuple[Told, ...]:
 
 
 def _likewise(others: list[Finding]) -> str:
-    are_adversaries = {is_adversary(each.of) for each in others}
-    kinds = [
-        *(["releases"] if False in are_adversaries else []),
-        *(["adversaries"] if True in are_adversaries else []),
-    ]
+    found = {"adversaries" if is_adversary(each.of) else "releases" for each in others}
+    kinds = sorted(found, reverse=True)
     return f"So it is of other {' and '.join(kinds)}." if kinds else ""
 
 
