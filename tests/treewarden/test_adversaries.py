@@ -347,6 +347,10 @@ def test_a_file_of_adversaries_is_asked_of_beside_what_everybody_knows(files, to
         ),
         ('secret = "age"\nknows = ["sex"]\n', "the secret is 'age' here and 'sex' elsewhere"),
         ("knows = [", "who.toml: not TOML"),
+        (
+            'knows = ["sex"]\ntarrget = true\n',
+            "[[adversary]] number 1 ('who'): tarrget: extra inputs are not permitted (nearest: 'target')",
+        ),
     ],
 )
 def test_a_file_of_adversaries_says_nothing_else(files, text, problem):
@@ -374,6 +378,31 @@ def test_a_repair_is_advised_under_the_same_adversaries(files, told):
         ),
         ('[[adversary]]\nknows = ["sex"]\n', "[[adversary]] number 1: name: field required"),
         ("[[fact]]\nsays = 3\n", "[[fact]] number 1"),
+        (
+            '[[adversary]]\nname = "a"\nknows = ["sex"]\ntarrget = true\n',
+            "known.toml: [[adversary]] number 1 ('a'): tarrget: extra inputs are not permitted (nearest: 'target'); "
+            "have name, knows, target, columns",
+        ),
+        (
+            '[[adversary]]\nname = "a"\nknows = ["sex"]\n[[adversary]]\nname = ""\nknows = ["sex"]\n',
+            "known.toml: [[adversary]] number 2: name: string should have at least 1 character; have name, knows",
+        ),
+        (
+            '[[adversary]]\nnam = "a"\nknows = ["sex"]\n',
+            "number 1: nam: extra inputs are not permitted (nearest: 'name'); have name",
+        ),
+        (
+            '[[adversary]]\nname = "a"\nknows = ["sex"]\nleaf = "rates"\n',
+            "leaf: extra inputs are not permitted; say it above all tables; have name",
+        ),
+        ('[[adversary]]\nname = "a"\nknows = 3\n', "('a'): knows: input should be a list; have"),
+        ("adversary = [3]\n", "[[adversary]] number 1: input should be a table; have name"),
+        ('[adversary]\nname = "a"\n', "adversary: there can be several; write [[adversary]]"),
+        (
+            '[secret]\ncolum = "age"\n',
+            "secret.colum: extra inputs are not permitted (nearest: 'column')",
+        ),
+        ('[[adversery]]\nname = "a"\n', "(nearest: 'adversary'); have leaf, split"),
         ('[[adversary]]\nname = "knows all"\nknows = ["sex"]\n', "call yours otherwise"),
         (
             'secret = "sex"\n[[adversary]]\nname = "who knows all else"\nknows = ["age"]\n',
