@@ -485,3 +485,25 @@ def test_bins_of_a_categorical_target_are_refused_from_a_notebook_too(files):
 
     with pytest.raises(tw.KnowledgeError, match="bins part numbers, and 'flu' holds categories"):
         tw.audit(files.model, files.table, sensitive="flu", secret="flu", bins=[30, 60])
+
+
+def test_a_baseline_holds_of_adversaries_what_it_accepts_and_nothing_else(files, told):
+    baseline, pack = files.folder / "baseline.json", files.folder / "sure.toml"
+    clause = '[[clause]]\nid = "{0}"\nmeasure = "{0}"\nrule = "at_most"\nlimit = 0.1\n'
+    asked = "".join(map(clause.format, ("disclosure", "guess_accuracy", "label_disclosure")))
+    pack.write_text(f'name = "s"\nversion = "1"\ntitle = "s"\n{asked}')
+    words = ("--policy", pack, "--knowledge", told, "--format", "json")
+    files.run("audit", *words, "--write-baseline", baseline)
+    (model,) = json.loads(baseline.read_text())["models"].values()
+    held = {each["clause"] for each in model["findings"]}
+    done = files.run("audit", *words, "--baseline", baseline)
+    findings = json.loads(done.stdout)["findings"]
+    keys = {
+        f"{each['clause']}, {each['of']}" if each["of"] else each["clause"]: each["accepted"]
+        for each in findings
+    }
+    assert done.exit_code == 1
+    assert held == {key for key, accepted in keys.items() if accepted}
+    who = "the adversary “neighbour”"
+    assert f"guess_accuracy, {who}" in held
+    assert keys[f"disclosure, {who}"] is None
