@@ -32,11 +32,15 @@ PARTS = "_=.:"
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """The columns somebody knows who was told of some, and what else he knows: ``guesses`` are of (P,) profiles."""
+    """The columns somebody knows who was told of some, and what else he knows: ``guesses`` are of (P,) profiles.
+
+    Of some profiles of a guess only what tests ask about is known; ``values`` says of which the value itself is, (P,).
+    """
 
     known: tuple[str, ...]
     guesses: Mapping[str, Guess]
     said: tuple[str, ...]
+    values: Mapping[str, BoolArray]
 
 
 def closed(
@@ -74,15 +78,15 @@ def closed(
                     f"in this table {by} says what {name} is: who knows it is taken to know that too"
                 )
                 moved = True
-    guesses = {}
+    guesses, values = {}, {}
     for name in population.qi:
         if name not in known and name not in never:
-            guess, why = _guess(population, known, name, asked.get(name))
+            guess, is_value, why = _guess(population, known, name, asked.get(name))
             if guess is not None:
-                guesses[name] = guess
+                guesses[name], values[name] = guess, is_value
                 said.append(why)
     ordered = tuple(name for name in population.qi if name in known)
-    return Closed(ordered, guesses, tuple(said))
+    return Closed(ordered, guesses, tuple(said), values)
 
 
 def guess_of(told: Closed, name: str, of: IndexArray, size: int) -> Guess:
@@ -143,12 +147,14 @@ def gives_all(population: Population, known: str, hidden: str) -> bool:
 
 def _guess(
     population: Population, known: Sequence[str], hidden: str, asked: IndexArray | None
-) -> tuple[Guess | None, str]:
+) -> tuple[Guess | None, BoolArray, str]:
     """Return of whom some value of a known column gives a hidden one away, and in words which columns do.
 
-    It does so too where it gives away what is ``asked`` of the hidden one, (P,).
+    It does so too where it gives away what is ``asked`` of the hidden one, (P,); between them stands of whom the value
+    itself is given away, (P,).
     """
     is_known, by, what = np.zeros(len(population.counts), dtype=bool), [], f"what {hidden} is"
+    is_value = is_known
     others = [_codes(population.columns[hidden])]
     others += [] if asked is None else [asked]
     for at, other in enumerate(others):
@@ -158,14 +164,15 @@ def _guess(
                 is_known |= sure[own]
                 by.append(name)
                 what = f"all that the tree asks about {hidden}" if at else what
+        is_value = is_value if at else is_known.copy()
     if not by:
-        return None, ""
+        return None, is_value, ""
     people = population.counts[is_known].sum()
     said = (
         f"in this table some values of {words_of(list(dict.fromkeys(by)))} say {what}, of {people:,.0f} people: who "
         "knows them is taken to know that too"
     )
-    return Guess(population.columns[hidden], is_known), said
+    return Guess(population.columns[hidden], is_known), is_value, said
 
 
 def _given(

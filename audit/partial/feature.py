@@ -38,7 +38,7 @@ from audit.partial.outcome import SPANNING as OUTCOME_SPANNING
 from audit.partial.outcome import Outcome, outcome_said, target_of
 from audit.partial.outlook import Look, Outlook
 from audit.partial.reach import knower
-from audit.partial.saying import Said, said_of
+from audit.partial.saying import Said, excluding, said_of
 from audit.partial.secret import Secret, of_one_attribute
 from audit.partial.secret_part import Part, summed
 from audit.partial.seen import Seen
@@ -63,6 +63,7 @@ NO_COUNTS = Undetermined(
 ONE_ATTRIBUTE = (
     "{} and {} are indicators of one attribute: what follows is not worked out, and may be more"
 )
+EXCLUDING = "in this table some values of {} exclude some of {}: what follows is not worked out, and may be more"
 SAYING = (
     "in this table some values of {} say what {} is, of {:,.0f} people: the readings span what follows of that and "
     "what follows without it"
@@ -118,7 +119,7 @@ def secret_seen_by(
     target, is_used = target_of(tree, population), is_sized and leaves.are_counted
     outcome = None
     if not knows_target:
-        outcome = outcome_said(tree, population, told.known, told.guesses)
+        outcome = outcome_said(tree, population, told.known, told.values)
     aided = knower(tree, people.columns, hidden, guesses, size)
     classes, by_class = None, [population.counts]
     if knows_target:
@@ -129,7 +130,7 @@ def secret_seen_by(
         population,
         secret,
         told.known,
-        told.guesses,
+        told.values,
         hidden,
         of,
         size,
@@ -143,6 +144,9 @@ def secret_seen_by(
     if outcome is not None and not is_used:
         doubts = (*doubts, outcome.words(OUTCOME_NOT_USED, target))
     doubts += _of_one_attribute(population, secret, (*told.known, *hidden))
+    excluded = excluding(population, secret, dict.fromkeys((*told.known, *told.values, *hidden)))
+    if excluded:
+        doubts = (*doubts, EXCLUDING.format(words_of(excluded), secret.name))
     if not is_sized and knowledge.split is not SplitLevel.NONE:
         doubts = tuple(dict.fromkeys((SPLITS_NOT_USED, *doubts)))
     is_compared = knowledge.split is not SplitLevel.NONE and bool(about)
@@ -162,12 +166,16 @@ def secret_seen_by(
         is_compared,
     )
     first, others = look.at(aided, None, work), list[Outlook]()
+    knowers = [aided]
     if told.said:
-        others.append(look.at(knower(tree, people.columns, unaided, {}, size), None, 0))
+        knowers.append(knower(tree, people.columns, unaided, {}, size))
+        others.append(look.at(knowers[-1], None, 0))
+    sayings = (None,) if saying is None else (None, saying)
     if saying is not None:
         others.append(look.at(aided, saying, work))
     if outcome is not None and is_used:
-        others.append(look.with_outcome(aided, saying, outcome.of, work))
+        everything = [(who, more) for who in knowers for more in sayings]
+        others += [look.with_outcome(*each, outcome.of, work) for each in everything]
     seen = _people(tree, population, people, of, secret, first.parts, classes)
     worlds = _worlds(population, seen, first.proved, first.more, doubts)
     for each in others[1 if told.said else 0 :]:
@@ -214,14 +222,19 @@ def _without_sizes(sized: Seen, arcs: Arcs, profiles: IndexArray) -> Seen:
     """Return what is made of a secret column where the sizes are not published, given what would be if they were.
 
     Paths part the values and say nothing of how many people have which: who does not know the sizes goes on believing
-    how common values are, and can exclude only what no leaf leaves that can hold such a person.
+    how common those values are that some leaf leaves which can hold such a person, and can exclude only the others.
     """
-    posterior, prior = sized.posterior, sized.prior
-    if isinstance(posterior, Posterior) and isinstance(prior, Posterior):
-        posterior = between(prior.values, prior.values, prior.values, posterior)
     lumps = int(arcs.lump_of.max()) + 1
     left = arcs.allowed[arcs.kind].astype(np.float64)
     is_left = summed(arcs.row, np.ones(len(arcs.row)), left, lumps)[arcs.lump_of[profiles]] > 0
+    posterior, prior = sized.posterior, sized.prior
+    if isinstance(posterior, Posterior) and isinstance(prior, Posterior):
+        kept = np.where(is_left, prior.values, 0.0)
+        total = kept.sum(axis=1, keepdims=True)
+        share = np.divide(
+            kept, total, out=is_left / is_left.sum(axis=1, keepdims=True), where=total > 0
+        )
+        posterior = between(share, share, share, posterior)
     is_certain = is_left & (is_left.sum(axis=1) == 1)[:, None]
     proved = Proofs(is_certain, ~is_left, np.zeros_like(is_left))
     worlds = unsized_worlds(sized.population, proved, sized.worlds, ALL_DECIDE)

@@ -14,7 +14,6 @@ import numpy as np
 
 from audit.adversary.declared import words_of
 from audit.partial.dependencies import given_away, gives_all
-from audit.partial.reach import Guess
 from audit.partial.saying import OPEN
 from audit.people.population import Population
 from audit.reading import Undetermined
@@ -24,7 +23,7 @@ from ppdm_models.tree.tree import Tree
 
 TARGET = ""
 """What the target is called among the people's columns here: no column is called that."""
-NOTHING: Mapping[str, Guess] = {}
+NOTHING: Mapping[str, BoolArray] = {}
 SAYING = "in this table {} what {} is, of {:,.0f} people"
 SPANNING = f"{SAYING}: the readings span what follows of that and what follows without it"
 NOT_USED = f"{SAYING}, which is not used: it may prove more"
@@ -49,16 +48,19 @@ def outcome_said(
     tree: Tree,
     population: Population,
     known: Collection[str],
-    guesses: Mapping[str, Guess] = NOTHING,
+    values: Mapping[str, BoolArray] = NOTHING,
 ) -> Outcome | None:
-    """Return what known columns, and ``guesses`` of others, (P,), say of people's classes; None where they say none."""
+    """Return what known columns say of people's classes; None where they say none.
+
+    ``values`` say of which profiles the value of a hidden column is known, (P,).
+    """
     people, profile, klass = _by_class(population)
     tested = {feature.name for feature in tree.used_features()}
     told, by = np.zeros(len(profile), dtype=bool), []
-    for name in dict.fromkeys((*known, *guesses)):
+    for name in dict.fromkeys((*known, *values)):
         own = _said(people, name, klass, is_tested=name in tested)
         if name not in known:
-            own &= guesses[name].is_known[profile]
+            own &= values[name][profile]
         if own.any():
             told |= own
             by.append(name)

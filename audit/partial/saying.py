@@ -11,14 +11,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from audit.partial.dependencies import SURPRISE
+from audit.partial.dependencies import SURPRISE, given_away
 from audit.partial.domains import Domain
-from audit.partial.reach import Guess, Masks
+from audit.partial.reach import Masks
 from audit.partial.secret import Secret, telling
 from audit.people.population import Population
 from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
-from ppdm_models.tree.column import NumericColumn
+from ppdm_models.tree.column import CategoricalColumn, NumericColumn
 
+SECRET = ""
+"""What the secret is called among the people's columns, by its values or bins: no column is called that."""
 OPEN = -1
 """The place of a secret value that nothing is said of."""
 
@@ -62,7 +64,7 @@ def said_of(
     population: Population,
     secret: Secret,
     known: Collection[str],
-    guesses: Mapping[str, Guess],
+    values: Mapping[str, BoolArray],
     hidden: Mapping[str, Domain],
     of: IndexArray,
     size: int,
@@ -72,12 +74,12 @@ def said_of(
 ) -> Said | None:
     """Return what columns say of a secret to somebody who knows some of them; None where they say nothing.
 
-    ``of`` (P,) is the place among ``size`` profiles of each of the population's, by what he knows; ``guesses`` are of
-    the population's profiles. ``classes`` are how many people of each profile have each class, (P,) each, where he
-    knows everybody's, in the column ``target``; or knows that of some people, ``outcome`` (P,) the place among
-    these, ``OPEN`` of the others.
+    ``of`` (P,) is the place among ``size`` profiles of each of the population's, by what he knows; ``values`` say of
+    which of the population's profiles he knows the value of a hidden column, (P,). ``classes`` are how many people of
+    each profile have each class, (P,) each, where he knows everybody's, in the column ``target``; or knows that of some
+    people, ``outcome`` (P,) the place among these, ``OPEN`` of the others.
     """
-    names = dict.fromkeys((*known, *guesses, *hidden))
+    names = dict.fromkeys((*known, *values, *hidden))
     told = {name: telling(population, secret, name) for name in names if name != secret.name}
     told = {name: each for name, each in told.items() if each.any()}
     of_class = _of_classes(population, secret, classes)
@@ -85,12 +87,12 @@ def said_of(
         return None
     of_profile, people = np.full(size, OPEN, dtype=np.intp), np.zeros(len(population.counts), bool)
     for name, each in told.items():
-        if name in known or name in guesses:
-            sure = each if name in known else each & guesses[name].is_known
+        if name in known or name in values:
+            sure = each if name in known else each & values[name]
             of_profile[of[sure]] = secret.of[sure]
         people |= each
     of_hidden = {
-        name: _of_values(hidden[name], each, secret.of)
+        name: _of_values(hidden[name], given_away(population, name, secret.of), secret.of)
         for name, each in told.items()
         if name in hidden
     }
@@ -108,6 +110,25 @@ def said_of(
         number = np.where(people, number, np.sum(said, axis=0))
         people[:] = True
     return Said(of_profile, of_hidden, of_class, by, float(number[people].sum()))
+
+
+def excluding(population: Population, secret: Secret, columns: Collection[str]) -> list[str]:
+    """Return which of these columns exclude some values of a secret of people whom they do not say it of.
+
+    Who is known for no clerk by a column of yes and no may be anything else; some values of the secret say the column.
+    """
+    found = []
+    as_column = CategoricalColumn(secret.of, secret.values)
+    people = replace(population, columns={**population.columns, SECRET: as_column})
+    for name in columns:
+        if name == secret.name:
+            continue
+        codes = np.unique(population.columns[name].keys, return_inverse=True)[1].reshape(-1)
+        is_said = given_away(people, SECRET, codes)
+        rest = codes[~given_away(population, name, secret.of)]
+        if any((rest != code).any() for code in np.unique(codes[is_said])):
+            found.append(name)
+    return found
 
 
 def _of_classes(

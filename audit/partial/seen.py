@@ -113,7 +113,7 @@ def seen_by(
     guesses = {name: guess_of(told, name, of, len(people.counts)) for name in told.guesses}
     guesses = {name: guess for name, guess in guesses.items() if name in hidden}
     doubts = doubts_of(leaves, knowledge, (*told.known, *told.guesses), hidden)
-    outcome = outcome_said(tree, population, told.known, told.guesses)
+    outcome = outcome_said(tree, population, told.known, told.values)
     target = target_of(tree, population)
     is_used = is_sized and leaves.are_counted
     if outcome is not None and not is_used:
@@ -123,8 +123,8 @@ def seen_by(
     if told.said:
         knowers.append(knower(tree, people.columns, hidden_of(tree, population, known), {}, size))
     believed, gaps = [], []
-    for who in reversed(knowers):
-        found = reach(who)
+    reaches = [reach(who) for who in reversed(knowers)]
+    for found in reaches:
         net = _network(found, population, of, leaves)
         placed = spread(net)
         believed.append(_posterior(found, net, placed, leaves, people, knowledge, doubts, options))
@@ -135,12 +135,13 @@ def seen_by(
         known_class = np.full(size, OPEN, dtype=np.intp)
         known_class[of] = outcome.of
         work = 0 if until.is_over else WORK
-        more, shown_too, gap = with_outcome(
-            found, known_class, population, people, of, leaves, knowledge.split, doubts, work
-        )
-        believed.insert(0, more)
-        gaps.append(gap)
-        worlds = shown_by_both(worlds, shown_too)
+        for each in reaches:
+            more, shown_too, gap = with_outcome(
+                each, known_class, population, people, of, leaves, knowledge.split, doubts, work
+            )
+            believed.insert(0, more)
+            gaps.append(gap)
+            worlds = shown_by_both(worlds, shown_too)
         said = (*said, outcome.words(SPANNING, target))
     seen = Seen(
         people,

@@ -75,19 +75,24 @@ def averaged(
     total, sums = np.zeros(who.size), np.zeros((who.size, width))
     for place in places(who):
         weight, row = told(place)
-        weight *= _base(who, place)
         if weight > 0:
-            total[place.profiles] += weight
-            sums[place.profiles] += weight * row
+            of_profile = weight * _base(who, place)
+            total[place.profiles] += of_profile
+            sums[place.profiles] += of_profile[:, None] * row
     average = np.full_like(sums, np.nan)
     np.divide(sums, total[:, None], out=average, where=total[:, None] > 0)
     return average
 
 
-def _base(who: Knower, place: Place) -> float:
-    """Return the share of hidden values that lead to a place by its way."""
-    shares = ((who.hidden[name].share, mask) for name, mask in place.masks.items())
-    return float(np.prod([share[mask].sum() / share.sum() for share, mask in shares]))
+def _base(who: Knower, place: Place) -> FloatArray:
+    """Return the share of hidden values that lead each profile of a place there by its way: all of a value he knows."""
+    found = np.ones(len(place.profiles))
+    for name, mask in place.masks.items():
+        share = who.hidden[name].share
+        left = share[mask].sum() / share.sum()
+        known = name in who.guesses and who.guesses[name].is_known[place.profiles]
+        found *= np.where(known, 1.0, left)
+    return found
 
 
 def between(values: FloatArray, low: FloatArray, high: FloatArray, sized: Posterior) -> Posterior:

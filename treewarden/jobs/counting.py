@@ -9,7 +9,8 @@ from audit.adversary.knowledge import Knowledge, RowOrder
 from audit.options import AuditOptions
 from ppdm_models.errors import ColumnNotCountedError, TableError
 from ppdm_models.records.counting.address import Address
-from ppdm_models.records.counting.kinds import has_no_records, is_large
+from ppdm_models.records.counting.kinds import has_no_records
+from ppdm_models.records.counting.large import is_large
 from ppdm_models.records.counting.opening import open_source
 from ppdm_models.records.counting.source import Source, count_table
 from ppdm_models.records.matching import PLACEHOLDERS, alike

@@ -1,5 +1,7 @@
 """What follows where known columns say in the table what the tree predicts, by hand and against every table."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ from audit.partial.reach import knower, reach
 from audit.partial.saying import OPEN
 from audit.partial.seen import seen_by
 from audit.partial.with_outcome import with_outcome
+from audit.people.members import members
 from audit.people.merged import merged
 from audit.people.population import build_population
 from audit.worlds.clock import clock
@@ -184,3 +187,127 @@ def test_a_code_that_tells_the_class_of_some_people_counts_for_features_too():
         measured_tree(), people, "s", ["code"], knows_target=False, knowledge=labels, bins=[10.5]
     )
     assert "which is not used" in seen.posterior.reason
+
+
+def answers(columns, nodes, known, secret=""):
+    """Return what somebody makes of people of a tree, whose secret column is named; "" for what it predicts."""
+    names = [name for name in columns if name != "y"]
+    features = tuple(
+        Feature(name, numeric=True)
+        if not isinstance(columns[name][0], str)
+        else Feature(name, numeric=False, values=tuple(sorted(set(columns[name]))))
+        for name in names
+    )
+    tree = Tree(tuple(nodes), features, "y", ("no", "yes"), quality=Quality.EXACT)
+    table = table_of(columns)
+    bare = build_population(replace(tree, quality=Quality.ABSENT), table, sensitive="y")
+    passing = members(tree, bare.leaf)
+    counts = [bare.truth[passing.of(node.index)].sum(axis=0) for node in tree.nodes]
+    told = zip(tree.nodes, counts, strict=True)
+    tree = replace(
+        tree,
+        nodes=tuple(
+            replace(node, records=float(own.sum()), class_counts=tuple(own.tolist()))
+            for node, own in told
+        ),
+    )
+    people = build_population(tree, table, sensitive="y")
+    if secret:
+        return asked(tree, people, secret, known, knows_target=False)
+    return seen_by(tree, people, NO_SPLITS, known, clock(5.0))
+
+
+def repeated(*rows):
+    """Return columns of so many people of each row, the number last."""
+    return [
+        list(each) for each in zip(*(row[:-1] for row in rows for _ in range(row[-1])), strict=True)
+    ]
+
+
+def test_which_side_of_a_cut_is_given_away_is_not_taken_for_the_value():
+    rows = [("z", 2.0, "q", 40), ("z", 5.0, "p", 20), ("z", 5.0, "q", 20), ("b", 0.0, "p", 30)]
+    k, d, a = repeated(*rows, ("b", 0.0, "q", 30))
+    nodes = (
+        Node(0, "root", None, (1, 2), Always()),
+        Node(1, "l", 0, (), NumericTest("D", high=1.5, high_closed=True)),
+        Node(2, "g", 0, (3, 4), NumericTest("D", low=1.5)),
+        Node(3, "p", 2, (), CategoryTest("A", ("p",))),
+        Node(4, "q", 2, (), CategoryTest("A", ("q",))),
+    )
+    seen = answers({"K": k, "D": d, "A": a, "y": ["no", "yes"] * 70}, nodes, ["K"], "A")
+    # Who is known for z is behind the cut, and of these 60 of 80 have q.
+    assert seen.posterior.values.max() == pytest.approx(0.75)
+    codes = [(f"{'a' if n <= 10 else 'b'}", float(n), 5) for n in range(1, 41)]
+    k, d = repeated(*codes)
+    y = ["no" if each <= 20 else "yes" for each in d]
+    nodes = (
+        *nodes[:1],
+        *(
+            replace(each, test=cut)
+            for each, cut in zip(
+                nodes[1:3],
+                (NumericTest("D", high=10.5, high_closed=True), NumericTest("D", low=10.5)),
+                strict=True,
+            )
+        ),
+        *(
+            replace(each, test=CategoryTest("C", (value,)))
+            for each, value in zip(nodes[3:], "xy", strict=True)
+        ),
+    )
+    seen = answers({"K": k, "D": d, "C": ["x", "y"] * 100, "y": y}, nodes, ["K"])
+    # Who is behind this cut has either outcome: 10 of 30 values say "no".
+    assert seen.posterior.values == pytest.approx(np.array([[1, 0], [1 / 3, 2 / 3]]))
+
+
+def test_who_knows_a_code_of_the_outcome_and_nothing_else_said_is_spanned_too():
+    rows = [
+        *(
+            ("x0", "h2", "q", "no", 2500),
+            ("x0", "h3", "q", "no", 2400),
+            ("x0", "h3", "p", "no", 100),
+        ),
+        *(
+            ("x1", "h1", "p", "yes", 450),
+            ("x1", "h2", "q", "yes", 440),
+            ("x1", "h2", "p", "yes", 10),
+        ),
+        *(("x1", "h3", "p", "no", 600), ("x1", "h3", "q", "no", 10)),
+    ]
+    x, h, a, y = repeated(*rows)
+    nodes = (
+        Node(0, "root", None, (1, 2), Always()),
+        Node(1, "L0", 0, (), CategoryTest("X", ("x0",))),
+        Node(2, "n", 0, (3, 4, 5), CategoryTest("X", ("x1",))),
+        Node(3, "L1", 2, (), CategoryTest("H", ("h1",))),
+        Node(4, "L2", 2, (), CategoryTest("H", ("h2",))),
+        Node(5, "m", 2, (6, 7), CategoryTest("H", ("h3",))),
+        Node(6, "L3", 5, (), CategoryTest("A", ("p",))),
+        Node(7, "L4", 5, (), CategoryTest("A", ("q",))),
+    )
+    code = ["1" if each == "yes" else "2" for each in y]
+    seen = answers({"X": x, "H": h, "A": a, "K": code, "y": y}, nodes, ["X", "K"], "A")
+    people = seen.population
+    codes = people.columns["K"]
+    ill = (codes.codes == codes.categories.index("1")) & (people.counts == 900)
+    # Without what h1 says of A: as common as q is in the table, in both leaves that hold somebody ill.
+    assert seen.posterior.high[ill].max(axis=0)[1] == pytest.approx(5350 / 6510)
+
+
+def test_columns_that_exclude_values_of_the_secret_leave_it_open():
+    job, age = repeated(
+        *((job, age, 100) for job in ("clerk", "driver", "nurse") for age in (30.0, 50.0))
+    )
+    y = ["yes" if (j == "nurse") == (a == 30) else "no" for j, a in zip(job, age, strict=True)]
+    clerk = ["y" if each == "clerk" else "n" for each in job]
+    driver = ["y" if each == "driver" else "n" for each in job]
+    nodes = (
+        Node(0, "root", None, (1, 2), Always()),
+        Node(1, "clerk", 0, (), CategoryTest("clerk", ("y",))),
+        Node(2, "none", 0, (3, 4), CategoryTest("clerk", ("n",))),
+        Node(3, "driver", 2, (), CategoryTest("driver", ("y",))),
+        Node(4, "nurse", 2, (), CategoryTest("driver", ("n",))),
+    )
+    columns = {"job": job, "age": age, "clerk": clerk, "driver": driver, "y": y}
+    seen = answers(columns, nodes, ["age"], "job")
+    assert "exclude some of job" in seen.posterior.reason

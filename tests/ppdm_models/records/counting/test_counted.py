@@ -24,7 +24,7 @@ from audit.people.population import build_population
 from ppdm_models.errors import ColumnNotCountedError, TableError, TooManyProfilesError
 from ppdm_models.records.counting.engine import attended
 from ppdm_models.records.counting.files import check_unchanged, parts_of
-from ppdm_models.records.counting.kinds import (
+from ppdm_models.records.counting.large import (
     LARGE_BYTES,
     LARGE_RECORDS,
     PACKED_TIMES,
