@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ppdm_models.errors import TableError
+from ppdm_models.records.labels import label_notes
 from ppdm_models.records.table import Table, listed, near_text
 from ppdm_models.tree.ensemble import Model
 
@@ -64,7 +65,7 @@ def matched(
     named = sensitive if own is None else renamed.get(own, own)
     columns = {renamed.get(name, name): raw for name, raw in table.columns.items()}
     new = replace(table, columns=columns) if renamed else table
-    notes = list(_notes(model, table, renamed, pairs))
+    notes = [*_notes(model, table, renamed, pairs), *label_notes(new, _categories(model, named))]
     if own is not None and own != sensitive and named != sensitive:
         notes.append(f"{table.source}: {own!r} was taken for the sensitive column {sensitive!r}")
     return Matched(new, named, asked, tuple(notes))
@@ -223,6 +224,12 @@ def _target_renamed(model: Model, table: Table, own: str | None) -> dict[str, st
     if own is None or not target or target in table.columns or not are_alike(own, target):
         return {}
     return {own: target}
+
+
+def _categories(model: Model, sensitive: str | None) -> dict[str, tuple[str, ...]]:
+    """Return the categories of a model's columns by name, none of those that it compares as numbers."""
+    known = {each.name: () if each.numeric else each.values for each in model.features}
+    return known if sensitive is None else {**known, sensitive: model.classes}
 
 
 def _notes(model: Model, table: Table, renamed: Mapping[str, str], pairs: _Pairs) -> Iterable[str]:

@@ -109,9 +109,9 @@ def told_table(table: TableInput) -> File:
     Raises:
         TableError: it cannot be read.
     """
-    if isinstance(table, Path) and has_no_records(table):
-        return File(name=table.name, sha256=digest_at(table))
-    return told(table)
+    return (
+        File(name=table.name, sha256=digest_at(table)) if isinstance(table, Path) else told(table)
+    )
 
 
 def saved(file: OpenedFile) -> bytes:

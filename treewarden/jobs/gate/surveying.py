@@ -14,7 +14,8 @@ from treewarden.jobs.inspecting import said_of
 
 CSV = (".csv", ".tsv")
 PACKED = tuple(f"{name}{packed}" for name in CSV for packed in (".gz", ".zst"))
-TABLES = (*CSV, *PACKED, ".parquet", ".pq", ".arrow", ".feather")
+OF_PROGRAMS = (".xlsx", ".xlsm", ".xls", ".sav", ".zsav", ".por", ".sas7bdat", ".xpt", ".dta")
+TABLES = (*CSV, *PACKED, ".parquet", ".pq", ".arrow", ".feather", *OF_PROGRAMS)
 ONLY_MODELS = (".pmml", ".skops", ".onnx")
 NO_MODELS = (".md", ".py", ".toml", ".yml", ".yaml", ".lock", ".cfg", ".ini", ".html", ".ipynb")
 NO_FOLDERS = ("node_modules", "__pycache__", "site-packages")
