@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import io
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
+from typing import BinaryIO
 
 import pyarrow as pa
 
@@ -44,6 +46,11 @@ class Reader(ABC):
         Raises:
             TableError: it cannot be read to its end, or a value is none.
         """
+
+
+def stream(whole: Whole) -> BinaryIO:
+    """Return a file to be read from its start."""
+    return whole.open("rb") if isinstance(whole, Path) else io.BytesIO(whole)
 
 
 def library(module: str, kind: Foreign, extra: str, name: str) -> ModuleType:

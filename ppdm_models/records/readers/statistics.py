@@ -11,15 +11,16 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from ppdm_models.errors import TableError
 from ppdm_models.foreign import Foreign
-from ppdm_models.records.readers import Labels, Reader, Whole, library
+from ppdm_models.records.readers import Labels, Reader, Whole, library, stream
 from ppdm_models.records.readers.moments import OF_SAS, OF_SPSS, OF_STATA, Calendar, Moment
+from ppdm_models.records.readers.trial import survives
 
 CELLS, FEWEST = 2**21, 2**13
 """So many cells are read at a time, but of so many records at least."""
@@ -129,8 +130,12 @@ def open_statistics(whole: Whole, name: str, form: Form) -> Statistics:
     library("pyreadstat", form.kind, "statistics", name)
     if form is XPORT:
         _check_xport(whole, name)
+    if not survives(form.function, whole):
+        raise TableError(name, _broken(form))
     _, said = _asked(form, whole, name, metadataonly=True)
     names: list[str] = said.column_names
+    if not names or None in names:
+        raise TableError(name, f"{form.kind} without columns, or one of them without a name")
     twice = [each for each in names if f"{each}_duplicated1" in names]  # as pyreadstat renames them
     if twice:
         raise TableError(name, f"two columns are called {twice[0]!r}; rename one")
@@ -175,16 +180,20 @@ def _asked(form: Form, whole: Whole, name: str, **asked: object) -> tuple[dict[s
                 file, output_format="dict", disable_datetime_conversion=True, **asked
             )
     except pyreadstat.ReadstatError as error:
-        problem = f"{form.kind} that cannot be read ({error})"
-        raise TableError(name, f"{problem}; save it anew, or the table as CSV") from error
-    except (pyreadstat.PyreadstatError, ValueError, OverflowError) as error:
-        problem = f"{form.kind} that cannot be read"
-        raise TableError(name, f"{problem}; save it anew, or the table as CSV") from error
+        raise TableError(name, _broken(form, f" ({error})")) from error
+    except MemoryError:
+        raise
+    except Exception as error:  # what a broken file says of itself, the library takes for true
+        raise TableError(name, _broken(form)) from error
     return found
 
 
+def _broken(form: Form, why: str = "") -> str:
+    return f"{form.kind} that cannot be read{why}; save it anew, or the table as CSV or Parquet"
+
+
 def _is_weighted(whole: Whole) -> bool:
-    with _file(whole) as file:
+    with stream(whole) as file:
         start = file.read(WEIGHT_AT + 4)
     order = "<" if start[LAYOUT_AT : LAYOUT_AT + 4] in (b"\2\0\0\0", b"\3\0\0\0") else ">"
     return bool(struct.unpack_from(f"{order}i", start, WEIGHT_AT)[0])
@@ -193,18 +202,13 @@ def _is_weighted(whole: Whole) -> bool:
 def _check_xport(whole: Whole, name: str) -> None:
     """Check that a transport file is whole and holds one data set: it does not say how many records it has."""
     size = tables = 0
-    with _file(whole) as file:
+    with stream(whole) as file:
         while block := file.read(XPORT_LINE * 2**14):
             size += len(block)
             starts = range(0, len(block), XPORT_LINE)
             tables += sum(block.startswith(XPORT_TABLE, at) for at in starts)
     if size % XPORT_LINE:
-        raise TableError(
-            name, f"cut off: {Foreign.SAS} is made of {XPORT_LINE} bytes each; copy it anew"
-        )
+        problem = f"cut off: SAS's transport files are made of lines of {XPORT_LINE} bytes"
+        raise TableError(name, f"{problem}; copy it anew")
     if tables > 1:
         raise TableError(name, f"holds {tables} data sets; give a file of one")
-
-
-def _file(whole: Whole) -> BinaryIO:
-    return whole.open("rb") if isinstance(whole, Path) else io.BytesIO(whole)

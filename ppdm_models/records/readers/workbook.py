@@ -163,7 +163,7 @@ def open_sheet(name: str, opening: Opening, asked: str) -> Sheet:
     """Return the sheet of a workbook that is asked for; the only one that is not empty where none is.
 
     Raises:
-        TableError: the workbook cannot be read, has no such sheet, none with values or several, or names a column twice.
+        TableError: the workbook cannot be read, has no such sheet or several with values, or names a column twice.
     """
     with read_safely(name), quietly(), opening() as book:
         sheets = book.sheets()

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import io
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import IO, Any
 
 from lxml import etree
 
 from ppdm_models.errors import TableError
 from ppdm_models.foreign import Foreign
-from ppdm_models.records.readers import Whole, library
+from ppdm_models.records.readers import Whole, library, stream
 from ppdm_models.records.readers.workbook import (
     Book,
     Marks,
@@ -63,7 +61,7 @@ def open_xlsx(whole: Whole, name: str, sheet: str) -> Sheet:
         TableError: openpyxl is not installed, or the workbook or its sheet cannot be read.
     """
     library("openpyxl", Foreign.EXCEL, "excel", name)
-    with read_safely(name), _archive(whole) as archive:
+    with read_safely(name), stream(whole) as file, zipfile.ZipFile(file) as archive:
         _check(archive, name)
     return open_sheet(name, partial(_opened, whole, name), sheet)
 
@@ -75,15 +73,18 @@ def marks_of(part: IO[bytes]) -> Marks:
         etree.XMLSyntaxError: it is no XML, or larger in some way than a sheet is.
     """
     merged: list[Range] = []
+    formulas: list[Any] = []
     unsaved = ""
-    found = etree.iterparse(
-        part, tag=("{*}row", "{*}mergeCell"), resolve_entities=False, no_network=True
-    )
-    for _, element in found:
-        if etree.QName(element).localname == "mergeCell":
+    tags = ("{*}f", "{*}row", "{*}mergeCell")
+    for _, element in etree.iterparse(part, tag=tags, resolve_entities=False, no_network=True):
+        kind = etree.QName(element).localname
+        if kind == "f":  # whose cell is not read to its end yet
+            formulas.append(element.getparent())
+            continue
+        if kind == "mergeCell":
             merged.append(_range(element.get("ref", "")))
-        elif not unsaved:
-            unsaved = next(filter(None, map(_unsaved, element)), "")
+        unsaved = unsaved or next(filter(None, map(_unsaved, formulas)), "")
+        formulas.clear()
         element.clear()
         while element.getprevious() is not None:
             del element.getparent()[0]
@@ -91,11 +92,9 @@ def marks_of(part: IO[bytes]) -> Marks:
 
 
 def _unsaved(cell: Any) -> str:  # noqa: ANN401  # an element of lxml
-    """Return where a cell is whose formula has no result; a result may be a text without letters."""
+    """Return where a cell with a formula is that has no result; a result may be a text without letters."""
     has_result = bool(cell.findtext("{*}v")) or cell.get("t") == "str"
-    if cell.find("{*}f") is None or has_result:
-        return ""
-    return str(cell.get("r") or "?")
+    return "" if has_result else str(cell.get("r") or "?")
 
 
 def _range(ref: str) -> Range:
@@ -115,17 +114,12 @@ def _cell(ref: str) -> tuple[int, int]:
 @contextmanager
 def _opened(whole: Whole, name: str) -> Iterator[Book]:
     openpyxl = library("openpyxl", Foreign.EXCEL, "excel", name)
-    with _archive(whole) as archive:
-        file = whole if isinstance(whole, Path) else io.BytesIO(whole)
+    with stream(whole) as file, zipfile.ZipFile(file) as archive:
         book = openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
         try:
             yield Xlsx(book, archive)
         finally:
             book.close()
-
-
-def _archive(whole: Whole) -> zipfile.ZipFile:
-    return zipfile.ZipFile(whole if isinstance(whole, Path) else io.BytesIO(whole))
 
 
 def _check(archive: zipfile.ZipFile, name: str) -> None:
