@@ -26,8 +26,7 @@ def survives(function: str, whole: Whole) -> bool:
     done = subprocess.run(
         [sys.executable, "-P", "-c", TRIAL, function, path],
         input=data,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+        capture_output=True,  # where no file may be written, not even the one that is no file
         check=False,
     )
     return done.returncode in OUTCOMES
