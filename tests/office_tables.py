@@ -68,7 +68,7 @@ def write_old_book(path, sheets, merged=()):
     book = xlwt.Workbook()
     day = xlwt.easyxf(num_format_str="YYYY-MM-DD")
     for name, rows in sheets.items():
-        sheet = book.add_sheet(name)
+        sheet = book.add_sheet(name, cell_overwrite_ok=True)
         for at, row in enumerate(rows):
             for place, value in enumerate(row):
                 if value is not None:

@@ -1,8 +1,8 @@
 """How much memory an audit may take, roughly: enough to decide what may run beside what.
 
 An audit is taken to need 400 MB, 60 times its table as CSV (200 times as Parquet or Arrow, which are packed, and 600
-times as a packed CSV) and 60 times its model's file. Workbooks and SPSS's files are packed as Parquet is. What is free is what the machine says, or the limit of its
-container where that is less.
+times as a packed CSV) and 60 times its model's file; workbooks and SPSS's files are packed too. What is free is what
+the machine says, or the limit of its container where that is less.
 """
 
 from __future__ import annotations
