@@ -116,7 +116,7 @@ def _files(root: Path) -> Iterator[Path]:
         folders[:] = [name for name in folders if name not in saved]
         yield from (here / name for name in saved)
         for name in sorted(files):
-            if not name.startswith("."):
+            if not name.startswith((".", "~$")):  # the last is Excel's, while a file is open
                 seen += 1
                 yield here / name
         if seen > MOST_FILES:
