@@ -22,7 +22,7 @@ from ppdm_models.records.readers import Labels, Reader, Whole, library, stream
 from ppdm_models.records.readers.moments import OF_SAS, OF_SPSS, OF_STATA, Calendar, Moment
 from ppdm_models.records.readers.trial import survives
 
-CELLS, FEWEST = 2**21, 2**13
+CELLS, FEWEST = 2**20, 2**13
 """So many cells are read at a time, but of so many records at least."""
 WEIGHTED = "{}: SPSS weights its records; weights count where --weights or --sampling-weights names their column"
 LAYOUT_AT, WEIGHT_AT = 64, 76
@@ -84,6 +84,10 @@ class Statistics(Reader):
                 row_offset=done,
                 row_limit=size,
             )
+            if not found.keys() >= set(columns):
+                raise TableError(
+                    self.name, "changed while it was read; give a file that nobody writes to"
+                )
             there = len(found[columns[0]])
             arrays = [self._values(name, found[name], done) for name in columns]
             done += there

@@ -5,9 +5,11 @@ import struct
 import sys
 from datetime import datetime
 
+import pandas
 import pytest
 
 from ppdm_models.errors import TableError
+from ppdm_models.records.batches import open_batches
 from ppdm_models.records.counting.opening import open_source
 from ppdm_models.records.counting.source import count_table
 from ppdm_models.records.read_table import read_table, read_table_bytes
@@ -150,3 +152,20 @@ def test_a_library_that_is_missing_names_its_extra(tmp_path, monkeypatch, form, 
     assert f"p.{form}: {kind}, and pyreadstat, which reads it, is not installed" in said
     assert "pip install 'treewarden[statistics]' brings it, or save the table as CSV" in said
     assert "import pandas; pandas.read_s" in said
+
+
+def test_a_file_that_changes_while_it_is_read_is_told(tmp_path):
+    table = open_batches(write(tmp_path / "p.sav", PEOPLE))
+    write(tmp_path / "p.sav", {"other": [1.0]})
+    with pytest.raises(TableError, match=r"p.sav: changed while it was read"):
+        list(table.read(["age"]))
+
+
+def test_files_of_old_versions_of_stata_are_known_too(tmp_path):
+    frame = pandas.DataFrame({"age": [17, 40], "sex": ["F", "M"]})
+    frame.to_stata(tmp_path / "p.dta", version=114, write_index=False)
+    table = read_table(tmp_path / "p.dta")
+    assert {name: column.cells() for name, column in table.columns.items()} == {
+        "age": [17, 40],
+        "sex": ["F", "M"],
+    }
