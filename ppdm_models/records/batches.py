@@ -16,7 +16,8 @@ from ppdm_models.errors import TableError
 from ppdm_models.foreign import ARROW_FILE, PEEKED, table_advice
 from ppdm_models.records.read_table import csv_header, packing, unpacked, unpacked_start
 from ppdm_models.records.readers import Reader
-from ppdm_models.records.readers.opening import reader_of, sheet_of
+from ppdm_models.records.readers.opening import reader_of
+from ppdm_models.records.sheets import sheet_of
 
 BLOCK_BYTES = 8 * 2**20
 """How much of a CSV file is read at a time; no record may be larger."""

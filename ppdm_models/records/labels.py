@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 from ppdm_models.arrays import FloatArray
 from ppdm_models.records.arrow_column import ArrowColumn
 from ppdm_models.records.readers import Labels
-from ppdm_models.records.table import RawColumn, Table, listed
+from ppdm_models.records.table import RawColumn, Table
 from ppdm_models.tree.column import CategoricalColumn
 
 
@@ -32,19 +32,20 @@ class LabelledColumn(RawColumn):
         return self.codes.is_numeric()
 
     def categories(self, known: tuple[str, ...]) -> CategoricalColumn:
-        if not self.takes_labels(known):
+        if self.taken(known) == "codes":
             return self.codes.categories(known)
         coded = self.codes.categories(tuple(self.labels))  # so that a code such as NA is one
         names = [self.labels.get(code, code) for code in coded.categories]
         texts = pa.array([None if code < 0 else names[code] for code in coded.codes], pa.string())
         return replace(self.codes, values=texts).categories(known)
 
-    def takes_labels(self, known: tuple[str, ...]) -> bool:
-        """Return whether more of the categories that a model knows are labels than are codes."""
+    def taken(self, known: tuple[str, ...]) -> str:
+        """Return "labels" where more of the categories that a model knows are labels than are codes, else "codes"."""
         labels = {label.strip() for label in self.labels.values()}
         codes = {_number(code) for code in self.labels}
         by_label = sum(each.strip() in labels for each in known)
-        return by_label > sum(_number(each) in codes for each in known)
+        by_code = sum(_number(each) in codes for each in known)
+        return "labels" if by_label > by_code else "codes"
 
 
 def labelled(table: Table, labels: Mapping[str, Labels], notes: tuple[str, ...]) -> Table:
@@ -56,21 +57,6 @@ def labelled(table: Table, labels: Mapping[str, Labels], notes: tuple[str, ...])
         for name, column in table.columns.items()
     }
     return replace(table, columns=columns, notes=notes)
-
-
-def label_notes(table: Table, known: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
-    """Yield what was taken of the columns that have labels; ``known`` are the categories of a model's columns."""
-    found = {
-        name: column.takes_labels(known[name])
-        for name, column in table.columns.items()
-        if name in known and isinstance(column, LabelledColumn)
-    }
-    labels = [name for name, is_label in found.items() if is_label]
-    codes = [name for name in found if name not in labels]
-    if labels:
-        yield f"{table.source}: value labels were taken, as the model has them, of {listed(labels)}"
-    if codes:
-        yield f"{table.source}: codes were taken, as the model has no labels, of {listed(codes)}"
 
 
 def _number(text: str) -> float | str:

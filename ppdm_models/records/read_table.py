@@ -17,7 +17,8 @@ from ppdm_models.foreign import ARROW_FILE, PEEKED, table_advice
 from ppdm_models.records.arrow_column import flat, table_of_arrays
 from ppdm_models.records.labels import labelled
 from ppdm_models.records.readers import Reader
-from ppdm_models.records.readers.opening import reader_of, sheet_of
+from ppdm_models.records.readers.opening import reader_of
+from ppdm_models.records.sheets import sheet_of
 from ppdm_models.records.table import Table
 
 PACKINGS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}

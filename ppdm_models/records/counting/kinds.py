@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ppdm_models.records.counting.files import digest_of, is_pattern, parts_of
-from ppdm_models.records.readers.opening import sheet_of
+from ppdm_models.records.sheets import sheet_of
 
 MAGIC, MAGIC_AT = b"DUCK", 8
 LARGE_BYTES = 64 * 2**20

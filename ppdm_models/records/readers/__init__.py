@@ -1,4 +1,7 @@
-"""Tables that office and statistics programs keep: a module a family of files, each read by the library people know."""
+"""Tables that office and statistics programs keep: a module a family of files, each read by the library people know.
+
+Each has ``open_table(whole, name, sheet)``, which returns a ``Reader``; ``opening.py`` knows which is asked.
+"""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from ppdm_models.errors import TableError
-from ppdm_models.foreign import Foreign
+from ppdm_models.foreign import PEEKED, Foreign
 from ppdm_models.records.readers import Labels, Reader, Whole, library, stream
 from ppdm_models.records.readers.moments import OF_SAS, OF_SPSS, OF_STATA, Calendar, Moment
 from ppdm_models.records.readers.trial import survives
@@ -125,12 +125,14 @@ def form_of(start: bytes) -> Form:
     return POR if b"SPSSPORT" in start else DTA
 
 
-def open_statistics(whole: Whole, name: str, form: Form) -> Statistics:
-    """Return a table of a statistics program.
+def open_table(whole: Whole, name: str, sheet: str = "") -> Statistics:
+    """Return a table of a statistics program, whose files have no sheets.
 
     Raises:
         TableError: pyreadstat is not installed, the file cannot be read, or holds two tables or two columns of a name.
     """
+    with stream(whole) as file:
+        form = form_of(file.read(PEEKED))
     library("pyreadstat", form.kind, "statistics", name)
     if form is XPORT:
         _check_xport(whole, name)

@@ -52,7 +52,7 @@ class Xls(Book):
         return value
 
 
-def open_xls(whole: Whole, name: str, sheet: str) -> Sheet:
+def open_table(whole: Whole, name: str, sheet: str) -> Sheet:
     """Return a sheet of a workbook.
 
     Raises:

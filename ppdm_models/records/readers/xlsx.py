@@ -25,7 +25,6 @@ from ppdm_models.records.readers.workbook import (
 )
 from ppdm_models.records.room import MORE_ROOM, room_bytes
 
-SIGN = b"PK\x03\x04"
 BINARY = "xl/workbook.bin"
 TEXTS = (".xml", ".rels")
 """What of the archive is read; pictures and the like are not."""
@@ -49,12 +48,12 @@ class Xlsx(Book):
         yield from found.iter_rows(values_only=True)
 
     def marks(self, sheet: str) -> Marks:
-        part = self.book[sheet]._worksheet_path  # noqa: SLF001  # no other name is offered for it
+        part = self.book[sheet]._worksheet_path  # no other name is offered for it
         with self.archive.open(part) as file:
             return marks_of(file)
 
 
-def open_xlsx(whole: Whole, name: str, sheet: str) -> Sheet:
+def open_table(whole: Whole, name: str, sheet: str) -> Sheet:
     """Return a sheet of a workbook.
 
     Raises:

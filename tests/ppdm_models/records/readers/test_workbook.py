@@ -9,8 +9,8 @@ import pytest
 
 from ppdm_models.errors import TableError
 from ppdm_models.records.read_table import read_table, read_table_bytes
-from ppdm_models.records.readers.opening import sheet_of
 from ppdm_models.records.readers.workbook import letters, text_of
+from ppdm_models.records.sheets import sheet_of
 from tests.office_tables import write_book, write_old_book
 
 HEADER = ["age", "sex"]
