@@ -26,7 +26,7 @@ from audit.result import Audit, Exposure, Lacking
 from audit.run import exposure_of, not_run, unsolved
 from audit.stages import Step, silent
 from audit.worlds.clock import clock
-from audit.worlds.result import Worlds
+from audit.worlds.result import OUT_OF_TIME, Worlds
 from ppdm_models.tree.ensemble import Model
 from ppdm_models.tree.leaks import Leak
 from ppdm_models.tree.tree import Tree
@@ -218,7 +218,7 @@ def _exposure(
         if prior is None:
             prior = _of_everybody(base.evidence.prior, len(seen.population.counts))
         worlds = seen.worlds
-        if secret is None:
+        if secret is None and not seen.is_outcome_said:
             worlds = _shown_by_all(worlds, base.evidence.worlds, population, seen.population)
         evidence = _evidence(base, seen.population, prior, seen.posterior, worlds, named)
         report = SCALED
@@ -281,6 +281,7 @@ def _shown_by_all(
         worlds,
         reached_high=np.maximum(worlds.reached_high, np.minimum(lows + most, worlds.high)),
         reached_low=np.minimum(worlds.reached_low, np.maximum(highs - least, worlds.low)),
+        left=(*worlds.left, *([OUT_OF_TIME] if full.is_out_of_time else ())),
     )
 
 

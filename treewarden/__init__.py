@@ -24,6 +24,7 @@ _PLACES = {
     "TreewardenError": "ppdm_models.errors",
     "TreeFormatError": "ppdm_models.errors",
     "TableError": "ppdm_models.errors",
+    "TooManyProfilesError": "ppdm_models.errors",
     "KnowledgeError": "ppdm_models.errors",
     "PolicyError": "ppdm_models.errors",
     "SolverError": "ppdm_models.errors",

@@ -7,6 +7,7 @@ from ppdm_models.errors import RemedyError as RemedyError
 from ppdm_models.errors import SolverError as SolverError
 from ppdm_models.errors import TableError as TableError
 from ppdm_models.errors import TaxonomyError as TaxonomyError
+from ppdm_models.errors import TooManyProfilesError as TooManyProfilesError
 from ppdm_models.errors import TreeFormatError as TreeFormatError
 from ppdm_models.errors import TreewardenError as TreewardenError
 from treewarden.api.auditing import audit as audit

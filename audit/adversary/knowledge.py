@@ -11,6 +11,7 @@ from pydantic import Field, FiniteFloat, ValidationError
 
 from audit.adversary.declared import MOST, Declared, SecretColumn
 from audit.adversary.section import Section
+from audit.adversary.slips import FIELDS, slip
 from ppdm_models.errors import KnowledgeError
 from ppdm_models.tree.tree import Node, Task, Tool, Tree
 
@@ -83,10 +84,6 @@ class Knowledge(Section):
     secret: SecretColumn | None = None
 
 
-_FIELDS = {"fact": "facts", "adversary": "adversaries"}
-"""The tables of a file of which there can be several, and what holds them all."""
-
-
 def read_knowledge(data: bytes, where: str) -> Knowledge:
     """Read a TOML file that says what the adversary knows.
 
@@ -116,32 +113,20 @@ def knowledge_of(said: Mapping[str, Any], where: str) -> Knowledge:
     Raises:
         KnowledgeError: it says something that is not understood.
     """
+    told = {FIELDS.get(key, key): value for key, value in said.items()}
     try:
-        told = {_FIELDS.get(key, key): value for key, value in said.items()}
         if isinstance(told.get("secret"), str):
             told["secret"] = {"column": told["secret"]}
         if not isinstance(told.get("secret", {}), dict):
             problem = 'secret: names a column: secret = "...", or [secret] with column and bins'
             raise KnowledgeError(where, problem)
+        for key, field in FIELDS.items():
+            if isinstance(told.get(field), dict):
+                problem = f"{key}: there can be several; write [[{key}]] above each"
+                raise KnowledgeError(where, problem)
         return Knowledge.model_validate(told)
     except ValidationError as error:
-        first = error.errors()[0]
-        problem = f"{_place(first['loc'])}: {first['msg'].lower()}; have {', '.join(_keys())}"
-        raise KnowledgeError(where, problem) from error
-
-
-def _place(location: tuple[int | str, ...]) -> str:
-    """Return where in a file something stands: of several tables with one name, which of them."""
-    names = {field: key for key, field in _FIELDS.items()}
-    if len(location) > 1 and location[0] in names and isinstance(location[1], int):
-        table = f"[[{names[str(location[0])]}]] number {location[1] + 1}"
-        return ": ".join([table, *(".".join(map(str, rest)) for rest in [location[2:]] if rest)])
-    return ".".join(names.get(str(part), str(part)) for part in location)
-
-
-def _keys() -> list[str]:
-    names = {field: key for key, field in _FIELDS.items()}
-    return [names.get(field, field) for field in Knowledge.model_fields]
+        raise KnowledgeError(where, slip(error, told, Knowledge.model_fields)) from error
 
 
 def resolved(knowledge: Knowledge, tree: Tree) -> tuple[Knowledge, tuple[str, ...]]:

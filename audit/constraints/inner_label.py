@@ -17,7 +17,8 @@ from audit.facts.case import Case
 from audit.facts.grower import classes_before, incomplete_records
 from audit.facts.inner_facts import InnerFacts, Masses, inner_facts
 from audit.facts.leaf_facts import leaf_facts
-from audit.facts.rows import Linear, Origin, Row, WholeRecords
+from audit.facts.open_labels import label_in_doubt
+from audit.facts.rows import LeftOut, Linear, Origin, Row, WholeRecords
 from audit.facts.weighed_rows import rounding
 from audit.reading import Undetermined
 from ppdm_models.arrays import FloatArray, IndexArray
@@ -30,14 +31,14 @@ class InnerLabel(Constraint):
     learner may have left out, as they lack values, may all have another class; sampling weights count as weights.
     """
 
-    def rows(self, case: Case) -> Iterator[Row | WholeRecords]:
+    def rows(self, case: Case) -> Iterator[Row | WholeRecords | LeftOut]:
         learner = case.tree.learner
         if case.knowledge.leaf is not LeafLevel.AS_PUBLISHED:
             return
         if learner.weighs_classes or learner.saw_noise:
             return
         weight = np.ones(1) if case.population.weight is None else case.population.weight
-        passed_over = incomplete_records(case) * case.population.counts
+        passed_over = incomplete_records(case)
         # Sums of weights may lead by as little as one likes.
         margin = 1.0 if case.knowledge.strict_labels and case.population.weight is None else 0.0
         codes = {label: code for code, label in enumerate(case.tree.classes)}
@@ -54,13 +55,16 @@ class InnerLabel(Constraint):
             parts[index] = _part(case, label, facts.masses, facts.inside, margin)
             if label is None or parts[index].masses is not None or not len(facts.inside):
                 continue
+            first = () if margin else classes_before(case, label)
+            doubt = label_in_doubt(case, index, facts.inside, label, margin, first)
+            if doubt is not None:
+                yield doubt
             if not _is_implied(below, label, margin):
                 fewer = float((passed_over * weight)[facts.inside].sum())
                 yield from _rows(case, facts, label, margin - fewer)
             if case.population.weight is None and not margin:
                 fewer = float(passed_over[facts.inside].sum())
-                led = classes_before(case, label)
-                for row in _rows(case, facts, label, 1.0 - fewer, led):
+                for row in _rows(case, facts, label, 1.0 - fewer, first):
                     yield WholeRecords(row)
 
 

@@ -8,6 +8,7 @@ from audit.constraints import Constraint
 from audit.facts.case import Case
 from audit.facts.grower import classes_before, incomplete_records
 from audit.facts.leaf_facts import leaf_facts
+from audit.facts.open_labels import label_in_doubt
 from audit.facts.rows import LeftOut, Origin, Plurality, Row
 from audit.facts.weighed_rows import common_weight, lead_rows
 
@@ -16,7 +17,8 @@ class LeafLabel(Constraint):
     """Yields one plurality per leaf whose distribution is not known in full.
 
     With ``strict_labels`` the label leads by one whole record, as it does where ties cannot have been. Records that the
-    learner may have left out, as they lack values, may all have another class than the label. Under sampling weights
+    learner may have left out, as they lack values, may all have another class than the label; tables show what is
+    possible only where the label leads whichever of these were left out. Under sampling weights
     that differ it leads by weight, and strictly only where they are whole numbers. Labels from noisy records say
     nothing for sure of the true ones.
     """
@@ -24,7 +26,7 @@ class LeafLabel(Constraint):
     def rows(self, case: Case) -> Iterator[Row | LeftOut]:
         margin = 1.0 if case.knowledge.strict_labels else 0.0
         weight = case.population.weight
-        passed_over = incomplete_records(case) * case.population.counts
+        passed_over = incomplete_records(case)
         if case.tree.learner.weighs_classes:
             yield LeftOut(0, "", "labels, as classes were weighed", is_open=True)
             return
@@ -37,14 +39,17 @@ class LeafLabel(Constraint):
             said = f"{case.tree.where(facts.node)}: the label is {case.tree.classes[facts.label]!r}"
             origin = Origin("leaf_label", said, facts.node.index)
             here = case.members.stops(facts.node.index)
+            first = () if margin else classes_before(case, facts.label)
+            doubt = label_in_doubt(case, facts.node.index, here, facts.label, margin, first)
+            if doubt is not None:
+                yield doubt
             if common_weight(case, here) is None:
                 assert weight is not None
                 lead = margin - float(passed_over[here] @ weight[here])
                 yield from lead_rows(case, facts.node.index, facts.label, lead, origin)
             else:
                 lead = margin - float(passed_over[here].sum())
-                before = () if margin else classes_before(case, facts.label)
-                yield Plurality(facts.node.index, facts.label, lead, origin, before)
+                yield Plurality(facts.node.index, facts.label, lead, origin, first)
 
 
 CONSTRAINT = LeafLabel()

@@ -46,7 +46,7 @@ class SplitChoice(Constraint):
                 0, "", f"how splits were chosen, as {some} had a part in it", is_open=True
             )
             return
-        passed_over = float(case.population.counts[incomplete_records(case)].sum())
+        passed_over = float(incomplete_records(case).sum())
         if passed_over:
             why = (
                 f"how splits were chosen, as {lacking(passed_over, 'a value')} and {case.tree.source} counts no "

@@ -10,7 +10,7 @@ import numpy as np
 from audit.adversary.knowledge import SplitLevel
 from audit.facts.case import Case
 from audit.people.table_counts import has_sums
-from ppdm_models.arrays import BoolArray
+from ppdm_models.arrays import FloatArray
 from ppdm_models.tree.tree import Missing, Tool, count_of
 
 
@@ -71,18 +71,22 @@ def is_counted(case: Case) -> bool:
     return counts and all(count_of(leaf) is not None for leaf in tree.leaves)
 
 
-def incomplete_records(case: Case) -> BoolArray:
-    """Return which profiles (P,) lack a value that the tree was grown on, so that the learner may have left them out.
+def incomplete_records(case: Case) -> FloatArray:
+    """Return how many records of each profile, (P,), the learner may have left out, as they lack a value.
 
-    It has not where the file counts the records of every leaf, or where it is known to take missing values.
+    It may be one of a column that no test asks about: some learners leave out every record that is not complete. It has
+    not where the file counts the records of every leaf, or where it is known to take missing values.
     """
+    counts = case.population.counts
     if grower(case).sends_missing or is_counted(case):
-        return np.zeros(len(case.population.counts), dtype=bool)
-    lacks = np.zeros(len(case.population.counts), dtype=bool)
+        return np.zeros_like(counts)
+    if case.incomplete is not None:
+        return case.incomplete
+    lacks = np.zeros(len(counts), dtype=bool)
     for feature in case.tree.features:
         if feature.name in case.population.qi:
             lacks |= case.population.columns[feature.name].missing
-    return lacks
+    return lacks * counts
 
 
 def classes_before(case: Case, label: int) -> tuple[int, ...]:

@@ -127,8 +127,9 @@ class LeftOut:
     """What a tree may prove of the people below a node although no row says it, as it is not known to hold.
 
     Nothing is proved by it, but a table shows what is possible only if it obeys it too: every candidate of ``possible``
-    that the true table obeys (what that breaks cannot have been a candidate), and every one of ``implying``, which say
-    more than what may hold. Where the true table breaks one of these, or ``is_open``, no table can be told to obey.
+    that the true table obeys (what that breaks cannot have been a candidate), and all of ``implying`` and ``lines``,
+    which say more than what may hold. Where the true table breaks one of these, or ``is_open``, no table can be told to
+    obey.
     ``attribute`` is "" where it is about none in particular; ``why`` says in words what is left out, with ``{}`` where
     the attribute stands.
     """
@@ -138,6 +139,7 @@ class LeftOut:
     why: str
     possible: tuple[SplitFamily, ...] = ()
     implying: tuple[SplitFamily, ...] = ()
+    lines: tuple[Linear, ...] = ()
     is_open: bool = False
 
 

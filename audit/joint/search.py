@@ -12,6 +12,7 @@ from audit.joint.model import Model
 from audit.joint.propagation import Propagated, propagate
 from audit.worlds.clock import Clock, OutOfTimeError
 from audit.worlds.proofs.bounds import ContradictionError
+from audit.worlds.result import OUT_OF_TIME
 from ppdm_models.arrays import BoolArray, IndexArray, IntArray
 
 MOST_ENTRIES = 400_000
@@ -61,7 +62,7 @@ class _Run:
         self.reached_low, self.reached_high = boxes.high + 1, boxes.low - 1
         self.known: IntArray | None = None
         self.left: list[str] = []
-        self.why = "the budget was used up"
+        self.why = OUT_OF_TIME
 
     @property
     def not_moved(self) -> BoolArray:
@@ -94,7 +95,7 @@ class _Run:
             return
         model = self._model(left)
         if self.known is None and not self._find_first(model, left, share):
-            self.why = "no table was found in time"
+            self.why = f"{OUT_OF_TIME} before a table was found"
             return
         if not self._ask_all(model, left):
             self._ask_each(model, left)

@@ -67,7 +67,7 @@ def closed(
         for name in population.qi:
             if name in known or name in never:
                 continue
-            by = next((each for each in known if _gives_all(population, each, name)), None)
+            by = next((each for each in known if gives_all(population, each, name)), None)
             if by is not None:
                 known.append(name)
                 said.append(
@@ -83,6 +83,13 @@ def closed(
                 said.append(why)
     ordered = tuple(name for name in population.qi if name in known)
     return Closed(ordered, guesses, tuple(said))
+
+
+def guess_of(told: Closed, name: str, of: IndexArray, size: int) -> Guess:
+    """Return a guess of profiles that are told apart by known columns alone: all parts of one are guessed alike."""
+    guess, first = told.guesses[name], np.zeros(size, dtype=np.intp)
+    first[of] = np.arange(len(of))
+    return Guess(guess.column.take(first), guess.is_known[first])
 
 
 def given_away(population: Population, known: str, of: IndexArray) -> BoolArray:
@@ -127,7 +134,7 @@ def _marks(column: Column) -> FloatArray | None:
     return found if np.isin(found, (0.0, 1.0)).all() else None
 
 
-def _gives_all(population: Population, known: str, hidden: str) -> bool:
+def gives_all(population: Population, known: str, hidden: str) -> bool:
     """Return whether a column says what another one is of everybody, and of nearly all by more than chance."""
     own, has_one, sure = _given(population, known, _codes(population.columns[hidden]))
     people = population.counts

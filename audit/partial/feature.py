@@ -9,50 +9,45 @@ each class over the leaves by itself: that is what opens features.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
-from scipy import sparse
 
 from audit.adversary.declared import words_of
 from audit.adversary.knowledge import Knowledge, SplitLevel
 from audit.estimate.posterior import Posterior, certain
 from audit.options import DEFAULT, AuditOptions
 from audit.partial.bounded import Ranges, bounded
-from audit.partial.dependencies import Closed, closed
-from audit.partial.domains import told_apart
-from audit.partial.enforced import Some, Under, off_by, table_under
-from audit.partial.flows import WORK
-from audit.partial.leaf_table import LeafTable, are_sizes_published, leaf_table
-from audit.partial.learned import Proofs
-from audit.partial.open_values import Arcs, arcs_of, secret_domain
-from audit.partial.reach import Knower, knower
-from audit.partial.saying import Said, said_of
-from audit.partial.scaling import GAP
-from audit.partial.secret import Secret, of_one_attribute
-from audit.partial.secret_part import Part, in_order, part_of, summed
-from audit.partial.seen import (
-    ENFORCING_SECONDS,
+from audit.partial.dependencies import Closed, closed, guess_of
+from audit.partial.domains import hidden_of, told_apart
+from audit.partial.doubts import (
     NO_SIZES,
-    NOT_COMPARED,
     NOT_WHOLE,
     ONLY_CLASSES,
     SPLITS_NOT_USED,
     WEIGHED,
     WITH_AND_WITHOUT,
-    Seen,
     doubts_of,
-    guess_of,
-    hidden_of,
-    problem_of,
-    spanning,
-    why_broken,
 )
+from audit.partial.flows import WORK
+from audit.partial.leaf_table import are_sizes_published, leaf_table
+from audit.partial.learned import Proofs
+from audit.partial.open_values import Arcs, secret_domain
+from audit.partial.outcome import NOT_USED as OUTCOME_NOT_USED
+from audit.partial.outcome import SPANNING as OUTCOME_SPANNING
+from audit.partial.outcome import Outcome, outcome_said, target_of
+from audit.partial.outlook import Look, Outlook
+from audit.partial.reach import knower
+from audit.partial.saying import Said, said_of
+from audit.partial.secret import Secret, of_one_attribute
+from audit.partial.secret_part import Part, summed
+from audit.partial.seen import Seen
+from audit.partial.spanning import shown_by_both, spanning
 from audit.partial.unsized import SIZES_UNKNOWN, are_told_apart, between, unsized_worlds
 from audit.people.merged import merged
 from audit.people.population import Population
 from audit.reading import Undetermined
-from audit.worlds.clock import Clock, clock
+from audit.worlds.clock import Clock
 from audit.worlds.result import Worlds
 from ppdm_models.arrays import FloatArray, IndexArray
 from ppdm_models.tree.column import CategoricalColumn
@@ -72,10 +67,8 @@ SAYING = (
     "in this table some values of {} say what {} is, of {:,.0f} people: the readings span what follows of that and "
     "what follows without it"
 )
-SAYING_NOT_USED = "what other columns say of the secret is not used of tables that fit"
 NO_CLASSES = Undetermined("who has which class is not known from the table")
 ALL_DECIDE = "every leaf that can hold such a person leaves this value alone"
-TARGET = "target"
 
 
 def secret_seen_by(
@@ -122,6 +115,10 @@ def secret_seen_by(
     if secret.name in hidden:
         hidden[secret.name] = unaided[secret.name] = secret_domain(tree, population, secret)
     size = len(people.counts)
+    target, is_used = target_of(tree, population), is_sized and leaves.are_counted
+    outcome = None
+    if not knows_target:
+        outcome = outcome_said(tree, population, told.known, told.guesses)
     aided = knower(tree, people.columns, hidden, guesses, size)
     classes, by_class = None, [population.counts]
     if knows_target:
@@ -136,48 +133,46 @@ def secret_seen_by(
         hidden,
         of,
         size,
-        by_class if knows_target else (),
-        _target(tree, population),
+        by_class if knows_target else _all_classes(truth, outcome),
+        target,
+        None if outcome is None else outcome.of,
     )
     by_name = {feature.name for feature in tree.features}
     about = {secret.name, *(() if saying is None else saying.of_hidden)} & by_name
     doubts = doubts_of(leaves, knowledge, (*told.known, *told.guesses, *sorted(about)), hidden)
+    if outcome is not None and not is_used:
+        doubts = (*doubts, outcome.words(OUTCOME_NOT_USED, target))
     doubts += _of_one_attribute(population, secret, (*told.known, *hidden))
     if not is_sized and knowledge.split is not SplitLevel.NONE:
         doubts = tuple(dict.fromkeys((SPLITS_NOT_USED, *doubts)))
     is_compared = knowledge.split is not SplitLevel.NONE and bool(about)
     work = 0 if until.is_over else WORK // len(by_class)
 
-    def outlook(who: Knower, saying: Said | None, work: int) -> _Outlook:
-        parts, domain = [], who.hidden.get(secret.name)
-        arcs = arcs_of(who, secret, domain, population, saying)
-        for number, some in enumerate(by_class):
-            more_said = None if saying is None else saying.for_class(number)
-            own = arcs
-            if more_said is not saying:
-                own = arcs_of(who, secret, domain, population, more_said)
-            parts.append(part_of(own, leaves, population, of, some, work))
-        values, low, high, gaps, proved, more = in_order(parts)
-        bare = Posterior(values, gaps <= GAP, low, high if is_compared else values)
-        believed: Posterior | Undetermined = bare
-        uses_splits = is_sized and leaves.are_counted and doubts == (SPLITS_NOT_USED,)
-        if doubts and not uses_splits:
-            believed = Undetermined(f"no estimate: {'; '.join(doubts)}")
-        elif doubts:
-            heeding = _Heeding(leaves, people, classes, knowledge, options, is_compared)
-            believed = heeding.believed(parts, bare)
-        return _Outlook(arcs, parts, believed, gaps, proved, more)
-
-    first, others = outlook(aided, None, work), list[_Outlook]()
+    look = Look(
+        leaves,
+        population,
+        people,
+        of,
+        secret,
+        knowledge,
+        options,
+        doubts,
+        classes,
+        by_class,
+        is_compared,
+    )
+    first, others = look.at(aided, None, work), list[Outlook]()
     if told.said:
-        others.append(outlook(knower(tree, people.columns, unaided, {}, size), None, 0))
+        others.append(look.at(knower(tree, people.columns, unaided, {}, size), None, 0))
     if saying is not None:
-        others.append(outlook(aided, saying, work))
+        others.append(look.at(aided, saying, work))
+    if outcome is not None and is_used:
+        others.append(look.with_outcome(aided, saying, outcome.of, work))
     seen = _people(tree, population, people, of, secret, first.parts, classes)
     worlds = _worlds(population, seen, first.proved, first.more, doubts)
-    if saying is not None:
-        last = _worlds(population, seen, others[-1].proved, others[-1].more, doubts)
-        worlds = _shown_by_both(worlds, last)
+    for each in others[1 if told.said else 0 :]:
+        more = _worlds(population, seen, each.proved, each.more, doubts)
+        worlds = shown_by_both(worlds, more)
     share = np.bincount(secret.of, population.counts, len(secret.values)) / population.records
     found = Seen(
         seen,
@@ -185,14 +180,22 @@ def secret_seen_by(
         worlds,
         doubts,
         max(float(each.gaps.max(initial=0.0)) for each in (first, *others)),
-        _remarkable(told, secret, saying, is_tested=secret.name in hidden),
+        (
+            *_remarkable(told, secret, saying, is_tested=secret.name in hidden),
+            *([outcome.words(OUTCOME_SPANNING, target)] if outcome is not None and is_used else []),
+        ),
         certain(np.tile(share, (len(seen.counts), 1))),
     )
     return found if is_sized else _without_sizes(found, first.arcs, first.parts[0].profiles)
 
 
-def _target(tree: Tree, population: Population) -> str:
-    return population.sensitive or tree.target or TARGET
+def _all_classes(
+    truth: FloatArray | Undetermined, outcome: Outcome | None
+) -> tuple[FloatArray, ...]:
+    """Return how many people of each profile have each class, (P,) each, where some people's are known."""
+    if outcome is None or isinstance(truth, Undetermined):
+        return ()
+    return tuple(truth.T)
 
 
 def _remarkable(
@@ -205,20 +208,6 @@ def _remarkable(
     if not is_tested:
         said.append(NOT_TESTED.format(name=secret.name))
     return tuple(said)
-
-
-def _shown_by_both(
-    worlds: Worlds | Undetermined, saying: Worlds | Undetermined
-) -> Worlds | Undetermined:
-    """Return proofs with those tables only that fit what other columns say of the secret too."""
-    if isinstance(worlds, Undetermined) or isinstance(saying, Undetermined):
-        return worlds if isinstance(worlds, Undetermined) else saying
-    return replace(
-        worlds,
-        reached_low=np.maximum(worlds.reached_low, saying.reached_low),
-        reached_high=np.minimum(worlds.reached_high, saying.reached_high),
-        not_decided=(*worlds.not_decided, SAYING_NOT_USED),
-    )
 
 
 def _without_sizes(sized: Seen, arcs: Arcs, profiles: IndexArray) -> Seen:
@@ -239,82 +228,12 @@ def _without_sizes(sized: Seen, arcs: Arcs, profiles: IndexArray) -> Seen:
     return replace(sized, posterior=posterior, worlds=worlds, said=(*sized.said, SIZES_UNKNOWN))
 
 
-@dataclass(frozen=True, slots=True)
-class _Outlook:
-    """What somebody makes of all people who uses so much of what columns give away; the arrays are of all parts."""
-
-    arcs: Arcs
-    parts: list[Part]
-    believed: Posterior | Undetermined
-    gaps: FloatArray
-    proved: Proofs
-    more: Ranges
-
-
 def _of_one_attribute(
     population: Population, secret: Secret, columns: Collection[str]
 ) -> tuple[str, ...]:
     """Return why more may be known: a column that is known or tested is an indicator of the secret's attribute."""
     found = of_one_attribute(population, secret, columns)
     return (ONE_ATTRIBUTE.format(words_of(found), secret.name),) if found else ()
-
-
-@dataclass(frozen=True, slots=True)
-class _Heeding:
-    """What the choice of splits on known columns says is held against an estimate, and put in where that breaks it.
-
-    Candidates on the secret itself are no rows: where they were compared, ``high`` is all that leaves leave open.
-    """
-
-    leaves: LeafTable
-    people: Population
-    classes: IndexArray | None
-    knowledge: Knowledge
-    options: AuditOptions
-    is_compared: bool
-
-    def believed(self, parts: list[Part], without: Posterior) -> Posterior | Undetermined:
-        """Return the estimate with such rows, given that without them; why not, where it was not found."""
-        own = self.leaves.estimate(self.options)
-        if isinstance(own, Undetermined):
-            return own
-        held = [each.held for each in parts]
-        if self.classes is None:
-            (one,) = held
-            held = [
-                replace(one, places=one.places @ sparse.diags_array(each)) for each in own.values.T
-            ]
-        problem = why_broken(self.leaves, self.people, held, self.knowledge.split)
-        if not problem:
-            return without
-        if problem == NOT_COMPARED:
-            return Undetermined(problem)
-        by_class = np.arange(own.values.shape[1])[None] if self.classes is None else self.classes
-        some = tuple(
-            Some(part.held.people, part.held.lump, part.leads.net, part.leads.columns, each)
-            for part, each in zip(parts, by_class.reshape(len(parts), -1), strict=True)
-        )
-        sizes = own.values * self.leaves.sizes[:, None]
-        under = table_under(
-            problem_of(self.leaves, some, sizes, self.people, self.knowledge),
-            clock(self.options.time_limit or ENFORCING_SECONDS),
-        )
-        return Undetermined(problem) if under is None else self._under(under, parts, some, without)
-
-    def _under(
-        self, under: Under, parts: list[Part], some: tuple[Some, ...], without: Posterior
-    ) -> Posterior | Undetermined:
-        found = []
-        for part, each in zip(parts, some, strict=True):
-            people = each.people[part.profiles][:, None]
-            places = under.table[part.profiles][:, :, each.classes].sum(axis=2) / people
-            values, low, high = part.leads.told(places)
-            off = off_by(under.gap, people)
-            high = high if self.is_compared else values
-            found.append((values, np.maximum(low - off, 0.0), np.minimum(high + off, 1.0)))
-        values, low, high = (np.concatenate(each) for each in zip(*found, strict=True))
-        believed = Posterior(values, np.ones(len(values), dtype=bool), low, high)
-        return believed if under.is_sure else spanning(believed, without)
 
 
 def _people(
@@ -335,7 +254,7 @@ def _people(
     truth, kept = population.truth, people
     if classes is not None:
         assert not isinstance(truth, Undetermined)
-        name = _target(tree, population)
+        name = target_of(tree, population)
         klass = np.repeat(classes, [len(each.profiles) for each in parts])
         columns = {each: column.take(rows) for each, column in people.columns.items()}
         columns[name] = CategoricalColumn(klass, tree.classes)

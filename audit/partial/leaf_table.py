@@ -15,6 +15,7 @@ from audit.adversary.knowledge import Knowledge, SplitLevel
 from audit.estimate.estimate import estimate
 from audit.estimate.posterior import Posterior
 from audit.facts.case import Case
+from audit.facts.grower import incomplete_records
 from audit.facts.leaf_facts import leaf_facts
 from audit.options import DEFAULT, AuditOptions
 from audit.people.members import members
@@ -86,7 +87,9 @@ def leaf_table(tree: Tree, population: Population, knowledge: Knowledge) -> Leaf
         order=None,
     )
     bare = knowledge.model_copy(update={"split": SplitLevel.NONE, "facts": ()})
-    case = Case(tree, people, members(tree, nodes), bare)
+    own = incomplete_records(Case(tree, population, members(tree, population.leaf), bare))
+    lacking = np.bincount(of, own, len(nodes)).astype(np.float64)
+    case = Case(tree, people, members(tree, nodes), bare, incomplete=lacking)
     return LeafTable(nodes, sizes, build_system(case))
 
 

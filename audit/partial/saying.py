@@ -68,12 +68,14 @@ def said_of(
     size: int,
     classes: Sequence[FloatArray] = (),
     target: str = "",
+    outcome: IndexArray | None = None,
 ) -> Said | None:
     """Return what columns say of a secret to somebody who knows some of them; None where they say nothing.
 
     ``of`` (P,) is the place among ``size`` profiles of each of the population's, by what he knows; ``guesses`` are of
     the population's profiles. ``classes`` are how many people of each profile have each class, (P,) each, where he
-    knows everybody's, in the column ``target``.
+    knows everybody's, in the column ``target``; or knows that of some people, ``outcome`` (P,) the place among
+    these, ``OPEN`` of the others.
     """
     names = dict.fromkeys((*known, *guesses, *hidden))
     told = {name: telling(population, secret, name) for name in names if name != secret.name}
@@ -93,6 +95,13 @@ def said_of(
         if name in hidden
     }
     by, number = tuple(told), population.counts.copy()
+    if outcome is not None:
+        value = np.append(np.array(of_class, dtype=np.intp), OPEN)[outcome]
+        sure = value != OPEN
+        of_profile[of[sure]] = value[sure]
+        people |= sure
+        by = (*by, target) if sure.any() else by
+        of_class = ()
     if max(of_class, default=OPEN) != OPEN:
         by = (*by, target)
         said = [own for own, value in zip(classes, of_class, strict=True) if value != OPEN]

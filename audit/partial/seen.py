@@ -10,20 +10,35 @@ from scipy import sparse
 
 from audit.adversary.knowledge import Knowledge, SplitLevel
 from audit.estimate.posterior import Posterior
-from audit.facts.grower import grower
 from audit.options import DEFAULT, AuditOptions
 from audit.partial.bounded import Ranges, bounded, ranges
-from audit.partial.dependencies import Closed, closed
-from audit.partial.domains import Domain, domain_of, told_apart
-from audit.partial.enforced import Problem, Some, enforced
+from audit.partial.dependencies import closed, guess_of
+from audit.partial.domains import hidden_of, told_apart
+from audit.partial.doubts import (
+    ENFORCING_SECONDS,
+    NO_SIZES,
+    NOT_COMPARED,
+    NOT_WHOLE,
+    ONLY_CLASSES,
+    SPLITS_NOT_USED,
+    WEIGHED,
+    WITH_AND_WITHOUT,
+    doubts_of,
+    problem_of,
+    why_broken,
+)
+from audit.partial.enforced import Some, enforced
 from audit.partial.flows import WORK, Room, ends
 from audit.partial.leaf_table import LeafTable, are_sizes_published, leaf_table
 from audit.partial.learned import Proofs, proofs, shares
 from audit.partial.network import Network, network
-from audit.partial.reach import Guess, Knower, Reach, is_mixed, knower, reach
+from audit.partial.outcome import NOT_USED, SPANNING, outcome_said, target_of
+from audit.partial.reach import Knower, Reach, knower, reach
+from audit.partial.saying import OPEN
 from audit.partial.scaling import GAP, Spread, spread
 from audit.partial.shown import shown
-from audit.partial.splits import Held, compared, held
+from audit.partial.spanning import shown_by_both, spanning
+from audit.partial.splits import held
 from audit.partial.unsized import (
     SIZES_UNKNOWN,
     are_told_apart,
@@ -32,38 +47,15 @@ from audit.partial.unsized import (
     unsized_proofs,
     unsized_worlds,
 )
+from audit.partial.with_outcome import with_outcome
 from audit.people.merged import merged
 from audit.people.population import Population
 from audit.reading import Undetermined
 from audit.worlds.clock import Clock, clock
 from audit.worlds.result import Witness, Worlds
 from ppdm_models.arrays import FloatArray, IndexArray, IntArray
-from ppdm_models.tree.impurity import Criterion
 from ppdm_models.tree.tree import Task, Tree
 
-ONLY_CLASSES = Undetermined(
-    "what somebody learns who knows only some columns is worked out for trees that predict a class"
-)
-WEIGHED = Undetermined(
-    "the tree counts sums of sampling weights: what somebody learns of it who knows only some columns is not worked out"
-)
-NO_SIZES = Undetermined(
-    "the file does not say how many people are in each leaf: what somebody learns of it who knows only some columns is "
-    "not worked out"
-)
-SPLITS_NOT_USED = (
-    "what the choice of splits says of the known columns is not used: it may prove more, and other tables were not "
-    "held against it"
-)
-NOT_COMPARED = f"no estimate: {SPLITS_NOT_USED}"
-FACTS_NOT_USED = "facts about people by their columns are not used: they may prove more"
-MIXED = "some tests ask about a hidden column and another one at once, so where people can be is not exact"
-NOT_WHOLE = Undetermined(
-    "some people count for parts of a person, so nothing is asked of whole records"
-)
-WITH_AND_WITHOUT = "the estimate spans what he believes who knows that and who does not"
-ENFORCING_SECONDS = 20.0
-"""What may be taken to put in what the choice of splits says, where the estimate without it breaks that."""
 IN_ALL_LEAVES = "every leaf that can hold such a person holds this value alone"
 
 
@@ -74,7 +66,8 @@ class Seen:
     ``population`` are the people as he tells them apart. ``doubts`` are why more may be known than was used: what is
     proved holds, and nothing else is decided. ``gap`` is how far the spread over leaves is from the optimum at most, in
     records times nats. ``said`` is what else he was taken to know,
-    ``prior`` what he believed before the tree, None where that is the same as of who knows all.
+    ``prior`` what he believed before the tree, None where that is the same as of who knows all. ``is_outcome_said``
+    says that columns tell him classes of people, so that tables that fit for who knows all need not fit for him.
     """
 
     population: Population
@@ -84,6 +77,7 @@ class Seen:
     gap: float
     said: tuple[str, ...] = ()
     prior: Posterior | Undetermined | None = None
+    is_outcome_said: bool = False
 
 
 def seen_by(
@@ -119,6 +113,11 @@ def seen_by(
     guesses = {name: guess_of(told, name, of, len(people.counts)) for name in told.guesses}
     guesses = {name: guess for name, guess in guesses.items() if name in hidden}
     doubts = doubts_of(leaves, knowledge, (*told.known, *told.guesses), hidden)
+    outcome = outcome_said(tree, population, told.known, told.guesses)
+    target = target_of(tree, population)
+    is_used = is_sized and leaves.are_counted
+    if outcome is not None and not is_used:
+        doubts = (*doubts, outcome.words(NOT_USED, target))
     size = len(people.counts)
     knowers = [knower(tree, people.columns, hidden, guesses, size)]
     if told.said:
@@ -130,27 +129,29 @@ def seen_by(
         placed = spread(net)
         believed.append(_posterior(found, net, placed, leaves, people, knowledge, doubts, options))
         gaps.append(float(placed.gap.max(initial=0.0)))
+    worlds = _worlds(found, net, population, people, leaves, until, doubts)
+    said = (*told.said, WITH_AND_WITHOUT) if told.said else ()
+    if outcome is not None and is_used:
+        known_class = np.full(size, OPEN, dtype=np.intp)
+        known_class[of] = outcome.of
+        work = 0 if until.is_over else WORK
+        more, shown_too, gap = with_outcome(
+            found, known_class, population, people, of, leaves, knowledge.split, doubts, work
+        )
+        believed.insert(0, more)
+        gaps.append(gap)
+        worlds = shown_by_both(worlds, shown_too)
+        said = (*said, outcome.words(SPANNING, target))
     seen = Seen(
         people,
         spanning(believed[-1], *believed[:-1]),
-        _worlds(found, net, population, people, leaves, until, doubts),
+        worlds,
         doubts,
         max(gaps),
-        (*told.said, WITH_AND_WITHOUT) if told.said else (),
+        said,
+        is_outcome_said=outcome is not None,
     )
     return seen if is_sized else _without_sizes(seen, knowers, found, leaves, knowledge, options)
-
-
-def spanning(
-    own: Posterior | Undetermined, *others: Posterior | Undetermined
-) -> Posterior | Undetermined:
-    """Return an estimate whose ends take in other estimates of the same people."""
-    for other in others:
-        if isinstance(own, Undetermined) or isinstance(other, Undetermined):
-            return own if isinstance(own, Undetermined) else other
-        low, high = np.minimum(own.low, other.low), np.maximum(own.high, other.high)
-        own = Posterior(own.values, own.decided & other.decided, low, high)
-    return own
 
 
 def _without_sizes(
@@ -178,41 +179,6 @@ def _without_sizes(
     worlds = unsized_worlds(sized.population, of_profile, sized.worlds, IN_ALL_LEAVES)
     said = (*sized.said, SIZES_UNKNOWN)
     return replace(sized, posterior=posterior, worlds=worlds, doubts=doubts, said=said)
-
-
-def guess_of(told: Closed, name: str, of: IndexArray, size: int) -> Guess:
-    """Return a guess of profiles that are told apart by known columns alone: all parts of one are guessed alike."""
-    guess, first = told.guesses[name], np.zeros(size, dtype=np.intp)
-    first[of] = np.arange(len(of))
-    return Guess(guess.column.take(first), guess.is_known[first])
-
-
-def hidden_of(tree: Tree, population: Population, known: Collection[str]) -> dict[str, Domain]:
-    """Return what values each column can have that the tree tests and that is not known, by its name."""
-    return {
-        feature.name: domain_of(tree, feature, population.columns[feature.name], population.counts)
-        for feature in tree.used_features()
-        if feature.name not in known
-    }
-
-
-def doubts_of(
-    leaves: LeafTable, knowledge: Knowledge, known: Sequence[str], hidden: Collection[str]
-) -> tuple[str, ...]:
-    """Return why more may be known than is used here.
-
-    Where all class counts are known, splits on hidden columns prove nothing of who has which class: any hidden values
-    that lead to a leaf can be given to any of its people.
-    """
-    found, tree = [], leaves.system.case.tree
-    compares_known = bool({feature.name for feature in tree.features} & set(known))
-    if knowledge.split is not SplitLevel.NONE and (compares_known or not leaves.are_counted):
-        found.append(SPLITS_NOT_USED)
-    if knowledge.facts:
-        found.append(FACTS_NOT_USED)
-    if is_mixed(tree, dict.fromkeys(hidden)):
-        found.append(MIXED)
-    return tuple(found)
 
 
 def _network(found: Reach, population: Population, of: IndexArray, leaves: LeafTable) -> Network:
@@ -277,38 +243,6 @@ def _posterior(
     ]
     decided = (placed.gap <= GAP)[found.lump_of]
     return Posterior(of_lump[0], decided, of_lump[1], of_lump[2])
-
-
-def problem_of(
-    leaves: LeafTable,
-    parts: tuple[Some, ...],
-    classes: FloatArray,
-    people: Population,
-    knowledge: Knowledge,
-) -> Problem:
-    """Return what is to be solved where the choice of splits is heeded, given how many of each class each leaf has."""
-    case = leaves.system.case
-    return Problem(
-        case.tree,
-        leaves.nodes,
-        parts,
-        classes,
-        {name: people.columns[name] for name in people.qi},
-        Criterion(knowledge.split.value),
-        float(grower(case).smallest),
-    )
-
-
-def why_broken(
-    leaves: LeafTable, people: Population, by_class: Sequence[Held], split: SplitLevel
-) -> str:
-    """Return why what the choice of splits says is not known to hold at an estimate; "" where it does."""
-    case = leaves.system.case
-    criterion = Criterion(split.value)
-    least = float(grower(case).smallest)
-    columns = {name: people.columns[name] for name in people.qi}
-    found = compared(case.tree, leaves.nodes, columns, by_class, criterion, least)
-    return NOT_COMPARED if found is None else found.why
 
 
 def _worlds(

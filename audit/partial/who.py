@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 
 from audit.adversary.declared import Declared, words_of
 from audit.adversary.presets import ALL, PRESETS, USUAL
 from ppdm_models.errors import KnowledgeError
 from ppdm_models.records.matching import are_alike
 from ppdm_models.records.table import listed, near_text
+
+WORDS = (ALL, *PRESETS)
+"""What can stand for a list of columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +54,9 @@ def adversary_of(
     else:
         if declared.columns:
             raise KnowledgeError(here, "columns says what a preset means; leave it out")
-        names, said = tuple(found_column(name, columns, here) for name in declared.knows), ()
+        words = WORDS if len(declared.knows) == 1 else ()
+        names = tuple(found_column(name, columns, here, words) for name in declared.knows)
+        said = ()
     if names is not None:
         names = tuple(dict.fromkeys(names))
         if secret in names:
@@ -82,8 +88,8 @@ def check_names(declared: Sequence[Declared], where: str) -> None:
         seen.add(each.name)
 
 
-def found_column(name: str, columns: Collection[str], here: str) -> str:
-    """Return the column that is meant by a name.
+def found_column(name: str, columns: Collection[str], here: str, words: Sequence[str] = ()) -> str:
+    """Return the column that is meant by a name; ``words`` could have stood there instead.
 
     Raises:
         KnowledgeError: there is none, or several are spelled like it.
@@ -93,8 +99,20 @@ def found_column(name: str, columns: Collection[str], here: str) -> str:
     alike = [each for each in columns if are_alike(name, each)]
     if len(alike) == 1:
         return alike[0]
+    several = _several(name, columns)
+    if several:
+        raise KnowledgeError(here, f"no column {name!r}; name each by itself: {several}")
+    meant = get_close_matches(name.casefold(), words, n=1)
+    preset = f"; is the preset {meant[0]!r} meant?" if meant else ""
     near = near_text(name, columns)
-    raise KnowledgeError(here, f"no column {name!r}{near}; the table has {listed(columns)}")
+    raise KnowledgeError(here, f"no column {name!r}{near}; the table has {listed(columns)}{preset}")
+
+
+def _several(name: str, columns: Collection[str]) -> list[str]:
+    """Return the columns that a text names with commas between them, if it does."""
+    parts = [part.strip() for part in name.split(",")]
+    is_list = all(any(are_alike(part, each) for each in columns) for part in parts)
+    return parts if is_list and len(parts) > 1 else []
 
 
 def _by_word(
@@ -105,8 +123,10 @@ def _by_word(
     if word == ALL:
         return None, ()
     if word not in PRESETS:
-        known = listed((ALL, *PRESETS))
-        raise KnowledgeError(here, f"{word!r} is no preset; have {known}, or a list of columns")
+        several = _several(word, columns) or [each for each in columns if are_alike(word, each)]
+        instead = f"the list {several} if columns are meant" if several else "or a list of columns"
+        problem = f"{word!r} is no preset{near_text(word, WORDS)}; have {listed(WORDS)}, {instead}"
+        raise KnowledgeError(here, problem)
     preset = PRESETS[word]
     strange = [name for name in declared.columns if name not in preset.attributes]
     if strange:

@@ -159,14 +159,15 @@ def doubled(system: System) -> tuple[System, tuple[int, ...]]:
         if one.is_open:
             continue
         if isinstance(truth, Undetermined):
-            rows += [*one.possible, *one.implying]
+            rows += [*one.possible, *one.implying, *one.lines]
             continue
         held = [system.kind(family).held(case, family, truth)[0] for family in one.possible]
         rows += [row for row in held if row is not None]
-        if any(system.kind(family).held(case, family, truth)[1] for family in one.implying):
+        implying: tuple[Row, ...] = (*one.implying, *one.lines)
+        if any(system.kind(row).held(case, row, truth)[1] for row in implying):
             open_nodes.add(one.node)
         else:
-            rows += one.implying
+            rows += implying
     narrow = replace(system, rows=tuple(rows), left_out=(), whole=())
     return narrow, tuple(sorted(open_nodes))
 

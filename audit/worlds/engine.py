@@ -39,7 +39,7 @@ from audit.worlds.outcome import inconsistent, outcome
 from audit.worlds.proofs.bounds import ContradictionError, closed_form, spread
 from audit.worlds.proofs.propagate import propagate
 from audit.worlds.queries import Asker
-from audit.worlds.result import Worlds
+from audit.worlds.result import OUT_OF_TIME, Worlds
 from audit.worlds.sampling import draw_worlds, estimate
 from audit.worlds.sharpen import sharpen
 from audit.worlds.state import ALL_TIERS, Enough, Run, Tiers, never
@@ -87,7 +87,7 @@ def reason(
             # A row that the true table breaks is no fact, so it is a world whatever time there was to look at rows.
             run.pool.add(truth[None])
         if facts is None:
-            run.said.append("the budget was used up before anything could be tried")
+            run.said.append(f"{OUT_OF_TIME} before anything could be tried")
         else:
             _work_out(run, tiers, truth, enough, asks_rest=asks_rest)
     except ContradictionError as contradiction:
@@ -133,7 +133,7 @@ def _work_out(
     if tiers.posterior:
         estimate(run)
     if run.clock.is_over:
-        run.said.append("the budget was used up")
+        run.said.append(OUT_OF_TIME)
     elif watch.is_over:
         run.said.append(DECIDED)
 

@@ -12,6 +12,9 @@ from audit.reading import Reading, Undetermined
 from audit.worlds.found.exact_posterior import Counted, ExactPosterior
 from ppdm_models.arrays import BoolArray, IndexArray, IntArray
 
+OUT_OF_TIME = "the budget was used up"
+"""How it is said that time was what was lacking: a larger budget may decide more."""
+
 
 class Consistency(StrEnum):
     """Whether some table with these quasi-identifiers grows this tree."""
@@ -80,6 +83,11 @@ class Worlds:
         size = self.counts[:, None]
         may = (np.minimum(self.reached_low, self.high) == size).any(axis=1)
         return np.asarray(may & ~self.certain)
+
+    @property
+    def is_out_of_time(self) -> bool:
+        """Whether something was left since the budget was used up, and not for any other reason alone."""
+        return any(OUT_OF_TIME in each for each in self.left)
 
     @property
     def excluded(self) -> BoolArray:

@@ -13,6 +13,7 @@ from audit.measures import Measure, measures
 from audit.reading import Interval, Measurement, Reading, Spot, Undetermined
 from audit.result import NOT_MEASURED, Exposure
 from audit.spots import MOST_SPOTS
+from audit.worlds.result import Worlds
 from policies.clause import Clause
 from policies.judging.combining import EVERY, words
 from policies.judging.decision import Finding, Piece, Place
@@ -25,6 +26,7 @@ from policies.words import capital
 from ppdm_models.tree.paths import path_text
 from ppdm_models.tree.tree import Tree
 
+LARGER = " (a larger --worlds-budget may decide it)"
 COMBINED = {"all": "all of", "any": "any of", "not": "not"}
 """What stands for the measure where several are combined."""
 BREAKS = {
@@ -38,13 +40,15 @@ BREAKS = {
 
 def finding_of(exposure: Exposure, clause: Clause, base: Exposure, names: Names) -> Finding:
     """Return what came of a clause; ``base`` is the exposure under what the audit assumes, ``names`` its leaves'."""
+    worlds = exposure.evidence.worlds
+    is_late = isinstance(worlds, Worlds) and worlds.is_out_of_time
     found = held(
         clause,
         exposure.evidence,
         lambda asked: exposure.readings.get(asked, NOT_MEASURED),
     )
     make = _combined if clause.is_combined else _atomic
-    made = make(exposure, clause, found, names)
+    made = make(exposure, clause, found, names, is_late=is_late)
     return replace(
         made,
         message=" ".join([made.message, *_assumed(exposure, clause, base)]),
@@ -55,14 +59,16 @@ def finding_of(exposure: Exposure, clause: Clause, base: Exposure, names: Names)
     )
 
 
-def _atomic(exposure: Exposure, clause: Clause, found: Held, names: Names) -> Finding:
+def _atomic(
+    exposure: Exposure, clause: Clause, found: Held, names: Names, *, is_late: bool
+) -> Finding:
     places: tuple[Place, ...] = ()
     if found.verdict is not Verdict.PASS and is_plain(clause):
         spots = breaking(clause, exposure.readings.get(clause.atom.call, NOT_MEASURED))
         places = tuple(_place(exposure.evidence, spot, names) for spot in spots)
     elif found.verdict is not Verdict.PASS:
         places = tuple(_broken_places(exposure.evidence, clause, found, names))
-    return of_atom(clause, found, places)
+    return of_atom(clause, found, places, is_late=is_late)
 
 
 def breaking(clause: Clause, taken: Measurement) -> Iterator[Spot]:
@@ -73,8 +79,10 @@ def breaking(clause: Clause, taken: Measurement) -> Iterator[Spot]:
             yield spot
 
 
-def of_atom(clause: Clause, found: Held, places: tuple[Place, ...]) -> Finding:
-    """Return what came of an atomic clause, in words."""
+def of_atom(
+    clause: Clause, found: Held, places: tuple[Place, ...], *, is_late: bool = False
+) -> Finding:
+    """Return what came of an atomic clause, in words; ``is_late`` where whole records ran out of time."""
     atom = clause.atom
     measure, rule = measures()[atom.call.measure], rules()[atom.rule]
     return Finding(
@@ -95,6 +103,7 @@ def of_atom(clause: Clause, found: Held, places: tuple[Place, ...]) -> Finding:
             found.reading,
             found.verdict,
             places,
+            is_late=is_late and of_worlds(clause),
         ),
         clause.why,
         clause.source,
@@ -102,18 +111,28 @@ def of_atom(clause: Clause, found: Held, places: tuple[Place, ...]) -> Finding:
     )
 
 
-def _combined(exposure: Exposure, clause: Clause, found: Held, names: Names) -> Finding:
+def _combined(
+    exposure: Exposure, clause: Clause, found: Held, names: Names, *, is_late: bool
+) -> Finding:
     places: tuple[Place, ...] = ()
     if found.verdict is not Verdict.PASS:
         places = tuple(_broken_places(exposure.evidence, clause, found, names))
     readings = [exposure.readings.get(atom.call, NOT_MEASURED).reading for atom in clause.atoms]
-    return of_parts(clause, found, readings, places)
+    return of_parts(clause, found, readings, places, is_late=is_late)
 
 
 def of_parts(
-    clause: Clause, found: Held, readings: Sequence[Reading], places: tuple[Place, ...]
+    clause: Clause,
+    found: Held,
+    readings: Sequence[Reading],
+    places: tuple[Place, ...],
+    *,
+    is_late: bool = False,
 ) -> Finding:
-    """Return what came of a combined clause, in words; ``readings`` are those of its atoms."""
+    """Return what came of a combined clause, in words; ``readings`` are those of its atoms.
+
+    ``is_late`` says that whole records ran out of time.
+    """
     return Finding(
         clause.id,
         COMBINED[clause.form],
@@ -124,7 +143,7 @@ def of_parts(
         clause.severity,
         found.reading,
         found.verdict,
-        _combined_message(clause, found),
+        _combined_message(clause, found, is_late=is_late and of_worlds(clause)),
         clause.why,
         clause.source,
         places,
@@ -136,14 +155,14 @@ def of_parts(
     )
 
 
-def _combined_message(clause: Clause, found: Held) -> str:
+def _combined_message(clause: Clause, found: Held, *, is_late: bool) -> str:
     said = f"Asked of {EVERY[clause.scope or 'model']}, {words(clause)}: "
     if found.verdict is Verdict.PASS:
         return f"{said}that holds."
     if isinstance(found.reading, Undetermined):
         return f"{said}could not tell, because {reason_text(found.reading)}{_how(found.reading)}."
-    more = " (a larger --worlds-budget may decide it)" if of_worlds(clause) else ""
     if found.verdict is Verdict.UNDETERMINED:
+        more = LARGER if is_late else ""
         return f"{said}which side it is on could not be told{more}."
     if found.each is None or clause.scope is None or clause.scope == "model":
         return f"{said}that does not hold."
@@ -291,13 +310,15 @@ def _message(
     reading: Reading,
     verdict: Verdict,
     places: tuple[Place, ...],
+    *,
+    is_late: bool,
 ) -> str:
     said = f"{words[:1].upper()}{words[1:]}: "
     if isinstance(reading, Undetermined):
         return f"{said}could not tell, because {reason_text(reading)}{_how(reading)}."
     said += f"{span(reading, measure.unit, limit)}; the policy asks for {rule.words} {figure(limit, measure.unit)}"
     if verdict is Verdict.UNDETERMINED:
-        more = " (a larger --worlds-budget may decide it)" if measure.is_of_worlds else ""
+        more = LARGER if is_late else ""
         return f"{said}, and which side it is on could not be told{more}."
     if not places:
         return f"{said}."

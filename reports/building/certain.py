@@ -22,6 +22,7 @@ FITS = {
     Consistency.INCONSISTENT: "no",
     Consistency.NOT_DECIDED: "not decided",
 }
+LARGER = "a larger --worlds-budget may decide more"
 BY_COUNTS = "the counts of its leaf"
 GRADES: Mapping[str, tuple[Grade, str]] = {
     "same tree": ("same tree", "the same tree grows on that other table"),
@@ -60,10 +61,15 @@ def worlds_part(evidence: Evidence) -> WorldsPart:
         posterior_text=said,
         rows_text=_rows(worlds, said),
         not_decided=tuple(sentence(each) for each in worlds.not_decided),
-        notes=tuple(sentence(each) for each in worlds.notes),
+        notes=tuple(sentence(each) for each in (*worlds.notes, *_larger(worlds))),
         certain=_certain(evidence, worlds),
         otherwise=_otherwise(evidence, worlds),
     )
+
+
+def _larger(worlds: Worlds) -> tuple[str, ...]:
+    """Return that more may be decided, where time was what was lacking."""
+    return (LARGER,) if worlds.not_decided and worlds.is_out_of_time else ()
 
 
 def _rows(worlds: Worlds, told: str) -> tuple[Row, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from reports.document.parts import Adversary
+from reports.document.parts import Adversary, Lack
 from reports.document.words import Word, printable, wrapped
 
 COLUMNS: Mapping[str, str] = {
@@ -44,6 +44,27 @@ def _row(each: Adversary) -> AdversaryRow:
     readings = (each.readings.get(measure) for measure in COLUMNS)
     cells = (UNTOLD if found is None or found.reason else found.text for found in readings)
     return AdversaryRow(each.name, ", ".join(knows) or "nothing", tuple(cells), each.verdict)
+
+
+@dataclass(frozen=True, slots=True)
+class LackRow:
+    """An adversary without one column: what is certain and likely then, and why where it is not told."""
+
+    column: str
+    cells: tuple[str, ...]
+    reasons: tuple[str, ...]
+
+
+def lack_rows(lacking: Sequence[Lack]) -> list[LackRow]:
+    """Return a row for each column that one adversary could lack, in their order."""
+    return [_lack_row(each) for each in lacking]
+
+
+def _lack_row(each: Lack) -> LackRow:
+    found = (each.certain, each.confidence, each.guess_accuracy)
+    cells = tuple(UNTOLD if value.reason else value.text for value in found)
+    reasons = dict.fromkeys(f"{value.reason.rstrip('.')}." for value in found if value.reason)
+    return LackRow(each.column, cells, tuple(reasons))
 
 
 def adversary_notes(adversaries: Sequence[Adversary]) -> Iterator[str]:

@@ -17,19 +17,31 @@ LIKEWISE = {
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A finding, and in words where else its clause came to the same verdict for the same reason."""
+    """A finding, and in words where else its clause came to the same verdict for the same reason.
+
+    ``likewise`` says shortly what these are; "" where there are none.
+    """
 
     finding: Finding
     others: tuple[str, ...] = ()
+    likewise: str = ""
 
 
 def told_once(findings: Iterable[Finding]) -> tuple[Told, ...]:
-    """Return findings in their order, those of other releases that come to the same with the first of them."""
+    """Return findings in their order, those of others (releases, adversaries) that come to the same with the first."""
     groups: dict[tuple[str, str, str, str, Accepted | None], list[Finding]] = {}
     for each in findings:
         key = (each.clause, each.verdict, each.value.reason, each.under, each.accepted)
         groups.setdefault(key, []).append(each)
-    return tuple(Told(first, tuple(_others(others))) for first, *others in groups.values())
+    return tuple(
+        Told(first, tuple(_others(others)), _likewise(others)) for first, *others in groups.values()
+    )
+
+
+def _likewise(others: list[Finding]) -> str:
+    found = {"adversaries" if is_adversary(each.of) else "releases" for each in others}
+    kinds = sorted(found, reverse=True)
+    return f"So it is of other {' and '.join(kinds)}." if kinds else ""
 
 
 def _others(others: list[Finding]) -> list[str]:

@@ -9,6 +9,7 @@ from markupsafe import Markup
 
 from ppdm_models.tree.column import brief
 from reports.document.words import is_command, printable
+from reports.figures.adversary_rows import lack_rows
 from reports.figures.of_releases import told_once
 from reports.figures.untold import told_apart, untold_together
 
@@ -25,6 +26,7 @@ def environment() -> Environment:
         finalize=_shown,
     )
     found.filters["told_once"] = told_once
+    found.filters["lack_rows"] = lack_rows
     found.filters["brief"] = brief
     found.filters["told_apart"] = told_apart
     found.filters["untold_together"] = untold_together

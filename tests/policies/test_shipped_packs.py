@@ -14,6 +14,7 @@ from audit.evidence import NOT_READ, NOT_RUN
 from audit.measures import measures
 from audit.people.population import build_population
 from audit.run import run
+from audit.worlds.result import OUT_OF_TIME
 from policies.comparing import Strictness, compared
 from policies.judging.judge import judge
 from policies.pack import calls, load_pack
@@ -145,11 +146,14 @@ def test_what_is_not_decided_or_not_run_is_never_a_pass(name):
     open_ = replace(
         found.worlds, low=nothing, high=everything, reached_low=everything, reached_high=nothing
     )
-    for worlds, said in ((open_, "--worlds-budget"), (NOT_RUN, "--no-worlds")):
+    late = replace(open_, left=(OUT_OF_TIME,))
+    for worlds, said in ((open_, ""), (late, "--worlds-budget"), (NOT_RUN, "--no-worlds")):
         made = judge(audit_of(replace(found, worlds=worlds), PACKS[name]), PACKS[name])
         assert made.verdict is Verdict.UNDETERMINED
         assert all(measures()[finding.measure].is_of_worlds for finding in made.failing)
         assert all(said in finding.message for finding in made.failing)
+        late_said = ["--worlds-budget" in finding.message for finding in made.failing]
+        assert late_said == [worlds is late] * len(made.failing)
 
 
 @given(leaves)

@@ -28,7 +28,7 @@ from reports.building.build import audit_document, repair_document
 from reports.building.entry import gate_of
 from reports.document.document import Document, Provenance
 from reports.document.gate import Gate
-from reports.document.parts import File
+from reports.document.parts import Adversary, File, Lack, Row, Value
 from tests.forests import forest, stump
 from tests.reports.gates import several
 from tests.small_audits import (
@@ -46,6 +46,7 @@ from tests.small_audits import (
 NASTY = "<script>alert(1)</script> \"'&, \n\x1b[31m \u202e \x00 {{ 7*7 }} 中文 \ud800"
 FIXED = {"schema", "kind", "verdict", "severity", "risk", "danger", "low", "high", "limit"}
 FIXED |= {"consistency", "posterior", "grade", "fail_on", "by", "outcome", "basis"}
+THREE = ("confidence", "disclosure", "guess_accuracy")
 REASON = "the table has no column 'illness'"
 
 TREE = flat_tree([[14, 6], [4, 0], [2, 1], [9, 9]])
@@ -99,6 +100,7 @@ def proved():
             Witness(0, "one record of (place = p0) trades c0 for c1", only.low, "same tree"),
         ),
         not_decided=("the budget was used up",),
+        left=("the budget was used up",),
     )
     pack = pack_of(("certain_disclosure", "at_most", 0))
     return made(evidence_of(TREE, worlds=worlds), pack)
@@ -163,6 +165,50 @@ def several_trees():
     return audit_document(audit, judge(audit, pack), PROVENANCE)
 
 
+WHY = (
+    "no estimate: 1 of 252 other splits on known columns would be better than the chosen ones at the estimate "
+    "without them, which is not solved again"
+)
+
+
+@pytest.fixture(scope="session")
+def several_adversaries(document):
+    """A document of who knows all and of two who know less, of one of whom not all was told."""
+    told, untold = document.readings["k_anonymity"], {"low": None, "high": None, "reason": WHY}
+    share = told.model_copy(update={"low": 0.957, "high": 0.957, "text": "95.7 %"})
+    readings = dict.fromkeys(("certain_disclosure", *THREE), share)
+    no_value = Value(text="could not tell", **untold)
+    value = Value(low=0.957, high=0.957, text="95.7 %")
+    known = ("age", "years_married", "children", "religious", "education", "occupation")
+    everyone = [
+        Adversary(
+            name=name,
+            knows=columns,
+            target_known=False,
+            secret="flu",
+            verdict=verdict,
+            readings=readings,
+            worst=(Row(name="age = 37, children = 0", text="95.7 %, 1 record truly no"),),
+            shown=(Row(name="age = 37", text="in another table that fits, 3 of 9 have no"),),
+            lacking=tuple(
+                Lack(
+                    column=column,
+                    certain=value,
+                    confidence=no_value if column == "age" else value,
+                    guess_accuracy=no_value if column == "age" else value,
+                )
+                for column in columns
+            ),
+        )
+        for name, columns, verdict in (
+            ("knows all", known, "FAIL"),
+            ("neighbour", known[:3], "PASS"),
+            ("old friend of the family from the congregation", known[:5], "UNDETERMINED"),
+        )
+    ]
+    return document.model_copy(update={"adversaries": tuple(everyone)})
+
+
 @pytest.fixture(scope="session")
 def repaired():
     tree = deep_tree([[[14, 6], [2, 3]], [[9, 9], [4, 1]]], ("c0", "c1"))
@@ -177,9 +223,10 @@ def unrepaired():
 
 
 @pytest.fixture(scope="session")
-def nasty(document, repaired):
+def nasty(document, repaired, several_adversaries):
     """A document with every free text hostile."""
-    both = document.model_copy(update={"repair": repaired.repair})
+    more = {"repair": repaired.repair, "adversaries": several_adversaries.adversaries}
+    both = document.model_copy(update=more)
     said = poisoned(both.model_dump(mode="json", by_alias=True))
     said["provenance"]["model"]["name"] = NASTY.replace("/", "")
     for name in ("table", "pack"):
@@ -207,6 +254,7 @@ ALL = (
     "undetermined",
     "regression",
     "several_trees",
+    "several_adversaries",
     "repaired",
     "unrepaired",
     "nasty",

@@ -103,10 +103,15 @@ class Files:
 @pytest.fixture
 def files(tmp_path):
     """Write the model, the table and the policies; nothing else is in the folder."""
+    return written(tmp_path)
+
+
+def written(folder):
+    """Write the model, the table and the policies into a folder."""
     rows = [f"{age},{sex},{flu}" for age, sex, flu, times in GROUPS for _ in range(times)]
-    (tmp_path / "flu.pmml").write_text(PMML, encoding="utf-8")
-    (tmp_path / "people.csv").write_text("\n".join(["age,sex,flu", *rows, ""]), encoding="utf-8")
+    (folder / "flu.pmml").write_text(PMML, encoding="utf-8")
+    (folder / "people.csv").write_text("\n".join(["age,sex,flu", *rows, ""]), encoding="utf-8")
     for name, (measure, rule, limit) in POLICIES.items():
         text = CLAUSE.format(name=name, measure=measure, rule=rule, limit=limit)
-        (tmp_path / f"{name}.toml").write_text(text, encoding="utf-8")
-    return Files(tmp_path, tmp_path / "flu.pmml", tmp_path / "people.csv")
+        (folder / f"{name}.toml").write_text(text, encoding="utf-8")
+    return Files(folder, folder / "flu.pmml", folder / "people.csv")

@@ -93,7 +93,9 @@ def test_reports_show_the_adversaries_and_what_each_column_is_worth(files, told)
     without_age = register["lacking"][0]["confidence"]
     assert without_age["high"] == pytest.approx(12 / 18)
     page = files.run("audit", "--knowledge", told, "--format", "html").stdout
-    assert "Who learns what" in page
+    assert 'href="#adversaries"' not in files.run("audit", "--format", "html").stdout
+    assert page.count("Who learns what") == 2
+    assert '<a href="#adversaries">Who learns what</a>' in page
     assert "What would “register” lose by each column?" in page
     assert "What “neighbour” cannot know" in page
     text = files.run("audit", "--knowledge", told).stdout
@@ -123,6 +125,9 @@ def test_a_table_that_fits_shows_what_somebody_cannot_know(files):
         (["--knows", "sex", "--target-known"], "knows 'flu', which is the secret"),
         (["--secret", "fluu"], "no column 'fluu' (nearest: 'flu')"),
         (["--secret", "sex", "--knows", "sex"], "knows 'sex', which is the secret"),
+        (["--knows", "Register"], "is the preset 'register' meant?"),
+        (["--secret", "sex", "--bins", "30,60"], "bins part numbers, and 'sex' holds categories"),
+        (["--secret", "flu", "--bins", "30,60"], "bins part numbers, and 'flu' holds categories"),
     ],
 )
 def test_what_cannot_be_asked_is_an_error_that_says_what_to_do(files, words, problem):
@@ -267,6 +272,42 @@ def test_what_a_tested_column_says_of_the_secret_counts_as_if_the_secret_were_te
     assert by[name]["confidence"]["high"] == tested[name]["confidence"]["high"]
 
 
+def with_code(files, code):
+    """Write the table with a column more, what a flu says or its absence in each row."""
+    rows = files.table.read_text().splitlines()
+    at = rows[0].split(",").index("flu")
+    flu = [row.split(",")[at] for row in rows[1:]]
+    more = [
+        f"{row},{code(each, n)}" for n, (row, each) in enumerate(zip(rows[1:], flu, strict=True))
+    ]
+    files.table.write_text("\n".join([f"{rows[0]},code", *more, ""]))
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        pytest.param(lambda flu, _: {"yes": "J10", "no": "Z00"}[flu], id="all"),
+        pytest.param(lambda flu, n: "J10" if flu == "yes" and n % 39 else "", id="some"),
+        pytest.param(lambda flu, n: n + (1000 if flu == "yes" else 0), id="numbers"),
+    ],
+)
+def test_who_knows_a_code_of_what_the_tree_predicts_never_passes(files, code):
+    with_code(files, code)
+    words = ("audit", "--policy", files.policy("truth"), "--format", "json", "--knows", "code")
+    done = files.run(*words)
+    said = json.loads(done.stdout)
+    assert done.exit_code == 3, done.output
+    assert said["adversaries"][-1]["verdict"] == "UNDETERMINED"
+    assert any("what flu is, of" in each for each in said["warnings"])
+    words = (*words, "--secret", "sex")
+    known, told = (
+        json.loads(files.run(*words, *more).stdout) for more in ((), ("--target-known",))
+    )
+    found, wanted = (each["adversaries"][-1]["readings"]["confidence"] for each in (known, told))
+    assert any("what flu is, of" in each for each in known["warnings"])
+    assert found["high"] == pytest.approx(wanted["high"], rel=0.1)
+
+
 def test_a_policy_that_asks_nothing_of_the_secret_passes_nothing(files):
     done = files.run("audit", "--policy", files.policy("lenient"), "--secret", "sex")
     assert done.exit_code == 3
@@ -306,6 +347,10 @@ def test_a_file_of_adversaries_is_asked_of_beside_what_everybody_knows(files, to
         ),
         ('secret = "age"\nknows = ["sex"]\n', "the secret is 'age' here and 'sex' elsewhere"),
         ("knows = [", "who.toml: not TOML"),
+        (
+            'knows = ["sex"]\ntarrget = true\n',
+            "[[adversary]] number 1 ('who'): tarrget: extra inputs are not permitted (nearest: 'target')",
+        ),
     ],
 )
 def test_a_file_of_adversaries_says_nothing_else(files, text, problem):
@@ -327,8 +372,37 @@ def test_a_repair_is_advised_under_the_same_adversaries(files, told):
     ("text", "problem"),
     [
         ("secret = 3\n", "known.toml: secret: names a column"),
+        (
+            '[secret]\ncolumn = "flu"\nbins = [30, 60]\n',
+            "known.toml: secret: bins part numbers, and 'flu' holds categories; leave them out",
+        ),
         ('[[adversary]]\nknows = ["sex"]\n', "[[adversary]] number 1: name: field required"),
         ("[[fact]]\nsays = 3\n", "[[fact]] number 1"),
+        (
+            '[[adversary]]\nname = "a"\nknows = ["sex"]\ntarrget = true\n',
+            "known.toml: [[adversary]] number 1 ('a'): tarrget: extra inputs are not permitted (nearest: 'target'); "
+            "have name, knows, target, columns",
+        ),
+        (
+            '[[adversary]]\nname = "a"\nknows = ["sex"]\n[[adversary]]\nname = ""\nknows = ["sex"]\n',
+            "known.toml: [[adversary]] number 2: name: string should have at least 1 character; have name, knows",
+        ),
+        (
+            '[[adversary]]\nnam = "a"\nknows = ["sex"]\n',
+            "number 1: nam: extra inputs are not permitted (nearest: 'name'); have name",
+        ),
+        (
+            '[[adversary]]\nname = "a"\nknows = ["sex"]\nleaf = "rates"\n',
+            "leaf: extra inputs are not permitted; say it above all tables; have name",
+        ),
+        ('[[adversary]]\nname = "a"\nknows = 3\n', "('a'): knows: input should be a list; have"),
+        ("adversary = [3]\n", "[[adversary]] number 1: input should be a table; have name"),
+        ('[adversary]\nname = "a"\n', "adversary: there can be several; write [[adversary]]"),
+        (
+            '[secret]\ncolum = "age"\n',
+            "secret.colum: extra inputs are not permitted (nearest: 'column')",
+        ),
+        ('[[adversery]]\nname = "a"\n', "(nearest: 'adversary'); have leaf, split"),
         ('[[adversary]]\nname = "knows all"\nknows = ["sex"]\n', "call yours otherwise"),
         (
             'secret = "sex"\n[[adversary]]\nname = "who knows all else"\nknows = ["age"]\n',
@@ -362,3 +436,74 @@ def test_a_baseline_accepts_no_people_of_whom_somebody_learns_who_knows_some_col
     alone = ("--policy", pack, "--format", "json")
     files.run("audit", *alone, "--write-baseline", baseline)
     assert files.run("audit", *alone, "--baseline", baseline).exit_code == 0
+
+
+OPEN_PACK = """name = "o"
+version = "1"
+title = "o"
+[[clause]]
+id = "certain"
+measure = "certain_disclosure"
+rule = "at_most"
+limit = 0
+"""
+
+
+@pytest.mark.parametrize("command", ["audit", "repair"])
+def test_no_budget_is_advised_where_time_was_not_lacking(files, command):
+    pack = files.folder / "certain.toml"
+    pack.write_text(OPEN_PACK)
+    words = ["--policy", pack, "--secret", "sex", "--knows", "age"]
+    words += ["-o", files.folder / "fixed.pmml"] if command == "repair" else []
+    done = files.run(command, *words)
+    assert done.exit_code == 3, done.output
+    assert "could not be told" in done.output
+    assert "--worlds-budget" not in done.output
+
+
+def test_a_budget_is_advised_of_an_adversary_where_the_time_was_over(files):
+    pack = files.folder / "bounds.toml"
+    asked = OPEN_PACK.replace("certain_disclosure", "world_bounds").replace("= 0\n", "= 0.5\n")
+    pack.write_text(asked)
+    words = ("--policy", pack, "--knows", "sex", "--worlds-budget", "1e-9", "--format", "json")
+    said = json.loads(files.run("audit", *words).stdout)
+    (found,) = (each for each in said["findings"] if each["of"])
+    assert found["verdict"] == "UNDETERMINED"
+    assert "a larger --worlds-budget may decide it" in found["message"]
+
+
+def test_a_summary_says_of_other_adversaries_that_they_break_a_clause_too(files, told):
+    pack = files.folder / "sure.toml"
+    pack.write_text(OPEN_PACK.replace("certain_disclosure", "confidence"))
+    page = files.run("audit", "--policy", pack, "--knowledge", told, "--format", "html").stdout
+    assert "So it is of other adversaries." in page
+    assert "other releases" not in page
+
+
+def test_bins_of_a_categorical_target_are_refused_from_a_notebook_too(files):
+    import treewarden as tw
+
+    with pytest.raises(tw.KnowledgeError, match="bins part numbers, and 'flu' holds categories"):
+        tw.audit(files.model, files.table, sensitive="flu", secret="flu", bins=[30, 60])
+
+
+def test_a_baseline_holds_of_adversaries_what_it_accepts_and_nothing_else(files, told):
+    baseline, pack = files.folder / "baseline.json", files.folder / "sure.toml"
+    clause = '[[clause]]\nid = "{0}"\nmeasure = "{0}"\nrule = "at_most"\nlimit = 0.1\n'
+    asked = "".join(map(clause.format, ("disclosure", "guess_accuracy", "label_disclosure")))
+    pack.write_text(f'name = "s"\nversion = "1"\ntitle = "s"\n{asked}')
+    words = ("--policy", pack, "--knowledge", told, "--format", "json")
+    files.run("audit", *words, "--write-baseline", baseline)
+    (model,) = json.loads(baseline.read_text())["models"].values()
+    held = {each["clause"] for each in model["findings"]}
+    done = files.run("audit", *words, "--baseline", baseline)
+    findings = json.loads(done.stdout)["findings"]
+    keys = {
+        f"{each['clause']}, {each['of']}" if each["of"] else each["clause"]: each["accepted"]
+        for each in findings
+    }
+    assert done.exit_code == 1
+    assert held == {key for key, accepted in keys.items() if accepted}
+    who = "the adversary “neighbour”"
+    assert f"guess_accuracy, {who}" in held
+    assert keys[f"disclosure, {who}"] is None

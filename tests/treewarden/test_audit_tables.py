@@ -11,6 +11,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.feather as pa_feather
 import pytest
 
+import treewarden as tw
 from ppdm_models.files.convert import converted
 from tests import office_tables
 from tests.forests import by_sex, forest, stump
@@ -164,6 +165,8 @@ def test_more_distinct_rows_than_memory_holds_are_undetermined(files, monkeypatc
     assert outcome.exit_code == 3
     assert "undetermined: p.duckdb: " in outcome.output
     assert "fewer quasi-identifiers" in outcome.output
+    with pytest.raises(tw.TooManyProfilesError, match="fewer quasi-identifiers"):
+        tw.audit(files.model, files.folder / "p.duckdb", sensitive="flu")
 
 
 def test_several_releases_need_records(files):

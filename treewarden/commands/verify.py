@@ -10,10 +10,11 @@ import click
 from policies.pack import load_pack
 from reports.document.words import printable
 from treewarden.commands._plain import FILE, QUIET
+from treewarden.jobs.attesting.alike import Compared, Outcome, overall
 from treewarden.jobs.attesting.checking import Attested, Question, answered, read_attestation
 from treewarden.jobs.attesting.errors import AttestationError, OtherModelError
 from treewarden.jobs.attesting.keys import public_key, read_key_file
-from treewarden.jobs.attesting.repeating import Compared, Outcome, overall, read_report, repeated
+from treewarden.jobs.attesting.repeating import read_report, repeated
 from treewarden.terminal.progress import Progress
 
 EXITS = {Outcome.AGREES: 0, Outcome.DIFFERS: 1, Outcome.OPEN: 3}

@@ -12,6 +12,7 @@ from audit.adversary.presets import ALL, PRESETS
 from audit.options import AuditOptions
 from audit.partial.dependencies import closed
 from audit.partial.domains import told_apart
+from audit.partial.outcome import outcome_tellers
 from audit.partial.secret import Secret, secret_of, tellers
 from audit.partial.who import adversary_of, check_names, found_column
 from audit.people.population import Population, build_population
@@ -22,7 +23,7 @@ from ppdm_models.files.load import OpenedFile
 from ppdm_models.records.matching import are_alike, has_column
 from ppdm_models.records.table import Table
 from ppdm_models.tree.ensemble import Model, trees_of
-from ppdm_models.tree.tree import Tree
+from ppdm_models.tree.tree import Task, Tree
 from treewarden.jobs.inputs import ModelInput
 
 ELSE = Declared(name="who knows all else", knows=ALL, target=True)
@@ -43,7 +44,8 @@ def people_and_adversaries(
     it is the secret, or where an adversary knows it and it gives a tested one away.
 
     Raises:
-        KnowledgeError: an adversary knows what is not there, or the secret; the secret is not there, or has no bins.
+        KnowledgeError: an adversary knows what is not there, or the secret; the secret is not there, has no bins, or
+            has some that part nothing.
         TableError: the table is not the model's.
     """
     people = people_of(given, model, table, options)
@@ -56,6 +58,9 @@ def people_and_adversaries(
     columns = _columns(table, model, people, target)
     secret = target if wanted is None else found_column(wanted.column, columns, f"{where}: secret")
     is_feature = secret != target
+    bins = wanted.bins if wanted is not None and wanted.bins else None
+    if bins is not None and not is_feature:
+        raise KnowledgeError(f"{where}: secret", _no_bins(model, secret))
     check_names(declared, where)
     for each in declared:
         # Who knows every column is the one whom every audit asks about, where the secret is the target.
@@ -77,12 +82,18 @@ def people_and_adversaries(
             f"secret {secret!r} is a feature, which is asked of single trees only; leave it out"
         )
         raise KnowledgeError(where, problem)
-    bins = wanted.bins if wanted is not None and wanted.bins else None
     more, here = _other_values(model, secret), f"{where}: secret"
     people = rebuilt.with_columns(people, (secret,))
     hidden = secret_of(people, secret, bins, here, more)
     people = rebuilt.with_columns(people, _adding(rebuilt, people, told, hidden))
     return people, Asked(everyone, secret_of(people, secret, bins, here, more))
+
+
+def _no_bins(model: Model, target: str) -> str:
+    """Return why no bins part what the model predicts."""
+    if model.task is Task.REGRESSION:
+        return f"bins part another column than {target!r}, which the model predicts; leave them out"
+    return f"bins part numbers, and {target!r} holds categories; leave them out"
 
 
 def _other_values(model: Model, name: str) -> tuple[str, ...]:
@@ -113,14 +124,16 @@ def _adding(
 ) -> tuple[str, ...]:
     """Return those known columns that are no quasi-identifiers and say more than nothing.
 
-    The model has them, so that splits on them may have been compared; or they give a column away that it has, or the
-    secret, one-hot columns of one attribute together.
+    The model has them, so that splits on them may have been compared; or they give a column away that it has, the
+    target or the secret, one-hot columns of one attribute together.
     """
     new = tuple(name for name in dict.fromkeys(told) if name not in people.qi)
     if not new:
         return ()
     wide = rebuilt.with_columns(people, new)
     adding = {feature.name for feature in rebuilt.model.features}
+    tested = {each.name for tree in trees_of(rebuilt.model) for each in tree.used_features()}
+    adding |= set(outcome_tellers(tested, wide, new))
     if secret is not None:
         adding |= set(tellers(wide, secret, new))
     never = new if secret is None else (*new, secret.name)

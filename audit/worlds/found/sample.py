@@ -23,6 +23,8 @@ from ppdm_models.arrays import BoolArray, IntArray
 
 BATCH_CELLS = 4_000_000
 MOST_LEAF_RECORDS = 2_000_000
+SHUFFLED_PER_PROFILE = 20
+"""Records that are shuffled in the time in which one profile's are drawn from an urn."""
 LARGEST_URN = 10**9 - 1
 """So many records may be in an urn that is drawn from without putting back."""
 LEAST_ACCEPTANCE = 1e-4
@@ -182,12 +184,20 @@ class Sampler:
             if place.is_fixed and place.records <= LARGEST_URN:
                 return self._by_profile(place, counts, number)
             raise GaveUpError(f"a leaf of {place.records} records is too large to shuffle")
-        values = self._classes(place, number)
-        values = self.draw.permuted(values, axis=1)
-        owner = np.repeat(np.arange(len(counts)), counts) * (number * classes)
-        cells = np.arange(number)[:, None] * classes + owner + values
-        flat = np.bincount(cells.ravel(), minlength=len(counts) * number * classes)
-        return flat.reshape(len(counts), number, classes).astype(self.kind)
+        many = place.records * number > BATCH_CELLS
+        if many and place.is_fixed and place.records > SHUFFLED_PER_PROFILE * len(counts):
+            return self._by_profile(place, counts, number)
+        drawn = self._classes(place, number)
+        found = np.empty((len(counts), number, classes), dtype=self.kind)
+        some = max(1, BATCH_CELLS // place.records)
+        for start in range(0, number, some):
+            values = self.draw.permuted(drawn[start : start + some], axis=1)
+            here = len(values)
+            owner = np.repeat(np.arange(len(counts)), counts) * (here * classes)
+            cells = np.arange(here)[:, None] * classes + owner + values
+            flat = np.bincount(cells.ravel(), minlength=len(counts) * here * classes)
+            found[:, start : start + here] = flat.reshape(len(counts), here, classes)
+        return found
 
     def _by_profile(self, place: Place, counts: IntArray, number: int) -> IntArray:
         """Return what shuffling gives too, (S, number, m), at the cost of profiles and not of records.
@@ -209,7 +219,7 @@ class Sampler:
         fixed = np.repeat(np.arange(len(low)), np.where(low == high, low, 0))
         open_ = np.flatnonzero(low < high)
         if not len(open_):
-            return np.broadcast_to(fixed, (number, len(fixed))).copy()
+            return np.broadcast_to(fixed, (number, len(fixed)))
         rest = place.records - len(fixed)
         got: list[IntArray] = []
         have = tried = 0

@@ -333,3 +333,44 @@ def test_records_that_an_uncounted_tree_may_not_have_seen_leave_everything_open(
     system = build_system(Case(tree, people, members(tree, people.leaf), Knowledge(split="gini")))
     margins = {row.node: row.margin for row in system.rows if hasattr(row, "margin")}
     assert margins == {1: 0.0, 2: -1.0}
+
+
+def test_a_label_that_may_not_count_somebody_leaves_their_certainty_open():
+    nodes = (
+        Node(0, "root", None, (1, 2)),
+        Node(1, "a", 0, (), CategoryTest("town", ("x",)), "no"),
+        Node(2, "b", 0, (), CategoryTest("town", ("y",)), "yes"),
+    )
+    # Nothing asks about sex, but the learner may have left the one out whose sex is not known.
+    features = (Feature("town", False, ("x", "y")), Feature("sex", False, ("f", "m")))
+    tree = Tree(nodes, features, "class", ("no", "yes"), quality=Quality.ABSENT)
+    columns = {"town": ["x"] + ["y"] * 30, "class": ["no"] + ["yes"] * 20 + ["no"] * 10}
+    found = []
+    for sex in ("f", None):
+        table = table_of({**columns, "sex": [sex] + ["f"] * 30})
+        found.append(certain(tree, build_population(table=table, tree=tree, sensitive="class")))
+    (complete, _), (lacking, warnings) = found
+    assert (complete.low, complete.high) == (1.0, 1.0)
+    assert (lacking.low, lacking.high) == (0.0, 1.0)
+    assert any("labels, as records there lack values" in said for said in warnings)
+
+
+def test_tables_that_a_label_may_forbid_show_nothing_where_records_lack_values():
+    nodes = (
+        Node(0, "root", None, (1, 2)),
+        Node(1, "a", 0, (), CategoryTest("town", ("x",)), "no"),
+        Node(2, "b", 0, (), CategoryTest("town", ("y",)), "yes"),
+    )
+    features = (Feature("town", False, ("x", "y")), Feature("sex", False, ("f", "m")))
+    tree = Tree(nodes, features, "class", ("no", "yes"), quality=Quality.ABSENT)
+    columns = {
+        "town": ["x"] * 9 + ["y"] * 3,
+        "sex": ["f"] * 8 + [None] + ["f"] * 3,
+        "class": ["no"] * 8 + ["yes"] + ["yes"] * 3,
+    }
+    people = build_population(tree, table_of(columns), sensitive="class")
+    worlds = run(tree, people, Knowledge()).full.evidence.worlds
+    at = int(np.flatnonzero((people.leaf == 1) & (people.counts == 8))[0])
+    # Of the eight complete ones four may have the other class whoever was left out, and by what is known five.
+    assert worlds.high[at].tolist() == [8, 5]
+    assert worlds.reached_high[at].tolist() == [8, 4]

@@ -5,6 +5,7 @@ import pytest
 
 from audit.worlds.clock import FOREVER
 from audit.worlds.facts.facts import facts_of
+from audit.worlds.found import sample
 from audit.worlds.found.sample import GaveUpError, Sampler
 from tests.worlds_by_hand import system_of
 
@@ -39,3 +40,22 @@ def test_profiles_have_the_leafs_shares_but_for_chance():
 def test_a_large_leaf_whose_classes_are_not_known_is_given_up():
     with pytest.raises(GaveUpError, match="too large to shuffle"):
         draws({"label": 0}, 1)
+
+
+def test_draws_that_are_made_in_parts_are_those_that_are_made_at_once(monkeypatch):
+    system = system_of([3, 4, 5], [[0, 1, 2]], [(5, 4, 3)], [], classes=3)
+    whole = Sampler(facts_of(system), FOREVER).tables(50)
+    monkeypatch.setattr(sample, "BATCH_CELLS", 40)
+    monkeypatch.setattr(sample, "SHUFFLED_PER_PROFILE", 1000)
+    assert (Sampler(facts_of(system), FOREVER).tables(50) == whole).all()
+
+
+def test_many_draws_of_many_records_cost_as_much_as_their_profiles(monkeypatch):
+    def refuse(*_):
+        raise AssertionError("records were shuffled one by one")
+
+    monkeypatch.setattr(Sampler, "_classes", refuse)
+    system = system_of([60_000, 40_000], [[0, 1]], [(70_000, 30_000)], [])
+    found = Sampler(facts_of(system), FOREVER).tables(80)
+    assert (found.sum(axis=1) == (70_000, 30_000)).all()
+    assert len(np.unique(found[:, 0, 0])) > 40

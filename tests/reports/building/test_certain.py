@@ -66,6 +66,11 @@ def test_the_reports_tell_certain_from_likely_and_from_open(proved, form):
     assert "The budget was used up" in said
 
 
+def test_a_larger_budget_is_advised_only_where_time_was_lacking(proved, document):
+    assert proved.worlds.notes[-1] == "A larger --worlds-budget may decide more."
+    assert not any("--worlds-budget" in each for each in document.worlds.notes)
+
+
 def test_a_witness_is_shown_with_its_swap_and_its_grade(proved):
     said = shown(proved, "html")
     assert "One record of (place = p0) trades c0 for c1." in said

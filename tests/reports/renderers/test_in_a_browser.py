@@ -10,6 +10,7 @@ from reports.renderers import renderer
 SCREENS = [(1280, "light"), (1280, "dark"), (390, "light")]
 """A narrow screen shows no more than a wide one, in the same colours: dark needs to be looked at once."""
 READ = [(name, form) for form in ("html", "compliance") for name in ("proved", "repaired")]
+READ += [("several_adversaries", "html")]
 GRAVE = {"serious", "critical"}
 
 
@@ -33,12 +34,23 @@ def test_nothing_serious_bars_anybody_from_reading(browser, request, name, form,
 
 
 @pytest.mark.parametrize("form", ["html", "compliance"])
-@pytest.mark.parametrize("name", ["proved", "nasty"])
+@pytest.mark.parametrize("name", ["proved", "nasty", "several_adversaries"])
 def test_a_narrow_page_does_not_scroll_sideways(browser, request, name, form):
     page = shown(browser, request.getfixturevalue(name), 390, "light", form)
     width = page.evaluate("document.documentElement.scrollWidth")
     page.close()
     assert width <= 390
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_who_learns_what_is_read_without_sideways_scrolling(browser, several_adversaries, width):
+    page = shown(browser, several_adversaries, width, "light")
+    page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
+    wide = "each => [...document.querySelectorAll('#adversaries :is(.scroll, th, td)')]"
+    wide += ".filter(each => each.scrollWidth > each.clientWidth + 1).map(each => each.innerText)"
+    found = page.evaluate(wide)
+    page.close()
+    assert found == []
 
 
 @pytest.mark.parametrize(("width", "scheme"), SCREENS)

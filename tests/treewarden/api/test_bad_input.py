@@ -9,7 +9,7 @@ import pytest
 from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import treewarden as tw
 from tests.treewarden.api.conftest import pack, people
@@ -76,12 +76,20 @@ LEVELS = FRAME.set_axis(pd.MultiIndex.from_product([["a"], FRAME.columns]), axis
         (FITTED, FRAME, {"qi": [b"age"]}, "qi: names of columns are needed, not bytes"),
         (FITTED, FRAME, {"sensitive": ["ill"]}, "sensitive: the name of a column is needed"),
         (FITTED, FRAME, {"weights": "w", "sampling_weights": "v"}, "choose one"),
+        (FITTED, FRAME, {"knows": "age,sex"}, r"name each by itself: \['age', 'sex'\]"),
+        (FITTED, FRAME, {"knows": "Register"}, "is the preset 'register' meant"),
     ],
 )
 def test_it_is_refused_in_words(model, data, changed, message):
     with pytest.raises(tw.TreewardenError, match=message) as caught:
         tw.audit(model, data, **{"sensitive": "ill", "worlds": False, "jobs": 1, **changed})
     assert re.match(r"[^:]+: \S", str(caught.value))
+
+
+def test_bins_of_what_a_model_of_numbers_predicts_are_refused():
+    grown = DecisionTreeRegressor(max_depth=2).fit(FRAME[["sex"]], FRAME["age"])
+    with pytest.raises(tw.KnowledgeError, match="bins part another column than 'age'"):
+        tw.audit(grown, FRAME, sensitive="age", secret="age", bins=[30], jobs=1)
 
 
 def test_a_wrong_argument_is_a_value_error_too():

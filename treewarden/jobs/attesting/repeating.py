@@ -1,15 +1,10 @@
-"""Checks a report by doing its audit again: are the files the same, and do verdict and readings come out as it says?
-
-Whole records are reasoned over for a time, so two runs may prove more or less: readings agree where they overlap, and
-what one run could not tell is open, neither agreement nor contradiction.
-"""
+"""Checks a report by doing its audit again: are the files the same, and does all come out as it says?"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
-from enum import StrEnum
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -22,35 +17,15 @@ from policies.pack import load_pack
 from policies.shipped import shipped_packs
 from reports.building.build import audit_document
 from reports.document.document import Document
-from reports.document.parts import Finding, Number, Value
+from treewarden.jobs.attesting.alike import Compared, Outcome
+from treewarden.jobs.attesting.comparing import compared
 from treewarden.jobs.attesting.errors import MalformedError
 from treewarden.jobs.auditing import audit_file
 from treewarden.jobs.inputs import told, told_table
 from treewarden.jobs.provenance import Clock
 from treewarden.jobs.subject import Request
 
-TOLERANCE = 1e-5
-"""Relative to the larger of the two (and to 1): what the solver may leave between two runs."""
 MOST_BYTES = 256 * 1024 * 1024
-SAME = ("knowledge", "population", "policy", "model", "fail_on", "basis")
-"""Parts of a report that say what was audited and how; they must come out to the letter."""
-
-
-class Outcome(StrEnum):
-    """What came of one thing that a report says."""
-
-    AGREES = "agrees"
-    DIFFERS = "differs"
-    OPEN = "could not tell"
-
-
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """One thing that a report says, and what came of it."""
-
-    name: str
-    outcome: Outcome
-    detail: str = ""
 
 
 def read_report(path: Path) -> Document:
@@ -102,58 +77,6 @@ def repeated(
     done = audit_file(request, step)
     told_ = clock.provenance(request, done.subject.pack, table=done.subject.table)
     yield from compared(document, audit_document(done.audit, done.decision, told_))
-
-
-def compared(old: Document, new: Document) -> Iterator[Compared]:
-    """Yield how each thing that a report says compares with another report of the same files."""
-    for name in SAME:
-        same = getattr(old, name) == getattr(new, name)
-        yield Compared(name, Outcome.AGREES if same else Outcome.DIFFERS)
-    yield Compared("verdict", *_words(old.verdict, new.verdict))
-    if old.verdict == new.verdict:
-        said_same = (old.title, old.headline) == (new.title, new.headline)
-        yield Compared("headline", Outcome.AGREES if said_same else Outcome.DIFFERS)
-    findings = {_called(each): each for each in new.findings}
-    for said in old.findings:
-        found = findings.pop(_called(said), None)
-        name = f"clause {_called(said)}"
-        if found is None:
-            yield Compared(name, Outcome.DIFFERS, "the report has it, and the audit has not")
-        elif (said.measure, said.parameters, said.rule, said.limit, said.severity) != (
-            found.measure,
-            found.parameters,
-            found.rule,
-            found.limit,
-            found.severity,
-        ):
-            yield Compared(name, Outcome.DIFFERS, "it asks for something else than the policy does")
-        else:
-            yield Compared(name, *_words(said.verdict, found.verdict))
-            yield Compared(f"{name}, its reading", *_values(said.value, found.value))
-            yield from _told(name, said, found)
-    for left in findings:
-        yield Compared(
-            f"clause {left}", Outcome.DIFFERS, "the audit has it, and the report has not"
-        )
-    for name, value in old.readings.items():
-        other = new.readings.get(name)
-        if other is None:
-            yield Compared(f"reading {name}", Outcome.OPEN, "this version does not take it")
-        else:
-            yield Compared(f"reading {name}", *_values(value, other))
-
-
-def _called(found: Finding) -> str:
-    return f"{found.clause} of {found.of}" if found.of else found.clause
-
-
-def overall(found: list[Compared]) -> Outcome:
-    """Return the worst of all: a difference, else what could not be told."""
-    outcomes = {each.outcome for each in found}
-    for outcome in (Outcome.DIFFERS, Outcome.OPEN):
-        if outcome in outcomes:
-            return outcome
-    return Outcome.AGREES if found else Outcome.OPEN
 
 
 def _request(
@@ -224,39 +147,3 @@ def _digest(name: str, said: str, here: str) -> Compared:
     return Compared(
         f"digest of the {name}", Outcome.AGREES if said == here else Outcome.DIFFERS, detail
     )
-
-
-def _told(name: str, said: Finding, found: Finding) -> Iterator[Compared]:
-    """Yield whether a finding is told in the same words, and of the same places, where its numbers are the same."""
-    if (said.verdict, said.value) != (found.verdict, found.value):
-        return
-    if said.model_copy(update={"where": ()}) != found.model_copy(update={"where": ()}):
-        yield Compared(f"{name}, its words", Outcome.DIFFERS, "the report tells it otherwise")
-    elif said.where != found.where:
-        yield Compared(f"{name}, its places", Outcome.OPEN, "the report names others")
-
-
-def _words(old: str, new: str) -> tuple[Outcome, str]:
-    if old == new:
-        return Outcome.AGREES, old
-    said = f"the report says {old}, the audit {new}"
-    return (Outcome.OPEN if "UNDETERMINED" in (old, new) else Outcome.DIFFERS), said
-
-
-def _values(old: Value, new: Value) -> tuple[Outcome, str]:
-    if old.low is None or new.low is None:
-        same = old.low is None and new.low is None
-        return (Outcome.AGREES if same else Outcome.OPEN), f"{old.text}; {new.text}"
-    a, b, c, d = (_float(end) for end in (old.low, old.high, new.low, new.high))
-    if (a, b) == (c, d) and old.text != new.text:
-        return Outcome.DIFFERS, f"the report writes {old.text}, the audit {new.text}"
-    finite = [abs(end) for end in (a, b, c, d) if abs(end) != float("inf")]
-    close = TOLERANCE * max([1.0, *finite])
-    overlap = a <= d + close and c <= b + close
-    detail = old.text if old.text == new.text else f"{old.text}; {new.text}"
-    return (Outcome.AGREES if overlap else Outcome.DIFFERS), detail
-
-
-def _float(end: Number | None) -> float:
-    assert end is not None
-    return float(end)

@@ -24,6 +24,12 @@ from audit.people.population import build_population
 from ppdm_models.errors import ColumnNotCountedError, TableError, TooManyProfilesError
 from ppdm_models.records.counting.engine import attended
 from ppdm_models.records.counting.files import check_unchanged, parts_of
+from ppdm_models.records.counting.kinds import (
+    LARGE_BYTES,
+    LARGE_RECORDS,
+    PACKED_TIMES,
+    is_large,
+)
 from ppdm_models.records.counting.opening import open_source
 from ppdm_models.records.counting.source import count_table
 from ppdm_models.records.read_table import read_table
@@ -50,6 +56,22 @@ KINDS = {
     "dictionary": (pa.dictionary(pa.int8(), pa.string()), st.sampled_from(TEXTS)),
 }
 TARGETS = st.sampled_from(["yes", "no"])
+
+
+def test_a_file_is_large_by_what_it_holds_and_not_by_its_bytes(tmp_path):
+    many, few = tmp_path / "many.parquet", tmp_path / "few.parquet"
+    for path, records in ((many, LARGE_RECORDS), (few, LARGE_RECORDS - 1)):
+        pq.write_table(pa.table({"x": np.zeros(records, dtype=np.int8)}), path)
+    assert is_large(many)
+    assert not is_large(few)
+    packed = tmp_path / "people.csv.gz"
+    with gzip.open(packed, "wb", compresslevel=1) as file:
+        file.write(np.random.default_rng(0).bytes(LARGE_BYTES // PACKED_TIMES))
+    assert is_large(packed)
+    broken = tmp_path / "broken.parquet"
+    broken.write_bytes(b"PAR1" + b"x" * 100)
+    assert not is_large(broken)
+    assert not is_large(tmp_path / "none.csv")
 
 
 def tree_over(names):

@@ -1,0 +1,79 @@
+"""What is wrong in a knowledge file, said as it is written there: in which table, which key, and which there are."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from pydantic import ValidationError
+
+from audit.adversary.declared import Declared, SecretColumn
+from ppdm_models.records.table import near_text
+
+FIELDS = {"fact": "facts", "adversary": "adversaries"}
+"""The tables of a file of which there can be several, and what holds them all."""
+KEYS: Mapping[str, Sequence[str]] = {
+    "facts": ("says", "record", "class"),
+    "adversaries": tuple(Declared.model_fields),
+    "secret": tuple(SecretColumn.model_fields),
+}
+"""What can stand in each table, by what holds it."""
+PLAIN = {
+    "valid tuple": "list",
+    "tuple should": "list should",
+    "valid dictionary or instance of declared": "table",
+}
+UNKNOWN = "extra_forbidden"
+Location = tuple[int | str, ...]
+
+
+def slip(error: ValidationError, said: Mapping[str, Any], fields: Collection[str]) -> str:
+    """Return the first thing that is wrong in what was ``said``, which may hold these fields.
+
+    A key that is not known explains one that is missing, and comes first.
+    """
+    found = error.errors(include_url=False)
+    first = found[0]
+    table = first["loc"][0]
+    if table != "facts":  # of which there are two kinds, so that each key is unknown to one of them
+        unknown = (each for each in found if each["type"] == UNKNOWN and each["loc"][0] == table)
+        first = next(unknown, first)
+    location = tuple(each for each in first["loc"] if not _is_of_schema(each))
+    is_inside = table in KEYS and len(location) > 1
+    keys = list(KEYS[str(table)]) if is_inside else keys_of(fields)
+    problem = first["msg"].lower()
+    for schema, plain in PLAIN.items():
+        problem = problem.replace(schema, plain)
+    if first["type"] == UNKNOWN:
+        key = str(location[-1])
+        problem += near_text(key, keys)
+        problem += "; say it above all tables" if is_inside and key in keys_of(fields) else ""
+    return f"{_place(location, said)}: {problem}; have {', '.join(keys)}"
+
+
+def keys_of(fields: Collection[str]) -> list[str]:
+    """Return fields as they are called in a file."""
+    names = {field: key for key, field in FIELDS.items()}
+    return [names.get(field, field) for field in fields]
+
+
+def _is_of_schema(part: int | str) -> bool:
+    """Return whether part of a place is no key, but which of several types was tried."""
+    return isinstance(part, str) and (
+        "[" in part or part in ("Statement", "KnownRecord", "constrained-str")
+    )
+
+
+def _place(location: Location, said: Mapping[str, Any]) -> str:
+    """Return where in a file something stands: of several tables with one name, which of them, by its name too."""
+    names = {field: key for key, field in FIELDS.items()}
+    if len(location) > 1 and location[0] in names and isinstance(location[1], int):
+        field, number = str(location[0]), location[1]
+        table = f"[[{names[field]}]] number {number + 1}{_called(said[field][number])}"
+        return ": ".join([table, *(".".join(map(str, rest)) for rest in [location[2:]] if rest)])
+    return ".".join(names.get(str(part), str(part)) for part in location)
+
+
+def _called(table: object) -> str:
+    name = table.get("name") if isinstance(table, Mapping) else None
+    return f" ({name!r})" if name and isinstance(name, str) else ""

@@ -1,0 +1,91 @@
+"""Why more may be known of people than is used of what a model publishes, for who knows only some of their columns."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from audit.adversary.knowledge import Knowledge, SplitLevel
+from audit.facts.grower import grower
+from audit.partial.enforced import Problem, Some
+from audit.partial.leaf_table import LeafTable
+from audit.partial.reach import is_mixed
+from audit.partial.splits import Held, compared
+from audit.people.population import Population
+from audit.reading import Undetermined
+from ppdm_models.arrays import FloatArray
+from ppdm_models.tree.impurity import Criterion
+
+ONLY_CLASSES = Undetermined(
+    "what somebody learns who knows only some columns is worked out for trees that predict a class"
+)
+WEIGHED = Undetermined(
+    "the tree counts sums of sampling weights: what somebody learns of it who knows only some columns is not worked out"
+)
+NO_SIZES = Undetermined(
+    "the file does not say how many people are in each leaf: what somebody learns of it who knows only some columns is "
+    "not worked out"
+)
+SPLITS_NOT_USED = (
+    "what the choice of splits says of the known columns is not used: it may prove more, and other tables were not "
+    "held against it"
+)
+NOT_COMPARED = f"no estimate: {SPLITS_NOT_USED}"
+FACTS_NOT_USED = "facts about people by their columns are not used: they may prove more"
+MIXED = "some tests ask about a hidden column and another one at once, so where people can be is not exact"
+NOT_WHOLE = Undetermined(
+    "some people count for parts of a person, so nothing is asked of whole records"
+)
+WITH_AND_WITHOUT = "the estimate spans what he believes who knows that and who does not"
+ENFORCING_SECONDS = 20.0
+"""What may be taken to put in what the choice of splits says, where the estimate without it breaks that."""
+
+
+def doubts_of(
+    leaves: LeafTable, knowledge: Knowledge, known: Sequence[str], hidden: Collection[str]
+) -> tuple[str, ...]:
+    """Return why more may be known than is used here.
+
+    Where all class counts are known, splits on hidden columns prove nothing of who has which class: any hidden values
+    that lead to a leaf can be given to any of its people.
+    """
+    found, tree = [], leaves.system.case.tree
+    compares_known = bool({feature.name for feature in tree.features} & set(known))
+    if knowledge.split is not SplitLevel.NONE and (compares_known or not leaves.are_counted):
+        found.append(SPLITS_NOT_USED)
+    if knowledge.facts:
+        found.append(FACTS_NOT_USED)
+    if is_mixed(tree, dict.fromkeys(hidden)):
+        found.append(MIXED)
+    return tuple(found)
+
+
+def problem_of(
+    leaves: LeafTable,
+    parts: tuple[Some, ...],
+    classes: FloatArray,
+    people: Population,
+    knowledge: Knowledge,
+) -> Problem:
+    """Return what is to be solved where the choice of splits is heeded, given how many of each class each leaf has."""
+    case = leaves.system.case
+    return Problem(
+        case.tree,
+        leaves.nodes,
+        parts,
+        classes,
+        {name: people.columns[name] for name in people.qi},
+        Criterion(knowledge.split.value),
+        float(grower(case).smallest),
+    )
+
+
+def why_broken(
+    leaves: LeafTable, people: Population, by_class: Sequence[Held], split: SplitLevel
+) -> str:
+    """Return why what the choice of splits says is not known to hold at an estimate; "" where it does."""
+    case = leaves.system.case
+    criterion = Criterion(split.value)
+    least = float(grower(case).smallest)
+    columns = {name: people.columns[name] for name in people.qi}
+    found = compared(case.tree, leaves.nodes, columns, by_class, criterion, least)
+    return NOT_COMPARED if found is None else found.why

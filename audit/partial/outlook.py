@@ -1,0 +1,185 @@
+"""What somebody makes of a secret column, by what he takes for known: everybody's class, or that of some people."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import sparse
+
+from audit.adversary.knowledge import Knowledge
+from audit.estimate.posterior import Posterior
+from audit.options import AuditOptions
+from audit.partial.bounded import Ranges
+from audit.partial.classed import classed
+from audit.partial.doubts import (
+    ENFORCING_SECONDS,
+    NOT_COMPARED,
+    SPLITS_NOT_USED,
+    problem_of,
+    why_broken,
+)
+from audit.partial.enforced import Some, Under, off_by, table_under
+from audit.partial.leaf_table import LeafTable, are_sizes_published
+from audit.partial.learned import Proofs
+from audit.partial.open_values import Arcs, arcs_of
+from audit.partial.reach import Knower
+from audit.partial.saying import OPEN, Said
+from audit.partial.scaling import GAP
+from audit.partial.secret import Secret
+from audit.partial.secret_part import Part, in_order, part_of
+from audit.partial.spanning import spanning
+from audit.people.population import Population
+from audit.reading import Undetermined
+from audit.worlds.clock import clock
+from ppdm_models.arrays import FloatArray, IndexArray
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What somebody makes of all people who uses so much of what columns give away; the arrays are of all parts."""
+
+    arcs: Arcs
+    parts: list[Part]
+    believed: Posterior | Undetermined
+    gaps: FloatArray
+    proved: Proofs
+    more: Ranges
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What does not depend on how much of what columns give away is taken for known.
+
+    ``people`` are those of the ``population`` as he tells them apart, ``of`` the place among them of each profile.
+    ``doubts`` are why more may be known; ``classes`` and how many people of each profile have each, ``by_class``, where
+    he knows everybody's, else None and all people.
+    """
+
+    leaves: LeafTable
+    population: Population
+    people: Population
+    of: IndexArray
+    secret: Secret
+    knowledge: Knowledge
+    options: AuditOptions
+    doubts: tuple[str, ...]
+    classes: IndexArray | None
+    by_class: list[FloatArray]
+    is_compared: bool
+
+    def at(self, who: Knower, saying: Said | None, work: int) -> Outlook:
+        """Return what he makes of people, given what is known of them, and what columns say of the secret."""
+        arcs, parts = self._arcs(who, saying), []
+        for number, some in enumerate(self.by_class):
+            more_said = None if saying is None else saying.for_class(number)
+            own = arcs if more_said is saying else self._arcs(who, more_said)
+            parts.append(part_of(own, self.leaves, self.population, self.of, some, work))
+        values, low, high, gaps, proved, more = in_order(parts)
+        bare = self._bare(values, low, high, gaps)
+        believed: Posterior | Undetermined = bare
+        if self._uses_splits:
+            believed = _Heeding(
+                self.leaves,
+                self.people,
+                self.classes,
+                self.knowledge,
+                self.options,
+                self.is_compared,
+            ).believed(parts, bare)
+        elif self.doubts:
+            believed = Undetermined(f"no estimate: {'; '.join(self.doubts)}")
+        return Outlook(arcs, parts, believed, gaps, proved, more)
+
+    def with_outcome(
+        self, who: Knower, saying: Said | None, outcome: IndexArray, work: int
+    ) -> Outlook:
+        """Return the same where the class of some profiles is known, ``outcome`` (P,), ``OPEN`` of the others."""
+        parts = classed(self.leaves, self.population)
+        said = np.full(len(self.people.counts), OPEN, dtype=np.intp)
+        said[self.of] = outcome
+        arcs = parts.arcs(self._arcs(who, saying), self.leaves.nodes, said)
+        people = parts.population
+        part = part_of(arcs, parts.leaves, people, self.of[parts.of], people.counts, work)
+        believed: Posterior | Undetermined = self._bare(part.values, part.low, part.high, part.gaps)
+        problem = f"no estimate: {'; '.join(self.doubts)}" if self.doubts else ""
+        if self._uses_splits:
+            tree = self.leaves.system.case.tree
+            held = parts.by_class(part.held, len(self.leaves.nodes), len(tree.classes))
+            problem = why_broken(self.leaves, self.people, held, self.knowledge.split)
+        if problem:
+            believed = Undetermined(problem)
+        return Outlook(arcs, [part], believed, part.gaps, part.proved, part.more)
+
+    @property
+    def _uses_splits(self) -> bool:
+        tree = self.leaves.system.case.tree
+        is_sized = are_sizes_published(tree, self.leaves.nodes)
+        return is_sized and self.leaves.are_counted and self.doubts == (SPLITS_NOT_USED,)
+
+    def _arcs(self, who: Knower, saying: Said | None) -> Arcs:
+        domain = who.hidden.get(self.secret.name)
+        return arcs_of(who, self.secret, domain, self.population, saying)
+
+    def _bare(
+        self, values: FloatArray, low: FloatArray, high: FloatArray, gaps: FloatArray
+    ) -> Posterior:
+        return Posterior(values, gaps <= GAP, low, high if self.is_compared else values)
+
+
+@dataclass(frozen=True, slots=True)
+class _Heeding:
+    """What the choice of splits on known columns says is held against an estimate, and put in where that breaks it.
+
+    Candidates on the secret itself are no rows: where they were compared, ``high`` is all that leaves leave open.
+    """
+
+    leaves: LeafTable
+    people: Population
+    classes: IndexArray | None
+    knowledge: Knowledge
+    options: AuditOptions
+    is_compared: bool
+
+    def believed(self, parts: list[Part], without: Posterior) -> Posterior | Undetermined:
+        """Return the estimate with such rows, given that without them; why not, where it was not found."""
+        own = self.leaves.estimate(self.options)
+        if isinstance(own, Undetermined):
+            return own
+        held = [each.held for each in parts]
+        if self.classes is None:
+            (one,) = held
+            held = [
+                replace(one, places=one.places @ sparse.diags_array(each)) for each in own.values.T
+            ]
+        problem = why_broken(self.leaves, self.people, held, self.knowledge.split)
+        if not problem:
+            return without
+        if problem == NOT_COMPARED:
+            return Undetermined(problem)
+        by_class = np.arange(own.values.shape[1])[None] if self.classes is None else self.classes
+        some = tuple(
+            Some(part.held.people, part.held.lump, part.leads.net, part.leads.columns, each)
+            for part, each in zip(parts, by_class.reshape(len(parts), -1), strict=True)
+        )
+        sizes = own.values * self.leaves.sizes[:, None]
+        under = table_under(
+            problem_of(self.leaves, some, sizes, self.people, self.knowledge),
+            clock(self.options.time_limit or ENFORCING_SECONDS),
+        )
+        return Undetermined(problem) if under is None else self._under(under, parts, some, without)
+
+    def _under(
+        self, under: Under, parts: list[Part], some: tuple[Some, ...], without: Posterior
+    ) -> Posterior | Undetermined:
+        found = []
+        for part, each in zip(parts, some, strict=True):
+            people = each.people[part.profiles][:, None]
+            places = under.table[part.profiles][:, :, each.classes].sum(axis=2) / people
+            values, low, high = part.leads.told(places)
+            off = off_by(under.gap, people)
+            high = high if self.is_compared else values
+            found.append((values, np.maximum(low - off, 0.0), np.minimum(high + off, 1.0)))
+        values, low, high = (np.concatenate(each) for each in zip(*found, strict=True))
+        believed = Posterior(values, np.ones(len(values), dtype=bool), low, high)
+        return believed if under.is_sure else spanning(believed, without)

@@ -1,0 +1,75 @@
+"""What somebody makes of a tree who knows the class of some people, as columns that he knows say it."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+
+from audit.adversary.knowledge import SplitLevel
+from audit.estimate.posterior import Posterior
+from audit.partial.bounded import bounded, ranges
+from audit.partial.classed import classed
+from audit.partial.doubts import SPLITS_NOT_USED, why_broken
+from audit.partial.flows import Room, ends
+from audit.partial.leaf_table import LeafTable
+from audit.partial.learned import Proofs, proofs, shares
+from audit.partial.network import network
+from audit.partial.reach import Reach
+from audit.partial.scaling import GAP, spread
+from audit.partial.splits import held
+from audit.people.population import Population
+from audit.reading import Undetermined
+from audit.worlds.result import Worlds
+from ppdm_models.arrays import IndexArray
+
+
+def with_outcome(
+    found: Reach,
+    said: IndexArray,
+    population: Population,
+    people: Population,
+    of: IndexArray,
+    leaves: LeafTable,
+    split: SplitLevel,
+    doubts: tuple[str, ...],
+    work: int,
+) -> tuple[Posterior | Undetermined, Worlds, float]:
+    """Return what is believed of classes, what is proved, and how far the spread is from the optimum at most.
+
+    ``said`` is the class that is known of each of the merged ``people``, (P,), ``of`` the place among these of each
+    profile of the ``population``. The number of each class in each leaf is known. ``doubts`` are why more may be known.
+    """
+    parts = classed(leaves, population)
+    lump_of, arcs = parts.parted(found.lump_of, found.over(leaves.nodes), said)
+    place = lump_of[of[parts.of]], parts.population.leaf
+    world = sparse.coo_array((parts.population.counts, place), shape=arcs.shape).tocsr()
+    net = network(arcs, world)
+    placed = spread(net)
+    sizes = parts.leaves.sizes
+    values = shares(net, placed, parts.shares, sizes)[lump_of]
+    believed: Posterior | Undetermined = Posterior(
+        values, (placed.gap <= GAP)[lump_of], values, values
+    )
+    problem = f"no estimate: {'; '.join(doubts)}" if doubts else ""
+    if doubts == (SPLITS_NOT_USED,):
+        each = held(people.counts, lump_of, net, placed, sizes)
+        by_class = parts.by_class(each, len(leaves.nodes), values.shape[1])
+        problem = why_broken(leaves, people, by_class, split)
+    if problem:
+        believed = Undetermined(problem)
+    whole = parts.shares * sizes[:, None]
+    lumps = proofs(net, whole, whole)
+    proved = Proofs(lumps.certain[lump_of], lumps.excluded[lump_of], lumps.possible[lump_of])
+    groups, size, counts, supply = (
+        np.rint(each).astype(np.int64)
+        for each in (net.over_groups(whole), net.demand, people.counts, net.supply)
+    )
+    flows = ends(
+        net,
+        lambda _, klass: Room(groups[:, klass], size - groups[:, klass]),
+        values.shape[1],
+        work,
+    )
+    more = ranges(counts, lump_of, supply, flows, flows)
+    worlds = bounded(people, proved, is_exact=not doubts, more=more)
+    return believed, worlds, float(placed.gap.max(initial=0.0))

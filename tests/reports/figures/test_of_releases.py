@@ -1,0 +1,24 @@
+"""Findings of several releases or adversaries are told once, and it is said of what others the same holds."""
+
+import pytest
+
+from audit.of_releases import ADVERSARY, ALONE, WITH_OTHERS
+from reports.figures.of_releases import told_once
+
+RELEASES = [WITH_OTHERS.format("v2.json"), ALONE.format("v2.json")]
+ADVERSARIES = [ADVERSARY.format("neighbour"), ADVERSARY.format("friend")]
+
+
+@pytest.mark.parametrize(
+    ("of", "said"),
+    [
+        ([], ""),
+        (RELEASES, "So it is of other releases."),
+        (ADVERSARIES, "So it is of other adversaries."),
+        ([*ADVERSARIES, *RELEASES], "So it is of other releases and adversaries."),
+    ],
+)
+def test_the_short_form_names_what_the_others_are(document, of, said):
+    first = document.findings[0]
+    (told,) = told_once([first, *(first.model_copy(update={"of": each}) for each in of)])
+    assert (told.finding, told.likewise) == (first, said)

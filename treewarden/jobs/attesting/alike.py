@@ -1,0 +1,93 @@
+"""How one thing that a report says compares with what an audit done again says: it agrees, differs, or is open."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from reports.document.parts import Number, Value
+
+TOLERANCE = 1e-5
+"""Relative to the larger of the two (and to 1): what the solver may leave between two runs."""
+OTHERWISE = "the report tells it otherwise"
+
+
+class Outcome(StrEnum):
+    """What came of one thing that a report says."""
+
+    AGREES = "agrees"
+    DIFFERS = "differs"
+    OPEN = "could not tell"
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """One thing that a report says, and what came of it."""
+
+    name: str
+    outcome: Outcome
+    detail: str = ""
+
+
+def overall(found: list[Compared]) -> Outcome:
+    """Return the worst of all: a difference, else what could not be told."""
+    outcomes = {each.outcome for each in found}
+    for outcome in (Outcome.DIFFERS, Outcome.OPEN):
+        if outcome in outcomes:
+            return outcome
+    return Outcome.AGREES if found else Outcome.OPEN
+
+
+def same(name: str, is_same: bool, otherwise: Outcome = Outcome.DIFFERS) -> Compared:
+    """Return that something agrees, or what it is where it does not."""
+    if is_same:
+        return Compared(name, Outcome.AGREES)
+    return Compared(name, otherwise, OTHERWISE)
+
+
+def missing(name: str, *, in_report: bool, outcome: Outcome = Outcome.DIFFERS) -> Compared:
+    """Return that only the report has something, or only the audit."""
+    has, lacks = ("report", "audit") if in_report else ("audit", "report")
+    return Compared(name, outcome, f"the {has} has it, and the {lacks} has not")
+
+
+def verdicts(old: str, new: str) -> tuple[Outcome, str]:
+    """Return how two verdicts compare; where one could not be told, that is open."""
+    if old == new:
+        return Outcome.AGREES, old
+    said = f"the report says {old}, the audit {new}"
+    return (Outcome.OPEN if "UNDETERMINED" in (old, new) else Outcome.DIFFERS), said
+
+
+def values(old: Value, new: Value) -> tuple[Outcome, str]:
+    """Return how two intervals compare: they agree where they overlap, and are open where one could not be told."""
+    if old.low is None or new.low is None:
+        is_same = (old.low, old.text, old.reason) == (new.low, new.text, new.reason)
+        return (Outcome.AGREES if is_same else Outcome.OPEN), f"{old.text}; {new.text}"
+    a, b, c, d = (_float(end) for end in (old.low, old.high, new.low, new.high))
+    if (a, b) == (c, d) and old.text != new.text:
+        return Outcome.DIFFERS, f"the report writes {old.text}, the audit {new.text}"
+    finite = [abs(end) for end in (a, b, c, d) if abs(end) != float("inf")]
+    close = TOLERANCE * max([1.0, *finite])
+    overlap = a <= d + close and c <= b + close
+    detail = old.text if old.text == new.text else f"{old.text}; {new.text}"
+    return (Outcome.AGREES if overlap else Outcome.DIFFERS), detail
+
+
+def is_close(old: object, new: object) -> bool:
+    """Return whether two parts of documents, as JSON, are the same but for what a solver may leave."""
+    if isinstance(old, bool) or isinstance(new, bool):
+        return old is new
+    if isinstance(old, int | float) and isinstance(new, int | float):
+        return abs(old - new) <= TOLERANCE * max(1.0, abs(old), abs(new))
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        return old.keys() == new.keys() and all(is_close(old[key], new[key]) for key in old)
+    if isinstance(old, list | tuple) and isinstance(new, list | tuple):
+        return len(old) == len(new) and all(map(is_close, old, new))
+    return old == new
+
+
+def _float(end: Number | None) -> float:
+    assert end is not None
+    return float(end)
