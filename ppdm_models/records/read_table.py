@@ -61,7 +61,7 @@ def _read(file: BinaryIO, whole: Path | pa.Buffer, name: str, sheet: str = "") -
     advice = table_advice(start, name)
     if advice:
         raise TableError(name, advice)
-    reader = reader_of(start, whole if isinstance(whole, Path) else whole.to_pybytes(), name, sheet)
+    reader = reader_of(start, whole, name, sheet)
     if reader is not None:
         return _of_reader(reader, name)
     try:

@@ -109,9 +109,9 @@ def told_table(table: TableInput) -> File:
     Raises:
         TableError: it cannot be read.
     """
-    return (
-        File(name=table.name, sha256=digest_at(table)) if isinstance(table, Path) else told(table)
-    )
+    if isinstance(table, Path):
+        return File(name=table.name, sha256=digest_at(table))
+    return told(table)
 
 
 def saved(file: OpenedFile) -> bytes:

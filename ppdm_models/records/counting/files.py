@@ -134,9 +134,8 @@ def _inside(folder: Path) -> Iterator[Path]:
 
 
 def _is_hidden(name: str) -> bool:
-    return name.startswith(
-        (".", "_", "~$")
-    )  # the last is what Excel leaves while somebody has a file open
+    # the last is what Excel leaves while somebody has a file open
+    return name.startswith((".", "_", "~$"))
 
 
 def _said(path: Path) -> dict[str, str | None]:

@@ -71,9 +71,8 @@ def parted(path: Path) -> tuple[Path, str]:
 
 def _records_of_parquet(path: Path) -> int:
     """Return how many records a Parquet file says that it has; none, where that cannot be read: reading tells why."""
-    pyarrow = importlib.import_module(
-        "pyarrow"
-    )  # takes long to load, and few tables are such files
+    # what takes long to load, and few tables are such files
+    pyarrow = importlib.import_module("pyarrow")
     parquet = importlib.import_module("pyarrow.parquet")
     try:
         return int(parquet.read_metadata(path).num_rows)

@@ -26,8 +26,6 @@ from ppdm_models.records.readers.workbook import (
 from ppdm_models.records.room import MORE_ROOM, room_bytes
 
 BINARY = "xl/workbook.bin"
-TEXTS = (".xml", ".rels")
-"""What of the archive is read; pictures and the like are not."""
 IS_SEALED = 1
 """The flag of a file in an archive that a password protects."""
 
@@ -131,10 +129,7 @@ def _check(archive: zipfile.ZipFile, name: str) -> None:
     files = archive.infolist()
     if any(each.flag_bits & IS_SEALED for each in files):
         raise TableError(name, "protected by a password; save it without one")
-    size, room = (
-        sum(each.file_size for each in files if each.filename.endswith(TEXTS)),
-        room_bytes(),
-    )
+    size, room = sum(each.file_size for each in files), room_bytes()
     if size > room:
         problem = f"the workbook unpacks to {size:,} bytes, and there is room for {room:,}"
         raise TableError(name, f"{problem}; save the table as CSV or Parquet, or {MORE_ROOM}")

@@ -199,7 +199,7 @@ def test_what_a_workbook_unpacks_to_has_a_limit(tmp_path, monkeypatch):
     monkeypatch.setenv("TREEWARDEN_TABLE_MEMORY", "64")
     path = write_book(tmp_path / "b.xlsx", {"A": ROWS})
     with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("xl/worksheets/sheet2.xml", bytes(65 * 2**20))
+        archive.writestr("xl/media/any.bin", bytes(65 * 2**20))
     said = refused(path)
     assert "the workbook unpacks to 68," in said
     assert "TREEWARDEN_TABLE_MEMORY" in said
