@@ -1,7 +1,7 @@
-"""Files that people have at hand and that are never opened here: what they are, and the lines that export them.
+"""Files that people have at hand and that are no models: what they are, and the lines that export what is in them.
 
 A pickle runs code when it is opened, and R's and Java's own files are the like. So they are told by their first bytes
-alone, unpacked as far as that needs and no further.
+alone, unpacked as far as that needs and no further. Some hold tables that are read, where their library is there.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ class Foreign(StrEnum):
     HDF5 = "an HDF5 file"
     CATBOOST = "CatBoost's binary model"
     EXCEL = "an Excel workbook"
+    OPEN_DOCUMENT = "an OpenDocument spreadsheet"
+    PAGE = "an HTML page or XML, which some programs call .xls"
     SPSS = "an SPSS file"
     STATA = "a Stata file"
     SAS = "a SAS data set"
@@ -45,11 +47,23 @@ STARTS = {
     Foreign.CATBOOST: (b"CBM1",),
     Foreign.EXCEL: (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1",),
     Foreign.SPSS: (b"$FL2", b"$FL3"),
-    Foreign.STATA: (b"<stata_dta>",),
-    Foreign.SAS: (b"\0" * 12 + b"\xc2\xea\x81\x60",),
+    Foreign.STATA: (b"<stata_dta>",)
+    + tuple(
+        bytes([version, order, 1])
+        for version in (*range(104, 106), 108, *range(110, 116))
+        for order in (1, 2)
+    ),
+    Foreign.SAS: (b"\0" * 12 + b"\xc2\xea\x81\x60", b"HEADER RECORD*******LIB"),
     Foreign.ARROW: (ARROW_FILE, b"FEA1"),
     Foreign.SQLITE: (b"SQLite format 3\0",),
 }
+
+TABLES = frozenset({Foreign.EXCEL, Foreign.SPSS, Foreign.STATA, Foreign.SAS})
+"""What is read as a table, though never as a model."""
+PORTABLE, PORTABLE_WITHIN = b"SPSSPORT", 600
+"""What stands near the start of SPSS's portable files."""
+SPREADSHEET = b"application/vnd.oasis.opendocument.spreadsheet"
+PAGES = (b"<html", b"<!doctype html", b"<table")
 
 
 def foreign(data: bytes) -> Foreign | None:
@@ -71,22 +85,44 @@ def model_advice(data: bytes, source: str) -> str:
 
 def table_advice(start: bytes, source: str) -> str:
     """Return what a file is that was given as a table, and how to export it; "" where it is not known, or is read."""
-    kind = None if start.startswith(ARROW_FILE) else foreign(start)
-    lines = [] if kind is None else _table_lines(kind, source)
+    if start.startswith(ARROW_FILE) or table_kind(start) is not None:
+        return ""
+    kind = foreign(start) or (Foreign.PAGE if _is_page(start) else None)
     if kind is None:
         return ""
+    if kind in TABLES:
+        return f"{kind}, packed; unpack it"
+    return f"{kind}; {saving(kind, source)}"
+
+
+def table_kind(start: bytes) -> Foreign | None:
+    """Return what kind of table starts like this that another program keeps and that is read; None: none of them."""
+    kind = _kind(start)
+    return kind if kind in TABLES else None
+
+
+def saving(kind: Foreign, source: str) -> str:
+    """Return how a table is saved as what is read anywhere."""
+    lines = _table_lines(kind, source)
     if not lines:
-        return f"{kind}; save the table as CSV in UTF-8, or as Parquet"
-    return f"{kind}; save the table as CSV or Parquet: {'; '.join(lines)}"
+        return "save the table as CSV in UTF-8, or as Parquet"
+    return f"save the table as CSV or Parquet: {'; '.join(lines)}"
 
 
 def _kind(data: bytes) -> Foreign | None:
     for kind, starts in STARTS.items():
         if data.startswith(starts):
             return kind
-    if data.startswith(b"PK\x03\x04") and b"xl/" in data[:PEEKED]:
-        return Foreign.EXCEL
-    return None
+    if data.startswith(b"PK\x03\x04"):
+        if SPREADSHEET in data[:PORTABLE_WITHIN]:
+            return Foreign.OPEN_DOCUMENT
+        return Foreign.EXCEL if b"xl/" in data[:PEEKED] else None
+    return Foreign.SPSS if PORTABLE in data[:PORTABLE_WITHIN] else None
+
+
+def _is_page(start: bytes) -> bool:
+    text = start.removeprefix(b"\xef\xbb\xbf").lstrip()[:PORTABLE_WITHIN].lower()
+    return text.startswith(PAGES) or (text.startswith(b"<?xml") and b"excel.sheet" in text)
 
 
 def _unpacked(data: bytes) -> bytes:

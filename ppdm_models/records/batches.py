@@ -1,4 +1,4 @@
-"""Reads a table a piece at a time, CSV, Parquet or Arrow, so that it may be larger than memory."""
+"""Reads a table a piece at a time, CSV, Parquet, Arrow or what other programs keep: it may be larger than memory."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ import pyarrow.parquet as pa_parquet
 from ppdm_models.errors import TableError
 from ppdm_models.foreign import ARROW_FILE, PEEKED, table_advice
 from ppdm_models.records.read_table import csv_header, packing, unpacked, unpacked_start
+from ppdm_models.records.readers import Reader
+from ppdm_models.records.readers.opening import reader_of
+from ppdm_models.records.sheets import sheet_of
 
 BLOCK_BYTES = 8 * 2**20
 """How much of a CSV file is read at a time; no record may be larger."""
@@ -33,8 +36,8 @@ class Batches:
     """A table that is read from its start each time that it is gone through.
 
     ``schema`` has the types that cells arrive in: texts, all of a CSV file, so that each stays as it is written.
-    ``delimiter`` parts the cells of a CSV file, "" where it is none; ``packed`` is how that is packed. Messages name
-    the table as it is ``called``, by default as its file is.
+    ``delimiter`` parts the cells of a CSV file, "" where it is none; ``packed`` is how that is packed; ``reader`` reads
+    what another program keeps. Messages name the table as it is ``called``, by default as its file is.
     """
 
     path: Path
@@ -42,6 +45,7 @@ class Batches:
     delimiter: str = ""
     packed: str = ""
     is_arrow: bool = False
+    reader: Reader | None = None
     called: str = ""
 
     @property
@@ -84,7 +88,7 @@ class Batches:
         """
         try:
             read = self._csv if self.delimiter else self._arrow if self.is_arrow else self._parquet
-            found = read(columns)
+            found = (read if self.reader is None else self.reader.read)(columns)
             yield from (batch for batch in found if batch.num_rows)
         except pa.ArrowCancelled as error:
             raise KeyboardInterrupt from error
@@ -126,12 +130,14 @@ class Batches:
 
 
 def open_batches(path: Path, called: str = "") -> Batches:
-    """Return a table that is read a piece at a time: Parquet or Arrow where the file starts as one, CSV otherwise.
+    """Return a table that is read a piece at a time: what the file starts as, CSV where that is nothing else.
 
     Raises:
-        TableError: the file cannot be read, is no table or no file, or names a column twice.
+        TableError: the file cannot be read, is no table or no file, or names a column twice; or what reads it is not
+            installed.
     """
     name = called or _name(path)
+    path, sheet = sheet_of(path)
     if path.exists() and not path.is_file():
         raise TableError(name, "no file that can be read twice; give a CSV, Parquet or Arrow file")
     try:
@@ -141,6 +147,9 @@ def open_batches(path: Path, called: str = "") -> Batches:
             advice = table_advice(start, name)
             if advice:
                 raise TableError(name, advice)
+            reader = reader_of(start, path, name, sheet)
+            if reader is not None:
+                return Batches(path, reader.schema, reader=reader, called=name)
             is_arrow = start.startswith(ARROW_FILE)
             if not is_arrow and not start.startswith(b"PAR1"):
                 packed = packing(start)

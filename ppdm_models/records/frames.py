@@ -18,7 +18,7 @@ from ppdm_models.records.arrow_column import flat
 from ppdm_models.records.read_table import table_of_arrow
 from ppdm_models.records.table import Table
 
-ACCEPTED = "a pandas or polars DataFrame, an Arrow table, a pair (X, y), or the path of a CSV, Parquet or Arrow file"
+ACCEPTED = "a pandas or polars DataFrame, an Arrow table, a pair (X, y), or the path of a CSV, Parquet or other table"
 TARGET = "target"
 """What y is called where neither it nor anybody else says."""
 

@@ -64,7 +64,7 @@ def matched(
     named = sensitive if own is None else renamed.get(own, own)
     columns = {renamed.get(name, name): raw for name, raw in table.columns.items()}
     new = replace(table, columns=columns) if renamed else table
-    notes = list(_notes(model, table, renamed, pairs))
+    notes = [*_notes(model, table, renamed, pairs), *_label_notes(new, _categories(model, named))]
     if own is not None and own != sensitive and named != sensitive:
         notes.append(f"{table.source}: {own!r} was taken for the sensitive column {sensitive!r}")
     return Matched(new, named, asked, tuple(notes))
@@ -223,6 +223,24 @@ def _target_renamed(model: Model, table: Table, own: str | None) -> dict[str, st
     if own is None or not target or target in table.columns or not are_alike(own, target):
         return {}
     return {own: target}
+
+
+def _categories(model: Model, sensitive: str | None) -> dict[str, tuple[str, ...]]:
+    """Return the categories of a model's columns by name, none of those that it compares as numbers."""
+    known = {each.name: () if each.numeric else each.values for each in model.features}
+    return known if sensitive is None else {**known, sensitive: model.classes}
+
+
+def _label_notes(table: Table, known: Mapping[str, tuple[str, ...]]) -> Iterable[str]:
+    """Yield what was taken of columns that have labels."""
+    taken = {name: raw.taken(known[name]) for name, raw in table.columns.items() if name in known}
+    labels, codes = (
+        [n for n, each in taken.items() if each == what] for what in ("labels", "codes")
+    )
+    if labels:
+        yield f"{table.source}: value labels were taken, as the model has them, of {listed(labels)}"
+    if codes:
+        yield f"{table.source}: codes were taken, as the model has no labels, of {listed(codes)}"
 
 
 def _notes(model: Model, table: Table, renamed: Mapping[str, str], pairs: _Pairs) -> Iterable[str]:

@@ -1,4 +1,4 @@
-"""Reads a table of records once: CSV, also packed, Parquet or Arrow."""
+"""Reads a table of records once: CSV, also packed, Parquet, Arrow, or what other programs keep."""
 
 from __future__ import annotations
 
@@ -15,6 +15,10 @@ import pyarrow.parquet as pa_parquet
 from ppdm_models.errors import TableError
 from ppdm_models.foreign import ARROW_FILE, PEEKED, table_advice
 from ppdm_models.records.arrow_column import flat, table_of_arrays
+from ppdm_models.records.labels import labelled
+from ppdm_models.records.readers import Reader
+from ppdm_models.records.readers.opening import reader_of
+from ppdm_models.records.sheets import sheet_of
 from ppdm_models.records.table import Table
 
 PACKINGS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
@@ -24,16 +28,18 @@ LONGEST_HEADER = 1 << 20
 
 
 def read_table(path: Path) -> Table:
-    """Read a table: Parquet or Arrow (Feather) where the file starts as one, CSV otherwise.
+    """Read a table: what the file starts as, CSV where that is nothing else; ``people.xlsx#2024`` is a sheet.
 
     CSV is in UTF-8 with a header row, parted by comma, semicolon or tab, and may be packed with gzip or Zstandard.
 
     Raises:
-        TableError: the file cannot be read, is no table, has no records, or names a column twice.
+        TableError: the file cannot be read, is no table, has no records, or names a column twice; or what reads it is
+            not installed.
     """
+    place, sheet = sheet_of(path)
     try:
-        with path.open("rb") as file:
-            return _read(file, path, path.name)
+        with place.open("rb") as file:
+            return _read(file, place, path.name, sheet)
     except OSError as error:
         raise TableError(
             path.name, f"{error.strerror or error}; give a CSV, Parquet or Arrow file"
@@ -49,12 +55,15 @@ def read_table_bytes(data: bytes, name: str) -> Table:
     return _read(io.BytesIO(data), pa.py_buffer(data), name)
 
 
-def _read(file: BinaryIO, whole: Path | pa.Buffer, name: str) -> Table:
+def _read(file: BinaryIO, whole: Path | pa.Buffer, name: str, sheet: str = "") -> Table:
     start = file.read(PEEKED)
     file.seek(0)
     advice = table_advice(start, name)
     if advice:
         raise TableError(name, advice)
+    reader = reader_of(start, whole, name, sheet)
+    if reader is not None:
+        return _of_reader(reader, name)
     try:
         if start.startswith(b"PAR1"):
             table = pa_parquet.read_table(_source(whole))
@@ -140,6 +149,11 @@ def unpacked(whole: Path | pa.Buffer, packed: str) -> pa.NativeFile:
 def unpacked_start(whole: Path | pa.Buffer, packed: str) -> BinaryIO:
     """Return as much of the start of a packed file as a header may be long."""
     return io.BytesIO(unpacked(whole, packed).read(LONGEST_HEADER))
+
+
+def _of_reader(reader: Reader, name: str) -> Table:
+    table = pa.Table.from_batches(reader.read(reader.schema.names), reader.schema)
+    return labelled(table_of_arrow(table, name), reader.labels, reader.notes)
 
 
 def _source(whole: Path | pa.Buffer) -> Path | pa.BufferReader:

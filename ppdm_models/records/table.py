@@ -46,6 +46,10 @@ class RawColumn(ABC):
     def categories(self, known: tuple[str, ...]) -> CategoricalColumn:
         """Return the values as categories, a text that means one of the ``known`` as that."""
 
+    def taken(self, known: tuple[str, ...]) -> str:
+        """Return what is taken of codes that have labels as categories, "labels" or "codes"; "" where none has any."""
+        return ""
+
 
 @dataclass(frozen=True, slots=True)
 class Table:

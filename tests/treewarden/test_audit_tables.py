@@ -1,7 +1,9 @@
 """The same table in all forms that are read: the same audit."""
 
 import gzip
+import hashlib
 import json
+import sys
 
 import duckdb
 import pyarrow as pa
@@ -11,6 +13,7 @@ import pytest
 
 import treewarden as tw
 from ppdm_models.files.convert import converted
+from tests import office_tables
 from tests.forests import by_sex, forest, stump
 
 
@@ -80,6 +83,75 @@ def test_a_table_is_audited_alike_where_it_is_counted(files, made, name, typed):
     for each in ("verdict", "findings", "readings"):
         assert other[each] == plain[each]
     assert len(other["provenance"]["table"]["sha256"]) == 64
+
+
+SEX, FLU = {"F": 1.0, "M": 2.0}, {"no": 0.0, "yes": 1.0}
+
+
+def columns_of(data):
+    header, *records = (line.split(",") for line in data.decode().splitlines())
+    columns = dict(zip(header, zip(*records, strict=True), strict=True))
+    return {**columns, "age": list(map(float, columns["age"]))}
+
+
+def in_codes(columns):
+    """Return what writes a table as SPSS and Stata do: codes, and what they are called."""
+    coded = {"sex": [SEX[v] for v in columns["sex"]], "flu": [FLU[v] for v in columns["flu"]]}
+    labels = {
+        name: {code: label for label, code in codes.items()}
+        for name, codes in (("sex", SEX), ("flu", FLU))
+    }
+    return {**columns, **coded}, labels
+
+
+@pytest.mark.parametrize("name", ["p.xlsx", "p.xls", "p.zsav", "p.dta", "p.xpt", "p.sas7bdat"])
+def test_a_table_of_another_program_is_audited_alike(files, name):
+    columns, labels = columns_of(files.table.read_bytes()), None
+    if name[2:] in office_tables.LABELLED:
+        columns, labels = in_codes(columns)
+    path = office_tables.write(files.folder / name, columns, labels=labels)
+    plain = json.loads(files.run("audit", "--format", "json").stdout)
+    words = ["audit", files.model, "--data", path, "--sensitive", "flu", "--format", "json"]
+    other = json.loads(files.run_words(*words).stdout)
+    for each in ("verdict", "findings", "readings"):
+        assert other[each] == plain[each]
+    assert other["provenance"]["table"]["name"] == name
+    taken = f"{name}: value labels were taken, as the model has them, of 'sex', 'flu'"
+    assert (taken in other["warnings"]) == (labels is not None)
+
+
+def test_a_sheet_is_audited_under_its_name(files):
+    columns = columns_of(files.table.read_bytes())
+    rows = [list(columns), *zip(*columns.values(), strict=True)]
+    book = office_tables.write_book(files.folder / "p.xlsx", {"old": [["age"], [1]], "new": rows})
+    words = ["audit", files.model, "--sensitive", "flu", "--format", "json", "--data"]
+    refused = files.run_words(*words, book)
+    assert refused.exit_code == 4
+    assert "p.xlsx: the workbook has several sheets: 'old', 'new'; say which: p.xlsx#SHEET" in (
+        refused.output
+    )
+    found = json.loads(files.run_words(*words, f"{book}#new").stdout)
+    assert found["provenance"]["table"]["name"] == "p.xlsx#new"
+    assert found["provenance"]["table"]["sha256"] == hashlib.sha256(book.read_bytes()).hexdigest()
+    assert any("the sheet 'new' was read" in each for each in found["warnings"])
+
+
+def test_nothing_that_is_read_is_overwritten_by_a_report(files):
+    columns = columns_of(files.table.read_bytes())
+    book = office_tables.write(files.folder / "p.xlsx", columns)
+    before = book.read_bytes()
+    words = ["audit", files.model, "--data", f"{book}#Table", "--sensitive", "flu", "-o", book]
+    assert files.run_words(*words).exit_code in (2, 4)
+    assert book.read_bytes() == before
+
+
+def test_a_library_that_is_missing_ends_without_an_audit(files, monkeypatch):
+    path = office_tables.write(files.folder / "p.sav", {"age": [1.0]})
+    monkeypatch.setitem(sys.modules, "pyreadstat", None)
+    outcome = files.run_words("audit", files.model, "--data", path, "--sensitive", "flu")
+    assert outcome.exit_code == 4
+    assert "no audit was performed: p.sav: an SPSS file, and pyreadstat" in outcome.output
+    assert "pip install 'treewarden[statistics]'" in outcome.output
 
 
 def test_more_distinct_rows_than_memory_holds_are_undetermined(files, monkeypatch):

@@ -50,9 +50,9 @@ def audit(
 
     Args:
         model: The path of a model file, its bytes, or a fitted estimator.
-        data: What the model was trained on: the path of a CSV, Parquet or Arrow file, a pandas or polars DataFrame, an
-            Arrow table, anything else with the Arrow interface, or a pair ``(X, y)``. None: there is no table, and only
-            what the file alone says is judged.
+        data: What the model was trained on: the path of a table in any form that is read, a pandas or polars DataFrame,
+            an Arrow table, anything else with the Arrow interface, or a pair ``(X, y)``. None: there is no table, and
+            only what the file alone says is judged.
         sensitive: The column that the model predicts. Of a pair it is what y is called, and may be left out.
         qi: The columns that the adversary knows of everyone; by default the model's features.
         policy: A pack that ships, by name; the path of a TOML file; or what such a file says, as a mapping.

@@ -56,8 +56,9 @@ class _TableType(click.ParamType):  # type: ignore[type-arg]  # it is no generic
 TABLE = _TableType()
 _MODEL = click.argument("model", type=FILE)
 _DATA = (
-    "The training table: CSV (.gz, .zst too), Parquet or Arrow; a folder or a pattern of such files; a DuckDB database "
-    "(FILE#TABLE); or the address of a database's table (postgresql://USER@HOST/DATABASE#TABLE)."
+    "The training table: CSV (.gz, .zst too), Parquet, Arrow, Excel (FILE#SHEET), SPSS, SAS or Stata; a folder or a "
+    "pattern of such files; a DuckDB database (FILE#TABLE); or the address of a database's table "
+    "(postgresql://USER@HOST/DATABASE#TABLE)."
 )
 _FILES: tuple[Option, ...] = (
     _MODEL,

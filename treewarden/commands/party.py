@@ -22,7 +22,7 @@ from treewarden.terminal.progress import Progress
 @click.command("party")
 @SESSION
 @click.option("--name", metavar="PARTY", help="Which of the session's parties this is.")
-@click.option("--data", type=FILE, help="The own columns: CSV, Parquet or Arrow.")
+@click.option("--data", type=FILE, help="The own columns, in any form of a table.")
 @click.option(
     "--id",
     "ids",

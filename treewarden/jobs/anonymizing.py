@@ -175,7 +175,7 @@ def _check_values(
 def _place(table: Batches, values: ValuesColumn, at_fault: BoolArray) -> str:
     """Return where the first of some values stands: its line where the file has lines (and no cell a line break)."""
     record = values.record(int(np.flatnonzero(at_fault)[0]))
-    if table.source.lower().endswith(".parquet"):
+    if not table.delimiter:
         return f"{table.source}, record {record + 1}"
     return f"{table.source}:{record + 2}"
 

@@ -109,7 +109,7 @@ def told_table(table: TableInput) -> File:
     Raises:
         TableError: it cannot be read.
     """
-    if isinstance(table, Path) and has_no_records(table):
+    if isinstance(table, Path):
         return File(name=table.name, sha256=digest_at(table))
     return told(table)
 

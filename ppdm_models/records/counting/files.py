@@ -45,7 +45,7 @@ def is_pattern(path: Path) -> bool:
 
 
 def parts_of(path: Path) -> tuple[Part, ...]:
-    """Return the files of a table, in the order of their names; what starts with ``.`` or ``_`` is none of its.
+    """Return the files of a table, in the order of their names; what starts with ``.``, ``_`` or ``~$`` is none of its.
 
     Raises:
         TableError: there are none, or their folders do not say the same columns.
@@ -134,7 +134,8 @@ def _inside(folder: Path) -> Iterator[Path]:
 
 
 def _is_hidden(name: str) -> bool:
-    return name.startswith((".", "_"))
+    # the last is what Excel leaves while somebody has a file open
+    return name.startswith((".", "_", "~$"))
 
 
 def _said(path: Path) -> dict[str, str | None]:

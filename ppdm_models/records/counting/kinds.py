@@ -5,14 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 from ppdm_models.records.counting.files import digest_of, is_pattern, parts_of
+from ppdm_models.records.sheets import sheet_of
 
 MAGIC, MAGIC_AT = b"DUCK", 8
 
 
 def has_no_records(path: Path) -> bool:
     """Return whether a table can only be counted: a folder, a pattern, a database."""
-    file, table = parted(path)
-    return bool(table) or file.is_dir() or is_pattern(file) or is_duckdb(file)
+    file, _ = parted(path)
+    return file.is_dir() or is_pattern(file) or is_duckdb(file)
 
 
 def is_duckdb(path: Path) -> bool:
@@ -35,8 +36,11 @@ def digest_at(path: Path) -> str:
 
 
 def parted(path: Path) -> tuple[Path, str]:
-    """Return a database file and the table in it that is named, ``people.duckdb#visits``; "" where none is."""
+    """Return a database and the table in it that is named, ``people.duckdb#visits``, or a workbook and its sheet.
+
+    The second is "" where none is named.
+    """
     file, sign, table = str(path).rpartition("#")
-    if not sign or path.exists() or not is_duckdb(Path(file)):
-        return path, ""
-    return Path(file), table
+    if sign and not path.exists() and is_duckdb(Path(file)):
+        return Path(file), table
+    return sheet_of(path)

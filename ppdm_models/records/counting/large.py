@@ -9,7 +9,8 @@ import pyarrow.parquet as pa_parquet
 
 LARGE_BYTES = 64 * 2**20
 """From so many bytes on a file is counted, where nothing needs its single records."""
-PACKED, PACKED_TIMES = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"ARROW1"), 8
+PACKED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"ARROW1", b"PK\x03\x04", b"$FL")
+PACKED_TIMES = 8
 """How files start that are packed, or may be, and how many times as large what is in them is taken to be."""
 PARQUET, LARGE_RECORDS = b"PAR1", 250_000
 """A Parquet file says how many records it has, and may have millions in a few bytes."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from ppdm_models.records.counting.parquet import count_parquet, is_plain
 from ppdm_models.records.counting.source import Counted, Source
 from ppdm_models.records.counting.streaming import count_batches, spelled_out
 from ppdm_models.records.places import Places
+from ppdm_models.records.readers import Labels
 
 OF_ENGINE = frozenset({"file_index", "file_row_number", "filename", "c", "t", "s", "said"})
 """What the engine calls something of its own: columns of these names are read by Arrow."""
@@ -38,6 +40,10 @@ class Files(Source):
     def names(self) -> tuple[str, ...]:
         own = dict.fromkeys(name for table in self.tables for name in table.names)
         return (*own, *(name for name in self.parts[0].said if name not in own))
+
+    @property
+    def labels(self) -> Mapping[str, Labels]:
+        return _labels(self.tables[0])
 
     def count(self, columns: tuple[str, ...]) -> Counted:
         said = [name for name in columns if name in self.parts[0].said]
@@ -64,7 +70,8 @@ class Files(Source):
         counts = found[COUNT].to_numpy().astype(np.float64)
         if not counts.sum():
             first, counts, rows = first[:0], counts[:0], rows.slice(0, 0)
-        return Counted(rows, counts, Places(first, files), told)
+        notes = (note for table in self.tables if table.reader for note in table.reader.notes)
+        return Counted(rows, counts, Places(first, files), told, tuple(dict.fromkeys(notes)))
 
     def _kind(self, name: str) -> pa.DataType:
         return spelled_out(self.tables[0].schema.field(name).type)
@@ -96,6 +103,9 @@ class Files(Source):
                         f"{part.name!r}; write both as one type"
                     )
                     raise TableError(self.name, problem)
+                if _labels(table).get(name) != self.labels.get(name):
+                    problem = f"column {name!r} has other value labels in {self.parts[0].name!r} than in {part.name!r}"
+                    raise TableError(self.name, f"{problem}; give both the same")
 
 
 def open_files(path: Path) -> Files:
@@ -108,9 +118,13 @@ def open_files(path: Path) -> Files:
     return Files(path, parts, tuple(open_batches(part.path, part.name) for part in parts))
 
 
+def _labels(table: Batches) -> Mapping[str, Labels]:
+    return {} if table.reader is None else table.reader.labels
+
+
 def _is_native(table: Batches, own: list[str]) -> bool:
     """Return whether the engine reads a file as Arrow does: Parquet, of plain types, no two names but for case."""
-    if table.delimiter or table.is_arrow:
+    if table.delimiter or table.is_arrow or table.reader:
         return False
     names = [name.casefold() for name in table.names]
     if len(set(names)) < len(names) or OF_ENGINE & set(names):

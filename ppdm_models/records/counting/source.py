@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -12,7 +12,9 @@ import pyarrow.compute as pc
 from ppdm_models.arrays import FloatArray
 from ppdm_models.errors import ColumnNotCountedError, TableError
 from ppdm_models.records.arrow_column import ArrowColumn, flat
+from ppdm_models.records.labels import labelled
 from ppdm_models.records.places import Places
+from ppdm_models.records.readers import Labels
 from ppdm_models.records.table import RawColumn, Table
 from ppdm_models.tree.column import CategoricalColumn
 
@@ -43,6 +45,11 @@ class Source(ABC):
     @abstractmethod
     def names(self) -> tuple[str, ...]:
         """Its columns, in its order."""
+
+    @property
+    def labels(self) -> Mapping[str, Labels]:
+        """The value labels of those columns that have some."""
+        return {}
 
     @abstractmethod
     def count(self, columns: tuple[str, ...]) -> Counted:
@@ -86,15 +93,15 @@ def count_table(source: Source, columns: Iterable[str] | None = None) -> Table:
     if not len(found.counts):
         problem = "the table has no records; give the table that the tree was trained on"
         raise TableError(source.name, problem)
-    return Table(
+    table = Table(
         source.name,
         dict(_columns(source, found)),
         len(found.counts),
         counts=found.counts,
         places=found.places,
         digest=found.digest,
-        notes=found.notes,
     )
+    return labelled(table, source.labels, found.notes)
 
 
 def in_order(rows: pa.Table) -> pa.Table:

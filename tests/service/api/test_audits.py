@@ -5,6 +5,7 @@ import pytest
 
 from service.database.tables import audit, blob, data_table
 from service.jobs.supervising import forking
+from tests import office_tables
 from tests.service import sites
 from tests.service.jobs import work_to_do as make
 
@@ -78,6 +79,21 @@ def test_from_upload_to_report(site, client):
     findings = client.get(f"{API}/audits/{asked['id']}/findings").json()
     assert len(findings["items"]) == done["findings"]
     assert done["provenance"]["model"]["sha256"] == hashlib.sha256(make.a_tree()).hexdigest()
+
+
+def test_a_table_of_spss_is_read_in_the_confined_process(site, client, tmp_path):
+    lines = [line.split(",") for line in make.a_table().decode().splitlines()]
+    columns = dict(zip(lines[0], zip(*lines[1:], strict=True), strict=True))
+    columns["illness"] = [float(each == "yes") for each in columns["illness"]]
+    labels = {"illness": {0: "no", 1: "yes"}}
+    path = office_tables.write(tmp_path / "people.sav", columns, labels=labels)
+    digest = upload(client, path.read_bytes(), "table")
+    table = client.post(f"{API}/tables", json={"digest": digest, "file_name": path.name}).json()
+    asked = submitted(client, table_id=table["id"])
+    all_done(site)
+    done = client.get(f"{API}/audits/{asked['id']}").json()
+    assert (done["state"], done["verdict"]) == ("done", "PASS")
+    assert done["provenance"]["table"]["name"] == "people.sav"
 
 
 def test_progress_is_told_as_events_and_from_where_one_left_off(site, client):

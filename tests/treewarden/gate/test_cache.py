@@ -11,8 +11,9 @@ from datetime import date, timedelta
 import pytest
 
 from reports.document.gate import Entry
+from tests import office_tables
 from treewarden.jobs.gate.cache import KEPT_SECONDS, Cache, cache_folder
-from treewarden.jobs.gate.config import read_configuration
+from treewarden.jobs.gate.config import ConfigurationError, read_configuration
 from treewarden.jobs.gate.digests import Digests, key_of
 from treewarden.jobs.gate.gating import gate
 from treewarden.jobs.gate.models import models_of
@@ -69,6 +70,19 @@ def test_what_changed_is_audited_again(one, change):
     CHANGES[change](one)
     assert [entry.is_cached for entry in gated(one)] == [False]
     assert [entry.is_cached for entry in gated(one)] == [True]
+
+
+def test_a_sheet_of_a_workbook_is_a_table_and_another_sheet_another(one):
+    lines = (one.folder / "people.csv").read_text().splitlines()
+    rows = [line.split(",") for line in lines]
+    office_tables.write_book(one.folder / "people.xlsx", {"a": rows, "b": rows})
+    for sheet, is_cached in (("a", False), ("a", True), ("b", False)):
+        one.configure((ONE + PACK).replace("people.csv", f"people.xlsx#{sheet}"))
+        (entry,) = gated(one)
+        assert (entry.outcome, entry.is_cached) == ("PASS", is_cached)
+    one.configure((ONE + PACK).replace("people.csv", "people.xls#a"))
+    with pytest.raises(ConfigurationError, match="there is no such file"):
+        gated(one)
 
 
 def test_a_pack_that_the_policy_extends_is_part_of_what_it_rests_on(one):

@@ -1,5 +1,6 @@
 import gzip
 
+from tests import office_tables
 from treewarden.jobs.gate.surveying import survey
 
 
@@ -9,3 +10,16 @@ def test_packed_tables_are_found_by_their_header_and_what_is_no_table_is_not(tmp
     (tmp_path / "other.gz").write_bytes(gzip.compress(b"age,sex\n30,F\n"))
     _, tables, _ = survey(tmp_path)
     assert [(each.file, each.columns) for each in tables] == [("people.csv.gz", ("age", "sex"))]
+
+
+def test_tables_of_other_programs_are_found_by_their_columns(tmp_path):
+    columns = {"age": [30.0], "sex": ["F"]}
+    for name in ("a.xlsx", "b.sav"):
+        office_tables.write(tmp_path / name, columns)
+    office_tables.write_book(tmp_path / "several.xlsx", {"x": [["a"]], "y": [["b"]]})
+    (tmp_path / "~$a.xlsx").write_bytes(b"somebody")
+    _, tables, _ = survey(tmp_path)
+    assert [(each.file, each.columns) for each in tables] == [
+        ("a.xlsx", ("age", "sex")),
+        ("b.sav", ("age", "sex")),
+    ]

@@ -32,7 +32,7 @@ from treewarden.jobs.auditing import Audited, audit_file
 from treewarden.jobs.gate.digests import Digests, key_of
 from treewarden.jobs.gate.models import GateModel
 from treewarden.jobs.gate.order import Answer, Order
-from treewarden.jobs.inputs import ModelBytes, told
+from treewarden.jobs.inputs import ModelBytes, told, told_table
 from treewarden.jobs.subject import Earlier, Request, knowledge_of, pack_of
 
 KINDS: Mapping[str, Callable[[Any], Any]] = {
@@ -186,7 +186,7 @@ def _provenance(order: Order, done: Audited) -> Provenance:
         pack=File(name=pack.name.replace("/", "_"), sha256=pack.digest),
         created=order.created or None,
         earlier=tuple(
-            EarlierFiles(model=told(path), table=told(table)) for path, table in model.earlier
+            EarlierFiles(model=told(path), table=told_table(table)) for path, table in model.earlier
         ),
     )
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from policies.shipped import shipped_packs
 from ppdm_models.codecs.common.archive import archived
-from ppdm_models.records.counting.kinds import digest_at, has_no_records
+from ppdm_models.records.counting.kinds import digest_at, has_no_records, parted
 from treewarden.jobs.gate.models import GateModel
 
 MOST_PACKS = 32
@@ -47,7 +47,7 @@ class Digests:
             OSError: it cannot be read.
             TreewardenError: it is no table any more.
         """
-        return digest_at(path) if has_no_records(path) else self.of(path)
+        return digest_at(path) if has_no_records(path) else self.of(parted(path)[0])
 
 
 def key_of(model: GateModel, digests: Digests, version: str, today: date) -> str:

@@ -1,8 +1,8 @@
 """How much memory an audit may take, roughly: enough to decide what may run beside what.
 
 An audit is taken to need 400 MB, 60 times its table as CSV (200 times as Parquet or Arrow, which are packed, and 600
-times as a packed CSV) and 60 times its model's file. What is free is what the machine says, or the limit of its
-container where that is less.
+times as a packed CSV) and 60 times its model's file; workbooks and SPSS's files are packed too. What is free is what
+the machine says, or the limit of its container where that is less.
 """
 
 from __future__ import annotations
@@ -10,12 +10,13 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 
+from ppdm_models.records.counting.kinds import parted
 from treewarden.jobs.gate.models import GateModel
 
 BASE_BYTES = 400 * 2**20
 PER_TABLE_BYTE = {
-    **dict.fromkeys((".parquet", ".pq", ".arrow", ".feather"), 200),
-    **dict.fromkeys((".gz", ".zst"), 600),
+    **dict.fromkeys((".parquet", ".pq", ".arrow", ".feather", ".xlsx", ".xlsm", ".sav"), 200),
+    **dict.fromkeys((".gz", ".zst", ".zsav"), 600),
 }
 PER_OTHER_TABLE_BYTE = 60
 PER_MODEL_BYTE = 60
@@ -25,7 +26,7 @@ CGROUP = Path("/sys/fs/cgroup")
 
 def needed(model: GateModel) -> int:
     """Return the bytes that an audit is taken to need."""
-    table = model.table
+    table = None if model.table is None else parted(model.table)[0]
     rate = PER_OTHER_TABLE_BYTE
     if table is not None:
         rate = PER_TABLE_BYTE.get(table.suffix.lower(), PER_OTHER_TABLE_BYTE)

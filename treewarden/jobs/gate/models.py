@@ -11,7 +11,7 @@ from pathlib import Path
 from policies.severity import Severity
 from policies.shipped import shipped_packs
 from ppdm_models.records.counting.address import is_address
-from ppdm_models.records.counting.kinds import has_no_records
+from ppdm_models.records.counting.kinds import has_no_records, parted
 from treewarden.jobs.gate.config import (
     ABSENT,
     Configuration,
@@ -272,7 +272,7 @@ def _table(configuration: Configuration, value: str, place: str) -> Path:
         instead = "'treewarden audit --data' does; attest there, and give the gate the attestation"
         raise ConfigurationError(place, f"{problem}; {instead}")
     path = configuration.root / value
-    if not path.is_file() and not has_no_records(path):
+    if not parted(path)[0].is_file() and not has_no_records(path):
         problem = (
             f"'table' is {value!r}: there is no such file; paths start from {configuration.root}"
         )

@@ -14,7 +14,8 @@ from treewarden.jobs.inspecting import said_of
 
 CSV = (".csv", ".tsv")
 PACKED = tuple(f"{name}{packed}" for name in CSV for packed in (".gz", ".zst"))
-TABLES = (*CSV, *PACKED, ".parquet", ".pq", ".arrow", ".feather")
+OF_PROGRAMS = (".xlsx", ".xlsm", ".xls", ".sav", ".zsav", ".por", ".sas7bdat", ".xpt", ".dta")
+TABLES = (*CSV, *PACKED, ".parquet", ".pq", ".arrow", ".feather", *OF_PROGRAMS)
 ONLY_MODELS = (".pmml", ".skops", ".onnx")
 NO_MODELS = (".md", ".py", ".toml", ".yml", ".yaml", ".lock", ".cfg", ".ini", ".html", ".ipynb")
 NO_FOLDERS = ("node_modules", "__pycache__", "site-packages")
@@ -115,7 +116,7 @@ def _files(root: Path) -> Iterator[Path]:
         folders[:] = [name for name in folders if name not in saved]
         yield from (here / name for name in saved)
         for name in sorted(files):
-            if not name.startswith("."):
+            if not name.startswith((".", "~$")):  # the last is Excel's, while a file is open
                 seen += 1
                 yield here / name
         if seen > MOST_FILES:

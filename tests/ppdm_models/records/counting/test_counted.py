@@ -68,6 +68,13 @@ def test_a_file_is_large_by_what_it_holds_and_not_by_its_bytes(tmp_path):
     with gzip.open(packed, "wb", compresslevel=1) as file:
         file.write(np.random.default_rng(0).bytes(LARGE_BYTES // PACKED_TIMES))
     assert is_large(packed)
+    for name, start in (
+        ("people.xlsx", b"PK\x03\x04"),
+        ("people.sav", b"$FL2"),
+        ("people.csv", b"x"),
+    ):
+        (tmp_path / name).write_bytes(start + bytes(LARGE_BYTES // PACKED_TIMES))
+        assert is_large(tmp_path / name) == (name != "people.csv")
     broken = tmp_path / "broken.parquet"
     broken.write_bytes(b"PAR1" + b"x" * 100)
     assert not is_large(broken)

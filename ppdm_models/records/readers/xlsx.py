@@ -1,0 +1,135 @@
+"""Workbooks as Excel has written them since 2007 (.xlsx, .xlsm), read by openpyxl; no macro or formula is run."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import IO, Any
+
+from lxml import etree
+
+from ppdm_models.errors import TableError
+from ppdm_models.foreign import Foreign
+from ppdm_models.records.readers import Whole, library, stream
+from ppdm_models.records.readers.workbook import (
+    Book,
+    Marks,
+    Range,
+    Row,
+    Sheet,
+    open_sheet,
+    read_safely,
+)
+from ppdm_models.records.room import MORE_ROOM, room_bytes
+
+BINARY = "xl/workbook.bin"
+IS_SEALED = 1
+"""The flag of a file in an archive that a password protects."""
+
+
+@dataclass(frozen=True, slots=True)
+class Xlsx(Book):
+    """A workbook that is open, and the archive that it is."""
+
+    book: Any
+    archive: zipfile.ZipFile
+
+    def sheets(self) -> tuple[str, ...]:
+        return tuple(each.title for each in self.book.worksheets)
+
+    def rows(self, sheet: str) -> Iterator[Row]:
+        found = self.book[sheet]
+        found.reset_dimensions()  # what a file says of its size is often wrong
+        yield from found.iter_rows(values_only=True)
+
+    def marks(self, sheet: str) -> Marks:
+        part = self.book[sheet]._worksheet_path  # no other name is offered for it
+        with self.archive.open(part) as file:
+            return marks_of(file)
+
+
+def open_table(whole: Whole, name: str, sheet: str) -> Sheet:
+    """Return a sheet of a workbook.
+
+    Raises:
+        TableError: openpyxl is not installed, or the workbook or its sheet cannot be read.
+    """
+    library("openpyxl", Foreign.EXCEL, "excel", name)
+    with read_safely(name), stream(whole) as file, zipfile.ZipFile(file) as archive:
+        _check(archive, name)
+    return open_sheet(name, partial(_opened, whole, name), sheet)
+
+
+def marks_of(part: IO[bytes]) -> Marks:
+    """Return what the XML of a sheet says beside the values of its cells.
+
+    Raises:
+        etree.XMLSyntaxError: it is no XML, or larger in some way than a sheet is.
+    """
+    merged: list[Range] = []
+    formulas: list[Any] = []
+    unsaved = ""
+    tags = ("{*}f", "{*}row", "{*}mergeCell")
+    for _, element in etree.iterparse(part, tag=tags, resolve_entities=False, no_network=True):
+        kind = etree.QName(element).localname
+        if kind == "f":  # whose cell is not read to its end yet
+            formulas.append(element.getparent())
+            continue
+        if kind == "mergeCell":
+            merged.append(_range(element.get("ref", "")))
+        unsaved = unsaved or next(filter(None, map(_unsaved, formulas)), "")
+        formulas.clear()
+        element.clear()
+        while element.getprevious() is not None:
+            del element.getparent()[0]
+    return Marks(tuple(merged), unsaved)
+
+
+def _unsaved(cell: Any) -> str:  # noqa: ANN401  # an element of lxml
+    """Return where a cell with a formula is that has no result; a result may be a text without letters."""
+    has_result = bool(cell.findtext("{*}v")) or cell.get("t") == "str"
+    return "" if has_result else str(cell.get("r") or "?")
+
+
+def _range(ref: str) -> Range:
+    from_ref, _, to_ref = ref.partition(":")
+    (left, top), (right, bottom) = _cell(from_ref), _cell(to_ref or from_ref)
+    return Range(top, bottom, left, right)
+
+
+def _cell(ref: str) -> tuple[int, int]:
+    name = ref.rstrip("0123456789")
+    place = 0
+    for letter in name.upper():
+        place = place * 26 + ord(letter) - ord("A") + 1
+    return place, int(ref[len(name) :])
+
+
+@contextmanager
+def _opened(whole: Whole, name: str) -> Iterator[Book]:
+    openpyxl = library("openpyxl", Foreign.EXCEL, "excel", name)
+    with stream(whole) as file, zipfile.ZipFile(file) as archive:
+        book = openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
+        try:
+            yield Xlsx(book, archive)
+        finally:
+            book.close()
+
+
+def _check(archive: zipfile.ZipFile, name: str) -> None:
+    """Check that a workbook is one that is read, and unpacks to no more than there is room for.
+
+    An archive says how large its files are, and no more of them than that is ever unpacked.
+    """
+    if BINARY in archive.namelist():
+        raise TableError(name, "a binary workbook (.xlsb); save it as .xlsx, or the table as CSV")
+    files = archive.infolist()
+    if any(each.flag_bits & IS_SEALED for each in files):
+        raise TableError(name, "protected by a password; save it without one")
+    size, room = sum(each.file_size for each in files), room_bytes()
+    if size > room:
+        problem = f"the workbook unpacks to {size:,} bytes, and there is room for {room:,}"
+        raise TableError(name, f"{problem}; save the table as CSV or Parquet, or {MORE_ROOM}")
