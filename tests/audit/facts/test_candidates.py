@@ -374,3 +374,24 @@ def test_tables_that_a_label_may_forbid_show_nothing_where_records_lack_values()
     # Of the eight complete ones four may have the other class whoever was left out, and by what is known five.
     assert worlds.high[at].tolist() == [8, 5]
     assert worlds.reached_high[at].tolist() == [8, 4]
+
+
+def test_shares_that_may_be_of_complete_records_alone_show_no_other_table():
+    nodes = (
+        Node(0, "root", None, (1, 2)),
+        Node(1, "a", 0, (), CategoryTest("town", ("x",)), "no", class_shares=(0.5, 0.5)),
+        Node(2, "b", 0, (), CategoryTest("town", ("y",)), "no", class_shares=(0.5, 0.5)),
+    )
+    features = (Feature("town", False, ("x", "y")), Feature("sex", False, ("f", "m")))
+    tree = Tree(nodes, features, "class", ("no", "yes"), quality=Quality.NORMALISED)
+    columns = {
+        "town": ["x"] * 4 + ["y"] * 10,
+        "sex": ["f", "f", None, None] + ["f"] * 5 + ["m"] * 5,
+        "class": ["no", "yes", "no", "yes"] + ["no"] * 5 + ["yes"] * 5,
+    }
+    people = build_population(tree, table_of(columns), sensitive="class")
+    worlds = run(tree, people, Knowledge()).full.evidence.worlds
+    here = people.leaf == 1
+    # Where the incomplete ones were left out, one of the two complete ones has each class.
+    assert worlds.reached_low[here].tolist() == worlds.reached_high[here].tolist() == [[1, 1]] * 2
+    assert (worlds.reached_low[~here] == 0).all()

@@ -1,0 +1,32 @@
+"""Class numbers of leaves in a file that counts no records: they may be about fewer records than stop there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from audit.constraints import Constraint
+from audit.facts.case import Case
+from audit.facts.grower import incomplete_records
+from audit.facts.leaf_facts import leaf_facts
+from audit.facts.rows import LeftOut
+
+WHY = "class numbers of leaves, as records there lack values, which the learner may have left out"
+
+
+class IncompleteLeaf(Constraint):
+    """Yields what shares may say beside the rows that take them to be of all records: then no other table is shown.
+
+    Of labels ``audit.facts.open_labels`` says the same.
+    """
+
+    def rows(self, case: Case) -> Iterator[LeftOut]:
+        lacking = incomplete_records(case)
+        if not lacking.any():
+            return
+        for facts in leaf_facts(case):
+            says_numbers = any(known is not None for known in (*facts.masses, *facts.bands))
+            if says_numbers and lacking[case.members.stops(facts.node.index)].any():
+                yield LeftOut(facts.node.index, "", WHY, is_open=True)
+
+
+CONSTRAINT = IncompleteLeaf()
