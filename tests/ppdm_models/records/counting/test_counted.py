@@ -365,9 +365,17 @@ def test_work_that_is_interrupted_is_stopped_before_it_is_left():
     stopped = threading.Event()
 
     def work():
-        signal.raise_signal(signal.SIGINT)  # which reaches the thread that waits
-        assert stopped.wait(10)
+        for _ in range(10):
+            signal.raise_signal(signal.SIGINT)  # which reaches the thread that waits
+            # An interrupt is lost where it reaches that thread while it clears memory up.
+            if stopped.wait(2):
+                return
+        raise AssertionError("nobody stopped the work")
 
-    with pytest.raises(KeyboardInterrupt):
-        attended(work, stopped.set)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            attended(work, stopped.set)
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert stopped.is_set()
