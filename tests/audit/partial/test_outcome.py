@@ -311,3 +311,21 @@ def test_columns_that_exclude_values_of_the_secret_leave_it_open():
     columns = {"job": job, "age": age, "clerk": clerk, "driver": driver, "y": y}
     seen = answers(columns, nodes, ["age"], "job")
     assert "exclude some of job" in seen.posterior.reason
+
+
+def test_indicators_of_a_secret_say_of_hidden_values_only_what_each_says_itself():
+    job, age = repeated(
+        *((job, age, 40) for job in ("clerk", "driver", "nurse") for age in ("y", "z"))
+    )
+    marks = {f"job_{one}": [str(int(each == one)) for each in job] for one in sorted(set(job))}
+    nodes = (
+        Node(0, "root", None, (1, 2), Always()),
+        Node(1, "clerk", 0, (), CategoryTest("job_clerk", ("1",))),
+        Node(2, "none", 0, (3, 4), CategoryTest("job_clerk", ("0",))),
+        Node(3, "driver", 2, (), CategoryTest("job_driver", ("1",))),
+        Node(4, "nurse", 2, (), CategoryTest("job_driver", ("0",))),
+    )
+    columns = {"job": job, "age": age, **marks, "y": ["no", "yes"] * 120}
+    seen = answers(columns, nodes, ["age"], "job")
+    assert "no estimate" in seen.posterior.reason
+    assert not seen.worlds.certain.any()

@@ -258,3 +258,59 @@ def test_secret_columns_of_trees_without_sizes_are_not_told_of_where_more_is_kno
     compared = of_colour(tree, population, knowledge=Knowledge(split=SplitLevel.GINI))
     assert SPLITS_NOT_USED in compared.doubts
     assert isinstance(compared.posterior, Undetermined)
+
+
+def test_a_value_that_is_given_away_leads_on_by_itself_however_common_it_is():
+    rows = [("g0", "a", "k1", "no", 4), ("g1", "a", "k1", "yes", 36)]
+    rows += [("g0", "b", "k2", "no", 6), ("g1", "b", "k2", "no", 50), ("g1", "a", "k2", "yes", 4)]
+    columns = {
+        name: [row[at] for row in rows for _ in range(row[-1])]
+        for at, name in enumerate(("G", "H", "K", "ill"))
+    }
+    nodes = (
+        Node(0, "0", None, (1, 2)),
+        Node(1, "1", 0, test=CategoryTest("G", ("g0",))),
+        Node(2, "2", 0, (3, 4), test=CategoryTest("G", ("g1",))),
+        Node(3, "3", 2, test=CategoryTest("H", ("a",))),
+        Node(4, "4", 2, test=CategoryTest("H", ("b",))),
+    )
+    features = tuple(
+        Feature(name, numeric=False, values=tuple(sorted(set(columns[name])))) for name in "GHK"
+    )
+    tree = Tree(nodes, features, "ill", ("no", "yes"))
+    population = build_population(tree, table_of(columns), sensitive="ill")
+    tree = with_shares(tree, population)
+    seen = seen_by(tree, population, NO_SPLITS, ["K"], clock(5.0))
+    # Nine in ten are g1, and of k1 it is known that they are "a", as 44 of 100 are.
+    assert seen.posterior.values == pytest.approx(np.array([[0.1, 0.9], [0.604, 0.396]]))
+
+
+def test_a_secret_value_that_no_leaf_leaves_is_believed_of_nobody():
+    rows = [("0", "a", 1), ("0", "b", 1), ("1", "a", 8), ("1", "c", 10)]
+    columns = {
+        name: [row[at] for row in rows for _ in range(row[-1])] for at, name in enumerate("xs")
+    }
+    nodes = (
+        Node(0, "0", None, (1, 4)),
+        Node(1, "1", 0, (2, 3), test=CategoryTest("x", ("0",))),
+        Node(2, "2", 1, test=CategoryTest("s", ("a",))),
+        Node(3, "3", 1, test=CategoryTest("s", ("b",))),
+        Node(4, "4", 0, test=CategoryTest("x", ("1",))),
+    )
+    features = (Feature("x", False, ("0", "1")), Feature("s", False, ("a", "b", "c")))
+    tree = Tree(nodes, features, "ill", ("no", "yes"))
+    table = table_of({**columns, "ill": ["no", "yes"] * 10})
+    population = build_population(tree, table, sensitive="ill")
+    secret = secret_of(population, "s", None, "known.toml")
+    seen = secret_seen_by(
+        with_shares(tree, population),
+        population,
+        NO_SPLITS,
+        secret,
+        ["x"],
+        knows_target=False,
+        until=clock(5.0),
+    )
+    # "a" is nine times as common as "b".
+    assert seen.posterior.values[0] == pytest.approx([0.9, 0.1, 0.0])
+    assert seen.posterior.values[1] == pytest.approx([0.45, 0.05, 0.5])
