@@ -14,6 +14,7 @@ from audit.evidence import NOT_READ, Evidence, Named
 from audit.measures import MeasureCall, Source, measured, measures
 from audit.of_releases import ADVERSARY
 from audit.options import DEFAULT, AuditOptions
+from audit.partial.allowance import ENFORCING
 from audit.partial.feature import secret_seen_by
 from audit.partial.secret import Secret
 from audit.partial.seen import Seen, seen_by
@@ -46,8 +47,8 @@ SCALED = SolverReport("optimal", bound_argument="convex", is_unique=True)
 """The spread over leaves is the only optimum, and no solver is asked for it."""
 SHARE = 0.25
 """Of the budget for whole records: what all such adversaries have together."""
-LACKING_SECONDS = 0.5
-"""What may be taken for each column to put in what the choice of splits says; then its estimate is not told."""
+LACKING = 3e8
+"""Operations that the choice of splits may cost each estimate without a column; then it is not told."""
 MOST_LACKING = 200_000
 """Profiles times known columns up to which it is told what an adversary would lose by each column."""
 OF_TARGET = frozenset({Source.TRUTH, Source.TOGETHER, Source.NUMBERS})
@@ -156,10 +157,10 @@ def _lacking(
     """Return what an adversary would learn who did not know one of his columns."""
     assert exposure.who is not None
     found: list[Lacking] = []
-    known, brief = exposure.who.knows or (), replace(options, time_limit=LACKING_SECONDS)
+    known = exposure.who.knows or ()
     for column in known:
         less = replace(exposure.who, knows=tuple(name for name in known if name != column))
-        seen = _seen(model, population, knowledge, asked.secret, less, 1.0, brief)
+        seen = _seen(model, population, knowledge, asked.secret, less, 1.0, options, LACKING)
         own = _exposure(base, population, less, asked.secret, seen, ())
         readings = (own.measured(name).reading for name in THREE)
         found.append(Lacking(column, *readings))
@@ -174,13 +175,14 @@ def _seen(
     adversary: Adversary,
     seconds: float,
     options: AuditOptions,
+    enforcing: float = ENFORCING,
 ) -> Seen | Undetermined:
     if not isinstance(model, Tree):
         return NO_TREE
     until = clock(seconds if options.worlds else 0.0)
     if secret is None:
         assert adversary.knows is not None
-        return seen_by(model, population, knowledge, adversary.knows, until, options)
+        return seen_by(model, population, knowledge, adversary.knows, until, options, enforcing)
     known = adversary.knows
     if known is None:
         known = tuple(name for name in population.qi if name != secret.name)
@@ -193,6 +195,7 @@ def _seen(
         knows_target=adversary.target,
         until=until,
         options=options,
+        enforcing=enforcing,
     )
 
 

@@ -36,8 +36,6 @@ NOT_WHOLE = Undetermined(
     "some people count for parts of a person, so nothing is asked of whole records"
 )
 WITH_AND_WITHOUT = "the estimate spans what he believes who knows that and who does not"
-ENFORCING_SECONDS = 20.0
-"""What may be taken to put in what the choice of splits says, where the estimate without it breaks that."""
 
 
 def doubts_of(

@@ -16,11 +16,11 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from audit.estimate.posterior import Posterior
+from audit.partial.allowance import Allowance
 from audit.partial.multipliers import Slope, multipliers
 from audit.partial.network import Network
 from audit.partial.scaling import weighed
 from audit.partial.splits import CLOSE, leaves_below, left_of
-from audit.worlds.clock import Clock
 from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from ppdm_models.tree.column import Column, NumericColumn
 from ppdm_models.tree.impurity import Criterion
@@ -29,6 +29,8 @@ from ppdm_models.tree.tree import Tree
 MOST_CELLS = 1_000_000
 """Profiles times leaves times classes up to which it is tried."""
 ROUNDS = 25
+CELL = 1e3
+"""Operations that a round takes for each profile, leaf and class: its table is scaled to the margins."""
 HELD = 1e-6
 """A row holds where it is broken by less, for each record of its node."""
 MOST_GAP = 1e-5
@@ -94,20 +96,20 @@ class _Cut:
     is_sure: bool
 
 
-def enforced(problem: Problem, without: FloatArray, until: Clock) -> Posterior | None:
+def enforced(problem: Problem, without: FloatArray, allowance: Allowance) -> Posterior | None:
     """Return the estimate with what the choice of splits says put in; None where it was not found, or is too large.
 
     A candidate binds only if a learner could have compared it. Where a branch of one may have too few people for that
     in some table, the ends span this estimate and that ``without`` such rows, (P, m).
     """
-    under = table_under(problem, until)
+    under = table_under(problem, allowance)
     if under is None:
         return None
     found = _posterior(problem, under.table, under.gap)
     return found if under.is_sure else _spanning(found, without)
 
 
-def table_under(problem: Problem, until: Clock) -> Under | None:
+def table_under(problem: Problem, allowance: Allowance) -> Under | None:
     """Return the people as they are spread with the rows put in; None where it was not found, or is too large."""
     cells = problem.classes > 0
     if len(problem.people) * int(cells.sum()) > MOST_CELLS:
@@ -117,7 +119,7 @@ def table_under(problem: Problem, until: Clock) -> Under | None:
     chosen = _chosen(problem)
     gap, prices = 0.0, np.zeros(0)
     for _ in range(ROUNDS):
-        if until.is_over:
+        if not allowance.spend(CELL * table.size):
             return None
         broken = []
         for each in _broken(problem, table, chosen):
@@ -127,7 +129,7 @@ def table_under(problem: Problem, until: Clock) -> Under | None:
         if not broken:
             return None if gap > MOST_GAP else Under(table, gap, all(cut.is_sure for cut in cuts))
         cuts += broken
-        solved = _under(problem, tuple(cuts), prices, until)
+        solved = _under(problem, tuple(cuts), prices, allowance)
         if solved is None:
             return None
         table, gap, prices = solved
@@ -153,7 +155,7 @@ def _posterior(problem: Problem, table: FloatArray, gap: float) -> Posterior:
 
 
 def _under(
-    problem: Problem, cuts: tuple[_Cut, ...], start: FloatArray, until: Clock
+    problem: Problem, cuts: tuple[_Cut, ...], start: FloatArray, allowance: Allowance
 ) -> tuple[FloatArray, float, FloatArray] | None:
     """Return the table of greatest entropy under the rows, how far it is from the optimum, and all multipliers.
 
@@ -176,7 +178,7 @@ def _under(
     try:
         with np.errstate(divide="raise", invalid="raise", over="raise"):
             found = multipliers(
-                np.concatenate(can), np.concatenate(supply), demand, slopes, start, until
+                np.concatenate(can), np.concatenate(supply), demand, slopes, start, allowance
             )
             if found is None:
                 return None

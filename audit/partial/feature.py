@@ -17,6 +17,7 @@ from audit.adversary.declared import words_of
 from audit.adversary.knowledge import Knowledge, SplitLevel
 from audit.estimate.posterior import Posterior, certain
 from audit.options import DEFAULT, AuditOptions
+from audit.partial.allowance import ENFORCING
 from audit.partial.bounded import Ranges, bounded
 from audit.partial.dependencies import Closed, closed, guess_of
 from audit.partial.domains import hidden_of, told_apart
@@ -82,13 +83,14 @@ def secret_seen_by(
     knows_target: bool,
     until: Clock,
     options: AuditOptions = DEFAULT,
+    enforcing: float = ENFORCING,
 ) -> Seen | Undetermined:
     """Return what somebody makes of a secret column of a tree's people, of whom he knows these columns.
 
     ``population`` tells people apart by the secret column too. In the estimate ``low`` counts only what leaves decide
     by themselves, the rest how common values are. Where splits on the secret were compared, their choice may say more
     of who has what inside a leaf: ``high`` then counts all that leaves leave open. Certain and excluded hold in every
-    table with these leaves.
+    table with these leaves. ``enforcing`` is as in ``seen_by``.
 
     Raises:
         KnowledgeError: the level asks for numbers that neither the file publishes nor the table can give.
@@ -164,6 +166,7 @@ def secret_seen_by(
         classes,
         by_class,
         is_compared,
+        enforcing,
     )
     first, others = look.at(aided, None, work), list[Outlook]()
     knowers = [aided]

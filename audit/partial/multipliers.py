@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from audit.worlds.clock import Clock
+from audit.partial.allowance import Allowance
 from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 
 STEPS = 200
@@ -25,6 +25,8 @@ NEAR = 1e-3
 SMALL = 1e-10
 """Added to what Newton's matrix has on its diagonal, in shares of the greatest: columns that move together are many."""
 MOST_AT_ONCE = 20_000_000
+TABLES = 50.0
+"""Operations that a step takes for each cell of its table and each row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +53,9 @@ def multipliers(
     demand: FloatArray,
     rows: list[Slope],
     start: FloatArray,
-    until: Clock,
+    allowance: Allowance,
 ) -> FloatArray | None:
-    """Return the multipliers of the columns and then of the rows, (J + C,), nearly optimal; None where the time is up.
+    """Return the multipliers of the columns and then of the rows, (J + C,), nearly optimal; None where all is spent.
 
     ``can`` (R, J) says where the ``supply`` (R,) can be; all columns' ``demand`` (J,) is positive. ``start`` are
     multipliers of the columns and the first rows.
@@ -63,7 +65,7 @@ def multipliers(
     at = _dual(x, can, supply, demand, rows)
     bounded = np.arange(len(x)) >= len(demand)
     for _ in range(STEPS):
-        if until.is_over:
+        if not allowance.spend(_cost(can.shape, len(rows))):
             return None
         near = min(NEAR, float(np.abs(x - np.maximum(x - at.slope, 0.0))[bounded].max(initial=0.0)))
         is_fixed = bounded & (x <= near) & (at.slope > 0)
@@ -80,6 +82,13 @@ def multipliers(
             break
         x, at = found
     return x
+
+
+def _cost(shape: tuple[int, int], rows: int) -> float:
+    """Return how many operations a step takes: a matrix of all multipliers, its factors, and some tables."""
+    records, columns = shape
+    size = columns + rows
+    return float(records * size**2 + size**3 + TABLES * records * columns * (1 + rows))
 
 
 def _along(

@@ -10,10 +10,10 @@ from scipy import sparse
 from audit.adversary.knowledge import Knowledge
 from audit.estimate.posterior import Posterior
 from audit.options import AuditOptions
+from audit.partial.allowance import allowed
 from audit.partial.bounded import Ranges
 from audit.partial.classed import classed
 from audit.partial.doubts import (
-    ENFORCING_SECONDS,
     NOT_COMPARED,
     SPLITS_NOT_USED,
     problem_of,
@@ -31,7 +31,6 @@ from audit.partial.secret_part import Part, in_order, part_of
 from audit.partial.spanning import spanning
 from audit.people.population import Population
 from audit.reading import Undetermined
-from audit.worlds.clock import clock
 from ppdm_models.arrays import FloatArray, IndexArray
 
 
@@ -53,7 +52,7 @@ class Look:
 
     ``people`` are those of the ``population`` as he tells them apart, ``of`` the place among them of each profile.
     ``doubts`` are why more may be known; ``classes`` and how many people of each profile have each, ``by_class``, where
-    he knows everybody's, else None and all people.
+    he knows everybody's, else None and all people. ``enforcing`` is how many operations splits may cost an estimate.
     """
 
     leaves: LeafTable
@@ -67,6 +66,7 @@ class Look:
     classes: IndexArray | None
     by_class: list[FloatArray]
     is_compared: bool
+    enforcing: float
 
     def at(self, who: Knower, saying: Said | None, work: int) -> Outlook:
         """Return what he makes of people, given what is known of them, and what columns say of the secret."""
@@ -86,6 +86,7 @@ class Look:
                 self.knowledge,
                 self.options,
                 self.is_compared,
+                self.enforcing,
             ).believed(parts, bare)
         elif self.doubts:
             believed = Undetermined(f"no estimate: {'; '.join(self.doubts)}")
@@ -140,6 +141,7 @@ class _Heeding:
     knowledge: Knowledge
     options: AuditOptions
     is_compared: bool
+    enforcing: float
 
     def believed(self, parts: list[Part], without: Posterior) -> Posterior | Undetermined:
         """Return the estimate with such rows, given that without them; why not, where it was not found."""
@@ -165,7 +167,7 @@ class _Heeding:
         sizes = own.values * self.leaves.sizes[:, None]
         under = table_under(
             problem_of(self.leaves, some, sizes, self.people, self.knowledge),
-            clock(self.options.time_limit or ENFORCING_SECONDS),
+            allowed(self.options, self.enforcing),
         )
         return Undetermined(problem) if under is None else self._under(under, parts, some, without)
 

@@ -11,11 +11,11 @@ from scipy import sparse
 from audit.adversary.knowledge import Knowledge, SplitLevel
 from audit.estimate.posterior import Posterior
 from audit.options import DEFAULT, AuditOptions
+from audit.partial.allowance import ENFORCING, allowed
 from audit.partial.bounded import Ranges, bounded, ranges
 from audit.partial.dependencies import closed, guess_of
 from audit.partial.domains import hidden_of, told_apart
 from audit.partial.doubts import (
-    ENFORCING_SECONDS,
     NO_SIZES,
     NOT_COMPARED,
     NOT_WHOLE,
@@ -51,7 +51,7 @@ from audit.partial.with_outcome import with_outcome
 from audit.people.merged import merged
 from audit.people.population import Population
 from audit.reading import Undetermined
-from audit.worlds.clock import Clock, clock
+from audit.worlds.clock import Clock
 from audit.worlds.result import Witness, Worlds
 from ppdm_models.arrays import FloatArray, IndexArray, IntArray
 from ppdm_models.tree.tree import Task, Tree
@@ -87,12 +87,14 @@ def seen_by(
     known: Collection[str],
     until: Clock,
     options: AuditOptions = DEFAULT,
+    enforcing: float = ENFORCING,
 ) -> Seen | Undetermined:
     """Return what somebody makes of a tree's people of whom he knows these columns, and the tree's leaves.
 
     What these give away of others in the table he is taken to know too.
     The estimate is the greatest entropy over everybody's place and class at once; certain, possible and excluded
-    are exact where there are no doubts. ``knowledge`` is resolved.
+    are exact where there are no doubts. ``knowledge`` is resolved; ``enforcing`` is how many operations what the
+    choice of splits says may cost each estimate.
 
     Raises:
         KnowledgeError: the level asks for numbers that neither the file publishes nor the table can give.
@@ -127,7 +129,8 @@ def seen_by(
     for found in reaches:
         net = _network(found, population, of, leaves)
         placed = spread(net)
-        believed.append(_posterior(found, net, placed, leaves, people, knowledge, doubts, options))
+        own = _posterior(found, net, placed, leaves, people, knowledge, doubts, options, enforcing)
+        believed.append(own)
         gaps.append(float(placed.gap.max(initial=0.0)))
     worlds = _worlds(found, net, population, people, leaves, until, doubts)
     said = (*told.said, WITH_AND_WITHOUT) if told.said else ()
@@ -201,6 +204,7 @@ def _posterior(
     knowledge: Knowledge,
     doubts: tuple[str, ...],
     options: AuditOptions,
+    enforcing: float,
 ) -> Posterior | Undetermined:
     uses_splits = doubts == (SPLITS_NOT_USED,) and leaves.are_counted
     if doubts and not uses_splits:
@@ -235,7 +239,7 @@ def _posterior(
                     knowledge,
                 ),
                 shares(net, placed, own.values, leaves.sizes)[found.lump_of],
-                clock(options.time_limit or ENFORCING_SECONDS),
+                allowed(options, enforcing),
             )
             return Undetermined(problem) if more is None else more
     of_lump = [

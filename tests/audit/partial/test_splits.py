@@ -142,6 +142,13 @@ def test_an_estimate_that_a_better_split_on_a_known_column_refutes_is_sought_aga
     no_time = AuditOptions(time_limit=1e-9)
     seen = seen_by(tree, population, Knowledge(split=SplitLevel.GINI), ["age"], clock(5.0), no_time)
     assert "1 of 2 other splits on known columns would be better" in seen.posterior.reason
+    gini = Knowledge(split=SplitLevel.GINI)
+    little = seen_by(tree, population, gini, ["age"], clock(5.0), enforcing=1e4)
+    assert little.posterior == seen.posterior
+    enough = seen_by(tree, population, gini, ["age"], clock(5.0), enforcing=1e8)
+    assert enough.posterior.values[:, 0] == pytest.approx(
+        [(best + 2) / 6, (6 - best) / 10], abs=1e-4
+    )
     nobody = seen_by(tree, population, Knowledge(split=SplitLevel.GINI), [], clock(5.0))
     assert nobody.posterior.values == pytest.approx(np.array([[0.5, 0.5]]))
 
@@ -190,9 +197,9 @@ def test_what_is_believed_of_a_secret_column_heeds_better_splits_on_known_ones()
     tree, population = by_age_below()
     secret = secret_of(population, "h", [6.0], "secret")
 
-    def seen(split):
+    def seen(split, **more):
         knowledge, until = Knowledge(split=split), clock(5.0)
-        more = {"knows_target": True, "until": until}
+        more |= {"knows_target": True, "until": until}
         return secret_seen_by(tree, population, knowledge, secret, ["age"], **more).posterior
 
     # Of a young ones of class 0 below and b of class 1, age would leave this much there; the chosen split leaves 44/15.
@@ -208,3 +215,5 @@ def test_what_is_believed_of_a_secret_column_heeds_better_splits_on_known_ones()
     )
     assert without.values[:, 0] == pytest.approx([6 / 8, 6 / 8, 2 / 8, 2 / 8])
     assert (found.high - found.low < 2e-3).all()
+    little = seen(SplitLevel.GINI, enforcing=1e4)
+    assert "other splits on known columns would be better" in little.reason

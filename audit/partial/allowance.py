@@ -1,0 +1,31 @@
+"""How much work may be put into an estimate: counted, so that the same input gives the same answer on any machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from audit.options import AuditOptions
+from audit.worlds.clock import FOREVER, Clock, clock
+
+ENFORCING = 1e10
+"""What may be spent where the choice of splits is put in: operations on numbers, about twenty seconds."""
+
+
+@dataclass(slots=True)
+class Allowance:
+    """So many operations on numbers are left to spend, ``until`` a time limit that somebody set."""
+
+    left: float
+    until: Clock = FOREVER
+
+    def spend(self, operations: float) -> bool:
+        """Take away what something costs; return whether there was so much, and is time."""
+        self.left -= operations
+        return self.left >= 0 and not self.until.is_over
+
+
+def allowed(options: AuditOptions, operations: float) -> Allowance:
+    """Return an allowance that ends with the audit's time limit too, where it has one."""
+    return Allowance(
+        operations, FOREVER if options.time_limit is None else clock(options.time_limit)
+    )
