@@ -6,7 +6,7 @@ import numpy as np
 
 from audit.estimate.posterior import Posterior
 from audit.reading import Interval
-from ppdm_models.arrays import FloatArray
+from ppdm_models.arrays import FloatArray, by_rows
 
 
 def individual_divergences(estimate: Posterior, truth: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -15,7 +15,7 @@ def individual_divergences(estimate: Posterior, truth: FloatArray) -> tuple[Floa
     D_individual = sum_c P(c|q) ln(P(c|q) / P*(c|q)) (Zhu & Du 2010, section 5); infinite where the estimate rules a
     true value out, 0 for a profile without records.
     """
-    totals = truth.sum(axis=1, keepdims=True)
+    totals = by_rows(np.add, truth)[:, None]
     shares = np.divide(truth, totals, out=np.zeros_like(truth), where=totals > 0)
     return _divergence(shares, estimate.high), _divergence(shares, estimate.low)
 
@@ -26,7 +26,7 @@ def overall_divergence(estimate: Posterior, truth: FloatArray) -> Interval:
     No divergence is negative, so where some are infinite the finite ones still bound the sum from below.
     """
     low, high = individual_divergences(estimate, truth)
-    weights = truth.sum(axis=1) / truth.sum()
+    weights = by_rows(np.add, truth) / truth.sum()
     low = np.where(np.isfinite(low), low, 0.0)
     # Both ends are added up in the same order, so that rounding cannot bring them past each other.
     return Interval(float((weights * low).sum()), float((weights * high).sum()))
@@ -37,4 +37,4 @@ def _divergence(shares: FloatArray, estimate: FloatArray) -> FloatArray:
     ratios = np.divide(estimate, shares, out=np.ones_like(shares), where=true)
     with np.errstate(divide="ignore"):
         terms = np.where(true, -shares * np.log(np.where(true, ratios, 1.0)), 0.0)
-    return np.asarray(np.maximum(terms.sum(axis=1), 0.0))
+    return np.asarray(np.maximum(by_rows(np.add, terms), 0.0))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,17 @@ NumberArray = NDArray[np.number]
 
 MOST_CODES = 2**62
 """So many rows can be told apart by one whole number."""
+
+
+FEW_COLUMNS = 8
+"""So many columns NumPy adds up in their order too, and going through them one by one is many times faster."""
+
+
+def by_rows(combine: np.ufunc, cells: FloatArray) -> FloatArray:
+    """Return what an operation (``np.add``, ``np.maximum``, ...) makes of each row of an array, (n, m): shape (n,)."""
+    if 0 < cells.shape[1] < FEW_COLUMNS:
+        return np.array(reduce(combine, cells.T))
+    return np.asarray(combine.reduce(cells, axis=1))
 
 
 def alike(columns: Sequence[IndexArray]) -> tuple[IndexArray, IndexArray]:
@@ -41,7 +53,7 @@ def alike(columns: Sequence[IndexArray]) -> tuple[IndexArray, IndexArray]:
     return first, kind.reshape(-1)
 
 
-def ranks(values: IndexArray) -> tuple[IndexArray, int]:
+def ranks(values: NumberArray) -> tuple[IndexArray, int]:
     """Return the place of each number among those that there are, (n,), and how many there are."""
     found, rank = np.unique(values, return_inverse=True)
     return rank.reshape(-1), len(found)

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path
 from types import ModuleType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 Contract = TypeVar("Contract")
 
@@ -22,6 +22,13 @@ def discover(package: ModuleType, export: str, contract: type[Contract]) -> dict
     Raises:
         TypeError: a module of the folder does not export an object of the contract under that name.
     """
+    kind: Any = contract
+    return dict(_found(package, export, kind))
+
+
+@cache
+def _found(package: ModuleType, export: str, contract: type[Any]) -> dict[str, Any]:
+    """Return the same, looked up once, as it is asked for thousands of times."""
     found = {}
     for name in _names(package):
         plugin = getattr(importlib.import_module(f"{package.__name__}.{name}"), export, None)
@@ -31,9 +38,8 @@ def discover(package: ModuleType, export: str, contract: type[Contract]) -> dict
     return found
 
 
-@cache
 def _names(package: ModuleType) -> tuple[str, ...]:
-    """Return the modules of a folder in name order; read once, as it is asked for hundreds of times."""
+    """Return the modules of a folder in name order."""
     names = sorted(module.name for module in pkgutil.iter_modules(package.__path__))
     return tuple(name for name in names if not name.startswith("_"))
 

@@ -18,7 +18,7 @@ from audit.facts.kind import (
     Said,
 )
 from audit.facts.rows import LeafMass, Linear, Origin, Plurality, ProfileTotals, SplitFamily
-from ppdm_models.arrays import BoolArray, FloatArray
+from ppdm_models.arrays import BoolArray, FloatArray, by_rows
 
 OTHER_LABEL = "the learner weighed classes by cost or prior, broke a tie, or the label was changed"
 OTHER_TABLE = "the file speaks of another table, of weighted records, or was changed"
@@ -32,8 +32,10 @@ class _Totals(Kind[ProfileTotals]):
         return 0
 
     def broken(self, case: Case, row: ProfileTotals, mass: FloatArray) -> FloatArray:
-        short = np.abs(mass.sum(axis=1) - row.counts) / row.counts
-        return np.asarray(np.maximum(short, np.maximum(-mass.min(axis=1), 0.0) / row.counts))
+        short = np.abs(by_rows(np.add, mass) - row.counts) / row.counts
+        return np.asarray(
+            np.maximum(short, np.maximum(-by_rows(np.minimum, mass), 0.0) / row.counts)
+        )
 
     def held(
         self, case: Case, row: ProfileTotals, truth: FloatArray

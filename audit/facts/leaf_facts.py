@@ -10,6 +10,7 @@ import numpy as np
 
 from audit.adversary.knowledge import LeafLevel
 from audit.facts.case import Case
+from audit.facts.impurity import grouped
 from audit.people.table_counts import half_unit, has_sums, printed_half
 from audit.people.weights import Weights
 from audit.reading import Undetermined
@@ -51,7 +52,7 @@ def leaf_facts(case: Case) -> Iterator[LeafFacts]:
         population.leaf, weights=population.weighed_counts, minlength=len(case.tree.nodes)
     )
     truth, printing = _true_masses(case), Printing.of(case)
-    for index in np.unique(population.leaf):
+    for index in np.flatnonzero(np.bincount(population.leaf)).tolist():
         node = case.tree.nodes[index]
         records = float(size[index])
         label = case.tree.classes.index(node.score) if node.score in case.tree.classes else None
@@ -69,9 +70,7 @@ def _true_masses(case: Case) -> FloatArray | None:
     truth = case.population.weighed_truth
     if isinstance(truth, Undetermined):
         return None
-    sums = np.zeros((len(case.tree.nodes), truth.shape[1]))
-    np.add.at(sums, case.population.leaf, truth)
-    return sums
+    return grouped(case.population.leaf, truth, len(case.tree.nodes))
 
 
 @dataclass(frozen=True, slots=True)

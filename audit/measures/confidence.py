@@ -12,6 +12,7 @@ from audit.evidence import Evidence
 from audit.measures import Measure, Parameters, PerPlace, Source
 from audit.reading import Interval, Measurement, Undetermined
 from audit.spots import worst_spots
+from ppdm_models.arrays import by_rows
 
 
 class Confidence(Measure):
@@ -29,7 +30,7 @@ class Confidence(Measure):
         if isinstance(estimate, Undetermined):
             return estimate
         profiles = np.flatnonzero(evidence.population.counts > 0)
-        low, high = estimate.low[profiles].max(axis=1), estimate.high[profiles].max(axis=1)
+        low, high = (by_rows(np.maximum, end[profiles]) for end in (estimate.low, estimate.high))
         return PerPlace(profiles, low, high)
 
     def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:

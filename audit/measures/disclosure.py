@@ -13,6 +13,7 @@ from audit.evidence import Evidence
 from audit.measures import Measure, Parameters, PerPlace, Source
 from audit.reading import Interval, Measurement, Undetermined
 from audit.spots import people, worst_spots
+from ppdm_models.arrays import by_rows
 
 
 class Disclosure(Measure):
@@ -32,10 +33,13 @@ class Disclosure(Measure):
         estimate = evidence.estimate
         if isinstance(estimate, Undetermined):
             return estimate
-        profiles = np.flatnonzero(truth.sum(axis=1) > 0)
+        profiles = np.flatnonzero(by_rows(np.add, truth) > 0)
         true = truth[profiles] > 0
-        low = np.where(true, estimate.low[profiles], 0.0).max(axis=1)
-        return PerPlace(profiles, low, np.where(true, estimate.high[profiles], 0.0).max(axis=1))
+        low, high = (
+            by_rows(np.maximum, np.where(true, end[profiles], 0.0))
+            for end in (estimate.low, estimate.high)
+        )
+        return PerPlace(profiles, low, high)
 
     def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
         truth = evidence.truth
@@ -44,11 +48,11 @@ class Disclosure(Measure):
         estimate = evidence.estimate
         if isinstance(estimate, Undetermined):
             return Measurement(estimate)
-        profiles = np.flatnonzero(truth.sum(axis=1) > 0)
+        profiles = np.flatnonzero(by_rows(np.add, truth) > 0)
         true = truth[profiles] > 0
-        low = np.where(true, estimate.low[profiles], 0.0).max(axis=1)
+        low = by_rows(np.maximum, np.where(true, estimate.low[profiles], 0.0))
         held = np.where(true, estimate.high[profiles], 0.0)
-        high, value = held.max(axis=1), held.argmax(axis=1)
+        high, value = by_rows(np.maximum, held), held.argmax(axis=1)
         spots = worst_spots(
             "profile",
             profiles,

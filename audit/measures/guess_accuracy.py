@@ -15,7 +15,7 @@ from audit.estimate.posterior import Posterior
 from audit.evidence import Evidence
 from audit.measures import Measure, Parameter, Parameters, Source
 from audit.reading import Interval, Measurement, Undetermined
-from ppdm_models.arrays import FloatArray
+from ppdm_models.arrays import FloatArray, by_rows
 
 # Two probabilities closer than this are a tie: the estimate is checked to 1e-6.
 TIE = 1e-6
@@ -59,10 +59,10 @@ class GuessAccuracy(Measure):
 
 def _right(estimate: Posterior, truth: FloatArray) -> tuple[float, float]:
     """Return how many records are guessed right with ties broken against, and for, the adversary."""
-    sure = estimate.low.max(axis=1, keepdims=True)
-    may_be_guessed = estimate.high >= sure - TIE
-    worst = np.where(may_be_guessed, truth, np.inf).min(axis=1)
-    best = np.where(may_be_guessed, truth, 0.0).max(axis=1)
+    sure = by_rows(np.maximum, estimate.low)
+    may_be_guessed = estimate.high >= sure[:, None] - TIE
+    worst = by_rows(np.minimum, np.where(may_be_guessed, truth, np.inf))
+    best = by_rows(np.maximum, np.where(may_be_guessed, truth, 0.0))
     return float(worst.sum()), float(best.sum())
 
 

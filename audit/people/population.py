@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from audit.people.table_counts import check_counts, count_gaps, fitting_column, 
 from audit.people.target import check_target, rival
 from audit.people.weights import Weights, weighing
 from audit.reading import Undetermined
-from ppdm_models.arrays import FloatArray, IndexArray, alike
+from ppdm_models.arrays import FloatArray, IndexArray, alike, ranks
 from ppdm_models.errors import TableError
 from ppdm_models.records.matching import matched, target_in
 from ppdm_models.records.routing import NOWHERE, SEVERAL, route
@@ -49,7 +49,7 @@ class Population:
     the table carried. ``sensitive`` is the sensitive column that was named, "" where none was; ``rival``
     another column that a file without a target may have been trained on as well. ``is_absent`` says that there is no
     table: then the profiles are the leaves, as far as the file tells how many are in them. ``order`` is that of the
-    records, None where rows do not stand for one person each.
+    records, None where rows do not stand for one person each. ``records`` is the number of people.
     """
 
     qi: tuple[str, ...]
@@ -66,11 +66,10 @@ class Population:
     is_absent: bool = False
     order: Order | None = None
     numbers: Numbers | Undetermined = Undetermined("the target is no number")
+    records: float = field(init=False, compare=False)
 
-    @property
-    def records(self) -> float:
-        """The number of people (the sum of frequencies, where rows carry them)."""
-        return float(self.counts.sum())
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "records", float(self.counts.sum()))
 
     @property
     def weighed_counts(self) -> FloatArray:
@@ -213,12 +212,12 @@ def _quasi_identifiers(
 
 def distinct(columns: Sequence[Column]) -> tuple[IndexArray, IndexArray]:
     """Return the first record of each distinct profile, and each record's profile; a missing value is a value."""
-    codes = []
-    for column in columns:
-        values = column.keys
-        assert values is not None
-        codes.append(np.unique(values, return_inverse=True)[1].reshape(-1))
-    return alike(codes)
+    return alike(
+        [
+            column.codes if isinstance(column, CategoricalColumn) else ranks(column.keys)[0]
+            for column in columns
+        ]
+    )
 
 
 def _order(

@@ -11,7 +11,7 @@ from audit.reading import Undetermined
 from audit.result import Exposure
 from audit.worlds.result import Worlds
 from policies.judging.decision import Decision
-from ppdm_models.arrays import FloatArray
+from ppdm_models.arrays import FloatArray, by_rows
 from reports.building.worded import value
 from reports.document.parts import Certainty, Divergence, Level, Plots
 from reports.document.words import count, percent
@@ -53,7 +53,7 @@ def sure_records(
     """Return how many records the adversary is that sure about, and how many of these guesses are right, if known."""
     truth = evidence.truth
     best = estimate.values.argmax(axis=1)
-    reached = estimate.high.max(axis=1) >= mark - TIE
+    reached = by_rows(np.maximum, estimate.high) >= mark - TIE
     sure = float(evidence.population.counts[reached].sum())
     if isinstance(truth, Undetermined):
         return sure, None
@@ -75,7 +75,7 @@ def _certainty(
         worlds = _reached(_best_of_worlds(whole_records), people.counts)
     return Certainty(
         probability=_floats(GRID),
-        guess=_reached(estimate.high.max(axis=1), people.counts),
+        guess=_reached(by_rows(np.maximum, estimate.high), people.counts),
         truth=None
         if isinstance(truth, Undetermined)
         else _reached(estimate.high.ravel(), truth.ravel()),

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ppdm_models.arrays import alike
+from ppdm_models.arrays import alike, by_rows
 
 
 def sorted_rows(columns):
@@ -31,3 +31,18 @@ def test_the_first_of_each_kind_is_the_first_that_stands_there():
 def test_without_records_there_are_no_kinds():
     first, kind = alike([np.zeros(0, dtype=np.intp)] * 2)
     assert (len(first), len(kind)) == (0, 0)
+
+
+@pytest.mark.parametrize("columns", [0, 1, 2, 7, 8, 30])
+@pytest.mark.parametrize("combine", [np.add, np.maximum, np.minimum])
+def test_rows_are_combined_as_numpy_does_to_the_last_digit(combine, columns):
+    cells = np.random.default_rng(columns).normal(size=(50, columns))
+    if not columns and combine is not np.add:
+        pytest.skip("nothing has no greatest")
+    assert by_rows(combine, cells).tolist() == combine.reduce(cells, axis=1).tolist()
+
+
+def test_what_is_made_of_one_column_is_an_array_of_its_own():
+    cells = np.ones((3, 1))
+    by_rows(np.add, cells)[0] = 5
+    assert cells[0, 0] == 1
