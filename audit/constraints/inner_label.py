@@ -56,7 +56,7 @@ class InnerLabel(Constraint):
             if label is None or parts[index].masses is not None or not len(facts.inside):
                 continue
             first = () if margin else classes_before(case, label)
-            doubt = label_in_doubt(case, index, facts.inside, label, margin, first)
+            doubt = label_in_doubt(case, passed_over, index, facts.inside, label, margin, first)
             if doubt is not None:
                 yield doubt
             if not _is_implied(below, label, margin):

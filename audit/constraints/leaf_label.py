@@ -40,7 +40,9 @@ class LeafLabel(Constraint):
             origin = Origin("leaf_label", said, facts.node.index)
             here = case.members.stops(facts.node.index)
             first = () if margin else classes_before(case, facts.label)
-            doubt = label_in_doubt(case, facts.node.index, here, facts.label, margin, first)
+            doubt = label_in_doubt(
+                case, passed_over, facts.node.index, here, facts.label, margin, first
+            )
             if doubt is not None:
                 yield doubt
             if common_weight(case, here) is None:

@@ -7,15 +7,15 @@ from collections.abc import Collection
 import numpy as np
 
 from audit.facts.case import Case
-from audit.facts.grower import incomplete_records
 from audit.facts.rows import LeftOut, Linear, Origin
-from ppdm_models.arrays import IndexArray
+from ppdm_models.arrays import FloatArray, IndexArray
 
 WHY = "labels, as records there lack values, which the learner may have left out"
 
 
 def label_in_doubt(
     case: Case,
+    passed_over: FloatArray,
     node: int,
     profiles: IndexArray,
     label: int,
@@ -25,9 +25,9 @@ def label_in_doubt(
     """Return that a label leads whichever incomplete records were left out; None where all are complete.
 
     It does where it leads by ``margin``, and by a whole record the classes of ``before``, when none of the incomplete
-    records of its own class counts, and all of the others do.
+    records of its own class counts, and all of the others do. ``passed_over`` are those of each profile, (P,).
     """
-    lacking, counts = incomplete_records(case)[profiles], case.population.counts[profiles]
+    lacking, counts = passed_over[profiles], case.population.counts[profiles]
     if not lacking.any():
         return None
     if case.population.weight is not None:
