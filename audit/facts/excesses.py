@@ -95,8 +95,8 @@ def _together(families: Sequence[SplitFamily], at: _Node) -> list[FloatArray]:
 def _by_bin(families: Sequence[SplitFamily], width: int, here: FloatArray) -> FloatArray:
     """Return the masses in each bin of each family, (F, B, m), of a node's profiles; bins that one lacks are empty."""
     if len(here) >= MANY_PROFILES:
-        columns = np.asfortranarray(here)  # each is read once a family
-        return np.stack([grouped(one.bins, columns, width) for one in families])
+        by_class = np.asfortranarray(here)  # each column is read once a family
+        return np.stack([grouped(one.bins, by_class, width) for one in families])
     count = len(families)
     place = np.concatenate([one.bins + number * width for number, one in enumerate(families)])
     columns = [
