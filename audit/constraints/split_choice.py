@@ -11,14 +11,14 @@ from audit.adversary.knowledge import SplitLevel
 from audit.constraints import Constraint
 from audit.facts.candidates import compared
 from audit.facts.case import Case
-from audit.facts.grower import grower, incomplete_records, lacking
+from audit.facts.grower import Grower, grower, incomplete_records, lacking
 from audit.facts.rows import Grouping, LeftOut, Origin, Row, SplitFamily
 from audit.facts.split_families import MISSING, Attribute, Levels
 from audit.facts.weighed_rows import common_weight, whole_units
 from ppdm_models.arrays import FloatArray, IndexArray
 from ppdm_models.tree.column import CategoricalColumn, number_text
 from ppdm_models.tree.predicate import CategoryTest, NumericTest, Predicate, features_of
-from ppdm_models.tree.tree import Criterion, Feature, Node, Tool
+from ppdm_models.tree.tree import Criterion, Feature, Node, Tool, Tree
 
 WEIGHED = "how splits were chosen where sampling weights differ, as sums of weights were compared"
 
@@ -34,49 +34,66 @@ class SplitChoice(Constraint):
     def rows(self, case: Case) -> Iterator[Row | LeftOut]:
         if case.knowledge.split is SplitLevel.NONE:
             return
-        by, grouping = grower(case), _grouping_of_categories(case)
-        if by.tool is Tool.WEKA:
-            # Quinlan 1993, section 4.4: a raised subtree was split for the records that were there before.
-            why = "how splits were chosen, as Weka may have raised subtrees when it pruned"
-            yield LeftOut(0, "", why, is_open=True)
+        by, grouping = grower(case), grouping_of_categories(case.tree)
+        nowhere = left_out(case, by)
+        if nowhere is not None:
+            yield nowhere
             return
-        if case.tree.learner.unmodelled:
-            some = " and ".join(case.tree.learner.unmodelled)
-            yield LeftOut(
-                0, "", f"how splits were chosen, as {some} had a part in it", is_open=True
-            )
-            return
-        passed_over = float(incomplete_records(case).sum())
-        if passed_over:
-            why = (
-                f"how splits were chosen, as {lacking(passed_over, 'a value')} and {case.tree.source} counts no "
-                "records: its learner may have left incomplete ones out"
-            )
-            yield LeftOut(0, "", why, is_open=True)
-            return
-        seen = [
-            _seen(case, feature)
-            for feature in case.tree.features
-            if feature.name in case.population.qi
-        ]
+        seen = _all_seen(case)
         for node in case.tree.nodes:
             inside = case.members.of(node.index)
             if node.is_leaf or not len(inside):
                 continue
-            if (case.population.leaf[inside] == node.index).any():
-                why = f"{case.tree.where(node)}: how it was split, as records stop there"
-                yield LeftOut(node.index, "", why, is_open=True)
-                continue
-            if not by.sends_missing and (name := _lacked(case, node, inside)):
-                why = "splits beside those on {}, which some records there lack"
-                yield LeftOut(node.index, name, why, is_open=True)
+            not_here = left_out_at(case, node, inside, by)
+            if not_here is not None:
+                yield not_here
                 continue
             passing = _Passing(inside, _chosen(case, node), case.population.counts[inside])
             for one in seen:
-                if grouping is Grouping.MULTIWAY and _is_used_above(case, node, one):
+                if grouping is Grouping.MULTIWAY and is_used_above(case.tree, node, one.feature):
                     continue
                 found = compared(_at(case, node, one, grouping, passing), by)
                 yield from found if common_weight(case, inside) else _weighed(case, node, found)
+
+
+def left_out(case: Case, by: Grower) -> LeftOut | None:
+    """Return why nothing is known of how any split was chosen; None where something is."""
+    if by.tool is Tool.WEKA:
+        # Quinlan 1993, section 4.4: a raised subtree was split for the records that were there before.
+        why = "how splits were chosen, as Weka may have raised subtrees when it pruned"
+        return LeftOut(0, "", why, is_open=True)
+    if case.tree.learner.unmodelled:
+        some = " and ".join(case.tree.learner.unmodelled)
+        return LeftOut(0, "", f"how splits were chosen, as {some} had a part in it", is_open=True)
+    passed_over = float(incomplete_records(case).sum())
+    if passed_over:
+        why = (
+            f"how splits were chosen, as {lacking(passed_over, 'a value')} and {case.tree.source} counts no "
+            "records: its learner may have left incomplete ones out"
+        )
+        return LeftOut(0, "", why, is_open=True)
+    return None
+
+
+def left_out_at(case: Case, node: Node, inside: IndexArray, by: Grower) -> LeftOut | None:
+    """Return why nothing is known of how a node, which the profiles ``inside`` pass, was split; None where it is."""
+    if (case.population.leaf[inside] == node.index).any():
+        why = f"{case.tree.where(node)}: how it was split, as records stop there"
+        return LeftOut(node.index, "", why, is_open=True)
+    if not by.sends_missing and (name := _lacked(case, node, inside)):
+        why = "splits beside those on {}, which some records there lack"
+        return LeftOut(node.index, name, why, is_open=True)
+    return None
+
+
+def of_everybody(case: Case, by: Grower) -> Iterator[SplitFamily]:
+    """Yield the candidates that the learner is known to have compared were all records at one node, the first."""
+    root, grouping = case.tree.nodes[0], grouping_of_categories(case.tree)
+    inside = case.members.of(root.index)
+    passing = _Passing(inside, _chosen(case, root), case.population.counts[inside])
+    for one in _all_seen(case):
+        found = compared(_at(case, root, one, grouping, passing), by)
+        yield from (each for each in found if isinstance(each, SplitFamily))
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +123,8 @@ class _Passing:
     records: FloatArray
 
 
-def _grouping_of_categories(case: Case) -> Grouping:
-    """Return how this tree splits categories: one branch each, sets against sets, or one against the rest."""
-    tree = case.tree
+def grouping_of_categories(tree: Tree) -> Grouping:
+    """Return how a tree splits categories: one branch each, sets against sets, or one against the rest."""
     inner = [node for node in tree.nodes if not node.is_leaf]
     is_multiway = tree.learner.multiway
     if is_multiway is None:
@@ -124,6 +140,12 @@ def _grouping_of_categories(case: Case) -> Grouping:
         if len(sets) == len(tests):
             return Grouping.SUBSET
     return Grouping.ONE_AGAINST_REST
+
+
+def _all_seen(case: Case) -> list[_Seen]:
+    """Return the attributes among the quasi-identifiers as the learner compared them."""
+    names = case.population.qi
+    return [_seen(case, feature) for feature in case.tree.features if feature.name in names]
 
 
 def _seen(case: Case, feature: Feature) -> _Seen:
@@ -225,10 +247,11 @@ def _at(
     )
 
 
-def _is_used_above(case: Case, node: Node, seen: _Seen) -> bool:
-    if seen.feature.numeric:
+def is_used_above(tree: Tree, node: Node, feature: Feature) -> bool:
+    """Return whether a feature of categories is asked about on the way to a node."""
+    if feature.numeric:
         return False
-    return any(seen.feature.name in features_of(above.test) for above in case.tree.path(node.index))
+    return any(feature.name in features_of(above.test) for above in tree.path(node.index))
 
 
 CONSTRAINT = SplitChoice()

@@ -5,15 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from audit.adversary.knowledge import Knowledge, SplitLevel
-from audit.facts.grower import grower
-from audit.partial.enforced import Problem, Some
 from audit.partial.leaf_table import LeafTable
 from audit.partial.reach import is_mixed
-from audit.partial.splits import Held, compared
-from audit.people.population import Population
+from audit.partial.splits import Choice, Held, compared
 from audit.reading import Undetermined
-from ppdm_models.arrays import FloatArray
-from ppdm_models.tree.impurity import Criterion
 
 ONLY_CLASSES = Undetermined(
     "what somebody learns who knows only some columns is worked out for trees that predict a class"
@@ -57,33 +52,7 @@ def doubts_of(
     return tuple(found)
 
 
-def problem_of(
-    leaves: LeafTable,
-    parts: tuple[Some, ...],
-    classes: FloatArray,
-    people: Population,
-    knowledge: Knowledge,
-) -> Problem:
-    """Return what is to be solved where the choice of splits is heeded, given how many of each class each leaf has."""
-    case = leaves.system.case
-    return Problem(
-        case.tree,
-        leaves.nodes,
-        parts,
-        classes,
-        {name: people.columns[name] for name in people.qi},
-        Criterion(knowledge.split.value),
-        float(grower(case).smallest),
-    )
-
-
-def why_broken(
-    leaves: LeafTable, people: Population, by_class: Sequence[Held], split: SplitLevel
-) -> str:
+def why_broken(choice: Choice, by_class: Sequence[Held]) -> str:
     """Return why what the choice of splits says is not known to hold at an estimate; "" where it does."""
-    case = leaves.system.case
-    criterion = Criterion(split.value)
-    least = float(grower(case).smallest)
-    columns = {name: people.columns[name] for name in people.qi}
-    found = compared(case.tree, leaves.nodes, columns, by_class, criterion, least)
+    found = compared(choice, by_class)
     return NOT_COMPARED if found is None else found.why

@@ -20,11 +20,10 @@ from audit.partial.allowance import Allowance
 from audit.partial.multipliers import Slope, multipliers
 from audit.partial.network import Network
 from audit.partial.scaling import weighed
-from audit.partial.splits import CLOSE, leaves_below, left_of
+from audit.partial.splits import CLOSE, Choice, leaves_below, left_of
 from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
-from ppdm_models.tree.column import Column, NumericColumn
+from ppdm_models.tree.column import NumericColumn
 from ppdm_models.tree.impurity import Criterion
-from ppdm_models.tree.tree import Tree
 
 MOST_CELLS = 1_000_000
 """Profiles times leaves times classes up to which it is tried."""
@@ -53,18 +52,11 @@ class Some:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """People of P profiles over L leaves, (L, m) of each class: in ``parts``, where everybody's class is known.
+    """People of P profiles over L leaves, (L, m) of each class: in ``parts``, where everybody's class is known."""
 
-    ``columns`` are the known columns of the profiles, ``least`` how many people a learner asks of a branch.
-    """
-
-    tree: Tree
-    nodes: IndexArray
+    choice: Choice
     parts: tuple[Some, ...]
     classes: FloatArray
-    columns: Mapping[str, Column]
-    criterion: Criterion
-    least: float
 
     @property
     def people(self) -> FloatArray:
@@ -238,14 +230,14 @@ def _over(problem: Problem, cut: _Cut, table: FloatArray) -> float:
 
 def _chosen(problem: Problem) -> dict[int, tuple[BoolArray, float]]:
     """Return of each inner node the leaves below it, (L,), and what its chosen split leaves of impurity."""
-    below, found = leaves_below(problem.tree, problem.nodes), {}
-    for node in problem.tree.nodes:
+    below, found = leaves_below(problem.choice.tree, problem.choice.nodes), {}
+    for node in problem.choice.tree.nodes:
         if node.is_leaf:
             continue
         counts = np.stack([problem.classes[below[child]].sum(axis=0) for child in node.children])
-        here = np.zeros(len(problem.nodes), dtype=bool)
+        here = np.zeros(len(problem.choice.nodes), dtype=bool)
         here[below[node.index]] = True
-        found[node.index] = here, float(left_of(counts, problem.criterion).sum())
+        found[node.index] = here, float(left_of(counts, problem.choice.criterion).sum())
     return found
 
 
@@ -253,44 +245,54 @@ def _broken(
     problem: Problem, table: FloatArray, chosen: Mapping[int, tuple[BoolArray, float]]
 ) -> Iterator[_Cut | None]:
     """Yield a tangent of the worst broken row of each column at each node; None where a learner may not have it."""
-    for feature in problem.tree.features:
-        column = problem.columns.get(feature.name)
+    for feature in problem.choice.tree.features:
+        column = problem.choice.columns.get(feature.name)
         if column is None:
             continue
         assert column.keys is not None
         values, of = np.unique(column.keys, return_inverse=True)
         of = of.reshape(-1)
-        for here, left in chosen.values():
+        for node, (here, left) in chosen.items():
+            is_sure = problem.choice.sure.get((node, feature.name))
+            if is_sure is None or not is_sure.any():
+                continue
             held = np.zeros((len(values), table.shape[2]))
             np.add.at(held, of, table[:, here, :].sum(axis=1))
             size = held.sum()
-            branches = _worst(held, isinstance(column, NumericColumn), problem, left)
+            is_number = isinstance(column, NumericColumn)
+            branches = _worst(held, is_sure, problem, is_number=is_number)
             if branches is None:
                 continue
             counts = np.zeros((branches.max() + 1, held.shape[1]))
             np.add.at(counts, branches, held)
-            own = float(left_of(counts, problem.criterion).sum())
+            own = float(left_of(counts, problem.choice.criterion).sum())
             if own >= left - max(HELD, CLOSE) * max(size, 1.0):
                 continue
             branch = branches[of]
-            is_real = isinstance(column, NumericColumn) or problem.tree.learner.multiway
+            is_real = is_number or problem.choice.tree.learner.multiway
             if not is_real:
                 yield None
                 return
-            is_sure = _is_admissible(problem, here, branch)
-            yield _Cut(here, branch, _slope(counts, problem.criterion), left, is_sure)
+            is_large = _is_admissible(problem, here, branch)
+            yield _Cut(here, branch, _slope(counts, problem.choice.criterion), left, is_large)
 
 
-def _worst(held: FloatArray, is_number: bool, problem: Problem, left: float) -> IndexArray | None:
+def _worst(
+    held: FloatArray, is_sure: BoolArray, problem: Problem, *, is_number: bool
+) -> IndexArray | None:
     """Return the branch of each value under the candidate that leaves least, (V,); None where there is none."""
     if not is_number:
         return np.arange(len(held), dtype=np.intp) if len(held) > 1 else None
     one = np.cumsum(held, axis=0)[:-1]
     other = np.maximum(held.sum(axis=0) - one, 0.0)
-    is_compared = (one.sum(axis=1) >= problem.least) & (other.sum(axis=1) >= problem.least)
+    is_compared = (
+        is_sure
+        & (one.sum(axis=1) >= problem.choice.least)
+        & (other.sum(axis=1) >= problem.choice.least)
+    )
     if not is_compared.any():
         return None
-    own = left_of(one, problem.criterion) + left_of(other, problem.criterion)
+    own = left_of(one, problem.choice.criterion) + left_of(other, problem.choice.criterion)
     at = int(np.where(is_compared, own, np.inf).argmin())
     return np.asarray(np.arange(len(held)) > at, dtype=np.intp)
 
@@ -306,10 +308,11 @@ def _slope(counts: FloatArray, criterion: Criterion) -> FloatArray:
 
 def _is_admissible(problem: Problem, here: BoolArray, branch: IndexArray) -> bool:
     """Return whether each branch of a candidate has as many people as a learner asks for, in every table that fits."""
-    if problem.least <= 1:
+    if problem.choice.least <= 1:
         return True
     return all(
-        sum(_fewest(problem, part, here, branch == each) for part in problem.parts) >= problem.least
+        sum(_fewest(problem, part, here, branch == each) for part in problem.parts)
+        >= problem.choice.least
         for each in np.unique(branch)
     )
 

@@ -44,6 +44,7 @@ from audit.partial.secret import Secret, of_one_attribute
 from audit.partial.secret_part import Part, summed
 from audit.partial.seen import Seen
 from audit.partial.spanning import shown_by_both, spanning
+from audit.partial.sure_splits import choice_of
 from audit.partial.unsized import SIZES_UNKNOWN, are_told_apart, between, unsized_worlds
 from audit.people.merged import merged
 from audit.people.population import Population
@@ -160,7 +161,7 @@ def secret_seen_by(
         people,
         of,
         secret,
-        knowledge,
+        choice_of(tree, population, people, leaves, knowledge, doubts) if is_sized else None,
         options,
         doubts,
         classes,

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 
-from audit.adversary.knowledge import Knowledge
 from audit.estimate.posterior import Posterior
 from audit.options import AuditOptions
 from audit.partial.allowance import allowed
@@ -15,12 +14,10 @@ from audit.partial.bounded import Ranges
 from audit.partial.classed import classed
 from audit.partial.doubts import (
     NOT_COMPARED,
-    SPLITS_NOT_USED,
-    problem_of,
     why_broken,
 )
-from audit.partial.enforced import Some, Under, off_by, table_under
-from audit.partial.leaf_table import LeafTable, are_sizes_published
+from audit.partial.enforced import Problem, Some, Under, off_by, table_under
+from audit.partial.leaf_table import LeafTable
 from audit.partial.learned import Proofs
 from audit.partial.open_values import Arcs, arcs_of
 from audit.partial.reach import Knower
@@ -29,6 +26,7 @@ from audit.partial.scaling import GAP
 from audit.partial.secret import Secret
 from audit.partial.secret_part import Part, in_order, part_of
 from audit.partial.spanning import spanning
+from audit.partial.splits import Choice
 from audit.people.population import Population
 from audit.reading import Undetermined
 from ppdm_models.arrays import FloatArray, IndexArray
@@ -60,7 +58,7 @@ class Look:
     people: Population
     of: IndexArray
     secret: Secret
-    knowledge: Knowledge
+    choice: Choice | None
     options: AuditOptions
     doubts: tuple[str, ...]
     classes: IndexArray | None
@@ -78,12 +76,11 @@ class Look:
         values, low, high, gaps, proved, more = in_order(parts)
         bare = self._bare(values, low, high, gaps)
         believed: Posterior | Undetermined = bare
-        if self._uses_splits:
+        if self.choice is not None:
             believed = _Heeding(
                 self.leaves,
-                self.people,
                 self.classes,
-                self.knowledge,
+                self.choice,
                 self.options,
                 self.is_compared,
                 self.enforcing,
@@ -104,19 +101,13 @@ class Look:
         part = part_of(arcs, parts.leaves, people, self.of[parts.of], people.counts, work)
         believed: Posterior | Undetermined = self._bare(part.values, part.low, part.high, part.gaps)
         problem = f"no estimate: {'; '.join(self.doubts)}" if self.doubts else ""
-        if self._uses_splits:
+        if self.choice is not None:
             tree = self.leaves.system.case.tree
             held = parts.by_class(part.held, len(self.leaves.nodes), len(tree.classes))
-            problem = why_broken(self.leaves, self.people, held, self.knowledge.split)
+            problem = why_broken(self.choice, held)
         if problem:
             believed = Undetermined(problem)
         return Outlook(arcs, [part], believed, part.gaps, part.proved, part.more)
-
-    @property
-    def _uses_splits(self) -> bool:
-        tree = self.leaves.system.case.tree
-        is_sized = are_sizes_published(tree, self.leaves.nodes)
-        return is_sized and self.leaves.are_counted and self.doubts == (SPLITS_NOT_USED,)
 
     def _arcs(self, who: Knower, saying: Said | None) -> Arcs:
         domain = who.hidden.get(self.secret.name)
@@ -136,9 +127,8 @@ class _Heeding:
     """
 
     leaves: LeafTable
-    people: Population
     classes: IndexArray | None
-    knowledge: Knowledge
+    choice: Choice
     options: AuditOptions
     is_compared: bool
     enforcing: float
@@ -154,7 +144,7 @@ class _Heeding:
             held = [
                 replace(one, places=one.places @ sparse.diags_array(each)) for each in own.values.T
             ]
-        problem = why_broken(self.leaves, self.people, held, self.knowledge.split)
+        problem = why_broken(self.choice, held)
         if not problem:
             return without
         if problem == NOT_COMPARED:
@@ -166,7 +156,7 @@ class _Heeding:
         )
         sizes = own.values * self.leaves.sizes[:, None]
         under = table_under(
-            problem_of(self.leaves, some, sizes, self.people, self.knowledge),
+            Problem(self.choice, some, sizes),
             allowed(self.options, self.enforcing),
         )
         return Undetermined(problem) if under is None else self._under(under, parts, some, without)

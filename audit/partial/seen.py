@@ -24,10 +24,9 @@ from audit.partial.doubts import (
     WEIGHED,
     WITH_AND_WITHOUT,
     doubts_of,
-    problem_of,
     why_broken,
 )
-from audit.partial.enforced import Some, enforced
+from audit.partial.enforced import Problem, Some, enforced
 from audit.partial.flows import WORK, Room, ends
 from audit.partial.leaf_table import LeafTable, are_sizes_published, leaf_table
 from audit.partial.learned import Proofs, proofs, shares
@@ -38,7 +37,8 @@ from audit.partial.saying import OPEN
 from audit.partial.scaling import GAP, Spread, spread
 from audit.partial.shown import shown
 from audit.partial.spanning import shown_by_both, spanning
-from audit.partial.splits import held
+from audit.partial.splits import Choice, held
+from audit.partial.sure_splits import choice_of
 from audit.partial.unsized import (
     SIZES_UNKNOWN,
     are_told_apart,
@@ -124,12 +124,13 @@ def seen_by(
     knowers = [knower(tree, people.columns, hidden, guesses, size)]
     if told.said:
         knowers.append(knower(tree, people.columns, hidden_of(tree, population, known), {}, size))
+    choice = choice_of(tree, population, people, leaves, knowledge, doubts)
     believed, gaps = [], []
     reaches = [reach(who) for who in reversed(knowers)]
     for found in reaches:
         net = _network(found, population, of, leaves)
         placed = spread(net)
-        own = _posterior(found, net, placed, leaves, people, knowledge, doubts, options, enforcing)
+        own = _posterior(found, net, placed, leaves, people, choice, doubts, options, enforcing)
         believed.append(own)
         gaps.append(float(placed.gap.max(initial=0.0)))
     worlds = _worlds(found, net, population, people, leaves, until, doubts)
@@ -140,7 +141,7 @@ def seen_by(
         work = 0 if until.is_over else WORK
         for each in reaches:
             more, shown_too, gap = with_outcome(
-                each, known_class, population, people, of, leaves, knowledge.split, doubts, work
+                each, known_class, population, people, of, leaves, choice, doubts, work
             )
             believed.insert(0, more)
             gaps.append(gap)
@@ -201,30 +202,29 @@ def _posterior(
     placed: Spread,
     leaves: LeafTable,
     people: Population,
-    knowledge: Knowledge,
+    choice: Choice | None,
     doubts: tuple[str, ...],
     options: AuditOptions,
     enforcing: float,
 ) -> Posterior | Undetermined:
-    uses_splits = doubts == (SPLITS_NOT_USED,) and leaves.are_counted
-    if doubts and not uses_splits:
+    if doubts and choice is None:
         return Undetermined(f"no estimate: {'; '.join(doubts)}")
     own = leaves.estimate(options)
     if isinstance(own, Undetermined):
         return own
-    if uses_splits:
+    if choice is not None:
         each = held(people.counts, found.lump_of, net, placed, leaves.sizes)
         by_class = [
             replace(each, places=each.places @ sparse.diags_array(column))
             for column in own.values.T
         ]
-        problem = why_broken(leaves, people, by_class, knowledge.split)
+        problem = why_broken(choice, by_class)
         if problem == NOT_COMPARED:
             return Undetermined(problem)
         if problem:
             more = enforced(
-                problem_of(
-                    leaves,
+                Problem(
+                    choice,
                     (
                         Some(
                             people.counts,
@@ -235,8 +235,6 @@ def _posterior(
                         ),
                     ),
                     own.values * leaves.sizes[:, None],
-                    people,
-                    knowledge,
                 ),
                 shares(net, placed, own.values, leaves.sizes)[found.lump_of],
                 allowed(options, enforcing),

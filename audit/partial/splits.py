@@ -25,8 +25,26 @@ BROKEN = (
     "no estimate: {broken:,} of {rows:,} other splits on known columns would be better than the chosen ones at the "
     "estimate without them, which is not solved again"
 )
+SureSplits = Mapping[tuple[int, str], BoolArray]
+"""Which candidates bind, by node and column: each cut between neighbouring values, (V - 1,), or all sets, (1,)."""
 CLOSE = 1e-9
 """Impurities that are nearer than that, for each record of a node, are the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """How the splits of a tree were chosen, as far as somebody knows who knows the ``columns`` of P profiles.
+
+    ``nodes`` (L,) are those where people stop. A branch of fewer people than ``least`` is none that the learner surely
+    compares; ``sure`` says which others it did.
+    """
+
+    tree: Tree
+    nodes: IndexArray
+    columns: Mapping[str, Column]
+    criterion: Criterion
+    least: float
+    sure: SureSplits
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,19 +72,12 @@ class Compared:
         return BROKEN.format(rows=self.rows, broken=self.broken) if self.broken else ""
 
 
-def compared(
-    tree: Tree,
-    nodes: IndexArray,
-    columns: Mapping[str, Column],
-    classes: Sequence[Held],
-    criterion: Criterion,
-    least: float,
-) -> Compared | None:
+def compared(choice: Choice, classes: Sequence[Held]) -> Compared | None:
     """Return how the candidates on known columns fare at an estimate; None where that cannot be told.
 
-    ``nodes`` (L,) are those where people stop. A branch of fewer people than ``least`` is none that a learner compares.
     Of categories all ways to part them are held at once: none leaves less impurity than a branch for each.
     """
+    tree, nodes, criterion = choice.tree, choice.nodes, choice.criterion
     if criterion is Criterion.GAIN_RATIO or not all(
         tree.nodes[each].is_leaf for each in nodes.tolist()
     ):
@@ -84,16 +95,19 @@ def compared(
     }
     rows = broken = 0
     for feature in tree.features:
-        column = columns.get(feature.name)
-        if column is None:
+        column, name = choice.columns.get(feature.name), feature.name
+        binds = {node: choice.sure[node, name] for node in chosen if (node, name) in choice.sure}
+        if column is None or not any(each.any() for each in binds.values()):
             continue
         if column.missing.any():
             return None
         spread = [_by_value(column, each) for each in classes]
-        for node, left in chosen.items():
+        for node, is_sure in binds.items():
+            left = chosen[node]
             table = np.stack([each[:, below[node]].sum(axis=1) for each in spread], axis=1)
             size = table.sum()
-            for found in _candidates(table, isinstance(column, NumericColumn), criterion, least):
+            is_number = isinstance(column, NumericColumn)
+            for found in _candidates(table, is_sure, criterion, choice.least, is_number=is_number):
                 rows += len(found)
                 broken += int((found < left - CLOSE * max(size, 1.0)).sum())
     return Compared(rows, broken)
@@ -131,18 +145,22 @@ def _by_value(column: Column, held: Held) -> FloatArray:
 
 
 def _candidates(
-    table: FloatArray, is_number: bool, criterion: Criterion, least: float
+    table: FloatArray, is_sure: BoolArray, criterion: Criterion, least: float, *, is_number: bool
 ) -> Iterator[FloatArray]:
     """Yield the impurity that candidates leave, times people, given how many of each value have each class, (V, m)."""
-    kept = table[table.sum(axis=1) > 0]
+    there = np.flatnonzero(table.sum(axis=1) > 0)
+    kept = table[there]
     if len(kept) < 2:
         return
     if not is_number:
-        yield np.array([left_of(kept, criterion).sum()])
+        if is_sure.any():
+            yield np.array([left_of(kept, criterion).sum()])
         return
     one = np.cumsum(kept, axis=0)[:-1]
     other = kept.sum(axis=0) - one
     is_compared: BoolArray = (one.sum(axis=1) >= least) & (other.sum(axis=1) >= least)
+    # Cuts with nobody between them part people alike.
+    is_compared &= np.logical_or.reduceat(is_sure[: there[-1]], there[:-1])
     yield (left_of(one, criterion) + left_of(np.maximum(other, 0.0), criterion))[is_compared]
 
 

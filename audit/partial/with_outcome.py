@@ -5,18 +5,17 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from audit.adversary.knowledge import SplitLevel
 from audit.estimate.posterior import Posterior
 from audit.partial.bounded import bounded, ranges
 from audit.partial.classed import classed
-from audit.partial.doubts import SPLITS_NOT_USED, why_broken
+from audit.partial.doubts import why_broken
 from audit.partial.flows import Room, ends
 from audit.partial.leaf_table import LeafTable
 from audit.partial.learned import Proofs, proofs, shares
 from audit.partial.network import network
 from audit.partial.reach import Reach
 from audit.partial.scaling import GAP, spread
-from audit.partial.splits import held
+from audit.partial.splits import Choice, held
 from audit.people.population import Population
 from audit.reading import Undetermined
 from audit.worlds.result import Worlds
@@ -30,14 +29,15 @@ def with_outcome(
     people: Population,
     of: IndexArray,
     leaves: LeafTable,
-    split: SplitLevel,
+    choice: Choice | None,
     doubts: tuple[str, ...],
     work: int,
 ) -> tuple[Posterior | Undetermined, Worlds, float]:
     """Return what is believed of classes, what is proved, and how far the spread is from the optimum at most.
 
     ``said`` is the class that is known of each of the merged ``people``, (P,), ``of`` the place among these of each
-    profile of the ``population``. The number of each class in each leaf is known. ``doubts`` are why more may be known.
+    profile of the ``population``. The number of each class in each leaf is known. ``doubts`` are why more may be known;
+    ``choice`` is what is used of how splits were chosen.
     """
     parts = classed(leaves, population)
     lump_of, arcs = parts.parted(found.lump_of, found.over(leaves.nodes), said)
@@ -51,10 +51,10 @@ def with_outcome(
         values, (placed.gap <= GAP)[lump_of], values, values
     )
     problem = f"no estimate: {'; '.join(doubts)}" if doubts else ""
-    if doubts == (SPLITS_NOT_USED,):
+    if choice is not None:
         each = held(people.counts, lump_of, net, placed, sizes)
         by_class = parts.by_class(each, len(leaves.nodes), values.shape[1])
-        problem = why_broken(leaves, people, by_class, split)
+        problem = why_broken(choice, by_class)
     if problem:
         believed = Undetermined(problem)
     whole = parts.shares * sizes[:, None]

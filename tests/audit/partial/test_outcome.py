@@ -111,7 +111,7 @@ def test_what_is_proved_with_known_classes_is_that_of_every_table(seed):
     who = knower(tree, people.columns, hidden_of(tree, population, known), {}, len(people.counts))
     found = reach(who)
     believed, worlds, gap = with_outcome(
-        found, said, population, people, of, leaves, SplitLevel.NONE, (), 10**6
+        found, said, population, people, of, leaves, None, (), 10**6
     )
     tables = every_table(tree, population, known)
     for profile, klass in enumerate(said.tolist()):

@@ -1,0 +1,130 @@
+"""Which splits on known columns a learner surely compared, so that their being no better is a fact."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from audit.adversary.knowledge import Knowledge
+from audit.constraints.split_choice import (
+    grouping_of_categories,
+    is_used_above,
+    left_out,
+    left_out_at,
+    of_everybody,
+)
+from audit.facts.case import Case
+from audit.facts.grower import grower
+from audit.facts.kind import TRUTH_TOLERANCE_SHARE
+from audit.facts.rows import Grouping, SplitFamily
+from audit.partial.doubts import SPLITS_NOT_USED
+from audit.partial.leaf_table import LeafTable
+from audit.partial.splits import Choice, SureSplits, left_of
+from audit.people.members import members
+from audit.people.population import Population
+from audit.reading import Undetermined
+from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
+from ppdm_models.tree.column import Column, NumericColumn
+from ppdm_models.tree.impurity import Criterion
+from ppdm_models.tree.tree import Tree
+
+
+def choice_of(
+    tree: Tree,
+    population: Population,
+    people: Population,
+    leaves: LeafTable,
+    knowledge: Knowledge,
+    doubts: tuple[str, ...],
+) -> Choice | None:
+    """Return what somebody knows of how splits were chosen who tells ``people`` apart; None where it is not used.
+
+    It is where nothing else than such choices may say more, and the classes of each leaf are counted.
+    """
+    if doubts != (SPLITS_NOT_USED,) or not leaves.are_counted:
+        return None
+    case = Case(tree, replace(population, qi=people.qi), members(tree, population.leaf), knowledge)
+    columns = {name: people.columns[name] for name in people.qi}
+    criterion = Criterion(knowledge.split.value)
+    return Choice(tree, leaves.nodes, columns, criterion, grower(case).surely, sure_splits(case))
+
+
+def sure_splits(case: Case) -> SureSplits:
+    """Return the candidates that a learner surely compared, were their branches large enough, on the known columns.
+
+    These are the quasi-identifiers of ``case``. What the true table shows to be better than the chosen split is none of
+    them, as for who knows all: the learner did not compare it, or took the first of equals.
+    """
+    by, tree, criterion = grower(case), case.tree, Criterion(case.knowledge.split.value)
+    is_stopped = any(not tree.nodes[each].is_leaf for each in np.unique(case.population.leaf))
+    if tree.nodes[0].is_leaf or is_stopped or left_out(case, by) is not None:
+        return {}
+    cuts: dict[str, BoolArray] = {}
+    for family in of_everybody(case, by):
+        name, column = family.attribute, case.population.columns[family.attribute]
+        cuts[name] = cuts.get(name, np.zeros(1, dtype=bool)) | _between(family, column)
+    is_multiway = grouping_of_categories(tree) is Grouping.MULTIWAY
+    found: dict[tuple[int, str], BoolArray] = {}
+    values = {name: _values(case.population.columns[name]) for name in cuts}
+    for node in tree.nodes:
+        inside = case.members.of(node.index)
+        if node.is_leaf or not len(inside) or left_out_at(case, node, inside, by) is not None:
+            continue
+        left = _left_by_chosen(case, node.children)
+        for feature in tree.features:
+            name = feature.name
+            if name not in cuts or (is_multiway and is_used_above(tree, node, feature)):
+                continue
+            found[node.index, name] = cuts[name]
+            held = _true_counts(case, inside, *values[name])
+            if held is not None and left is not None and (feature.numeric or is_multiway):
+                better = _better(held, left, criterion, is_number=feature.numeric)
+                found[node.index, name] = cuts[name] & ~better
+    return found
+
+
+def _between(family: SplitFamily, column: Column) -> BoolArray:
+    """Return which cuts between neighbouring values, (V - 1,), or all sets, (1,), are candidates of all records."""
+    if not isinstance(column, NumericColumn):
+        return np.ones(1, dtype=bool)
+    values, of = _values(column)
+    bins = np.zeros(values, dtype=np.intp)
+    bins[of[family.profiles]] = family.bins
+    return np.asarray((np.diff(bins) > 0) & np.isin(bins[:-1], family.admissible))
+
+
+def _values(column: Column) -> tuple[int, IndexArray]:
+    """Return how many values a column has, and the place of each profile's among them."""
+    values, of = np.unique(column.keys, return_inverse=True)
+    return len(values), of.reshape(-1).astype(np.intp)
+
+
+def _true_counts(case: Case, inside: IndexArray, values: int, of: IndexArray) -> FloatArray | None:
+    """Return how many of a node's people have each value and class, (V, m); None where that is not known."""
+    truth = case.population.truth
+    if isinstance(truth, Undetermined):
+        return None
+    counts = [
+        np.bincount(of[inside], column, values).astype(np.float64) for column in truth[inside].T
+    ]
+    return np.stack(counts, axis=1)
+
+
+def _left_by_chosen(case: Case, children: tuple[int, ...]) -> float | None:
+    """Return what a chosen split leaves of impurity in the true table, times people; None where that is not known."""
+    truth = case.population.truth
+    if isinstance(truth, Undetermined):
+        return None
+    held = np.stack([truth[case.members.of(child)].sum(axis=0) for child in children])
+    return float(left_of(held, Criterion(case.knowledge.split.value)).sum())
+
+
+def _better(held: FloatArray, left: float, criterion: Criterion, *, is_number: bool) -> BoolArray:
+    """Return which cuts, (V - 1,), or whether a branch for each value, (1,), leave less than the chosen split does."""
+    most = left - TRUTH_TOLERANCE_SHARE * held.sum()
+    if not is_number:
+        return np.array([left_of(held, criterion).sum() < most])
+    one = np.cumsum(held, axis=0)[:-1]
+    other = np.maximum(held.sum(axis=0) - one, 0.0)
+    return np.asarray(left_of(one, criterion) + left_of(other, criterion) < most)
