@@ -46,7 +46,8 @@ class InnerLabel(Constraint):
         stopping = {leaf.node.index: leaf for leaf in leaf_facts(case)}
         for leaf in stopping.values():
             stops = case.members.stops(leaf.node.index)
-            parts[leaf.node.index] = _part(case, leaf.label, leaf.masses, stops, margin)
+            label = leaf.label if leaf.node.is_leaf else None
+            parts[leaf.node.index] = _part(case, label, leaf.masses, stops, margin)
         for facts in inner_facts(case):
             index, score = facts.node.index, facts.node.score
             below = [parts[child] for child in facts.node.children if child in parts]

@@ -14,7 +14,7 @@ from audit.facts.weighed_rows import common_weight, lead_rows
 
 
 class LeafLabel(Constraint):
-    """Yields one plurality per leaf whose distribution is not known in full.
+    """Yields one plurality per leaf whose distribution is not known in full; none of inner nodes where records stop.
 
     With ``strict_labels`` the label leads by one whole record, as it does where ties cannot have been. Records that the
     learner may have left out, as they lack values, may all have another class than the label; tables show what is
@@ -36,6 +36,8 @@ class LeafLabel(Constraint):
         for facts in leaf_facts(case):
             if facts.label is None or all(mass is not None for mass in facts.masses):
                 continue
+            if not facts.node.is_leaf:
+                continue  # the label of an inner node where records stop is that of all who pass it
             said = f"{case.tree.where(facts.node)}: the label is {case.tree.classes[facts.label]!r}"
             origin = Origin("leaf_label", said, facts.node.index)
             here = case.members.stops(facts.node.index)
