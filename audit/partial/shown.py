@@ -38,8 +38,8 @@ def shown(
         by_lump = table_of(net, int(lump_of[profile]), value, held, up=False)
         table = _of_profiles(by_lump, lump_of, worlds.counts, profile, value)
         count = int(worlds.counts[profile])
-        says = f"in another table that fits, {table[profile, value]:,} of these {count:,} people have {classes[value]}"
-        found.append(Witness(profile, says, table))
+        fewest = f"{table[profile, value]:,} of these {count:,} people have {classes[value]}"
+        found.append(Witness(profile, f"in a table that fits, no more than {fewest}", table))
     return tuple(found)
 
 

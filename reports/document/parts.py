@@ -439,7 +439,7 @@ class Adversary(Part):
 
     ``verdict`` is that of the policy's clauses about what somebody can infer; ``readings`` are by measure, of those
     that differ between adversaries. ``worst`` are the people of whom they can tell most: by the profile that they see,
-    what. ``shown`` are people of whom another table that fits tells something else than most of them must have.
+    what. ``shown`` are people of whom a table that fits tells how few can have the value that most of them must have.
     ``lacking`` is what they would lose by each column, where that was asked.
     """
 

@@ -189,7 +189,7 @@ def several_adversaries(document):
             verdict=verdict,
             readings=readings,
             worst=(Row(name="age = 37, children = 0", text="95.7 %, 1 record truly no"),),
-            shown=(Row(name="age = 37", text="in another table that fits, 3 of 9 have no"),),
+            shown=(Row(name="age = 37", text="in a table that fits, no more than 3 of 9 have no"),),
             lacking=tuple(
                 Lack(
                     column=column,
