@@ -51,6 +51,11 @@ def unaudited(name: str, file: str, problem: str) -> Entry:
     return Entry(name=name, file=file, outcome="NO AUDIT", headline=problem, problem=problem)
 
 
+def undecided(name: str, file: str, reason: str) -> Entry:
+    """Return the entry of a model of which nothing could be told, as its audit is too large, and why."""
+    return Entry(name=name, file=file, outcome="UNDETERMINED", headline=reason)
+
+
 def gate_of(entries: Sequence[Entry], fail_on: Severity, version: str = "") -> Gate:
     """Return all models of a run, each with a result that says why it does not pass; none at all is undetermined."""
     outcomes = [each.outcome for each in entries]

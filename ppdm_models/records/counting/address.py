@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from ppdm_models.errors import TableError
 
 SCHEME = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]+)://?")
+SECRET = re.compile(r"pass|pwd|secret|token|key|credential", re.IGNORECASE)
+"""What settings of drivers are called that are nobody else's business."""
 POSTGRESQL = frozenset({"postgresql", "postgres"})
 HOW = "give it as postgresql://USER@HOST/DATABASE#SCHEMA.TABLE"
 
@@ -34,6 +36,12 @@ class Address:
         return f"{self.table} in {where or 'a database'} ({self.scheme}{at})".replace(
             "\\", "_"
         ).replace("/", "_")
+
+    @property
+    def has_password(self) -> bool:
+        """Whether it has a password, or a setting that is called like one."""
+        settings = parse_qs(self._parts.query, keep_blank_values=True)
+        return bool(self._parts.password) or any(map(SECRET.search, settings))
 
     def __str__(self) -> str:
         """As it may be typed again: its user, but no password and no settings, as these may hold one."""

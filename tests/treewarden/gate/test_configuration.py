@@ -199,11 +199,3 @@ def test_a_table_may_be_a_folder_and_its_result_is_kept_until_a_file_changes(rep
     assert repository.run().exit_code == 0
     table.write_text("age,sex,flu\n1,F,no\n2,M,yes\n")
     assert repository.run().exit_code == 4
-
-
-def test_a_table_on_a_server_is_refused_without_its_password(repository):
-    repository.configure(PASSING.replace("people.csv", "postgresql://me:canary@h/db#people"))
-    outcome = repository.run()
-    assert outcome.exit_code == 4
-    assert "the address of a database, which no gate asks" in outcome.output
-    assert "canary" not in outcome.output

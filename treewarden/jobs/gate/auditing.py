@@ -15,11 +15,11 @@ from audit.adversary.knowledge import LeafLevel, RowOrder, SplitLevel
 from audit.options import AuditOptions, Rows, Solver
 from audit.solver.kept import keeping
 from audit.stages import Step, silent
-from ppdm_models.errors import TreewardenError
+from ppdm_models.errors import TooManyProfilesError, TreewardenError
 from ppdm_models.files.load import read_bytes
 from ppdm_models.tree.tree import Tool
 from reports.building.build import audit_document
-from reports.building.entry import entry_of, unaudited
+from reports.building.entry import entry_of, unaudited, undecided
 from reports.building.problem import problem_of
 from reports.document.document import Document, EarlierFiles, Provenance
 from reports.document.gate import Entry
@@ -61,6 +61,8 @@ def answered(order: Order, step: Step = silent) -> Answer:
     try:
         with keeping(order.kept):
             return _audited(order, step)
+    except TooManyProfilesError as error:
+        return Answer(undecided(model.name, model.file, problem_of(error)))
     except MemoryError:
         problem = TOO_LITTLE
     except (
@@ -182,13 +184,20 @@ def _provenance(order: Order, done: Audited) -> Provenance:
     return Provenance(
         version=treewarden.__version__,
         model=File(name=model.path.name, sha256=order.model_digest),
-        table=File(name=model.table.name, sha256=order.table_digest) if model.table else None,
+        table=_table(order, done),
         pack=File(name=pack.name.replace("/", "_"), sha256=pack.digest),
         created=order.created or None,
         earlier=tuple(
             EarlierFiles(model=told(path), table=told_table(table)) for path, table in model.earlier
         ),
     )
+
+
+def _table(order: Order, done: Audited) -> File | None:
+    """Return what is told of the table; what a server holds has no digest but that of what came back."""
+    if isinstance(order.model.table, Path):
+        return File(name=order.model.table.name, sha256=order.table_digest)
+    return done.subject.table
 
 
 def _rendered(document: Document, file: str, form: str) -> bytes:

@@ -37,7 +37,7 @@ class Changes:
         now = self._is(model)
         if now is None or self._was(model) != now:
             return True
-        if any(self._touches(path) for path in model.inputs):
+        if model.is_on_server or any(self._touches(path) for path in model.inputs):
             return True
         # A pack that ships changes with treewarden, which no repository but its own follows.
         shipped = list(shipped_packs().values())

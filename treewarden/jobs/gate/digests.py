@@ -12,6 +12,7 @@ from pathlib import Path
 
 from policies.shipped import shipped_packs
 from ppdm_models.codecs.common.archive import archived
+from ppdm_models.records.counting.address import Address
 from ppdm_models.records.counting.kinds import digest_at, has_no_records, parted
 from treewarden.jobs.gate.models import GateModel
 
@@ -40,13 +41,17 @@ class Digests:
             known = self._known[path] = (stamp, _digest(path))
         return known[1]
 
-    def of_table(self, path: Path) -> str:
-        """Return the digest of a table: of a folder, a pattern or a database it is taken each time.
+    def of_table(self, path: Path | Address) -> str:
+        """Return the digest of a table: of a folder, a pattern or a database file it is taken each time.
+
+        Of what a server holds it is that of the address alone.
 
         Raises:
             OSError: it cannot be read.
             TreewardenError: it is no table any more.
         """
+        if isinstance(path, Address):
+            return hashlib.sha256(str(path).encode()).hexdigest()
         return digest_at(path) if has_no_records(path) else self.of(parted(path)[0])
 
 

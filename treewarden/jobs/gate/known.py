@@ -49,7 +49,10 @@ class Run:
     def _kept(self, models: Sequence[GateModel], keys: Sequence[str]) -> dict[int, Answer]:
         if self.cache is None or self.wish.needs_audits:
             return {}
-        found = (self.cache.get(key, model) for key, model in zip(keys, models, strict=True))
+        found = (
+            None if model.is_on_server else self.cache.get(key, model)
+            for key, model in zip(keys, models, strict=True)
+        )
         return {number: answer for number, answer in enumerate(found) if answer is not None}
 
     def _audited(
@@ -77,10 +80,10 @@ class Run:
 
     def _order(self, model: GateModel, key: str) -> Order:
         digests = {"model": "", "table": ""}
-        for name, path in (("model", model.path), ("table", model.table)):
-            with contextlib.suppress(OSError, TreewardenError):  # then reading it says why
-                of = self.digests.of_table if name == "table" else self.digests.of
-                digests[name] = of(path) if path is not None else ""
+        with contextlib.suppress(OSError, TreewardenError):  # then reading it says why
+            digests["model"] = self.digests.of(model.path)
+        with contextlib.suppress(OSError, TreewardenError):
+            digests["table"] = "" if model.table is None else self.digests.of_table(model.table)
         return Order(
             model.wherever() if WORKERS.is_elsewhere else model,
             self.wish.forms,
@@ -109,7 +112,9 @@ class Run:
         new = {
             keys[number]: answer
             for number, answer in audited.items()
-            if keys[number] and self._key(models[number]) == keys[number]
+            if keys[number]
+            and not models[number].is_on_server
+            and self._key(models[number]) == keys[number]
         }
         if self.wish.fresh:  # an older result must not come back
             new = {key: answer for key, answer in new.items() if self.cache.has(key)}

@@ -26,7 +26,7 @@ CGROUP = Path("/sys/fs/cgroup")
 
 def needed(model: GateModel) -> int:
     """Return the bytes that an audit is taken to need."""
-    table = None if model.table is None else parted(model.table)[0]
+    table = parted(model.table)[0] if isinstance(model.table, Path) else None
     rate = PER_OTHER_TABLE_BYTE
     if table is not None:
         rate = PER_TABLE_BYTE.get(table.suffix.lower(), PER_OTHER_TABLE_BYTE)

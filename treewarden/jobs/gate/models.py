@@ -10,7 +10,8 @@ from pathlib import Path
 
 from policies.severity import Severity
 from policies.shipped import shipped_packs
-from ppdm_models.records.counting.address import is_address
+from ppdm_models.errors import TableError
+from ppdm_models.records.counting.address import Address, address_of, is_address
 from ppdm_models.records.counting.kinds import has_no_records, parted
 from treewarden.jobs.gate.config import (
     ABSENT,
@@ -44,7 +45,7 @@ class GateModel:
     name: str
     file: str
     path: Path
-    table: Path | None
+    table: Path | Address | None
     policy: str | Path
     knowledge: Path | None = None
     waivers: Path | None = None
@@ -53,7 +54,7 @@ class GateModel:
     settings: Settings = field(default_factory=Settings)
     attestations: tuple[Path, ...] = ()
     trust: tuple[Path, ...] = ()
-    earlier: tuple[tuple[Path, Path], ...] = ()
+    earlier: tuple[tuple[Path, Path | Address], ...] = ()
     key: str | None = None
     adversaries: tuple[Path, ...] = ()
 
@@ -67,11 +68,18 @@ class GateModel:
         )
 
     @property
+    def is_on_server(self) -> bool:
+        """Whether a database holds what it rests on, so that nobody knows what changed there."""
+        return isinstance(self.table, Address) or any(
+            isinstance(table, Address) for _, table in self.earlier
+        )
+
+    @property
     def inputs(self) -> tuple[Path, ...]:
         """The files that were named for it, itself first."""
         given = (self.path, self.table, self.knowledge, self.waivers, self.baseline, self.policy)
         named = tuple(each for each in given if isinstance(each, Path))
-        before = (path for each in self.earlier for path in each)
+        before = (path for each in self.earlier for path in each if isinstance(path, Path))
         return (*named, *self.adversaries, *self.attestations, *self.trust, *before)
 
 
@@ -265,12 +273,10 @@ def _earlier(configuration: Configuration, value: str, place: str, model: Path) 
     return path
 
 
-def _table(configuration: Configuration, value: str, place: str) -> Path:
+def _table(configuration: Configuration, value: str, place: str) -> Path | Address:
     """Return a table, wherever it is: personal data has no place in most repositories."""
     if is_address(value):
-        problem = "'table' is the address of a database, which no gate asks"
-        instead = "'treewarden audit --data' does; attest there, and give the gate the attestation"
-        raise ConfigurationError(place, f"{problem}; {instead}")
+        return _on_server(value, place)
     path = configuration.root / value
     if not parted(path)[0].is_file() and not has_no_records(path):
         problem = (
@@ -278,6 +284,18 @@ def _table(configuration: Configuration, value: str, place: str) -> Path:
         )
         raise ConfigurationError(place, f'{problem}, and "{ABSENT}" says that there is none')
     return path
+
+
+def _on_server(value: str, place: str) -> Address:
+    try:
+        found = address_of(value)
+    except TableError as error:
+        raise ConfigurationError(place, f"'table': {error.problem}") from error
+    if found.has_password:
+        problem = f"'table' is {str(found)!r} with a password, which has no place in a file that others read"
+        instead = "leave it to the driver (PGPASSWORD, ~/.pgpass)"
+        raise ConfigurationError(place, f"{problem}; {instead}")
+    return found
 
 
 def _policy(configuration: Configuration, value: str, place: str) -> Path:

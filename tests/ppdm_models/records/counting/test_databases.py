@@ -2,50 +2,26 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import sys
 from uuid import uuid4
 
-import adbc_driver_postgresql.dbapi as dbapi
 import pytest
 
 from ppdm_models.errors import TableError, TooManyProfilesError
 from ppdm_models.records.counting.address import address_of, is_address
 from ppdm_models.records.counting.opening import open_source
 from ppdm_models.records.counting.source import count_table
+from tests.postgresql import SERVER, own_schema
 
-GIVEN = os.environ.get(
-    "TREEWARDEN_TEST_POSTGRESQL", "postgresql+psycopg://postgres@127.0.0.1:5432/test"
-)
-SERVER = GIVEN.replace("+psycopg", "")
 SECRET = "canary"
 
 
 @pytest.fixture(scope="module")
 def schema():
-    """Yield the address of a schema of its own; its tables are gone afterwards."""
-    name = f"treewarden_{uuid4().hex[:12]}"
-    try:
-        connection = dbapi.connect(SERVER)
-    except dbapi.Error:
-        if os.environ.get("TREEWARDEN_REQUIRE_POSTGRESQL"):
-            pytest.fail(f"no PostgreSQL at {SERVER}")
-        pytest.skip("no PostgreSQL here")
-    with connection, connection.cursor() as cursor:
-        cursor.execute(f"create schema {name}")
-        connection.commit()
-        yield lambda *made: _made(connection, cursor, name, made)
-        connection.rollback()
-        cursor.execute(f"drop schema {name} cascade")
-        connection.commit()
-
-
-def _made(connection, cursor, name, statements):
-    for each in statements:
-        cursor.execute(each.format(name))
-    connection.commit()
-    return f"{SERVER}#{name}"
+    """Yield what makes tables in a schema of its own and returns its address; they are gone afterwards."""
+    with own_schema() as found:
+        yield found
 
 
 def counted(address, columns=None):
