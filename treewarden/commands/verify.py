@@ -93,12 +93,16 @@ def _attested(
         f"policy    {said.policy.name} {said.policy.version}, {said.policy.sha256}",
         f"issued    {said.issued}{ends}, by treewarden {said.version}",
     ]
-    assumed = said.knowledge.model_dump(exclude_defaults=True).items()
+    assumed = said.knowledge.model_dump(exclude_defaults=True, exclude={"adversaries"}).items()
     known = (f"{name} = {value}" for name, value in assumed if value not in (None, False, 0))
     lines.append(f"assumed   {', '.join(known)}")
+    for each in said.knowledge.adversaries:
+        knows = ", ".join([*each.knows, *(["what the model predicts"] if each.target else [])])
+        lines.append(f"asked     about “{each.name}”, who knows {knows}")
     if report is not None:
         lines.append(f"report    {report.name}, exactly this file")
-    lines += [f"{each.verdict:9} {each.clause}" for each in said.clauses]
+    about = ((each, f" (of {each.of})" if each.of else "") for each in said.clauses)
+    lines += [f"{each.verdict:9} {each.clause}{of}" for each, of in about]
     for line in lines:
         click.echo(f"  {printable(line)}")
     return 0

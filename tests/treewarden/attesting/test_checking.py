@@ -76,7 +76,7 @@ def test_it_tells_neither_counts_nor_the_table(attesting):
         "expires",
     }
     assert said["predicate"]["clauses"] == [
-        {"accepted": None, "clause": "the-one", "severity": "error", "verdict": "FAIL"}
+        {"accepted": None, "clause": "the-one", "of": "", "severity": "error", "verdict": "FAIL"}
     ]
 
 

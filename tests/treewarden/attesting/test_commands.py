@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from tests.treewarden.conftest import CLAUSE
 from treewarden.cli import cli
 
 
@@ -84,6 +85,21 @@ def test_verify_believes_an_attestation(attesting, report):
     assert "holds: " in outcome.stdout
     assert "PASS      the-one" in outcome.stdout
     assert "report    report.json, exactly this file" in outcome.stdout
+
+
+def test_verify_names_who_was_asked_about(attesting):
+    files, path = attesting.files, attesting.files.folder / "a.json"
+    strict = files.folder / "strict.toml"
+    strict.write_text(CLAUSE.format(name="strict", measure="disclosure", rule="at_most", limit=0.1))
+    words = ("--policy", strict, "--key", attesting.key, "-o", path, "--no-worlds")
+    assert files.run("attest", *words, "--knows", "sex").exit_code == 1
+    key = Path(f"{attesting.key}.pub")
+    said = verify(attesting, "--attestation", path, "--key", key).stdout.splitlines()
+    assert "  asked     about “who knows sex”, who knows sex" in said
+    assert said[-2:] == [
+        "  FAIL      the-one",
+        "  FAIL      the-one (of the adversary “who knows sex”)",
+    ]
 
 
 @pytest.mark.parametrize("name", ["key.pem", "flu.pmml", "none.pub"])

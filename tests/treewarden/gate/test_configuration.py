@@ -199,3 +199,9 @@ def test_a_table_may_be_a_folder_and_its_result_is_kept_until_a_file_changes(rep
     assert repository.run().exit_code == 0
     table.write_text("age,sex,flu\n1,F,no\n2,M,yes\n")
     assert repository.run().exit_code == 4
+
+
+@pytest.mark.parametrize("knows", ['["sex"]', '"sex"', '"all"'])
+def test_who_knows_some_columns_is_said_as_a_list_or_as_one_word(repository, knows):
+    repository.configure(f"{PASSING}knows = {knows}\n")
+    assert repository.run().exit_code == 0

@@ -15,6 +15,7 @@ from treewarden.jobs.attesting.errors import AttestationError
 from treewarden.jobs.attesting.statement import (
     Assumed,
     Clause,
+    Declared,
     JudgedBy,
     ModelFile,
     Predicate,
@@ -67,6 +68,7 @@ def attestation(
                     verdict=WORDS[each.verdict.word],
                     severity=each.severity,
                     accepted=None if each.accepted is None else each.accepted.by,
+                    of=each.of,
                 )
                 for each in decision.findings
             ],
@@ -103,4 +105,8 @@ def _assumed(subject: Subject) -> Assumed:
         facts=len(known.facts),
         quasi_identifiers=None if options.qi is None else sorted(people.qi),
         weights=people.weights.value,
+        adversaries=[
+            Declared(name=each.name, knows=list(each.knows or ()), target=each.target)
+            for each in subject.asked.partial
+        ],
     )

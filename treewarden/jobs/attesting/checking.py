@@ -245,7 +245,7 @@ def _weaker(predicate: Predicate, question: Question, asked: Knowledge) -> Itera
     if asked.facts:
         yield "facts are asked, and an attestation does not say which were known"
     if asked.adversaries or asked.secret is not None:
-        yield "adversaries who know some columns are asked, and an attestation does not say of whom it is"
+        yield "adversaries who know some columns are asked, which no attestation answers yet"
     if asked.seeds:
         yield "seeds are asked, and an attestation does not say which were tried"
     if asked.training:

@@ -52,20 +52,33 @@ class JudgedBy(_Part):
 
 
 class Clause(_Part):
-    """What came of one clause; of one that was waived, or that a baseline knows, ``accepted`` says so."""
+    """What came of one clause; of one that was waived, or that a baseline knows, ``accepted`` says so.
+
+    ``of`` names the adversary whom it is about, or the release, where that is not who knows all of the model.
+    """
 
     clause: str
     verdict: Word
     severity: Severity
     accepted: Literal["waiver", "baseline"] | None = None
+    of: str = ""
+
+
+class Declared(_Part):
+    """Somebody who knows these columns of everybody, and perhaps the value that the model predicts."""
+
+    name: str
+    knows: list[str]
+    target: bool
 
 
 class Assumed(_Part):
     """What the adversary was assumed to know, as it was asked.
 
     ``quasi_identifiers`` are null where those of the model were taken. ``facts`` counts what was said besides: facts
-    may name people. ``weights`` says what the rows of the table carried. Statements that say nothing of the order of
-    records are of audits that repeated no draws, and so passed no model whose trees saw samples.
+    may name people. ``adversaries`` are asked about beside who knows all. ``weights`` says what the rows of the table
+    carried. Statements that say nothing of the order of records are of audits that repeated no draws, and so passed no
+    model whose trees saw samples.
     """
 
     leaf: str
@@ -80,6 +93,7 @@ class Assumed(_Part):
     quasi_identifiers: list[str] | None
     weights: Literal["none", "frequencies", "sampling"]
     row_order: Literal["known", "unknown"] = "known"
+    adversaries: list[Declared] = []
 
 
 class Predicate(_Part):

@@ -48,9 +48,7 @@ KINDS: Mapping[str, Callable[[Any], Any]] = {
 TOO_LITTLE = (
     "this machine has too little memory for it; try fewer quasi-identifiers or a smaller tree"
 )
-NOT_OF_COLUMNS = (
-    "adversaries who know some columns are asked, and an attestation does not say of whom it is"
-)
+NOT_OF_COLUMNS = "adversaries who know some columns are asked, which no attestation answers yet"
 SAME_PATHS = "all workers of a cluster need the same files under the same paths"
 CHANGED = "the file changed while the gate ran; run it again"
 

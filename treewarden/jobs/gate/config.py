@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import (
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     FiniteFloat,
@@ -31,6 +32,13 @@ ABSENT = "absent"
 """In place of a table: there is none, and only what the model's file says by itself is judged."""
 
 Text = Annotated[StrictStr, Field(min_length=1)]
+
+
+def _alone(value: object) -> object:
+    """Return one word as a list of it."""
+    return (value,) if isinstance(value, str) else value
+
+
 Seconds = StrictInt | StrictFloat
 
 
@@ -63,7 +71,7 @@ class Settings(_Section):
     qi: Annotated[tuple[Text, ...], Field(min_length=1)] | None = None
     weights: Text | None = None
     sampling_weights: Text | None = None
-    knows: Annotated[tuple[Text, ...], Field(min_length=1)] | None = None
+    knows: Annotated[tuple[Text, ...], Field(min_length=1), BeforeValidator(_alone)] | None = None
     secret: Text | None = None
     bins: Annotated[tuple[FiniteFloat, ...], Field(min_length=1)] | None = None
     target_known: StrictBool | None = None
