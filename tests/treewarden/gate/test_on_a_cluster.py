@@ -71,6 +71,34 @@ def test_a_gate_on_a_cluster_says_what_it_says_here(repository, cluster):
     assert not WORKERS.is_elsewhere
 
 
+@pytest.mark.parametrize("is_required", [False, True])
+def test_where_the_scheduler_goes_in_the_middle_of_a_gate_this_machine_takes_over_or_it_ends(
+    repository, monkeypatch, is_required
+):
+    here = repository.run("--no-cache", "--format", "json")
+    sent, send = [], dask.Place.send
+    with dask_here(1) as mine:
+
+        def killing(place, parcel):
+            sent.append(parcel)
+            if len(sent) == 2:  # one model has come back by then
+                mine.scheduler.kill()
+                mine.scheduler.wait()
+            return send(place, parcel)
+
+        monkeypatch.setattr(dask.Place, "send", killing)
+        words = ("--cluster", mine.address, *(["--cluster-required"] if is_required else []))
+        there = repository.run("--no-cache", "--format", "json", *words)
+    assert len(sent) >= 2
+    if is_required:
+        assert (there.exit_code, there.stdout) == (4, "")
+        assert "no audit was performed: the cluster: the scheduler is gone" in there.stderr
+    else:
+        assert (there.exit_code, there.stdout) == (0, here.stdout)
+        assert there.stderr.count("take over") == 1
+    assert not WORKERS.is_elsewhere
+
+
 def test_a_model_that_the_clusters_workers_cannot_read_as_it_is_here_has_no_audit(
     repository, cluster, monkeypatch
 ):
