@@ -24,6 +24,7 @@ from ppdm_models.errors import ClusterError
 Result = TypeVar("Result")
 
 LOGGERS = ("distributed", "asyncio")
+SECURED = ("tls://", "wss://")
 CONNECT_SECONDS = 5.0
 ANSWER_SECONDS = 20.0
 """How long the scheduler may take over a question before it counts as gone."""
@@ -69,9 +70,15 @@ class Dask:
             self.client = distributed.Client(
                 address, timeout=CONNECT_SECONDS, set_as_default=False, name="treewarden"
             )
+        except TypeError as error:  # what Dask says of TLS without certificates
+            self._quiet_no_more()
+            problem = "needs certificates; name them in Dask's configuration (distributed.comm.tls)"
+            raise ClusterError(f"--cluster {address.partition(':')[0]}://", problem) from error
         except (OSError, ValueError, TimeoutError, RuntimeError) as error:
             self._quiet_no_more()
-            raise GoneError(f"there is no scheduler ({type(error).__name__})") from error
+            or_else = ", or the certificates do not fit" if address.startswith(SECURED) else ""
+            problem = f"there is no scheduler{or_else} ({type(error).__name__})"
+            raise GoneError(problem) from error
         try:
             self._check()
         except BaseException:
@@ -86,7 +93,8 @@ class Dask:
 
     def close(self) -> None:
         with contextlib.suppress(Exception):  # the scheduler may be gone
-            self.client.run(leave, wait=False)
+            if self.client.status == "running":  # else it would be waited for
+                self.client.run(leave, wait=False)
         with contextlib.suppress(Exception):
             self.client.close(timeout=2)
         self._quiet_no_more()
