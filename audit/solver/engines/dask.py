@@ -188,7 +188,7 @@ class Dask:
 
 
 def _unheard(loop: object, context: object) -> None:
-    """Say nothing of what went wrong in Dask's own tasks: of an answer that a dead worker had it would tell much later."""
+    """Say nothing of what went wrong in Dask's own tasks: it would tell later of answers that dead workers had."""
 
 
 class Place:
