@@ -130,7 +130,9 @@ class Ray:
             if "ersion mismatch" in said:
                 problem = f"has other versions ({said}); install the same on both"
                 raise ClusterError("the cluster", problem) from error
-            raise GoneError(f"there is no Ray cluster ({type(error).__name__})") from error
+            or_else = "" if address == "auto" else ", or it wants a token (RAY_AUTH_TOKEN)"
+            problem = f"there is no Ray cluster{or_else} ({type(error).__name__})"
+            raise GoneError(problem) from error
 
     def _be_quiet(self) -> None:
         for each in self.loud:  # whatever goes wrong there is told here, in one line
