@@ -1,10 +1,11 @@
-"""A Dask cluster on this machine, of processes of its own, to be killed at will."""
+"""A Dask or Ray cluster on this machine, of processes of its own, to be killed at will."""
 
 from __future__ import annotations
 
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -31,17 +32,22 @@ class DaskHere:
 
 
 @contextmanager
-def dask_here(workers: int) -> Iterator[DaskHere]:
-    """Start a scheduler and so many workers of one thread each; all of it ends with the context."""
+def dask_here(workers: int, certificates: Path | None = None) -> Iterator[DaskHere]:
+    """Start a scheduler and so many workers of one thread each; all of it ends with the context.
+
+    With ``certificates``, a folder with ``ca.pem``, ``ROLE.pem`` and ``ROLE.key``, they speak TLS.
+    """
     with TemporaryDirectory() as name:
         log, running = Path(name, "log"), []
         try:
             where = ("--host", "127.0.0.1", "--port", "0", "--no-dashboard")
-            running.append(_started(log, "dask_scheduler", *where))
+            shown = _tls(certificates, "scheduler")
+            running.append(_started(log, "distributed.cli.dask_scheduler", *where, *shown))
             address = _said(log, r"Scheduler at:\s+(\S+)", 1)[0]
             how = ("--nworkers", str(workers), "--nthreads", "1", "--memory-limit", "0")
-            words = (*how, "--no-dashboard", "--local-directory", name)
-            running.append(_started(log, "dask_worker", address, *words))
+            shown = _tls(certificates, "worker")
+            words = (*how, "--no-dashboard", "--local-directory", name, *shown)
+            running.append(_started(log, "distributed.cli.dask_worker", address, *words))
             _said(log, r"Registered to:", workers)
             yield DaskHere(address, *running)
         finally:
@@ -51,10 +57,74 @@ def dask_here(workers: int) -> Iterator[DaskHere]:
                 process.wait()
 
 
+@dataclass(frozen=True, slots=True)
+class RayHere:
+    """A head with its client server; all its processes are told by their ``folder``."""
+
+    address: str
+    folder: str
+
+    def kill(self) -> None:
+        """End all of it at once."""
+        for each in Path("/proc").glob("[0-9]*"):
+            if self.folder.encode() in _command(each.name):
+                with suppress(ProcessLookupError):
+                    os.kill(int(each.name), signal.SIGKILL)
+
+
+@contextmanager
+def ray_here(workers: int) -> Iterator[RayHere]:
+    """Start Ray with its client server, and room for so many jobs; all of it ends with the context."""
+    with TemporaryDirectory(prefix="ray") as name:
+        log, port = Path(name, "log"), _free_port()
+        found = RayHere(f"ray://127.0.0.1:{port}", name)
+        asked = {
+            "port": "0",
+            "ray-client-server-port": str(port),
+            "node-ip-address": "127.0.0.1",
+            "include-dashboard": "false",
+            "num-cpus": str(workers),
+            "object-store-memory": str(80 * 2**20),
+            "temp-dir": f"{name}/ray",  # short: the names of sockets are
+        }
+        words = [f"--{option}={value}" for option, value in asked.items()]
+        head = _started(log, "ray.scripts.scripts", "start", "--head", "--block", *words)
+        try:
+            _said(log, r"Ray runtime started", 1)
+            _until_heard(port)
+            yield found
+        finally:
+            found.kill()
+            with suppress(ProcessLookupError):
+                os.killpg(head.pid, signal.SIGKILL)
+            head.wait()
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as heard:
+        return int(heard.getsockname()[1])
+
+
+def _until_heard(port: int) -> None:
+    for _ in range(1200):
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+            return
+        time.sleep(0.05)
+    raise RuntimeError("the client server does not listen")
+
+
+def _tls(folder: Path | None, role: str) -> tuple[str, ...]:
+    if folder is None:
+        return ()
+    files = ("--tls-ca-file", "ca.pem", "--tls-cert", f"{role}.pem", "--tls-key", f"{role}.key")
+    named = [word if word.startswith("--") else str(folder / word) for word in files]
+    return ("--protocol", "tls", *named)
+
+
 def _started(log: Path, module: str, *words: str) -> subprocess.Popen[bytes]:
     with log.open("ab") as file:
         return subprocess.Popen(
-            [sys.executable, "-m", f"distributed.cli.{module}", *words],
+            [sys.executable, "-m", module, *words],
             stdin=subprocess.DEVNULL,
             stdout=file,
             stderr=file,

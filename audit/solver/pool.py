@@ -10,6 +10,7 @@ import contextlib
 import os
 import pickle
 import select
+import signal
 import subprocess
 import sys
 import threading
@@ -99,7 +100,12 @@ class Worker:
             return None
 
     def kill(self) -> None:
-        """End the process at once; whoever waits for its answer is told that it died."""
+        """End the process at once, and what it began; whoever waits for its answer is told that it died."""
+        if self.process.poll() is None and hasattr(os, "killpg"):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(
+                    self.process.pid, signal.SIGKILL
+                )  # else a child would keep its pipes open
         self.process.kill()
         self.process.wait()
 

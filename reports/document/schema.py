@@ -6,6 +6,7 @@ from pathlib import Path
 
 from reports.document.document import json_schema
 from reports.document.gate import gate_schema
+from reports.document.plan import plan_schema
 from reports.document.randomised import randomised_schema
 from reports.document.vertical import leakage_schema
 
@@ -13,11 +14,13 @@ SCHEMA_FILE = Path(__file__).with_name("audit.schema.json")
 GATE_SCHEMA_FILE = Path(__file__).with_name("gate.schema.json")
 RANDOMISED_SCHEMA_FILE = Path(__file__).with_name("randomised.schema.json")
 LEAKAGE_SCHEMA_FILE = Path(__file__).with_name("leakage.schema.json")
+PLAN_SCHEMA_FILE = Path(__file__).with_name("plan.schema.json")
 SCHEMAS = {
     SCHEMA_FILE: json_schema,
     GATE_SCHEMA_FILE: gate_schema,
     RANDOMISED_SCHEMA_FILE: randomised_schema,
     LEAKAGE_SCHEMA_FILE: leakage_schema,
+    PLAN_SCHEMA_FILE: plan_schema,
 }
 
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import re
 
+import jsonschema
 import pytest
 
 from audit.options import AuditOptions
+from reports.document.plan import PlanDocument, plan_schema
+from reports.document.schema import PLAN_SCHEMA_FILE
 from treewarden.commands.audit import COMMAND
 from treewarden.jobs import costs
 from treewarden.jobs.sizes import Sizes
@@ -49,6 +52,35 @@ def test_a_plan_counts_what_the_audit_deals_with(files):
     assert (sizes["signatures"], sizes["candidates"]) == (3, 0)
     assert plan["expected"]["processor_seconds_total"] > 0
     assert plan["expected"]["memory_mb"] > 10
+
+
+def test_the_schema_of_plans_is_current():
+    assert PLAN_SCHEMA_FILE.read_bytes() == plan_schema(), "run: python -m reports.document.schema"
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ("--data", "{table}", "--sensitive", "flu"),
+        ("--data", "{table}", "--sensitive", "flu", "--no-worlds"),
+        ("--data", "{table}", "--sensitive", "flu", "--worlds-budget", "0"),
+        ("--no-table",),
+    ],
+)
+def test_a_plan_is_valid_by_its_schema_and_reads_back(files, asked):
+    words = [word.format(table=files.table) for word in asked]
+    said = files.run_words("audit", files.model, *words, "--plan", "--format", "json").stdout
+    validator = jsonschema.Draft202012Validator(json.loads(PLAN_SCHEMA_FILE.read_bytes()))
+    validator.check_schema(validator.schema)
+    assert not list(validator.iter_errors(json.loads(said)))
+    assert PlanDocument.model_validate_json(said).verdict is None
+
+
+def test_the_schema_of_plans_has_no_room_for_a_verdict(files):
+    plan = json.loads(files.run("audit", "--plan", "--format", "json").stdout)
+    validator = jsonschema.Draft202012Validator(json.loads(plan_schema()))
+    assert not validator.is_valid({**plan, "verdict": "PASS"})
+    assert not validator.is_valid({**plan, "columns": ["age"]})
 
 
 def test_rows_on_splits_tell_kinds_of_people_apart(files):

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
+from reports.document.parts import as_json
 from reports.document.words import printable
 from treewarden.commands._reporting import ON_STDOUT, Reporting
 from treewarden.jobs.planning import plan_lines, plan_of
@@ -18,7 +17,7 @@ def show_plan(request: Request, report: Reporting, progress: Progress) -> None:
     forms = [form for form in report.forms if form != ON_STDOUT]
     plan = plan_of(request, forms[0] if forms else ON_STDOUT, progress.step)
     if report.on_stdout == "json":
-        click.echo(json.dumps(plan.document, indent=2))
+        click.echo(as_json(plan.document), nl=False)
     else:
         for line in plan_lines(plan):
             click.echo(printable(line))

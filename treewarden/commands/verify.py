@@ -9,6 +9,7 @@ import click
 
 from policies.pack import load_pack
 from reports.document.words import printable
+from treewarden.commands._cluster import on_a_cluster
 from treewarden.commands._plain import FILE, QUIET
 from treewarden.jobs.attesting.alike import Compared, Outcome, overall
 from treewarden.jobs.attesting.checking import Attested, Question, answered, read_attestation
@@ -32,6 +33,7 @@ EXITS = {Outcome.AGREES: 0, Outcome.DIFFERS: 1, Outcome.OPEN: 3}
 @click.option("--sensitive", metavar="COLUMN", help="The sensitive column, where it was renamed.")
 @click.option("--attestation", type=FILE, help="Check this attestation; no table is needed.")
 @click.option("--key", type=FILE, help="The public key that must have signed it.")
+@on_a_cluster
 @QUIET
 @click.pass_context
 def verify_command(

@@ -11,6 +11,7 @@ from policies.verdict import worst
 from ppdm_models.vertical.parties_file import read_parties
 from ppdm_models.vertical.session import Mode
 from reports.document.words import counted, printable
+from treewarden.commands._cluster import on_a_cluster
 from treewarden.commands._plain import FILE, FORCE, QUIET
 from treewarden.jobs.vertical.checking import checked
 from treewarden.jobs.vertical.columns import Numbers
@@ -75,6 +76,7 @@ from treewarden.terminal.progress import Progress
 )
 @click.option("-o", "--output", type=FILE, help="The folder to write into; with --join a file.")
 @FORCE
+@on_a_cluster
 @QUIET
 @click.pass_context
 def vertical_command(  # one parameter per option

@@ -11,6 +11,7 @@ from audit.solver.parallel import default_jobs
 from audit.stages import Step, silent
 from ppdm_models.tree.ensemble import Ensemble
 from ppdm_models.tree.tree import Task
+from reports.document.plan import Expected, PlanDocument, PlannedSizes
 from treewarden.jobs.costs import Costs, costs, slowness
 from treewarden.jobs.sizes import Sizes, sizes_of
 from treewarden.jobs.subject import Request, Subject, read_subject
@@ -39,30 +40,20 @@ class Plan:
     advice: tuple[str, ...]
 
     @property
-    def document(self) -> dict[str, object]:
+    def document(self) -> PlanDocument:
         """The plan as JSON has it."""
-        expected = None
-        if self.costs is not None:
-            expected = {
-                "processor_seconds": {
-                    name: round(seconds, 1) for name, seconds in self.costs.stages.items()
-                },
-                "processor_seconds_total": round(self.costs.seconds, 1),
-                "memory_mb": round(self.costs.memory_mb),
-            }
-        return {
-            "schema": "treewarden-plan/1",
-            "kind": "plan",
-            "verdict": None,
-            "said": NOT_JUDGED,
-            "model": self.model,
-            "sizes": asdict(self.sizes),
-            "jobs": self.jobs,
-            "worlds_budget_seconds": self.worlds_budget,
-            "expected": expected,
-            "unknown": self.unknown,
-            "cheaper": list(self.advice),
-        }
+        return PlanDocument(
+            kind="plan",
+            verdict=None,
+            said=NOT_JUDGED,
+            model=self.model,
+            sizes=PlannedSizes(**asdict(self.sizes)),
+            jobs=self.jobs,
+            worlds_budget_seconds=self.worlds_budget,
+            expected=None if self.costs is None else _expected(self.costs),
+            unknown=self.unknown,
+            cheaper=self.advice,
+        )
 
 
 def plan_of(request: Request, form: str = "text", step: Step = silent) -> Plan:
@@ -126,6 +117,14 @@ def plan_lines(plan: Plan) -> Iterator[str]:
         yield from (f"  - {each}" for each in plan.advice)
     yield ""
     yield NOT_JUDGED
+
+
+def _expected(found: Costs) -> Expected:
+    stages = {name: round(seconds, 1) for name, seconds in found.stages.items()}
+    total, memory = round(found.seconds, 1), round(found.memory_mb)
+    return Expected.model_validate(
+        {"processor_seconds": stages, "processor_seconds_total": total, "memory_mb": memory}
+    )
 
 
 def _unknown(subject: Subject) -> str:

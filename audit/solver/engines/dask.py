@@ -24,9 +24,12 @@ from ppdm_models.errors import ClusterError
 Result = TypeVar("Result")
 
 LOGGERS = ("distributed", "asyncio")
+SECURED = ("tls://", "wss://")
 CONNECT_SECONDS = 5.0
 ANSWER_SECONDS = 20.0
 """How long the scheduler may take over a question before it counts as gone."""
+STOP_SECONDS = 2.0
+"""How long to wait until a worker has ended what nobody waits for any more."""
 LOOK_SECONDS = 0.25
 """How often to look whether a job's worker still lives."""
 NO_WORKER_SECONDS = 60.0
@@ -69,9 +72,16 @@ class Dask:
             self.client = distributed.Client(
                 address, timeout=CONNECT_SECONDS, set_as_default=False, name="treewarden"
             )
+        except TypeError as error:  # what Dask says of TLS without certificates
+            self._quiet_no_more()
+            problem = "needs certificates; name them in Dask's configuration (distributed.comm.tls)"
+            raise ClusterError(f"--cluster {address.partition(':')[0]}://", problem) from error
         except (OSError, ValueError, TimeoutError, RuntimeError) as error:
             self._quiet_no_more()
-            raise GoneError(f"there is no scheduler ({type(error).__name__})") from error
+            or_else = ", or the certificates do not fit" if address.startswith(SECURED) else ""
+            problem = f"there is no scheduler{or_else} ({type(error).__name__})"
+            raise GoneError(problem) from error
+        self.client.loop.asyncio_loop.set_exception_handler(_unheard)
         try:
             self._check()
         except BaseException:
@@ -86,7 +96,8 @@ class Dask:
 
     def close(self) -> None:
         with contextlib.suppress(Exception):  # the scheduler may be gone
-            self.client.run(leave, wait=False)
+            if self.client.status == "running":  # else it would be waited for
+                self.client.run(leave, callback_timeout=STOP_SECONDS)
         with contextlib.suppress(Exception):
             self.client.close(timeout=2)
         self._quiet_no_more()
@@ -176,6 +187,10 @@ class Dask:
         self.settings.__exit__(None, None, None)
 
 
+def _unheard(loop: object, context: object) -> None:
+    """Say nothing of what went wrong in Dask's own tasks: it would tell later of answers that dead workers had."""
+
+
 class Place:
     """A turn at a thread of whichever worker is free: each job may go to another one."""
 
@@ -191,7 +206,7 @@ class Place:
         address = self._found()
         if address is None:
             return None
-        self.ticket, self.address = f"treewarden-{os.urandom(16).hex()}", address
+        self.address, self.ticket = address, f"treewarden-{os.urandom(16).hex()}"
         try:
             return self._done(parcel, self.ticket, address)
         finally:
@@ -203,7 +218,8 @@ class Place:
         ticket = self.ticket
         if ticket:
             with contextlib.suppress(Exception):  # whoever is gone needs no end
-                self.dask.client.run(stop, ticket, workers=[self.address], wait=False)
+                how = {"workers": [self.address], "callback_timeout": STOP_SECONDS}
+                self.dask.client.run(stop, ticket, **how)
 
     def _found(self) -> str | None:
         """Return a worker, having waited for one; None once stopped."""

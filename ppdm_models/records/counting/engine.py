@@ -23,6 +23,8 @@ FEWER = (
     "name fewer quasi-identifiers (--qi), bin or round columns that are nearly unique, ask about an adversary who "
     "knows less, or give more memory (TREEWARDEN_TABLE_MEMORY, in MB)"
 )
+DISK_IS_FULL = ("No space left", "Disk quota exceeded", "max_temp_directory_size")
+"""How the engine says that: by the system's words, or by its own setting, which is most of what was free at first."""
 PLACES = 2
 """For each byte that the distinct rows of a table may take there are so many for the engine."""
 
@@ -51,31 +53,44 @@ class Engine:
         if size * 16 * len(columns) > self.most_bytes:
             raise too_many(self.source, size)
         ordered = "select * from counted" + (f' order by "{FIRST}"' if has_first else "")
-        found: pa.Table = attended(
-            lambda: self.connection.sql(ordered).to_arrow_table(), self.connection.interrupt
-        )
+        found: pa.Table = self._attended(lambda: self.connection.sql(ordered).to_arrow_table())
         if found.nbytes > self.most_bytes:
             raise too_many(self.source, size)
         return found
 
     def _run(self, query: str, parameters: Sequence[object] = ()) -> Any:  # noqa: ANN401  # as DuckDB types it
+        return self._attended(lambda: self.connection.execute(query, list(parameters)))
+
+    def _attended(self, work: Callable[[], Result]) -> Result:
+        """Return what the engine's work comes to.
+
+        Raises:
+            TooManyProfilesError: memory, and the disk that it spills to, are too small for it.
+            duckdb.Error: what is read is broken.
+        """
         try:
-            return attended(
-                lambda: self.connection.execute(query, list(parameters)), self.connection.interrupt
-            )
-        except duckdb.OutOfMemoryException as error:
+            return attended(work, self.connection.interrupt)
+        except (duckdb.OutOfMemoryException, duckdb.IOException) as error:
+            if any(said in str(error) for said in DISK_IS_FULL):
+                raise disk_is_full(self.source) from error
+            if isinstance(error, duckdb.IOException):
+                raise
             raise too_many(self.source) from error
-        except duckdb.IOException as error:
-            if "No space left" in str(error):
-                raise too_many(self.source, why="the disk is full") from error
-            raise
 
 
-def too_many(source: str, size: int = 0, why: str = "") -> TooManyProfilesError:
+def too_many(source: str, size: int = 0) -> TooManyProfilesError:
     """Return that the distinct rows of a table are more than there is memory for."""
     said = f"{size:,} distinct rows are" if size else "the distinct rows are"
-    more = f" ({why})" if why else ""
-    return TooManyProfilesError(source, f"{said} more than memory holds{more}; {FEWER}")
+    return TooManyProfilesError(source, f"{said} more than memory holds; {FEWER}")
+
+
+def disk_is_full(source: str) -> TooManyProfilesError:
+    """Return that there is too little room on disk for what memory does not hold."""
+    where = tempfile.gettempdir()
+    problem = f"the distinct rows are more than memory holds, and the disk of {where} has no room for them"
+    return TooManyProfilesError(
+        source, f"{problem}; make room there, name another folder (TMPDIR), {FEWER}"
+    )
 
 
 @contextmanager

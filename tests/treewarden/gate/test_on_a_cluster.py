@@ -6,10 +6,12 @@ import pytest
 from click.testing import CliRunner
 
 import treewarden
+from audit.solver import parallel
 from audit.solver.engines import dask
 from audit.solver.pool import WORKERS
 from benchmarks.clusters import dask_here
 from ppdm_models.errors import TreewardenError
+from tests.treewarden.vertical.tennis import PARTIES, ROWS, write_table
 from treewarden.cli import cli
 
 pytest.importorskip("distributed")
@@ -43,6 +45,13 @@ def impatient(monkeypatch):
     monkeypatch.setattr(dask, "CONNECT_SECONDS", 0.5)
 
 
+@pytest.fixture
+def eager(monkeypatch):
+    """Have even the smallest part of an estimate done by somebody else."""
+    for worth in ("WORTH_A_TASK", "WORTH_A_WORKER"):
+        monkeypatch.setattr(parallel, worth, 0)
+
+
 def run(*words):
     return CliRunner().invoke(cli, [str(word) for word in words])
 
@@ -59,6 +68,34 @@ def test_a_gate_on_a_cluster_says_what_it_says_here(repository, cluster):
     assert there.exit_code == here.exit_code == 0
     assert there.stdout == here.stdout
     assert "take over" not in there.stderr
+    assert not WORKERS.is_elsewhere
+
+
+@pytest.mark.parametrize("is_required", [False, True])
+def test_where_the_scheduler_goes_in_the_middle_of_a_gate_this_machine_takes_over_or_it_ends(
+    repository, monkeypatch, is_required
+):
+    here = repository.run("--no-cache", "--format", "json")
+    sent, send = [], dask.Place.send
+    with dask_here(1) as mine:
+
+        def killing(place, parcel):
+            sent.append(parcel)
+            if len(sent) == 2:  # one model has come back by then
+                mine.scheduler.kill()
+                mine.scheduler.wait()
+            return send(place, parcel)
+
+        monkeypatch.setattr(dask.Place, "send", killing)
+        words = ("--cluster", mine.address, *(["--cluster-required"] if is_required else []))
+        there = repository.run("--no-cache", "--format", "json", *words)
+    assert len(sent) >= 2
+    if is_required:
+        assert (there.exit_code, there.stdout) == (4, "")
+        assert "no audit was performed: the cluster: the scheduler is gone" in there.stderr
+    else:
+        assert (there.exit_code, there.stdout) == (0, here.stdout)
+        assert there.stderr.count("take over") == 1
     assert not WORKERS.is_elsewhere
 
 
@@ -112,6 +149,41 @@ def test_without_a_cluster_that_is_required_nothing_is_audited(repository, comma
     said = audited(repository, *words) if command == "audit" else repository.run(*words)
     assert said.exit_code == 4
     assert said.stderr.startswith("no audit was performed: the cluster: there is no scheduler")
+
+
+def verified(repository, *words):
+    report = repository.write("report.json", audited(repository, "--format", "json").stdout)
+    table, policy = repository.folder / "people.csv", repository.folder / "lenient.toml"
+    asked = ("--model", repository.model(), "--data", table, "--policy", policy)
+    return run("verify", report, *asked, *words)
+
+
+def played(repository, *words):
+    table = write_table(repository.folder / "tennis.csv", ROWS)
+    parties = repository.write("parties.toml", PARTIES)
+    asked = ("--target", "play", "--parties", parties, "-o", repository.folder / "out", "--force")
+    return run("vertical", table, *asked, *words)
+
+
+@pytest.mark.parametrize("command", [verified, played])
+def test_other_commands_that_audit_say_on_a_cluster_what_they_say_here(
+    repository, cluster, command, eager
+):
+    here = command(repository)
+    there = command(repository, "--cluster", cluster, "--cluster-required")
+    assert (there.exit_code, there.stdout) == (here.exit_code, here.stdout)
+    assert here.exit_code in (0, 1)
+
+
+@pytest.mark.parametrize("command", [verified, played])
+def test_they_ask_it_for_work_and_end_without_one_that_is_required(
+    repository, command, impatient, eager
+):
+    words = ("--cluster", NOBODY)
+    assert command(repository, *words).stderr.count("take over") == 1
+    said = command(repository, *words, "--cluster-required")
+    assert said.exit_code == 4
+    assert "nothing was done: the cluster: there is no scheduler" in said.stderr
 
 
 def test_an_address_that_is_none_is_refused_at_once(repository):

@@ -5,8 +5,9 @@ import os
 import signal
 import threading
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +15,7 @@ from audit.adversary.knowledge import Knowledge
 from audit.estimate.estimate import estimate
 from audit.options import AuditOptions
 from audit.solver import parallel
+from audit.solver.engines import dask
 from audit.solver.engines.cluster import on_cluster
 from audit.solver.parcel import Common
 from audit.solver.pool import WORKERS, Pool, Worker, default_jobs
@@ -75,6 +77,14 @@ def test_an_estimate_is_the_same_bytes_on_a_cluster(cluster, monkeypatch):
     assert not WORKERS.is_elsewhere
 
 
+def test_what_went_wrong_in_dasks_own_tasks_is_not_told_after_the_end(cluster, caplog):
+    engine = dask.connect(cluster.address)
+    loop = engine.client.loop.asyncio_loop
+    engine.close()
+    loop.call_exception_handler({"message": "Task exception was never retrieved"})
+    assert caplog.records == []
+
+
 def test_a_refusal_is_an_answer(cluster, pool, tmp_path):
     with on_cluster(cluster.address, nobody, pool=pool):
         jobs = [partial(load_pack, str(tmp_path / "none.toml"))]
@@ -119,15 +129,39 @@ def test_a_worker_killed_in_the_middle_of_its_job_loses_none(cluster, pool, tmp_
     assert None not in found.values()
 
 
+def command(pid):
+    """Return the command of a process; nothing where it has ended."""
+    with suppress(FileNotFoundError, ProcessLookupError):
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    return b""
+
+
+def processes_of_jobs(cluster):
+    """Return the processes on the cluster's workers that do jobs, or wait for one."""
+    tasks = (task for pid in cluster.workers() for task in Path(f"/proc/{pid}/task").iterdir())
+    children = (pid for task in tasks for pid in (task / "children").read_text().split())
+    return [pid for pid in children if b"solver.worker" in command(pid)]
+
+
 def test_when_nobody_listens_any_more_the_job_is_ended_on_its_worker(cluster, pool, tmp_path):
-    began = tmp_path / "began"
-    jobs = [partial(abs, 1), partial(os.system, f"touch {began}; exec sleep 60")]
+    said, began = tmp_path / "said", tmp_path / "began"
+    shell = f"echo $$ > {said}; mv {said} {began}; exec sleep 60"
+    jobs = [partial(abs, 1), partial(os.system, shell)]
     with on_cluster(cluster.address, nobody, pool=pool):
         until = time.monotonic() + 60
         left = lambda: 0.0 if began.exists() else until - time.monotonic()  # noqa: E731  # short
         assert 1 not in dict(each_done(jobs, 2, left, pool))
+        asked = time.monotonic()
         assert dict(each_done(squares(4), 2, forever, pool))[3] == 9  # both workers are free again
-    assert began.exists()
+        assert time.monotonic() - asked < 30  # the job would have gone on for longer
+    assert b"sleep" not in command(began.read_text().strip())
+
+
+def test_no_process_waits_on_the_cluster_for_who_has_left(cluster, pool):
+    with on_cluster(cluster.address, nobody, pool=pool):
+        assert dict(each_done(squares(4), 2, forever, pool))[3] == 9
+        assert processes_of_jobs(cluster)
+    assert not processes_of_jobs(cluster)
 
 
 @pytest.mark.parametrize("is_required", [False, True])

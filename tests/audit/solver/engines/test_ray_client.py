@@ -1,0 +1,57 @@
+"""Ray by its client server: the same answers as here, and a head that dies is told of and leaves nothing behind."""
+
+import operator
+import os
+from functools import partial
+
+import pytest
+
+from audit.solver.engines.cluster import on_cluster
+from audit.solver.parcel import Common
+from audit.solver.pool import Pool
+from audit.solver.stream import each_done
+from benchmarks.clusters import ray_here
+
+ray = pytest.importorskip("ray")
+pytest.importorskip("grpc", reason="Ray's client needs it: treewarden[ray] brings both")
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # what Ray does of files is its own matter
+
+
+def forever():
+    return float("inf")
+
+
+@pytest.fixture
+def pool():
+    found = Pool()
+    yield found
+    found.stop()
+
+
+def test_jobs_are_done_by_a_client_and_a_head_that_dies_is_told_of(pool, monkeypatch):
+    monkeypatch.setenv("RAY_CLIENT_RECONNECT_GRACE_PERIOD", "1")
+    common, told = Common(tuple(range(1000))), []
+    shares = partial(operator.attrgetter("value"), common)
+    jobs = [partial(pow, 2, 3), shares, partial(os._exit, 1), partial(pow, 2, 4), shares]
+    with ray_here(2) as cluster, on_cluster(cluster.address, told.append, pool=pool):
+        assert pool.size() == 2
+        found = dict(each_done(jobs, 2, forever, pool))
+        assert found == {0: 8, 1: common.value, 2: None, 3: 16, 4: common.value}
+        assert told == []
+        cluster.kill()
+        more = dict(each_done([partial(pow, 3, each) for each in range(6)], 2, forever, pool))
+        assert not ray.is_initialized()  # neither there nor, all by itself, here
+    assert more == {each: 3**each for each in range(6)}
+    assert len(told) == 1
+    assert "take over" in told[0]
+
+
+def test_where_nobody_listens_it_is_told_at_once(pool):
+    told = []
+    with on_cluster("ray://127.0.0.1:9", told.append, pool=pool):
+        assert dict(each_done([partial(pow, 2, 2)], 1, forever, pool)) == {0: 4}
+    assert told == [
+        "warning: the cluster cannot be used: there is no Ray cluster (ConnectionRefusedError); "
+        "processes of this machine take over"
+    ]
