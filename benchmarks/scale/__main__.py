@@ -70,7 +70,9 @@ def growing(scale: int) -> dict[str, list[Case]]:
     """Return audits that differ in one size alone, by its name."""
     middle = _leaves(scale)
     records = [Size(4_480, number // scale, middle) for number in (10**6, 10**7, 10**8)]
-    profiles = [Size(number // scale, 10**8 // scale, middle) for number in (10**5, 3 * 10**5, 10**6)]
+    profiles = [
+        Size(number // scale, 10**8 // scale, middle) for number in (10**5, 3 * 10**5, 10**6)
+    ]
     leaves = [
         Size(10**5 // scale, 10**8 // scale, each) for each in (middle // 10, middle, middle * 10)
     ]
