@@ -129,7 +129,7 @@ bench-commands: $(VENV)/.demo $(VENV)/.dev
 	$(BIN)/python -m benchmarks.commands --data $(DATA) --out docs/benchmarks-commands.md
 
 bench-scale: $(VENV)/.dev
-	$(BIN)/python -m benchmarks.scale --folder $(or $(FOLDER),build/scale)
+	$(BIN)/python -m benchmarks.scale --folder $(or $(FOLDER),build/scale) --out docs/benchmarks-scale.md
 
 bench-streams: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.streams --out docs/benchmarks-streams.md

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from audit.reading import Undetermined
 from audit.worlds.clock import Clock, OutOfTimeError
 from audit.worlds.facts.facts import Facts, with_class_counts
@@ -44,7 +42,7 @@ def draw_worlds(run: Run, tiers: Tiers, truth: IntArray | None, effort: float = 
 def estimate(run: Run) -> None:
     """Read the posterior off independent draws, within what is proved by now."""
     if run.drawn:
-        tables = np.concatenate(run.drawn)
+        tables = [table for some in run.drawn for table in some]  # views: together they are large
         run.posterior = drawn_posterior(run.facts, tables, run.bounds.low, run.bounds.high)
 
 

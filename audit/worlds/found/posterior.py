@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -35,18 +36,19 @@ def counted_posterior(
 
 
 def drawn_posterior(
-    facts: Facts, tables: IntArray, low: IntArray, high: IntArray, seed: int = 1
+    facts: Facts, tables: Sequence[IntArray], low: IntArray, high: IntArray, seed: int = 1
 ) -> ExactPosterior:
-    """Return estimates from independent draws (K, P, m) with Clopper-Pearson intervals, Bonferroni over open cells.
+    """Return estimates from K independent draws (P, m) with Clopper-Pearson intervals, Bonferroni over open cells.
 
     One record of each profile is picked in each draw, so that the counts are binomial whatever the profile's size.
     ``low`` and ``high`` are the proved ends of each cell.
     """
     number = len(tables)
     size = np.maximum(facts.counts, 1)[:, None]
-    picked = np.zeros(tables.shape[1:], dtype=np.int64)
+    sums, picked = (np.zeros((len(size), facts.classes), dtype=np.int64) for _ in range(2))
     draw, positions = np.random.default_rng(seed), np.flatnonzero(facts.counts)
     for table in tables:
+        sums += table
         record = draw.integers(size)
         klass = (np.cumsum(table, axis=1) <= record).sum(axis=1)
         picked[positions, klass[positions]] += 1
@@ -57,5 +59,5 @@ def drawn_posterior(
         most = np.where(picked < number, betainccinv(picked + 1, number - picked, part), 1.0)
     least, most = np.maximum(least, low / size), np.minimum(most, high / size)
     most = np.maximum(most, least)
-    means = np.clip(tables.sum(axis=0, dtype=np.int64) / (number * size), least, most)
+    means = np.clip(sums / (number * size), least, most)
     return ExactPosterior(means, np.asarray(least), np.asarray(most), number)
