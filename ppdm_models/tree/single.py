@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ppdm_models.arrays import FloatArray
 from ppdm_models.tree.predicate import AllOf, AnyOf, Never, NumericTest, OneOf, Predicate, Surrogate
 from ppdm_models.tree.tree import Tree
 
@@ -22,8 +23,25 @@ def on_32_bits(tree: Tree) -> Tree:
     names = {feature.name for feature in tree.features if feature.single}
     if not names:
         return tree
-    nodes = tuple(replace(node, test=_moved(node.test, names)) for node in tree.nodes)
+    tests = [_moved(node.test, names) for node in tree.nodes]
+    pairs = list(zip(tree.nodes, tests, strict=True))
+    if all(node.test == test for node, test in pairs):
+        return tree
+    nodes = tuple(node if node.test == test else replace(node, test=test) for node, test in pairs)
     return replace(tree, nodes=nodes)
+
+
+def single_below(values: FloatArray) -> FloatArray:
+    """Return the largest 32-bit number that is not above each number; -inf where there is none."""
+    with np.errstate(over="ignore"):
+        near = values.astype(np.float32)
+    above = near.astype(np.float64) > values
+    return np.where(above, np.nextafter(near, DOWN), near).astype(np.float64)
+
+
+def single_above(values: FloatArray) -> FloatArray:
+    """Return the smallest 32-bit number that is not below each number; inf where there is none."""
+    return -single_below(-values)
 
 
 def _moved(test: Predicate, names: set[str]) -> Predicate:
