@@ -96,7 +96,7 @@ def run(
         SolverError: the wanted solver is not there.
         TableError: no table with these quasi-identifiers can grow this tree.
     """
-    forest = forest_of(model, population)
+    forest = _forest(model, population, step)
     if model.task is Task.REGRESSION:
         return _of_numbers(forest, population, knowledge, calls, options, leaks, step)
     if isinstance(model, Ensemble):
@@ -158,6 +158,14 @@ def run(
         *left_out_in_words(system),
     )
     return Audit((exposure,), warnings)
+
+
+def _forest(model: Model, population: Population, step: Step) -> Forest:
+    """Send the people through the trees; of several ``step`` is told."""
+    if not isinstance(model, Ensemble):
+        return forest_of(model, population)
+    with step("sending the people through all trees") as share:
+        return forest_of(model, population, share=share)
 
 
 def _of_numbers(

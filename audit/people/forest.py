@@ -13,10 +13,11 @@ from audit.people.leaves import Leaves, leaves_of
 from audit.people.population import Population, stopping
 from audit.people.table_counts import check_counts, count_gaps, has_sums
 from audit.reading import Reading, Undetermined, exactly
+from audit.stages import Share
 from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from ppdm_models.errors import TableError
 from ppdm_models.records.predict import labels, predict
-from ppdm_models.records.routing import NOWHERE, SEVERAL, prepared, route
+from ppdm_models.records.routing import NOWHERE, SEVERAL, Router, prepared
 from ppdm_models.tree.column import Columns
 from ppdm_models.tree.ensemble import Ensemble, Model
 from ppdm_models.tree.predicate import Always, answer
@@ -64,23 +65,30 @@ class Forest:
         return isinstance(self.model, Ensemble)
 
 
-def forest_of(model: Model, population: Population, source: str = "the table") -> Forest:
-    """Send the people through every tree; ``source`` names their table.
+def forest_of(
+    model: Model,
+    population: Population,
+    source: str = "the table",
+    share: Share | None = None,
+) -> Forest:
+    """Send the people through every tree; ``source`` names their table, ``share`` is told of each tree of several.
 
     Raises:
         TableError: a record falls in no leaf of any tree, or a tree counts people and the table holds others.
     """
     if isinstance(model, Ensemble):
-        return _of_ensemble(model, population, source)
+        return _of_ensemble(model, population, source, share)
     stops = np.asarray(population.leaf)[None, :]
     return Forest(model, (model,), stops, leaves_of(model, population))
 
 
-def _of_ensemble(ensemble: Ensemble, population: Population, source: str) -> Forest:
+def _of_ensemble(
+    ensemble: Ensemble, population: Population, source: str, share: Share | None
+) -> Forest:
     trees = tuple(ensemble.trees)
     if not trees:
         raise TableError(ensemble.source, "the model holds no tree")
-    stops = _stops(ensemble, len(trees), population)
+    stops = _stops(ensemble, len(trees), population, share)
     lost = np.flatnonzero((stops == NOWHERE).all(axis=0) & (population.counts > 0))
     if len(lost):
         who = population.describe(int(lost[0]))
@@ -96,13 +104,15 @@ def _of_ensemble(ensemble: Ensemble, population: Population, source: str) -> For
         stops,
         leaves,
         shown,
-        accuracy_of(ensemble, population, said_by(ensemble, population.columns)),
+        accuracy_of(ensemble, population, said_by(ensemble, population.columns, stops)),
         tuple(warnings),
         draws,
     )
 
 
-def _stops(ensemble: Ensemble, size: int, population: Population) -> IndexArray:
+def _stops(
+    ensemble: Ensemble, size: int, population: Population, share: Share | None
+) -> IndexArray:
     """Return where each profile stops in each of ``size`` trees.
 
     Raises:
@@ -118,6 +128,8 @@ def _stops(ensemble: Ensemble, size: int, population: Population) -> IndexArray:
     stops = np.empty((size, profiles), dtype=np.intp)
     for index, stopped in enumerate(_routed(ensemble, population)):
         stops[index] = stopped
+        if share is not None:
+            share(index + 1, size, "trees")
     return stops
 
 
@@ -126,11 +138,12 @@ def _routed(ensemble: Ensemble, population: Population) -> Iterator[IndexArray]:
     size = len(population.counts)
     everyone = np.ones(size, dtype=bool)
     columns, _ = prepared(ensemble.features, population.columns)
+    router = Router(population.columns)
     stack: list[tuple[Tree | Ensemble, BoolArray]] = [(ensemble, everyone)]
     while stack:
         part, speaks = stack.pop()
         if isinstance(part, Tree):
-            stopped = route(part, population.columns)
+            stopped, _ = router.routed(part)
             yield np.where(speaks, stopped, NOWHERE)
             continue
         for member in reversed(part.members):
@@ -275,10 +288,15 @@ def _in_order(ensemble: Ensemble, tree: Tree, leaves: Leaves) -> IndexArray | Un
     return codes[leaves.labels]
 
 
-def said_by(ensemble: Ensemble, columns: Columns) -> list[str | float | None] | Undetermined:
-    """Return what the whole model predicts for each record, a class or a number (None: nothing), or why not."""
+def said_by(
+    ensemble: Ensemble, columns: Columns, stops: IndexArray | None = None
+) -> list[str | float | None] | Undetermined:
+    """Return what the whole model predicts for each record, a class or a number (None: nothing), or why not.
+
+    ``stops`` (T, n) says where the records stop in each tree, where that is known.
+    """
     try:
-        scores = predict(ensemble, columns)
+        scores = predict(ensemble, columns, stops)
     except (KeyError, ValueError) as error:
         return Undetermined(f"the whole model was not evaluated ({error})")
     if ensemble.task is not Task.CLASSIFICATION:
