@@ -12,11 +12,9 @@ from collections.abc import Callable, Iterator, Mapping
 from json.encoder import encode_basestring_ascii
 from typing import NamedTuple
 
-import numpy as np
-
 from ppdm_models.tree.cuts import Numbers
 from ppdm_models.tree.plain import Plain, plain_of
-from ppdm_models.tree.single import single_above, single_below
+from ppdm_models.tree.single import single_ends
 from ppdm_models.tree.tree import Tree
 
 Say = Callable[[float], str]
@@ -50,7 +48,7 @@ def paths_in_text(
     plain = plain_of(tree)
     if plain is None:
         return None
-    moved = _on_32_bits(plain, {each.name for each in tree.features if each.single})
+    moved = single_ends(plain.cuts, {each.name for each in tree.features if each.single})
     if moved is None:
         return None
     found = []
@@ -63,18 +61,6 @@ def paths_in_text(
 
 def _by_text(interval: _Interval) -> str:
     return interval.text
-
-
-def _on_32_bits(plain: Plain, names: set[str]) -> Numbers | None:
-    """Return the ends, those of these features moved to 32-bit numbers; None where one has no such number beside it."""
-    cuts = plain.cuts
-    is_single = np.array([name in names for name in cuts.names], dtype=np.bool_)
-    if not is_single.any():
-        return cuts.ends
-    ends = cuts.ends
-    moved = np.where(cuts.closed, single_below(ends), single_above(ends))
-    moved = np.where(is_single[cuts.features] & (cuts.features >= 0), moved, ends)
-    return moved if np.isfinite(moved).all() else None
 
 
 def _asked(plain: Plain, wanted: frozenset[int] | None) -> list[bool] | None:
