@@ -20,8 +20,9 @@ from ppdm_models.records.predict import labels, predict
 from ppdm_models.records.routing import NOWHERE, SEVERAL, Router, prepared
 from ppdm_models.tree.column import Columns
 from ppdm_models.tree.ensemble import Ensemble, Model
+from ppdm_models.tree.node_columns import is_inner, totals_of, where_of
 from ppdm_models.tree.predicate import Always, answer
-from ppdm_models.tree.tree import Quality, Task, Tree, count_of
+from ppdm_models.tree.tree import Quality, Task, Tree
 
 DRAWS = (
     "the counts in the file are of a random sample: they count draws, and who was drawn twice counts twice, so no "
@@ -89,7 +90,12 @@ def _of_ensemble(
     if not trees:
         raise TableError(ensemble.source, "the model holds no tree")
     stops = _stops(ensemble, len(trees), population, share)
-    lost = np.flatnonzero((stops == NOWHERE).all(axis=0) & (population.counts > 0))
+    is_lost = population.counts > 0
+    for stopped in stops:
+        is_lost = is_lost & (stopped == NOWHERE)
+        if not is_lost.any():
+            break
+    lost = np.flatnonzero(is_lost)
     if len(lost):
         who = population.describe(int(lost[0]))
         raise TableError(source, f"the record {who} falls in no leaf of any tree")
@@ -214,16 +220,18 @@ def _check_reached(
     for index, tree in enumerate(trees):
         if not (has_sums(tree) or tree.quality is Quality.HESSIAN):
             continue
-        here = set(stops[index][held].tolist())
-        if SEVERAL in here:
+        here = stops[index][held]
+        if (here == SEVERAL).any():
             continue
-        for leaf in tree.leaves:
-            if (count_of(leaf) or 0) > 0 and leaf.index not in here:
-                raise TableError(
-                    source,
-                    f"{tree.where(leaf)} (tree {index + 1}) was reached in training, but nobody of this table falls "
-                    "there; give the table that the trees were trained on, its columns in the same order and units",
-                )
+        is_empty = np.bincount(here[here >= 0], minlength=len(tree.nodes)) == 0
+        empty = np.flatnonzero(is_empty & ~is_inner(tree) & (totals_of(tree) > 0))
+        if len(empty):
+            leaf = where_of(tree, int(empty[0]))
+            raise TableError(
+                source,
+                f"{leaf} (tree {index + 1}) was reached in training, but nobody of this table falls there; "
+                "give the table that the trees were trained on, its columns in the same order and units",
+            )
 
 
 def _leaves(

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from audit.adversary.knowledge import LeafLevel
 from audit.evidence import Evidence
 from audit.measures import measures
@@ -21,6 +19,7 @@ from policies.judging.finding import doubt, finding_of
 from policies.judging.held import held
 from policies.judging.names import Names
 from policies.verdict import Verdict, worst
+from ppdm_models.tree.node_columns import tells_classes
 from ppdm_models.tree.tree import Quality
 
 
@@ -185,12 +184,10 @@ def _believing_labels(
 
 
 def _hides_shares(evidence: Evidence) -> bool:
-    nodes = [
-        tree.nodes[index]
+    bare = any(
+        not tells_classes(tree)[stops[stops >= 0]].all()
         for tree, stops in zip(evidence.trees, evidence.stops, strict=True)
-        for index in np.unique(stops[stops >= 0])
-    ]
-    bare = any(node.class_counts is None and node.class_shares is None for node in nodes)
+    )
     return bare or evidence.knowledge.leaf is LeafLevel.LABELS
 
 

@@ -79,6 +79,8 @@ def _routed(
     stop = np.full(size, NOWHERE, dtype=np.intp)
     refused = np.zeros(size, dtype=bool)
     start = _branched(tree, numbers, invalid, stop)
+    if not len(start):
+        return stop, refused
     start = _accepted(tree.root.test, invalid, start, refused)
     entered = answer(tree.root.test, columns, size).true
     pending = [(0, start[entered[start]])]
