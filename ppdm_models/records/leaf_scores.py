@@ -55,8 +55,9 @@ def _of_columns(tree: Tree, *, as_votes: bool) -> FloatArray | None:
         return scores[:, None].copy() if isinstance(scores, np.ndarray) else None
     if isinstance(scores, np.ndarray) or nodes.class_shares is not None or not tree.classes:
         return None
-    places: dict[str | float | None, int] = {name: k for k, name in enumerate(tree.classes)}
-    places[None] = -1
+    places: dict[str | float | None, int] = {None: -1}
+    for code, name in enumerate(tree.classes):
+        places.setdefault(name, code)
     try:
         labels = np.array([places[score] for score in scores], dtype=np.intp)
     except KeyError:
