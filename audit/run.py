@@ -105,7 +105,9 @@ def run(
         evidence, report = _of_ensemble(forest, population, knowledge, options, leaks, step, asked)
         said = () if isinstance(evidence.together, Undetermined) else evidence.together.said
         warnings = (*population.warnings, *forest.warnings, *said)
-        return Audit((exposure_of(evidence, calls, report),), warnings)
+        with step("measuring"):
+            exposure = exposure_of(evidence, calls, report)
+        return Audit((exposure,), warnings)
     knowledge, said = resolved(knowledge, model)
     if not model.classes:
         evidence = unsolved(forest, population, knowledge, NO_NAMED_CLASSES, leaks)

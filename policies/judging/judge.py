@@ -17,7 +17,7 @@ from policies.judging.decision import NOTHING_JUDGED, Decision, Finding
 from policies.judging.figures import figure
 from policies.judging.finding import doubt, finding_of
 from policies.judging.held import held
-from policies.judging.names import Names
+from policies.judging.names import Known, Names
 from policies.verdict import Verdict, worst
 from ppdm_models.tree.node_columns import tells_classes
 from ppdm_models.tree.tree import Quality
@@ -34,12 +34,13 @@ def judge(audit: Audit, pack: Pack) -> Decision:
     model = audit.full.evidence.model
     reasons = {clause.id: why_not(clause, model, audit.secret) for clause in pack.clauses}
     asked = [clause for clause in pack.clauses if not reasons[clause.id]]
-    names = {id(each): Names(each.evidence) for each in audit.exposures}
+    known: Known = {}
+    names = {id(each): Names(each.evidence, known) for each in audit.exposures}
     judged = [
         (clause, exposure, _of_release(exposure, finding_of(exposure, clause, audit.full, own)))
         for clause in asked
         for exposure in _exposures(audit, clause)
-        for own in [names.get(id(exposure)) or Names(exposure.evidence)]
+        for own in [names.get(id(exposure)) or Names(exposure.evidence, known)]
     ]
     counting = pack.model_copy(update={"clauses": tuple(filter(pack.counts, asked))})
     doubts: dict[str, Finding] = {}
