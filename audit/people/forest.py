@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import numpy as np
 
@@ -31,8 +31,8 @@ DRAWS = (
 
 ONE_TREE = Undetermined("a single tree: its leaves say what it predicts")
 
-MOST_STOPS = 200_000_000
-"""The most places, trees times profiles, that are kept in memory: 1.6 GB."""
+MOST_STOPS = 400_000_000
+"""The most places, trees times profiles, that are kept in memory: 1.6 GB, as each is a number of 32 bits."""
 Array = TypeVar("Array", IndexArray, FloatArray)
 
 
@@ -131,7 +131,8 @@ def _stops(
             f"{size:,} trees times {profiles:,} profiles are more than the {MOST_STOPS:,} places that are looked at; "
             "name fewer quasi-identifiers with --qi, or audit a part of the trees",
         )
-    stops = np.empty((size, profiles), dtype=np.intp)
+    # Half the memory of the numbers that indexing takes by itself; nothing but indexing and comparing is done with them.
+    stops = cast(IndexArray, np.empty((size, profiles), dtype=np.int32))
     for index, stopped in enumerate(_routed(ensemble, population)):
         stops[index] = stopped
         if share is not None:

@@ -11,7 +11,6 @@ from audit.evidence import Evidence
 from audit.reading import Spot
 from ppdm_models.tree.fingerprint import fingerprints
 
-
 Known = MutableMapping[tuple[int, str], tuple[tuple[str, ...], ...]]
 """The fingerprints of models that are held meanwhile, by the identity of each and what it predicts."""
 
