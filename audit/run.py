@@ -96,7 +96,7 @@ def run(
         SolverError: the wanted solver is not there.
         TableError: no table with these quasi-identifiers can grow this tree.
     """
-    forest = forest_of(model, population)
+    forest = _forest(model, population, step)
     if model.task is Task.REGRESSION:
         return _of_numbers(forest, population, knowledge, calls, options, leaks, step)
     if isinstance(model, Ensemble):
@@ -105,7 +105,9 @@ def run(
         evidence, report = _of_ensemble(forest, population, knowledge, options, leaks, step, asked)
         said = () if isinstance(evidence.together, Undetermined) else evidence.together.said
         warnings = (*population.warnings, *forest.warnings, *said)
-        return Audit((exposure_of(evidence, calls, report),), warnings)
+        with step("measuring"):
+            exposure = exposure_of(evidence, calls, report)
+        return Audit((exposure,), warnings)
     knowledge, said = resolved(knowledge, model)
     if not model.classes:
         evidence = unsolved(forest, population, knowledge, NO_NAMED_CLASSES, leaks)
@@ -158,6 +160,14 @@ def run(
         *left_out_in_words(system),
     )
     return Audit((exposure,), warnings)
+
+
+def _forest(model: Model, population: Population, step: Step) -> Forest:
+    """Send the people through the trees; of several ``step`` is told."""
+    if not isinstance(model, Ensemble):
+        return forest_of(model, population)
+    with step("sending the people through all trees") as share:
+        return forest_of(model, population, share=share)
 
 
 def _of_numbers(

@@ -73,8 +73,8 @@ FEATURES = _limit("FEATURES", 20_000)
 TREES = _limit("TREES", 100_000)
 """The most trees of one file."""
 
-ARCHIVE_ENTRIES = _limit("ARCHIVE_ENTRIES", 5_000)
-"""The most files of one archive or folder."""
+ARCHIVE_ENTRIES = _limit("ARCHIVE_ENTRIES", 50_000)
+"""The most files of one archive or folder: skops writes five for each tree of a forest."""
 
 TAXONOMY_VALUES = _limit("TAXONOMY_VALUES", 100_000)
 """The most values of one attribute's hierarchy."""

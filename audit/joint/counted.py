@@ -8,7 +8,15 @@ from dataclasses import replace
 import numpy as np
 
 from audit.inverters import LeafSums
-from audit.joint.drawn import NOT_COUNTED, STOPS_EARLY, drawn_sums, sums_of
+from audit.joint.drawn import (
+    NOT_COUNTED,
+    STOPS_EARLY,
+    Ends,
+    counts_at,
+    drawn_sums,
+    ends_of,
+    sums_of,
+)
 from audit.joint.units import by_profile
 from audit.people.forest import DRAWS, Forest
 from audit.people.population import Population
@@ -33,21 +41,28 @@ def counted_sums(forest: Forest, population: Population) -> LeafSums | Undetermi
     if forest.draws:
         return Undetermined(DRAWS)
     classes = forest.model.classes
-    found: list[tuple[int, int, int, float, float]] = []
+    found: list[Ends] = []
     for number, (tree, stops) in enumerate(zip(forest.trees, forest.stops, strict=True)):
         if not tree.has_people or not set(tree.classes) <= set(classes):
             return NOT_COUNTED
-        nodes, place = np.unique(stops, return_inverse=True)
-        people = np.bincount(place.reshape(-1), population.counts, len(nodes))
-        for index, size in zip(nodes.tolist(), people.tolist(), strict=True):
+        here = stops >= 0
+        nodes = np.flatnonzero(np.bincount(stops[here], minlength=len(tree.nodes)))
+        counts = counts_at(tree, nodes, classes)
+        if not isinstance(counts, Undetermined):
+            found.append(ends_of(number, nodes, counts, counts))
+            continue
+        people = np.bincount(stops[here], population.counts[here], len(tree.nodes))
+        ends = np.zeros((2, len(nodes), len(classes)))
+        for row, index in enumerate(nodes.tolist()):
             node = tree.nodes[index]
             if node.class_counts is None and node.bands is None:
                 return NOT_COUNTED
             if not node.is_leaf:
                 # Whoever stops there, for want of a value, is among others who passed: its counts are of all of them.
                 return STOPS_EARLY
-            for output, low, high in _ends(tree, node, size, classes):
-                found.append((number, index, output, low, high))
+            for output, low, high in _ends(tree, node, float(people[index]), classes):
+                ends[:, row, output] = low, high
+        found.append(ends_of(number, nodes, *ends))
     sums = sums_of(found)
     is_open = bool((sums.low < sums.high).any())
     if is_open and any(_tells(node) for tree in forest.trees for node in tree.nodes):

@@ -6,8 +6,8 @@ drew a class holds somebody who has it, and nothing more is certain: one person 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,7 +15,8 @@ from audit.inverters import LeafSums
 from audit.joint.units import Units
 from audit.people.forest import Forest
 from audit.reading import Undetermined
-from ppdm_models.arrays import FloatArray
+from ppdm_models.arrays import FloatArray, IndexArray
+from ppdm_models.tree.node_columns import class_counts_of, is_inner
 from ppdm_models.tree.tree import Tree
 
 NOT_COUNTED = Undetermined(
@@ -26,41 +27,61 @@ NOT_DRAWN = Undetermined("the draws of its leaves are not those of this table's 
 SMALLEST = 1e-6
 """Counts that files give as products of shares are off by less of what a leaf holds."""
 
-Ends = tuple[int, int, int, float, float]
-"""The tree, the leaf, the class that is counted, the least and the most."""
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ends:
+    """The tree, the leaf and the class that is counted, with the least and the most, an entry each."""
+
+    trees: IndexArray
+    leaves: IndexArray
+    outputs: IndexArray
+    least: FloatArray
+    most: FloatArray
 
 
 def drawn_sums(forest: Forest, units: Units) -> LeafSums | Undetermined:
     """Return what the draws of all leaves say, of every class, or of the second one where there are two."""
     found: list[Ends] = []
     for number, (tree, stops) in enumerate(zip(forest.trees, units.stops, strict=True)):
-        nodes, place = np.unique(stops, return_inverse=True)
-        counts = _counts(tree, nodes.tolist(), forest.model.classes)
+        stopped = stops >= 0
+        here = stops[stopped]
+        nodes = np.flatnonzero(np.bincount(here, minlength=len(tree.nodes)))
+        counts = counts_at(tree, nodes, forest.model.classes)
         if isinstance(counts, Undetermined):
             return counts
         weight = units.people if units.draws is None else units.draws[number].astype(np.float64)
-        inside = np.bincount(place.reshape(-1), weight, len(nodes)).astype(np.float64)
+        inside = np.bincount(here, weight[stopped], len(tree.nodes)).astype(np.float64)[nodes]
         if units.draws is None:
-            ends = list(_bounds(counts, inside))
+            low, high = _bounds(counts, inside)
         elif (counts.sum(axis=1) != inside).any() or _total(tree) != weight.sum():
             return NOT_DRAWN
         else:
-            ends = list(_exact(counts))
-        if any(low > high for *_, low, high in ends):
+            low, high = counts, counts
+        if (low > high).any():
             return NOT_DRAWN
-        skipped = 0 if counts.shape[1] == 2 else -1
-        found += [(number, int(nodes[row]), k, a, b) for row, k, a, b in ends if k != skipped]
+        found.append(ends_of(number, nodes, low, high))
     sums = sums_of(found)
     return replace(sums, is_complete=units.draws is not None)
 
 
+def ends_of(tree: int, nodes: IndexArray, low: FloatArray, high: FloatArray) -> Ends:
+    """Return the ends of the leaves of one tree, from those of each class, (L, m); of two classes the second's."""
+    outputs = np.arange(low.shape[1])[1 if low.shape[1] == 2 else 0 :]
+    return Ends(
+        np.full(len(nodes) * len(outputs), tree, dtype=np.intp),
+        np.repeat(nodes.astype(np.intp), len(outputs)),
+        np.tile(outputs, len(nodes)),
+        low[:, outputs].reshape(-1),
+        high[:, outputs].reshape(-1),
+    )
+
+
 def sums_of(found: Sequence[Ends]) -> LeafSums:
     """Return the ends of leaves as sums."""
-    trees, leaves, outputs = (
-        np.array(column, dtype=np.intp) for column in list(zip(*found, strict=True))[:3]
+    trees, leaves, outputs, least, most = (
+        np.concatenate([getattr(each, name) for each in found])
+        for name in ("trees", "leaves", "outputs", "least", "most")
     )
-    least = np.array([each[3] for each in found])
-    most = np.array([each[4] for each in found])
     return LeafSums(
         trees,
         leaves,
@@ -72,40 +93,29 @@ def sums_of(found: Sequence[Ends]) -> LeafSums:
     )
 
 
-def _counts(tree: Tree, nodes: Sequence[int], classes: Sequence[str]) -> FloatArray | Undetermined:
-    """Return the draws of each class in some leaves, (L, m)."""
-    found = np.zeros((len(nodes), len(classes)))
+def counts_at(tree: Tree, nodes: IndexArray, classes: Sequence[str]) -> FloatArray | Undetermined:
+    """Return what is counted of each class in some leaves, (L, m), or why that is not known of all."""
     if not tree.classes or not set(tree.classes) <= set(classes):
         return NOT_COUNTED
-    columns = [classes.index(name) for name in tree.classes]
-    for row, index in enumerate(nodes):
-        counts = tree.nodes[index].class_counts
-        if counts is None or None in counts:
-            return NOT_COUNTED
-        if not tree.nodes[index].is_leaf:
-            return STOPS_EARLY
-        found[row, columns] = [float(count or 0.0) for count in counts]
+    counts = class_counts_of(tree, nodes)
+    is_unknown = np.asarray(np.isnan(counts).any(axis=1))
+    stops_early = is_inner(tree)[nodes]
+    wrong = np.flatnonzero(is_unknown | stops_early)
+    if len(wrong):
+        return NOT_COUNTED if is_unknown[wrong[0]] else STOPS_EARLY
+    found = np.zeros((len(nodes), len(classes)))
+    found[:, [classes.index(name) for name in tree.classes]] = counts
     return found
 
 
 def _total(tree: Tree) -> float:
     """Return the draws of all leaves, those that nobody reaches as well."""
-    return float(
-        sum(sum(count or 0.0 for count in leaf.class_counts or ()) for leaf in tree.leaves)
-    )
+    counts = class_counts_of(tree, np.flatnonzero(~is_inner(tree)))
+    return float(sum(map(sum, np.nan_to_num(counts).tolist())))
 
 
-def _exact(counts: FloatArray) -> Iterator[tuple[int, int, float, float]]:
-    """Yield the row, the class and both ends of draws that are known."""
-    for row, each in enumerate(counts.tolist()):
-        for k, count in enumerate(each):
-            yield row, k, count, count
-
-
-def _bounds(counts: FloatArray, people: FloatArray) -> Iterator[tuple[int, int, float, float]]:
-    """Yield the row, the class and both ends of how many people of a leaf have it: of each class drawn somebody has."""
+def _bounds(counts: FloatArray, people: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return how many people of each leaf have each class, (L, m), at least and at most: who was drawn has it."""
     is_there = counts > SMALLEST * np.maximum(counts.sum(axis=1, keepdims=True), 1.0)
     others = is_there.sum(axis=1, keepdims=True) - is_there
-    for row, size in enumerate(people.tolist()):
-        for k in range(counts.shape[1]):
-            yield row, k, float(is_there[row, k]), size - float(others[row, k])
+    return is_there.astype(np.float64), people[:, None] - others

@@ -34,7 +34,10 @@ def prefixes(
     classes: int,
     until: Clock,
 ) -> Iterator[Prefix]:
-    """Yield what the first trees tell, from few to all but the last step, while there is time."""
+    """Yield what the first trees tell, from few to all but the last step, while there is time.
+
+    ``release`` holds the trees that are joined: of more than these nothing is told.
+    """
     total = len(release.stops)
     per_round = len(growth.rounds[0]) if growth is not None else 1
     for step in STEPS:

@@ -179,7 +179,8 @@ def joined_of(
     if not over_trees:
         return joined
     with step("measuring what the first trees tell"):
-        whole = Release(units.stops, early_sums, draws=units.draws)
+        draws = None if units.draws is None else units.draws[:used]
+        whole = Release(units.stops[:used], first_trees(early_sums, used), draws=draws)
         until = clock(OVER_TREES_SECONDS)
         early = prefixes(whole, units, population, growth, rows.classes, until)
         last = replace(
@@ -353,6 +354,7 @@ def _unfit(forest: Forest, population: Population) -> str:
         return "the file names no class; only its leaves are measured"
     if population.weight is not None:
         return "its trees count sums of sampling weights, which are not turned back into people"
-    if (forest.stops[:, population.counts > 0] < 0).any():
+    held = population.counts > 0
+    if any((stops[held] < 0).any() for stops in forest.stops):
         return "some records fall in no leaf of a tree, or in several"
     return ""

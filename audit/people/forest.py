@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import numpy as np
 
@@ -13,14 +13,16 @@ from audit.people.leaves import Leaves, leaves_of
 from audit.people.population import Population, stopping
 from audit.people.table_counts import check_counts, count_gaps, has_sums
 from audit.reading import Reading, Undetermined, exactly
+from audit.stages import Share
 from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from ppdm_models.errors import TableError
 from ppdm_models.records.predict import labels, predict
-from ppdm_models.records.routing import NOWHERE, SEVERAL, prepared, route
+from ppdm_models.records.routing import NOWHERE, SEVERAL, Router, prepared
 from ppdm_models.tree.column import Columns
 from ppdm_models.tree.ensemble import Ensemble, Model
+from ppdm_models.tree.node_columns import is_inner, totals_of, where_of
 from ppdm_models.tree.predicate import Always, answer
-from ppdm_models.tree.tree import Quality, Task, Tree, count_of
+from ppdm_models.tree.tree import Quality, Task, Tree
 
 DRAWS = (
     "the counts in the file are of a random sample: they count draws, and who was drawn twice counts twice, so no "
@@ -29,8 +31,8 @@ DRAWS = (
 
 ONE_TREE = Undetermined("a single tree: its leaves say what it predicts")
 
-MOST_STOPS = 200_000_000
-"""The most places, trees times profiles, that are kept in memory: 1.6 GB."""
+MOST_STOPS = 400_000_000
+"""The most places, trees times profiles, that are kept in memory: 1.6 GB, as each is a number of 32 bits."""
 Array = TypeVar("Array", IndexArray, FloatArray)
 
 
@@ -64,24 +66,36 @@ class Forest:
         return isinstance(self.model, Ensemble)
 
 
-def forest_of(model: Model, population: Population, source: str = "the table") -> Forest:
-    """Send the people through every tree; ``source`` names their table.
+def forest_of(
+    model: Model,
+    population: Population,
+    source: str = "the table",
+    share: Share | None = None,
+) -> Forest:
+    """Send the people through every tree; ``source`` names their table, ``share`` is told of each tree of several.
 
     Raises:
         TableError: a record falls in no leaf of any tree, or a tree counts people and the table holds others.
     """
     if isinstance(model, Ensemble):
-        return _of_ensemble(model, population, source)
+        return _of_ensemble(model, population, source, share)
     stops = np.asarray(population.leaf)[None, :]
     return Forest(model, (model,), stops, leaves_of(model, population))
 
 
-def _of_ensemble(ensemble: Ensemble, population: Population, source: str) -> Forest:
+def _of_ensemble(
+    ensemble: Ensemble, population: Population, source: str, share: Share | None
+) -> Forest:
     trees = tuple(ensemble.trees)
     if not trees:
         raise TableError(ensemble.source, "the model holds no tree")
-    stops = _stops(ensemble, len(trees), population)
-    lost = np.flatnonzero((stops == NOWHERE).all(axis=0) & (population.counts > 0))
+    stops = _stops(ensemble, len(trees), population, share)
+    is_lost = population.counts > 0
+    for stopped in stops:
+        is_lost = is_lost & (stopped == NOWHERE)
+        if not is_lost.any():
+            break
+    lost = np.flatnonzero(is_lost)
     if len(lost):
         who = population.describe(int(lost[0]))
         raise TableError(source, f"the record {who} falls in no leaf of any tree")
@@ -96,13 +110,15 @@ def _of_ensemble(ensemble: Ensemble, population: Population, source: str) -> For
         stops,
         leaves,
         shown,
-        accuracy_of(ensemble, population, said_by(ensemble, population.columns)),
+        accuracy_of(ensemble, population, said_by(ensemble, population.columns, stops)),
         tuple(warnings),
         draws,
     )
 
 
-def _stops(ensemble: Ensemble, size: int, population: Population) -> IndexArray:
+def _stops(
+    ensemble: Ensemble, size: int, population: Population, share: Share | None
+) -> IndexArray:
     """Return where each profile stops in each of ``size`` trees.
 
     Raises:
@@ -115,9 +131,12 @@ def _stops(ensemble: Ensemble, size: int, population: Population) -> IndexArray:
             f"{size:,} trees times {profiles:,} profiles are more than the {MOST_STOPS:,} places that are looked at; "
             "name fewer quasi-identifiers with --qi, or audit a part of the trees",
         )
-    stops = np.empty((size, profiles), dtype=np.intp)
+    # Half the memory of the numbers that indexing takes by itself; nothing but indexing and comparing is done with them.
+    stops = cast(IndexArray, np.empty((size, profiles), dtype=np.int32))
     for index, stopped in enumerate(_routed(ensemble, population)):
         stops[index] = stopped
+        if share is not None:
+            share(index + 1, size, "trees")
     return stops
 
 
@@ -126,11 +145,12 @@ def _routed(ensemble: Ensemble, population: Population) -> Iterator[IndexArray]:
     size = len(population.counts)
     everyone = np.ones(size, dtype=bool)
     columns, _ = prepared(ensemble.features, population.columns)
+    router = Router(population.columns)
     stack: list[tuple[Tree | Ensemble, BoolArray]] = [(ensemble, everyone)]
     while stack:
         part, speaks = stack.pop()
         if isinstance(part, Tree):
-            stopped = route(part, population.columns)
+            stopped, _ = router.routed(part)
             yield np.where(speaks, stopped, NOWHERE)
             continue
         for member in reversed(part.members):
@@ -201,16 +221,18 @@ def _check_reached(
     for index, tree in enumerate(trees):
         if not (has_sums(tree) or tree.quality is Quality.HESSIAN):
             continue
-        here = set(stops[index][held].tolist())
-        if SEVERAL in here:
+        here = stops[index][held]
+        if (here == SEVERAL).any():
             continue
-        for leaf in tree.leaves:
-            if (count_of(leaf) or 0) > 0 and leaf.index not in here:
-                raise TableError(
-                    source,
-                    f"{tree.where(leaf)} (tree {index + 1}) was reached in training, but nobody of this table falls "
-                    "there; give the table that the trees were trained on, its columns in the same order and units",
-                )
+        is_empty = np.bincount(here[here >= 0], minlength=len(tree.nodes)) == 0
+        empty = np.flatnonzero(is_empty & ~is_inner(tree) & (totals_of(tree) > 0))
+        if len(empty):
+            leaf = where_of(tree, int(empty[0]))
+            raise TableError(
+                source,
+                f"{leaf} (tree {index + 1}) was reached in training, but nobody of this table falls there; "
+                "give the table that the trees were trained on, its columns in the same order and units",
+            )
 
 
 def _leaves(
@@ -275,10 +297,15 @@ def _in_order(ensemble: Ensemble, tree: Tree, leaves: Leaves) -> IndexArray | Un
     return codes[leaves.labels]
 
 
-def said_by(ensemble: Ensemble, columns: Columns) -> list[str | float | None] | Undetermined:
-    """Return what the whole model predicts for each record, a class or a number (None: nothing), or why not."""
+def said_by(
+    ensemble: Ensemble, columns: Columns, stops: IndexArray | None = None
+) -> list[str | float | None] | Undetermined:
+    """Return what the whole model predicts for each record, a class or a number (None: nothing), or why not.
+
+    ``stops`` (T, n) says where the records stop in each tree, where that is known.
+    """
     try:
-        scores = predict(ensemble, columns)
+        scores = predict(ensemble, columns, stops)
     except (KeyError, ValueError) as error:
         return Undetermined(f"the whole model was not evaluated ({error})")
     if ensemble.task is not Task.CLASSIFICATION:

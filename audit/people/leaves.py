@@ -12,6 +12,8 @@ from audit.people.target import label_of
 from audit.reading import Undetermined
 from ppdm_models.arrays import FloatArray, IndexArray
 from ppdm_models.records.routing import SEVERAL
+from ppdm_models.tree.node_columns import class_counts_of, labels_of, totals_of, where_of
+from ppdm_models.tree.node_table import NodeTable
 from ppdm_models.tree.tree import Node, Task, Tree, completed, count_of
 
 SUMS_OF_WEIGHTS = Undetermined(
@@ -60,17 +62,18 @@ def leaves_of(tree: Tree, population: Population) -> Leaves | Undetermined:
     kept = (population.leaf >= 0) & (population.counts > 0)
     if not kept.any():
         return Undetermined("no record stops in any leaf")
-    indices, place = np.unique(population.leaf[kept], return_inverse=True)
-    size = len(indices)
-    records = _sums(place, population.counts[kept], size)
+    place, size = population.leaf[kept], len(tree.nodes)
+    indices = np.flatnonzero(np.bincount(place, minlength=size))
+    records = _sums(place, population.counts[kept], size)[indices]
     truth, weighed = population.truth, population.weighed_truth
     sums = None
     if not isinstance(truth, Undetermined):
-        truth = _by_class(place, truth[kept], size)
+        truth = _by_class(place, truth[kept], size)[indices]
     if population.weight is not None and not isinstance(weighed, Undetermined):
-        sums = _by_class(place, weighed[kept], size)
-    nodes = [tree.nodes[index] for index in indices]
-    return described(tree, population, nodes, records, truth, sums)
+        sums = _by_class(place, weighed[kept], size)[indices]
+    labels = _labels_at(tree, indices)
+    published = _published_at(tree, indices) if population.weight is None else SUMS_OF_WEIGHTS
+    return _leaves(population, indices, records, truth, sums, labels, published)
 
 
 def described(
@@ -85,6 +88,26 @@ def described(
 
     The nodes may be any: some of the leaves, or a node and what is below it. The population is that of the whole table.
     """
+    return _leaves(
+        population,
+        np.array([node.index for node in nodes], dtype=np.intp),
+        records,
+        classes,
+        weighed,
+        _labels(tree, nodes),
+        _published(tree, nodes) if population.weight is None else SUMS_OF_WEIGHTS,
+    )
+
+
+def _leaves(
+    population: Population,
+    nodes: IndexArray,
+    records: FloatArray,
+    classes: FloatArray | Undetermined,
+    weighed: FloatArray | None,
+    labels: IndexArray | Undetermined,
+    published: FloatArray | Undetermined,
+) -> Leaves:
     whole, sums = population.truth, population.weighed_truth
     if not isinstance(whole, Undetermined):
         whole = whole.sum(axis=0)
@@ -92,11 +115,11 @@ def described(
     if population.weight is not None and not isinstance(sums, Undetermined):
         weighed_whole = sums.sum(axis=0)
     return Leaves(
-        np.array([node.index for node in nodes], dtype=np.intp),
+        nodes,
         records,
         classes,
-        _labels(tree, nodes),
-        _published(tree, nodes) if population.weight is None else SUMS_OF_WEIGHTS,
+        labels,
+        published,
         np.zeros(len(nodes), dtype=np.intp),
         whole,
         weighed,
@@ -110,6 +133,30 @@ def _by_class(groups: IndexArray, classes: FloatArray, size: int) -> FloatArray:
 
 def _sums(groups: IndexArray, weights: FloatArray, size: int) -> FloatArray:
     return np.bincount(groups, weights=weights, minlength=size).astype(np.float64)
+
+
+def _labels_at(tree: Tree, indices: IndexArray) -> IndexArray | Undetermined:
+    """Return the labels of some nodes; no node is made where its tree has columns."""
+    if tree.task is Task.CLASSIFICATION:
+        codes = labels_of(tree, indices)
+        if codes is not None:
+            return codes
+        return _labels(tree, [tree.nodes[index] for index in indices])
+    return _labels(tree, ())
+
+
+def _published_at(tree: Tree, indices: IndexArray) -> FloatArray | Undetermined:
+    """Return what some nodes publish of their labels; no node is made where its tree has columns."""
+    if not tree.has_people:
+        return _published(tree, ())
+    if isinstance(tree.nodes, NodeTable):
+        if tree.nodes.class_counts is None:
+            return _unpublished(where_of(tree, int(indices[0])))
+        codes, counts = labels_of(tree, indices), class_counts_of(tree, indices)
+        if codes is not None and not np.isnan(counts).any():
+            hits = counts[np.arange(len(codes)), codes]
+            return np.stack([hits, totals_of(tree)[indices] - hits], axis=1)
+    return _published(tree, [tree.nodes[index] for index in indices])
 
 
 def _labels(tree: Tree, nodes: Sequence[Node]) -> IndexArray | Undetermined:
@@ -131,8 +178,10 @@ def _published(tree: Tree, nodes: Sequence[Node]) -> FloatArray | Undetermined:
         counts = completed(node.class_counts or (), total)
         hits = counts[code] if counts and code is not None else None
         if total is None or hits is None:
-            return Undetermined(
-                f"{tree.where(node)} does not publish how many of its records have its label"
-            )
+            return _unpublished(tree.where(node))
         rows.append((hits, total - hits))
     return np.array(rows, dtype=float).reshape(-1, 2)
+
+
+def _unpublished(where: str) -> Undetermined:
+    return Undetermined(f"{where} does not publish how many of its records have its label")

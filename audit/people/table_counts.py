@@ -11,7 +11,8 @@ from audit.people.weights import Weights
 from ppdm_models.arrays import FloatArray, IndexArray
 from ppdm_models.errors import ColumnNotCountedError, TableError
 from ppdm_models.records.table import Table
-from ppdm_models.tree.tree import Node, Quality, Tree, count_of
+from ppdm_models.tree.node_columns import is_inner, totals_of
+from ppdm_models.tree.tree import Node, Quality, Tree
 
 COUNT_TOLERANCE_SHARE = 1e-6
 OPTIONS = (
@@ -35,13 +36,17 @@ def count_gaps(tree: Tree, here: FloatArray, *, weighed: bool = False) -> Gaps:
     if not (has_sums(tree) if weighed else tree.has_people):
         return {}
     rounding = printed_half(tree) * max(len(tree.classes), 1) if weighed else 0.0
-    said = ((leaf.index, _sum_of(leaf) if weighed else count_of(leaf)) for leaf in tree.leaves)
+    said = _weighed_totals(tree) if weighed else totals_of(tree)
+    apart = np.maximum(COUNT_TOLERANCE_SHARE * np.maximum(1.0, said), rounding)
+    is_gap = (np.abs(said - here) > apart) & ~is_inner(tree)
     return {
-        index: (count, float(here[index]))
-        for index, count in said
-        if count is not None
-        and abs(count - here[index]) > max(COUNT_TOLERANCE_SHARE * max(1.0, count), rounding)
+        index: (float(said[index]), float(here[index])) for index in np.flatnonzero(is_gap).tolist()
     }
+
+
+def _weighed_totals(tree: Tree) -> FloatArray:
+    sums = (_sum_of(node) for node in tree.nodes)
+    return np.array([math.nan if total is None else total for total in sums])
 
 
 def printed_half(tree: Tree) -> float:

@@ -73,9 +73,10 @@ def _atomic(
 
 def breaking(clause: Clause, taken: Measurement) -> Iterator[Spot]:
     """Yield the places of a reading that do not pass an atomic clause."""
-    rule = rules()[clause.atom.rule]
+    atom = clause.atom
+    rule = rules()[atom.rule]
     for spot in taken.spots:
-        if rule.judge(Interval(spot.low, spot.high), clause.atom.limit) is not Verdict.PASS:
+        if rule.judge(Interval(spot.low, spot.high), atom.limit) is not Verdict.PASS:
             yield spot
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from audit.adversary.knowledge import LeafLevel
 from audit.evidence import Evidence
 from audit.measures import measures
@@ -19,8 +17,9 @@ from policies.judging.decision import NOTHING_JUDGED, Decision, Finding
 from policies.judging.figures import figure
 from policies.judging.finding import doubt, finding_of
 from policies.judging.held import held
-from policies.judging.names import Names
+from policies.judging.names import Known, Names
 from policies.verdict import Verdict, worst
+from ppdm_models.tree.node_columns import tells_classes
 from ppdm_models.tree.tree import Quality
 
 
@@ -35,12 +34,13 @@ def judge(audit: Audit, pack: Pack) -> Decision:
     model = audit.full.evidence.model
     reasons = {clause.id: why_not(clause, model, audit.secret) for clause in pack.clauses}
     asked = [clause for clause in pack.clauses if not reasons[clause.id]]
-    names = {id(each): Names(each.evidence) for each in audit.exposures}
+    known: Known = {}
+    names = {id(each): Names(each.evidence, known) for each in audit.exposures}
     judged = [
         (clause, exposure, _of_release(exposure, finding_of(exposure, clause, audit.full, own)))
         for clause in asked
         for exposure in _exposures(audit, clause)
-        for own in [names.get(id(exposure)) or Names(exposure.evidence)]
+        for own in [names.get(id(exposure)) or Names(exposure.evidence, known)]
     ]
     counting = pack.model_copy(update={"clauses": tuple(filter(pack.counts, asked))})
     doubts: dict[str, Finding] = {}
@@ -185,12 +185,10 @@ def _believing_labels(
 
 
 def _hides_shares(evidence: Evidence) -> bool:
-    nodes = [
-        tree.nodes[index]
+    bare = any(
+        not tells_classes(tree)[stops[stops >= 0]].all()
         for tree, stops in zip(evidence.trees, evidence.stops, strict=True)
-        for index in np.unique(stops[stops >= 0])
-    ]
-    bare = any(node.class_counts is None and node.class_shares is None for node in nodes)
+    )
     return bare or evidence.knowledge.leaf is LeafLevel.LABELS
 
 

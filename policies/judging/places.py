@@ -40,7 +40,7 @@ def places_of(
         profiles = np.flatnonzero(evidence.population.counts > 0)
         if not len(profiles):
             return Undetermined("the table has no records")
-        return Places(kind, profiles, (evidence.stops[:, profiles] >= 0).argmax(axis=0))
+        return Places(kind, profiles, _first_trees(evidence.stops, profiles))
     leaves = evidence.leaves
     if isinstance(leaves, Undetermined):
         return leaves
@@ -48,6 +48,19 @@ def places_of(
         return Places(kind, leaves.nodes, leaves.trees)
     trees = np.unique(leaves.trees)
     return Places(kind, trees, trees)
+
+
+def _first_trees(stops: IndexArray, profiles: IndexArray) -> IndexArray:
+    """Return the first tree in which each of some profiles stops; the first of all where none says it."""
+    found = np.zeros(len(profiles), dtype=np.intp)
+    is_open = np.ones(len(profiles), dtype=bool)
+    for tree, stopped in enumerate(stops):
+        here = is_open & (stopped[profiles] >= 0)
+        found[here] = tree
+        is_open &= ~here
+        if not is_open.any():
+            break
+    return found
 
 
 def ends_at(asked: MeasureCall, evidence: Evidence, places: Places) -> OpenEnds:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 
 from ppdm_models.errors import OutputError, TreeFormatError
@@ -46,13 +46,20 @@ def writable(model: Model) -> tuple[str, ...]:
 
     Each was tried; for a model with more nodes than is worth the time there are none.
     """
-    found = []
+    return tuple(_writable(model))
+
+
+def first_writable(model: Model) -> str | None:
+    """Return the most common format of models that can say all that a model holds; None where none was found."""
+    return next(_writable(model), None)
+
+
+def _writable(model: Model) -> Iterator[str]:
     small = sum(len(tree.nodes) for tree in trees_of(model)) <= MOST_NODES
     for target in MODELS if small else ():
         with suppress(OutputError):
             converted(model, target)
-            found.append(target)
-    return tuple(found)
+            yield target
 
 
 def converted(model: Model, target: str) -> bytes:

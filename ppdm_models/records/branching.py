@@ -8,17 +8,20 @@ learners write two-way splits on numbers, and for records without missing values
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from ppdm_models.arrays import FloatArray, IndexArray
+from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
+from ppdm_models.tree.column import Column, NumericColumn
+from ppdm_models.tree.node_table import NodeTable
+from ppdm_models.tree.plain import Plain, plain_of
 from ppdm_models.tree.predicate import AllOf, Always, AnyOf, MissingTest, NumericTest, Predicate
 from ppdm_models.tree.tree import Tree
 
 FEWEST_NODES = 16
-"""Below, the general way is as fast."""
+"""Below, the general way is as fast, where nodes are there already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,19 +38,51 @@ class Branching:
     high: IndexArray
     depth: int
 
-    def stops(self, columns: Sequence[FloatArray]) -> IndexArray:
-        """Return the leaf of each record; ``columns`` hold the numbers of each feature, none of them missing."""
-        values = np.stack(columns, axis=1)
-        here = np.zeros(len(values), dtype=np.intp)
-        each = np.arange(len(values))
+    def stops(self, numbers: Matrix, rows: IndexArray | None = None) -> IndexArray:
+        """Return the leaf of each record, or of some ``rows``; none of them lacks a value."""
+        table = numbers.table if rows is None else numbers.table[rows]
+        columns = np.array([numbers.places[name] for name in self.features], dtype=np.intp)
+        column = columns[self.feature] if len(columns) else self.feature
+        children = np.stack((self.low, self.high), axis=1).reshape(-1)
+        starts = np.arange(len(table), dtype=np.intp) * table.shape[1]
+        values = table.reshape(-1)
+        here = np.zeros(len(table), dtype=np.intp)
         for _ in range(self.depth):
-            below = values[each, self.feature[here]] <= self.threshold[here]
-            here = np.where(below, self.low[here], self.high[here])
+            is_above = values.take(starts + column.take(here)) > self.threshold.take(here)
+            here = children.take(2 * here + is_above)
         return here
+
+
+class Matrix:
+    """The numeric ones of some columns as one table, (n, F), worked out once for many trees.
+
+    ``places`` says where each column stands in ``table``.
+    """
+
+    def __init__(self, columns: Mapping[str, Column]) -> None:
+        """Take columns; those of categories are left out."""
+        kept = {name: each for name, each in columns.items() if isinstance(each, NumericColumn)}
+        self.places = {name: place for place, name in enumerate(kept)}
+        size = len(next(iter(columns.values()))) if columns else 0
+        self.table = np.empty((size, len(kept)))
+        for place, each in enumerate(kept.values()):
+            self.table[:, place] = each.numbers
+        self._gaps = np.isnan(self.table)
+
+    def has(self, names: Iterable[str]) -> bool:
+        """Return whether all of these are columns of numbers."""
+        return all(name in self.places for name in names)
+
+    def lacks(self, names: Iterable[str]) -> BoolArray:
+        """Return which records, (n,), lack a value in one of some columns."""
+        return np.asarray(self._gaps[:, [self.places[name] for name in names]].any(axis=1))
 
 
 def branching(tree: Tree) -> Branching | None:
     """Return a tree as arrays, or None where it has other splits than plain two-way ones on numbers."""
+    plain = plain_of(tree) if isinstance(tree.nodes, NodeTable) else None
+    if plain is not None:
+        return _of_columns(plain)
     size = len(tree.nodes)
     if size < FEWEST_NODES or not isinstance(tree.root.test, Always):
         return None
@@ -71,6 +106,32 @@ def branching(tree: Tree) -> Branching | None:
         threshold[node.index] = end
         low[node.index], high[node.index] = (first, second) if is_below else (second, first)
     return Branching(tuple(position), feature, threshold, low, high, tree.depth)
+
+
+def _of_columns(plain: Plain) -> Branching:
+    """Return a tree of plain splits as arrays, from its columns."""
+    parents, cuts = plain.parents, plain.cuts
+    size = len(parents)
+    used, place = np.unique(cuts.features[1:], return_inverse=True)
+    feature = np.zeros(size, dtype=np.intp)
+    threshold = np.zeros(size)
+    children = np.arange(size), np.arange(size)
+    above, below = parents[1:], np.arange(1, size)
+    feature[above] = place.reshape(-1)
+    # Both children compare with one end, which is below where it is closed.
+    threshold[above] = np.where(
+        cuts.closed[1:], cuts.ends[1:], np.nextafter(cuts.ends[1:], -np.inf)
+    )
+    for is_upper, child in enumerate(children):
+        chosen = cuts.upper[1:] == bool(is_upper)
+        child[above[chosen]] = below[chosen]
+    return Branching(
+        tuple(cuts.names[each] for each in used.tolist()),
+        feature,
+        threshold,
+        *children,
+        plain.depth,
+    )
 
 
 def _upto(test: Predicate) -> tuple[str, float, bool] | None:

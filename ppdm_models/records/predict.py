@@ -2,42 +2,68 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
 import numpy as np
 
-from ppdm_models.arrays import BoolArray, FloatArray
-from ppdm_models.records.routing import prepared, routed
+from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
+from ppdm_models.records.leaf_scores import leaf_scores
+from ppdm_models.records.routing import Router, prepared
 from ppdm_models.tree.column import Columns
 from ppdm_models.tree.ensemble import Combination, Ensemble, Link, Model, Other, Silence
-from ppdm_models.tree.predicate import answer, features_of
-from ppdm_models.tree.tree import Node, Task, Tree
+from ppdm_models.tree.predicate import Always, answer, features_of
+from ppdm_models.tree.tree import Tree
 
 Scores = FloatArray
 
 VOTES = (Combination.MAJORITY_VOTE, Combination.WEIGHTED_MAJORITY_VOTE)
 CHOICES = (Combination.SELECT_FIRST, Combination.SELECT_ALL, Combination.MODEL_CHAIN)
+RANKED = (Combination.MEDIAN, Combination.WEIGHTED_MEDIAN, Combination.MAX)
+
+Stopped = Callable[[Tree], tuple[IndexArray, BoolArray]]
+"""Asked of tree after tree, in the file's order: where each record stops, and which ones it refuses."""
 
 
-def predict(model: Model, columns: Columns) -> Scores:
+def predict(model: Model, columns: Columns, stops: Iterable[IndexArray] | None = None) -> Scores:
     """Return the model's scores, records x outputs; a row of NaN where it predicts nothing.
 
     Outputs are the classes in order (the prediction is the largest; shares, votes or probabilities as the file has
-    them), or the numbers of a regression.
+    them), or the numbers of a regression. ``stops`` (T, n) says where the records stop in each tree, as ``route`` does,
+    if that is known; it is not used of a model that calls some values invalid.
 
     Raises:
         KeyError: an attribute that the model tests is not among the columns.
         ValueError: the model holds parts that are no trees, or combines them in a way that is not evaluated.
     """
-    scores, refused = _predicted(model, columns, as_votes=False)
+    scores, refused = _predicted(model, columns, _stopped(model, columns, stops), as_votes=False)
     return np.where(refused[:, None], np.nan, scores)
 
 
+def _stopped(model: Model, columns: Columns, stops: Iterable[IndexArray] | None) -> Stopped:
+    if stops is None or isinstance(model, Tree) or _refuses(model):
+        return Router(columns).routed
+    known, nobody = iter(stops), np.zeros(_size(columns), dtype=bool)
+    return lambda tree: (next(known), nobody)
+
+
+def _refuses(model: Ensemble) -> bool:
+    """Return whether a model may call values invalid."""
+    features = (model.features, *(tree.features for tree in model.trees))
+    return any(each.treatments for part in features for each in part)
+
+
+def _size(columns: Columns) -> int:
+    return len(next(iter(columns.values()))) if columns else 0
+
+
 def _predicted(
-    model: Tree | Ensemble, columns: Columns, *, as_votes: bool
+    model: Tree | Ensemble, columns: Columns, stopped: Stopped, *, as_votes: bool
 ) -> tuple[Scores, BoolArray]:
     """Return the scores, and the records that the model refuses for a value that it calls invalid."""
     if isinstance(model, Tree):
-        return _of_tree(model, columns, as_votes=as_votes)
-    scores, refused = _of_ensemble(model, columns)
+        return _of_tree(model, leaf_scores(model, as_votes=as_votes), stopped)
+    scores, refused = _of_ensemble(model, columns, stopped)
     scores = _linked(model, scores)
     if as_votes:
         winners = scores == scores.max(axis=1, keepdims=True)
@@ -50,63 +76,103 @@ def labels(model: Model, scores: Scores) -> list[str | None]:
     return [None if np.isnan(row).any() else model.classes[int(row.argmax())] for row in scores]
 
 
-def _of_tree(tree: Tree, columns: Columns, *, as_votes: bool) -> tuple[Scores, BoolArray]:
-    rows = [_row(tree, node, as_votes) for node in tree.nodes]
-    width = max((len(row) for row in rows), default=1)
-    nothing = np.full(width, np.nan)
-    table = np.array([row if len(row) == width else nothing for row in rows] + [nothing])
-    stops, refused = routed(tree, columns)
-    return np.asarray(table[np.where(stops < 0, len(rows), stops)]), refused
+def _of_tree(tree: Tree, scores: Scores, stopped: Stopped) -> tuple[Scores, BoolArray]:
+    """Return the scores of the leaves (N + 1, outputs) by record; those of the last row where it stops in none."""
+    stops, refused = stopped(tree)
+    return np.asarray(scores[np.where(stops < 0, len(scores) - 1, stops)]), refused
 
 
-def _row(tree: Tree, node: Node, as_votes: bool) -> Scores:
-    if node.outputs is not None and not as_votes:
-        return np.array(node.outputs)
-    if tree.task is Task.REGRESSION:
-        return np.array([np.nan if node.score is None else float(node.score)])
-    label = tree.classes.index(str(node.score)) if node.score is not None else None
-    shares = node.class_shares
-    if shares is None and node.class_counts and None not in node.class_counts:
-        shares = tuple(count or 0.0 for count in node.class_counts)
-    if shares is not None and sum(shares) > 0 and not as_votes:
-        row = np.array(shares) / sum(shares)
-        if label is None or row[label] == row.max():
-            return row
-    if label is None:
-        return np.full(len(tree.classes), np.nan)
-    return np.asarray(np.eye(len(tree.classes))[label])
+@dataclass(frozen=True, slots=True, eq=False)
+class _Said:
+    """What one member says of each record, whether it speaks of it, with what weight, and whom it refuses."""
+
+    scores: Scores
+    speaks: BoolArray
+    weights: Scores
+    refused: BoolArray
 
 
-def _of_ensemble(ensemble: Ensemble, columns: Columns) -> tuple[Scores, BoolArray]:
-    size = len(next(iter(columns.values()))) if columns else 0
+def _of_ensemble(
+    ensemble: Ensemble, columns: Columns, stopped: Stopped
+) -> tuple[Scores, BoolArray]:
     as_votes = ensemble.combination in VOTES
-    seen, invalid = prepared(ensemble.features, columns)
-    parts, weights, spoken, refusals = [], [], [], []
+    known: list[Scores | tuple[Scores, BoolArray]] = []
     for member in ensemble.members:
         if isinstance(member.model, Other):
             raise ValueError(f"{ensemble.source}: holds a {member.model.kind}, which is no tree")
-        scores, refused = _predicted(member.model, columns, as_votes=as_votes)
+        known.append(
+            leaf_scores(member.model, as_votes=as_votes)
+            if isinstance(member.model, Tree)
+            else _predicted(member.model, columns, stopped, as_votes=as_votes)
+        )
+    said = _members(ensemble, columns, known, stopped)
+    if ensemble.combination in CHOICES:
+        return _chosen(ensemble, list(said))
+    is_sum = ensemble.combination not in RANKED
+    if is_sum and ensemble.silence is Silence.CONTINUE:  # no more than one member at a time
+        refused = np.zeros(_size(columns), dtype=bool)
+
+        def each() -> Iterator[tuple[Scores, Scores]]:
+            for one in said:
+                refused[:] |= one.refused
+                yield one.scores, one.weights
+
+        widths = [one[0].shape[1] if isinstance(one, tuple) else one.shape[1] for one in known]
+        return _summed(ensemble, each(), widths, _size(columns)), refused
+    all_said = list(said)
+    parts, weights = [one.scores for one in all_said], np.array([one.weights for one in all_said])
+    heard = _heard(ensemble, parts, weights)
+    if is_sum:
+        widths = [part.shape[1] for part in parts]
+        total = _summed(ensemble, zip(parts, heard, strict=True), widths, _size(columns))
+    else:
+        total = _ranked(ensemble.combination, np.stack(parts), heard)
+    if ensemble.silence is not Silence.CONTINUE:
+        total[_is_silent(ensemble, parts, weights)] = np.nan
+    return total, np.asarray(np.array([one.refused for one in all_said]).any(axis=0))
+
+
+def _members(
+    ensemble: Ensemble,
+    columns: Columns,
+    known: Sequence[Scores | tuple[Scores, BoolArray]],
+    stopped: Stopped,
+) -> Iterator[_Said]:
+    """Yield what each member says; of trees the scores of their leaves are known."""
+    size = _size(columns)
+    seen, invalid = prepared(ensemble.features, columns)
+    for member, found in zip(ensemble.members, known, strict=True):
+        if isinstance(found, tuple):
+            scores, refused = found
+        else:
+            assert isinstance(member.model, Tree)
+            scores, refused = _of_tree(member.model, found, stopped)
+        if isinstance(member.test, Always):
+            everyone = np.ones(size, dtype=bool)
+            yield _Said(scores, everyone, np.full(size, member.weight), refused)
+            continue
         unasked = np.zeros(size, dtype=bool)  # whether it speaks cannot be asked
         for name in set(features_of(member.test)) & invalid.keys():
             unasked |= invalid[name]
         speaks = answer(member.test, seen, size).true | unasked
-        spoken.append(speaks)
-        refusals.append((refused & speaks) | unasked)
-        parts.append(np.where(speaks[:, None], scores, np.nan))
-        weights.append(np.where(speaks, member.weight, 0.0))
-    asked = np.array(spoken)
-    refused = np.array(refusals)
-    if ensemble.combination is Combination.SELECT_FIRST:
-        if ensemble.silence is Silence.SKIP_SEGMENT:
-            asked &= ~np.isnan(np.stack(parts)).any(axis=2) | refused
-        chosen = np.argmax(asked, axis=0)
-        return _first(parts, asked), np.asarray(refused[chosen, np.arange(size)])
-    if ensemble.combination in CHOICES:
+        yield _Said(
+            np.where(speaks[:, None], scores, np.nan),
+            speaks,
+            np.where(speaks, member.weight, 0.0),
+            (refused & speaks) | unasked,
+        )
+
+
+def _chosen(ensemble: Ensemble, said: Sequence[_Said]) -> tuple[Scores, BoolArray]:
+    """Return what the first member says whose test holds."""
+    if ensemble.combination is not Combination.SELECT_FIRST:
         raise ValueError(f"{ensemble.source}: {ensemble.combination} is not evaluated")
-    total = _combined(ensemble, parts, _heard(ensemble, parts, np.array(weights)))
-    if ensemble.silence is not Silence.CONTINUE:
-        total[_is_silent(ensemble, parts, np.array(weights))] = np.nan
-    return total, np.asarray(refused.any(axis=0))
+    parts = [one.scores for one in said]
+    asked, refused = np.array([one.speaks for one in said]), np.array([one.refused for one in said])
+    if ensemble.silence is Silence.SKIP_SEGMENT:
+        asked &= ~np.isnan(np.stack(parts)).any(axis=2) | refused
+    chosen = np.argmax(asked, axis=0)
+    return _first(parts, asked), np.asarray(refused[chosen, np.arange(len(chosen))])
 
 
 def _heard(ensemble: Ensemble, parts: list[Scores], weights: Scores) -> Scores:
@@ -133,35 +199,35 @@ def _first(parts: list[Scores], spoken: BoolArray) -> Scores:
     return np.where(np.asarray(spoken.any(axis=0))[:, None], found, np.nan)
 
 
-def _combined(ensemble: Ensemble, parts: list[Scores], weights: Scores) -> Scores:
+def _summed(
+    ensemble: Ensemble,
+    said: Iterable[tuple[Scores, Scores]],
+    widths: Sequence[int],
+    size: int,
+) -> Scores:
+    """Return the sum or the mean of what members say, (n, outputs) with the weight of each record, (n,)."""
     outputs = [member.output for member in ensemble.members]
-    width = max(
-        max((output + 1 for output in outputs if output is not None), default=0),
-        max(part.shape[1] for part, output in zip(parts, outputs, strict=True) if output is None)
-        if None in outputs
-        else 0,
-        len(ensemble.base),
-    )
-    if ensemble.combination in (Combination.MEDIAN, Combination.WEIGHTED_MEDIAN, Combination.MAX):
-        return _ranked(ensemble.combination, np.stack(parts), weights)
+    of_all = [width for width, output in zip(widths, outputs, strict=True) if output is None]
+    known = max((output + 1 for output in outputs if output is not None), default=0)
+    width = max(known, max(of_all, default=0), len(ensemble.base))
     weighted = ensemble.combination not in (
         Combination.SUM,
         Combination.AVERAGE,
         Combination.MAJORITY_VOTE,
     )
-    total = np.zeros((len(parts[0]), width))
-    heard = np.zeros(len(parts[0]))
-    nothing = np.zeros(len(parts[0]))
-    for part, weight, output in zip(parts, weights, outputs, strict=True):
+    total = np.zeros((size, width))
+    heard = np.zeros(size)
+    nothing = np.zeros(size)
+    for (part, weight), output in zip(said, outputs, strict=True):
         speaks = weight != 0.0
         factor = weight if weighted else speaks.astype(float)
         empty = speaks & np.isnan(part).any(axis=1)
         nothing += np.where(empty, factor, 0.0)
-        said = np.where((speaks & ~empty)[:, None], part, 0.0) * factor[:, None]
+        added = np.where((speaks & ~empty)[:, None], part, 0.0) * factor[:, None]
         if output is None:
-            total += said
+            total += added
         else:
-            total[:, output] += said[:, 0]
+            total[:, output] += added[:, 0]
         heard += factor
     # "Nothing" is a vote as any other, and spoils everything but a vote (PMML 4.4, missingPredictionTreatment).
     outvoted = nothing > (total.max(axis=1) if ensemble.combination in VOTES else 0.0)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from ppdm_models.arrays import BoolArray, IndexArray
-from ppdm_models.records.branching import branching
+from ppdm_models.records.branching import Matrix, branching
 from ppdm_models.tree.column import CategoricalColumn, Column, Columns, NumericColumn
 from ppdm_models.tree.predicate import Predicate, answer, features_of
 from ppdm_models.tree.treatment import treated
@@ -35,16 +35,52 @@ def route(tree: Tree, columns: Columns) -> IndexArray:
 def routed(tree: Tree, columns: Columns) -> tuple[IndexArray, BoolArray]:
     """Return where each record stops, and which ones the model refuses for a value that it calls invalid.
 
-    A value is looked at where a test on the way asks for it, as JPMML-Evaluator does; these records stop nowhere.
-
     Raises:
         KeyError: an attribute that the tree tests is not among the columns.
     """
-    size = len(next(iter(columns.values()))) if columns else 0
-    columns, invalid = prepared(_looked_at(tree), columns)
+    return Router(columns).routed(tree)
+
+
+class Router:
+    """Sends the same records down one tree after another.
+
+    What tests see of the records is worked out once for trees in a row that have the same features.
+    """
+
+    def __init__(self, columns: Columns) -> None:
+        """Take the records."""
+        self._columns = columns
+        self._features: tuple[Feature, ...] | None = None
+        self._seen: tuple[dict[str, Column], dict[str, BoolArray]] = ({}, {})
+        self._numbers = Matrix({})
+
+    def routed(self, tree: Tree) -> tuple[IndexArray, BoolArray]:
+        """Return where each record stops, and which ones the model refuses for a value that it calls invalid.
+
+        A value is looked at where a test on the way asks for it, as JPMML-Evaluator does; these records stop nowhere.
+
+        Raises:
+            KeyError: an attribute that the tree tests is not among the columns.
+        """
+        features = _looked_at(tree)
+        is_treated = any(feature.treatments for feature in features)  # no part of their value
+        if is_treated or features != self._features:
+            self._seen = prepared(features, self._columns)
+            self._numbers = Matrix(self._seen[0])
+            self._features = None if is_treated else features
+        columns, invalid = self._seen
+        size = len(next(iter(columns.values()))) if columns else 0
+        return _routed(tree, columns, invalid, self._numbers, size)
+
+
+def _routed(
+    tree: Tree, columns: Columns, invalid: Invalid, numbers: Matrix, size: int
+) -> tuple[IndexArray, BoolArray]:
     stop = np.full(size, NOWHERE, dtype=np.intp)
     refused = np.zeros(size, dtype=bool)
-    start = _branched(tree, columns, invalid, stop)
+    start = _branched(tree, numbers, invalid, stop)
+    if not len(start):
+        return stop, refused
     start = _accepted(tree.root.test, invalid, start, refused)
     entered = answer(tree.root.test, columns, size).true
     pending = [(0, start[entered[start]])]
@@ -99,20 +135,19 @@ def _accepted(
     return rows
 
 
-def _branched(tree: Tree, columns: Columns, invalid: Invalid, stop: IndexArray) -> IndexArray:
+def _branched(tree: Tree, numbers: Matrix, invalid: Invalid, stop: IndexArray) -> IndexArray:
     """Route the records that a tree of plain splits has a value for, and return the others."""
     rows = np.arange(len(stop), dtype=np.intp)
     plain = branching(tree) if len(rows) else None
-    if plain is None:
+    if plain is None or not numbers.has(plain.features):
         return rows
-    used = [columns[name] for name in plain.features]
-    known = [column.numbers for column in used if isinstance(column, NumericColumn)]
-    if len(known) < len(used):
-        return rows
-    lacks = np.any([np.isnan(values) for values in known], axis=0)
+    lacks = numbers.lacks(plain.features)
     for name in set(plain.features) & invalid.keys():
-        lacks |= invalid[name]
-    stop[~lacks] = plain.stops([values[~lacks] for values in known])
+        lacks = lacks | invalid[name]
+    if not lacks.any():
+        stop[:] = plain.stops(numbers)
+        return rows[:0]
+    stop[~lacks] = plain.stops(numbers, rows[~lacks])
     return rows[lacks]
 
 

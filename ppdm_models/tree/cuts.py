@@ -9,7 +9,7 @@ from typing import overload
 import numpy as np
 
 from ppdm_models.arrays import BoolArray, FloatArray, IntArray
-from ppdm_models.tree.predicate import Always, NumericTest, Predicate
+from ppdm_models.tree.predicate import Always, NumericTest, Predicate, features_of
 
 Flags = BoolArray
 Numbers = FloatArray
@@ -46,6 +46,13 @@ class Cuts(Sequence[Predicate]):
             and (self.closed[one] == self.closed[two]).all()
             and (self.upper[one] != self.upper[two]).all()
         )
+
+    def asked(self) -> set[str]:
+        """Return the names of the features that the tests ask for."""
+        is_cut = self.features >= 0
+        is_cut[list(self.others)] = False
+        found = {self.names[place] for place in np.unique(self.features[is_cut]).tolist()}
+        return found | {name for test in self.others.values() for name in features_of(test)}
 
     def __len__(self) -> int:
         return len(self.features)

@@ -12,11 +12,14 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
+from functools import cached_property
 
 from ppdm_models.tree.column import number_text
+from ppdm_models.tree.cut_paths import paths_in_text
 from ppdm_models.tree.ensemble import Ensemble, Model
+from ppdm_models.tree.node_table import parents_of, scores_of
 from ppdm_models.tree.paths import apart, both
 from ppdm_models.tree.predicate import (
     AllOf,
@@ -50,16 +53,16 @@ def fingerprints(model: Model, target: str) -> tuple[tuple[str, ...], ...]:
     name it.
     """
     short: list[list[str]] = []
-    groups: dict[str, list[Place]] = {}
-    for number, (tree, tests) in enumerate(_parts(model)):
-        short.append([""] * len(tree.nodes))
-        for index, way in _ways(tree, tests):
-            name = _digest(way, target, _in_short)
-            short[number][index] = name
-            groups.setdefault(name, []).append((number, index))
-    shared = {name: places for name, places in groups.items() if len(places) > 1}
-    if shared:
-        _tell_apart(model, target, short, shared)
+    seen, twice = set[str](), set[str]()
+    for tree, tests in _parts(model):
+        names = [""] * len(tree.nodes)
+        for index, text in _texts(tree, tests, target, _in_short):
+            name = _hash(text)
+            names[index] = name
+            (twice if name in seen else seen).add(name)
+        short.append(names)
+    if twice:
+        _tell_apart(model, target, short, twice)
     return tuple(map(tuple, short))
 
 
@@ -103,16 +106,33 @@ def _parts(model: Model) -> Iterator[tuple[Tree, tuple[Predicate, ...]]]:
     while stack:
         part, tests = stack.pop()
         if isinstance(part, Tree):
-            yield on_32_bits(part), tests
+            yield part, tuple(test for test in tests if not isinstance(test, Always))
         elif isinstance(part, Ensemble):
             stack.extend((each.model, (*tests, each.test)) for each in reversed(part.members))
 
 
+def _texts(
+    tree: Tree,
+    tests: Sequence[Predicate],
+    target: str,
+    say: Say,
+    wanted: frozenset[int] | None = None,
+) -> Iterator[tuple[int, str]]:
+    """Yield each node where records may stop, or those ``wanted``, with what holds of who does, in one text."""
+    plain = None if tests or _stops_inside(tree) else paths_in_text(tree, say, wanted)
+    if plain is not None:
+        start = json.dumps(target)
+        for index, items in plain:
+            yield index, f"[{start}, {items}]" if items else f"[{start}]"
+        return
+    for index, way in _ways(on_32_bits(tree), tests):
+        if wanted is None or index in wanted:
+            yield index, way.text(target, say)
+
+
 def _ways(tree: Tree, tests: Sequence[Predicate]) -> Iterator[tuple[int, _Way]]:
     """Yield each node where records may stop with what holds of them: at an inner one, none of its children's tests."""
-    stops_inside = (
-        tree.missing is Missing.LAST_PREDICTION or tree.no_true_child is NoTrueChild.LAST_PREDICTION
-    )
+    stops_inside = _stops_inside(tree)
     start = _Way({})
     for test in (*tests, tree.root.test):
         start = start.and_(test)
@@ -130,6 +150,13 @@ def _ways(tree: Tree, tests: Sequence[Predicate]) -> Iterator[tuple[int, _Way]]:
             for child in children:
                 way = way.and_(_negated(child.test))
             yield index, way
+
+
+def _stops_inside(tree: Tree) -> bool:
+    """Return whether records may stop at nodes that have children."""
+    return (
+        tree.missing is Missing.LAST_PREDICTION or tree.no_true_child is NoTrueChild.LAST_PREDICTION
+    )
 
 
 def _negated(test: Predicate) -> Predicate | _Not:
@@ -172,46 +199,54 @@ def _in_short(value: float) -> str:
     return f"{value + 0.0:.{digits}g}"
 
 
-def _digest(way: _Way, target: str, say: Say) -> str:
-    return _hash(way.text(target, say))
-
-
 def _hash(text: str) -> str:
     return hashlib.sha256(text.encode("ascii")).hexdigest()[:LETTERS]
 
 
-def _tell_apart(
-    model: Model, target: str, short: list[list[str]], shared: Mapping[str, Sequence[Place]]
-) -> None:
-    """Give nodes that share a name names of their own.
+def _tell_apart(model: Model, target: str, short: list[list[str]], twice: Set[str]) -> None:
+    """Give nodes that share a name, one of ``twice``, names of their own.
 
     One that differs in later digits has a name that nothing else ever gets, so that it is not taken for another once
     that is gone.
     """
-    wanted: dict[int, set[int]] = {}
-    for number, index in (place for places in shared.values() for place in places):
-        wanted.setdefault(number, set()).add(index)
-    exact: dict[Place, str] = {}
-    said: dict[int, str] = {}
-    first: dict[Place, tuple[bool, str]] = {}
+    trees: list[_Twins] = []
+    shared: dict[str, dict[str, list[Place]]] = {}
     for number, (tree, tests) in enumerate(_parts(model)):
-        here = wanted.get(number, set())
-        if not here:
+        names = short[number]
+        wanted = frozenset(index for index, name in enumerate(names) if name in twice)
+        trees.append(_Twins(tree, tuple(names)))
+        if not wanted:
             continue
-        said[number] = _hash(
-            json.dumps(sorted((short[number][n.index], repr(n.score)) for n in tree.nodes))
-        )
-        for index, way in _ways(tree, tests):
-            if index in here:
-                exact[number, index] = _digest(way, f"exactly: {target}", number_text)
-                node = tree.nodes[index]
-                first[number, index] = (not node.is_leaf, repr(node.score))
-    for name, places in shared.items():
-        twins: dict[str, list[Place]] = {}
-        for place in places:
-            twins.setdefault(exact[place], []).append(place)
+        for index, text in _texts(tree, tests, f"exactly: {target}", number_text, wanted):
+            shared.setdefault(names[index], {}).setdefault(_hash(text), []).append((number, index))
+    for name, twins in shared.items():
         for digits, same in twins.items():
             base = name if len(twins) == 1 else digits
-            same.sort(key=lambda place: (*first[place], said[place[0]], *place))
+            if len(same) > 1:
+                same.sort(key=lambda place: (*trees[place[0]].first(place[1]), *place))
             for count, (number, index) in enumerate(same, start=1):
                 short[number][index] = base if count == 1 else f"{base}#{count}"
+
+
+class _Twins:
+    """A tree with nodes that others ask the same as: what decides which of them comes first."""
+
+    def __init__(self, tree: Tree, names: tuple[str, ...]) -> None:
+        """Take the tree, and the short names of its nodes."""
+        self._tree, self._names = tree, names
+
+    def first(self, index: int) -> tuple[bool, str, str]:
+        """Return by what a node is sorted: leaves first, then by what is predicted, then by all else in its tree."""
+        return index in self._inner, repr(self._scores[index]), self._said
+
+    @cached_property
+    def _inner(self) -> frozenset[int]:
+        return frozenset(parents_of(self._tree.nodes).tolist())
+
+    @cached_property
+    def _scores(self) -> list[str | float | None]:
+        return scores_of(self._tree.nodes)
+
+    @cached_property
+    def _said(self) -> str:
+        return _hash(json.dumps(sorted(zip(self._names, map(repr, self._scores), strict=True))))

@@ -38,6 +38,7 @@ class NodeTable(Sequence[Node]):
     lines: Sequence[int] | None = None
     bands: Sequence[tuple[Band | None, ...] | None] | None = None
     impurities: Sequence[Impurity | None] | None = None
+    spreads: Sequence[Band | None] | None = None
     _made: tuple[Node, ...] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -112,11 +113,27 @@ class NodeTable(Sequence[Node]):
                     repeat(None) if self.lines is None else self.lines,
                     repeat(None) if self.bands is None else self.bands,
                     repeat(None) if self.impurities is None else self.impurities,
+                    repeat(()),
+                    repeat(None) if self.spreads is None else self.spreads,
                 )
             )
             object.__setattr__(self, "_made", made)
             return made
         return self._made
+
+
+def parents_of(nodes: Sequence[Node]) -> Wholes:
+    """Return the parent of each node, -1 at the root, (N,); where there are columns, no node is made."""
+    if isinstance(nodes, NodeTable):
+        return nodes.parents
+    return np.array([-1 if node.parent is None else node.parent for node in nodes], dtype=np.int64)
+
+
+def scores_of(nodes: Sequence[Node]) -> list[str | float | None]:
+    """Return what each node predicts; where there are columns, no node is made."""
+    if isinstance(nodes, NodeTable):
+        return list(_scores(nodes.scores))
+    return [node.score for node in nodes]
 
 
 def _places(column: Wholes | None) -> Iterable[int | None]:

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import replace
 
 import numpy as np
 
+from ppdm_models.arrays import FloatArray
+from ppdm_models.tree.cuts import Cuts
+from ppdm_models.tree.node_table import NodeTable
+from ppdm_models.tree.plain import plain_of
 from ppdm_models.tree.predicate import AllOf, AnyOf, Never, NumericTest, OneOf, Predicate, Surrogate
 from ppdm_models.tree.tree import Tree
 
@@ -22,8 +27,42 @@ def on_32_bits(tree: Tree) -> Tree:
     names = {feature.name for feature in tree.features if feature.single}
     if not names:
         return tree
-    nodes = tuple(replace(node, test=_moved(node.test, names)) for node in tree.nodes)
+    plain = plain_of(tree)
+    ends = None if plain is None else single_ends(plain.cuts, names)
+    if plain is not None and ends is not None:
+        if (ends == plain.cuts.ends).all():
+            return tree
+        if isinstance(tree.nodes, NodeTable):
+            return replace(tree, nodes=replace(tree.nodes, tests=replace(plain.cuts, ends=ends)))
+    tests = [_moved(node.test, names) for node in tree.nodes]
+    pairs = list(zip(tree.nodes, tests, strict=True))
+    if all(node.test == test for node, test in pairs):
+        return tree
+    nodes = tuple(node if node.test == test else replace(node, test=test) for node, test in pairs)
     return replace(tree, nodes=nodes)
+
+
+def single_ends(cuts: Cuts, names: Collection[str]) -> FloatArray | None:
+    """Return the ends of cuts, those of these features moved to 32-bit numbers; None where one has none beside it."""
+    is_single = np.array([name in names for name in cuts.names], dtype=np.bool_)
+    if not is_single.any():
+        return cuts.ends
+    moved = np.where(cuts.closed, single_below(cuts.ends), single_above(cuts.ends))
+    moved = np.where(is_single[cuts.features] & (cuts.features >= 0), moved, cuts.ends)
+    return moved if np.isfinite(moved).all() else None
+
+
+def single_below(values: FloatArray) -> FloatArray:
+    """Return the largest 32-bit number that is not above each number; -inf where there is none."""
+    with np.errstate(over="ignore"):
+        near = values.astype(np.float32)
+    above = near.astype(np.float64) > values
+    return np.where(above, np.nextafter(near, DOWN), near).astype(np.float64)
+
+
+def single_above(values: FloatArray) -> FloatArray:
+    """Return the smallest 32-bit number that is not below each number; inf where there is none."""
+    return -single_below(-values)
 
 
 def _moved(test: Predicate, names: set[str]) -> Predicate:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from ppdm_models.tree.cuts import Cuts
 from ppdm_models.tree.impurity import Criterion as Criterion
 from ppdm_models.tree.node import Band as Band
 from ppdm_models.tree.node import Node as Node
 from ppdm_models.tree.node_table import NodeTable
-from ppdm_models.tree.predicate import features_of
+from ppdm_models.tree.predicate import Predicate, features_of
 from ppdm_models.tree.treatment import Treatment
 
 
@@ -207,13 +208,19 @@ class Tree:
 
     def used_features(self) -> tuple[Feature, ...]:
         """Return the features that some split tests."""
-        from_tests = {name for node in self.nodes for name in features_of(node.test)}
+        nodes = self.nodes
+        tests = nodes.tests if isinstance(nodes, NodeTable) else [node.test for node in nodes]
+        from_tests = tests.asked() if isinstance(tests, Cuts) else _asked(tests)
         return tuple(feature for feature in self.features if feature.name in from_tests)
 
     def where(self, node: Node) -> str:
         """Return where a node stands, for messages: ``loan.pmml:48: node '7'``."""
         line = f":{node.line}" if node.line else ""
         return f"{self.source}{line}: node {node.name!r}"
+
+
+def _asked(tests: Iterable[Predicate]) -> set[str]:
+    return {name for test in tests for name in features_of(test)}
 
 
 def _check_order(nodes: Sequence[Node]) -> None:

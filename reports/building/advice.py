@@ -8,7 +8,7 @@ from audit.evidence import NOT_RUN, Evidence
 from audit.reading import Undetermined
 from audit.run import NOT_JOINED
 from policies.judging.decision import Decision
-from ppdm_models.files.convert import writable
+from ppdm_models.files.convert import first_writable
 from ppdm_models.files.fitted import IN_MEMORY
 from ppdm_models.files.load import formats, writers
 from ppdm_models.tree.ensemble import Model
@@ -34,10 +34,12 @@ def releases_steps(evidence: Evidence, decision: Decision) -> Iterator[str]:
 
 def repair_target(model: Model) -> str | None:
     """Return the format that a repair has to name: "" where it writes what it read; None where none says the model."""
+    return first_writable(model) if _is_only_read(model) else ""
+
+
+def _is_only_read(model: Model) -> bool:
     known = formats().get(model.format)
-    if known is None or known.rewrites or model.format in writers():
-        return ""
-    return next(iter(writable(model)), None)
+    return known is not None and not known.rewrites and model.format not in writers()
 
 
 def repair_steps(evidence: Evidence, command: str = "") -> Iterator[str]:
@@ -48,7 +50,9 @@ def repair_steps(evidence: Evidence, command: str = "") -> Iterator[str]:
     model = evidence.model
     anew = "train the trees anew" if evidence.forest.is_ensemble else "train the tree anew"
     anew += f" with larger leaves {SETTINGS}"
-    target = "" if model.format == IN_MEMORY else repair_target(model)
+    is_only_read = model.format != IN_MEMORY and _is_only_read(model)
+    # Where there is a command, a format was found for it, which takes long: the model is written to see that it can be.
+    target = repair_target(model) if is_only_read and not command else ""
     read_only = f"the format {model.format} is only read here"
     if model.format == IN_MEMORY:
         yield f"Call treewarden.repair with the same estimator and table: {TRIES}"
@@ -59,7 +63,7 @@ def repair_steps(evidence: Evidence, command: str = "") -> Iterator[str]:
         )
         return
     elif command:
-        yield f"Run this command{f', as {read_only}' if target else ''}: {TRIES}"
+        yield f"Run this command{f', as {read_only}' if is_only_read else ''}: {TRIES}"
         yield command
     elif target:
         yield f"Run “treewarden repair --to {target}” with the same files, as {read_only}: {TRIES}"

@@ -37,5 +37,6 @@ def audit_file(request: Request, step: Step = silent) -> Audited:
     subject = read_subject(request, step)
     given.check(subject.pack)
     audit = subject.audit(subject.file, step)
-    waived = given.accept(audit, advised(audit, judge(audit, subject.pack)))
+    with step("judging"):
+        waived = given.accept(audit, advised(audit, judge(audit, subject.pack)))
     return Audited(subject, audit, waived.decision, waived.uses)

@@ -88,8 +88,8 @@ def _check(tree: Tree) -> None:
 
 
 def _add(parent: etree._Element, element: str, /, **attributes: str) -> etree._Element:
-    namespace = etree.QName(parent).namespace
-    child = etree.SubElement(parent, f"{{{namespace}}}{element}" if namespace else element)
+    namespace, in_one, _ = str(parent.tag).rpartition("}")
+    child = etree.SubElement(parent, f"{namespace}{in_one}{element}")
     for name, value in attributes.items():
         child.set(name, _safe(value))
     return child

@@ -13,19 +13,19 @@ from ppdm_models.arrays import BoolArray, FloatArray, IntArray
 from ppdm_models.errors import TreeFormatError
 from ppdm_models.meaning.consistency import is_whole
 from ppdm_models.tree.column import number_text
-from ppdm_models.tree.predicate import Always, MissingTest, NumericTest, Predicate
+from ppdm_models.tree.cuts import Cuts
+from ppdm_models.tree.node_table import NodeTable
+from ppdm_models.tree.predicate import MissingTest, NumericTest, Predicate
 from ppdm_models.tree.tree import (
     CLASS_WEIGHT,
     Criterion,
     Feature,
     Learner,
     Missing,
-    Node,
     Quality,
     Task,
     Tool,
     Tree,
-    rebuilt,
 )
 
 CRITERIA = {
@@ -90,22 +90,21 @@ class TreeArrays:
     def _check_shape(self, where: str, features: int) -> None:
         size = len(self.children_left)
         depths = [0] + [-1] * (size - 1)
-        for index in range(size):
-            pair = int(self.children_left[index]), int(self.children_right[index])
-            if pair == (-1, -1):
+        columns = (self.children_left, self.children_right, self.feature, self.threshold)
+        rows = zip(*(column.tolist() for column in columns), strict=True)
+        for index, (left, right, feature, threshold) in enumerate(rows):
+            if left == right == -1:
                 continue
-            if depths[index] < 0 or pair[0] == pair[1]:
+            if depths[index] < 0 or left == right:
                 raise TreeFormatError(where, f"node {index} has no place in the tree")
-            for child in pair:
+            for child in (left, right):
                 if not index < child < size or depths[child] >= 0:
                     raise TreeFormatError(where, f"node {index} has a child {child} that cannot be")
                 depths[child] = depths[index] + 1
-            if not 0 <= self.feature[index] < features:
-                raise TreeFormatError(where, f"node {index} tests feature {self.feature[index]}")
-            if math.isnan(self.threshold[index]) or self.threshold[index] == -math.inf:
-                raise TreeFormatError(
-                    where, f"node {index} has the threshold {self.threshold[index]}"
-                )
+            if not 0 <= feature < features:
+                raise TreeFormatError(where, f"node {index} tests feature {feature}")
+            if math.isnan(threshold) or threshold == -math.inf:
+                raise TreeFormatError(where, f"node {index} has the threshold {threshold}")
         if min(depths) < 0:
             raise TreeFormatError(where, f"node {depths.index(-1)} is no child of any node")
         if max(depths) > limits.DEPTH:
@@ -127,9 +126,9 @@ def tree_from_arrays(
     by its number.
     """
     counts = _counts(arrays.value, arrays.weighted) if classes else None
-    whole = counts is None or all(is_whole(float(count)) for count in counts.flat)
-    tree = Tree(
-        nodes=tuple(_nodes(arrays, names, classes, counts, _spreads(arrays, settings))),
+    whole = counts is None or all(map(is_whole, counts[counts != np.round(counts)].tolist()))
+    return Tree(
+        nodes=_nodes(arrays, tuple(names), classes, counts, _spreads(arrays, settings)),
         features=tuple(Feature(name, numeric=True, single=True) for name in names),
         target=target,
         classes=classes,
@@ -140,7 +139,6 @@ def tree_from_arrays(
         source=source,
         format="sklearn",
     )
-    return rebuilt(tree, tree.nodes)
 
 
 def class_label(value: object) -> str:
@@ -188,52 +186,80 @@ def _counts(value: Floats, weighted: Floats) -> Floats:
 
 def _nodes(
     arrays: TreeArrays,
-    names: Sequence[str],
+    names: tuple[str, ...],
     classes: tuple[str, ...],
     counts: Floats | None,
-    spreads: Sequence[float] | None,
-) -> list[Node]:
-    """Return the nodes under scikit-learn's own numbers: each parent before its children."""
-    size = len(arrays.children_left)
-    tests: list[Predicate] = [Always()] * size
-    parents: list[int | None] = [None] * size
-    children: list[tuple[int, ...]] = [()] * size
-    defaults: list[int | None] = [None] * size
-    for index in range(size):
-        left, right = int(arrays.children_left[index]), int(arrays.children_right[index])
-        if left < 0:
-            continue
-        children[index] = (left, right)
-        parents[left] = parents[right] = index
-        if arrays.missing_left is not None:
-            defaults[index] = left if arrays.missing_left[index] else right
-        tests[left], tests[right] = threshold_tests(
-            names[int(arrays.feature[index])], float(arrays.threshold[index])
-        )
-    value = arrays.value
-    return [
-        Node(
-            index=index,
-            name=str(index),
-            parent=parents[index],
-            children=children[index],
-            test=tests[index],
-            score=classes[int(value[index].argmax())] if classes else float(value[index, 0]),
-            records=float(arrays.weighted[index]),
-            class_counts=None if counts is None else tuple(map(float, counts[index])),
-            default_child=defaults[index],
-            spread=None if classes or spreads is None else (spreads[index], spreads[index]),
-        )
-        for index in range(size)
-    ]
+    spreads: Floats | None,
+) -> NodeTable:
+    """Return the nodes in document order, named by scikit-learn's numbers."""
+    order = _document_order(arrays)
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    inner = np.flatnonzero(arrays.children_left >= 0)
+    left, right = arrays.children_left[inner], arrays.children_right[inner]
+    parents = np.full(len(order), -1, dtype=np.int64)
+    for children in (left, right):
+        parents[place[children]] = place[inner]
+    value = arrays.value[order]
+    labels = [classes[best] for best in value.argmax(axis=1).tolist()] if classes else None
+    return NodeTable(
+        parents=parents,
+        names=list(map(str, order.tolist())),
+        tests=_cuts(arrays, names, order, parents, place[right]),
+        scores=value[:, 0] if labels is None else labels,
+        records=arrays.weighted[order],
+        class_counts=None if counts is None else counts[order],
+        default_children=_defaults(arrays, inner, place),
+        spreads=None if classes or spreads is None else [(s, s) for s in spreads[order].tolist()],
+    )
 
 
-def _spreads(arrays: TreeArrays, settings: Mapping[str, object]) -> list[float] | None:
+def _document_order(arrays: TreeArrays) -> Wholes:
+    """Return scikit-learn's numbers of the nodes, each left child and all below it before the right one."""
+    left, right = arrays.children_left.tolist(), arrays.children_right.tolist()
+    order, stack = [], [0]
+    while stack:
+        node = stack.pop()
+        order.append(node)
+        if left[node] >= 0:
+            stack += (right[node], left[node])
+    return np.array(order, dtype=np.int64)
+
+
+def _cuts(
+    arrays: TreeArrays, names: tuple[str, ...], order: Wholes, parents: Wholes, right: Wholes
+) -> Cuts:
+    """Return the tests that lead to nodes; ``right`` are the places of the right children."""
+    asked = order[parents]  # the root's is no matter
+    is_below = parents >= 0
+    ends = np.where(is_below, arrays.threshold[asked], 0.0)
+    upper = np.zeros(len(order), dtype=np.bool_)
+    upper[right] = True
+    others = {
+        node: threshold_tests(names[int(arrays.feature[asked[node]])], math.inf)[int(upper[node])]
+        for node in np.flatnonzero(is_below & (ends == math.inf)).tolist()
+    }
+    features = np.where(is_below & (ends < math.inf), arrays.feature[asked], -1)
+    return Cuts(names, features, ends, upper, is_below, others)
+
+
+def _defaults(arrays: TreeArrays, inner: Wholes, place: Wholes) -> Wholes | None:
+    """Return the child of each node that takes missing values, -1 for none; None where the tree knows none."""
+    if arrays.missing_left is None:
+        return None
+    found = np.full(len(place), -1, dtype=np.int64)
+    to_left = arrays.missing_left[inner]
+    chosen = np.where(to_left, arrays.children_left[inner], arrays.children_right[inner])
+    found[place[inner]] = place[chosen]
+    return found
+
+
+def _spreads(arrays: TreeArrays, settings: Mapping[str, object]) -> Floats | None:
     """Return each node's mean squared distance from its mean, where its impurity is that."""
     is_square = str(settings.get("criterion", "")) in SQUARED
     if arrays.impurity is None or not is_square or not np.isfinite(arrays.impurity).all():
         return None
-    return [float(each) for each in arrays.impurity]
+    return arrays.impurity
 
 
 def threshold_tests(name: str, threshold: float) -> tuple[Predicate, Predicate]:

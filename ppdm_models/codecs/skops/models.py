@@ -17,6 +17,7 @@ from ppdm_models.codecs.skops.npy import Array
 from ppdm_models.codecs.skops.part import Part
 from ppdm_models.codecs.skops.told import told
 from ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member, Model
+from ppdm_models.tree.node_table import NodeTable
 from ppdm_models.tree.tree import Feature, Missing, Task, Tree
 
 SMALLEST_SHARE = float(np.finfo(np.float64).eps)
@@ -91,7 +92,8 @@ def _told(
         arrays, names, classes, settings=settings, target="", source=fitted.part.source
     )
     if boosted:  # gradient boosting refuses missing values
-        bare = tuple(replace(node, default_child=None) for node in tree.nodes)
+        assert isinstance(tree.nodes, NodeTable)
+        bare = replace(tree.nodes, default_children=None)
         tree = replace(tree, nodes=bare, missing=Missing.NULL_PREDICTION)
     return tree if table is None else told(tree, table)
 
