@@ -82,8 +82,8 @@ class Asking:
         left, size = deque(asks), 1
         while left and not self.is_over(end):
             portions = self._batch(left, size, wanted, end)
-            units = sum(each.ask.units for each in portions) + sum(each.units for each in left)
-            is_there = self.helpers.are_worth(portions, units)
+            work = sum(each.ask.work for each in portions) + sum(each.work for each in left)
+            is_there = self.helpers.are_worth(portions, work)
             give = self.helpers.answers if is_there else done_here
             with closing(give(portions, self.clock)) as answers:
                 self._take_in(portions, answers, is_there=is_there)

@@ -10,17 +10,21 @@ from audit.worlds.asking import Asking
 from audit.worlds.facts.facts import Facts
 from audit.worlds.found.check import first_broken
 from audit.worlds.found.open import may_be_certain, not_moved
-from audit.worlds.portions import MOST_TOGETHER, Cell, OneByOne, Together
+from audit.worlds.lowest import NOWHERE, Lowest
+from audit.worlds.portions import Cell, OneByOne, Together
 from audit.worlds.proofs import cpsat
 from audit.worlds.proofs.bounds import ContradictionError
-from audit.worlds.queries import Asker, Effort, has_rows, is_large
+from audit.worlds.queries import Asker, Effort, is_large
 from ppdm_models.arrays import BoolArray
 
 MOST_FIRST_BRANCHES = 10_000
 FIRST_UNITS = 5.0
-NOWHERE = -1
 PORTION_UNITS = 0.8
 """Deterministic seconds that a solver may search for the answers of a portion."""
+PORTION_CELLS = 4000
+"""Cells below the lowest nodes of a portion's questions, all together."""
+TOGETHER_CELLS = 50
+"""Cells that are asked about at once, both ways."""
 EFFORTS = (Effort(2, 10, 30, 0.1), Effort(4, 30, 100, 0.5), Effort(10_000, 60, 400, 3.0))
 """The first passes are short, so that a hard question does not hold up easy ones."""
 
@@ -68,50 +72,38 @@ def _cells(wanted: BoolArray) -> list[Cell]:
 def _one_by_one(facts: Facts, cells: list[Cell], effort: Effort) -> Iterator[OneByOne]:
     """Yield portions of neighbouring cells: one at first, as the first answer may be enough, then more.
 
-    What is easy is mostly settled below the lowest node, for all cells there at once: so one portion follows another
-    there. Hard questions are put side by side wherever they are.
+    What is easy is mostly settled below the lowest node, for other cells there too: so one portion follows another
+    there. Hard questions are put by themselves, and side by side wherever they are.
     """
-    lowest = _Lowest(facts)
-    most, begin, size = max(1, int(PORTION_UNITS / effort.units)), 0, 1
-    while begin < len(cells):
-        some = tuple(cells[begin : begin + size])
-        nodes = frozenset(map(lowest.node, some)) - {NOWHERE} if most > 1 else frozenset()
-        yield OneByOne(some, effort, nodes)
-        begin, size = begin + size, min(2 * size, most)
+    lowest = Lowest(facts)
+    some: list[Cell] = []
+    work, full = 0.0, 0.0
+    for cell in cells:
+        some.append(cell)
+        work += _work(lowest, cell, effort)
+        if work >= full or cell == cells[-1]:
+            is_hard = work >= len(some)
+            nodes = frozenset[int]() if is_hard else lowest.nodes(some)
+            yield OneByOne(tuple(some), effort, work, nodes)
+            some, work, full = [], 0.0, min(1.0, 2 * full or 0.25)
 
 
 def _together(facts: Facts, cells: list[Cell], effort: Effort) -> Iterator[Together]:
     """Yield portions of all these cells below each lowest node with rows."""
-    lowest = _Lowest(facts)
+    lowest = Lowest(facts)
     below: dict[int, list[Cell]] = {}
     for cell in cells:
         below.setdefault(lowest.node(cell), []).append(cell)
-    some: list[tuple[int, tuple[Cell, ...]]] = []
     for node, mine in below.items():
-        if node == NOWHERE or is_large(facts, node):
-            continue
-        for begin in range(0, len(mine), MOST_TOGETHER // 2):
-            some.append((node, tuple(mine[begin : begin + MOST_TOGETHER // 2])))
-            if sum(len(each) for _, each in some) >= MOST_TOGETHER // 2:
-                yield Together(tuple(some), effort)
-                some = []
-    if some:
-        yield Together(tuple(some), effort)
+        for begin in range(0, len(mine), TOGETHER_CELLS):
+            if node != NOWHERE and not is_large(facts, node):
+                some = tuple(mine[begin : begin + TOGETHER_CELLS])
+                yield Together(node, some, effort, _work(lowest, some[0], effort))
 
 
-class _Lowest:
-    """The lowest node with rows above a cell, NOWHERE where there is none."""
-
-    def __init__(self, facts: Facts) -> None:
-        self.facts, self.of_place = facts, facts.place_of()
-        self.known: dict[int, int] = {}
-
-    def node(self, cell: Cell) -> int:
-        place = int(self.of_place[cell[0]])
-        if place not in self.known:
-            above = (each for each in self.facts.path(place) if has_rows(self.facts, each))
-            self.known[place] = next(above, NOWHERE)
-        return self.known[place]
+def _work(lowest: Lowest, cell: Cell, effort: Effort) -> float:
+    """Return how much work a question is at most, as part of a portion."""
+    return max(effort.units / PORTION_UNITS, lowest.size(cell) / PORTION_CELLS)
 
 
 def first_world(asker: Asker) -> None:

@@ -19,9 +19,9 @@ from ppdm_models.errors import TreewardenError
 
 Answers = Generator[Callable[[], News | None], None, None]
 """For each portion in turn what returns its news when called: None where three processes died over it."""
-WORTH_STARTING = 10.0
-"""Deterministic seconds that solvers may search for all that is left of a pass, from which on others are started."""
-WORTH_GIVING = 0.5
+WORTH_STARTING = 24.0
+"""Work that is left of a pass (1 is a full portion) from which on others are started: it takes them about a second."""
+WORTH_GIVING = 1.0
 """The same of one batch, from which on they are asked once they are there."""
 GRACE_SECONDS = 0.5
 """How long answers are waited for once time is up: who is asked ends by the same clock, and says what it has."""
@@ -40,7 +40,7 @@ class Helpers:
         return self.pool.size() if self.jobs is None else self.jobs
 
     def are_worth(self, portions: Sequence[Portion], left: float) -> bool:
-        """Return whether a batch is given to them; ``left`` are the deterministic seconds of all its pass from here on.
+        """Return whether a batch is given to them; ``left`` is all work of its pass from here on.
 
         They are started where there is much left. Nobody waits for them: until they are ready the answer is no.
         """
@@ -51,8 +51,8 @@ class Helpers:
             return left >= WORTH_STARTING
         if left >= WORTH_STARTING and self.number > 1:
             self.pool.start_ahead(self.number)
-        units = sum(portion.ask.units for portion in portions)
-        return units >= WORTH_GIVING and self.pool.is_ready
+        work = sum(portion.ask.work for portion in portions)
+        return work >= WORTH_GIVING and self.pool.is_ready
 
     def answers(self, portions: Sequence[Portion], clock: Clock) -> Answers:
         """Do portions over other processes. Those whose news nobody asked for are waited for in the end.

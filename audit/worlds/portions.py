@@ -18,13 +18,12 @@ from audit.worlds.facts.facts import Facts
 from audit.worlds.found.pool import Pool, Swap
 from audit.worlds.proofs.bounds import Bounds, ContradictionError, Proof
 from audit.worlds.proofs.learned import Ref
-from audit.worlds.queries import Asker, Effort, Question, is_open, open_question
+from audit.worlds.queries import Asker, Effort, Question, open_question
 from audit.worlds.snapshot import Found, Since, Start
 from ppdm_models.arrays import BoolArray, IntArray
 
 Cell = tuple[int, int]
 """A position and a class."""
-MOST_TOGETHER = 100
 
 
 class Ask(Protocol):
@@ -43,8 +42,8 @@ class Ask(Protocol):
         """How many questions it is at most."""
 
     @property
-    def units(self) -> float:
-        """How long a solver may search for the answers, in its own deterministic seconds."""
+    def work(self) -> float:
+        """How much of it there is at most, as far as counts tell: 1 is what a portion is to be."""
 
     def is_left(self, bounds: Bounds, pool: Pool) -> bool:
         """Return whether anything of it is not answered."""
@@ -64,15 +63,12 @@ class OneByOne:
 
     cells: tuple[Cell, ...]
     effort: Effort
+    work: float
     nodes: frozenset[int] = frozenset()
 
     @property
     def most(self) -> int:
         return 2 * len(self.cells)
-
-    @property
-    def units(self) -> float:
-        return len(self.cells) * self.effort.units
 
     def is_left(self, bounds: Bounds, pool: Pool) -> bool:
         return _is_left(self.cells, bounds, pool)
@@ -89,39 +85,27 @@ class OneByOne:
 
 @dataclass(frozen=True, slots=True)
 class Together:
-    """The same of all cells below each of some nodes at once."""
+    """The same of some cells below a node at once, as far as CP-SAT can tell."""
 
-    below: tuple[tuple[int, tuple[Cell, ...]], ...]
+    node: int
+    cells: tuple[Cell, ...]
     effort: Effort
-
-    @property
-    def cells(self) -> tuple[Cell, ...]:
-        return tuple(cell for _, cells in self.below for cell in cells)
+    work: float
 
     @property
     def nodes(self) -> frozenset[int]:
-        return frozenset(node for node, _ in self.below)
+        return frozenset({self.node})
 
     @property
     def most(self) -> int:
         return 2 * len(self.cells)
 
-    @property
-    def units(self) -> float:
-        return len(self.below) * self.effort.units
-
     def is_left(self, bounds: Bounds, pool: Pool) -> bool:
         return _is_left(self.cells, bounds, pool)
 
     def put(self, asker: Asker) -> None:
-        for node, cells in self.below:
-            questions = list(_questions(cells, asker.bounds, asker.pool))
-            for begin in range(0, len(questions), MOST_TOGETHER):
-                if asker.is_over:
-                    return
-                some = questions[begin : begin + MOST_TOGETHER]
-                left = [each for each in some if is_open(asker.bounds, asker.pool, each)]
-                asker.settle_together(node, left, self.effort)
+        questions = list(_questions(self.cells, asker.bounds, asker.pool))
+        asker.settle_together(self.node, questions, self.effort)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +128,8 @@ class Single:
         return 1
 
     @property
-    def units(self) -> float:
-        return self.effort.units
+    def work(self) -> float:
+        return 1.0
 
     def is_left(self, bounds: Bounds, pool: Pool) -> bool:
         return True
