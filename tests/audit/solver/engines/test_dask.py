@@ -19,9 +19,12 @@ from audit.solver.parcel import Common
 from audit.solver.pool import WORKERS, Pool, Worker, default_jobs
 from audit.solver.stream import each_done
 from audit.system.system import build_system
+from audit.worlds import decide, helpers
+from audit.worlds.engine import reason
 from benchmarks.clusters import dask_here
 from policies.pack import load_pack
 from ppdm_models.errors import ClusterError, PolicyError
+from tests.audit.worlds.side_by_side import FEW_WORLDS, made, said
 from tests.cases import multiway_case
 
 pytest.importorskip("distributed")
@@ -73,6 +76,23 @@ def test_an_estimate_is_the_same_bytes_on_a_cluster(cluster, monkeypatch):
         there, _ = estimate(system, AuditOptions())
     assert here.values.tobytes() == there.values.tobytes()
     assert not WORKERS.is_elsewhere
+
+
+@pytest.mark.parametrize("case", [(2, "counts", "gini", 16, 300), (3, "counts", "gini", 12, 60)])
+def test_what_whole_records_prove_is_the_same_bytes_on_a_cluster(cluster, monkeypatch, case):
+    for module, name in ((decide, "PORTION_CELLS"), (helpers, "WORTH_STARTING")):
+        monkeypatch.setattr(module, name, 1)
+    ask = partial(reason, made(*case), budget_seconds=1000, tiers=FEW_WORLDS)
+    here = said(ask())
+    given = []
+    each = helpers.each_done
+    monkeypatch.setattr(
+        helpers, "each_done", lambda jobs, *how: given.extend(jobs) or each(jobs, *how)
+    )
+    with on_cluster(cluster.address, nobody):
+        there = said(ask(jobs=None))
+    assert here == there
+    assert len(given) > 10
 
 
 def test_a_refusal_is_an_answer(cluster, pool, tmp_path):
