@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -30,6 +31,8 @@ from audit.worlds.snapshot import Start, start_of
 from ppdm_models.arrays import BoolArray, IntArray
 
 Wanted = Callable[[Facts, Bounds, Pool], BoolArray]
+MOST_TRAVELLING = 20_000_000
+"""Positions in all splits together, of some eight bytes each, above which the facts stay in this process."""
 MOST_SIDE_BY_SIDE = 32
 """Portions of a batch. What one of them finds out the others do without, so there is one at first, then two, ..."""
 
@@ -83,11 +86,16 @@ class Asking:
         while left and not self.is_over(end):
             portions = self._batch(left, size, wanted, end)
             work = sum(each.ask.work for each in portions) + sum(each.work for each in left)
-            is_there = self.helpers.are_worth(portions, work)
+            is_there = self._may_travel and self.helpers.are_worth(portions, work)
             give = self.helpers.answers if is_there else done_here
             with closing(give(portions, self.clock)) as answers:
                 self._take_in(portions, answers, is_there=is_there)
             size = min(2 * size, MOST_SIDE_BY_SIDE)
+
+    @cached_property
+    def _may_travel(self) -> bool:
+        splits = (split for found in self.facts.splits.values() for split in found)
+        return sum(split.end - split.start for split in splits) <= MOST_TRAVELLING
 
     def _batch(self, left: deque[Ask], size: int, wanted: Wanted, end: int | None) -> list[Portion]:
         """Take the next portions out of what is left: what is not answered, and never two of the same nodes."""

@@ -12,12 +12,15 @@ from audit.facts.case import Case
 from audit.people.population import Population
 from audit.reading import Undetermined
 from audit.worlds.facts.facts import Facts
+from audit.worlds.facts.splits import Split
 from audit.worlds.found.pool import Pool, Swap
 from audit.worlds.proofs.bounds import Bounds
 from audit.worlds.proofs.learned import Learned, Ref
 from audit.worlds.proofs.linear import Rows
 from ppdm_models.arrays import IndexArray, IntArray
 
+NOBODY = np.zeros(0, dtype=np.intp)
+NOT_SAID = Undetermined("nobody needs it to ask")
 Ends = tuple[IntArray, IntArray, IntArray, IntArray]
 """The least and the greatest count of each cell that is proved, and the same that worlds reach, shape (P, m) each."""
 
@@ -67,9 +70,8 @@ class Since:
         low, high, least, most = (end.copy() for end in start.ends)
         for end, (at, values) in zip((low, high, least, most), self.moved, strict=True):
             end.ravel()[at] = values
-        pool = Found(start.facts)
-        pool.add(start.first[None])
-        pool.low, pool.high, pool.worlds = least, most, []
+        pool = Found(start.facts, [start.first], size=1)
+        pool.low, pool.high = least, most
         return Bounds(low, high), pool, Learned(self.lines, self.met, start.plain)
 
 
@@ -78,6 +80,9 @@ class Found(Pool):
     """A pool that begins with the first world alone, and notes what is added: each world with its neighbours."""
 
     worlds: list[tuple[IntArray, list[Swap]]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Leave the ends to whoever knows them."""
 
     def add(self, tables: IntArray) -> None:
         """Add worlds, shape (K, P, m), that were checked."""
@@ -97,9 +102,13 @@ def start_of(facts: Facts, bounds: Bounds, pool: Pool) -> Start:
 
 
 def _without_people(facts: Facts) -> Facts:
-    """Return the facts without what no question needs: the columns of people, and what is known of them by name."""
+    """Return the facts without what no question needs: the columns of people, and arrays that splits were made of."""
     case = facts.case
-    people = Population(
-        (), {}, case.population.counts, case.population.leaf, Undetermined("left out")
-    )
-    return replace(facts, case=Case(case.tree, people, case.members, Knowledge()))
+    people = Population((), {}, case.population.counts, case.population.leaf, NOT_SAID)
+    splits = {node: tuple(map(_lean, found)) for node, found in facts.splits.items()}
+    return replace(facts, case=Case(case.tree, people, case.members, Knowledge()), splits=splits)
+
+
+def _lean(split: Split) -> Split:
+    family = replace(split.family, profiles=NOBODY, chosen=NOBODY, bins=NOBODY, weights=None)
+    return replace(split, family=family)
