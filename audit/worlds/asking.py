@@ -33,8 +33,9 @@ from ppdm_models.arrays import BoolArray, IntArray
 Wanted = Callable[[Facts, Bounds, Pool], BoolArray]
 MOST_TRAVELLING = 20_000_000
 """Positions in all splits together, of some eight bytes each, above which the facts stay in this process."""
+FEWEST_SIDE_BY_SIDE = 4
 MOST_SIDE_BY_SIDE = 32
-"""Portions of a batch. What one of them finds out the others do without, so there is one at first, then two, ..."""
+"""Portions of a batch: few at first, then more. What one of them finds out, the others of its batch do without."""
 
 
 def ask_on() -> bool:
@@ -82,9 +83,11 @@ class Asking:
             ContradictionError: no world obeys the facts.
             OutOfTimeError: the budget is used up.
         """
-        left, size = deque(asks), 1
+        left, size = deque(asks), FEWEST_SIDE_BY_SIDE
         while left and not self.is_over(end):
             portions = self._batch(left, size, wanted, end)
+            if not portions:
+                return
             work = sum(each.ask.work for each in portions) + sum(each.work for each in left)
             is_there = self._may_travel and self.helpers.are_worth(portions, work)
             give = self.helpers.answers if is_there else done_here

@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
+from audit.worlds.above import Above
 from audit.worlds.asking import Asking
 from audit.worlds.facts.facts import Facts
 from audit.worlds.found.check import first_broken
 from audit.worlds.found.open import may_be_certain, not_moved
-from audit.worlds.lowest import NOWHERE, Lowest
 from audit.worlds.portions import Cell, OneByOne, Together
 from audit.worlds.proofs import cpsat
 from audit.worlds.proofs.bounds import ContradictionError
-from audit.worlds.queries import Asker, Effort, is_large
+from audit.worlds.queries import Asker, Effort
 from ppdm_models.arrays import BoolArray
 
 MOST_FIRST_BRANCHES = 10_000
 FIRST_UNITS = 5.0
 PORTION_UNITS = 0.8
 """Deterministic seconds that a solver may search for the answers of a portion."""
-PORTION_CELLS = 4000
-"""Cells below the lowest nodes of a portion's questions, all together."""
+LINEAR_SIZE, CURVED_SIZE = 5e6, 1e5
+"""Cells times candidates below the nodes of a portion's questions, all together: about half a second's work. With two
+classes rows are nearly linear."""
 TOGETHER_CELLS = 50
 """Cells that are asked about at once, both ways."""
 EFFORTS = (Effort(2, 10, 30, 0.1), Effort(4, 30, 100, 0.5), Effort(10_000, 60, 400, 3.0))
@@ -75,35 +77,36 @@ def _one_by_one(facts: Facts, cells: list[Cell], effort: Effort) -> Iterator[One
     What is easy is mostly settled below the lowest node, for other cells there too: so one portion follows another
     there. Hard questions are put by themselves, and side by side wherever they are.
     """
-    lowest = Lowest(facts)
+    above = Above(facts)
     some: list[Cell] = []
     work, full = 0.0, 0.0
     for cell in cells:
         some.append(cell)
-        work += _work(lowest, cell, effort)
+        work += _work(above, cell, effort)
         if work >= full or cell == cells[-1]:
             is_hard = work >= len(some)
-            nodes = frozenset[int]() if is_hard else lowest.nodes(some)
+            nodes = frozenset[int]() if is_hard else above.lowest(some)
             yield OneByOne(tuple(some), effort, work, nodes)
             some, work, full = [], 0.0, min(1.0, 2 * full or 0.25)
 
 
 def _together(facts: Facts, cells: list[Cell], effort: Effort) -> Iterator[Together]:
     """Yield portions of all these cells below each lowest node with rows."""
-    lowest = Lowest(facts)
+    above = Above(facts)
     below: dict[int, list[Cell]] = {}
     for cell in cells:
-        below.setdefault(lowest.node(cell), []).append(cell)
+        for node in above.nodes(cell)[:1]:
+            below.setdefault(node, []).append(cell)
     for node, mine in below.items():
         for begin in range(0, len(mine), TOGETHER_CELLS):
-            if node != NOWHERE and not is_large(facts, node):
-                some = tuple(mine[begin : begin + TOGETHER_CELLS])
-                yield Together(node, some, effort, _work(lowest, some[0], effort))
+            some = tuple(mine[begin : begin + TOGETHER_CELLS])
+            yield Together(node, some, effort, _work(above, some[0], replace(effort, levels=1)))
 
 
-def _work(lowest: Lowest, cell: Cell, effort: Effort) -> float:
+def _work(above: Above, cell: Cell, effort: Effort) -> float:
     """Return how much work a question is at most, as part of a portion."""
-    return max(effort.units / PORTION_UNITS, lowest.size(cell) / PORTION_CELLS)
+    full = LINEAR_SIZE if above.facts.classes == 2 else CURVED_SIZE
+    return max(effort.units / PORTION_UNITS, above.size(cell, effort.levels) / full)
 
 
 def first_world(asker: Asker) -> None:

@@ -19,7 +19,7 @@ from ppdm_models.errors import TreewardenError
 
 Answers = Generator[Callable[[], News | None], None, None]
 """For each portion in turn what returns its news when called: None where three processes died over it."""
-WORTH_STARTING = 24.0
+WORTH_STARTING = 12.0
 """Work that is left of a pass (1 is a full portion) from which on others are started: it takes them about a second."""
 WORTH_GIVING = 1.0
 """The same of one batch, from which on they are asked once they are there."""

@@ -50,7 +50,7 @@ def given(monkeypatch):
 
     real = helpers.each_done
     monkeypatch.setattr(helpers, "each_done", each_done)
-    monkeypatch.setattr(decide, "PORTION_CELLS", 1)
+    monkeypatch.setattr(decide, "PORTION_UNITS", 1e-9)
     monkeypatch.setattr(helpers, "WORTH_STARTING", 0.0)
     monkeypatch.setattr(helpers, "WORTH_GIVING", 0.0)
     return found

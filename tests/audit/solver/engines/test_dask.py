@@ -80,8 +80,7 @@ def test_an_estimate_is_the_same_bytes_on_a_cluster(cluster, monkeypatch):
 
 @pytest.mark.parametrize("case", [(2, "counts", "gini", 16, 300), (3, "counts", "gini", 12, 60)])
 def test_what_whole_records_prove_is_the_same_bytes_on_a_cluster(cluster, monkeypatch, case):
-    for module, name in ((decide, "PORTION_CELLS"), (helpers, "WORTH_STARTING")):
-        monkeypatch.setattr(module, name, 1)
+    monkeypatch.setattr(decide, "PORTION_UNITS", 1e-9)
     ask = partial(reason, made(*case), budget_seconds=1000, tiers=FEW_WORLDS)
     here = said(ask())
     given = []
