@@ -148,7 +148,7 @@ class AuditOptions:
     )
     jobs: int | None = option(
         None,
-        "Processes to solve with; the result is the same for any number.",
+        "Processes for the estimate and for questions about whole records; the result is the same for any number.",
         int,
         low=1,
         unset="all cores",

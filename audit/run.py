@@ -383,6 +383,7 @@ def _worlds(
         strict_ties=options.strict_ties,
         asks_rest=asks_rest,
         enough=never if options.worlds_all else is_enough,
+        jobs=options.jobs,
     )
     if isinstance(found, Worlds) and found.consistency is Consistency.INCONSISTENT:
         said = "; ".join(found.conflict[:5]) or "its leaves and splits contradict each other"

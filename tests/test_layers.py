@@ -55,14 +55,14 @@ audit/inverters
 audit/facts
 audit/constraints
 audit/system
+audit/ipopt
+audit/solver
+audit/solver/engines
 audit/worlds/clock.py
 audit/worlds/facts
 audit/worlds/proofs
 audit/worlds/found
 audit/worlds
-audit/ipopt
-audit/solver
-audit/solver/engines
 audit/estimate
 audit/joint
 audit/values

@@ -18,6 +18,10 @@ class Clock:
     end: float
     now: Callable[[], float] = time.monotonic
 
+    def __reduce__(self) -> tuple[Callable[[float], Clock], tuple[float]]:
+        """Return what travels: the seconds left, as each machine has a clock of its own."""
+        return clock, (self.left,)
+
     @property
     def left(self) -> float:
         """Seconds that are left."""

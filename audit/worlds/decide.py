@@ -2,103 +2,111 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+
 import numpy as np
 
+from audit.worlds.above import Above
+from audit.worlds.asking import Asking
+from audit.worlds.facts.facts import Facts
 from audit.worlds.found.check import first_broken
 from audit.worlds.found.open import may_be_certain, not_moved
+from audit.worlds.portions import Cell, OneByOne, Together
 from audit.worlds.proofs import cpsat
 from audit.worlds.proofs.bounds import ContradictionError
-from audit.worlds.queries import Asker, Effort, Question
+from audit.worlds.queries import Asker, Effort
 from ppdm_models.arrays import BoolArray
 
 MOST_FIRST_BRANCHES = 10_000
 FIRST_UNITS = 5.0
-MOST_TOGETHER = 100
+PORTION_UNITS = 0.8
+"""Deterministic seconds that a solver may search for the answers of a portion."""
+LINEAR_SIZE, CURVED_SIZE = 5e6, 1e5
+"""Cells times candidates below the nodes of a portion's questions, all together: about half a second's work. With two
+classes rows are nearly linear."""
+TOGETHER_CELLS = 50
+"""Cells that are asked about at once, both ways."""
 EFFORTS = (Effort(2, 10, 30, 0.1), Effort(4, 30, 100, 0.5), Effort(10_000, 60, 400, 3.0))
 """The first passes are short, so that a hard question does not hold up easy ones."""
 
 
-def decide_certain(asker: Asker) -> None:
+def decide_certain(asking: Asking) -> None:
     """Ask of every profile that may be certain whether it is: prove it, or find a world where it is not.
 
     Raises:
         ContradictionError: no world obeys the facts.
+        OutOfTimeError: the budget is used up.
     """
-    if asker.pool.is_empty:
+    if asking.pool.is_empty:
         return
-    asker.wanted = may_be_certain
     for effort in EFFORTS:
-        _one_by_one(asker, _cells(asker.open()), effort, None)
+        cells = _cells(asking.open(may_be_certain))
+        asking.put(_one_by_one(asking.facts, cells, effort), may_be_certain)
 
 
-def decide_rest(asker: Asker, most: int | None) -> bool:
+def decide_rest(asking: Asking, most: int | None) -> bool:
     """Ask whether each value that no world has is ruled out, then how far the other cells that none moves can go.
 
     At most so many questions are put, with little effort (None: all of them); return whether some were not.
 
     Raises:
         ContradictionError: no world obeys the facts.
+        OutOfTimeError: the budget is used up.
     """
-    if asker.pool.is_empty:
+    if asking.pool.is_empty:
         return False
-    asker.wanted = not_moved
-    end = None if most is None else asker.asked + most
+    facts, end = asking.facts, None if most is None else asking.asked + most
     for number, effort in enumerate(EFFORTS if most is None else EFFORTS[:1]):
-        absent = asker.pool.high == 0
-        if not number and asker.facts.classes > 2:
-            _together(asker, _cells(asker.open()), effort, end)
-        for cells in (asker.open() & absent, asker.open() & ~absent):
-            _one_by_one(asker, _cells(cells), effort, end)
-    return most is not None and asker.asked >= (end or 0) and bool(asker.open().any())
+        absent = asking.pool.high == 0
+        if not number and facts.classes > 2:
+            asking.put(_together(facts, _cells(asking.open(not_moved)), effort), not_moved, end)
+        is_open = asking.open(not_moved)
+        for some in (is_open & absent, is_open & ~absent):
+            asking.put(_one_by_one(facts, _cells(some), effort), not_moved, end)
+    return most is not None and asking.asked >= (end or 0) and bool(asking.open(not_moved).any())
 
 
-def _cells(wanted: BoolArray) -> list[tuple[int, int]]:
+def _cells(wanted: BoolArray) -> list[Cell]:
     return [(position, klass) for position, klass in np.argwhere(wanted).tolist()]
 
 
-def _is_over(asker: Asker, end: int | None) -> bool:
-    return asker.clock.is_over or (end is not None and asker.asked >= end) or asker.stop()
+def _one_by_one(facts: Facts, cells: list[Cell], effort: Effort) -> Iterator[OneByOne]:
+    """Yield portions of neighbouring cells: one at first, as the first answer may be enough, then more.
 
-
-def _one_by_one(
-    asker: Asker, cells: list[tuple[int, int]], effort: Effort, end: int | None
-) -> None:
+    What is easy is mostly settled below the lowest node, for other cells there too: so one portion follows another
+    there. Hard questions are put by themselves, and side by side wherever they are.
+    """
+    above = Above(facts)
+    some: list[Cell] = []
+    work, full = 0.0, 0.0
     for cell in cells:
-        for sign in (1, -1):
-            if _is_over(asker, end):
-                return
-            question = _open_question(asker, cell, sign)
-            if question is not None:
-                asker.settle(question, effort)
+        some.append(cell)
+        work += _work(above, cell, effort)
+        if work >= full or cell == cells[-1]:
+            is_hard = work >= len(some)
+            nodes = frozenset[int]() if is_hard else above.lowest(some)
+            yield OneByOne(tuple(some), effort, work, nodes)
+            some, work, full = [], 0.0, min(1.0, 2 * full or 0.25)
 
 
-def _together(asker: Asker, cells: list[tuple[int, int]], effort: Effort, end: int | None) -> None:
-    """Ask of all these cells below each lowest node with rows at once."""
-    of_place = asker.facts.place_of()
-    below: dict[int, list[Question]] = {}
+def _together(facts: Facts, cells: list[Cell], effort: Effort) -> Iterator[Together]:
+    """Yield portions of all these cells below each lowest node with rows."""
+    above = Above(facts)
+    below: dict[int, list[Cell]] = {}
     for cell in cells:
-        asker.clock.check()
-        node = next(filter(asker.has_rows, asker.facts.path(int(of_place[cell[0]]))), None)
-        asked = (_open_question(asker, cell, sign) for sign in (1, -1))
-        if node is not None and not asker.is_large(node):
-            below.setdefault(node, []).extend(each for each in asked if each is not None)
-    for node, questions in below.items():
-        for begin in range(0, len(questions), MOST_TOGETHER):
-            if _is_over(asker, end):
-                return
-            some = questions[begin : begin + MOST_TOGETHER]
-            asker.settle_together(node, [each for each in some if asker.is_open(each)], effort)
+        for node in above.nodes(cell)[:1]:
+            below.setdefault(node, []).append(cell)
+    for node, mine in below.items():
+        for begin in range(0, len(mine), TOGETHER_CELLS):
+            some = tuple(mine[begin : begin + TOGETHER_CELLS])
+            yield Together(node, some, effort, _work(above, some[0], replace(effort, levels=1)))
 
 
-def _open_question(asker: Asker, cell: tuple[int, int], sign: int) -> Question | None:
-    """Return what is to be proved of ``sign * cell``: that it never falls below what all worlds so far have."""
-    low, high = (int(end[cell]) for end in (asker.bounds.low, asker.bounds.high))
-    least, most = (int(end[cell]) for end in (asker.pool.low, asker.pool.high))
-    if low == high or least < most:
-        return None
-    if sign > 0:
-        return Question(cell, 1, least) if least > low else None
-    return Question(cell, -1, -most) if most < high else None
+def _work(above: Above, cell: Cell, effort: Effort) -> float:
+    """Return how much work a question is at most, as part of a portion."""
+    full = LINEAR_SIZE if above.facts.classes == 2 else CURVED_SIZE
+    return max(effort.units / PORTION_UNITS, above.size(cell, effort.levels) / full)
 
 
 def first_world(asker: Asker) -> None:

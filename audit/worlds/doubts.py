@@ -36,13 +36,14 @@ def reason_in_doubt(
     strict_ties: bool = False,
     asks_rest: bool = True,
     enough: Enough = never,
+    jobs: int | None = 1,
 ) -> Worlds | Undetermined:
     """Return what a tree's rows prove, and what is possible whatever holds of that which was left out.
 
     The settings are those of ``reason``.
     """
     system = replace(system, rows=(*system.rows, *system.whole))
-    ask = partial(reason, strict_ties=strict_ties, asks_rest=asks_rest)
+    ask = partial(reason, strict_ties=strict_ties, asks_rest=asks_rest, jobs=jobs)
     until = clock(budget_seconds) if until is None else until
     if not system.left_out:
         return ask(system, until=until, enough=enough)

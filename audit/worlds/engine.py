@@ -23,6 +23,7 @@ import numpy as np
 
 from audit.reading import Undetermined
 from audit.system.system import System
+from audit.worlds.asking import Asking
 from audit.worlds.clock import Clock, OutOfTimeError, clock
 from audit.worlds.decide import decide_certain, decide_rest, first_world
 from audit.worlds.enough import DECIDED, Watch
@@ -34,6 +35,7 @@ from audit.worlds.found.mend import mend_stuck
 from audit.worlds.found.open import may_be_certain
 from audit.worlds.found.pool import Pool
 from audit.worlds.found.swaps import swap_stuck, swap_worst
+from audit.worlds.helpers import Helpers
 from audit.worlds.listing import list_worlds
 from audit.worlds.outcome import inconsistent, outcome
 from audit.worlds.proofs.bounds import ContradictionError, closed_form, spread
@@ -54,6 +56,7 @@ FEW_DRAWS = 0.05
 MOST_UNREAD = 100
 """Questions whose answers stand in reports only, and no clause reads."""
 UNREAD = "not every value was asked for, as no clause of the policy reads which are ruled out"
+LOST = "three processes that were asked about some of them died"
 
 
 def reason(
@@ -65,13 +68,15 @@ def reason(
     tiers: Tiers = ALL_TIERS,
     asks_rest: bool = True,
     enough: Enough = never,
+    jobs: int | None = 1,
 ) -> Worlds | Undetermined:
     """Return what a tree's rows prove in whole records: every cell certain, possible otherwise, or not decided.
 
     All of it ends with the budget, or with ``until`` where that is given: what is cut off then is not decided.
     ``strict_ties`` is for a learner known to take the first of equally good splits. Undetermined where records
     carry weights. Without ``asks_rest`` few questions are put beyond who is certain: where nothing reads the answers.
-    Once ``enough`` is known no more single questions are put at all.
+    Once ``enough`` is known no more single questions are put at all. Where there are many, ``jobs`` processes are asked
+    side by side (None: as many as there is room for); it makes no difference to the answer while the budget lasts.
     """
     until = clock(budget_seconds) if until is None else until
     began = until.now()
@@ -89,7 +94,7 @@ def reason(
         if facts is None:
             run.said.append(f"{OUT_OF_TIME} before anything could be tried")
         else:
-            _work_out(run, tiers, truth, enough, asks_rest=asks_rest)
+            _work_out(run, tiers, truth, enough, Helpers(jobs), asks_rest=asks_rest)
     except ContradictionError as contradiction:
         return inconsistent(bare, contradiction.says, until.now() - began)
     if not run.pool.is_empty and facts is not None:
@@ -117,7 +122,13 @@ def _truth(facts: Facts) -> IntArray | None:
 
 
 def _work_out(
-    run: Run, tiers: Tiers, truth: IntArray | None, enough: Enough, *, asks_rest: bool
+    run: Run,
+    tiers: Tiers,
+    truth: IntArray | None,
+    enough: Enough,
+    helpers: Helpers,
+    *,
+    asks_rest: bool,
 ) -> None:
     """Run the tiers in order, until time is over or enough is known.
 
@@ -127,7 +138,7 @@ def _work_out(
     watch = Watch(run, enough)
     try:
         if not _in_bulk(run, tiers, truth, watch):
-            _one_by_one(run, tiers, watch, asks_rest=asks_rest)
+            _one_by_one(run, tiers, watch, helpers, asks_rest=asks_rest)
     except OutOfTimeError:
         log.debug("the budget was used up in the midst of a question")
     if tiers.posterior:
@@ -169,26 +180,34 @@ def _in_bulk(run: Run, tiers: Tiers, truth: IntArray | None, watch: Watch) -> bo
     return False
 
 
-def _one_by_one(run: Run, tiers: Tiers, watch: Watch, *, asks_rest: bool) -> None:
+def _one_by_one(run: Run, tiers: Tiers, watch: Watch, helpers: Helpers, *, asks_rest: bool) -> None:
     """Ask of single cells, those first that a verdict is likely to hang on.
 
     Raises:
         ContradictionError: no world obeys the facts.
         OutOfTimeError: the budget is used up.
     """
-    asker = Asker(run.facts, run.bounds, run.pool, run.clock, stop=watch.is_enough)
+    asking = Asking(run.facts, run.bounds, run.pool, run.clock, watch.is_enough, helpers)
+    try:
+        _ask(run, tiers, watch, asking, asks_rest=asks_rest)
+    finally:
+        if asking.lost:
+            run.said.append(LOST)
+
+
+def _ask(run: Run, tiers: Tiers, watch: Watch, asking: Asking, *, asks_rest: bool) -> None:
     if tiers.swaps and not watch.is_enough():
         wanted = may_be_certain(run.facts, run.bounds, run.pool)
         mend_stuck(run.facts, run.pool, wanted, run.clock)
     if tiers.solver:
-        decide_certain(asker)
+        decide_certain(asking)
     if tiers.swaps and not watch.is_enough():
         _look_around(run, run.not_moved & (run.pool.low > 0))
     if tiers.solver:
-        sharpen(asker)
+        sharpen(asking)
     if tiers.swaps and not watch.is_enough():
         _look_around(run, run.not_moved)
-    if tiers.solver and decide_rest(asker, None if asks_rest else MOST_UNREAD):
+    if tiers.solver and decide_rest(asking, None if asks_rest else MOST_UNREAD):
         run.said_of_values.append(UNREAD)
 
 

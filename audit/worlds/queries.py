@@ -16,8 +16,9 @@ from audit.worlds.found.open import may_be_certain
 from audit.worlds.found.pool import Pool
 from audit.worlds.found.swaps import swap_stuck
 from audit.worlds.proofs import cpsat
-from audit.worlds.proofs.bounds import Bounds, ContradictionError
+from audit.worlds.proofs.bounds import Bounds, ContradictionError, Proof, draw_in
 from audit.worlds.proofs.branch_and_bound import branch_and_bound
+from audit.worlds.proofs.learned import Learned
 from audit.worlds.proofs.needed import needed
 from audit.worlds.proofs.relax import NOTHING, Answer, Scope
 from ppdm_models.arrays import BoolArray, FloatArray
@@ -49,6 +50,38 @@ class State(Enum):
     ALLOWED = "allowed"
 
 
+def is_open(bounds: Bounds, pool: Pool, question: Question) -> bool:
+    """Return whether neither a proof nor a world answers a question."""
+    (position, klass), sign, target = question.parts
+    ends = (bounds.low, pool.low) if sign > 0 else (bounds.high, pool.high)
+    proved, found = (sign * int(end[position, klass]) for end in ends)
+    return proved < target <= found
+
+
+def open_question(bounds: Bounds, pool: Pool, cell: tuple[int, int], sign: int) -> Question | None:
+    """Return what is to be proved of ``sign * cell``: that it never falls below what all worlds so far have."""
+    low, high = (int(end[cell]) for end in (bounds.low, bounds.high))
+    least, most = (int(end[cell]) for end in (pool.low, pool.high))
+    if low == high or least < most:
+        return None
+    if sign > 0:
+        return Question(cell, 1, least) if least > low else None
+    return Question(cell, -1, -most) if most < high else None
+
+
+def has_rows(facts: Facts, node: int) -> bool:
+    """Return whether there is any row at or below a node."""
+    return any(
+        step.index in facts.splits or step.index in facts.lines for step in facts.tree.below(node)
+    )
+
+
+def is_large(facts: Facts, node: int) -> bool:
+    """Return whether a node has too many cells for a solver."""
+    span = facts.span(node)
+    return bool((span.stop - span.start) * facts.classes > LARGEST_SCOPE_CELLS)
+
+
 @dataclass(frozen=True, slots=True)
 class Effort:
     """How far one question is followed: nodes upwards, rounds of cuts, branches, and CP-SAT's deterministic seconds."""
@@ -59,19 +92,14 @@ class Effort:
     units: float
 
 
-def ask_on() -> bool:
-    """Go on as long as there is time."""
-    return False
-
-
 @dataclass(eq=False)
 class Asker:
     """Puts questions to the solvers; what they prove goes into the bounds, the worlds they find into the pool.
 
     ``wanted`` says which cells are asked about: those that a new world's neighbours are tried for too. ``allowed`` are
-    the nodes whose rows are known to allow what a question asks about: only those above can tell. ``stop`` says that no
-    more need be asked. ``asked`` counts what
-    the solvers were asked.
+    the nodes whose rows are known to allow what a question asks about: only those above can tell. ``learned`` is what
+    scopes begin with. ``asked`` counts what the solvers were asked, which is to be no more than ``most`` (None: any
+    number); ``proofs`` are what they proved, in that order.
     """
 
     facts: Facts
@@ -79,10 +107,17 @@ class Asker:
     pool: Pool
     clock: Clock
     wanted: Callable[[Facts, Bounds, Pool], BoolArray] = may_be_certain
-    stop: Callable[[], bool] = ask_on
+    learned: Learned = field(default_factory=Learned)
+    most: int | None = None
     asked: int = 0
     scopes: dict[int, Scope] = field(default_factory=dict)
     allowed: set[tuple[int, Question]] = field(default_factory=set)
+    proofs: list[Proof] = field(default_factory=list)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more is to be asked."""
+        return self.clock.is_over or (self.most is not None and self.asked >= self.most)
 
     def open(self) -> BoolArray:
         """Return the cells that are asked about and not decided, shape (P, m)."""
@@ -98,9 +133,9 @@ class Asker:
         levels = effort.levels
         place = int(self.facts.place_of()[question.cell[0]])
         for node in self.facts.path(place):
-            if levels <= 0 or self.is_large(node) or self.clock.is_over:
+            if levels <= 0 or is_large(self.facts, node) or self.clock.is_over:
                 return False
-            if not self.has_rows(node):
+            if not has_rows(self.facts, node):
                 continue
             levels -= 1
             if (node, question) in self.allowed:
@@ -116,7 +151,7 @@ class Asker:
             OutOfTimeError: the budget is used up.
         """
         scope = self.scope(node)
-        while len(questions) > 1 and not self.clock.is_over:
+        while len(questions) > 1 and not self.is_over:
             self.asked += 1
             parts = [question.parts for question in questions]
             answer = cpsat.ask(scope, parts, self.clock, effort.units)
@@ -132,7 +167,11 @@ class Asker:
                 return
             if state is State.ALLOWED:
                 self.allowed |= {(node, each) for each in no}
-            questions = [each for each in questions if each not in no and self.is_open(each)]
+            questions = [
+                each
+                for each in questions
+                if each not in no and is_open(self.bounds, self.pool, each)
+            ]
 
     def _is_no(self, scope: Scope, question: Question, point: FloatArray) -> bool:
         """Return whether a scope's table answers a question with no."""
@@ -140,31 +179,11 @@ class Asker:
         start = self.facts.span(scope.node).start
         return sign * int(np.rint(point[position - start, klass])) < target
 
-    def is_open(self, question: Question) -> bool:
-        """Return whether neither a proof nor a world answers a question."""
-        (position, klass), sign, target = question.parts
-        ends = (self.bounds.low, self.pool.low) if sign > 0 else (self.bounds.high, self.pool.high)
-        proved, found = (sign * int(end[position, klass]) for end in ends)
-        return proved < target <= found
-
     def scope(self, node: int) -> Scope:
         """Return the linear rows below a node, as far as they are known."""
         if node not in self.scopes:
-            self.scopes[node] = Scope(self.facts, self.bounds, node, self.clock)
+            self.scopes[node] = Scope(self.facts, self.bounds, node, self.clock, self.learned)
         return self.scopes[node]
-
-    def is_large(self, node: int) -> bool:
-        """Return whether a node has too many cells for a solver."""
-        span = self.facts.span(node)
-        return bool((span.stop - span.start) * self.facts.classes > LARGEST_SCOPE_CELLS)
-
-    def has_rows(self, node: int) -> bool:
-        """Return whether there is any row at or below a node."""
-        facts = self.facts
-        return any(
-            step.index in facts.splits or step.index in facts.lines
-            for step in facts.tree.below(node)
-        )
 
     def _settle_below(self, scope: Scope, question: Question, effort: Effort) -> bool:
         """Return whether the question was settled with the rows below one node."""
@@ -241,11 +260,5 @@ class Asker:
         if count in (bound, count + bound if self.facts.classes == 2 else -1):
             says = needed(scope, (*question.parts[:2], bound), says, self.clock)
         why = joined(self.facts, scope.node, says)
-        if question.sign > 0:
-            bounds.raise_low(position, klass, bound, why)
-            for other in set(range(self.facts.classes)) - {klass}:
-                bounds.cut_high(position, other, count - bound, why)
-            return
-        bounds.cut_high(position, klass, -bound, why)
-        if self.facts.classes == 2:
-            bounds.raise_low(position, 1 - klass, count + bound, why)
+        self.proofs.append(Proof(question.cell, question.sign, bound, why))
+        draw_in(self.facts, bounds, self.proofs[-1])

@@ -232,7 +232,7 @@ def _line(case: Case, row: Linear, position: IndexArray) -> Line:
     low, high = _end(row.low, -miss, scale), _end(row.high, miss, scale)
     most = scale * int(people + 1) * (1 + int(np.abs(row.weights).max(initial=0.0)))
     return Line(
-        _lowest_above(case, positions),
+        lowest_above(case, positions),
         positions,
         row.classes.astype(np.intp),
         weights,
@@ -260,7 +260,7 @@ def _end(end: float, miss: Fraction, scale: int) -> Fraction | None:
     return (Fraction(end) + miss) * scale if math.isfinite(end) else None
 
 
-def _lowest_above(case: Case, positions: Sequence[int] | IndexArray) -> int:
+def lowest_above(case: Case, positions: Sequence[int] | IndexArray) -> int:
     """Return the lowest node whose subtree holds all these positions."""
     first, last = int(np.min(positions)), int(np.max(positions))
     start, end = case.members.start, case.members.end

@@ -22,6 +22,16 @@ class ContradictionError(Exception):
         self.says = says
 
 
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """``sign * cell`` is at least ``bound`` in every world, and why; ``cell`` is a position and a class."""
+
+    cell: tuple[int, int]
+    sign: int
+    bound: int
+    why: str
+
+
 @dataclass(eq=False)
 class Bounds:
     """Proved ends of every cell, shape (P, m) each; ``why`` is the fact that proved one, by position, class and side.
@@ -75,6 +85,24 @@ class Bounds:
     def is_fixed(self) -> BoolArray:
         """Whether each cell is known, shape (P, m)."""
         return np.asarray(self.low == self.high)
+
+
+def draw_in(facts: Facts, bounds: Bounds, proof: Proof) -> None:
+    """Draw in the ends of a profile's cells by what is proved of one of them, and by what follows of the others.
+
+    Raises:
+        ContradictionError: nothing is left for some cell.
+    """
+    (position, klass), bound, why = proof.cell, proof.bound, proof.why
+    count = int(facts.counts[position])
+    if proof.sign > 0:
+        bounds.raise_low(position, klass, bound, why)
+        for other in set(range(facts.classes)) - {klass}:
+            bounds.cut_high(position, other, count - bound, why)
+        return
+    bounds.cut_high(position, klass, -bound, why)
+    if facts.classes == 2:
+        bounds.raise_low(position, 1 - klass, count + bound, why)
 
 
 def closed_form(facts: Facts) -> Bounds:

@@ -17,6 +17,7 @@ import numpy as np
 from audit.worlds.clock import Clock
 from audit.worlds.facts.explain import SPLIT, would_have_split
 from audit.worlds.facts.splits import Split
+from audit.worlds.proofs.learned import split_at
 from audit.worlds.proofs.relax import NOTHING, Answer, Scope
 from audit.worlds.proofs.rows import branch_ends, terms, value_of
 from ppdm_models.arrays import IntArray
@@ -47,7 +48,7 @@ def ask(scope: Scope, questions: Sequence[Question], clock: Clock, units: float)
         OutOfTimeError: the budget is used up.
     """
     target = questions[0][2]
-    model = _Model(scope, list(scope.met.values()), questions)
+    model = _Model(scope, [split_at(scope.facts, each) for each in scope.met], questions)
     for _ in range(MOST_ROUNDS):
         if clock.is_over:
             return None
@@ -183,15 +184,15 @@ class _Model:
         facts = self.scope.facts
         is_broken = is_new = False
         for step in facts.tree.below(self.scope.node):
-            for split in facts.splits.get(step.index, ()):
+            for number, split in enumerate(facts.splits.get(step.index, ())):
                 self.scope.clock.check()
                 here = table[split.start - self.span.start : split.end - self.span.start]
                 if split.holds(here[None])[0]:
                     continue
                 is_broken = True
                 for candidate in split.broken(here)[:MOST_NEW_ROWS]:
-                    if (id(split), candidate) not in self.scope.met:
-                        self.scope.met[id(split), candidate] = (split, candidate)
+                    if (step.index, number, candidate) not in self.scope.met:
+                        self.scope.met[step.index, number, candidate] = None
                         self._split(split, candidate)
                         is_new = True
         return is_broken, is_new

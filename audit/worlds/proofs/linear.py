@@ -46,6 +46,20 @@ class Rows:
     weights: list[IntArray] = field(default_factory=list)
     built: csr_matrix | None = None
 
+    def copy(self) -> Rows:
+        """Return the same rows, to add others to."""
+        return Rows(
+            self.m,
+            self.start,
+            self.counts,
+            list(self.says),
+            list(self.low),
+            list(self.high),
+            list(self.columns),
+            list(self.weights),
+            self.built,
+        )
+
     def add(self, rows: Iterable[CellRow]) -> bool:
         """Add rows; return whether there were any new ones that say anything."""
         before = len(self.low)

@@ -8,10 +8,10 @@ import numpy as np
 
 from audit.worlds.clock import FOREVER, Clock
 from audit.worlds.facts.facts import Facts
-from audit.worlds.facts.splits import Split
 from audit.worlds.proofs.bounds import Bounds
+from audit.worlds.proofs.learned import Learned, Ref, split_at
 from audit.worlds.proofs.linear import Program, Rows
-from audit.worlds.proofs.rows import CellRow, cuts, fact_rows
+from audit.worlds.proofs.rows import CellRow, cuts, interval_row
 from ppdm_models.arrays import FloatArray, IntArray
 
 MOST_ROUNDS = 60
@@ -39,20 +39,24 @@ class Scope:
 
     Whatever is asked of it raises ``OutOfTimeError`` where the budget is used up before it is half answered.
 
-    ``met`` are the candidates that tables of whole numbers broke, by split and number: asked for at once next time.
+    It begins with the rows that were ``learned`` before. ``lines`` are the candidates with a row of their own among
+    ``rows``; ``met`` those that tables of whole numbers broke: asked for at once next time.
     """
 
     facts: Facts
     bounds: Bounds
     node: int
     clock: Clock = FOREVER
+    learned: Learned = field(default_factory=Learned)
     rows: Rows = field(init=False)
-    met: dict[tuple[int, int], tuple[Split, int]] = field(default_factory=dict)
+    lines: dict[Ref, None] = field(init=False)
+    met: dict[Ref, None] = field(init=False)
 
     def __post_init__(self) -> None:
-        span = self.facts.span(self.node)
-        self.rows = Rows(self.facts.classes, span.start, self.facts.counts[span])
-        self.rows.add(fact_rows(self.facts, self.node))
+        self.rows = self.learned.rows_of_facts(self.facts, self.node).copy()
+        self.lines = dict.fromkeys(self.learned.lines.get(self.node, ()))
+        self.met = dict.fromkeys(self.learned.met.get(self.node, ()))
+        self.rows.add(interval_row(self.facts, *split_at(self.facts, each)) for each in self.lines)
 
     def least(
         self,
@@ -120,8 +124,11 @@ class Scope:
         start = self.facts.span(self.node).start
         found: list[CellRow] = []
         for step in self.facts.tree.below(self.node):
-            for split in self.facts.splits.get(step.index, ()):
+            for number, split in enumerate(self.facts.splits.get(step.index, ())):
                 self.clock.check()
                 part = point[split.start - start : split.end - start]
-                found += cuts(self.facts, self.bounds, split, part, CUTS_PER_SPLIT)
+                for row in cuts(self.facts, self.bounds, split, part, CUTS_PER_SPLIT):
+                    found.append(row)
+                    if row.candidate >= 0:
+                        self.lines[step.index, number, row.candidate] = None
         return self.rows.add(found)

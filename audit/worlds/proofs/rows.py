@@ -24,13 +24,17 @@ LARGEST_WEIGHT = 2**31 - 1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CellRow:
-    """``low <= sum(weights * cells) <= high`` over flat cells (position * m + class); a missing side is None."""
+    """``low <= sum(weights * cells) <= high`` over flat cells (position * m + class); a missing side is None.
+
+    Where it is all that a split's candidate says, ``candidate`` is its number, else -1.
+    """
 
     cells: IndexArray
     weights: IntArray
     low: int | None
     high: int | None
     says: str = ""
+    candidate: int = -1
 
 
 def fact_rows(facts: Facts, node: int) -> Iterator[CellRow]:
@@ -90,12 +94,19 @@ def _interval_cuts(facts: Facts, split: Split, point: FloatArray, most: int) -> 
         return found
     for a in np.argsort(-over)[:most].tolist():
         if over[a] > 1e-6:
-            rows = split.members_on_left(a)
-            ones = np.ones(len(rows), dtype=np.int64)
-            says = would_have_split(facts, split, a)
-            ends = int(split.low[a]), int(split.high[a])
-            found.append(CellRow(rows * facts.classes, ones, *ends, says))
+            found.append(interval_row(facts, split, a))
     return found
+
+
+def interval_row(facts: Facts, split: Split, candidate: int) -> CellRow:
+    """Return the row of a candidate whose split is told by intervals of one count."""
+    assert split.low is not None
+    assert split.high is not None
+    rows = split.members_on_left(candidate)
+    ones = np.ones(len(rows), dtype=np.int64)
+    ends = int(split.low[candidate]), int(split.high[candidate])
+    says = would_have_split(facts, split, candidate)
+    return CellRow(rows * facts.classes, ones, *ends, says, candidate)
 
 
 def _secant(

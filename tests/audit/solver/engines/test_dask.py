@@ -21,9 +21,12 @@ from audit.solver.parcel import Common
 from audit.solver.pool import WORKERS, Pool, Worker, default_jobs
 from audit.solver.stream import each_done
 from audit.system.system import build_system
+from audit.worlds import decide, helpers
+from audit.worlds.engine import reason
 from benchmarks.clusters import dask_here
 from policies.pack import load_pack
 from ppdm_models.errors import ClusterError, PolicyError
+from tests.audit.worlds.side_by_side import FEW_WORLDS, made, said
 from tests.cases import multiway_case
 
 pytest.importorskip("distributed")
@@ -83,6 +86,22 @@ def test_what_went_wrong_in_dasks_own_tasks_is_not_told_after_the_end(cluster, c
     engine.close()
     loop.call_exception_handler({"message": "Task exception was never retrieved"})
     assert caplog.records == []
+
+
+@pytest.mark.parametrize("case", [(2, "counts", "gini", 16, 300), (3, "counts", "gini", 12, 60)])
+def test_what_whole_records_prove_is_the_same_bytes_on_a_cluster(cluster, monkeypatch, case):
+    monkeypatch.setattr(decide, "PORTION_UNITS", 1e-9)
+    ask = partial(reason, made(*case), budget_seconds=1000, tiers=FEW_WORLDS)
+    here = said(ask())
+    given = []
+    each = helpers.each_done
+    monkeypatch.setattr(
+        helpers, "each_done", lambda jobs, *how: given.extend(jobs) or each(jobs, *how)
+    )
+    with on_cluster(cluster.address, nobody):
+        there = said(ask(jobs=None))
+    assert here == there
+    assert len(given) > 10
 
 
 def test_a_refusal_is_an_answer(cluster, pool, tmp_path):

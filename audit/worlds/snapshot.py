@@ -1,0 +1,114 @@
+"""What is known when questions are put, in a form that travels: once what stays the same, and what moved since then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from audit.adversary.knowledge import Knowledge
+from audit.facts.case import Case
+from audit.people.population import Population
+from audit.reading import Undetermined
+from audit.worlds.facts.facts import Facts
+from audit.worlds.facts.splits import Split
+from audit.worlds.found.pool import Pool, Swap
+from audit.worlds.proofs.bounds import Bounds
+from audit.worlds.proofs.learned import Learned, Ref
+from audit.worlds.proofs.linear import Rows
+from ppdm_models.arrays import IndexArray, IntArray
+
+NOBODY = np.zeros(0, dtype=np.intp)
+NOT_SAID = Undetermined("nobody needs it to ask")
+Ends = tuple[IntArray, IntArray, IntArray, IntArray]
+"""The least and the greatest count of each cell that is proved, and the same that worlds reach, shape (P, m) each."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Start:
+    """What stays the same: the facts, the first world (P, m), and the ends of each cell when questions began.
+
+    ``plain`` is kept for those who ask here, and does not travel: see ``Learned``.
+    """
+
+    facts: Facts
+    first: IntArray
+    ends: Ends
+    plain: dict[int, Rows] = field(default_factory=dict)
+
+    def __reduce__(self) -> tuple[Callable[..., Start], tuple[Facts, IntArray, Ends]]:
+        """Return what travels."""
+        return Start, (self.facts, self.first, self.ends)
+
+    def since(
+        self,
+        bounds: Bounds,
+        pool: Pool,
+        lines: Mapping[int, Mapping[Ref, None]],
+        met: Mapping[int, Mapping[Ref, None]],
+    ) -> Since:
+        """Return what has changed by now."""
+        now = bounds.low, bounds.high, pool.low, pool.high
+        places = [np.flatnonzero(a != b) for a, b in zip(self.ends, now, strict=True)]
+        moved = tuple((at, end.ravel()[at]) for at, end in zip(places, now, strict=True))
+        return Since(
+            moved, *({node: tuple(refs) for node, refs in each.items()} for each in (lines, met))
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Since:
+    """What has changed: each end's cells that moved (flat) and where they are now, and what was learned."""
+
+    moved: tuple[tuple[IndexArray, IntArray], ...]
+    lines: Mapping[int, tuple[Ref, ...]]
+    met: Mapping[int, tuple[Ref, ...]]
+
+    def over(self, start: Start) -> tuple[Bounds, Found, Learned]:
+        """Return all that is known now, to be changed by whoever asks."""
+        low, high, least, most = (end.copy() for end in start.ends)
+        for end, (at, values) in zip((low, high, least, most), self.moved, strict=True):
+            end.ravel()[at] = values
+        pool = Found(start.facts, [start.first], size=1)
+        pool.low, pool.high = least, most
+        return Bounds(low, high), pool, Learned(self.lines, self.met, start.plain)
+
+
+@dataclass(eq=False)
+class Found(Pool):
+    """A pool that begins with the first world alone, and notes what is added: each world with its neighbours."""
+
+    worlds: list[tuple[IntArray, list[Swap]]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Leave the ends to whoever knows them."""
+
+    def add(self, tables: IntArray) -> None:
+        """Add worlds, shape (K, P, m), that were checked."""
+        super().add(tables)
+        self.worlds += [(table, []) for table in tables]
+
+    def add_swap(self, base: int, swap: Swap) -> None:
+        """Note a checked neighbour of the newest world."""
+        super().add_swap(base, swap)
+        self.worlds[-1][1].append(swap)
+
+
+def start_of(facts: Facts, bounds: Bounds, pool: Pool) -> Start:
+    """Return what is known when questions begin, once there is a world."""
+    ends = bounds.low.copy(), bounds.high.copy(), pool.low.copy(), pool.high.copy()
+    return Start(_without_people(facts), pool.tables[0], ends)
+
+
+def _without_people(facts: Facts) -> Facts:
+    """Return the facts without what no question needs: the columns of people, and arrays that splits were made of."""
+    case = facts.case
+    people = Population((), {}, case.population.counts, case.population.leaf, NOT_SAID)
+    splits = {node: tuple(map(_lean, found)) for node, found in facts.splits.items()}
+    return replace(facts, case=Case(case.tree, people, case.members, Knowledge()), splits=splits)
+
+
+def _lean(split: Split) -> Split:
+    family = replace(split.family, profiles=NOBODY, chosen=NOBODY, bins=NOBODY, weights=None)
+    return replace(split, family=family)
