@@ -12,7 +12,7 @@ PINS   := pyproject.toml constraints.txt
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help demo test test-tools check docs docs-shown soundness soundness-worlds soundness-ensembles soundness-partial soundness-doors studies bench bench-worlds \
-	bench-ensembles bench-partial bench-formats bench-commands bench-planning bench-scale bench-streams conformance fuzz ipopt clean serve chaos load
+	bench-ensembles bench-forests bench-partial bench-formats bench-commands bench-planning bench-scale bench-streams conformance fuzz ipopt clean serve chaos load
 
 help:
 	@echo "make demo    audit, repair and report on a tree grown on real data (installs what it needs into $(VENV))"
@@ -32,6 +32,7 @@ help:
 	@echo "make conformance  compare what is read from published models with their real tools (MODELS=...)"
 	@echo "make fuzz       damage model files at random, SECONDS=60 in all, and look for a reader that fails"
 	@echo "make bench-ensembles  time and memory of what all trees of large models prove together (DATA=...)"
+	@echo "make bench-forests  time whole audits of forests of up to 5,000 trees (DATA=...)"
 	@echo "make bench-partial  time what is said of who knows some columns only, on Adult (DATA=...)"
 	@echo "make bench-planning  hold what --plan says against the audits themselves"
 	@echo "make bench-commands  time whole commands: text, JSON and HTML of the same audit, and how long it takes to start"
@@ -118,6 +119,9 @@ bench: bench-worlds
 
 bench-ensembles: $(TOOLS)/.tools
 	$(TOOLS)/bin/python -m benchmarks.ensembles --data $(DATA) --out docs/benchmarks-ensembles.md
+
+bench-forests: $(TOOLS)/.tools
+	$(TOOLS)/bin/python -m benchmarks.forests --data $(DATA) --out docs/benchmarks-forests.md
 
 bench-partial: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.partial --data $(DATA)

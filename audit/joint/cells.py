@@ -49,7 +49,9 @@ def cells_of(stops: IndexArray, people: FloatArray, draws: IntArray | None = Non
     for tree, stopped in enumerate(stops):
         if draws is not None:
             often = int(draws[tree].max(initial=0))
-            places = stopped.astype(np.int64)  # they may be of 32 bits, which products do not fit in
+            places = stopped.astype(
+                np.int64
+            )  # they may be of 32 bits, which products do not fit in
             stopped = np.where(draws[tree] > 0, places * often + draws[tree], 0)
         both = of * (int(stopped.max(initial=0)) + 2) + stopped + 1
         of = np.unique(both, return_inverse=True)[1].reshape(-1).astype(np.intp)

@@ -20,6 +20,7 @@ from audit.evidence import Evidence
 from audit.measures import Measure, Parameters, Source
 from audit.reading import Measurement, Undetermined, exactly
 from ppdm_models.tree.ensemble import Ensemble
+from ppdm_models.tree.node_columns import is_inner
 from ppdm_models.tree.tree import Task, Tree
 
 NOT_TREES = Undetermined(
@@ -50,7 +51,8 @@ class ResidualFreedom(Measure):
 
 def _fitted(tree: Tree) -> int:
     in_leaf = 1 if tree.task is Task.REGRESSION else max(len(tree.classes) - 1, 1)
-    return sum(in_leaf if node.is_leaf else len(node.children) for node in tree.nodes)
+    is_leaf = ~is_inner(tree)
+    return in_leaf * int(is_leaf.sum()) + len(is_leaf) - 1  # every node but the root is a branch
 
 
 MEASURE = ResidualFreedom()

@@ -131,7 +131,7 @@ def _stops(
             f"{size:,} trees times {profiles:,} profiles are more than the {MOST_STOPS:,} places that are looked at; "
             "name fewer quasi-identifiers with --qi, or audit a part of the trees",
         )
-    # Half the memory of the numbers that indexing takes by itself; nothing but indexing and comparing is done with them.
+    # Half the memory of the numbers that indexing takes by itself: all that is done with them but comparing.
     stops = cast(IndexArray, np.empty((size, profiles), dtype=np.int32))
     for index, stopped in enumerate(_routed(ensemble, population)):
         stops[index] = stopped

@@ -60,6 +60,16 @@ def written(tree: Tree) -> bytes:
         OutputError: a name holds characters that XML cannot, a name is taken twice, the tree is too deep, or a test
             cannot be said in PMML.
     """
+    return as_bytes(document_of(tree))
+
+
+def as_bytes(root: etree._Element) -> bytes:
+    """Return a document as it is written."""
+    return bytes(etree.tostring(root, xml_declaration=True, encoding="UTF-8", pretty_print=True))
+
+
+def document_of(tree: Tree) -> etree._Element:
+    """Return the root of the document that a tree makes on its own; errors as for ``written``."""
     _check(tree)
     tree = on_32_bits(tree)
     root = etree.Element(f"{{{NAMESPACE}}}PMML", nsmap={None: NAMESPACE})  # type: ignore[dict-item]  # the stubs know no default namespace
@@ -71,7 +81,7 @@ def written(tree: Tree) -> bytes:
     for node in tree.below(0):
         parent = model if node.parent is None else elements[node.parent]
         elements[node.index] = _node(parent, tree, node)
-    return bytes(etree.tostring(root, xml_declaration=True, encoding="UTF-8", pretty_print=True))
+    return root
 
 
 def _check(tree: Tree) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from lxml import etree
 
-from ppdm_models.codecs.pmml.write import NAMESPACE, written
+from ppdm_models.codecs.pmml.write import NAMESPACE, as_bytes, document_of
 from ppdm_models.errors import OutputError
 from ppdm_models.tree.column import number_text
 from ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member
@@ -46,14 +47,32 @@ def written_ensemble(ensemble: Ensemble) -> bytes:
             targets.set("field", ensemble.target)
     method = METHODS[ensemble.combination]
     segmentation = _add(model, "Segmentation", multipleModelMethod=method)
+    parts: list[bytes] = []
+    for segment in _segments(ensemble):
+        segmentation.append(segment)
+        start, within, end = _around_segments(as_bytes(root))
+        parts += [within] if parts else [start, within]
+        segmentation.remove(segment)
+    return b"".join([*parts, end])
+
+
+def _segments(ensemble: Ensemble) -> Iterator[etree._Element]:
+    """Yield the segment of each tree, one at a time: all of a large forest would take more memory than its text."""
     for number, member in enumerate(ensemble.members, 1):
         assert isinstance(member.model, Tree)
-        weight = number_text(member.weight)
-        segment = _add(segmentation, "Segment", id=str(number), weight=weight)
-        _add(segment, "True")
         tree = replace(member.model, target=member.model.target or ensemble.target)
+        weight = number_text(member.weight)
+        segment = etree.Element(f"{{{NAMESPACE}}}Segment", {"id": str(number), "weight": weight})
+        _add(segment, "True")
         segment.append(_parts(tree)[1])
-    return bytes(etree.tostring(root, xml_declaration=True, encoding="UTF-8", pretty_print=True))
+        yield segment
+
+
+def _around_segments(document: bytes) -> tuple[bytes, bytes, bytes]:
+    """Return a document that holds one segment as what is before it, the segment, and what is behind it."""
+    start = document.index(b"\n", document.index(b"<Segmentation ")) + 1
+    end = document.rindex(b"\n", 0, document.rindex(b"</Segmentation>")) + 1
+    return document[:start], document[start:end], document[end:]
 
 
 def _unsayable(ensemble: Ensemble) -> str:
@@ -104,8 +123,7 @@ def _frame(ensemble: Ensemble) -> tuple[etree._Element, etree._Element]:
 
 def _parts(tree: Tree) -> tuple[etree._Element, etree._Element]:
     """Return the document that a tree makes on its own, and the model in it."""
-    blank = etree.XMLParser(remove_blank_text=True, resolve_entities=False, huge_tree=True)
-    root = etree.fromstring(written(tree), blank)
+    root = document_of(tree)
     model = root.find(f"{{{NAMESPACE}}}TreeModel")
     assert model is not None
     return root, model
