@@ -25,11 +25,13 @@ PORTION_UNITS = 0.8
 LINEAR_SIZE, CURVED_SIZE = 5e6, 1e5
 """Cells times candidates below the nodes of a portion's questions, all together: about half a second's work. With two
 classes rows are nearly linear."""
+MOST_WORK = 4.0
+"""Portions that a question counts as at most: how long a hard one takes is not known beforehand."""
 TOGETHER_CELLS = 50
 """Cells that are asked about at once, both ways."""
 EFFORTS = (Effort(2, 10, 30, 0.1, 4), Effort(4, 30, 100, 0.5, 4), Effort(10_000, 60, 400, 3.0))
-"""The first passes are short, so that a hard question does not hold up easy ones. Those of the last one are about the whole
-tree, and what the first of them finds out helps the others."""
+"""The first passes are short, so that a hard question does not hold up easy ones. In the last one all are about the whole
+tree, and what the first finds out helps the others."""
 
 
 def decide_certain(asking: Asking) -> None:
@@ -108,9 +110,10 @@ def _together(facts: Facts, cells: list[Cell], effort: Effort) -> Iterator[Toget
 
 
 def _work(above: Above, cell: Cell, effort: Effort) -> float:
-    """Return how much work a question is at most, as part of a portion."""
+    """Return about how much work a question is, as part of a portion."""
     full = LINEAR_SIZE if above.facts.classes == 2 else CURVED_SIZE
-    return max(effort.units / PORTION_UNITS, above.size(cell, effort.levels) / full)
+    work = max(effort.units / PORTION_UNITS, above.size(cell, effort.levels) / full)
+    return min(work, MOST_WORK)
 
 
 def first_world(asker: Asker) -> None:
