@@ -30,8 +30,8 @@ MOST_WORK = 4.0
 TOGETHER_CELLS = 50
 """Cells that are asked about at once, both ways."""
 EFFORTS = (Effort(2, 10, 30, 0.1, 4), Effort(4, 30, 100, 0.5, 4), Effort(10_000, 60, 400, 3.0))
-"""The first passes are short, so that a hard question does not hold up easy ones. In the last one all are about the whole
-tree, and what the first finds out helps the others."""
+"""The first passes are short, so that a hard question does not hold up easy ones. In the last one all are about the
+whole tree, and what the first finds out helps the others."""
 
 
 def decide_certain(asking: Asking) -> None:
