@@ -33,9 +33,8 @@ from ppdm_models.arrays import BoolArray, IntArray
 Wanted = Callable[[Facts, Bounds, Pool], BoolArray]
 MOST_TRAVELLING = 20_000_000
 """Positions in all splits together, of some eight bytes each, above which the facts stay in this process."""
-FEWEST_SIDE_BY_SIDE = 4
 MOST_SIDE_BY_SIDE = 32
-"""Portions of a batch: few at first, then more. What one of them finds out, the others of its batch do without."""
+"""Portions of a batch: few at first, then more, as what one of them finds out the others of its batch do without."""
 
 
 def ask_on() -> bool:
@@ -76,14 +75,16 @@ class Asking:
         """Return whether no more is to be asked; ``end`` is how much is asked at most."""
         return self.clock.is_over or (end is not None and self.asked >= end) or self.stop()
 
-    def put(self, asks: Iterable[Ask], wanted: Wanted, end: int | None = None) -> None:
-        """Ask all of this that is not answered, in batches that grow.
+    def put(
+        self, asks: Iterable[Ask], wanted: Wanted, end: int | None = None, fewest: int = 1
+    ) -> None:
+        """Ask all of this that is not answered, in batches that grow from the ``fewest`` portions on.
 
         Raises:
             ContradictionError: no world obeys the facts.
             OutOfTimeError: the budget is used up.
         """
-        left, size = deque(asks), FEWEST_SIDE_BY_SIDE
+        left, size = deque(asks), fewest
         while left and not self.is_over(end):
             portions = self._batch(left, size, wanted, end)
             if not portions:

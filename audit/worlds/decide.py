@@ -25,10 +25,13 @@ PORTION_UNITS = 0.8
 LINEAR_SIZE, CURVED_SIZE = 5e6, 1e5
 """Cells times candidates below the nodes of a portion's questions, all together: about half a second's work. With two
 classes rows are nearly linear."""
+MOST_WORK = 4.0
+"""Portions that a question counts as at most: how long a hard one takes is not known beforehand."""
 TOGETHER_CELLS = 50
 """Cells that are asked about at once, both ways."""
-EFFORTS = (Effort(2, 10, 30, 0.1), Effort(4, 30, 100, 0.5), Effort(10_000, 60, 400, 3.0))
-"""The first passes are short, so that a hard question does not hold up easy ones."""
+EFFORTS = (Effort(2, 10, 30, 0.1, 4), Effort(4, 30, 100, 0.5, 4), Effort(10_000, 60, 400, 3.0))
+"""The first passes are short, so that a hard question does not hold up easy ones. In the last one all are about the
+whole tree, and what the first finds out helps the others."""
 
 
 def decide_certain(asking: Asking) -> None:
@@ -42,7 +45,8 @@ def decide_certain(asking: Asking) -> None:
         return
     for effort in EFFORTS:
         cells = _cells(asking.open(may_be_certain))
-        asking.put(_one_by_one(asking.facts, cells, effort), may_be_certain)
+        asks = _one_by_one(asking.facts, cells, effort)
+        asking.put(asks, may_be_certain, fewest=effort.fewest)
 
 
 def decide_rest(asking: Asking, most: int | None) -> bool:
@@ -60,10 +64,12 @@ def decide_rest(asking: Asking, most: int | None) -> bool:
     for number, effort in enumerate(EFFORTS if most is None else EFFORTS[:1]):
         absent = asking.pool.high == 0
         if not number and facts.classes > 2:
-            asking.put(_together(facts, _cells(asking.open(not_moved)), effort), not_moved, end)
+            cells = _cells(asking.open(not_moved))
+            asking.put(_together(facts, cells, effort), not_moved, end, effort.fewest)
         is_open = asking.open(not_moved)
         for some in (is_open & absent, is_open & ~absent):
-            asking.put(_one_by_one(facts, _cells(some), effort), not_moved, end)
+            asks = _one_by_one(facts, _cells(some), effort)
+            asking.put(asks, not_moved, end, effort.fewest)
     return most is not None and asking.asked >= (end or 0) and bool(asking.open(not_moved).any())
 
 
@@ -104,9 +110,10 @@ def _together(facts: Facts, cells: list[Cell], effort: Effort) -> Iterator[Toget
 
 
 def _work(above: Above, cell: Cell, effort: Effort) -> float:
-    """Return how much work a question is at most, as part of a portion."""
+    """Return about how much work a question is, as part of a portion."""
     full = LINEAR_SIZE if above.facts.classes == 2 else CURVED_SIZE
-    return max(effort.units / PORTION_UNITS, above.size(cell, effort.levels) / full)
+    work = max(effort.units / PORTION_UNITS, above.size(cell, effort.levels) / full)
+    return min(work, MOST_WORK)
 
 
 def first_world(asker: Asker) -> None:

@@ -43,7 +43,7 @@ class Ask(Protocol):
 
     @property
     def work(self) -> float:
-        """How much of it there is at most, as far as counts tell: 1 is what a portion is to be."""
+        """How much of it there is, as far as counts tell: 1 is what a portion is to be."""
 
     def is_left(self, bounds: Bounds, pool: Pool) -> bool:
         """Return whether anything of it is not answered."""

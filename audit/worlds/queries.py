@@ -84,12 +84,16 @@ def is_large(facts: Facts, node: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How far one question is followed: nodes upwards, rounds of cuts, branches, and CP-SAT's deterministic seconds."""
+    """How far one question is followed: nodes upwards, rounds of cuts, branches, and CP-SAT's deterministic seconds.
+
+    ``fewest`` portions of such questions are put side by side at first: see ``Asking``.
+    """
 
     levels: int
     rounds: int
     branches: int
     units: float
+    fewest: int = 1
 
 
 @dataclass(eq=False)

@@ -65,8 +65,8 @@ def audit(
             model and its own table.
         id: The column that says who is who in several tables; by default records that hold the same are one person.
         worlds_budget: Seconds for reasoning over whole records; what that does not prove is undetermined.
-        jobs: Processes for the estimate and for questions about whole records (all cores); the result is the same for any
-            number.
+        jobs: Processes for the estimate and for questions about whole records (all cores); any number gives the same
+            result.
         solver: The door to IPOPT.
         progress: Who hears of what takes long: nobody, True for standard error, or a function of one text.
         cluster: The address of a Dask or Ray cluster to spread the work over; the result is the same.

@@ -134,19 +134,15 @@ def test_a_portion_that_ends_three_processes_is_not_decided_and_no_other_is_lost
         time.sleep(0.05)
     asking = asking_of(made(*CASES[1]), helpers=Helpers(2, pool))
     cells = [tuple(cell) for cell in np.argwhere(asking.open(may_be_certain)).tolist()]
-    alone = OneByOne((cells[0],), replace(EFFORTS[0], levels=0), 1.0)  # the first batch is of one
-    deadly = Deadly((cells[1],), EFFORTS[0], 1.0, parent=os.getpid())
-    asking.put([alone, deadly, OneByOne((cells[2],), EFFORTS[-1], 1.0)], may_be_certain)
+    deadly = Deadly((cells[0],), EFFORTS[0], 1.0, parent=os.getpid())
+    asking.put([deadly, OneByOne((cells[1],), EFFORTS[-1], 1.0)], may_be_certain, fewest=2)
     assert given == [2]
-    assert asking.lost == {cells[1]}
-    assert not asking.open(may_be_certain)[cells[2]]
-    assert not asking.open(may_be_certain)[cells[1]]
+    assert asking.lost == {cells[0]}
+    assert not any(asking.open(may_be_certain)[cell] for cell in cells[:2])
 
 
 def test_what_was_lost_is_said_to_be_so(monkeypatch):
-    monkeypatch.setattr(
-        Asking, "put", lambda asking, asks, wanted, end=None: asking.lost.add((0, 0))
-    )
+    monkeypatch.setattr(Asking, "put", lambda asking, *asked, **how: asking.lost.add((0, 0)))
     told = reason(made(*CASES[1]), budget_seconds=1000, tiers=FEW_WORLDS)
     assert LOST in told.left
     assert any(LOST in each for each in told.not_decided)
