@@ -76,7 +76,8 @@ class Dask:
             self._quiet_no_more()
             problem = "needs certificates; name them in Dask's configuration (distributed.comm.tls)"
             raise ClusterError(f"--cluster {address.partition(':')[0]}://", problem) from error
-        except (OSError, ValueError, TimeoutError, RuntimeError) as error:
+        except (OSError, ValueError, TimeoutError, RuntimeError, AssertionError) as error:
+            # The last is what Dask raises where its own thread does not start in ten seconds.
             self._quiet_no_more()
             or_else = ", or the certificates do not fit" if address.startswith(SECURED) else ""
             problem = f"there is no scheduler{or_else} ({type(error).__name__})"
