@@ -21,7 +21,7 @@ from audit.worlds.clock import Clock
 from audit.worlds.facts.facts import Facts, lowest_above
 from audit.worlds.found.check import path_holds, scope_holds
 from audit.worlds.found.pool import Pool
-from audit.worlds.found.swaps import swaps_hold
+from audit.worlds.found.swap_check import swaps_hold
 from audit.worlds.helpers import Answers, Helpers, done_here
 from audit.worlds.portions import Ask, Cell, News, Portion, World
 from audit.worlds.proofs.bounds import Bounds, ContradictionError, draw_in

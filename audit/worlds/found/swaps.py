@@ -167,31 +167,6 @@ def swaps_of(
             yield swap
 
 
-def swaps_hold(facts: Facts, table: IntArray, swaps: Sequence[Swap], clock: Clock) -> bool:
-    """Return whether each swap leads from a world (P, m) to another one; exact.
-
-    Raises:
-        OutOfTimeError: the budget is used up.
-    """
-    of_place, before = facts.place_of(), Known()
-    by_leaf: dict[int, list[tuple[int, int, int, int]]] = {}
-    for swap in swaps:
-        node = int(of_place[swap.first])
-        if (swap.applied(table) < 0).any():
-            return False
-        if swap.second is None:
-            if not _is_other(facts, node, swap.applied(table), clock):
-                return False
-        elif of_place[swap.second] != node:
-            return False
-        else:
-            by_leaf.setdefault(node, []).append((swap.first, swap.klass, swap.second, swap.other))
-    return all(
-        sum(1 for _ in swaps_of(facts, table, node, np.array(some).T, before, clock)) == len(some)
-        for node, some in by_leaf.items()
-    )
-
-
 def _lines_hold(facts: Facts, node: int, table: IntArray) -> bool:
     return all(
         line.holds(table) for above in facts.path(node) for line in facts.lines.get(above, ())
@@ -206,13 +181,13 @@ def _flip(facts: Facts, pool: Pool, base: int, cell: tuple[int, int, int], clock
     pairs += [(c, klass) for c in range(facts.classes) if c != klass and table[position, c]]
     for own, other in pairs:
         swap = Swap(position, own, None, other)
-        if _is_other(facts, node, swap.applied(table), clock):
+        if is_other(facts, node, swap.applied(table), clock):
             pool.add_swap(base, swap)
             return True
     return False
 
 
-def _is_other(facts: Facts, node: int, table: IntArray, clock: Clock) -> bool:
+def is_other(facts: Facts, node: int, table: IntArray, clock: Clock) -> bool:
     """Return whether a world is still one after a record of a leaf has changed alone."""
     place = facts.places[node]
     totals = table[place.start : place.end].sum(axis=0)

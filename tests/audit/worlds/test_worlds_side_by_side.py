@@ -25,7 +25,8 @@ from audit.worlds.found.check import first_broken
 from audit.worlds.found.open import may_be_certain
 from audit.worlds.found.pool import Pool as Found
 from audit.worlds.found.pool import Swap
-from audit.worlds.found.swaps import swap_stuck, swaps_hold
+from audit.worlds.found.swap_check import swaps_hold
+from audit.worlds.found.swaps import swap_stuck
 from audit.worlds.helpers import Helpers
 from audit.worlds.portions import OneByOne, World
 from audit.worlds.proofs.bounds import closed_form
