@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, Protocol
 
 from audit.solver.parcel import Parcel, packed
@@ -60,10 +60,12 @@ class Worker:
     batch = 0.0
     """One job at a time: asking costs next to nothing."""
 
-    def __init__(self) -> None:
+    def __init__(self, without: Collection[str] = ()) -> None:
+        """Start one in this process's environment, but for some of its variables."""
         self._is_ready = False
         self._holds: frozenset[str] = frozenset()
-        environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+        environment = {name: value for name, value in os.environ.items() if name not in without}
+        environment |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
         environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
         self.process = subprocess.Popen(
             [sys.executable, "-m", "audit.solver.worker"],

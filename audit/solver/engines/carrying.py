@@ -16,6 +16,8 @@ from audit.solver.pool import Worker
 
 MOST_IDLE = 64
 """Processes that wait for the next job; a worker has no more threads that ask."""
+OF_THE_CLUSTER = ("MALLOC_TRIM_THRESHOLD_",)
+"""What clusters set for their own workers: Dask has them give all memory back at once, which makes arrays slow."""
 
 _LOCK = threading.Lock()
 _IDLE: list[Worker] = []
@@ -65,7 +67,7 @@ def _taken(ticket: str) -> Worker | None:
         if ticket in _STOPPED:
             _STOPPED.discard(ticket)
             return None
-        _BUSY[ticket] = _IDLE.pop() if _IDLE else Worker()
+        _BUSY[ticket] = _IDLE.pop() if _IDLE else Worker(without=OF_THE_CLUSTER)
         return _BUSY[ticket]
 
 

@@ -68,6 +68,14 @@ def test_each_worker_of_the_cluster_is_asked_and_answers_are_the_same(cluster, p
     assert not pool.is_elsewhere
 
 
+def test_jobs_do_not_get_what_dask_sets_to_give_back_memory_at_once(cluster, pool):
+    """It makes arrays nearly twice as slow."""
+    with on_cluster(cluster.address, nobody, pool=pool):
+        asked = [partial(os.getenv, name, "none") for name in ("MALLOC_TRIM_THRESHOLD_", "PATH")]
+        found = dict(each_done(asked, 1, forever, pool))
+    assert found == {0: "none", 1: os.environ["PATH"]}
+
+
 def test_an_estimate_is_the_same_bytes_on_a_cluster(cluster, monkeypatch):
     monkeypatch.setattr(parallel, "WORTH_A_TASK", 0)
     monkeypatch.setattr(parallel, "WORTH_A_WORKER", 0)
