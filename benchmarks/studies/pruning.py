@@ -16,6 +16,7 @@ import numpy as np
 
 from audit.people.population import Population
 from benchmarks.machine import machine
+from benchmarks.spread import ask_where, imported, in_order
 from benchmarks.studies.pruning_data import SETS, Part, grown, hierarchies, parts, whole
 from benchmarks.studies.zhu_du_figures import bars
 from benchmarks.tables import number, table
@@ -195,6 +196,7 @@ def main() -> None:
     ask.add_argument("--data", type=Path, required=True, help="folder with the data sets")
     ask.add_argument("--out", type=Path, default=Path("docs/studies"))
     ask.add_argument("--quick", action="store_true", help="the three smallest sets, one run")
+    ask_where(ask, jobs=1)
     given = ask.parse_args()
     runs = 1 if given.quick else 5
     names = ("heart", "breast", "cmc") if given.quick else tuple(SETS)
@@ -204,8 +206,10 @@ def main() -> None:
         everyone = whole(given.data, name)
         sizes[name] = f"{len(everyone.target):,} records, class {SETS[name].target}"
         cut = list(parts(everyone, runs))
-        for requirement in REQUIREMENTS:
-            rows[name, requirement] = [list(results(part, requirement)) for part in cut]
+        cases = [(part, requirement) for requirement in REQUIREMENTS for part in cut]
+        found = in_order(measured, cases, given.jobs, given.cluster, chunk=1)
+        for (_, requirement), results_of in zip(cases, found, strict=True):
+            rows.setdefault((name, requirement), []).append(results_of)
         grown_right = np.mean([_unpruned(part) for part in cut])
         kept = rows[name, IN_FIGURE]
         lost.append(
@@ -219,6 +223,11 @@ def main() -> None:
     print(given.out / "pruning.md")
 
 
+def measured(part: Part, requirement: str) -> list[Result]:
+    """Return what pruning one part to a requirement comes to, by each method."""
+    return list(results(part, requirement))
+
+
 def _unpruned(part: Part) -> float:
     tree, _ = grown(part)
     said = np.array([tree.classes.index(str(node.score)) for node in tree.nodes])
@@ -226,4 +235,4 @@ def _unpruned(part: Part) -> float:
 
 
 if __name__ == "__main__":
-    main()
+    imported(__spec__).main()

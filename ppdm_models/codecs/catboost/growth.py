@@ -38,6 +38,8 @@ OTHERWISE: Mapping[str, tuple[object, str]] = {
     "eval_fraction": (0, "some of the records were kept aside to test on (eval_fraction)"),
 }
 """What each setting says where leaf values are steps over all records, and why they are not where it differs."""
+MOST = float(np.finfo(np.float32).max)
+"""Numbers of 32 bits are less; a whole number of any length can be held against a plain one."""
 NUMBERS = ("learning_rate", "l2_leaf_reg", "leaf_estimation_iterations")
 """The settings that decide the numbers of leaves; the file writes 32-bit numbers."""
 CHOICES: Mapping[str, Mapping[str, float]] = {
@@ -136,7 +138,7 @@ def _facts(settings: Mapping[str, object]) -> dict[str, Fact]:
     facts = {}
     for name in NUMBERS:
         value = settings.get(name)
-        if isinstance(value, int | float) and abs(value) < np.finfo(np.float32).max:
+        if isinstance(value, int | float) and abs(value) < MOST:
             facts[name] = known(float(np.float32(value)))
     for name, meanings in CHOICES.items():
         value = settings.get(name)

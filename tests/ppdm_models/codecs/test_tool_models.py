@@ -93,6 +93,14 @@ def test_a_category_known_by_its_hash_only_is_not_predicted_with():
         predict(model, {"age": numbers(30), "town": words("Nord")})
 
 
+def test_catboost_settings_that_no_number_of_32_bits_holds_are_unknown():
+    changed = document("catboost_json/good/symmetrictree.json")
+    known = formats()["catboost_json"].open(json.dumps(changed).encode(), "x").model.growth
+    changed["model_info"]["params"]["boosting_options"]["learning_rate"] = 10**400
+    found = formats()["catboost_json"].open(json.dumps(changed).encode(), "x").model.growth
+    assert set(known.facts) - set(found.facts) == {"learning_rate"}
+
+
 def test_catboost_tells_the_smallest_cell_of_its_target_statistics():
     changed = document("catboost_json/good/symmetrictree.json")
     rows = ["18446744073709551615", 1, 1, "123", 40, 12, "456", 3, 5]
