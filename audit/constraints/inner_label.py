@@ -84,7 +84,7 @@ def _part(
     known = np.array(masses, dtype=float)
     truth = case.population.weighed_truth
     if label is not None and not isinstance(truth, Undetermined):
-        real = truth[profiles].sum(axis=0)
+        real = truth.take(profiles, axis=0).sum(axis=0)
         if (np.delete(real, label) + margin > real[label]).any():
             label = None
     return _Part(label, None if np.isnan(known).any() else known)

@@ -235,7 +235,7 @@ def _at(
         criterion=Criterion(case.knowledge.split.value),
         profiles=inside,
         chosen=passing.chosen,
-        values=seen.values[inside],
+        values=seen.values.take(inside),
         records=passing.records,
         names=seen.names,
         distinct=seen.distinct,
@@ -243,7 +243,7 @@ def _at(
         cuts=seen.cuts,
         origin=Origin("split_choice", case.tree.where(node), node.index),
         levels=seen.levels,
-        codes=seen.codes[inside],
+        codes=seen.codes.take(inside),
     )
 
 
