@@ -26,6 +26,12 @@ from benchmarks.scale.cases import LISTED, Files, Size, counted, in_records, sig
 from benchmarks.scale.running import Taken, audit, grouped, taken
 
 NO_WORLDS = ("--no-worlds",)
+HEAD = (
+    "# Large tables, measured",
+    "",
+    "Made by `python -m benchmarks.scale` (`make bench-scale`); what the tables are: [large tables](scale.md).",
+    "",
+)
 TABLE = "| {} | profiles | leaves | signatures | s | processor s | MB | DuckDB s | ÷ DuckDB |"
 
 
@@ -124,7 +130,7 @@ def row(one: Done) -> str:
 
 def lines(scale: int, only: str, folder: Path) -> Iterator[str]:
     """Yield the report, each case as soon as it is done."""
-    yield from ("# Large tables", "", machine(), "", TABLE.format("Audit"), "|---" * 9 + "|")
+    yield from (*HEAD, machine(), "", TABLE.format("Audit"), "|---" * 9 + "|")
     for case in whole(scale):
         if only in case.name:
             yield told(case, folder)
