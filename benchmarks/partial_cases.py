@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -93,11 +93,14 @@ def drawn(rng: np.random.Generator) -> Small:
     return Small(arcs, world, np.array(classes))
 
 
-def tree_and_people(rng: np.random.Generator, records: int) -> tuple[Tree, Population]:
+def tree_and_people(
+    rng: np.random.Generator, records: int, classes: int = 2
+) -> tuple[Tree, Population]:
     """Return a tree that was grown on a few random people of two columns, and these people."""
     columns = {f"x{i}": rng.integers(2, size=records) for i in range(2)}
-    label = np.where(rng.random(records) < 0.5, rng.integers(2, size=records), columns["x0"])
-    label[:2] = [0, 1]
+    drawn = rng.integers(classes, size=records)
+    label = np.where(rng.random(records) < 0.5, drawn, columns["x0"])
+    label[:classes] = np.arange(classes)
     named = {name: [f"v{each}" for each in values] for name, values in columns.items()}
     table = table_of({**named, "class": [f"c{each}" for each in label]})
     target = table.column(Feature("class", numeric=False))
@@ -143,11 +146,18 @@ def every_table(tree: Tree, population: Population, known: Sequence[str]) -> Int
 
 
 def every_value(
-    tree: Tree, population: Population, known: Sequence[str], name: str, *, knows_target: bool
+    tree: Tree,
+    population: Population,
+    known: Sequence[str],
+    name: str,
+    *,
+    knows_target: bool,
+    fits: Callable[[IntArray], bool] | None = None,
 ) -> IntArray:
     """Return how many of each profile have each value of a column, in every table that fits: (W, P, B).
 
-    Where everybody's class is known, profiles are told apart by it: those of the first class stand first.
+    Where everybody's class is known, profiles are told apart by it: those of the first class stand first. Then ``fits``
+    says whether so many of each class can be at each node, (N, m), where they are not counted.
     """
     alike, of = merged(population, known)
     assert not isinstance(population.truth, Undetermined)
@@ -179,7 +189,7 @@ def every_value(
             continue
         at = np.zeros_like(wanted)
         np.add.at(at, (stop, given), 1)
-        if (at == wanted).all():
+        if (at == wanted).all() if fits is None else fits(at):
             table = np.zeros((len(profiles), sizes[hidden.index(name)]), dtype=int)
             np.add.at(table, (np.array([profiles[key] for key in apart.tolist()]), has), 1)
             found.add(tuple(map(tuple, table.tolist())))

@@ -1,7 +1,8 @@
 """People some of whose classes are known, spread over leaves that are parted by class: each part holds one class alone.
 
 Where the number of each class in each leaf is known, a leaf is as many places as it has classes. Whoever's class is
-known can be in the places of that class only, everybody else in all of them.
+known can be in the places of that class only, everybody else in all of them. Where only the sum of some classes is
+known, these are one place together.
 """
 
 from __future__ import annotations
@@ -25,11 +26,13 @@ class Classed:
     """Leaves parted by class: the leaf's place among L, and the class, of each of C parts, (C,) each.
 
     ``population`` are the people told apart by class too, who stop at their part; ``of`` is the profile of each row,
-    and ``leaves`` the parts as leaves, both as others take leaves.
+    and ``leaves`` the parts as leaves, both as others take leaves. A part of several classes has the first of them;
+    ``together`` (L, m) is that of each class at each leaf, -1 where nobody of the class is there.
     """
 
     leaf: IndexArray
     klass: IndexArray
+    together: IndexArray
     population: Population
     of: IndexArray
     leaves: LeafTable
@@ -44,7 +47,8 @@ class Classed:
         both, lump = np.unique(np.stack([lump_of, said]), axis=1, return_inverse=True)
         old, known = both
         found = sparse.csr_array(arcs[old])[:, self.leaf].tocoo()
-        can = (known[found.row] == OPEN) | (known[found.row] == self.klass[found.col])
+        own = self.together[self.leaf[found.col], known[found.row]]
+        can = (known[found.row] == OPEN) | (own == self.klass[found.col])
         shape = (len(old), len(self.leaf))
         kept = sparse.coo_array((found.data[can], (found.row[can], found.col[can])), shape=shape)
         return lump.reshape(-1), kept.tocsr()
@@ -53,7 +57,7 @@ class Classed:
         """Return arcs to the leaves ``nodes``, (L,), as arcs to parts; ``said`` is as of ``parted``."""
         place = np.searchsorted(nodes, arcs.node)
         inside = np.flatnonzero(np.isin(arcs.node, nodes))
-        shape = (int(arcs.lump_of.max(initial=-1)) + 1, len(nodes))
+        shape = (int(arcs.row.max(initial=-1)) + 1, len(nodes))
         kinds = sparse.csr_array(
             (arcs.kind[inside] + 1.0, (arcs.row[inside], place[inside])), shape=shape
         )
@@ -81,14 +85,23 @@ class Classed:
         return np.asarray(np.eye(truth.shape[1])[self.klass])
 
 
-def classed(leaves: LeafTable, population: Population) -> Classed:
-    """Return leaves whose classes are counted, parted by them; the people's classes are known from the table."""
+def classed(
+    leaves: LeafTable, population: Population, together: IndexArray | None = None
+) -> Classed:
+    """Return leaves parted by class; the people's classes are known from the table.
+
+    Each class of a leaf is counted unless ``together`` (L, m) says of which others only the sum is known with it, by
+    the first of them; or that nobody of it is there, by -1.
+    """
     truth = population.truth
     assert not isinstance(truth, Undetermined)
     size = truth.shape[1]
+    if together is None:
+        together = np.tile(np.arange(size), (len(leaves.nodes), 1))
     profile, klass = (each.astype(np.intp) for each in np.nonzero(truth > 0))
     own = truth[profile, klass]
-    code = np.searchsorted(leaves.nodes, population.leaf)[profile] * size + klass
+    leaf_of = np.searchsorted(leaves.nodes, population.leaf)[profile]
+    code = leaf_of * size + together[leaf_of, klass]
     codes, of_part = np.unique(code, return_inverse=True)
     parts = np.arange(len(codes), dtype=np.intp)
     of_part = of_part.reshape(-1)
@@ -102,4 +115,5 @@ def classed(leaves: LeafTable, population: Population) -> Classed:
     )
     sizes = np.bincount(of_part, own, len(codes)).astype(np.float64)
     leaf, part_class = np.divmod(codes, size)
-    return Classed(leaf, part_class, people, profile, replace(leaves, nodes=parts, sizes=sizes))
+    of_parts = replace(leaves, nodes=parts, sizes=sizes)
+    return Classed(leaf, part_class, together, people, profile, of_parts)

@@ -8,6 +8,7 @@ bounds the greatest entropy of all tables that fulfil the rows, and so how far t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -17,23 +18,13 @@ from scipy.sparse import csgraph
 
 from audit.estimate.posterior import Posterior
 from audit.partial.allowance import Allowance
-from audit.partial.multipliers import Slope, multipliers
+from audit.partial.margins import CELL, HELD, MOST_CELLS, MOST_GAP, ROUNDS, Margins, off_by
+from audit.partial.multipliers import Slopes
 from audit.partial.network import Network
-from audit.partial.scaling import weighed
 from audit.partial.splits import CLOSE, Choice, leaves_below, left_of
 from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from ppdm_models.tree.column import NumericColumn
 from ppdm_models.tree.impurity import Criterion
-
-MOST_CELLS = 1_000_000
-"""Profiles times leaves times classes up to which it is tried."""
-ROUNDS = 25
-CELL = 1e3
-"""Operations that a round takes for each profile, leaf and class: its table is scaled to the margins."""
-HELD = 1e-6
-"""A row holds where it is broken by less, for each record of its node."""
-MOST_GAP = 1e-5
-"""In records times nats: how far the result may be from the optimum."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +69,27 @@ class Under:
 
 
 @dataclass(frozen=True, slots=True)
+class _Where:
+    """The profile of each group of people, (R,), and the leaf and class of each place, (J,)."""
+
+    profile: IndexArray
+    leaf: IndexArray
+    klass: IndexArray
+
+    def spread(self, table: FloatArray, shape: tuple[int, int, int]) -> FloatArray:
+        """Return people by group and place, (R, J), by profile, leaf and class."""
+        found = np.zeros(shape)
+        np.add.at(found, (self.profile[:, None], self.leaf, self.klass), table)
+        return found
+
+    def slopes(self, cut: _Cut) -> Slopes:
+        """Return a row over groups and places."""
+        value = np.where(cut.here[self.leaf], cut.slope[:, self.klass], 0.0)
+        branch, least = cut.branch[self.profile], np.array([cut.least])
+        return Slopes(branch, sparse.csr_array(value.reshape(1, -1)), least, np.zeros(1, bool))
+
+
+@dataclass(frozen=True, slots=True)
 class _Cut:
     """A row: over the people at leaves ``here`` (L,), each in a branch (P,), ``slope`` (B, m) sums to ``least``."""
 
@@ -106,13 +118,15 @@ def table_under(problem: Problem, allowance: Allowance) -> Under | None:
     cells = problem.classes > 0
     if len(problem.people) * int(cells.sum()) > MOST_CELLS:
         return None
-    table = _solved(problem, ())
+    margins, where = _margins(problem)
+    shape = len(problem.people), *problem.classes.shape
+    flat, gap = margins.scaled()
     cuts: list[_Cut] = []
-    chosen = _chosen(problem)
-    gap, prices = 0.0, np.zeros(0)
+    chosen, prices = _chosen(problem), np.zeros(0)
     for _ in range(ROUNDS):
-        if not allowance.spend(CELL * table.size):
+        if not allowance.spend(CELL * math.prod(shape)):
             return None
+        table = where.spread(flat, shape)
         broken = []
         for each in _broken(problem, table, chosen):
             if each is None:
@@ -121,16 +135,11 @@ def table_under(problem: Problem, allowance: Allowance) -> Under | None:
         if not broken:
             return None if gap > MOST_GAP else Under(table, gap, all(cut.is_sure for cut in cuts))
         cuts += broken
-        solved = _under(problem, tuple(cuts), prices, allowance)
-        if solved is None:
+        held = margins.under([where.slopes(each) for each in cuts], prices, allowance)
+        if held is None:
             return None
-        table, gap, prices = solved
+        flat, gap, prices = held.table, held.gap, held.multipliers
     return None
-
-
-def off_by(gap: float, people: FloatArray) -> FloatArray:
-    """Return how far a share of so many people is from that of the optimum at most (Pinsker)."""
-    return np.asarray(np.sqrt(max(gap, 0.0) / (2 * people)))
 
 
 def _spanning(found: Posterior, without: FloatArray) -> Posterior:
@@ -146,70 +155,29 @@ def _posterior(problem: Problem, table: FloatArray, gap: float) -> Posterior:
     return Posterior(values, decided, np.maximum(values - off, 0.0), np.minimum(values + off, 1.0))
 
 
-def _under(
-    problem: Problem, cuts: tuple[_Cut, ...], start: FloatArray, allowance: Allowance
-) -> tuple[FloatArray, float, FloatArray] | None:
-    """Return the table of greatest entropy under the rows, how far it is from the optimum, and all multipliers.
-
-    ``start`` are those to start from. None where none was found.
-    """
+def _margins(problem: Problem) -> tuple[Margins, _Where]:
+    """Return the people of all parts as groups over places: each part's profiles, over leaves by class."""
     leaf, klass = np.nonzero(problem.classes > 0)
-    can, of, supply = [], [], []
+    can, of, supply, block = [], [], [], []
+    place_block, blocks = np.zeros(len(leaf), dtype=np.intp), 0
     for part in problem.parts:
         profiles = np.flatnonzero(part.people > 0)
-        is_able, _ = _over_all_leaves(part, len(problem.classes))
-        can.append(is_able[part.lump[profiles]][:, leaf] & np.isin(klass, part.classes))
+        is_able, block_of_leaf = _over_all_leaves(part, len(problem.classes))
+        is_own = np.isin(klass, part.classes)
+        can.append(is_able[part.lump[profiles]][:, leaf] & is_own)
         of.append(profiles)
         supply.append(part.people[profiles])
-    branches = np.concatenate(of)
-    slopes = [
-        Slope(cut.branch[branches], np.where(cut.here[leaf], cut.slope[:, klass], 0.0), cut.least)
-        for cut in cuts
-    ]
-    demand = problem.classes[leaf, klass]
-    try:
-        with np.errstate(divide="raise", invalid="raise", over="raise"):
-            found = multipliers(
-                np.concatenate(can), np.concatenate(supply), demand, slopes, start, allowance
-            )
-            if found is None:
-                return None
-            prices = found[len(demand) :]
-            table = _solved(problem, cuts, prices)
-    except (FloatingPointError, ValueError, np.linalg.LinAlgError):
-        return None
-    slack = np.array([_over(problem, cut, table) - cut.least for cut in cuts])
-    # The table is the best of all by the entropy and the rows at these prices, so that no other is better by more.
-    return table, float(prices @ np.abs(slack)), found
-
-
-def _solved(
-    problem: Problem, cuts: tuple[_Cut, ...], prices: FloatArray | None = None
-) -> FloatArray:
-    """Return the table of greatest entropy with the rows weighed by their multipliers, (P, L, m)."""
-    classes = problem.classes
-    size, (leaves, m) = len(problem.people), classes.shape
-    powers = np.zeros((size, leaves, m))
-    for cut, multiplier in zip(cuts, () if prices is None else prices, strict=False):
-        if multiplier > 0:
-            powers[:, cut.here, :] += multiplier * cut.slope[cut.branch][:, None, :]
-    table = np.zeros((size, leaves, m))
-    for part in problem.parts:
-        can, block_of_leaf = _over_all_leaves(part, leaves)
-        block_of = part.net.block_of_lump[part.lump]
-        of_part = np.isin(np.arange(m), part.classes)
-        for block in np.unique(block_of):
-            here = np.flatnonzero((block_of == block) & (part.people > 0))
-            is_here = (classes > 0) & of_part & (block_of_leaf == block)[:, None]
-            leaf, klass = np.nonzero(is_here)
-            if not len(here) or not len(leaf):
-                continue
-            is_able = can[part.lump[here]][:, leaf]
-            own = np.where(is_able, powers[here][:, leaf, klass], -np.inf)
-            weights = np.exp(own - own.max(axis=1, keepdims=True))
-            found = weighed(sparse.csr_array(weights), part.people[here], classes[leaf, klass])
-            table[here[:, None], leaf[None, :], klass[None, :]] = found.toarray()
-    return table
+        block.append(part.net.block_of_lump[part.lump[profiles]] + blocks)
+        place_block[is_own] = block_of_leaf[leaf[is_own]] + blocks
+        blocks += 1 + int(part.net.block_of_lump.max())
+    margins = Margins(
+        np.concatenate(can),
+        np.concatenate(supply),
+        problem.classes[leaf, klass],
+        np.concatenate(block),
+        place_block,
+    )
+    return margins, _Where(np.concatenate(of), leaf, klass)
 
 
 def _over_all_leaves(part: Some, leaves: int) -> tuple[BoolArray, IndexArray]:
@@ -220,12 +188,6 @@ def _over_all_leaves(part: Some, leaves: int) -> tuple[BoolArray, IndexArray]:
     block_of_leaf = np.full(leaves, -1, dtype=np.intp)
     block_of_leaf[part.leaves] = net.block_of_group[net.group_of]
     return can, block_of_leaf
-
-
-def _over(problem: Problem, cut: _Cut, table: FloatArray) -> float:
-    by_branch = np.zeros_like(cut.slope)
-    np.add.at(by_branch, cut.branch, table[:, cut.here, :].sum(axis=1))
-    return float((by_branch * cut.slope).sum())
 
 
 def _chosen(problem: Problem) -> dict[int, tuple[BoolArray, float]]:

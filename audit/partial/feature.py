@@ -15,10 +15,11 @@ import numpy as np
 
 from audit.adversary.declared import words_of
 from audit.adversary.knowledge import Knowledge, SplitLevel
-from audit.estimate.posterior import Posterior, certain
+from audit.estimate.posterior import certain
 from audit.options import DEFAULT, AuditOptions
 from audit.partial.allowance import ENFORCING
 from audit.partial.bounded import Ranges, bounded
+from audit.partial.class_rows import NOT_USED as CLASSES_NOT_USED
 from audit.partial.dependencies import Closed, closed, guess_of
 from audit.partial.domains import hidden_of, told_apart
 from audit.partial.doubts import (
@@ -33,7 +34,7 @@ from audit.partial.doubts import (
 from audit.partial.flows import WORK
 from audit.partial.leaf_table import are_sizes_published, leaf_table
 from audit.partial.learned import Proofs
-from audit.partial.open_values import Arcs, secret_domain
+from audit.partial.open_values import secret_domain
 from audit.partial.outcome import NOT_USED as OUTCOME_NOT_USED
 from audit.partial.outcome import SPANNING as OUTCOME_SPANNING
 from audit.partial.outcome import Outcome, outcome_said, target_of
@@ -41,11 +42,12 @@ from audit.partial.outlook import Look, Outlook
 from audit.partial.reach import knower
 from audit.partial.saying import Said, excluding, said_of
 from audit.partial.secret import Secret, of_one_attribute
-from audit.partial.secret_part import Part, summed
+from audit.partial.secret_part import Part
 from audit.partial.seen import Seen
 from audit.partial.spanning import shown_by_both, spanning
 from audit.partial.sure_splits import choice_of
-from audit.partial.unsized import SIZES_UNKNOWN, are_told_apart, between, unsized_worlds
+from audit.partial.unsized import are_told_apart
+from audit.partial.unsized_secret import ALL_DECIDE, Unsized
 from audit.people.merged import merged
 from audit.people.population import Population
 from audit.reading import Undetermined
@@ -58,10 +60,6 @@ from ppdm_models.tree.tree import Task, Tree
 NOT_TESTED = (
     "the tree does not ask about {name}: what is left is how common its values are in the table"
 )
-NO_COUNTS = Undetermined(
-    "how many of each class are in each leaf is not published: what somebody learns of a feature who knows everybody's "
-    "class is not worked out"
-)
 ONE_ATTRIBUTE = (
     "{} and {} are indicators of one attribute: what follows is not worked out, and may be more"
 )
@@ -71,7 +69,6 @@ SAYING = (
     "what follows without it"
 )
 NO_CLASSES = Undetermined("who has which class is not known from the table")
-ALL_DECIDE = "every leaf that can hold such a person leaves this value alone"
 
 
 def secret_seen_by(
@@ -105,10 +102,8 @@ def secret_seen_by(
         return NO_CLASSES
     leaves = leaf_table(tree, population, knowledge)
     is_sized = are_sizes_published(tree, leaves.nodes)
-    if not is_sized and (knows_target or not are_told_apart(leaves)):
+    if not is_sized and not are_told_apart(leaves):
         return NO_SIZES
-    if knows_target and not leaves.are_counted:
-        return NO_COUNTS
     apart = told_apart([tree], population.columns)
     told = closed(population, known, (secret.name,), apart)
     people, of = merged(population, told.known)
@@ -168,6 +163,7 @@ def secret_seen_by(
         by_class,
         is_compared,
         enforcing,
+        until,
     )
     first, others = look.at(aided, None, work), list[Outlook]()
     knowers = [aided]
@@ -198,7 +194,21 @@ def secret_seen_by(
         ),
         certain(np.tile(share, (len(seen.counts), 1))),
     )
-    return found if is_sized else _without_sizes(found, first.arcs, first.parts[0].profiles)
+    if knows_target and not leaves.are_counted and _is_open(worlds):
+        assert isinstance(worlds, Worlds)
+        said = (*worlds.left, CLASSES_NOT_USED)
+        found = replace(found, worlds=replace(worlds, left=said, not_decided=said))
+    if is_sized:
+        return found
+    profiles = [each.profiles for each in first.parts]
+    unsized = Unsized(aided, first.arcs, leaves, population, secret, profiles, classes, is_compared)
+    return unsized.seen(found, options)
+
+
+def _is_open(worlds: Worlds | Undetermined) -> bool:
+    if isinstance(worlds, Undetermined):
+        return False
+    return bool(worlds.open_profiles.any() or worlds.open_exclusions.any())
 
 
 def _all_classes(
@@ -220,29 +230,6 @@ def _remarkable(
     if not is_tested:
         said.append(NOT_TESTED.format(name=secret.name))
     return tuple(said)
-
-
-def _without_sizes(sized: Seen, arcs: Arcs, profiles: IndexArray) -> Seen:
-    """Return what is made of a secret column where the sizes are not published, given what would be if they were.
-
-    Paths part the values and say nothing of how many people have which: who does not know the sizes goes on believing
-    how common those values are that some leaf leaves which can hold such a person, and can exclude only the others.
-    """
-    lumps = int(arcs.lump_of.max()) + 1
-    left = arcs.allowed[arcs.kind].astype(np.float64)
-    is_left = summed(arcs.row, np.ones(len(arcs.row)), left, lumps)[arcs.lump_of[profiles]] > 0
-    posterior, prior = sized.posterior, sized.prior
-    if isinstance(posterior, Posterior) and isinstance(prior, Posterior):
-        kept = np.where(is_left, prior.values, 0.0)
-        total = kept.sum(axis=1, keepdims=True)
-        share = np.divide(
-            kept, total, out=is_left / is_left.sum(axis=1, keepdims=True), where=total > 0
-        )
-        posterior = between(share, share, share, posterior)
-    is_certain = is_left & (is_left.sum(axis=1) == 1)[:, None]
-    proved = Proofs(is_certain, ~is_left, np.zeros_like(is_left))
-    worlds = unsized_worlds(sized.population, proved, sized.worlds, ALL_DECIDE)
-    return replace(sized, posterior=posterior, worlds=worlds, said=(*sized.said, SIZES_UNKNOWN))
 
 
 def _of_one_attribute(

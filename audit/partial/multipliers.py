@@ -1,17 +1,19 @@
-"""The multipliers of rows that hold as inequalities, over tables of known margins: Newton's method on the dual.
+"""The multipliers of linear rows, over tables of known margins: Newton's method on the dual.
 
 Of the greatest entropy under the rows sum z S_c >= b_c the dual in one multiplier a column and one a row is convex,
 the multipliers of the table's own rows being eliminated: F(v, x) = sum_r n_r ln sum_j exp(v_j + sum_c x_c S_c[r, j])
-- c v - x b, over x >= 0. Its value bounds that entropy from above whatever v and x are, so that nothing here has to be
-exact.
+- c v - x b, over x >= 0, or any x of a row that asks for just so much. Its value bounds that entropy from above
+whatever v and x are, so that nothing here has to be exact.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import sparse
 
 from audit.partial.allowance import Allowance
 from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
@@ -24,18 +26,48 @@ NEAR = 1e-3
 """Multipliers below this that ought to shrink are let go of, so that a step is not stopped by them."""
 SMALL = 1e-10
 """Added to what Newton's matrix has on its diagonal, in shares of the greatest: columns that move together are many."""
+SPARSE_BELOW = 0.05
+"""Share of cells that rows speak of below which they are kept sparse."""
 MOST_AT_ONCE = 20_000_000
 TABLES = 50.0
-"""Operations that a step takes for each cell of its table and each row."""
+"""Operations that a step takes for each cell of its table, once and for all rows of the same branches."""
 
 
 @dataclass(frozen=True, slots=True)
-class Slope:
-    """A row over a table of (R, J): what is at (r, j) counts ``value[branch[r], j]``, and ``least`` is asked for."""
+class Slopes:
+    """C rows over a table of (R, J), whose groups of people are in B branches: ``branch`` (R,).
+
+    In row c what is at (r, j) counts ``value[c, branch[r] * J + j]``, (C, B * J); ``least`` (C,) is asked for, and no
+    more either where it ``is_equal``, (C,).
+    """
 
     branch: IndexArray
-    value: FloatArray
-    least: float
+    value: sparse.csr_array
+    least: FloatArray
+    is_equal: BoolArray
+
+    def powers(self, multipliers: FloatArray, places: int) -> FloatArray:
+        """Return what these multipliers of the rows add to the logarithm of each cell, (R, J)."""
+        return np.asarray(multipliers @ self.value).reshape(-1, places)[self.branch]
+
+    def over(self, table: FloatArray) -> FloatArray:
+        """Return what a table, (R, J), counts in each row, (C,)."""
+        by_branch = np.zeros((self.value.shape[1] // table.shape[1], table.shape[1]))
+        np.add.at(by_branch, self.branch, table)
+        return np.asarray(self.value @ by_branch.ravel())
+
+    def spread(self, some: slice, places: int) -> sparse.csr_array:
+        """Return what each cell of some groups of people counts, (C, R' * J)."""
+        branch = self.branch[some]
+        cells = sparse.csc_array(self.value)
+        of_branch = np.diff(cells.indptr[::places])[branch]
+        ends = np.cumsum(of_branch)
+        first = cells.indptr[:-1:places][branch]
+        at = np.arange(int(of_branch.sum())) + np.repeat(first - ends + of_branch, of_branch)
+        column = np.repeat(np.arange(cells.shape[1]), np.diff(cells.indptr))[at] % places
+        column = column + places * np.repeat(np.arange(len(branch)), of_branch)
+        shape = len(self.least), len(branch) * places
+        return sparse.coo_array((cells.data[at], (cells.indices[at], column)), shape=shape).tocsr()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,21 +83,21 @@ def multipliers(
     can: BoolArray,
     supply: FloatArray,
     demand: FloatArray,
-    rows: list[Slope],
+    rows: Sequence[Slopes],
     start: FloatArray,
     allowance: Allowance,
 ) -> FloatArray | None:
-    """Return the multipliers of the columns and then of the rows, (J + C,), nearly optimal; None where all is spent.
+    """Return the multipliers of the places and then of all rows, (J + C,), nearly optimal; None where all is spent.
 
     ``can`` (R, J) says where the ``supply`` (R,) can be; all columns' ``demand`` (J,) is positive. ``start`` are
     multipliers of the columns and the first rows.
     """
-    x = np.zeros(len(demand) + len(rows))
+    is_equal = np.concatenate([np.ones(len(demand), dtype=bool), *(each.is_equal for each in rows)])
+    x, bounded = np.zeros(len(is_equal)), ~is_equal
     x[: len(start)] = start
     at = _dual(x, can, supply, demand, rows)
-    bounded = np.arange(len(x)) >= len(demand)
     for _ in range(STEPS):
-        if not allowance.spend(_cost(can.shape, len(rows))):
+        if not allowance.spend(_cost(can.shape, len(x), len(rows))):
             return None
         near = min(NEAR, float(np.abs(x - np.maximum(x - at.slope, 0.0))[bounded].max(initial=0.0)))
         is_fixed = bounded & (x <= near) & (at.slope > 0)
@@ -84,11 +116,10 @@ def multipliers(
     return x
 
 
-def _cost(shape: tuple[int, int], rows: int) -> float:
+def _cost(shape: tuple[int, int], size: int, tables: int) -> float:
     """Return how many operations a step takes: a matrix of all multipliers, its factors, and some tables."""
     records, columns = shape
-    size = columns + rows
-    return float(records * size**2 + size**3 + TABLES * records * columns * (1 + rows))
+    return float(records * size**2 + size**3 + TABLES * records * columns * (1 + tables))
 
 
 def _along(
@@ -99,7 +130,7 @@ def _along(
     can: BoolArray,
     supply: FloatArray,
     demand: FloatArray,
-    rows: list[Slope],
+    rows: Sequence[Slopes],
 ) -> tuple[FloatArray, _At] | None:
     """Return the first point of a shrinking step that makes the dual less, multipliers kept at 0 or more."""
     length = 1.0
@@ -114,49 +145,63 @@ def _along(
 
 
 def _dual(
-    x: FloatArray, can: BoolArray, supply: FloatArray, demand: FloatArray, rows: list[Slope]
+    x: FloatArray,
+    can: BoolArray,
+    supply: FloatArray,
+    demand: FloatArray,
+    rows: Sequence[Slopes],
 ) -> _At:
-    own, more = x[: len(demand)], x[len(demand) :]
-    power = np.broadcast_to(own, can.shape).copy()
-    for row, multiplier in zip(rows, more.tolist(), strict=True):
-        if multiplier:
-            power += multiplier * row.value[row.branch]
+    places = len(demand)
+    power = np.tile(x[:places], (len(can), 1))
+    at = places
+    for each in rows:
+        more = x[at : at + len(each.least)]
+        at += len(more)
+        if more.any():
+            power += each.powers(more, places)
     power[~can] = -np.inf
     top = power.max(axis=1, keepdims=True)
     table = np.exp(power - top)
     total = table.sum(axis=1, keepdims=True)
-    value = float(supply @ (np.log(total) + top)[:, 0] - demand @ own)
+    asked = np.concatenate([demand, *(each.least for each in rows)])
+    value = float(supply @ (np.log(total) + top)[:, 0] - asked @ x)
     table *= supply[:, None] / total
-    by_row = np.array([_over(table, row) - row.least for row in rows])
-    value -= float(sum(each.least * one for each, one in zip(rows, more.tolist(), strict=True)))
-    return _At(value, np.concatenate([table.sum(axis=0) - demand, by_row]), table)
-
-
-def _over(table: FloatArray, row: Slope) -> float:
-    by_branch = np.zeros_like(row.value)
-    np.add.at(by_branch, row.branch, table)
-    return float((by_branch * row.value).sum())
+    held = np.concatenate([table.sum(axis=0), *(each.over(table) for each in rows)])
+    return _At(value, held - asked, table)
 
 
 def _curvature(
-    table: FloatArray, supply: FloatArray, rows: list[Slope], columns: int
+    table: FloatArray, supply: FloatArray, rows: Sequence[Slopes], places: int
 ) -> FloatArray:
-    """Return the dual's second derivatives, by columns and then by rows."""
-    size = columns + len(rows)
+    """Return the dual's second derivatives, by places and then by rows."""
+    size = places + sum(len(each.least) for each in rows)
     found = np.zeros((size, size))
-    for some in _pieces(len(table), size * columns):
+    for some in _pieces(len(table), size * places):
         own, people = table[some], supply[some]
-        slopes = np.stack([row.value[row.branch[some]] for row in rows])
-        weighed = slopes * own
-        sums = np.concatenate([own, weighed.sum(axis=2).T], axis=1) / np.sqrt(people)[:, None]
+        of_place = sparse.kron(np.ones((len(own), 1)), sparse.eye_array(places), format="csr")
+        of_group = sparse.kron(sparse.eye_array(len(own)), np.ones((places, 1)), format="csr")
+        slopes = _shaped(sparse.vstack([each.spread(some, places) for each in rows]))
+        weighed = (
+            slopes * own.ravel() if isinstance(slopes, np.ndarray) else slopes * own.ravel()[None]
+        )
+        by_group = _dense(weighed @ of_group)
+        sums = np.concatenate([own, by_group.T], axis=1) / np.sqrt(people)[:, None]
         found -= sums.T @ sums
-        found[:columns, :columns] += np.diag(own.sum(axis=0))
-        cross = weighed.sum(axis=1)
-        found[columns:, :columns] += cross
-        found[:columns, columns:] += cross.T
-        flat = len(rows), -1
-        found[columns:, columns:] += weighed.reshape(flat) @ slopes.reshape(flat).T
+        found[:places, :places] += np.diag(own.sum(axis=0))
+        cross = _dense(weighed @ of_place)
+        found[places:, :places] += cross
+        found[:places, places:] += cross.T
+        found[places:, places:] += _dense(weighed @ slopes.T)
     return found
+
+
+def _shaped(slopes: sparse.csr_array) -> sparse.csr_array | FloatArray:
+    """Return a matrix as it is quicker to multiply: most rows speak of all places, or each of one or two."""
+    return slopes.toarray() if slopes.nnz >= SPARSE_BELOW * math.prod(slopes.shape) else slopes
+
+
+def _dense(matrix: sparse.csr_array | FloatArray) -> FloatArray:
+    return matrix if isinstance(matrix, np.ndarray) else np.asarray(matrix.toarray())
 
 
 def _pieces(size: int, each: int) -> Iterator[slice]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -71,8 +71,24 @@ def arcs_of(
         found.append(np.full(len(profiles), kinds.setdefault(mask, len(kinds)), dtype=np.intp))
     row, node, kind = (np.concatenate(each) for each in (rows, nodes, found))
     row, node, kind = _together(row, node, kind, kinds)
-    allowed, inside = _values(kinds, secret, domain, population)
+    allowed, inside = values_of(kinds, secret, domain, population)
     return Arcs(lump_of.reshape(-1), row, node, kind, allowed, inside)
+
+
+def joined(parts: Sequence[Arcs], profiles: Sequence[IndexArray]) -> Arcs:
+    """Return the arcs of some profiles of each part, (N,), one part below the other."""
+    lumps = np.cumsum([0, *(int(each.lump_of.max(initial=-1)) + 1 for each in parts)])
+    kinds = np.cumsum([0, *(len(each.allowed) for each in parts)])
+    return Arcs(
+        np.concatenate(
+            [each.lump_of[own] + at for each, own, at in zip(parts, profiles, lumps, strict=False)]
+        ),
+        np.concatenate([each.row + at for each, at in zip(parts, lumps, strict=False)]),
+        np.concatenate([each.node for each in parts]),
+        np.concatenate([each.kind + at for each, at in zip(parts, kinds, strict=False)]),
+        np.concatenate([each.allowed for each in parts]),
+        np.concatenate([each.inside for each in parts]),
+    )
 
 
 def _ways(
@@ -127,7 +143,7 @@ def _union(masks: Collection[bytes]) -> bytes:
     return bytes(found.tobytes())
 
 
-def _values(
+def values_of(
     kinds: dict[bytes, int], secret: Secret, domain: Domain | None, population: Population
 ) -> tuple[BoolArray, FloatArray]:
     """Return which values each kind of mask leaves, and how common each is in the table among these, (K, B) each."""

@@ -11,15 +11,17 @@ from audit.estimate.posterior import Posterior
 from audit.options import AuditOptions
 from audit.partial.allowance import allowed
 from audit.partial.bounded import Ranges
-from audit.partial.classed import classed
+from audit.partial.class_rows import NOT_SOLVED, in_whole_records, together_of, under_rows
+from audit.partial.classed import Classed, classed
 from audit.partial.doubts import (
     NOT_COMPARED,
     why_broken,
 )
-from audit.partial.enforced import Problem, Some, Under, off_by, table_under
+from audit.partial.enforced import Problem, Some, Under, table_under
 from audit.partial.leaf_table import LeafTable
 from audit.partial.learned import Proofs
-from audit.partial.open_values import Arcs, arcs_of
+from audit.partial.margins import off_by
+from audit.partial.open_values import Arcs, arcs_of, joined
 from audit.partial.reach import Knower
 from audit.partial.saying import OPEN, Said
 from audit.partial.scaling import GAP
@@ -29,6 +31,7 @@ from audit.partial.spanning import spanning
 from audit.partial.splits import Choice
 from audit.people.population import Population
 from audit.reading import Undetermined
+from audit.worlds.clock import Clock
 from ppdm_models.arrays import FloatArray, IndexArray
 
 
@@ -50,7 +53,8 @@ class Look:
 
     ``people`` are those of the ``population`` as he tells them apart, ``of`` the place among them of each profile.
     ``doubts`` are why more may be known; ``classes`` and how many people of each profile have each, ``by_class``, where
-    he knows everybody's, else None and all people. ``enforcing`` is how many operations splits may cost an estimate.
+    he knows everybody's, else None and all people. ``enforcing`` is how many operations splits may cost an estimate;
+    nothing is proved of leaves after ``until``.
     """
 
     leaves: LeafTable
@@ -65,15 +69,19 @@ class Look:
     by_class: list[FloatArray]
     is_compared: bool
     enforcing: float
+    until: Clock
 
     def at(self, who: Knower, saying: Said | None, work: int) -> Outlook:
         """Return what he makes of people, given what is known of them, and what columns say of the secret."""
         arcs, parts = self._arcs(who, saying), []
+        of_class = []
         for number, some in enumerate(self.by_class):
             more_said = None if saying is None else saying.for_class(number)
-            own = arcs if more_said is saying else self._arcs(who, more_said)
-            parts.append(part_of(own, self.leaves, self.population, self.of, some, work))
+            of_class.append(arcs if more_said is saying else self._arcs(who, more_said))
+            parts.append(part_of(of_class[-1], self.leaves, self.population, self.of, some, work))
         values, low, high, gaps, proved, more = in_order(parts)
+        if self.classes is not None and not self.leaves.are_counted:
+            return self._uncounted(of_class, parts, proved, more, work * len(parts))
         bare = self._bare(values, low, high, gaps)
         believed: Posterior | Undetermined = bare
         if self.choice is not None:
@@ -88,6 +96,69 @@ class Look:
         elif self.doubts:
             believed = Undetermined(f"no estimate: {'; '.join(self.doubts)}")
         return Outlook(arcs, parts, believed, gaps, proved, more)
+
+    def _uncounted(
+        self, arcs: list[Arcs], parts: list[Part], shown: Proofs, more: Ranges, work: int
+    ) -> Outlook:
+        """Return what he makes of people whose classes he knows where those in the leaves are not counted.
+
+        ``parts`` are the people of each class if they were, and ``shown`` and ``more`` what follows: such tables fit,
+        so that they show what is possible.
+        """
+        assert self.classes is not None
+        size = [len(each.profiles) for each in parts]
+        klass = np.repeat(self.classes, size)
+        place = np.full((len(self.leaves.system.case.tree.classes), len(self.people.counts)), -1)
+        place[klass, np.concatenate([each.profiles for each in parts])] = np.arange(len(klass))
+        together = together_of(self.leaves)
+        whole = in_whole_records(together, self.leaves, self.until)
+        reached = [each.profiles for each in parts]
+        believing, proving = (
+            self._over(each, joined(arcs, reached), klass, place, effort)
+            for each, effort in ((together, 0), (whole, work))
+        )
+        proved = replace(proving[1].proved, possible=shown.possible)
+        between = replace(
+            proving[1].more, reached_low=more.reached_low, reached_high=more.reached_high
+        )
+        believed: Posterior | Undetermined = Undetermined(f"no estimate: {'; '.join(self.doubts)}")
+        if not self.doubts:
+            believed = self._under_rows(*believing, klass)
+        return Outlook(arcs[0], parts, believed, believing[1].gaps, proved, between)
+
+    def _over(
+        self, together: IndexArray, arcs: Arcs, klass: IndexArray, place: IndexArray, work: int
+    ) -> tuple[Classed, Part]:
+        """Return leaves parted by classes, and what follows; ``place`` (m, P) is that of a class of a profile."""
+        over = classed(self.leaves, self.population, together)
+        people = over.population
+        assert not isinstance(people.truth, Undetermined)
+        of = place[people.truth.argmax(axis=1), self.of[over.of]]
+        own = over.arcs(arcs, self.leaves.nodes, klass)
+        return over, part_of(own, over.leaves, people, of, people.counts, work)
+
+    def _under_rows(self, over: Classed, part: Part, klass: IndexArray) -> Posterior | Undetermined:
+        net, lump_of = part.leads.net, part.leads.lump_of
+        of_lump = np.zeros(len(net.supply), dtype=np.intp)
+        of_lump[lump_of] = klass
+        spread = sparse.csr_array(sparse.diags_array(net.supply) @ part.held.places)
+        until = allowed(self.options, self.enforcing)
+        found = under_rows(self.leaves, over, net, of_lump, spread, until)
+        if found is None:
+            return NOT_SOLVED
+        if found.table is spread:
+            return self._bare(part.values, part.low, part.high, part.gaps)
+        table = np.asarray(found.table)
+        values, low, high = (
+            each[lump_of]
+            for each in part.leads.told(table / net.supply[:, None], np.arange(len(table)))
+        )
+        off = off_by(found.gap, net.supply[lump_of])[:, None]
+        high = high if self.is_compared else values
+        is_decided = np.ones(len(values), dtype=bool)
+        return Posterior(
+            values, is_decided, np.maximum(low - off, 0.0), np.minimum(high + off, 1.0)
+        )
 
     def with_outcome(
         self, who: Knower, saying: Said | None, outcome: IndexArray, work: int
@@ -168,7 +239,7 @@ class _Heeding:
         for part, each in zip(parts, some, strict=True):
             people = each.people[part.profiles][:, None]
             places = under.table[part.profiles][:, :, each.classes].sum(axis=2) / people
-            values, low, high = part.leads.told(places)
+            values, low, high = part.leads.told(places, part.leads.lump_of)
             off = off_by(under.gap, people)
             high = high if self.is_compared else values
             found.append((values, np.maximum(low - off, 0.0), np.minimum(high + off, 1.0)))

@@ -78,9 +78,12 @@ class _Table:
     steps: int = 0
 
 
-def weighed(weights: sparse.csr_array, supply: FloatArray, demand: FloatArray) -> sparse.csr_array:
-    """Return the table of one block with these margins that is nearest to weights: a_k b_l times them."""
-    return _block(weights, supply, demand, is_weighed=True).table
+def weighed(
+    weights: sparse.csr_array, supply: FloatArray, demand: FloatArray
+) -> tuple[sparse.csr_array, float]:
+    """Return the table of one block with these margins that is nearest to weights, a_k b_l times them, and its gap."""
+    found = _block(weights, supply, demand, is_weighed=True)
+    return found.table, found.gap
 
 
 def _block(

@@ -50,13 +50,18 @@ class Leads:
     column: IndexArray
     kind: IndexArray
 
-    def told(self, places: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return what is believed of profiles, (N, B), the least and the most, given where each is, (N, L) shares."""
+    def told(
+        self, places: FloatArray, lump: IndexArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return what is believed of N people, (N, B), the least and the most, given where each is, (N, L) shares.
+
+        ``lump`` (N,) is that of each.
+        """
         kinds = np.full((len(self.net.supply), len(self.columns)), -1, dtype=np.intp)
         kinds[self.row, self.column] = self.kind
         inside = places[:, self.columns]
         row, column = np.nonzero(inside > 0)
-        kind = kinds[self.lump_of[row], column]
+        kind = kinds[lump[row], column]
         return _believed(self.arcs, row, inside[row, column], kind, len(places))
 
 

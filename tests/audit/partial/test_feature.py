@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from audit.adversary.knowledge import Knowledge, LeafLevel, SplitLevel
-from audit.partial.feature import NO_COUNTS, secret_seen_by
+from audit.partial.doubts import SPLITS_NOT_USED
+from audit.partial.feature import secret_seen_by
 from audit.partial.secret import secret_of
 from audit.people.population import build_population
 from audit.reading import Undetermined
@@ -134,11 +135,28 @@ def test_who_knows_more_is_certain_of_no_fewer(seed):
     assert certain[0] <= certain[1]
 
 
-def test_without_counts_of_classes_who_knows_everybodys_class_is_not_asked():
+def test_labels_are_rows_over_where_people_of_each_class_can_be():
     tree, population = one_split()
     labels = NO_SPLITS.model_copy(update={"leaf": LeafLevel.LABELS})
     seen = asked(tree, population, "s", [], knows_target=True, bins=[10.5], knowledge=labels)
-    assert seen is NO_COUNTS
+    # Three people of each class over places for four and two: two and one of each, and no label is broken by that.
+    assert seen.posterior.values == pytest.approx(np.full((2, 2), [2 / 3, 1 / 3]))
+    strict = labels.model_copy(update={"strict_labels": True})
+    seen = asked(tree, population, "s", [], knows_target=True, bins=[10.5], knowledge=strict)
+    # Below, 0 leads by one person, above 1: 2.5 to 1.5, and 0.5 to 1.5.
+    assert seen.posterior.values == pytest.approx(
+        np.array([[5 / 6, 1 / 6], [1 / 2, 1 / 2]]), abs=1e-5
+    )
+    # Of whole records only one can lead in a leaf of two by strictly more: all are of class 1.
+    assert seen.worlds.certain.tolist() == [True, False]
+
+
+def test_what_choices_of_splits_say_is_not_used_where_classes_are_not_counted():
+    tree, population = one_split()
+    gini = Knowledge(split=SplitLevel.GINI, leaf=LeafLevel.LABELS)
+    seen = asked(tree, population, "s", [], knows_target=True, bins=[10.5], knowledge=gini)
+    assert seen.doubts == (SPLITS_NOT_USED,)
+    assert isinstance(seen.posterior, Undetermined)
     gini = Knowledge(split=SplitLevel.GINI)
     seen = asked(tree, population, "s", [], knows_target=True, bins=[10.5], knowledge=gini)
     assert seen.worlds.certain.tolist() == [True, False]

@@ -14,6 +14,8 @@ from audit.people.population import build_population
 from audit.reading import Undetermined
 from audit.worlds.clock import clock
 from ppdm_models.records.read_table import table_of
+from ppdm_models.records.routing import route
+from ppdm_models.tree.column import CategoricalColumn
 from ppdm_models.tree.predicate import CategoryTest
 from ppdm_models.tree.tree import Feature, Node, Quality, Tree
 from tests.audit.partial.features import of_categories, of_numbers
@@ -253,7 +255,6 @@ def test_who_does_not_know_that_a_leaf_is_empty_is_certain_of_nothing_and_nothin
 
 def test_secret_columns_of_trees_without_sizes_are_not_told_of_where_more_is_known():
     tree, population = crossed()
-    assert of_colour(tree, population, knows_target=True) is NO_SIZES
     assert of_colour(tree, population, knowledge=Knowledge(marginal=True)) is NO_SIZES
     compared = of_colour(tree, population, knowledge=Knowledge(split=SplitLevel.GINI))
     assert SPLITS_NOT_USED in compared.doubts
@@ -314,3 +315,31 @@ def test_a_secret_value_that_no_leaf_leaves_is_believed_of_nobody():
     # "a" is nine times as common as "b".
     assert seen.posterior.values[0] == pytest.approx([0.9, 0.1, 0.0])
     assert seen.posterior.values[1] == pytest.approx([0.45, 0.05, 0.5])
+
+
+def test_who_knows_everybodys_class_weighs_leaves_by_how_many_of_them_have_it():
+    tree, population = crossed()
+    found = of_colour(tree, population, knows_target=True)
+    values = secret_of(population, "colour", None, "known.toml").values
+    share = np.array([0.3, 0.7])[:: 1 if values[0] == "blue" else -1]
+    leaves = {each.index: each.class_shares for each in tree.nodes if each.is_leaf}
+    for row in range(len(found.population.counts)):
+        sex, ill = (found.population.columns[name].text(row) for name in ("sex", "ill"))
+        colours = CategoricalColumn(np.arange(2), values)
+        sexes = CategoricalColumn(np.zeros(2, dtype=int), (sex,))
+        stops = route(tree, {"colour": colours, "sex": sexes})
+        likely = np.array([leaves[stop][tree.classes.index(ill)] for stop in stops.tolist()])
+        believed = share * likely / (share @ likely)
+        assert found.posterior.values[row] == pytest.approx(believed)
+    assert found.said == (SIZES_UNKNOWN,)
+
+
+def test_who_knows_everybodys_class_excludes_leaves_that_have_nobody_of_it():
+    tree, population = of_two_leaves()
+    found = of_colour(tree, population, knows_target=True)
+    ill = [found.population.columns["ill"].text(row) == "yes" for row in range(3)]
+    blue = secret_of(population, "colour", None, "known.toml").values.index("blue")
+    # Only the leaf of blue people has somebody who is ill.
+    assert found.worlds.certain.tolist() == ill
+    assert found.posterior.low[ill, blue] == pytest.approx(1)
+    assert found.worlds.low[:, blue].tolist() == [int(each) for each in ill]

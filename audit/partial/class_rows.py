@@ -1,0 +1,188 @@
+"""What a file says of the classes in leaves that does not count each, to somebody who knows everybody's class.
+
+Where the number of a class in a leaf is known, or only that of some classes together, these are places that people are
+spread over. What else is said of leaves (a label, a band, how many are predicted right) are rows over the same people.
+Where the estimate without such rows breaks none, it is the estimate with them; otherwise they are put in.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from audit.estimate.violated import VIOLATION_SHARE
+from audit.partial.allowance import Allowance
+from audit.partial.classed import Classed
+from audit.partial.leaf_table import LeafTable
+from audit.partial.margins import CELL, HELD, MOST_CELLS, MOST_GAP, ROUNDS, Held, Margins
+from audit.partial.multipliers import Slopes
+from audit.partial.network import Network
+from audit.reading import Undetermined
+from audit.system.leaf_knowledge import leaf_knowledge
+from audit.system.system import System, max_violation
+from audit.worlds.clock import Clock
+from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
+
+NOT_SOLVED = Undetermined(
+    "no estimate: what the file says of the classes in its leaves was not solved together with everybody's class"
+)
+"""Said where `under_rows` finds nothing."""
+NOT_USED = (
+    "of what the file says of the classes in its leaves only what follows for each leaf was used to prove more, and "
+    "tables with other numbers of a class in the leaves than the true ones were not looked for"
+)
+"""Said where that leaves something open."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClassRows:
+    """C rows over how many people of each class are in each leaf, (L * m,): between ``low`` and ``high``, (C,) each.
+
+    ``people`` (C,) is how many each speaks of.
+    """
+
+    weights: sparse.csr_array
+    low: FloatArray
+    high: FloatArray
+    people: FloatArray
+
+    def broken(self, held: FloatArray) -> tuple[IndexArray, IndexArray]:
+        """Return which rows have too little and which too much where leaves hold so many of each class, (L, m)."""
+        value, off = self.weights @ held.ravel(), HELD * self.people
+        too_few, too_many = value < self.low - off, value > self.high + off
+        return np.flatnonzero(too_few), np.flatnonzero(too_many)
+
+
+def together_of(leaves: LeafTable) -> IndexArray:
+    """Return of each class at each leaf, (L, m), the first of the classes of which only the sum is known with it."""
+    known = leaf_knowledge(leaves.system)
+    found = np.empty((len(leaves.nodes), len(leaves.system.case.tree.classes)), dtype=np.intp)
+    for place, node in enumerate(leaves.nodes.tolist()):
+        is_open = np.isnan(known[node].known)
+        found[place] = np.where(is_open, is_open.argmax(), np.arange(len(is_open)))
+    return found
+
+
+def in_whole_records(together: IndexArray, leaves: LeafTable, until: Clock) -> IndexArray:
+    """Return the same, (L, m), and -1 where whole records prove that nobody of a class is at a leaf.
+
+    Raises:
+        TableError: no table with these leaves has these numbers.
+    """
+    proved = leaves.proved(until)
+    if isinstance(proved, Undetermined):
+        return together
+    return np.asarray(np.where(proved.high == 0, -1, together), dtype=np.intp)
+
+
+def class_rows(leaves: LeafTable) -> ClassRows:
+    """Return what is said of the classes in leaves."""
+    system, shape = leaves.system, (len(leaves.nodes), len(leaves.system.case.tree.classes))
+    said = list(_said(leaves, system, shape[1]))
+    number = np.repeat(np.arange(len(said)), [len(each.cell) for each in said])
+    cells = np.concatenate([each.cell for each in said] or [np.zeros(0, dtype=np.intp)])
+    weights = np.concatenate([each.weight for each in said] or [np.zeros(0)])
+    matrix = sparse.coo_array((weights, (number, cells)), shape=(len(said), shape[0] * shape[1]))
+    there = sparse.csr_array(
+        (np.ones(len(cells)), (number, cells // shape[1])), shape=(len(said), shape[0])
+    )
+    people = (there > 0).astype(np.float64) @ leaves.sizes
+    low, high = (np.array([getattr(each, end) for each in said]) for end in ("low", "high"))
+    return ClassRows(matrix.tocsr(), low, high, np.asarray(people))
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    cell: IndexArray
+    weight: FloatArray
+    low: float
+    high: float
+
+
+def _said(leaves: LeafTable, system: System, m: int) -> Iterator[_Row]:
+    place = {node: at for at, node in enumerate(leaves.nodes.tolist())}
+    for node, ends in system.ends.items():
+        for end in ends:
+            yield _Row(np.array([place[node] * m + end.klass]), np.ones(1), end.low, end.high)
+    for node, lead in system.leads.items():
+        for klass in range(m):
+            if klass != lead.label:
+                cells = place[node] * m + np.array([lead.label, klass])
+                yield _Row(cells, np.array([1.0, -1.0]), lead.margin, np.inf)
+    for line in system.across:
+        yield _Row(line.profiles * m + line.classes, line.weights, line.low, line.high)
+
+
+@dataclass(frozen=True, slots=True)
+class _Over:
+    """The leaf of each place, (J,), of so many, and the class of each lump, (S,), of m."""
+
+    leaves: int
+    m: int
+    leaf: IndexArray
+    klass: IndexArray
+
+    def held(self, table: FloatArray | sparse.csr_array) -> FloatArray:
+        """Return how many of each class are in each leaf, (L, m), where people are so spread, (S, J)."""
+        found = np.zeros((self.leaves, self.m))
+        for klass in range(self.m):
+            own = np.asarray(table[self.klass == klass].sum(axis=0)).ravel()
+            found[:, klass] = np.bincount(self.leaf, own, self.leaves)
+        return found
+
+    def slopes(self, rows: ClassRows, some: IndexArray, is_most: BoolArray) -> Slopes:
+        """Return some rows over lumps, whose branches are their classes, and places; of some the most is asked for."""
+        cell = self.leaf[None] * self.m + np.arange(self.m)[:, None]
+        sign = np.where(is_most, -1.0, 1.0)
+        value = sparse.diags_array(sign) @ sparse.csc_array(rows.weights[some])[:, cell.ravel()]
+        least = np.where(is_most, -rows.high[some], rows.low[some])
+        return Slopes(self.klass, sparse.csr_array(value), least, rows.low[some] == rows.high[some])
+
+
+def under_rows(
+    leaves: LeafTable,
+    parts: Classed,
+    net: Network,
+    klass: IndexArray,
+    spread: sparse.csr_array,
+    allowance: Allowance,
+) -> Held | None:
+    """Return how lumps are spread, (S, J), where all holds that is said of the classes in leaves.
+
+    That is ``spread`` itself where it breaks nothing; None where nothing was found, or it is too large. Everybody of a
+    lump has the class ``klass``, (S,); the places are the ``parts``.
+    """
+    rows, none = class_rows(leaves), np.zeros(0)
+    over = _Over(len(leaves.nodes), len(leaves.system.case.tree.classes), parts.leaf, klass)
+    found, put_in, known = Held(spread, 0.0, none), list[Slopes](), np.zeros(len(rows.low), bool)
+    margins: Margins | None = None
+    for _ in range(ROUNDS):
+        too_few, too_many = rows.broken(over.held(found.table))
+        some = np.concatenate([too_few, too_many])
+        if not len(some):
+            is_held = max_violation(leaves.system, over.held(found.table)) <= VIOLATION_SHARE
+            return found if is_held and found.gap <= MOST_GAP else None
+        is_affordable = allowance.spend(CELL * math.prod(spread.shape))
+        if math.prod(spread.shape) > MOST_CELLS or not is_affordable or known[some].all():
+            return None
+        margins = _margins(net, parts.leaves.sizes) if margins is None else margins
+        is_new = ~known[some]
+        is_most = np.arange(len(some)) >= len(too_few)
+        is_most &= rows.low[some] < rows.high[some]
+        put_in.append(over.slopes(rows, some[is_new], is_most[is_new]))
+        known[some] = True
+        more = margins.under(put_in, found.multipliers, allowance)
+        if more is None:
+            return None
+        found = more
+    return None
+
+
+def _margins(net: Network, sizes: FloatArray) -> Margins:
+    can = net.movable.toarray()[:, net.group_of] > 0
+    place_block = net.block_of_group[net.group_of]
+    return Margins(can, net.supply, sizes, net.block_of_lump, place_block)
