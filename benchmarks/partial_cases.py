@@ -9,10 +9,13 @@ from itertools import product
 import numpy as np
 from scipy import sparse
 
+from audit.facts.kind import TRUTH_TOLERANCE_SHARE
+from audit.partial.leaf_table import LeafTable
 from audit.partial.network import Network, network
 from audit.people.merged import merged
 from audit.people.population import Population, build_population
 from audit.reading import Undetermined
+from audit.system.system import max_violation
 from ppdm_models.arrays import BoolArray, FloatArray, IntArray
 from ppdm_models.learn.id3 import grow_id3
 from ppdm_models.records.read_table import table_of
@@ -194,6 +197,27 @@ def every_value(
             np.add.at(table, (np.array([profiles[key] for key in apart.tolist()]), has), 1)
             found.add(tuple(map(tuple, table.tolist())))
     return np.array(sorted(found))
+
+
+def fitting(leaves: LeafTable) -> Callable[[IntArray], bool]:
+    """Return whether so many of each class can be at each node, (N, m), by all that is said of the leaves' classes."""
+    system = leaves.system
+
+    def fits(held: IntArray) -> bool:
+        own = held[leaves.nodes]
+        if own.sum() != held.sum() or (own.sum(axis=1) != leaves.sizes).any():
+            return False
+        for line in system.whole:
+            if not line.low <= (line.weights * own[line.profiles, line.classes]).sum() <= line.high:
+                return False
+        for node, lead in system.leads.items():
+            # Of several classes that lead, the learner names the first.
+            (leaf,) = np.flatnonzero(leaves.nodes == node)
+            if any(own[leaf, lead.label] <= own[leaf, before] for before in lead.before):
+                return False
+        return max_violation(system, own.astype(np.float64)) <= TRUTH_TOLERANCE_SHARE
+
+    return fits
 
 
 def optimum(case: Small, movable: FloatArray) -> FloatArray:

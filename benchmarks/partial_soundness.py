@@ -5,8 +5,9 @@
 Half of the cases are networks of people over leaves (who can be where, and the classes of each leaf). The others are
 trees that were grown on a few people, of whom one column is known, both or none, or of whom one column is secret,
 perhaps with everybody's class known: there every value of the hidden columns is tried for everybody. Certain,
-excluded, possible, how many can have a value and where people can be must be those of the list; the estimate must be
-the optimum that another method finds; and nobody who knows more may be certain of less. Prints the seed of every miss
+excluded, possible, how many can have a value and where people can be must be those of the list; where leaves do not
+count their classes, what is proved and what is shown must not contradict it; the estimate must be the optimum that
+another method finds; and nobody who knows more may be certain of less. Prints the seed of every miss
 and one line that counts them; the exit code is 1 where there is a miss.
 """
 
@@ -22,9 +23,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from audit.adversary.knowledge import Knowledge, SplitLevel
+from audit.adversary.knowledge import Knowledge, LeafLevel, SplitLevel
 from audit.partial.feature import secret_seen_by
 from audit.partial.flows import Room, ends
+from audit.partial.leaf_table import leaf_table
 from audit.partial.learned import proofs, shares
 from audit.partial.scaling import GAP, spread
 from audit.partial.secret import secret_of
@@ -37,6 +39,7 @@ from benchmarks.partial_cases import (
     drawn,
     every_table,
     every_value,
+    fitting,
     optimum,
     tree_and_people,
 )
@@ -71,6 +74,7 @@ def trial(seed: int) -> Trial:
         _judge_tree(found, rng)
     elif seed % 4 == 3:
         _judge_feature(found, rng)
+        _judge_uncounted(found, rng)
     else:
         _judge_network(found, drawn(rng))
     return found
@@ -164,6 +168,36 @@ def _judge_feature(found: Trial, rng: np.random.Generator) -> None:
             found.claim((worlds.excluded == is_out).all(), f"excluded of a feature, {said}")
             _judge_ends(found, worlds, tables, said)
             found.tried["certain of a feature"] += int(whole.sum())
+
+
+def _judge_uncounted(found: Trial, rng: np.random.Generator) -> None:
+    """Hold what is proved to who knows everybody's class against all tables, where leaves do not count three classes."""
+    tree, population = tree_and_people(rng, int(rng.integers(4, MOST_RECORDS + 1)), classes=3)
+    tested = [feature.name for feature in tree.used_features()]
+    if not tested:
+        found.tried["trees of one leaf"] += 1
+        return
+    name = str(rng.choice(tested))
+    secret = secret_of(population, name, None, "the secret")
+    known = [each for each in population.qi if each != name][int(rng.integers(2)) :]
+    for level in (LeafLevel.LABELS, LeafLevel.RATES):
+        knowledge = NO_SPLITS.model_copy(update={"leaf": level})
+        until = clock(SECONDS)
+        seen = secret_seen_by(
+            tree, population, knowledge, secret, known, knows_target=True, until=until
+        )
+        assert isinstance(seen, Seen)
+        worlds, said = seen.worlds, f"knowing {known}, {level.value} and classes"
+        assert not isinstance(worlds, Undetermined)
+        fits = fitting(leaf_table(tree, population, knowledge))
+        tables = every_value(tree, population, known, name, knows_target=True, fits=fits)
+        found.tried["tables"] += len(tables)
+        found.tried["leaves that are not counted"] += 1
+        least, most = tables.min(axis=0), tables.max(axis=0)
+        found.claim((worlds.low <= least).all(), f"the fewest people, {said}")
+        found.claim((worlds.high >= most).all(), f"the most people, {said}")
+        found.claim((worlds.reached_low >= least).all(), f"the fewest people shown, {said}")
+        found.claim((worlds.reached_high <= most).all(), f"the most people shown, {said}")
 
 
 def _judge_ends(found: Trial, worlds: Worlds, tables: IntArray, said: str) -> None:

@@ -7,12 +7,12 @@ Where the estimate without such rows breaks none, it is the estimate with them; 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy import sparse
+from scipy.sparse import csgraph
 
 from audit.estimate.violated import VIOLATION_SHARE
 from audit.partial.allowance import Allowance
@@ -126,7 +126,7 @@ class _Over:
     leaf: IndexArray
     klass: IndexArray
 
-    def held(self, table: FloatArray | sparse.csr_array) -> FloatArray:
+    def held(self, table: sparse.csr_array) -> FloatArray:
         """Return how many of each class are in each leaf, (L, m), where people are so spread, (S, J)."""
         found = np.zeros((self.leaves, self.m))
         for klass in range(self.m):
@@ -142,6 +142,10 @@ class _Over:
         least = np.where(is_most, -rows.high[some], rows.low[some])
         return Slopes(self.klass, sparse.csr_array(value), least, rows.low[some] == rows.high[some])
 
+    def of(self, lumps: IndexArray, places: IndexArray) -> _Over:
+        """Return the same of some lumps and places."""
+        return replace(self, leaf=self.leaf[places], klass=self.klass[lumps])
+
 
 def under_rows(
     leaves: LeafTable,
@@ -150,39 +154,122 @@ def under_rows(
     klass: IndexArray,
     spread: sparse.csr_array,
     allowance: Allowance,
-) -> Held | None:
-    """Return how lumps are spread, (S, J), where all holds that is said of the classes in leaves.
+) -> tuple[sparse.csr_array, float] | None:
+    """Return how lumps are spread, (S, J), where all holds that is said of leaves' classes, and how far that is off.
 
     That is ``spread`` itself where it breaks nothing; None where nothing was found, or it is too large. Everybody of a
-    lump has the class ``klass``, (S,); the places are the ``parts``.
+    lump has the class ``klass``, (S,); the places are the ``parts``. How far is in records times nats.
     """
-    rows, none = class_rows(leaves), np.zeros(0)
     over = _Over(len(leaves.nodes), len(leaves.system.case.tree.classes), parts.leaf, klass)
-    found, put_in, known = Held(spread, 0.0, none), list[Slopes](), np.zeros(len(rows.low), bool)
-    margins: Margins | None = None
+    search = _Search(class_rows(leaves), over, net, parts.leaves.sizes, allowance)
     for _ in range(ROUNDS):
-        too_few, too_many = rows.broken(over.held(found.table))
+        held = over.held(spread)
+        too_few, too_many = search.rows.broken(held)
         some = np.concatenate([too_few, too_many])
         if not len(some):
-            is_held = max_violation(leaves.system, over.held(found.table)) <= VIOLATION_SHARE
-            return found if is_held and found.gap <= MOST_GAP else None
-        is_affordable = allowance.spend(CELL * math.prod(spread.shape))
-        if math.prod(spread.shape) > MOST_CELLS or not is_affordable or known[some].all():
-            return None
-        margins = _margins(net, parts.leaves.sizes) if margins is None else margins
-        is_new = ~known[some]
-        is_most = np.arange(len(some)) >= len(too_few)
-        is_most &= rows.low[some] < rows.high[some]
-        put_in.append(over.slopes(rows, some[is_new], is_most[is_new]))
-        known[some] = True
-        more = margins.under(put_in, found.multipliers, allowance)
+            is_held = max_violation(leaves.system, held) <= VIOLATION_SHARE
+            gap = sum(search.gaps.values())
+            return (spread, gap) if is_held and gap <= MOST_GAP else None
+        more = search.with_rows(spread, some, np.arange(len(some)) >= len(too_few))
         if more is None:
             return None
-        found = more
+        spread = more
     return None
 
 
-def _margins(net: Network, sizes: FloatArray) -> Margins:
-    can = net.movable.toarray()[:, net.group_of] > 0
-    place_block = net.block_of_group[net.group_of]
-    return Margins(can, net.supply, sizes, net.block_of_lump, place_block)
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """The rows that were put in so far, whether of each the ``most`` is asked for, and how far each part of it is off.
+
+    Rows couple blocks between which nobody moves; what no row couples is solved by itself.
+    """
+
+    rows: ClassRows
+    over: _Over
+    net: Network
+    sizes: FloatArray
+    allowance: Allowance
+    most: dict[int, bool] = field(default_factory=dict)
+    gaps: dict[int, float] = field(default_factory=dict)
+
+    def with_rows(
+        self, spread: sparse.csr_array, some: IndexArray, is_most: BoolArray
+    ) -> sparse.csr_array | None:
+        """Return the spread, (S, J), with some more rows put in; None where none was found, or they were in already."""
+        new = {
+            row: most
+            for row, most in zip(some.tolist(), is_most.tolist(), strict=True)
+            if row not in self.most
+        }
+        if not new:
+            return None
+        self.most.update(new)
+        place_block = self.net.block_of_group[self.net.group_of]
+        put_in = np.array(sorted(self.most))
+        part_of_row, part_of_block = self._parts(put_in, place_block)
+        for part in np.unique(part_of_row[np.isin(put_in, list(new))]).tolist():
+            lumps = np.flatnonzero(part_of_block[self.net.block_of_lump] == part)
+            places = np.flatnonzero(part_of_block[place_block] == part)
+            found = self._solved(lumps, places, place_block, put_in[part_of_row == part])
+            if found is None:
+                return None
+            for block in np.flatnonzero(part_of_block == part).tolist():
+                self.gaps.pop(block, None)
+            self.gaps[int(place_block[places[0]])] = found.gap
+            spread = _replaced(spread, lumps, places, found.table)
+        return spread
+
+    def _parts(self, put_in: IndexArray, place_block: IndexArray) -> tuple[IndexArray, IndexArray]:
+        """Return the part of each row that is put in, and of each block: what rows couple is one part."""
+        blocks = 1 + int(place_block.max())
+        places_of_leaf = sparse.csr_array(
+            (np.ones(len(place_block)), (self.over.leaf, place_block)),
+            shape=(self.over.leaves, blocks),
+        )
+        cells = self.rows.weights[put_in].tocoo()
+        of_leaf = sparse.csr_array(
+            (np.ones(len(cells.data)), (cells.row, cells.col // self.over.m)),
+            shape=(len(put_in), self.over.leaves),
+        )
+        touched = of_leaf @ places_of_leaf
+        graph = sparse.block_array([[None, touched], [touched.T, None]])
+        _, part = csgraph.connected_components(graph, directed=False)
+        return part[: len(put_in)].astype(np.intp), part[len(put_in) :].astype(np.intp)
+
+    def _solved(
+        self, lumps: IndexArray, places: IndexArray, place_block: IndexArray, rows: IndexArray
+    ) -> Held | None:
+        cells = len(lumps) * len(places)
+        if cells > MOST_CELLS or not self.allowance.spend(CELL * cells):
+            return None
+        groups = self.net.group_of[places]
+        margins = Margins(
+            self.net.movable[lumps].toarray()[:, groups] > 0,
+            self.net.supply[lumps],
+            self.sizes[places],
+            self.net.block_of_lump[lumps],
+            place_block[places],
+        )
+        is_most = np.array([self.most[row] for row in rows.tolist()])
+        is_most &= self.rows.low[rows] < self.rows.high[rows]
+        slopes = self.over.of(lumps, places).slopes(self.rows, rows, is_most)
+        return margins.under([slopes], np.zeros(0), self.allowance)
+
+
+def _replaced(
+    spread: sparse.csr_array, lumps: IndexArray, places: IndexArray, table: FloatArray
+) -> sparse.csr_array:
+    """Return a spread, (S, J), with that of some lumps over some places put in, where all their people are."""
+    kept = spread.tocoo()
+    is_kept = ~np.isin(kept.row, lumps)
+    row, place = np.nonzero(table)
+    return sparse.csr_array(
+        (
+            np.concatenate([kept.data[is_kept], table[row, place]]),
+            (
+                np.concatenate([kept.row[is_kept], lumps[row]]),
+                np.concatenate([kept.col[is_kept], places[place]]),
+            ),
+        ),
+        shape=spread.shape,
+    )

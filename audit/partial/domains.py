@@ -153,7 +153,7 @@ def _between(ends: FloatArray, *, is_whole: bool) -> FloatArray:
         return np.zeros(0)
     outside = np.array([np.floor(ends[0]) - 1, np.ceil(ends[-1]) + 1])
     if not is_whole:
-        return np.concatenate([ends, (ends[:-1] + ends[1:]) / 2, outside])
+        return np.concatenate([ends, ends[:-1] / 2 + ends[1:] / 2, outside])
     first = np.floor(ends) + 1  # the first whole number behind an end
     inside = first[:-1][first[:-1] <= ends[1:]]
     return np.concatenate([ends[ends == np.rint(ends)], inside, outside])

@@ -84,7 +84,7 @@ class Margins:
 class Held:
     """A table (R, J), how far it is from the optimum in records times nats, and the multipliers that it came from."""
 
-    table: FloatArray | sparse.csr_array
+    table: FloatArray
     gap: float
     multipliers: FloatArray
 

@@ -36,7 +36,7 @@ def secret_domain(tree: Tree, population: Population, secret: Secret) -> Domain:
     """Return the values that a secret column can have as the tree's tests see them, told apart as the secret's are."""
     feature = next(each for each in tree.features if each.name == secret.name)
     column = population.columns[secret.name]
-    between = (secret.numbers[:-1] + secret.numbers[1:]) / 2
+    between = secret.numbers[:-1] / 2 + secret.numbers[1:] / 2
     cuts = (*secret.ends.tolist(), *between.tolist())
     return domain_of(tree, feature, column, population.counts, cuts)
 

@@ -146,19 +146,15 @@ class Look:
         found = under_rows(self.leaves, over, net, of_lump, spread, until)
         if found is None:
             return NOT_SOLVED
-        if found.table is spread:
+        table, gap = found
+        if table is spread:
             return self._bare(part.values, part.low, part.high, part.gaps)
-        table = np.asarray(found.table)
-        values, low, high = (
-            each[lump_of]
-            for each in part.leads.told(table / net.supply[:, None], np.arange(len(table)))
-        )
-        off = off_by(found.gap, net.supply[lump_of])[:, None]
+        values, low, high = (each[lump_of] for each in part.leads.told_of_lumps(table))
+        off = off_by(gap, net.supply[lump_of])[:, None]
         high = high if self.is_compared else values
         is_decided = np.ones(len(values), dtype=bool)
-        return Posterior(
-            values, is_decided, np.maximum(low - off, 0.0), np.minimum(high + off, 1.0)
-        )
+        low, high = np.maximum(low - off, 0.0), np.minimum(high + off, 1.0)
+        return Posterior(values, is_decided, low, high)
 
     def with_outcome(
         self, who: Knower, saying: Said | None, outcome: IndexArray, work: int
@@ -239,7 +235,7 @@ class _Heeding:
         for part, each in zip(parts, some, strict=True):
             people = each.people[part.profiles][:, None]
             places = under.table[part.profiles][:, :, each.classes].sum(axis=2) / people
-            values, low, high = part.leads.told(places, part.leads.lump_of)
+            values, low, high = part.leads.told(places)
             off = off_by(under.gap, people)
             high = high if self.is_compared else values
             found.append((values, np.maximum(low - off, 0.0), np.minimum(high + off, 1.0)))

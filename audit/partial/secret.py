@@ -42,7 +42,7 @@ class Secret:
         elif len(self.ends):
             found = np.digitize(column.numbers, self.ends)
         else:
-            between = (self.numbers[:-1] + self.numbers[1:]) / 2
+            between = self.numbers[:-1] / 2 + self.numbers[1:] / 2
             found = np.digitize(column.numbers, between)
         found = np.where(lacks, len(self.values) - 1, found)
         return np.asarray(found, dtype=np.intp)

@@ -50,19 +50,25 @@ class Leads:
     column: IndexArray
     kind: IndexArray
 
-    def told(
-        self, places: FloatArray, lump: IndexArray
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return what is believed of N people, (N, B), the least and the most, given where each is, (N, L) shares.
-
-        ``lump`` (N,) is that of each.
-        """
-        kinds = np.full((len(self.net.supply), len(self.columns)), -1, dtype=np.intp)
-        kinds[self.row, self.column] = self.kind
+    def told(self, places: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return what is believed of profiles, (N, B), the least and the most, given where each is, (N, L) shares."""
         inside = places[:, self.columns]
         row, column = np.nonzero(inside > 0)
-        kind = kinds[lump[row], column]
+        kind = self._kinds()[self.lump_of[row], column]
         return _believed(self.arcs, row, inside[row, column], kind, len(places))
+
+    def told_of_lumps(self, spread: sparse.csr_array) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the same of lumps, (S, B), given how many of each are where among ``columns``, (S, L')."""
+        cells = spread.tocoo()
+        kind = self._kinds()[cells.row, cells.col]
+        share = cells.data / self.net.supply[cells.row]
+        return _believed(self.arcs, cells.row, share, kind, len(self.net.supply))
+
+    def _kinds(self) -> IndexArray:
+        """Return what each arc leaves of the secret, (S, L'); -1 where there is none."""
+        kinds = np.full((len(self.net.supply), len(self.columns)), -1, dtype=np.intp)
+        kinds[self.row, self.column] = self.kind
+        return kinds
 
 
 def _believed(

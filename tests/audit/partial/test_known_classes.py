@@ -15,9 +15,8 @@ from audit.partial.feature import secret_seen_by
 from audit.partial.leaf_table import leaf_table
 from audit.partial.secret import secret_of
 from audit.people.merged import merged
-from audit.system.system import max_violation
 from audit.worlds.clock import clock
-from benchmarks.partial_cases import every_value, tree_and_people
+from benchmarks.partial_cases import every_value, fitting, tree_and_people
 from ppdm_models.records.routing import route
 
 ROOM = 1e-6
@@ -69,24 +68,7 @@ def test_what_is_proved_is_so_in_every_table_and_what_is_shown_in_some(seed, lev
     known = others if seed % 3 else []
     seen = asked(tree, population, knowledge, name, known)
     leaves = leaf_table(tree, population, knowledge)
-    whole = leaves.system.whole
-
-    def fits(held):
-        own = held[leaves.nodes]
-        if own.sum() != held.sum() or (own.sum(axis=1) != leaves.sizes).any():
-            return False
-        # Of several classes that lead, the learner names the first.
-        is_first = all(
-            own[leaf, lead.label] > own[leaf, before]
-            for node, lead in leaves.system.leads.items()
-            for leaf in np.flatnonzero(leaves.nodes == node)
-            for before in lead.before
-        )
-        is_held = max_violation(leaves.system, own.astype(float)) <= 1e-9
-        sums = [(line, (line.weights * own[line.profiles, line.classes]).sum()) for line in whole]
-        return is_first and is_held and all(line.low <= n <= line.high for line, n in sums)
-
-    tables = every_value(tree, population, known, name, knows_target=True, fits=fits)
+    tables = every_value(tree, population, known, name, knows_target=True, fits=fitting(leaves))
     least, most = tables.min(axis=0), tables.max(axis=0)
     worlds = seen.worlds
     assert seen.population.counts == pytest.approx(tables[0].sum(axis=1))
