@@ -171,7 +171,7 @@ def _judge_feature(found: Trial, rng: np.random.Generator) -> None:
 
 
 def _judge_uncounted(found: Trial, rng: np.random.Generator) -> None:
-    """Hold what is proved to who knows everybody's class against all tables, where leaves do not count three classes."""
+    """Hold what is proved to who knows everybody's class against all tables, where leaves do not count classes."""
     tree, population = tree_and_people(rng, int(rng.integers(4, MOST_RECORDS + 1)), classes=3)
     tested = [feature.name for feature in tree.used_features()]
     if not tested:
