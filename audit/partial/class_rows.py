@@ -57,26 +57,22 @@ class ClassRows:
         return np.flatnonzero(too_few), np.flatnonzero(too_many)
 
 
-def together_of(leaves: LeafTable) -> IndexArray:
-    """Return of each class at each leaf, (L, m), the first of the classes of which only the sum is known with it."""
-    known = leaf_knowledge(leaves.system)
-    found = np.empty((len(leaves.nodes), len(leaves.system.case.tree.classes)), dtype=np.intp)
-    for place, node in enumerate(leaves.nodes.tolist()):
-        is_open = np.isnan(known[node].known)
-        found[place] = np.where(is_open, is_open.argmax(), np.arange(len(is_open)))
-    return found
+def uncounted_places(leaves: LeafTable, until: Clock) -> tuple[IndexArray, IndexArray]:
+    """Return of each class at each leaf, (L, m), the first of the classes of which only the sum is known with it.
 
-
-def in_whole_records(together: IndexArray, leaves: LeafTable, until: Clock) -> IndexArray:
-    """Return the same, (L, m), and -1 where whole records prove that nobody of a class is at a leaf.
+    The second time it is -1 where whole records prove that nobody of a class is at a leaf; the estimate goes without.
 
     Raises:
         TableError: no table with these leaves has these numbers.
     """
-    proved = leaves.proved(until)
+    known, proved = leaf_knowledge(leaves.system), leaves.proved(until)
+    together = np.empty((len(leaves.nodes), len(leaves.system.case.tree.classes)), dtype=np.intp)
+    for place, node in enumerate(leaves.nodes.tolist()):
+        is_open = np.isnan(known[node].known)
+        together[place] = np.where(is_open, is_open.argmax(), np.arange(len(is_open)))
     if isinstance(proved, Undetermined):
-        return together
-    return np.asarray(np.where(proved.high == 0, -1, together), dtype=np.intp)
+        return together, together
+    return together, np.asarray(np.where(proved.high == 0, -1, together), dtype=np.intp)
 
 
 def class_rows(leaves: LeafTable) -> ClassRows:

@@ -20,6 +20,7 @@ from audit.options import DEFAULT, AuditOptions
 from audit.partial.allowance import ENFORCING
 from audit.partial.bounded import Ranges, bounded
 from audit.partial.class_rows import NOT_USED as CLASSES_NOT_USED
+from audit.partial.class_rows import uncounted_places
 from audit.partial.dependencies import Closed, closed, guess_of
 from audit.partial.domains import hidden_of, told_apart
 from audit.partial.doubts import (
@@ -104,6 +105,7 @@ def secret_seen_by(
     is_sized = are_sizes_published(tree, leaves.nodes)
     if not is_sized and not are_told_apart(leaves):
         return NO_SIZES
+    is_uncounted = knows_target and not leaves.are_counted
     apart = told_apart([tree], population.columns)
     told = closed(population, known, (secret.name,), apart)
     people, of = merged(population, told.known)
@@ -163,7 +165,7 @@ def secret_seen_by(
         by_class,
         is_compared,
         enforcing,
-        until,
+        uncounted_places(leaves, until) if is_uncounted else None,
     )
     first, others = look.at(aided, None, work), list[Outlook]()
     knowers = [aided]
@@ -194,7 +196,7 @@ def secret_seen_by(
         ),
         certain(np.tile(share, (len(seen.counts), 1))),
     )
-    if knows_target and not leaves.are_counted and _is_open(worlds):
+    if is_uncounted and _is_open(worlds):
         assert isinstance(worlds, Worlds)
         said = (*worlds.left, CLASSES_NOT_USED)
         found = replace(found, worlds=replace(worlds, left=said, not_decided=said))

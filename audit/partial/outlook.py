@@ -11,7 +11,7 @@ from audit.estimate.posterior import Posterior
 from audit.options import AuditOptions
 from audit.partial.allowance import allowed
 from audit.partial.bounded import Ranges
-from audit.partial.class_rows import NOT_SOLVED, in_whole_records, together_of, under_rows
+from audit.partial.class_rows import NOT_SOLVED, under_rows
 from audit.partial.classed import Classed, classed
 from audit.partial.doubts import (
     NOT_COMPARED,
@@ -31,7 +31,6 @@ from audit.partial.spanning import spanning
 from audit.partial.splits import Choice
 from audit.people.population import Population
 from audit.reading import Undetermined
-from audit.worlds.clock import Clock
 from ppdm_models.arrays import FloatArray, IndexArray
 
 
@@ -54,7 +53,8 @@ class Look:
     ``people`` are those of the ``population`` as he tells them apart, ``of`` the place among them of each profile.
     ``doubts`` are why more may be known; ``classes`` and how many people of each profile have each, ``by_class``, where
     he knows everybody's, else None and all people. ``enforcing`` is how many operations splits may cost an estimate;
-    nothing is proved of leaves after ``until``.
+    ``uncounted`` are the classes that are ``together`` in leaves where they are not counted, (L, m), by what is
+    published and by what whole records prove (`class_rows`).
     """
 
     leaves: LeafTable
@@ -69,7 +69,7 @@ class Look:
     by_class: list[FloatArray]
     is_compared: bool
     enforcing: float
-    until: Clock
+    uncounted: tuple[IndexArray, IndexArray] | None
 
     def at(self, who: Knower, saying: Said | None, work: int) -> Outlook:
         """Return what he makes of people, given what is known of them, and what columns say of the secret."""
@@ -80,8 +80,10 @@ class Look:
             of_class.append(arcs if more_said is saying else self._arcs(who, more_said))
             parts.append(part_of(of_class[-1], self.leaves, self.population, self.of, some, work))
         values, low, high, gaps, proved, more = in_order(parts)
-        if self.classes is not None and not self.leaves.are_counted:
-            return self._uncounted(of_class, parts, proved, more, work * len(parts))
+        if self.uncounted is not None:
+            return self._of_uncounted(
+                self.uncounted, of_class, parts, proved, more, work * len(parts)
+            )
         bare = self._bare(values, low, high, gaps)
         believed: Posterior | Undetermined = bare
         if self.choice is not None:
@@ -97,8 +99,14 @@ class Look:
             believed = Undetermined(f"no estimate: {'; '.join(self.doubts)}")
         return Outlook(arcs, parts, believed, gaps, proved, more)
 
-    def _uncounted(
-        self, arcs: list[Arcs], parts: list[Part], shown: Proofs, more: Ranges, work: int
+    def _of_uncounted(
+        self,
+        together: tuple[IndexArray, IndexArray],
+        arcs: list[Arcs],
+        parts: list[Part],
+        shown: Proofs,
+        more: Ranges,
+        work: int,
     ) -> Outlook:
         """Return what he makes of people whose classes he knows where those in the leaves are not counted.
 
@@ -110,12 +118,10 @@ class Look:
         klass = np.repeat(self.classes, size)
         place = np.full((len(self.leaves.system.case.tree.classes), len(self.people.counts)), -1)
         place[klass, np.concatenate([each.profiles for each in parts])] = np.arange(len(klass))
-        together = together_of(self.leaves)
-        whole = in_whole_records(together, self.leaves, self.until)
         reached = [each.profiles for each in parts]
         believing, proving = (
             self._over(each, joined(arcs, reached), klass, place, effort)
-            for each, effort in ((together, 0), (whole, work))
+            for each, effort in zip(together, (0, work), strict=True)
         )
         proved = replace(proving[1].proved, possible=shown.possible)
         between = replace(
