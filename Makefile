@@ -124,7 +124,7 @@ bench-forests: $(TOOLS)/.tools
 	$(TOOLS)/bin/python -m benchmarks.forests --data $(DATA) --out docs/benchmarks-forests.md
 
 bench-partial: $(VENV)/.dev
-	$(BIN)/python -m benchmarks.partial --data $(DATA)
+	$(BIN)/python -m benchmarks.partial --data $(DATA) --out docs/benchmarks-partial.md
 
 bench-worlds: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.worlds --data $(DATA)
