@@ -51,7 +51,7 @@ class _Node:
 
 
 def _node(family: SplitFamily, mass: FloatArray) -> _Node:
-    here = mass[family.profiles]
+    here = mass.take(family.profiles, axis=0)
     return _Node(
         here, float(here.sum()), grouped(family.chosen, here, int(family.chosen.max()) + 1)
     )

@@ -44,7 +44,7 @@ def by_child(family: SplitFamily, mass: FloatArray) -> FloatArray:
 
 
 def _inside(family: SplitFamily, mass: FloatArray) -> FloatArray:
-    here = mass[family.profiles]
+    here = mass.take(family.profiles, axis=0)
     return here if family.weights is None else here * family.weights[:, None]
 
 

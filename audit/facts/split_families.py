@@ -83,9 +83,11 @@ def bins_at(at: Attribute) -> Bins:
         return bins_of(at.values)
     is_here = np.zeros(len(at.levels.values), dtype=bool)
     is_here[at.codes] = True
-    place = np.cumsum(is_here) - 1
+    if is_here.all():
+        return Bins(at.levels.values, at.codes, at.levels.names)
+    place = (np.cumsum(is_here) - 1).astype(np.intp)
     names = tuple(compress(at.levels.names, is_here.tolist()))
-    return Bins(at.levels.values[is_here], place[at.codes].astype(np.intp), names)
+    return Bins(at.levels.values[is_here], place[at.codes], names)
 
 
 def family_of(
