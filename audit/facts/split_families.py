@@ -22,6 +22,8 @@ MOST_BINS_FOR_SUBSETS = 10
 """With more categories at a node only one-against-rest candidates are formed: all subsets would be 2^(B-1)."""
 MANY_LEVELS = 4
 """With more values in the table than so many times a node's profiles, sorting these is quicker than counting."""
+MANY_TO_ONE = 64
+"""One of so many profiles is looked at first where most often few tell all."""
 MISSING = "(missing)"
 
 
@@ -186,6 +188,15 @@ def allowed(grouping: Grouping, records: FloatArray, smallest: float) -> IntArra
     return np.asarray(codes[(left >= enough) & (total - left >= enough)])
 
 
+def _ends(bins: IndexArray, chosen: IndexArray) -> tuple[IndexArray, IndexArray]:
+    """Return the first and the last child that profiles of each bin go to."""
+    low = np.full(bins.max() + 1, chosen.max() + 1)
+    high = np.full(bins.max() + 1, -1)
+    np.minimum.at(low, bins, chosen)
+    np.maximum.at(high, bins, chosen)
+    return low, high
+
+
 def _others(
     grouping: Grouping,
     bins: IndexArray,
@@ -193,12 +204,11 @@ def _others(
     admissible: IntArray,
 ) -> IntArray:
     """Leave out the candidate that parts the node as the chosen split does."""
-    low = np.full(bins.max() + 1, chosen.max() + 1)
-    high = np.full(bins.max() + 1, -1)
-    np.minimum.at(low, bins, chosen)
-    np.maximum.at(high, bins, chosen)
-    if (low != high).any():
-        return admissible
+    # Of few profiles it is seen already, nearly always, that one bin goes to several children.
+    for step in (MANY_TO_ONE, 1):
+        low, high = _ends(bins[::step], chosen[::step])
+        if (low < high).any():
+            return admissible
     if grouping is Grouping.THRESHOLD:
         steps = np.flatnonzero(np.diff(low))
         return admissible[admissible != steps[0]] if len(steps) == 1 else admissible
