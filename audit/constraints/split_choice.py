@@ -15,7 +15,7 @@ from audit.facts.grower import Grower, grower, incomplete_records, lacking
 from audit.facts.rows import Grouping, LeftOut, Origin, Row, SplitFamily
 from audit.facts.split_families import MISSING, Attribute, Levels
 from audit.facts.weighed_rows import common_weight, whole_units
-from ppdm_models.arrays import FloatArray, IndexArray
+from ppdm_models.arrays import FloatArray, IndexArray, ShortArray
 from ppdm_models.tree.column import CategoricalColumn, number_text
 from ppdm_models.tree.predicate import CategoryTest, NumericTest, Predicate, features_of
 from ppdm_models.tree.tree import Criterion, Feature, Node, Tool, Tree
@@ -113,7 +113,7 @@ class _Seen:
     lacking: float
     cuts: FloatArray
     levels: Levels
-    codes: IndexArray
+    codes: ShortArray
     names: tuple[str, ...] = ()
 
 
@@ -172,11 +172,11 @@ def _seen(case: Case, feature: Feature) -> _Seen:
     return _Seen(feature, values, distinct, lacking, np.array(sorted(cuts)), levels, codes)
 
 
-def _levels(values: FloatArray, name: Callable[[float], str]) -> tuple[Levels, IndexArray]:
+def _levels(values: FloatArray, name: Callable[[float], str]) -> tuple[Levels, ShortArray]:
     """Return the values that there are, and each profile's place among them, (P,)."""
     found = np.unique(values[~np.isnan(values)])
     names = tuple(name(value) if np.isfinite(value) else MISSING for value in found.tolist())
-    return Levels(found, names), np.searchsorted(found, values).astype(np.intp)
+    return Levels(found, names), np.searchsorted(found, values).astype(np.int32)
 
 
 def _ends(test: Predicate, name: str) -> Iterator[float]:

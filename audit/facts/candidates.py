@@ -195,7 +195,7 @@ def _three_way(at: Attribute, present: SplitFamily, code: int, lacks: BoolArray)
     """Return one candidate with a branch of its own for the missing values."""
     side = branch_of_bins(present.grouping, code, len(present.bin_names))
     own = int(side.max()) + 1
-    bins = np.full(len(at.profiles), own, dtype=np.intp)
+    bins = np.full(len(at.profiles), own, dtype=np.int32)
     bins[~lacks] = side[present.bins]
     names = (*(f"branch {number + 1}" for number in range(own)), MISSING)
     return replace(

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from audit.facts.rows import Grouping, SplitFamily
-from ppdm_models.arrays import FloatArray, IndexArray
+from ppdm_models.arrays import FloatArray, IndexArray, ShortArray
 from ppdm_models.tree.tree import Criterion
 
 FEW_CLASSES = 4
@@ -48,7 +48,7 @@ def _inside(family: SplitFamily, mass: FloatArray) -> FloatArray:
     return here if family.weights is None else here * family.weights[:, None]
 
 
-def grouped(groups: IndexArray, mass: FloatArray, count: int) -> FloatArray:
+def grouped(groups: IndexArray | ShortArray, mass: FloatArray, count: int) -> FloatArray:
     """Return the sums of masses (K, m) by group, shape (count, m)."""
     width = mass.shape[1]
     if width <= FEW_CLASSES:

@@ -9,7 +9,7 @@ import numpy as np
 
 from audit.facts.grower import Grower
 from audit.facts.rows import Grouping, Origin, SplitFamily, branch_of_bins
-from ppdm_models.arrays import FloatArray, IndexArray, IntArray
+from ppdm_models.arrays import FloatArray, IndexArray, IntArray, ShortArray
 from ppdm_models.learn.attributes import ANY, MOST_SET_VALUES
 from ppdm_models.tree.column import number_text
 from ppdm_models.tree.tree import Criterion, Tool
@@ -61,7 +61,7 @@ class Attribute:
     cuts: FloatArray
     origin: Origin
     levels: Levels
-    codes: IndexArray
+    codes: ShortArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +69,14 @@ class Bins:
     """The distinct values at a node in order, what they are called, if known, and each profile's bin, shape (K,)."""
 
     found: FloatArray
-    of: IndexArray
+    of: ShortArray
     names: tuple[str, ...] = ()
 
 
 def bins_of(values: FloatArray) -> Bins:
     """Return the bins of values (K,), one for each that is different."""
     found, of = np.unique(values, return_inverse=True)
-    return Bins(found, of.reshape(-1).astype(np.intp))
+    return Bins(found, of.reshape(-1).astype(np.int32))
 
 
 def bins_at(at: Attribute) -> Bins:
@@ -87,7 +87,7 @@ def bins_at(at: Attribute) -> Bins:
     is_here[at.codes] = True
     if is_here.all():
         return Bins(at.levels.values, at.codes, at.levels.names)
-    place = (np.cumsum(is_here) - 1).astype(np.intp)
+    place = (np.cumsum(is_here) - 1).astype(np.int32)
     names = tuple(compress(at.levels.names, is_here.tolist()))
     return Bins(at.levels.values[is_here], place[at.codes], names)
 
@@ -188,7 +188,7 @@ def allowed(grouping: Grouping, records: FloatArray, smallest: float) -> IntArra
     return np.asarray(codes[(left >= enough) & (total - left >= enough)])
 
 
-def _ends(bins: IndexArray, chosen: IndexArray) -> tuple[IndexArray, IndexArray]:
+def _ends(bins: ShortArray, chosen: IndexArray) -> tuple[IndexArray, IndexArray]:
     """Return the first and the last child that profiles of each bin go to."""
     low = np.full(bins.max() + 1, chosen.max() + 1)
     high = np.full(bins.max() + 1, -1)
@@ -199,7 +199,7 @@ def _ends(bins: IndexArray, chosen: IndexArray) -> tuple[IndexArray, IndexArray]
 
 def _others(
     grouping: Grouping,
-    bins: IndexArray,
+    bins: ShortArray,
     chosen: IndexArray,
     admissible: IntArray,
 ) -> IntArray:
