@@ -17,7 +17,10 @@ def individual_divergences(estimate: Posterior, truth: FloatArray) -> tuple[Floa
     """
     totals = by_rows(np.add, truth)[:, None]
     shares = np.divide(truth, totals, out=np.zeros_like(truth), where=totals > 0)
-    return _divergence(shares, estimate.high), _divergence(shares, estimate.low)
+    low = _divergence(shares, estimate.high)
+    if np.array_equal(estimate.low, estimate.high):
+        return low, low
+    return low, _divergence(shares, estimate.low)
 
 
 def overall_divergence(estimate: Posterior, truth: FloatArray) -> Interval:

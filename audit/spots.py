@@ -27,7 +27,7 @@ def worst_spots(
     of an ensemble each place is in.
     """
     low, high = ends
-    order = np.argsort(low if risk == "low" else -high, kind="stable")[:MOST_SPOTS]
+    order = _first(low if risk == "low" else -high, MOST_SPOTS)
     return tuple(
         Spot(
             kind,
@@ -39,6 +39,15 @@ def worst_spots(
         )
         for i in order
     )
+
+
+def _first(keys: FloatArray, most: int) -> IndexArray:
+    """Return the places of at most so many smallest keys, smallest first, ties in their order; none is NaN."""
+    if len(keys) <= most:
+        return np.argsort(keys, kind="stable")
+    # Most of many need not be sorted.
+    near = np.flatnonzero(keys <= np.partition(keys, most - 1)[most - 1])
+    return np.asarray(near[np.argsort(keys[near], kind="stable")[:most]])
 
 
 def people(records: float) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ IndexArray = NDArray[np.intp]
 """Places in another array."""
 ShortArray = NDArray[np.int32]
 """The same in half the memory, where there are many of them."""
+Number = TypeVar("Number", np.float64, np.bool_)
 NumberArray = NDArray[np.number]
 """Whole numbers or others: what is done with them is the same."""
 
@@ -27,7 +29,7 @@ FEW_COLUMNS = 8
 """So many columns NumPy adds up in their order too, and going through them one by one is many times faster."""
 
 
-def by_rows(combine: np.ufunc, cells: FloatArray) -> FloatArray:
+def by_rows(combine: np.ufunc, cells: NDArray[Number]) -> NDArray[Number]:
     """Return what an operation (``np.add``, ``np.maximum``, ...) makes of each row of an array, (n, m): shape (n,)."""
     if 0 < cells.shape[1] < FEW_COLUMNS:
         return np.array(reduce(combine, cells.T))

@@ -71,7 +71,7 @@ class InnerLabel(Constraint):
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """What is known of some of a node's records: the class that leads among them, the mass of every class."""
+    """What is known of some of a node's records: the mass of every class, or else the class that leads among them."""
 
     label: int | None
     masses: FloatArray | None
@@ -82,12 +82,14 @@ def _part(
 ) -> _Part:
     """Return what is known of some profiles; a label that the true table breaks implies nothing further up."""
     known = np.array(masses, dtype=float)
+    if not np.isnan(known).any():
+        return _Part(None, known)
     truth = case.population.weighed_truth
     if label is not None and not isinstance(truth, Undetermined):
         real = truth.take(profiles, axis=0).sum(axis=0)
         if (np.delete(real, label) + margin > real[label]).any():
             label = None
-    return _Part(label, None if np.isnan(known).any() else known)
+    return _Part(label, None)
 
 
 def _is_implied(parts: Sequence[_Part], label: int, margin: float) -> bool:

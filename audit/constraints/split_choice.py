@@ -15,7 +15,7 @@ from audit.facts.grower import Grower, grower, incomplete_records, lacking
 from audit.facts.rows import Grouping, LeftOut, Origin, Row, SplitFamily
 from audit.facts.split_families import MISSING, Attribute, Levels
 from audit.facts.weighed_rows import common_weight, whole_units
-from ppdm_models.arrays import FloatArray, IndexArray
+from ppdm_models.arrays import FloatArray, IndexArray, ShortArray
 from ppdm_models.tree.column import CategoricalColumn, number_text
 from ppdm_models.tree.predicate import CategoryTest, NumericTest, Predicate, features_of
 from ppdm_models.tree.tree import Criterion, Feature, Node, Tool, Tree
@@ -39,7 +39,7 @@ class SplitChoice(Constraint):
         if nowhere is not None:
             yield nowhere
             return
-        seen = _all_seen(case)
+        seen, counts = _all_seen(case), case.population.counts[case.members.order]
         for node in case.tree.nodes:
             inside = case.members.of(node.index)
             if node.is_leaf or not len(inside):
@@ -48,7 +48,8 @@ class SplitChoice(Constraint):
             if not_here is not None:
                 yield not_here
                 continue
-            passing = _Passing(inside, _chosen(case, node), case.population.counts[inside])
+            place = case.members.place(node.index)
+            passing = _Passing(place, inside, _chosen(case, node), counts[place])
             for one in seen:
                 if grouping is Grouping.MULTIWAY and is_used_above(case.tree, node, one.feature):
                     continue
@@ -77,7 +78,7 @@ def left_out(case: Case, by: Grower) -> LeftOut | None:
 
 def left_out_at(case: Case, node: Node, inside: IndexArray, by: Grower) -> LeftOut | None:
     """Return why nothing is known of how a node, which the profiles ``inside`` pass, was split; None where it is."""
-    if (case.population.leaf[inside] == node.index).any():
+    if len(case.members.stops(node.index)):
         why = f"{case.tree.where(node)}: how it was split, as records stop there"
         return LeftOut(node.index, "", why, is_open=True)
     if not by.sends_missing and (name := _lacked(case, node, inside)):
@@ -90,7 +91,8 @@ def of_everybody(case: Case, by: Grower) -> Iterator[SplitFamily]:
     """Yield the candidates that the learner is known to have compared were all records at one node, the first."""
     root, grouping = case.tree.nodes[0], grouping_of_categories(case.tree)
     inside = case.members.of(root.index)
-    passing = _Passing(inside, _chosen(case, root), case.population.counts[inside])
+    place, records = case.members.place(root.index), case.population.counts[inside]
+    passing = _Passing(place, inside, _chosen(case, root), records)
     for one in _all_seen(case):
         found = compared(_at(case, root, one, grouping, passing), by)
         yield from (each for each in found if isinstance(each, SplitFamily))
@@ -100,6 +102,7 @@ def of_everybody(case: Case, by: Grower) -> Iterator[SplitFamily]:
 class _Seen:
     """An attribute, each profile's value (P,) as the learner compared it, and where it is cut.
 
+    Profiles are in the order of the nodes where they stop, so that those of a node are looked at where they lie.
     ``distinct`` is how many values it has, ``lacking`` how many records have none; ``names`` are its categories.
     ``codes`` (P,) are the places of the values among the ``levels``, one beyond them where there is no value.
     """
@@ -110,14 +113,15 @@ class _Seen:
     lacking: float
     cuts: FloatArray
     levels: Levels
-    codes: IndexArray
+    codes: ShortArray
     names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class _Passing:
-    """The profiles that pass a node (K,), the child that each goes to, and its records."""
+    """The profiles that pass a node (K,), their place in the order, the child that each goes to, and its records."""
 
+    place: slice
     profiles: IndexArray
     chosen: IndexArray
     records: FloatArray
@@ -152,6 +156,7 @@ def _seen(case: Case, feature: Feature) -> _Seen:
     """Return an attribute as the learner compared it; a missing value is NaN, a category its code."""
     column = case.population.columns[feature.name]
     lacking = float(case.population.counts[column.missing].sum())
+    column = column.take(case.members.order)
     if isinstance(column, CategoricalColumn):
         values = np.where(column.codes < 0, np.nan, column.codes.astype(np.float64))
         names, none = column.categories, np.zeros(0)
@@ -167,11 +172,11 @@ def _seen(case: Case, feature: Feature) -> _Seen:
     return _Seen(feature, values, distinct, lacking, np.array(sorted(cuts)), levels, codes)
 
 
-def _levels(values: FloatArray, name: Callable[[float], str]) -> tuple[Levels, IndexArray]:
+def _levels(values: FloatArray, name: Callable[[float], str]) -> tuple[Levels, ShortArray]:
     """Return the values that there are, and each profile's place among them, (P,)."""
     found = np.unique(values[~np.isnan(values)])
     names = tuple(name(value) if np.isfinite(value) else MISSING for value in found.tolist())
-    return Levels(found, names), np.searchsorted(found, values).astype(np.intp)
+    return Levels(found, names), np.searchsorted(found, values).astype(np.int32)
 
 
 def _ends(test: Predicate, name: str) -> Iterator[float]:
@@ -199,7 +204,7 @@ def _weighed(case: Case, node: Node, found: Iterable[SplitFamily | LeftOut]) -> 
 def _lacked(case: Case, node: Node, inside: IndexArray) -> str:
     """Return an attribute that a node tests and some of its records lack; "" where there is none."""
     for name in _tested(case, node):
-        if case.population.columns[name].missing[inside].any():
+        if case.population.columns[name].take(inside).missing.any():
             return name
     return ""
 
@@ -226,16 +231,16 @@ def _at(
     grouping: Grouping,
     passing: _Passing,
 ) -> Attribute:
-    inside, feature = passing.profiles, seen.feature
+    feature = seen.feature
     return Attribute(
         node=node.index,
         name=feature.name,
         is_numeric=feature.numeric,
         grouping=grouping,
         criterion=Criterion(case.knowledge.split.value),
-        profiles=inside,
+        profiles=passing.profiles,
         chosen=passing.chosen,
-        values=seen.values.take(inside),
+        values=seen.values[passing.place],
         records=passing.records,
         names=seen.names,
         distinct=seen.distinct,
@@ -243,7 +248,7 @@ def _at(
         cuts=seen.cuts,
         origin=Origin("split_choice", case.tree.where(node), node.index),
         levels=seen.levels,
-        codes=seen.codes.take(inside),
+        codes=seen.codes[passing.place],
     )
 
 

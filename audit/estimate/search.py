@@ -82,9 +82,10 @@ class Search:
         case = system.case
         self.knowledge = leaf_knowledge(system)
         self.whole = whole_records(system) if options.rows == Rows.INTEGER else None
-        self.plain = np.zeros((len(case.population.counts), len(case.tree.classes)))
+        shares = np.zeros((len(case.tree.nodes), len(case.tree.classes)))
         for node, leaf in self.knowledge.items():
-            self.plain[case.members.stops(node)] = closed_form(leaf)
+            shares[node] = closed_form(leaf)
+        self.plain = shares.take(case.population.leaf, axis=0)
         self.closed = self.plain if self.whole is None else self._around(self.whole.shares)
 
     @property

@@ -8,7 +8,7 @@ import numpy as np
 
 from audit.estimate.reduce import Reduced
 from audit.solver.task import SEARCHED_PROGRAM, WORTH_A_RESTART, Answer
-from ppdm_models.arrays import FloatArray
+from ppdm_models.arrays import FloatArray, by_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,4 +96,4 @@ def shares(reduced: Reduced, z: FloatArray) -> FloatArray:
 def entropies(values: FloatArray, counts: FloatArray) -> FloatArray:
     """Return each profile's entropy times its records, in nats, shape (K,)."""
     logs = np.log(values, out=np.zeros_like(values), where=values > 0)
-    return np.asarray(-counts * (values * logs).sum(axis=1))
+    return np.asarray(-counts * by_rows(np.add, values * logs))

@@ -14,7 +14,7 @@ from audit.estimate.solved import Solved
 from audit.estimate.whole_records import WholeRecords, interval_excess
 from audit.facts.excesses import excesses
 from audit.system.system import System
-from ppdm_models.arrays import FloatArray
+from ppdm_models.arrays import FloatArray, by_rows
 
 VIOLATION_SHARE = 1e-6
 """A split row joins when it is violated by more than this share of its node's records; the re-check's limit too."""
@@ -36,16 +36,16 @@ class Violated:
         Where several are violated as much, and part the node differently, it is all of them. Nodes above a part that
         was not solved wait: its estimate proves nothing.
         """
-        waiting = np.zeros(len(self.values), dtype=bool)
+        waiting, waits = np.zeros(len(self.values), dtype=bool), False
         for one in solved.values():
             if not one.answer.is_accepted:
-                waiting[one.reduced.profiles] = True
+                waiting[one.reduced.profiles] = waits = True
         taken: dict[int, list[int]] = {}
         for candidate in active:
             taken.setdefault(candidate.family, []).append(candidate.position)
         found: dict[int, list[tuple[float, Candidate]]] = {}
         for number, family in enumerate(self.system.families):
-            if waiting[family.profiles].any():
+            if waits and waiting[family.profiles].any():
                 continue
             over = self.over[number]
             if number in taken:
@@ -84,11 +84,12 @@ def violated(search: Search, values: FloatArray, before: Violated | None = None)
     before = unseen(search) if before is None else before
     system, over = search.system, dict(before.over)
     mass = values * system.case.population.counts[:, None]
-    changed = (values != before.values).any(axis=1)
+    changed = by_rows(np.logical_or, values != before.values)
+    everywhere, anywhere = changed.all(), changed.any()
     moved = [
         (number, family)
         for number, family in enumerate(system.families)
-        if changed[family.profiles].any()
+        if everywhere or (anywhere and changed[family.profiles].any())
     ]
     intervals = {} if search.whole is None else search.whole.intervals
     over.update(excesses((each for each in moved if each[0] not in intervals), mass))

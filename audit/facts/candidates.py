@@ -28,6 +28,7 @@ from audit.facts.split_families import (
     MOST_BINS_FOR_SUBSETS,
     WEIGHT_SLACK,
     Attribute,
+    Bins,
     after_next,
     allowed,
     bins_at,
@@ -55,10 +56,11 @@ def compared(at: Attribute, by: Grower) -> Iterator[SplitFamily | LeftOut]:
     """Yield the candidates on one attribute at one node, and what is left out of them."""
     lacks = np.isnan(at.values)
     if not lacks.any():
-        sets = _unlisted_sets(at, by)
+        bins = bins_at(at)
+        sets = _unlisted_sets(at, bins, by)
         if sets is not None:
             yield sets
-        yield from _known(at, family_of(at, bins_at(at), by), by)
+        yield from _known(at, family_of(at, bins, by), by)
     elif by.sends_missing and at.is_numeric:
         yield from _either_side(at, lacks, by)
     else:
@@ -85,18 +87,18 @@ def _only(family: SplitFamily, kept: BoolArray) -> SplitFamily:
     return replace(family, admissible=family.admissible[kept])
 
 
-def _unlisted_sets(at: Attribute, by: Grower) -> LeftOut | None:
+def _unlisted_sets(at: Attribute, bins: Bins, by: Grower) -> LeftOut | None:
     """Return the sets of categories that are no candidates here though the learner may have compared them."""
     if at.is_numeric:
         return None
-    here = int(np.count_nonzero(np.bincount(at.codes)))
+    here = len(bins.found)
     is_listed = grouping_at(at, here, by) is not Grouping.ONE_AGAINST_REST
     if is_listed or takes_one_by_one(at, by) or here < FEWEST_WITH_SETS:
         return None
     if here > MOST_BINS_FOR_SUBSETS:
         why = f"sets of the values of {{}}, as there are more than {MOST_BINS_FOR_SUBSETS}"
         return LeftOut(at.node, at.name, why, is_open=True)
-    sets = family_of(replace(at, grouping=Grouping.SUBSET), bins_of(at.values), by)
+    sets = family_of(replace(at, grouping=Grouping.SUBSET), bins, by)
     why = "sets of the values of {}, as the tree shows none"
     return None if sets is None else LeftOut(at.node, at.name, why, possible=(sets,))
 
@@ -193,7 +195,7 @@ def _three_way(at: Attribute, present: SplitFamily, code: int, lacks: BoolArray)
     """Return one candidate with a branch of its own for the missing values."""
     side = branch_of_bins(present.grouping, code, len(present.bin_names))
     own = int(side.max()) + 1
-    bins = np.full(len(at.profiles), own, dtype=np.intp)
+    bins = np.full(len(at.profiles), own, dtype=np.int32)
     bins[~lacks] = side[present.bins]
     names = (*(f"branch {number + 1}" for number in range(own)), MISSING)
     return replace(

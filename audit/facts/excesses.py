@@ -43,7 +43,10 @@ def excesses(
 
 @dataclass(frozen=True, slots=True)
 class _Node:
-    """What families of one node share: its profiles' masses (K, m), their sum, and the chosen branches'."""
+    """What families of one node share: its profiles' masses (K, m), their sum, and the chosen branches'.
+
+    Masses are kept class by class, as they are read.
+    """
 
     mass: FloatArray
     records: float
@@ -51,10 +54,10 @@ class _Node:
 
 
 def _node(family: SplitFamily, mass: FloatArray) -> _Node:
-    here = mass[family.profiles]
-    return _Node(
-        here, float(here.sum()), grouped(family.chosen, here, int(family.chosen.max()) + 1)
-    )
+    here = mass.take(family.profiles, axis=0)
+    by_class = np.asfortranarray(here)
+    children = grouped(family.chosen, by_class, int(family.chosen.max()) + 1)
+    return _Node(by_class, float(here.sum()), children)
 
 
 def _parts(
@@ -95,8 +98,7 @@ def _together(families: Sequence[SplitFamily], at: _Node) -> list[FloatArray]:
 def _by_bin(families: Sequence[SplitFamily], width: int, here: FloatArray) -> FloatArray:
     """Return the masses in each bin of each family, (F, B, m), of a node's profiles; bins that one lacks are empty."""
     if len(here) >= MANY_PROFILES:
-        by_class = np.asfortranarray(here)  # each column is read once a family
-        return np.stack([grouped(one.bins, by_class, width) for one in families])
+        return np.stack([grouped(one.bins, here, width) for one in families])
     count = len(families)
     place = np.concatenate([one.bins + number * width for number, one in enumerate(families)])
     columns = [

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from audit.facts.rows import Grouping, SplitFamily
-from ppdm_models.arrays import FloatArray, IndexArray
+from ppdm_models.arrays import FloatArray, IndexArray, ShortArray
 from ppdm_models.tree.tree import Criterion
 
 FEW_CLASSES = 4
@@ -44,11 +44,11 @@ def by_child(family: SplitFamily, mass: FloatArray) -> FloatArray:
 
 
 def _inside(family: SplitFamily, mass: FloatArray) -> FloatArray:
-    here = mass[family.profiles]
+    here = mass.take(family.profiles, axis=0)
     return here if family.weights is None else here * family.weights[:, None]
 
 
-def grouped(groups: IndexArray, mass: FloatArray, count: int) -> FloatArray:
+def grouped(groups: IndexArray | ShortArray, mass: FloatArray, count: int) -> FloatArray:
     """Return the sums of masses (K, m) by group, shape (count, m)."""
     width = mass.shape[1]
     if width <= FEW_CLASSES:

@@ -47,6 +47,7 @@ def inner_facts(case: Case) -> Iterator[InnerFacts]:
     nothing = (0.0,) * len(tree.classes)
     stopping: dict[int, Masses] = {facts.node.index: facts.masses for facts in leaf_facts(case)}
     known: dict[int, Masses] = {}
+    counted = case.population.weighed_counts[case.members.order]
     for node in reversed(tree.nodes):
         if not node.children:
             known[node.index] = stopping.get(
@@ -57,7 +58,7 @@ def inner_facts(case: Case) -> Iterator[InnerFacts]:
         if node.index in stopping:
             parts.append(stopping[node.index])
         inside = case.members.of(node.index)
-        records = float(case.population.weighed_counts[inside].sum())
+        records = float(counted[case.members.place(node.index)].sum())
         told, half = published_below(case, node, records), printing.of_node(node, records)
         facts = InnerFacts(node, inside, records, told, _summed(parts), half)
         known[node.index] = facts.masses

@@ -53,14 +53,14 @@ class _LeafMass(Kind[LeafMass]):
         return 1
 
     def broken(self, case: Case, row: LeafMass, mass: FloatArray) -> FloatArray:
-        here = mass[case.members.stops(row.node)]
+        here = mass.take(case.members.stops(row.node), axis=0)
         return outside(float(here[:, row.klass].sum()), row.low, row.high, float(here.sum()))
 
     def held(
         self, case: Case, row: LeafMass, truth: FloatArray
     ) -> tuple[LeafMass | None, Dropped | None]:
         broken = self.broken(case, row, truth)
-        records = truth[case.members.stops(row.node)].sum()
+        records = truth.take(case.members.stops(row.node), axis=0).sum()
         if not (broken * records > COUNT_TOLERANCE_RECORDS).any():
             return row, None
         return whole_or_dropped(row, broken, OTHER_TABLE)
@@ -76,7 +76,7 @@ class _Plurality(Kind[Plurality]):
         return 1
 
     def broken(self, case: Case, row: Plurality, mass: FloatArray) -> FloatArray:
-        here = mass[case.members.stops(row.node)]
+        here = mass.take(case.members.stops(row.node), axis=0)
         totals = here.sum(axis=0)
         short = np.delete(totals, row.label) + row.margin - totals[row.label]
         return np.asarray(np.maximum(short, 0.0) / float(here.sum()))
@@ -84,7 +84,7 @@ class _Plurality(Kind[Plurality]):
     def held(
         self, case: Case, row: Plurality, truth: FloatArray
     ) -> tuple[Plurality | None, Dropped | None]:
-        totals = truth[case.members.stops(row.node)].sum(axis=0)
+        totals = truth.take(case.members.stops(row.node), axis=0).sum(axis=0)
         led = tuple(k for k in row.before if totals[row.label] - totals[k] >= row.margin + 1)
         broken = self.broken(case, row, truth)
         return whole_or_dropped(replace(row, before=led), broken, OTHER_LABEL)

@@ -10,7 +10,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from ppdm_models.arrays import FloatArray, IndexArray, IntArray
+from ppdm_models.arrays import FloatArray, IndexArray, IntArray, ShortArray
 from ppdm_models.tree.tree import Criterion
 
 
@@ -103,7 +103,7 @@ class SplitFamily:
     grouping: Grouping
     profiles: IndexArray
     chosen: IndexArray
-    bins: IndexArray
+    bins: ShortArray
     admissible: IntArray
     bin_names: tuple[str, ...]
     origin: Origin

@@ -9,7 +9,7 @@ import numpy as np
 
 from audit.facts.grower import Grower
 from audit.facts.rows import Grouping, Origin, SplitFamily, branch_of_bins
-from ppdm_models.arrays import FloatArray, IndexArray, IntArray
+from ppdm_models.arrays import FloatArray, IndexArray, IntArray, ShortArray
 from ppdm_models.learn.attributes import ANY, MOST_SET_VALUES
 from ppdm_models.tree.column import number_text
 from ppdm_models.tree.tree import Criterion, Tool
@@ -22,6 +22,8 @@ MOST_BINS_FOR_SUBSETS = 10
 """With more categories at a node only one-against-rest candidates are formed: all subsets would be 2^(B-1)."""
 MANY_LEVELS = 4
 """With more values in the table than so many times a node's profiles, sorting these is quicker than counting."""
+MANY_TO_ONE = 64
+"""One of so many profiles is looked at first where most often few tell all."""
 MISSING = "(missing)"
 
 
@@ -59,7 +61,7 @@ class Attribute:
     cuts: FloatArray
     origin: Origin
     levels: Levels
-    codes: IndexArray
+    codes: ShortArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +69,14 @@ class Bins:
     """The distinct values at a node in order, what they are called, if known, and each profile's bin, shape (K,)."""
 
     found: FloatArray
-    of: IndexArray
+    of: ShortArray
     names: tuple[str, ...] = ()
 
 
 def bins_of(values: FloatArray) -> Bins:
     """Return the bins of values (K,), one for each that is different."""
     found, of = np.unique(values, return_inverse=True)
-    return Bins(found, of.reshape(-1).astype(np.intp))
+    return Bins(found, of.reshape(-1).astype(np.int32))
 
 
 def bins_at(at: Attribute) -> Bins:
@@ -83,9 +85,11 @@ def bins_at(at: Attribute) -> Bins:
         return bins_of(at.values)
     is_here = np.zeros(len(at.levels.values), dtype=bool)
     is_here[at.codes] = True
-    place = np.cumsum(is_here) - 1
+    if is_here.all():
+        return Bins(at.levels.values, at.codes, at.levels.names)
+    place = (np.cumsum(is_here) - 1).astype(np.int32)
     names = tuple(compress(at.levels.names, is_here.tolist()))
-    return Bins(at.levels.values[is_here], place[at.codes].astype(np.intp), names)
+    return Bins(at.levels.values[is_here], place[at.codes], names)
 
 
 def family_of(
@@ -184,19 +188,27 @@ def allowed(grouping: Grouping, records: FloatArray, smallest: float) -> IntArra
     return np.asarray(codes[(left >= enough) & (total - left >= enough)])
 
 
-def _others(
-    grouping: Grouping,
-    bins: IndexArray,
-    chosen: IndexArray,
-    admissible: IntArray,
-) -> IntArray:
-    """Leave out the candidate that parts the node as the chosen split does."""
+def _ends(bins: ShortArray, chosen: IndexArray) -> tuple[IndexArray, IndexArray]:
+    """Return the first and the last child that profiles of each bin go to."""
     low = np.full(bins.max() + 1, chosen.max() + 1)
     high = np.full(bins.max() + 1, -1)
     np.minimum.at(low, bins, chosen)
     np.maximum.at(high, bins, chosen)
-    if (low != high).any():
-        return admissible
+    return low, high
+
+
+def _others(
+    grouping: Grouping,
+    bins: ShortArray,
+    chosen: IndexArray,
+    admissible: IntArray,
+) -> IntArray:
+    """Leave out the candidate that parts the node as the chosen split does."""
+    # Of few profiles it is seen already, nearly always, that one bin goes to several children.
+    for step in (MANY_TO_ONE, 1):
+        low, high = _ends(bins[::step], chosen[::step])
+        if (low < high).any():
+            return admissible
     if grouping is Grouping.THRESHOLD:
         steps = np.flatnonzero(np.diff(low))
         return admissible[admissible != steps[0]] if len(steps) == 1 else admissible

@@ -21,7 +21,11 @@ class Members:
 
     def of(self, node: int) -> IndexArray:
         """Return the profiles that pass a node, shape (K,)."""
-        return self.order[self.start[node] : self.end[node]]
+        return self.order[self.place(node)]
+
+    def place(self, node: int) -> slice:
+        """Return where the profiles that pass a node lie in what is put in this order."""
+        return slice(int(self.start[node]), int(self.end[node]))
 
     def stops(self, node: int) -> IndexArray:
         """Return the profiles that stop at a node, shape (K,)."""

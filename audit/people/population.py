@@ -123,7 +123,10 @@ def build_population(
     rows = weighing(table, weights, sampling_weights)
     weight = rows.people
     kept = np.flatnonzero(weight > 0)
-    told_apart = [columns[feature.name].take(kept) for feature in features]
+    every = len(kept) == len(weight)
+    told_apart = [
+        columns[feature.name] if every else columns[feature.name].take(kept) for feature in features
+    ]
     if rows.sampling is not None:
         told_apart.append(NumericColumn(rows.sampling[kept]))
     first, profile_of = distinct(told_apart)
@@ -369,7 +372,7 @@ def _warnings(
         repr(feature.name)
         for feature in features
         if table.records >= 20
-        and len(np.unique(columns[feature.name].keys)) > NEARLY_UNIQUE_SHARE * table.records
+        and _has_more(columns[feature.name], NEARLY_UNIQUE_SHARE * table.records)
     ]
     if told_apart:
         several = len(told_apart) > 1
@@ -386,6 +389,13 @@ def _warnings(
                     f"column {feature.name!r} holds {_cut(strange)}, which {tree.source} does not declare"
                 )
     return said
+
+
+def _has_more(column: Column, values: float) -> bool:
+    """Return whether a column has more different values, a missing one among them."""
+    if isinstance(column, CategoricalColumn) and len(column.categories) + 1 <= values:
+        return False
+    return len(np.unique(column.keys)) > values
 
 
 def _cut(names: Sequence[str]) -> str:

@@ -36,7 +36,8 @@ def leaf_knowledge(system: System) -> dict[int, LeafKnowledge]:
     """Return what the leaf rows say together, per node where records stop."""
     population, m = system.case.population, len(system.case.tree.classes)
     sizes = np.bincount(population.leaf, weights=population.counts)
-    low = {int(node): np.zeros(m) for node in np.unique(population.leaf)}
+    there = np.flatnonzero(np.bincount(population.leaf))
+    low = {node: np.zeros(m) for node in there.tolist()}
     high = {node: np.full(m, sizes[node]) for node in low}
     named = {node: np.zeros(m, dtype=bool) for node in low}
     for node, ends in system.ends.items():

@@ -20,6 +20,7 @@ from audit.worlds.proofs.linear import Rows
 from ppdm_models.arrays import IndexArray, IntArray
 
 NOBODY = np.zeros(0, dtype=np.intp)
+NO_BINS = np.zeros(0, dtype=np.int32)
 NOT_SAID = Undetermined("nobody needs it to ask")
 Ends = tuple[IntArray, IntArray, IntArray, IntArray]
 """The least and the greatest count of each cell that is proved, and the same that worlds reach, shape (P, m) each."""
@@ -110,5 +111,5 @@ def _without_people(facts: Facts) -> Facts:
 
 
 def _lean(split: Split) -> Split:
-    family = replace(split.family, profiles=NOBODY, chosen=NOBODY, bins=NOBODY, weights=None)
+    family = replace(split.family, profiles=NOBODY, chosen=NOBODY, bins=NO_BINS, weights=None)
     return replace(split, family=family)

@@ -98,7 +98,7 @@ def done(case: Case, folder: Path) -> Done:
     # A process is said to need what the one that starts it holds, so that this one must hold little.
     with ProcessPoolExecutor(1, get_context("spawn")) as apart:
         files = apart.submit(case.write, case.size, folder).result()
-    beside = taken(grouped(files.listed))
+    beside = taken(grouped(files.listed), accepted=(0,))
     own = taken(audit(files.tree, files.data, folder, *files.options, *case.options))
     return Done(case, own, beside, signatures(folder))
 

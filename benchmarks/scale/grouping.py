@@ -18,10 +18,10 @@ def count(files: list[str]) -> int:
     counted = f"sum({WEIGHTS})" if WEIGHTS in read.columns else "count(*)"
     names = ", ".join((*SHARES, SENSITIVE))
     with duckdb.connect(config={"threads": 2}) as connection:
-        found = connection.execute(
+        found = connection.sql(
             f"select {names}, {counted} as records from read_parquet($files) group by {names}",
-            {"files": files},
-        ).fetch_arrow_table()
+            params={"files": files},
+        ).to_arrow_table()
     return int(found.num_rows)
 
 

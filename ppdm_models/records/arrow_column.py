@@ -94,7 +94,7 @@ def flat(column: pa.ChunkedArray) -> pa.Array:
     """Return a column in one piece and its values spelled out: no dictionary, no view."""
     values = column.combine_chunks()
     if isinstance(values, pa.ChunkedArray):
-        values = pa.concat_arrays(values.chunks) if values.chunks else pa.array([], column.type)
+        values = pa.concat_arrays(values.chunks) if values.chunks else pa.nulls(0, column.type)
     if pa.types.is_dictionary(values.type):
         if pa.types.is_string_view(values.type.value_type):  # which Arrow cannot decode
             named = values.dictionary.cast(pa.string())
@@ -163,10 +163,11 @@ def _categories(values: pa.Array, declared: tuple[str, ...]) -> CategoricalColum
     categories = tuple(sorted({value for value in matched if value is not None}))
     position = {value: code for code, value in enumerate(categories)}
     recode = np.array(
-        [position.get(value, -1) if value is not None else -1 for value in matched] + [-1]
+        [position.get(value, -1) if value is not None else -1 for value in matched] + [-1],
+        dtype=np.int64,
     )
     codes = numpy_of(encoded.indices, -1)
-    return CategoricalColumn(codes=recode[codes].astype(np.int64), categories=categories)
+    return CategoricalColumn(codes=recode[codes], categories=categories)
 
 
 def _text(value: object) -> str | None:

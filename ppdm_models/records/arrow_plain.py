@@ -13,6 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from ppdm_models.arrays import BoolArray
+
 
 def text_array(values: Iterable[str], kind: pa.DataType) -> pa.Array:
     """Return texts as an array of a kind of text."""
@@ -20,6 +22,18 @@ def text_array(values: Iterable[str], kind: pa.DataType) -> pa.Array:
     ends = np.cumsum([0, *map(len, encoded)]).astype(np.int32)
     buffers = [None, pa.py_buffer(ends.tobytes()), pa.py_buffer(b"".join(encoded))]
     return pc.cast(pa.Array.from_buffers(pa.string(), len(encoded), buffers), kind)
+
+
+def array_of(values: NDArray[Any], missing: BoolArray | None = None) -> pa.Array:
+    """Return numbers or truth values as Arrow has them, null where they are ``missing``; numbers are not copied."""
+    data = _bits(values) if values.dtype == np.bool_ else np.ascontiguousarray(values)
+    there = None if missing is None or not missing.any() else pa.py_buffer(_bits(~missing))
+    buffers = [there, pa.py_buffer(data)]
+    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), buffers)
+
+
+def _bits(values: BoolArray) -> NDArray[np.uint8]:
+    return np.packbits(values, bitorder="little")
 
 
 def nothing(kind: pa.DataType) -> pa.Scalar:

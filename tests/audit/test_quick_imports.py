@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 HEAVY = (
@@ -34,6 +36,17 @@ from ppdm_models.records.read_table import read_table
 from treewarden.jobs.vertical.columns import Numbers, holding_of
 table = read_table(Path({path!r}))
 holding_of(table, ["text", "number"], "class", ["no", "yes"], Numbers.BINS)
+"""
+COUNTING = """
+from pathlib import Path
+import numpy as np
+import pyarrow as pa
+from ppdm_models.records.arrow_plain import array_of
+from ppdm_models.records.counting.opening import open_source
+from ppdm_models.records.counting.source import count_table
+from treewarden.jobs.posterior_rows import grouped
+print(count_table(open_source(Path({path!r}))).rows)
+print(list(grouped([], pa.schema([("p", pa.float64())]))), array_of(np.ones(2), np.ones(2) > 0))
 """
 USED = """
 import sys
@@ -98,6 +111,12 @@ def test_a_side_of_a_session_imports_what_reads_its_table_and_no_more(tmp_path):
     path.write_text("text,number,class\na,1.5,yes\n,,no\n")
     left_out = [name for name in HEAVY if name != "pyarrow"]
     assert seen_of([*left_out, "PIL", "audit.measures"], TAKING_PART.format(path=str(path))) == []
+
+
+def test_a_table_is_counted_and_a_posterior_written_without_pandas(tmp_path):
+    path = tmp_path / "part-0.parquet"
+    pq.write_table(pa.table({"text": ["a", None], "number": [1.5, 2.5]}), path)
+    assert seen_of(["pandas"], COUNTING.format(path=str(tmp_path))) == []
 
 
 @pytest.mark.parametrize("before", ["", "import scipy"])

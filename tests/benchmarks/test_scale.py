@@ -4,6 +4,8 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from benchmarks.scale.grouping import count
+from benchmarks.scale.running import taken
 from benchmarks.scale.tables import CLASSES, SHARES, people, write_counted, write_records
 from benchmarks.scale.trees import tree_of
 from ppdm_models.records.routing import route
@@ -43,6 +45,17 @@ def test_records_are_those_that_are_counted_however_they_are_parted_into_row_gro
     write_records(made, tmp_path / "records.parquet", group_rows=7_000)
     assert table_of(tmp_path / "records.parquet") == table_of(tmp_path / "counted.parquet")
     assert pq.ParquetFile(tmp_path / "records.parquet").num_row_groups == 8
+
+
+@pytest.mark.parametrize("write", [write_counted, write_records])
+def test_what_is_beside_fetches_every_group(made, tmp_path, write):
+    write(made, tmp_path / "table.parquet")
+    assert count([str(tmp_path / "table.parquet")]) == np.count_nonzero(made.counts)
+
+
+def test_a_command_that_breaks_is_not_measured():
+    with pytest.raises(RuntimeError, match="exit code 1: .*there is nothing"):
+        taken(["-c", "raise SystemExit('there is nothing')"], accepted=(0,))
 
 
 def test_a_tree_has_the_leaves_that_were_asked_for_and_publishes_what_they_hold(made):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from audit.estimate.posterior import Posterior
 from audit.evidence import Evidence
@@ -14,7 +16,7 @@ from audit.people.population import Population
 from audit.reading import Undetermined
 from audit.result import Audit
 from audit.values.found import ValueBounds
-from ppdm_models.records.arrow_plain import text_array
+from ppdm_models.records.arrow_plain import array_of, text_array
 from ppdm_models.tree.column import Column, NumericColumn
 from ppdm_models.tree.tree import Task
 
@@ -47,7 +49,8 @@ class Rows:
         if not self.adversary:
             return table
         name = _free("adversary", self.taken)
-        who = pa.array([self.adversary], pa.string()).take(pa.array(np.zeros(len(table), np.int8)))
+        names = text_array([self.adversary], pa.string())
+        who = names.take(array_of(np.zeros(len(table), np.int8)))
         return table.add_column(0, name, who)
 
 
@@ -81,11 +84,12 @@ def schema_of(rows: list[Rows]) -> pa.Schema:
 
 def grouped(rows: list[Rows], schema: pa.Schema, most: int = PIECE_ROWS) -> Iterator[pa.Table]:
     """Yield all rows with the same columns, as many at a time as come to ``most``."""
-    waiting = [schema.empty_table()]
+    nothing = pa.table([pa.nulls(0, each.type) for each in schema], schema)
+    waiting = [nothing]
     for piece in (piece for each in rows for piece in each.pieces(most)):
         if sum(map(len, waiting)) + len(piece) > most:
             yield pa.concat_tables(waiting, promote_options="permissive")
-            waiting = [schema.empty_table()]
+            waiting = [nothing]
         waiting.append(piece)
     yield pa.concat_tables(waiting, promote_options="permissive")
 
@@ -125,7 +129,7 @@ def posterior_rows(
             {
                 **own,
                 "records": np.repeat(population.counts[part], times),
-                "class": classes.take(pa.array(np.tile(np.arange(times), end - start))),
+                "class": classes.take(array_of(np.tile(np.arange(times), end - start))),
                 "probability": posterior.values[part].ravel(),
                 "low": posterior.low[part].ravel(),
                 "high": posterior.high[part].ravel(),
@@ -163,10 +167,12 @@ def value_rows(
 
 
 def _table(
-    columns: dict[str, pa.Array], ours: Mapping[str, object], taken: frozenset[str]
+    columns: dict[str, pa.Array],
+    ours: Mapping[str, pa.Array | NDArray[Any]],
+    taken: frozenset[str],
 ) -> pa.Table:
     for name, values in ours.items():
-        own = values if isinstance(values, pa.Array) else pa.array(values)
+        own = values if isinstance(values, pa.Array) else array_of(values)
         columns[_free(name, taken | columns.keys())] = own
     return pa.table(columns)
 
@@ -185,7 +191,7 @@ def _proved(evidence: Evidence, part: slice, classes: pa.Array) -> dict[str, pa.
         return {"certain": nothing.cast(pa.bool_()), "proved_value": nothing.cast(pa.string())}
     certain = np.repeat(worlds.certain[part], times)
     codes = np.repeat(worlds.certain_class[part], times)
-    return {"certain": pa.array(certain), "proved_value": _texts(classes, codes, certain)}
+    return {"certain": array_of(certain), "proved_value": _texts(classes, codes, certain)}
 
 
 def _profiles(population: Population, start: int, end: int, times: int) -> dict[str, pa.Array]:
@@ -195,10 +201,10 @@ def _profiles(population: Population, start: int, end: int, times: int) -> dict[
 
 def _values(column: Column) -> pa.Array:
     if isinstance(column, NumericColumn):
-        return pa.array(column.numbers, from_pandas=True)
+        return array_of(column.numbers, column.missing)
     return _texts(text_array(column.categories, pa.string()), column.codes, ~column.missing)
 
 
 def _texts(texts: pa.Array, codes: np.ndarray, is_there: np.ndarray) -> pa.Array:
     """Return the text that each code stands for, null where none is there."""
-    return texts.take(pa.array(codes, mask=~is_there))
+    return texts.take(array_of(codes, ~is_there))

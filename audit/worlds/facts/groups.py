@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 
 import numpy as np
-from scipy.sparse import csr_matrix
+from scipy.sparse import csc_matrix
 
 from ppdm_models.arrays import IndexArray, NumberArray, ShortArray
 
@@ -19,12 +19,11 @@ MANY_POSITIONS = 100
 class Groups:
     """A partition of the node's positions: ``of`` (S,) numbers each one's group; the rest makes sums fast.
 
-    ``order`` has groups one after the other, which begin at ``starts``. There are as many of these as nodes times
-    attributes, so that their numbers are short.
+    Groups begin at ``starts`` in ``order``, which has one after the other. There are as many of these as nodes times
+    attributes, so that their numbers are short, and nothing of large ones is kept but ``of``.
     """
 
     of: ShortArray
-    order: ShortArray
     starts: IndexArray
 
     def sums(self, tables: NumberArray) -> NumberArray:
@@ -40,12 +39,18 @@ class Groups:
         return found.reshape(len(self.starts), *first.shape[1:]).swapaxes(0, 1)
 
     @cached_property
-    def _matrix(self) -> csr_matrix:
+    def order(self) -> ShortArray:
+        """The positions, those of one group after those of the other."""
+        # Sorting is far quicker over few bits.
+        labels = self.of.astype(np.uint16) if len(self.starts) <= 2**16 else self.of
+        return np.argsort(labels, kind="stable").astype(np.int32)
+
+    @cached_property
+    def _matrix(self) -> csc_matrix:
         """Ones where a position (a column) is in a group (a row)."""
-        ends = np.append(self.starts, len(self.order)).astype(np.int32)
-        return csr_matrix(
-            (_ones(len(self.of)), self.order, ends), shape=(len(ends) - 1, len(self.of))
-        )
+        size = len(self.of)
+        entries = _ones(size), self.of, _counting(size + 1)
+        return csc_matrix(entries, shape=(len(self.starts), size))
 
 
 def _ones(size: int) -> ShortArray:
@@ -58,13 +63,20 @@ def _some_ones(size: int) -> ShortArray:
     return np.ones(size, dtype=np.int32)
 
 
-def groups(of: IndexArray) -> Groups:
+def _counting(size: int) -> ShortArray:
+    """Return so many numbers from 0 on, which all partitions share."""
+    return _some_numbers(1 << (size - 1).bit_length())[:size]
+
+
+@cache
+def _some_numbers(size: int) -> ShortArray:
+    return np.arange(size, dtype=np.int32)
+
+
+def groups(of: IndexArray | ShortArray) -> Groups:
     """Return a partition from each member's label; labels that nobody has are left out."""
     sizes = np.bincount(of)
-    # Sorting is far quicker over few bits.
-    labels = of.astype(np.uint16) if len(sizes) <= 2**16 else of
     used = sizes > 0
     compact = of if used.all() else (np.cumsum(used) - 1)[of]
     starts = (np.cumsum(sizes) - sizes)[used]
-    order = np.argsort(labels, kind="stable").astype(np.int32)
-    return Groups(compact.astype(np.int32), order, starts)
+    return Groups(compact.astype(np.int32, copy=False), starts)

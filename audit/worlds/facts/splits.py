@@ -209,12 +209,13 @@ class Split:
 class Chosen:
     """What all candidates at a node are held against: how the chosen split parts the node's positions.
 
-    ``order`` (S,) sorts a family's profiles by position, the first of which is ``start``; ``table`` (branches, m) are
-    the masses of the branches, where leaves fix them.
+    ``order`` sorts a family's profiles by position, which are [start, end); ``table`` (branches, m) are the masses of
+    the branches, where leaves fix them.
     """
 
     start: int
-    order: IndexArray
+    end: int
+    order: IndexArray | slice
     groups: Groups
     table: IntArray | None
 
@@ -222,19 +223,20 @@ class Chosen:
 def chosen_of(family: SplitFamily, position: IndexArray, below: Sequence[Place]) -> Chosen:
     """Return the split that was chosen where a family was not; ``below`` are the places that it parts."""
     at = position[family.profiles]
-    order = np.argsort(at, kind="stable")
-    start, chosen = int(at[order[0]]), groups(family.chosen[order])
+    # Arrays of profiles that are sorted already are taken as they are, not copied.
+    order = EVERY if (at[1:] > at[:-1]).all() else np.argsort(at, kind="stable")
+    start, end, chosen = int(at.min()), int(at.min()) + len(at), groups(family.chosen[order])
     if family.weights is not None or not all(place.is_fixed for place in below):
-        return Chosen(start, order, chosen, None)
+        return Chosen(start, end, order, chosen, None)
     table = np.zeros((len(chosen.starts), len(below[0].low)), dtype=np.int64)
     for place in below:
         table[chosen.of[place.start - start]] += np.array(place.low, dtype=np.int64)
-    return Chosen(start, order, chosen, table)
+    return Chosen(start, end, order, chosen, table)
 
 
 def split_of(family: SplitFamily, chosen: Chosen, counts: IntArray, strict: bool) -> Split:
     """Return a family ready for testing; ``counts`` are all profiles' records, by position."""
-    start, end = chosen.start, chosen.start + len(chosen.order)
+    start, end = chosen.start, chosen.end
     bins = groups(family.bins[chosen.order])
     weights = None if family.weights is None else family.weights[chosen.order]
     here = counts[start:end] if weights is None else counts[start:end] * weights

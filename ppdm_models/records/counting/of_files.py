@@ -11,6 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from ppdm_models.errors import TableError
+from ppdm_models.records.arrow_column import flat
+from ppdm_models.records.arrow_plain import numpy_of
 from ppdm_models.records.batches import Batches, open_batches
 from ppdm_models.records.counting.engine import COUNT, FIRST
 from ppdm_models.records.counting.files import Part, check_unchanged, digest_of, parts_of
@@ -66,8 +68,8 @@ class Files(Source):
         kinds = [(name, self._kind(name) if name in own else pa.string()) for name in columns]
         rows = found.select([*columns]).cast(pa.schema(kinds)) if columns else found.select([])
         files = tuple(part.name for part in self.parts) if len(self.parts) > 1 else ()
-        first = found[FIRST].to_numpy()
-        counts = found[COUNT].to_numpy().astype(np.float64)
+        first = numpy_of(flat(found[FIRST]), 0)
+        counts = numpy_of(flat(found[COUNT]), 0).astype(np.float64)
         if not counts.sum():
             first, counts, rows = first[:0], counts[:0], rows.slice(0, 0)
         notes = (note for table in self.tables if table.reader for note in table.reader.notes)

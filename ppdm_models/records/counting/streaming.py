@@ -60,7 +60,7 @@ def count_batches(
 
 def spelled_out(kind: pa.DataType) -> pa.DataType:
     """Return the type that a column of a type is read as: no dictionary, no view."""
-    return flat(pa.chunked_array([], kind)).type
+    return flat(pa.chunked_array([pa.nulls(0, kind)])).type
 
 
 def _of_part(
