@@ -257,7 +257,10 @@ class Place:
             return self._answer(future, address)
         finally:
             with contextlib.suppress(Exception):  # the scheduler may be gone
-                future.cancel()
+                if future.status == "finished":
+                    future.release()  # asks less of all than the other, and waits for nobody
+                else:
+                    future.cancel()
 
     def _answer(self, future: Any, address: str) -> Any:  # noqa: ANN401  # Dask's, and what the job returns
         ended = threading.Event()
