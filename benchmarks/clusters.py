@@ -15,6 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+SPARING = {
+    "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
+    "DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL": "1s",
+}
+"""How docs/cluster.md has Dask started where its own processes share processors with the jobs."""
+
 
 @dataclass(frozen=True, slots=True)
 class DaskHere:
@@ -129,7 +135,11 @@ def _started(log: Path, module: str, *words: str) -> subprocess.Popen[bytes]:
             stdout=file,
             stderr=file,
             start_new_session=True,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+            env={
+                **os.environ,
+                **SPARING,
+                "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+            },
         )
 
 

@@ -34,9 +34,13 @@ def default_jobs() -> int:
 
 
 class Slot(Protocol):
-    """Where one job after the other is done, here or on another machine; ``batch`` is how much it takes at once."""
+    """Where one job after the other is done, here or on another machine.
+
+    ``batch`` is how much it takes at once, ``batch_seconds`` for how long of jobs whose size nobody knows.
+    """
 
     batch: float
+    batch_seconds: float
 
     def is_ready(self, wait_seconds: float = 0.0) -> bool:
         """Return whether it can take a job, waiting so long for that."""
@@ -57,7 +61,7 @@ class Worker:
     It is in a session of its own, so that Ctrl-C reaches the parent alone; the parent's end ends the worker.
     """
 
-    batch = 0.0
+    batch = batch_seconds = 0.0
     """One job at a time: asking costs next to nothing."""
 
     def __init__(self, without: Collection[str] = ()) -> None:

@@ -6,8 +6,10 @@ Order, tries and interruption are decided here alone, wherever the slots are.
 from __future__ import annotations
 
 import heapq
+import math
 import queue
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import TracebackType
@@ -23,6 +25,8 @@ TRIES = 3
 """Processes that may die over one job before it is given up."""
 LOOK_SECONDS = 0.02
 """How often to look whether a worker that is starting is ready."""
+QUICKEST = 0.001
+"""Seconds that any job is taken to need at least."""
 
 
 class Line:
@@ -71,6 +75,15 @@ class Line:
                 room += size
         return found
 
+    def unknown(self, most: int, sharing: int) -> list[int]:
+        """Return up to so many jobs that wait and have no size, and no more than an equal share of all that wait."""
+        found: list[int] = []
+        with self._changed:
+            most = min(most, len(self._waiting) // max(sharing, 1))
+            while len(found) < most and self._waiting and not self._waiting[0][0]:
+                found.append(heapq.heappop(self._waiting)[1])
+        return found
+
     def take(self) -> int | None:
         """Return the next job, waiting for it where need be; None when it is over."""
         with self._changed:
@@ -83,10 +96,18 @@ class Together:
     """Small jobs that travel as one, as asking costs more than they do."""
 
     jobs: tuple[Callable[[], Any], ...]
+    seconds: float = math.inf
+    """When no more of them are begun: the first answers wait for the last."""
 
     def __call__(self) -> tuple[Any, ...]:
         """Do them one after the other; one that refuses does not keep the others from being done."""
-        return tuple(done(job) for job in self.jobs)
+        until = time.monotonic() + self.seconds
+        answers = [done(job) for job in self.jobs[:1]]
+        for job in self.jobs[1:]:
+            if time.monotonic() >= until:
+                break
+            answers.append(done(job))
+        return tuple(answers)
 
 
 class Call(Generic[Result]):
@@ -163,7 +184,7 @@ class Call(Generic[Result]):
             self.line.close(drop=True)
 
     def _serve(self) -> None:
-        worker = self._entered(self.pool.take)
+        worker, pace = self._entered(self.pool.take), math.inf
         while worker is not None:
             while not self.line.is_over and not worker.is_ready(LOOK_SECONDS):
                 pass  # nobody waits for a worker: meanwhile others may take the jobs
@@ -171,19 +192,32 @@ class Call(Generic[Result]):
             if number is None:
                 self._let_go(worker)
                 return
-            room = worker.batch - self.sizes[number]
-            beside = self.line.beside(room, 2 * len(self.threads)) if self.sizes[number] else []
-            worker = self._done(worker, [number, *beside])
+            numbers = [number, *self._beside(worker, number, pace)]
+            begun = time.monotonic()
+            worker = self._done(worker, numbers)
+            answered = sum(number in self.answers for number in numbers)
+            pace = (time.monotonic() - begun) / max(answered, 1)
 
-    def _done(self, worker: Slot | None, numbers: list[int]) -> Slot | None:
+    def _beside(self, worker: Slot, number: int, pace: float) -> list[int]:
+        """Return the jobs that travel with one: of some size, or as many as the last one's pace lets end in time."""
+        sharing = 2 * len(self.threads)
+        if self.sizes[number]:
+            return self.line.beside(worker.batch - self.sizes[number], sharing)
+        return self.line.unknown(int(worker.batch_seconds / max(pace, QUICKEST)) - 1, sharing)
+
+    def _done(self, slot: Slot, numbers: list[int]) -> Slot | None:
         """Have jobs done, and return who takes the next. Where a process dies over several, each is tried alone."""
+        worker: Slot | None = slot
         tries = TRIES
         if len(numbers) > 1:
-            jobs = Together(tuple(self.jobs[number] for number in numbers))
+            seconds = math.inf if self.sizes[numbers[0]] else slot.batch_seconds
+            jobs = Together(tuple(self.jobs[number] for number in numbers), seconds)
             found, worker = self._tried(worker, jobs, 1)
             if found is not None:
-                for number, answer in zip(numbers, found, strict=True):
+                for number, answer in zip(numbers, found, strict=False):
                     self._answer(number, answer)
+                for number in numbers[len(found) :]:  # its time was up: whoever is free may do it
+                    self.line.put(number, self.sizes[number])
                 return worker
             tries -= 1
         for number in numbers:

@@ -21,10 +21,13 @@ def each_done(
     processes: int,
     left: Callable[[], float],
     pool: Pool = WORKERS,
+    *,
+    ahead: int = 0,
 ) -> Generator[tuple[int, Result | TreewardenError | None], None, None]:
     """Yield each job's number with what it returns or refuses, as they are done; None where all its processes died.
 
-    The next job is asked for only when a process is free for it. When no seconds are ``left``, and when whoever listens
+    The next job is asked for only when a process is free for it, or so many ``ahead``: of those that wait, short ones
+    travel together to where asking costs something. When no seconds are ``left``, and when whoever listens
     stops, the processes are ended and nothing more comes.
 
     Raises:
@@ -34,7 +37,7 @@ def each_done(
     with Call[Result](pool) as call:
         given = done = 0
         while True:
-            while given - done < processes and (job := next(waiting, None)) is not None:
+            while given - done < processes + ahead and (job := next(waiting, None)) is not None:
                 call.add(job)
                 given += 1
                 if len(call.threads) < min(processes, given):

@@ -24,6 +24,8 @@ ENGINES = {
 """Which engine an address is of, by how it begins."""
 BATCH = 1500.0
 """Variables of small programs that travel together: about a second's work, beside which asking costs nothing."""
+BATCH_SECONDS = 1.0
+"""The same of jobs whose size nobody knows: as long as answers may wait for others that came with them."""
 LOOK_SECONDS = 0.2
 
 
@@ -152,7 +154,7 @@ class Cluster:
 class SeatOrHere:
     """A slot: a seat on the cluster, or a turn at a process of this machine where that is given up."""
 
-    batch = BATCH
+    batch, batch_seconds = BATCH, BATCH_SECONDS
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster

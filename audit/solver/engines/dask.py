@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from audit.solver.engines import Engine, GoneError, Seat
-from audit.solver.engines.carrying import carried, kept, leave, stop
+from audit.solver.engines.carrying import begin, carried, kept, leave, stop
 from audit.solver.engines.versions import check_same, versions
 from audit.solver.parcel import Parcel
 from ppdm_models.errors import ClusterError
@@ -181,6 +181,7 @@ class Dask:
             )
             raise ClusterError("the cluster", problem)
         check_same(found.values())
+        self.asked(self.client.run, begin, on_error="ignore")
 
     def _quiet_no_more(self) -> None:
         for each, level in self.loud.items():
@@ -257,7 +258,10 @@ class Place:
             return self._answer(future, address)
         finally:
             with contextlib.suppress(Exception):  # the scheduler may be gone
-                future.cancel()
+                if future.status == "finished":
+                    future.release()  # asks less of all than the other, and waits for nobody
+                else:
+                    future.cancel()
 
     def _answer(self, future: Any, address: str) -> Any:  # noqa: ANN401  # Dask's, and what the job returns
         ended = threading.Event()

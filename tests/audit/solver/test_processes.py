@@ -4,13 +4,15 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from functools import partial
 from pathlib import Path
 
 import pytest
 
+from audit.solver.parcel import done
 from audit.solver.pool import WORKERS, Pool
-from audit.solver.processes import Call
+from audit.solver.processes import Call, Line, Together
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -66,3 +68,86 @@ def test_an_interrupt_ends_all_processes(endless):
     assert said.wait() != 0
     said.stdout.close()
     assert not any(os.path.exists(f"/proc/{pid}") for pid in pids)
+
+
+class Far:
+    """Does jobs here, as if they came from afar: one that exits is its end."""
+
+    batch, batch_seconds = 0.0, 60.0
+
+    def __init__(self, asked):
+        self.asked = asked
+
+    def is_ready(self, wait_seconds=0.0):
+        return True
+
+    def ask(self, job):
+        self.asked.append(job)
+        jobs = job.jobs if isinstance(job, Together) else (job,)
+        return None if any(each.func is os._exit for each in jobs) else done(job)
+
+    def kill(self):
+        pass
+
+    def end(self):
+        pass
+
+
+def far(jobs, kind=Far):
+    """Have jobs of no size done afar, and return their answers and what was asked."""
+    asked = []
+    call = Call(Pool(lambda: kind(asked)))
+    for job in jobs:
+        call.add(job)
+    call.hire()
+    return call.finish(), asked
+
+
+def slow(number):
+    time.sleep(0.2)
+    return number
+
+
+def test_after_a_quick_one_jobs_of_no_size_travel_together_an_equal_share_of_them_at_most():
+    answers, asked = far([partial(abs, -number) for number in range(9)])
+    assert answers == list(range(9))
+    assert [len(each.jobs) for each in asked if isinstance(each, Together)] == [4, 2]
+    assert len(asked) == 5
+
+
+def test_after_a_slow_one_they_travel_alone():
+    class Hurried(Far):
+        batch_seconds = 0.1
+
+    jobs = [partial(slow, number) for number in range(4)]
+    assert far(jobs, Hurried) == (list(range(4)), jobs)
+
+
+def test_of_jobs_that_travel_together_none_is_begun_after_their_time_and_all_are_done():
+    assert Together((partial(abs, -1), partial(abs, -2)), seconds=0.0)() == (1,)
+
+    class Hurried(Far):
+        batch_seconds = 0.1
+
+    jobs = [partial(abs, -1), partial(slow, 2), *[partial(abs, -number) for number in range(3, 9)]]
+    answers, asked = far(jobs, Hurried)
+    assert answers == list(range(1, 9))
+    assert asked[1].jobs == tuple(jobs[1:5])
+    assert asked[2] is jobs[2]
+
+
+def test_one_that_kills_its_process_costs_those_that_travel_with_it_no_answer():
+    deadly = partial(os._exit, 0)
+    answers, asked = far([partial(abs, -1), deadly, *[partial(abs, -2)] * 6])
+    assert answers == [1, None, *[2] * 6]
+    assert isinstance(asked[1], Together)
+    assert asked.count(deadly) == 2
+
+
+def test_jobs_of_some_size_do_not_travel_with_those_of_none():
+    line = Line()
+    for number, size in enumerate((0.0, 0.0, 9.0)):
+        line.put(number, size)
+    assert line.unknown(5, 1) == []
+    assert line.take() == 2
+    assert line.unknown(5, 1) == [0, 1]

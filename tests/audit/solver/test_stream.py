@@ -64,6 +64,20 @@ def test_no_more_jobs_are_asked_for_than_processes_are_free(pool):
         assert asked == [0, 1, 2]
 
 
+def test_as_many_more_are_asked_for_as_may_wait(pool):
+    asked = []
+
+    def jobs():
+        for number in range(5):
+            asked.append(number)
+            yield partial(abs, number)
+
+    with closing(each_done(jobs(), 1, forever, pool, ahead=2)) as answers:
+        next(answers)
+        assert asked == [0, 1, 2]
+        assert sorted(number for number, _ in answers) == [1, 2, 3, 4]
+
+
 def test_when_the_time_is_up_what_runs_is_ended_and_nothing_more_comes(pool, endless):
     seconds = itertools.chain([60.0, 0.05], itertools.repeat(0.0))
     jobs = [partial(endless.read_bytes)] * 3

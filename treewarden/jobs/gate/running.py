@@ -44,7 +44,7 @@ def _over(
     orders: Sequence[Order], numbers: Sequence[int], processes: int
 ) -> Generator[tuple[int, Answer], None, None]:
     jobs = (replace(orders[number], jobs=1) for number in numbers)
-    for place, found in each_done(jobs, processes, lambda: math.inf):
+    for place, found in each_done(jobs, processes, lambda: math.inf, ahead=len(numbers)):
         number = numbers[place]
         yield number, found if isinstance(found, Answer) else _unanswered(orders[number], found)
 

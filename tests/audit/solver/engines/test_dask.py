@@ -184,6 +184,13 @@ def test_when_nobody_listens_any_more_the_job_is_ended_on_its_worker(cluster, po
     assert b"sleep" not in command(began.read_text().strip())
 
 
+def test_a_process_is_started_on_each_worker_before_a_job_comes(cluster, pool):
+    with on_cluster(cluster.address, nobody, is_required=True, pool=pool):
+        assert len(processes_of_jobs(cluster)) == 2
+        assert dict(each_done(squares(4), 2, forever, pool))[3] == 9
+        assert len(processes_of_jobs(cluster)) == 2
+
+
 def test_no_process_waits_on_the_cluster_for_who_has_left(cluster, pool):
     with on_cluster(cluster.address, nobody, pool=pool):
         assert dict(each_done(squares(4), 2, forever, pool))[3] == 9
