@@ -9,7 +9,7 @@ bounds the greatest entropy of all tables that fulfil the rows, and so how far t
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,13 +18,26 @@ from scipy.sparse import csgraph
 
 from audit.estimate.posterior import Posterior
 from audit.partial.allowance import Allowance
-from audit.partial.margins import CELL, HELD, MOST_CELLS, MOST_GAP, ROUNDS, Margins, off_by
+from audit.partial.margins import (
+    CELL,
+    HELD,
+    MOST_CELLS,
+    MOST_GAP,
+    ROUNDS,
+    Lumps,
+    Margins,
+    lumped,
+    off_by,
+)
 from audit.partial.multipliers import Slopes
 from audit.partial.network import Network
 from audit.partial.splits import CLOSE, Choice, leaves_below, left_of
 from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from ppdm_models.tree.column import NumericColumn
 from ppdm_models.tree.impurity import Criterion
+
+MOST_WHOLE = 10_000_000
+"""Profiles times leaves times classes up to which the choice of splits is put in: 80 MB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +83,33 @@ class Under:
 
 @dataclass(frozen=True, slots=True)
 class _Where:
-    """The profile of each group of people, (R,), and the leaf and class of each place, (J,)."""
+    """The profile of each group of people, (R,), and the leaf and class of each place, (J,).
+
+    Groups of one ``lump`` can be at the same places, and the same can be at places that are ``alike``.
+    """
 
     profile: IndexArray
     leaf: IndexArray
     klass: IndexArray
+    lump: IndexArray
+    alike: IndexArray
+
+    def lumps(self, margins: Margins, cuts: Collection[_Cut]) -> Lumps:
+        """Return the margins in lumps that no cut tells apart."""
+        groups = np.stack([self.lump, *(cut.branch[self.profile] for cut in cuts)])
+        places = np.stack([self.alike, *(cut.here[self.leaf] for cut in cuts)])
+        return lumped(margins, groups, places)
+
+    def of(self, lumps: Lumps) -> _Where:
+        """Return the same of one of each lump."""
+        groups, places = lumps.first_group, lumps.first_place
+        return _Where(
+            self.profile[groups],
+            self.leaf[places],
+            self.klass[places],
+            self.lump[groups],
+            self.alike[places],
+        )
 
     def spread(self, table: FloatArray, shape: tuple[int, int, int]) -> FloatArray:
         """Return people by group and place, (R, J), by profile, leaf and class."""
@@ -99,6 +134,11 @@ class _Cut:
     least: float
     is_sure: bool
 
+    @property
+    def key(self) -> bytes:
+        """Which candidate it is a tangent of."""
+        return self.here.tobytes() + self.branch.tobytes()
+
 
 def enforced(problem: Problem, without: FloatArray, allowance: Allowance) -> Posterior | None:
     """Return the estimate with what the choice of splits says put in; None where it was not found, or is too large.
@@ -115,30 +155,37 @@ def enforced(problem: Problem, without: FloatArray, allowance: Allowance) -> Pos
 
 def table_under(problem: Problem, allowance: Allowance) -> Under | None:
     """Return the people as they are spread with the rows put in; None where it was not found, or is too large."""
-    cells = problem.classes > 0
-    if len(problem.people) * int(cells.sum()) > MOST_CELLS:
+    shape = len(problem.people), *problem.classes.shape
+    if math.prod(shape) > MOST_WHOLE:
         return None
     margins, where = _margins(problem)
-    shape = len(problem.people), *problem.classes.shape
-    flat, gap = margins.scaled()
-    cuts: list[_Cut] = []
-    chosen, prices = _chosen(problem), np.zeros(0)
+    cuts: dict[bytes, _Cut] = {}
+    lumps = where.lumps(margins, cuts.values())
+    flat, gap = lumps.margins.scaled()
+    chosen, places, prices, is_sure = _chosen(problem), np.zeros(0), np.zeros(0), True
     for _ in range(ROUNDS):
-        if not allowance.spend(CELL * math.prod(shape)):
+        cells = lumps.margins.can.size
+        if cells > MOST_CELLS or not allowance.spend(CELL * cells):
             return None
-        table = where.spread(flat, shape)
+        table = where.spread(lumps.apart(flat), shape)
         broken = []
         for each in _broken(problem, table, chosen):
             if each is None:
                 return None
             broken.append(each)
         if not broken:
-            return None if gap > MOST_GAP else Under(table, gap, all(cut.is_sure for cut in cuts))
-        cuts += broken
-        held = margins.under([where.slopes(each) for each in cuts], prices, allowance)
+            return None if gap > MOST_GAP else Under(table, gap, is_sure)
+        is_sure = is_sure and all(each.is_sure for each in broken)
+        cuts.update((each.key, each) for each in broken)
+        lumps = where.lumps(margins, cuts.values())
+        one = where.of(lumps)
+        rows = [one.slopes(each) for each in cuts.values()]
+        start = np.append(lumps.of_lumps(places), prices) if len(places) else prices
+        held = lumps.margins.under(rows, start, allowance)
         if held is None:
             return None
-        flat, gap, prices = held.table, held.gap, held.multipliers
+        flat, gap, number = held.table, held.gap, len(lumps.first_place)
+        places, prices = lumps.of_places(held.multipliers[:number]), held.multipliers[number:]
     return None
 
 
@@ -158,8 +205,9 @@ def _posterior(problem: Problem, table: FloatArray, gap: float) -> Posterior:
 def _margins(problem: Problem) -> tuple[Margins, _Where]:
     """Return the people of all parts as groups over places: each part's profiles, over leaves by class."""
     leaf, klass = np.nonzero(problem.classes > 0)
-    can, of, supply, block = [], [], [], []
-    place_block, blocks = np.zeros(len(leaf), dtype=np.intp), 0
+    can, of, supply, block, lump = [], [], [], [], []
+    place_block, blocks, lumps = np.zeros(len(leaf), dtype=np.intp), 0, 0
+    alike = np.zeros(len(leaf), dtype=np.intp)
     for part in problem.parts:
         profiles = np.flatnonzero(part.people > 0)
         is_able, block_of_leaf = _over_all_leaves(part, len(problem.classes))
@@ -169,7 +217,12 @@ def _margins(problem: Problem) -> tuple[Margins, _Where]:
         supply.append(part.people[profiles])
         block.append(part.net.block_of_lump[part.lump[profiles]] + blocks)
         place_block[is_own] = block_of_leaf[leaf[is_own]] + blocks
+        lump.append(part.lump[profiles] + lumps)
+        group_of_leaf = np.zeros(len(problem.classes), dtype=np.intp)
+        group_of_leaf[part.leaves] = part.net.group_of
+        alike[is_own] = group_of_leaf[leaf[is_own]] * len(problem.classes[0]) + klass[is_own]
         blocks += 1 + int(part.net.block_of_lump.max())
+        lumps += len(part.net.supply)
     margins = Margins(
         np.concatenate(can),
         np.concatenate(supply),
@@ -177,7 +230,7 @@ def _margins(problem: Problem) -> tuple[Margins, _Where]:
         np.concatenate(block),
         place_block,
     )
-    return margins, _Where(np.concatenate(of), leaf, klass)
+    return margins, _Where(np.concatenate(of), leaf, klass, np.concatenate(lump), alike)
 
 
 def _over_all_leaves(part: Some, leaves: int) -> tuple[BoolArray, IndexArray]:

@@ -89,6 +89,59 @@ class Held:
     multipliers: FloatArray
 
 
+@dataclass(frozen=True, slots=True)
+class Lumps:
+    """Margins in which groups and places that nothing tells apart are one.
+
+    ``group`` (R,) and ``place`` (J,) number them.
+    ``first_group`` and ``first_place`` are one of each. In the optimum those of one share its people by their sizes,
+    ``share`` (R,) and ``place_share`` (J,).
+    """
+
+    margins: Margins
+    group: IndexArray
+    place: IndexArray
+    first_group: IndexArray
+    first_place: IndexArray
+    share: FloatArray
+    place_share: FloatArray
+
+    def apart(self, table: FloatArray) -> FloatArray:
+        """Return a table over lumps as one over groups and places, (R, J)."""
+        return table[self.group][:, self.place] * self.share[:, None] * self.place_share
+
+    def of_lumps(self, multipliers: FloatArray) -> FloatArray:
+        """Return multipliers of the lumps of places, given those of the places, (J,)."""
+        found = np.full(len(self.first_place), -np.inf)
+        np.logaddexp.at(found, self.place, multipliers)
+        return found
+
+    def of_places(self, multipliers: FloatArray) -> FloatArray:
+        """Return multipliers of the places, (J,), given those of their lumps."""
+        return np.asarray(multipliers[self.place] + np.log(self.place_share))
+
+
+def lumped(whole: Margins, groups: IndexArray, places: IndexArray) -> Lumps:
+    """Return margins in lumps of what is alike, where columns of ``groups`` (K, R) and ``places`` (K', J) are the same.
+
+    Alike must be where groups can be and which groups can be there, and what rows say of them.
+    """
+    _, first, group = np.unique(groups, axis=1, return_index=True, return_inverse=True)
+    _, first_place, place = np.unique(places, axis=1, return_index=True, return_inverse=True)
+    group, place = group.reshape(-1), place.reshape(-1)
+    supply: FloatArray = np.bincount(group, whole.supply).astype(np.float64)
+    demand: FloatArray = np.bincount(place, whole.demand).astype(np.float64)
+    margins = Margins(
+        whole.can[first][:, first_place],
+        supply,
+        demand,
+        whole.block[first],
+        whole.place_block[first_place],
+    )
+    share, place_share = whole.supply / supply[group], whole.demand / demand[place]
+    return Lumps(margins, group, place, first, first_place, share, place_share)
+
+
 def off_by(gap: float, people: FloatArray) -> FloatArray:
     """Return how far a share of so many people is from that of the optimum at most (Pinsker)."""
     return np.asarray(np.sqrt(max(gap, 0.0) / (2 * people)))

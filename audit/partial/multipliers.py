@@ -29,8 +29,10 @@ SMALL = 1e-10
 SPARSE_BELOW = 0.05
 """Share of cells that rows speak of below which they are kept sparse."""
 MOST_AT_ONCE = 20_000_000
-TABLES = 50.0
+TABLES = 12.0
 """Operations that a step takes for each cell of its table, once and for all rows of the same branches."""
+AT_ONCE = 20.0
+"""Of products of matrices, so many operations take as long as one of others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +54,22 @@ class Slopes:
 
     def over(self, table: FloatArray) -> FloatArray:
         """Return what a table, (R, J), counts in each row, (C,)."""
-        by_branch = np.zeros((self.value.shape[1] // table.shape[1], table.shape[1]))
-        np.add.at(by_branch, self.branch, table)
+        shape = self.value.shape[1] // table.shape[1], len(table)
+        ones = np.ones(len(table)), (self.branch, np.arange(len(table)))
+        by_branch = sparse.csr_array(ones, shape=shape) @ table
         return np.asarray(self.value @ by_branch.ravel())
 
-    def spread(self, some: slice, places: int) -> sparse.csr_array:
+    @property
+    def is_dense(self) -> bool:
+        """Whether rows speak of so many cells that it is quicker to take them for speaking of all."""
+        return bool(self.value.nnz >= SPARSE_BELOW * math.prod(self.value.shape))
+
+    def spread(self, some: slice, places: int) -> sparse.csr_array | FloatArray:
         """Return what each cell of some groups of people counts, (C, R' * J)."""
         branch = self.branch[some]
+        if self.is_dense:
+            of_branch = self.value.toarray().reshape(len(self.least), -1, places)
+            return np.asarray(of_branch[:, branch].reshape(len(self.least), -1))
         cells = sparse.csc_array(self.value)
         of_branch = np.diff(cells.indptr[::places])[branch]
         ends = np.cumsum(of_branch)
@@ -105,7 +116,8 @@ def multipliers(
             break
         free = np.flatnonzero(~is_fixed)
         matrix = _curvature(at.table, supply, rows, len(demand))[np.ix_(free, free)]
-        matrix[np.diag_indices_from(matrix)] += SMALL * max(matrix.diagonal().max(), 1.0)
+        own = matrix.diagonal()
+        matrix[np.diag_indices_from(matrix)] += SMALL * np.maximum(own, SMALL * own.max())
         step = np.zeros(len(x))
         step[free] = -np.linalg.solve(matrix, at.slope[free])
         step[is_fixed] = -x[is_fixed]
@@ -119,7 +131,8 @@ def multipliers(
 def _cost(shape: tuple[int, int], size: int, tables: int) -> float:
     """Return how many operations a step takes: a matrix of all multipliers, its factors, and some tables."""
     records, columns = shape
-    return float(records * size**2 + size**3 + TABLES * records * columns * (1 + tables))
+    products = records * size**2 + size**3
+    return float(products / AT_ONCE + TABLES * records * columns * (1 + tables))
 
 
 def _along(
@@ -178,26 +191,35 @@ def _curvature(
     found = np.zeros((size, size))
     for some in _pieces(len(table), size * places):
         own, people = table[some], supply[some]
-        of_place = sparse.kron(np.ones((len(own), 1)), sparse.eye_array(places), format="csr")
-        of_group = sparse.kron(sparse.eye_array(len(own)), np.ones((places, 1)), format="csr")
-        slopes = _shaped(sparse.vstack([each.spread(some, places) for each in rows]))
-        weighed = (
-            slopes * own.ravel() if isinstance(slopes, np.ndarray) else slopes * own.ravel()[None]
-        )
-        by_group = _dense(weighed @ of_group)
+        slopes = _stacked([each.spread(some, places) for each in rows])
+        weighed = slopes * own.reshape(1, -1)
+        by_group, cross = _summed(weighed, own.shape)
         sums = np.concatenate([own, by_group.T], axis=1) / np.sqrt(people)[:, None]
         found -= sums.T @ sums
         found[:places, :places] += np.diag(own.sum(axis=0))
-        cross = _dense(weighed @ of_place)
         found[places:, :places] += cross
         found[:places, places:] += cross.T
         found[places:, places:] += _dense(weighed @ slopes.T)
     return found
 
 
-def _shaped(slopes: sparse.csr_array) -> sparse.csr_array | FloatArray:
-    """Return a matrix as it is quicker to multiply: most rows speak of all places, or each of one or two."""
-    return slopes.toarray() if slopes.nnz >= SPARSE_BELOW * math.prod(slopes.shape) else slopes
+def _stacked(rows: Sequence[sparse.csr_array | FloatArray]) -> sparse.csr_array | FloatArray:
+    if all(sparse.issparse(each) for each in rows):
+        return sparse.csr_array(sparse.vstack(rows))
+    return np.concatenate([_dense(each) for each in rows])
+
+
+def _summed(
+    cells: sparse.csr_array | FloatArray, shape: tuple[int, int]
+) -> tuple[FloatArray, FloatArray]:
+    """Return sums of what rows say of cells, (C, R' * J), by group of people, (C, R'), and by place, (C, J)."""
+    groups, places = shape
+    if isinstance(cells, np.ndarray):
+        found = cells.reshape(-1, groups, places)
+        return found.sum(axis=2), found.sum(axis=1)
+    of_group = sparse.kron(sparse.eye_array(groups), np.ones((places, 1)), format="csr")
+    of_place = sparse.kron(np.ones((groups, 1)), sparse.eye_array(places), format="csr")
+    return _dense(cells @ of_group), _dense(cells @ of_place)
 
 
 def _dense(matrix: sparse.csr_array | FloatArray) -> FloatArray:
