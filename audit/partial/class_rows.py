@@ -136,7 +136,8 @@ class _Over:
         sign = np.where(is_most, -1.0, 1.0)
         value = sparse.diags_array(sign) @ sparse.csc_array(rows.weights[some])[:, cell.ravel()]
         least = np.where(is_most, -rows.high[some], rows.low[some])
-        return Slopes(self.klass, sparse.csr_array(value), least, rows.low[some] == rows.high[some])
+        is_equal = rows.low[some] == rows.high[some]
+        return Slopes(self.klass, sparse.csr_array(value), least, is_equal)
 
     def of(self, lumps: IndexArray, places: IndexArray) -> _Over:
         """Return the same of some lumps and places."""

@@ -24,6 +24,7 @@ from audit.partial.margins import (
     MOST_CELLS,
     MOST_GAP,
     ROUNDS,
+    SPARE,
     Lumps,
     Margins,
     lumped,
@@ -289,7 +290,13 @@ def _broken(
                 yield None
                 return
             is_large = _is_admissible(problem, here, branch)
-            yield _Cut(here, branch, _slope(counts, problem.choice.criterion), left, is_large)
+            yield _Cut(
+                here,
+                branch,
+                _slope(counts, problem.choice.criterion),
+                left - SPARE * size,
+                is_large,
+            )
 
 
 def _worst(

@@ -15,6 +15,8 @@ from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 
 HELD = 1e-6
 """A row holds where it is broken by less, for each person it speaks of."""
+SPARE = HELD / 2
+"""A row is put in with so much to spare, for each person: some hold only with equality, and have no interior."""
 MOST_GAP = 1e-5
 """In records times nats: how far a table may be from the optimum."""
 MOST_CELLS = 1_000_000

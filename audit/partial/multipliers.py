@@ -25,7 +25,9 @@ SHORTEST = 1e-10
 NEAR = 1e-3
 """Multipliers below this that ought to shrink are let go of, so that a step is not stopped by them."""
 SMALL = 1e-10
-"""Added to what Newton's matrix has on its diagonal, in shares of the greatest: columns that move together are many."""
+"""Added to what Newton's matrix has on its diagonal, in shares of that: columns that move together are many."""
+FLAT = 1e-5
+"""The least that this is a share of, in shares of the greatest."""
 SPARSE_BELOW = 0.05
 """Share of cells that rows speak of below which they are kept sparse."""
 MOST_AT_ONCE = 20_000_000
@@ -117,7 +119,7 @@ def multipliers(
         free = np.flatnonzero(~is_fixed)
         matrix = _curvature(at.table, supply, rows, len(demand))[np.ix_(free, free)]
         own = matrix.diagonal()
-        matrix[np.diag_indices_from(matrix)] += SMALL * np.maximum(own, SMALL * own.max())
+        matrix[np.diag_indices_from(matrix)] += SMALL * np.maximum(own, FLAT * own.max())
         step = np.zeros(len(x))
         step[free] = -np.linalg.solve(matrix, at.slope[free])
         step[is_fixed] = -x[is_fixed]

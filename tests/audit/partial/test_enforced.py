@@ -1,0 +1,126 @@
+"""What the choice of splits says, put into estimates, held against the exact problem in Pyomo, solved by IPOPT."""
+
+import numpy as np
+import pytest
+from sklearn.tree import DecisionTreeClassifier
+
+import audit.partial.seen
+from audit.adversary.knowledge import Knowledge, SplitLevel
+from audit.ipopt.doors import door
+from audit.ipopt.loaded import load_model
+from audit.ipopt.modelling import pyo
+from audit.ipopt.status import Status
+from audit.partial.enforced import enforced
+from audit.partial.seen import seen_by
+from audit.partial.splits import leaves_below
+from audit.people.population import build_population
+from audit.worlds.clock import clock
+from ppdm_models.codecs.sklearn.fitted import from_sklearn
+from ppdm_models.records.read_table import table_of
+
+NAMES = ("age", "zip", "lab", "dose")
+
+
+def grown(seed, criterion):
+    """Return a tree that scikit-learn grew on people who differ by hidden and by known columns alike, and them."""
+    rng = np.random.default_rng(seed)
+    size = 60
+    columns = {name: rng.integers(4, size=size) for name in NAMES}
+    risk = columns["age"] + columns["lab"] + rng.integers(4, size=size)
+    label = np.where(risk > np.median(risk), "ill", "well")
+    x = np.stack([columns[name] for name in NAMES], axis=1)
+    fitted = DecisionTreeClassifier(max_leaf_nodes=12, criterion=criterion, random_state=0)
+    tree = from_sklearn(fitted.fit(x, label), NAMES, fitted.classes_, target="y")
+    table = table_of({**{name: own.tolist() for name, own in columns.items()}, "y": label.tolist()})
+    return tree, build_population(tree, table, sensitive="y")
+
+
+@pytest.mark.parametrize("criterion", ["gini", "entropy"])
+def test_the_estimate_under_split_rows_is_that_of_the_exact_problem(criterion, monkeypatch):
+    asked = []
+
+    def noting(problem, without, allowance):
+        asked.append((problem, found := enforced(problem, without, allowance)))
+        return found
+
+    monkeypatch.setattr(audit.partial.seen, "enforced", noting)
+    knowledge = Knowledge(split=SplitLevel(criterion), min_leaf=1)
+    for seed in range(24):
+        tree, population = grown(seed, criterion)
+        seen_by(tree, population, knowledge, ["age", "zip", "dose"], clock(5.0))
+    assert len(asked) >= 6
+    missed = 0
+    for problem, found in asked:
+        table = exact(problem, criterion)
+        if table is None:
+            missed += 1
+            continue
+        values = table.sum(axis=1) / problem.people[:, None]
+        assert found is not None
+        assert found.decided.all()
+        assert found.values == pytest.approx(values, abs=1e-4)
+        assert (found.low <= values + 1e-4).all()
+        assert (found.high >= values - 1e-4).all()
+    assert missed <= 1
+
+
+def exact(problem, criterion):
+    """Return the people, (P, L, m), of the greatest entropy in which no split on a known column would be better.
+
+    None where IPOPT finds none, as rows that hold only with equality leave it no interior.
+    """
+    (part,) = problem.parts
+    can = part.net.movable.toarray()[part.lump][:, part.net.group_of] > 0
+    cells = np.argwhere(can[:, :, None] & (problem.classes > 0)[None])
+    model = pyo.ConcreteModel()
+    model.z, model.eps = pyo.Var(range(len(cells)), bounds=(1e-9, None)), pyo.Var()
+    z = [model.z[number] for number in range(len(cells))]
+    model.entropy = pyo.Objective(expr=sum(one * pyo.log(one) - model.eps * one for one in z))
+    model.linear, model.split = pyo.ConstraintList(), pyo.ConstraintList()
+    for profile, people in enumerate(part.people.tolist()):
+        model.linear.add(total(z, cells[:, 0] == profile) == people)
+    sums = np.argwhere(problem.classes > 0)
+    for leaf, klass in sums[:-1].tolist():  # the last follows from the others
+        here = (cells[:, 1] == leaf) & (cells[:, 2] == klass)
+        model.linear.add(total(z, here) == float(problem.classes[leaf, klass]))
+    below, choice = leaves_below(problem.choice.tree, problem.choice.nodes), problem.choice
+    for (node, name), is_sure in choice.sure.items():
+        if name not in choice.columns:
+            continue
+        inside = np.isin(cells[:, 1], below[node])
+        value = np.unique(choice.columns[name].keys, return_inverse=True)[1].reshape(-1)[
+            cells[:, 0]
+        ]
+        children = [
+            problem.classes[below[each]].sum(axis=0) for each in choice.tree.nodes[node].children
+        ]
+        chosen = sum(impurity(each.tolist(), criterion) for each in children)
+        for cut in np.flatnonzero(is_sure).tolist():
+            sides = [inside & (value <= cut), inside & (value > cut)]
+            if all(side.any() for side in sides):
+                left = sum(impurity(of_classes(z, cells, side), criterion) for side in sides)
+                model.split.add(chosen - left <= 1e-7)
+    start = np.full(len(cells), float(problem.people.sum()) / len(cells))
+    solution = door("auto")[1].opened(load_model(model)).solve(start, 0.0)
+    if solution.status not in (Status.SOLVED, Status.ACCEPTABLE):
+        return None
+    table = np.zeros(can.shape + problem.classes.shape[1:])
+    table[tuple(cells.T)] = solution.z
+    return table
+
+
+def total(z, some):
+    return sum(z[number] for number in np.flatnonzero(some).tolist())
+
+
+def of_classes(z, cells, some):
+    return [total(z, some & (cells[:, 2] == klass)) + 1e-12 for klass in range(2)]
+
+
+def impurity(counts, criterion):
+    """Return what a branch leaves of impurity, times its people."""
+    counts = [each for each in counts if not isinstance(each, float) or each > 0]
+    people = sum(counts)
+    if criterion == "gini":
+        return people - sum(each**2 for each in counts) / people
+    return -sum(each * pyo.log(each / people) for each in counts)
