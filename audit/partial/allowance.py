@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from audit.ipopt.doors import door
 from audit.options import AuditOptions
 from audit.worlds.clock import FOREVER, Clock, clock
 
@@ -13,10 +14,14 @@ ENFORCING = 1e10
 
 @dataclass(slots=True)
 class Allowance:
-    """So many operations on numbers are left to spend, ``until`` a time limit that somebody set."""
+    """So many operations on numbers are left to spend, ``until`` a time limit that somebody set.
+
+    ``door`` is that to IPOPT, where it is asked.
+    """
 
     left: float
     until: Clock = FOREVER
+    door: str = "casadi"
 
     def spend(self, operations: float) -> bool:
         """Take away what something costs; return whether there was so much, and is time."""
@@ -25,7 +30,10 @@ class Allowance:
 
 
 def allowed(options: AuditOptions, operations: float) -> Allowance:
-    """Return an allowance that ends with the audit's time limit too, where it has one."""
-    return Allowance(
-        operations, FOREVER if options.time_limit is None else clock(options.time_limit)
-    )
+    """Return an allowance that ends with the audit's time limit too, where it has one.
+
+    Raises:
+        SolverError: the wanted solver is not there.
+    """
+    until = FOREVER if options.time_limit is None else clock(options.time_limit)
+    return Allowance(operations, until, door(options.solver)[0])

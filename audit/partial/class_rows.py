@@ -176,7 +176,7 @@ def under_rows(
 
 @dataclass(frozen=True, slots=True)
 class _Search:
-    """The rows that were put in so far, whether of each the ``most`` is asked for, and how far each part of it is off.
+    """The ends of rows that were ``put_in`` so far, the greatest or the least, and how far each part of it is off.
 
     Rows couple blocks between which nobody moves; what no row couples is solved by itself.
     """
@@ -186,28 +186,29 @@ class _Search:
     net: Network
     sizes: FloatArray
     allowance: Allowance
-    most: dict[int, bool] = field(default_factory=dict)
+    put_in: dict[tuple[int, bool], None] = field(default_factory=dict)
     gaps: dict[int, float] = field(default_factory=dict)
 
     def with_rows(
         self, spread: sparse.csr_array, some: IndexArray, is_most: BoolArray
     ) -> sparse.csr_array | None:
         """Return the spread, (S, J), with some more rows put in; None where none was found, or they were in already."""
-        new = {
-            row: most
-            for row, most in zip(some.tolist(), is_most.tolist(), strict=True)
-            if row not in self.most
-        }
+        is_most &= self.rows.low[some] < self.rows.high[some]
+        ends = zip(some.tolist(), is_most.tolist(), strict=True)
+        new = {end: None for end in ends if end not in self.put_in}
         if not new:
             return None
-        self.most.update(new)
+        self.put_in.update(new)
         place_block = self.net.block_of_group[self.net.group_of]
-        put_in = np.array(sorted(self.most))
+        put_in, is_most = (np.array(each) for each in zip(*sorted(self.put_in), strict=True))
+        is_new = np.array([end in new for end in sorted(self.put_in)])
         part_of_row, part_of_block = self._parts(put_in, place_block)
-        for part in np.unique(part_of_row[np.isin(put_in, list(new))]).tolist():
+        for part in np.unique(part_of_row[is_new]).tolist():
+            inside = part_of_row == part
             lumps = np.flatnonzero(part_of_block[self.net.block_of_lump] == part)
             places = np.flatnonzero(part_of_block[place_block] == part)
-            found = self._solved(lumps, places, place_block, put_in[part_of_row == part])
+            slopes = self.over.of(lumps, places).slopes(self.rows, put_in[inside], is_most[inside])
+            found = self._solved(lumps, places, place_block, slopes)
             if found is None:
                 return None
             for block in np.flatnonzero(part_of_block == part).tolist():
@@ -234,7 +235,7 @@ class _Search:
         return part[: len(put_in)].astype(np.intp), part[len(put_in) :].astype(np.intp)
 
     def _solved(
-        self, lumps: IndexArray, places: IndexArray, place_block: IndexArray, rows: IndexArray
+        self, lumps: IndexArray, places: IndexArray, place_block: IndexArray, slopes: Slopes
     ) -> Held | None:
         cells = len(lumps) * len(places)
         if cells > MOST_CELLS or not self.allowance.spend(CELL * cells):
@@ -247,9 +248,6 @@ class _Search:
             self.net.block_of_lump[lumps],
             place_block[places],
         )
-        is_most = np.array([self.most[row] for row in rows.tolist()])
-        is_most &= self.rows.low[rows] < self.rows.high[rows]
-        slopes = self.over.of(lumps, places).slopes(self.rows, rows, is_most)
         return margins.under([slopes], np.zeros(0), self.allowance)
 
 

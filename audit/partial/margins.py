@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from audit.partial.allowance import Allowance
+from audit.partial.by_ipopt import by_ipopt
 from audit.partial.multipliers import Slopes, multipliers
 from audit.partial.scaling import weighed
 from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
@@ -60,8 +61,24 @@ class Margins:
     def under(self, rows: Sequence[Slopes], start: FloatArray, allowance: Allowance) -> Held | None:
         """Return the table of greatest entropy that fulfils some rows; None where none was found.
 
-        ``start`` are multipliers of the places and the first rows to start from.
+        ``start`` are multipliers of the places and the first rows to start from. Where these lead nowhere, IPOPT is
+        asked.
+
+        Raises:
+            SolverError: the wanted solver is not there.
         """
+        found = self._by_multipliers(rows, start, allowance)
+        if found is not None and found.gap <= MOST_GAP:
+            return found
+        other = by_ipopt(self.can, self.supply, self.demand, rows, allowance)
+        if other is None:
+            return found
+        number = len(self.demand) + sum(len(each.least) for each in rows)
+        return Held(*other, np.zeros(number) if found is None else found.multipliers)
+
+    def _by_multipliers(
+        self, rows: Sequence[Slopes], start: FloatArray, allowance: Allowance
+    ) -> Held | None:
         try:
             with np.errstate(divide="raise", invalid="raise", over="raise"):
                 found = multipliers(self.can, self.supply, self.demand, rows, start, allowance)

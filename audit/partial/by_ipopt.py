@@ -1,0 +1,117 @@
+"""The same tables by IPOPT, through Pyomo: for the few small problems in which Newton's method on the dual gives up.
+
+That is so where rows together leave some cells nobody, so that multipliers grow without end: what linear rows force
+is fixed first. What is found is judged by the dual, whose value at any multipliers bounds the entropy of every table.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+
+import numpy as np
+from scipy import optimize, sparse
+
+from audit.ipopt.program import SMALLEST_MASS, Program
+from audit.partial.allowance import Allowance
+from audit.partial.multipliers import Slopes
+from audit.solver.block_solver import solve_task
+from audit.solver.interior import interior
+from audit.solver.task import CONVEX_TRIES, Task
+from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
+from ppdm_models.tree.impurity import Criterion
+
+MOST_VARIABLES = 3_000
+"""Cells of a table up to which IPOPT is asked: some seconds."""
+VARIABLE = 1e5
+"""Operations that a cell costs, about."""
+ACTIVE = 1e-4
+"""A row whose end is nearer than that, for each person, may hold the table back."""
+
+
+def by_ipopt(
+    can: BoolArray,
+    supply: FloatArray,
+    demand: FloatArray,
+    rows: Sequence[Slopes],
+    allowance: Allowance,
+) -> tuple[FloatArray, float] | None:
+    """Return the table of greatest entropy, (R, J), that fulfils rows, and how far it is from the optimum.
+
+    That is in records times nats. None where it is too large, or not found. The arguments are those of ``multipliers``.
+
+    Raises:
+        SolverError: the wanted solver is not there.
+    """
+    cells = np.flatnonzero(can.ravel())
+    if len(cells) > MOST_VARIABLES or not allowance.spend(VARIABLE * len(cells)):
+        return None
+    whole = _program(can, supply, demand, rows, cells)
+    inner = interior(whole)
+    program = whole if inner is None else inner.program
+    left = allowance.until.left
+    deadline = time.monotonic() + left if math.isfinite(left) else math.inf
+    answer = solve_task(Task(program, (program.start,), CONVEX_TRIES, allowance.door, deadline))
+    if not answer.is_accepted:
+        return None
+    table = np.zeros(can.size)
+    table[cells] = answer.z if inner is None else inner.restored(answer.z)
+    return table.reshape(can.shape), _gap(program, answer.z)
+
+
+def _program(
+    can: BoolArray,
+    supply: FloatArray,
+    demand: FloatArray,
+    rows: Sequence[Slopes],
+    cells: IndexArray,
+) -> Program:
+    groups, places = can.shape
+    of_group = sparse.kron(sparse.eye_array(groups), np.ones((1, places)), format="csr")
+    of_place = sparse.kron(np.ones((1, groups)), sparse.eye_array(places), format="csr")
+    said = [sparse.csr_array(each.spread(slice(None), places)) for each in rows]
+    matrix = sparse.csr_matrix(sparse.vstack([of_group, of_place, *said])[:, cells])
+    low = np.concatenate([supply, demand, *(each.least for each in rows)])
+    is_equal = [np.ones(groups + places, dtype=bool), *(each.is_equal for each in rows)]
+    size, none, nowhere = len(cells), np.zeros(0), np.zeros(0, dtype=np.intp)
+    group, place = np.divmod(cells, places)
+    return Program(
+        criterion=Criterion.GINI,
+        scale=np.ones(size),
+        start=supply[group] * demand[place] / demand.sum(),
+        lower=np.full(size, SMALLEST_MASS),
+        upper=np.minimum(supply[group], demand[place]),
+        rows=matrix,
+        low=low,
+        high=np.where(np.concatenate(is_equal), low, np.inf),
+        term_row=nowhere,
+        term_variable=nowhere,
+        term_coefficient=none,
+        term_scale=none,
+        term_known=none,
+        term_most=none,
+        split_constant=none,
+        split_limit=none,
+        split_records=none,
+        cost=np.zeros(size),
+        split_linear=sparse.csr_matrix((0, size)),
+    )
+
+
+def _gap(program: Program, z: FloatArray) -> float:
+    """Return how much more entropy any point that fulfils the rows has at most, in records times nats."""
+    if not program.size:
+        return 0.0
+    value, most = program.rows @ z, abs(program.rows) @ np.ones(len(z))
+    off = ACTIVE * np.maximum(most, 1.0)
+    at_low, at_high = value <= program.low + off, value >= program.high - off
+    ends = np.where(at_low, -np.inf, 0.0), np.where(at_high, np.inf, 0.0)
+    held = at_low | at_high
+    rows = program.rows[held]
+    slope = np.log(z) + 1
+    found = optimize.lsq_linear(rows.T, -slope, (ends[0][held], ends[1][held]), tol=1e-14)
+    prices = found.x
+    asked = np.where(prices > 0, program.high[held], program.low[held])
+    dual = -float(np.exp(-1 - rows.T @ prices).sum()) - float(prices @ asked)
+    return max(program.objective(z) - dual, 0.0)

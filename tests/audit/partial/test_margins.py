@@ -1,0 +1,81 @@
+"""Tables of greatest entropy under linear rows: Newton's method on the dual, and IPOPT where that gives up."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from audit.partial.allowance import Allowance
+from audit.partial.by_ipopt import by_ipopt
+from audit.partial.margins import MOST_GAP, Margins, lumped
+from audit.partial.multipliers import Slopes
+
+
+def of_groups(supply, demand):
+    """Return margins in which everybody can be everywhere."""
+    size, places = len(supply), len(demand)
+    nowhere = np.zeros(size, dtype=np.intp), np.zeros(places, dtype=np.intp)
+    return Margins(
+        np.ones((size, places), dtype=bool), np.array(supply), np.array(demand), *nowhere
+    )
+
+
+def rows_of(values, least, *, is_equal=False):
+    """Return rows over groups that are branches of their own."""
+    values = np.array(values, dtype=float)
+    count = len(values)
+    return Slopes(
+        np.arange(values.shape[1]),
+        sparse.csr_array(values.reshape(count, -1)),
+        np.array(least, dtype=float),
+        np.full(count, is_equal),
+    )
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_both_ways_find_the_same_table(seed):
+    rng = np.random.default_rng(seed)
+    world = rng.integers(1, 6, size=(3, 4)).astype(float)
+    margins = of_groups(world.sum(axis=1), world.sum(axis=0))
+    values = rng.normal(size=(2, 3, 4))
+    rows = rows_of(values, (values * world).sum(axis=(1, 2)), is_equal=bool(seed % 2))
+    found = margins.under([rows], np.zeros(0), Allowance(1e9))
+    asked = margins.can, margins.supply, margins.demand, [rows], Allowance(1e9)
+    table, gap = by_ipopt(*asked)
+    assert found.gap <= MOST_GAP
+    assert gap <= MOST_GAP
+    assert table == pytest.approx(found.table, abs=1e-3)
+    assert (rows.over(table) >= rows.least - 1e-5).all()
+    assert table.sum(axis=0) == pytest.approx(margins.demand)
+
+
+def test_what_rows_force_is_found_by_ipopt():
+    margins = of_groups([2.0, 2.0, 3.0], [2.0, 2.0, 3.0])
+    # All of the first group are at the first place: nobody else can be there.
+    rows = rows_of([[[1, 0, 0], [0, 0, 0], [0, 0, 0]]], [2.0])
+    table, gap = by_ipopt(margins.can, margins.supply, margins.demand, [rows], Allowance(1e9))
+    assert table == pytest.approx(np.array([[2, 0, 0], [0, 0.8, 1.2], [0, 1.2, 1.8]]), abs=1e-5)
+    assert gap <= MOST_GAP
+    found = margins.under([rows], np.zeros(0), Allowance(1e9))
+    assert found.table == pytest.approx(table, abs=1e-4)
+
+
+def test_a_table_that_is_too_large_or_costs_too_much_is_not_asked_for():
+    margins = of_groups(np.ones(60), np.ones(60))
+    rows = rows_of(np.ones((1, 60, 60)), [0.0])
+    asked = margins.can, margins.supply, margins.demand, [rows]
+    assert by_ipopt(*asked, Allowance(1e12)) is None
+    small = of_groups(np.ones(2), np.ones(2))
+    rows = rows_of(np.ones((1, 2, 2)), [0.0])
+    assert by_ipopt(small.can, small.supply, small.demand, [rows], Allowance(10.0)) is None
+
+
+def test_what_nothing_tells_apart_is_solved_as_one():
+    margins = of_groups([1.0, 3.0, 2.0], [2.0, 1.0, 3.0])
+    lumps = lumped(margins, np.array([[0, 0, 1]]), np.array([[0, 0, 1]]))
+    values = np.array([[[2.0, 2.0, 0.0], [2.0, 2.0, 0.0], [0.0, 0.0, 1.0]]])
+    whole = margins.under([rows_of(values, [6.0])], np.zeros(0), Allowance(1e9))
+    one = rows_of(values[:, lumps.first_group][:, :, lumps.first_place], [6.0])
+    found = lumps.margins.under([one], np.zeros(0), Allowance(1e9))
+    assert lumps.apart(found.table) == pytest.approx(whole.table, abs=1e-6)
+    own = found.multipliers[: len(lumps.first_place)]
+    assert lumps.of_lumps(lumps.of_places(own)) == pytest.approx(own)
