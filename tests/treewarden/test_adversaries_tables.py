@@ -186,9 +186,12 @@ def test_who_knows_the_outcome_alone_is_not_said_to_know_more_where_nothing_is_t
     rows = [("a", "k0"), ("a", "k0"), ("a", "k1"), ("b", "k0"), ("b", "k1"), ("b", "k1")]
     (tmp_path / "who.toml").write_text('name = "her boss"\nknows = []\ntarget = true\n')
     words = ("--secret", "s", "--leaf", "labels", "--adversary", str(tmp_path / "who.toml"))
-    _, by = audited(tmp_path, model, [("s", "class"), *rows], *words)
+    # What the choice of splits says is not used where classes are not counted.
+    _, by = audited(tmp_path, model, [("s", "class"), *rows], *words, "--split", "gini")
     assert by["her boss"]["knows"] == []
     assert by["her boss"]["readings"]["confidence"]["low"] is None
+    _, by = audited(tmp_path, model, [("s", "class"), *rows], *words, "--split", "none")
+    assert by["her boss"]["readings"]["confidence"]["low"] == pytest.approx(0.5)
 
 
 def test_a_posterior_has_one_name_for_each_of_its_columns_whatever_somebody_knows(tmp_path, forty):
