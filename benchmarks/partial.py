@@ -24,50 +24,14 @@ from audit.people.population import build_population
 from audit.reading import Undetermined
 from audit.worlds.clock import clock
 from benchmarks.machine import machine
-from ppdm_models.files.load import read_tree, writers
-from ppdm_models.records.read_table import read_table, table_of
+from ppdm_models.files.load import read_tree
+from ppdm_models.records.read_table import read_table
 from ppdm_models.records.table import Table
 
 TARGET = "income"
 LEAVES = (20, 500, 2000)
 DEMOGRAPHY = ("age", "sex", "race", "marital-status")
 HIDDEN = ("capital-gain", "capital-loss")
-
-
-def adult_in_numbers(folder: Path) -> Table:
-    """Return Adult's records without missing values, categories as numbers in the order of their names."""
-    raw = read_table(folder / "adult_train.csv")
-    cells = {name: raw.columns[name].cells() for name in raw.columns}
-    whole = [row for row in range(raw.rows) if all(column[row] != "?" for column in cells.values())]
-    columns: dict[str, list[object]] = {}
-    for name, column in cells.items():
-        kept = [column[row] for row in whole]
-        if name == TARGET or raw.columns[name].is_numeric():
-            columns[name] = kept
-            continue
-        codes = {value: place for place, value in enumerate(sorted(set(map(str, kept))))}
-        columns[name] = [codes[str(value)] for value in kept]
-    return table_of(columns)
-
-
-def grow(data: Path, folder: Path) -> None:
-    """Write trees of all sizes that scikit-learn grows, and the table."""
-    import numpy as np  # noqa: PLC0415  # what is measured is measured without these
-    from sklearn.tree import DecisionTreeClassifier  # noqa: PLC0415
-
-    from ppdm_models.codecs.sklearn.fitted import from_sklearn  # noqa: PLC0415
-
-    table = adult_in_numbers(data)
-    names = columns_of(table)
-    x = np.stack([table.numbers(name).numbers for name in names], axis=1)
-    y = np.array(table.columns[TARGET].cells(), dtype=str)
-    for leaves in LEAVES:
-        fitted = DecisionTreeClassifier(max_leaf_nodes=leaves, random_state=0).fit(x, y)
-        tree = from_sklearn(fitted, names, fitted.classes_, target=TARGET)
-        (folder / f"{leaves}.pmml").write_bytes(writers()["pmml"].write(tree))
-    rows = zip(*(table.columns[name].cells() for name in (*names, TARGET)), strict=True)
-    lines = [",".join((*names, TARGET)), *(",".join(map(str, row)) for row in rows)]
-    (folder / "table.csv").write_text("\n".join(lines))
 
 
 def columns_of(table: Table) -> list[str]:
@@ -111,16 +75,16 @@ def page(data: Path) -> Iterator[str]:
     yield HEAD
     yield "|" + "---|" * (HEAD.count("|") - 1)
     with tempfile.TemporaryDirectory() as held:
-        _ran("--data", str(data), "--grow", held)
+        _ran("benchmarks.partial_trees", "--data", str(data), "--out", held)
         for split in ("none", "gini"):
             for leaves in LEAVES:
                 for who in ("demography", "all but capital"):
                     row = [str(leaves), who, split]
-                    yield _ran("--data", held, "--row", *row).strip()
+                    yield _ran("benchmarks.partial", "--data", held, "--row", *row).strip()
 
 
 def _ran(*words: str) -> str:
-    command = [sys.executable, "-m", "benchmarks.partial", *words]
+    command = [sys.executable, "-m", *words]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
@@ -138,12 +102,8 @@ def main() -> None:
     ask = argparse.ArgumentParser(prog="python -m benchmarks.partial", description=__doc__)
     ask.add_argument("--data", type=Path, required=True)
     ask.add_argument("--out", type=Path)
-    ask.add_argument("--grow", type=Path, metavar="FOLDER")
     ask.add_argument("--row", nargs=3, metavar=("LEAVES", "WHO", "SPLIT"))
     asked = ask.parse_args()
-    if asked.grow:
-        grow(asked.data, asked.grow)
-        return
     if asked.row:
         print(measured(asked.data, int(asked.row[0]), *asked.row[1:]))
         return
