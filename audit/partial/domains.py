@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -34,16 +35,33 @@ class Domain:
         return len(self.share)
 
 
+Test = NumericTest | CategoryTest | MissingTest
+"""A test of one column."""
+
+
+def asked_by(trees: Iterable[Tree]) -> defaultdict[str, set[Test]]:
+    """Return the tests of each column that trees hold, by its name."""
+    found: defaultdict[str, set[Test]] = defaultdict(set)
+    for part in (part for tree in trees for node in tree.nodes for part in atoms(node.test)):
+        if isinstance(part, Test):
+            found[part.feature].add(part)
+    return found
+
+
 def domain_of(
-    tree: Tree, feature: Feature, column: Column, counts: FloatArray, cuts: Iterable[float] = ()
+    tests: Collection[Test],
+    feature: Feature,
+    column: Column,
+    counts: FloatArray,
+    cuts: Iterable[float] = (),
 ) -> Domain:
     """Return the domain of one column, given that of each profile and how many people have the profile, (P,) each.
 
-    ``cuts`` are further ends at which numbers are told apart. Whoever sees that all numbers of a column are whole takes
-    the others for whole too.
+    ``tests`` are those of the column; ``cuts`` are further ends at which numbers are told apart. Whoever sees that all
+    numbers of a column are whole takes the others for whole too.
     """
     values, of = (
-        _numbers(tree, feature, column, cuts)
+        _numbers(tests, feature, column, cuts)
         if isinstance(column, NumericColumn)
         else _categories(feature, column)
     )
@@ -55,27 +73,17 @@ def domain_of(
 
 def told_apart(trees: Sequence[Tree], columns: Mapping[str, Column]) -> dict[str, IndexArray]:
     """Return the place of each value, (P,), among those that the tests of trees tell apart, by column."""
-    found = {}
+    found, tests = {}, asked_by(trees)
     for feature in dict.fromkeys(each for tree in trees for each in tree.used_features()):
         if feature.name in columns:
             seen, refused = prepared((feature,), {feature.name: columns[feature.name]})
-            tests = {
-                part
-                for tree in trees
-                for node in tree.nodes
-                for part in atoms(node.test)
-                if isinstance(part, NumericTest | CategoryTest | MissingTest)
-                and part.feature == feature.name
-            }
-            places = _places(seen[feature.name], tests)
+            places = _places(seen[feature.name], tests[feature.name])
             bad = refused.get(feature.name)
             found[feature.name] = places if bad is None else np.where(bad, places.max() + 1, places)
     return found
 
 
-def _places(
-    column: Column, tests: Collection[NumericTest | CategoryTest | MissingTest]
-) -> IndexArray:
+def _places(column: Column, tests: Collection[Test]) -> IndexArray:
     """Return the place of each value among those that these tests of its column answer differently."""
     if isinstance(column, NumericColumn):
         # An end parts numbers before it, or behind it: it belongs to one side.
@@ -109,12 +117,12 @@ def _categories(feature: Feature, column: CategoricalColumn) -> tuple[Column, In
 
 
 def _numbers(
-    tree: Tree, feature: Feature, column: NumericColumn, cuts: Iterable[float]
+    tests: Collection[Test], feature: Feature, column: NumericColumn, cuts: Iterable[float]
 ) -> tuple[Column, IndexArray]:
-    name, there = feature.name, column.numbers[~column.missing]
-    own = np.unique(there)
-    ends = {end for node in tree.nodes for end in _ends(node.test, name)} | set(cuts)
-    ends |= _treated(feature)
+    own = np.unique(column.numbers[~column.missing])
+    found = (each for each in tests if isinstance(each, NumericTest))
+    ends = {end for each in found for end in (each.low, each.high) if np.isfinite(end)}
+    ends |= {*cuts, *_treated(feature)}
     between = _between(np.array(sorted(ends)), is_whole=bool((own == np.rint(own)).all()))
     values = np.union1d(own, between)
     of = np.searchsorted(values, column.numbers).astype(np.intp)
@@ -122,12 +130,6 @@ def _numbers(
         of[column.missing] = len(values)
         values = np.append(values, np.nan)
     return NumericColumn(values), of
-
-
-def _ends(test: object, name: str) -> list[float]:
-    found = (part for part in atoms(test) if isinstance(part, NumericTest))  # type: ignore[arg-type]  # a predicate
-    ends = (end for part in found if part.feature == name for end in (part.low, part.high))
-    return [end for end in ends if np.isfinite(end)]
 
 
 def _treated(feature: Feature) -> set[float]:
@@ -161,8 +163,11 @@ def _between(ends: FloatArray, *, is_whole: bool) -> FloatArray:
 
 def hidden_of(tree: Tree, population: Population, known: Collection[str]) -> dict[str, Domain]:
     """Return what values each column can have that the tree tests and that is not known, by its name."""
+    tests = asked_by([tree])
     return {
-        feature.name: domain_of(tree, feature, population.columns[feature.name], population.counts)
+        feature.name: domain_of(
+            tests[feature.name], feature, population.columns[feature.name], population.counts
+        )
         for feature in tree.used_features()
         if feature.name not in known
     }

@@ -24,12 +24,16 @@ from audit.reading import Undetermined
 from audit.system.system import System, build_system
 from audit.worlds.clock import Clock
 from audit.worlds.doubts import reason_in_doubt
+from audit.worlds.engine import reason
 from audit.worlds.result import Worlds
+from audit.worlds.state import Tiers
 from ppdm_models.arrays import FloatArray, IndexArray
 from ppdm_models.tree.column import CategoricalColumn
 from ppdm_models.tree.tree import Tree, count_of
 
 LEAF = "leaf"
+NO_SEARCH = Tiers(enumerate=None, draws=0, most_draws=0, swaps=False, posterior=False)
+"""Where the classes of all leaves are counted there is one table alone, the true one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +64,9 @@ class LeafTable:
         Raises:
             TableError: no table with these leaves has these numbers.
         """
+        truth = self.system.case.population.truth
+        if self.are_counted and not isinstance(truth, Undetermined) and not self.system.left_out:
+            return reason(self.system, until=until, tiers=NO_SEARCH)
         return reason_in_doubt(self.system, until=until)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from audit.partial.domains import Domain, domain_of
+from audit.partial.domains import Domain, asked_by, domain_of
 from audit.partial.reach import Knower, places
 from audit.partial.saying import OPEN, Said
 from audit.partial.secret import Secret
@@ -38,7 +38,7 @@ def secret_domain(tree: Tree, population: Population, secret: Secret) -> Domain:
     column = population.columns[secret.name]
     between = secret.numbers[:-1] / 2 + secret.numbers[1:] / 2
     cuts = (*secret.ends.tolist(), *between.tolist())
-    return domain_of(tree, feature, column, population.counts, cuts)
+    return domain_of(asked_by([tree])[secret.name], feature, column, population.counts, cuts)
 
 
 def arcs_of(

@@ -143,7 +143,7 @@ def _asked(who: Knower, test: Predicate, rows: IndexArray, masks: Masks) -> tupl
     ways = [_narrowed(name, masks, open_ & part, rows) for part in of_value]
     if name in who.guesses:
         ways = [
-            (np.intersect1d(way, able), kept)
+            (able if len(way) else way, kept)
             for (way, kept), able in zip(ways, _guessed(who, test, name, rows), strict=True)
         ]
     return ways[0], ways[1], ways[2]

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from audit.partial.domains import domain_of
+from audit.partial.domains import asked_by, domain_of
 from audit.partial.reach import Guess, is_mixed, knower, reach
 from ppdm_models.records.routing import route
 from ppdm_models.tree.column import CategoricalColumn, NumericColumn
@@ -15,6 +15,10 @@ from ppdm_models.tree.tree import Feature, Node, Tree
 from tests.ppdm_models.tree_strategies import trees
 
 MOST_WAYS = 3000
+
+
+def domain(tree, feature, column, counts, cuts=()):
+    return domain_of(asked_by([tree])[feature.name], feature, column, counts, cuts)
 
 
 @st.composite
@@ -65,7 +69,7 @@ def test_a_person_can_stop_exactly_where_some_hidden_values_lead(data):
     concealed = data.draw(st.lists(st.sampled_from(names), min_size=1, max_size=3, unique=True))
     counts = np.ones(size)
     features = {feature.name: feature for feature in tree.features}
-    hidden = {name: domain_of(tree, features[name], columns[name], counts) for name in concealed}
+    hidden = {name: domain(tree, features[name], columns[name], counts) for name in concealed}
     known = {name: columns[name] for name in names if name not in hidden}
     found = reach(knower(tree, known, hidden, {}, size))
     for profile in range(size):
@@ -96,7 +100,7 @@ def test_a_guess_of_a_hidden_value_closes_the_other_ways():
     tree = of_two_tests()
     x = NumericColumn(np.array([1.0, 1.0, 7.0]))
     colour = CategoricalColumn(np.array([0, 1, 0]), ("red", "blue"))
-    hidden = {"colour": domain_of(tree, tree.features[1], colour, np.ones(3))}
+    hidden = {"colour": domain(tree, tree.features[1], colour, np.ones(3))}
     open_ = reach(knower(tree, {"x": x}, hidden, {}, 3))
     assert open_.lump_of.tolist() == [0, 0, 1] or open_.lump_of.tolist() == [1, 1, 0]
     guess = {"colour": Guess(colour, np.array([True, False, False]))}
@@ -112,11 +116,11 @@ def test_a_guess_of_a_hidden_value_closes_the_other_ways():
 def test_values_between_cuts_are_in_the_domain_and_nobody_has_them():
     tree = of_two_tests()
     whole = NumericColumn(np.array([1.0, 2.0, np.nan]))
-    domain = domain_of(tree, tree.features[0], whole, np.array([3.0, 2.0, 1.0]), cuts=[2.5])
-    values = domain.values.numbers
+    found = domain(tree, tree.features[0], whole, np.array([3.0, 2.0, 1.0]), cuts=[2.5])
+    values = found.values.numbers
     assert values[:-1].tolist() == [1.0, 2.0, 3.0, 5.0, 6.0]
     assert np.isnan(values[-1])
-    assert domain.share.tolist() == [3.0, 2.0, 0.0, 0.0, 0.0, 1.0]
+    assert found.share.tolist() == [3.0, 2.0, 0.0, 0.0, 0.0, 1.0]
     halves = NumericColumn(np.array([0.5, 2.0, 3.0]))
-    found = domain_of(tree, tree.features[0], halves, np.ones(3)).values.numbers
-    assert found.tolist() == [0.5, 2.0, 3.0, 4.0, 5.0, 6.0]
+    found = domain(tree, tree.features[0], halves, np.ones(3))
+    assert found.values.numbers.tolist() == [0.5, 2.0, 3.0, 4.0, 5.0, 6.0]
