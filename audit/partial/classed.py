@@ -66,16 +66,13 @@ class Classed:
         kind = np.rint(found.data).astype(np.intp) - 1
         return replace(arcs, lump_of=lump_of, row=found.row, node=found.col, kind=kind)
 
-    def by_class(self, held: Held, leaves: int, classes: int) -> list[Held]:
+    def by_class(self, held: Held, leaves: int) -> Held:
         """Return people over parts as people of each class over so many leaves."""
-        found = []
-        for klass in range(classes):
-            own = np.flatnonzero(self.klass == klass)
-            gather = sparse.csr_array(
-                (np.ones(len(own)), (own, self.leaf[own])), shape=(len(self.leaf), leaves)
-            )
-            found.append(replace(held, places=sparse.csr_array(held.places @ gather)))
-        return found
+        classes = self.together.shape[1]
+        shape, parts = (len(self.leaf), leaves * classes), np.arange(len(self.leaf))
+        at = self.leaf * classes + self.klass
+        gather = sparse.csr_array((np.ones(len(parts)), (parts, at)), shape=shape)
+        return replace(held, over=sparse.csr_array(held.over @ gather))
 
     @property
     def shares(self) -> FloatArray:

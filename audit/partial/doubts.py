@@ -52,7 +52,7 @@ def doubts_of(
     return tuple(found)
 
 
-def why_broken(choice: Choice, by_class: Sequence[Held]) -> str:
+def why_broken(choice: Choice, parts: Sequence[Held]) -> str:
     """Return why what the choice of splits says is not known to hold at an estimate; "" where it does."""
-    found = compared(choice, by_class)
+    found = compared(choice, parts)
     return NOT_COMPARED if found is None else found.why

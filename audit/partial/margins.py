@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
+from scipy.sparse import csgraph
 
 from audit.partial.allowance import Allowance
 from audit.partial.by_ipopt import by_ipopt
@@ -62,11 +63,61 @@ class Margins:
         """Return the table of greatest entropy that fulfils some rows; None where none was found.
 
         ``start`` are multipliers of the places and the first rows to start from. Where these lead nowhere, IPOPT is
-        asked.
+        asked. Blocks that no row couples are solved each by itself.
 
         Raises:
             SolverError: the wanted solver is not there.
         """
+        size = len(self.demand)
+        ends = size + np.cumsum([0, *(len(each.least) for each in rows)])
+        table, gap, found = np.zeros(self.can.shape), 0.0, np.zeros(ends[-1])
+        part_of_row, part_of_block = self._coupled(rows)
+        for part in np.unique(part_of_block[self.block]):
+            groups, places = (
+                np.flatnonzero(part_of_block[own] == part) for own in (self.block, self.place_block)
+            )
+            own = np.flatnonzero(part_of_row == part)
+            some = [
+                each.only(own[(own >= first) & (own < last)] - first, groups, places, size)
+                for each, first, last in zip(rows, ends - size, ends[1:] - size, strict=False)
+                if ((own >= first) & (own < last)).any()
+            ]
+            at = np.concatenate([places, size + own])
+            held = self._only(groups, places)._solved(some, start[at[at < len(start)]], allowance)
+            if held is None:
+                return None
+            table[groups[:, None], places] = held.table
+            found[at] = held.multipliers
+            gap += held.gap
+        return Held(table, gap, found)
+
+    def _coupled(self, rows: Sequence[Slopes]) -> tuple[IndexArray, IndexArray]:
+        """Return which part each row is in, and which each block: rows speak of the blocks of their part only."""
+        size, blocks = len(self.demand), 1 + int(self.block.max())
+        row, place, number = [], [], 0
+        for each in rows:
+            at, cell = each.value.nonzero()
+            row.append(at + number)
+            place.append(cell % size)
+            number += len(each.least)
+        block = self.place_block[np.concatenate(place)]
+        ends = np.concatenate(row), number + block
+        graph = sparse.csr_array((np.ones(len(block)), ends), shape=(number + blocks,) * 2)
+        part = csgraph.connected_components(graph, directed=False)[1]
+        return part[:number], part[number:]
+
+    def _only(self, groups: IndexArray, places: IndexArray) -> Margins:
+        return Margins(
+            self.can[groups][:, places],
+            self.supply[groups],
+            self.demand[places],
+            self.block[groups],
+            self.place_block[places],
+        )
+
+    def _solved(
+        self, rows: Sequence[Slopes], start: FloatArray, allowance: Allowance
+    ) -> Held | None:
         found = self._by_multipliers(rows, start, allowance)
         if found is not None and found.gap <= MOST_GAP:
             return found
@@ -106,59 +157,6 @@ class Held:
     table: FloatArray
     gap: float
     multipliers: FloatArray
-
-
-@dataclass(frozen=True, slots=True)
-class Lumps:
-    """Margins in which groups and places that nothing tells apart are one.
-
-    ``group`` (R,) and ``place`` (J,) number them.
-    ``first_group`` and ``first_place`` are one of each. In the optimum those of one share its people by their sizes,
-    ``share`` (R,) and ``place_share`` (J,).
-    """
-
-    margins: Margins
-    group: IndexArray
-    place: IndexArray
-    first_group: IndexArray
-    first_place: IndexArray
-    share: FloatArray
-    place_share: FloatArray
-
-    def apart(self, table: FloatArray) -> FloatArray:
-        """Return a table over lumps as one over groups and places, (R, J)."""
-        return table[self.group][:, self.place] * self.share[:, None] * self.place_share
-
-    def of_lumps(self, multipliers: FloatArray) -> FloatArray:
-        """Return multipliers of the lumps of places, given those of the places, (J,)."""
-        found = np.full(len(self.first_place), -np.inf)
-        np.logaddexp.at(found, self.place, multipliers)
-        return found
-
-    def of_places(self, multipliers: FloatArray) -> FloatArray:
-        """Return multipliers of the places, (J,), given those of their lumps."""
-        return np.asarray(multipliers[self.place] + np.log(self.place_share))
-
-
-def lumped(whole: Margins, groups: IndexArray, places: IndexArray) -> Lumps:
-    """Return margins in lumps of what is alike, where columns of ``groups`` (K, R) and ``places`` (K', J) are the same.
-
-    Alike must be where groups can be and which groups can be there, and what rows say of them.
-    """
-    _, first, group = np.unique(groups, axis=1, return_index=True, return_inverse=True)
-    _, first_place, place = np.unique(places, axis=1, return_index=True, return_inverse=True)
-    group, place = group.reshape(-1), place.reshape(-1)
-    supply: FloatArray = np.bincount(group, whole.supply).astype(np.float64)
-    demand: FloatArray = np.bincount(place, whole.demand).astype(np.float64)
-    margins = Margins(
-        whole.can[first][:, first_place],
-        supply,
-        demand,
-        whole.block[first],
-        whole.place_block[first_place],
-    )
-    share, place_share = whole.supply / supply[group], whole.demand / demand[place]
-    return Lumps(margins, group, place, first, first_place, share, place_share)
 
 
 def off_by(gap: float, people: FloatArray) -> FloatArray:

@@ -50,6 +50,13 @@ class Slopes:
     least: FloatArray
     is_equal: BoolArray
 
+    def only(self, rows: IndexArray, groups: IndexArray, places: IndexArray, size: int) -> Slopes:
+        """Return some of the rows, over some of the groups and of the J = ``size`` places."""
+        branches = np.arange(self.value.shape[1] // size)
+        cells = (branches[:, None] * size + places).ravel()
+        value = sparse.csr_array(self.value[rows][:, cells])
+        return Slopes(self.branch[groups], value, self.least[rows], self.is_equal[rows])
+
     def powers(self, multipliers: FloatArray, places: int) -> FloatArray:
         """Return what these multipliers of the rows add to the logarithm of each cell, (R, J)."""
         return np.asarray(multipliers @ self.value).reshape(-1, places)[self.branch]

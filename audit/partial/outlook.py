@@ -13,11 +13,12 @@ from audit.partial.allowance import allowed
 from audit.partial.bounded import Ranges
 from audit.partial.class_rows import NOT_SOLVED, under_rows
 from audit.partial.classed import Classed, classed
+from audit.partial.cuts import Problem, Some
 from audit.partial.doubts import (
     NOT_COMPARED,
     why_broken,
 )
-from audit.partial.enforced import Problem, Some, Under, table_under
+from audit.partial.enforced import Under, spread_under
 from audit.partial.leaf_table import LeafTable
 from audit.partial.learned import Proofs
 from audit.partial.margins import off_by
@@ -147,7 +148,8 @@ class Look:
         net, lump_of = part.leads.net, part.leads.lump_of
         of_lump = np.zeros(len(net.supply), dtype=np.intp)
         of_lump[lump_of] = klass
-        spread = sparse.csr_array(sparse.diags_array(net.supply) @ part.held.places)
+        of_one = part.held.places @ part.held.over
+        spread = sparse.csr_array(sparse.diags_array(net.supply) @ of_one)
         until = allowed(self.options, self.enforcing)
         found = under_rows(self.leaves, over, net, of_lump, spread, until)
         if found is None:
@@ -155,7 +157,9 @@ class Look:
         table, gap = found
         if table is spread:
             return self._bare(part.values, part.low, part.high, part.gaps)
-        values, low, high = (each[lump_of] for each in part.leads.told_of_lumps(table))
+        places = sparse.csr_array(sparse.diags_array(1 / net.supply) @ table)
+        told = part.leads.told(places, np.arange(len(net.supply)))
+        values, low, high = (each[lump_of] for each in told)
         off = off_by(gap, net.supply[lump_of])[:, None]
         high = high if self.is_compared else values
         is_decided = np.ones(len(values), dtype=bool)
@@ -175,9 +179,7 @@ class Look:
         believed: Posterior | Undetermined = self._bare(part.values, part.low, part.high, part.gaps)
         problem = f"no estimate: {'; '.join(self.doubts)}" if self.doubts else ""
         if self.choice is not None:
-            tree = self.leaves.system.case.tree
-            held = parts.by_class(part.held, len(self.leaves.nodes), len(tree.classes))
-            problem = why_broken(self.choice, held)
+            problem = why_broken(self.choice, [parts.by_class(part.held, len(self.leaves.nodes))])
         if problem:
             believed = Undetermined(problem)
         return Outlook(arcs, [part], believed, part.gaps, part.proved, part.more)
@@ -211,38 +213,37 @@ class _Heeding:
         own = self.leaves.estimate(self.options)
         if isinstance(own, Undetermined):
             return own
-        held = [each.held for each in parts]
-        if self.classes is None:
-            (one,) = held
-            held = [
-                replace(one, places=one.places @ sparse.diags_array(each)) for each in own.values.T
-            ]
+        size = own.values.shape
+        shares = [own.values]
+        if self.classes is not None:
+            shares = [np.broadcast_to(each, size) for each in np.eye(size[1])[self.classes]]
+        held = [part.held.of_classes(each) for part, each in zip(parts, shares, strict=True)]
         problem = why_broken(self.choice, held)
         if not problem:
             return without
         if problem == NOT_COMPARED:
             return Undetermined(problem)
-        by_class = np.arange(own.values.shape[1])[None] if self.classes is None else self.classes
-        some = tuple(
-            Some(part.held.people, part.held.lump, part.leads.net, part.leads.columns, each)
-            for part, each in zip(parts, by_class.reshape(len(parts), -1), strict=True)
-        )
+        some = [
+            Some(each, part.leads.net, part.gap) for each, part in zip(held, parts, strict=True)
+        ]
         sizes = own.values * self.leaves.sizes[:, None]
-        under = table_under(
-            Problem(self.choice, some, sizes),
+        under = spread_under(
+            Problem(self.choice, tuple(some), sizes),
             allowed(self.options, self.enforcing),
         )
-        return Undetermined(problem) if under is None else self._under(under, parts, some, without)
+        return Undetermined(problem) if under is None else self._under(under, parts, without)
 
     def _under(
-        self, under: Under, parts: list[Part], some: tuple[Some, ...], without: Posterior
+        self, under: Under, parts: list[Part], without: Posterior
     ) -> Posterior | Undetermined:
         found = []
-        for part, each in zip(parts, some, strict=True):
-            people = each.people[part.profiles][:, None]
-            places = under.table[part.profiles][:, :, each.classes].sum(axis=2) / people
-            values, low, high = part.leads.told(places)
-            off = off_by(under.gap, people)
+        for part, held in zip(parts, under.parts, strict=True):
+            lump = np.zeros(held.places.shape[0], dtype=np.intp)
+            lump[held.lump[part.profiles]] = part.leads.lump_of
+            places = sparse.csr_array(held.places @ held.over_leaves(len(self.leaves.nodes)))
+            told = part.leads.told(sparse.csr_array(places[:, part.leads.columns]), lump)
+            values, low, high = (each[held.lump[part.profiles]] for each in told)
+            off = off_by(under.gap, held.people[part.profiles])[:, None]
             high = high if self.is_compared else values
             found.append((values, np.maximum(low - off, 0.0), np.minimum(high + off, 1.0)))
         values, low, high = (np.concatenate(each) for each in zip(*found, strict=True))

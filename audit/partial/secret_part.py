@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import sparse
@@ -21,13 +21,17 @@ from ppdm_models.arrays import FloatArray, IndexArray
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What follows for the people of one class, or of all: of N merged profiles ``profiles``, (N, B) each."""
+    """What follows for the people of one class, or of all: of N merged profiles ``profiles``, (N, B) each.
+
+    ``held`` are they over all leaves; ``gap`` (S,) is as in ``Spread``, of the lumps there.
+    """
 
     profiles: IndexArray
     values: FloatArray
     low: FloatArray
     high: FloatArray
     gaps: FloatArray
+    gap: FloatArray
     proved: Proofs
     more: Ranges
     held: Held
@@ -50,25 +54,18 @@ class Leads:
     column: IndexArray
     kind: IndexArray
 
-    def told(self, places: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return what is believed of profiles, (N, B), the least and the most, given where each is, (N, L) shares."""
-        inside = places[:, self.columns]
-        row, column = np.nonzero(inside > 0)
-        kind = self._kinds()[self.lump_of[row], column]
-        return _believed(self.arcs, row, inside[row, column], kind, len(places))
+    def told(
+        self, places: sparse.csr_array, lump: IndexArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return what is believed of people of R kinds, (R, B), the least and the most.
 
-    def told_of_lumps(self, spread: sparse.csr_array) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the same of lumps, (S, B), given how many of each are where among ``columns``, (S, L')."""
-        cells = spread.tocoo()
-        kind = self._kinds()[cells.row, cells.col]
-        share = cells.data / self.net.supply[cells.row]
-        return _believed(self.arcs, cells.row, share, kind, len(self.net.supply))
-
-    def _kinds(self) -> IndexArray:
-        """Return what each arc leaves of the secret, (S, L'); -1 where there is none."""
+        ``places`` (R, L') is what share of each kind is where among ``columns``, ``lump`` (R,) which lump each is of.
+        """
         kinds = np.full((len(self.net.supply), len(self.columns)), -1, dtype=np.intp)
         kinds[self.row, self.column] = self.kind
-        return kinds
+        cells = places.tocoo()
+        kind = kinds[lump[cells.row], cells.col]
+        return _believed(self.arcs, cells.row, cells.data, kind, len(lump))
 
 
 def _believed(
@@ -141,6 +138,7 @@ def part_of(
         low[lump_of],
         high[lump_of],
         gaps[lump_of],
+        gaps,
         Proofs(is_certain[lump_of], ~possible[lump_of], possible[lump_of]),
         ranges(counts, lump_of, supply, flows, flows),
         _held(people, profiles, lump_of, net, placed, sizes, columns),
@@ -165,7 +163,7 @@ def _held(
         (np.ones(len(columns)), (np.arange(len(columns)), columns)),
         shape=(len(columns), len(sizes)),
     )
-    return Held(everyone, lump, sparse.csr_array(own.places @ gather))
+    return replace(own, people=everyone, lump=lump, over=sparse.csr_array(own.over @ gather))
 
 
 def _where(sorted_: IndexArray, wanted: IndexArray) -> IndexArray:

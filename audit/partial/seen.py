@@ -13,6 +13,7 @@ from audit.estimate.posterior import Posterior
 from audit.options import DEFAULT, AuditOptions
 from audit.partial.allowance import ENFORCING, allowed
 from audit.partial.bounded import Ranges, bounded, ranges
+from audit.partial.cuts import Problem, Some
 from audit.partial.dependencies import closed, guess_of
 from audit.partial.domains import hidden_of, told_apart
 from audit.partial.doubts import (
@@ -26,7 +27,7 @@ from audit.partial.doubts import (
     doubts_of,
     why_broken,
 )
-from audit.partial.enforced import Problem, Some, enforced
+from audit.partial.enforced import enforced
 from audit.partial.flows import WORK, Room, ends
 from audit.partial.leaf_table import LeafTable, are_sizes_published, leaf_table
 from audit.partial.learned import Proofs, proofs, shares
@@ -214,28 +215,14 @@ def _posterior(
         return own
     if choice is not None:
         each = held(people.counts, found.lump_of, net, placed, leaves.sizes)
-        by_class = [
-            replace(each, places=each.places @ sparse.diags_array(column))
-            for column in own.values.T
-        ]
-        problem = why_broken(choice, by_class)
+        by_class = each.of_classes(own.values)
+        problem = why_broken(choice, [by_class])
         if problem == NOT_COMPARED:
             return Undetermined(problem)
         if problem:
+            some = Some(by_class, net, placed.gap)
             more = enforced(
-                Problem(
-                    choice,
-                    (
-                        Some(
-                            people.counts,
-                            found.lump_of,
-                            net,
-                            np.arange(len(leaves.nodes)),
-                            np.arange(own.values.shape[1]),
-                        ),
-                    ),
-                    own.values * leaves.sizes[:, None],
-                ),
+                Problem(choice, (some,), own.values * leaves.sizes[:, None]),
                 shares(net, placed, own.values, leaves.sizes)[found.lump_of],
                 allowed(options, enforcing),
             )

@@ -9,7 +9,7 @@ whatever people are in a leaf, the hidden values that lead there can be given to
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import sparse
@@ -27,6 +27,7 @@ BROKEN = (
 )
 SureSplits = Mapping[tuple[int, str], BoolArray]
 """Which candidates bind, by node and column: each cut between neighbouring values, (V - 1,), or all sets, (1,)."""
+NONE_SURE = np.zeros(1, dtype=bool)
 CLOSE = 1e-9
 """Impurities that are nearer than that, for each record of a node, are the same."""
 
@@ -46,17 +47,50 @@ class Choice:
     least: float
     sure: SureSplits
 
+    @property
+    def asked(self) -> dict[str, Column]:
+        """The known columns on which some candidate binds, by name."""
+        binding = {name for (_, name), is_sure in self.sure.items() if is_sure.any()}
+        names = (each.name for each in self.tree.features)
+        return {each: self.columns[each] for each in names if each in binding & self.columns.keys()}
+
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """People of one class as the estimate has them: ``people`` (P,) of each profile, all of the lump ``lump`` (P,).
+    """Where an estimate has people: ``people`` (P,) of each profile, all of the lump ``lump`` (P,).
 
-    Of one person of each of S lumps ``places`` (S, L) is at each leaf.
+    Of one person of each of S lumps ``places`` (S, J) is at each place, and of one person there ``over`` (J, X) at each
+    leaf; or, where classes are told apart, at each leaf with each class (J, L * m), class by class within a leaf.
     """
 
     people: FloatArray
     lump: IndexArray
     places: sparse.csr_array
+    over: sparse.csr_array
+
+    def of_classes(self, shares: FloatArray) -> Held:
+        """Return the same by class, given what share of a leaf's people has each, (L, m)."""
+        leaves, classes = shares.shape
+        at = np.arange(leaves * classes)
+        apart = sparse.csr_array((shares.ravel(), (at // classes, at)), (leaves, leaves * classes))
+        return replace(self, over=sparse.csr_array(self.over @ apart))
+
+    def of_each_class(self, classes: int) -> FloatArray:
+        """Return how many people of each profile have each of so many classes, (P, m), where these are told apart."""
+        at = np.arange(self.over.shape[1])
+        of_one = (self.places @ (self.over @ _gather(at % classes, classes))).toarray()
+        return np.asarray(of_one[self.lump] * self.people[:, None])
+
+    def over_leaves(self, leaves: int) -> sparse.csr_array:
+        """Return what of one person at each place is at each of so many leaves, (J, L), whether or not by class."""
+        classes = self.over.shape[1] // leaves
+        return sparse.csr_array(self.over @ _gather(np.arange(leaves * classes) // classes, leaves))
+
+    def of_values(self, of: IndexArray, values: int) -> FloatArray:
+        """Return how many people of each of so many values are where, (V, X), given that of each profile, (P,)."""
+        shape = values, self.places.shape[0]
+        parts = sparse.coo_array((self.people, (of, self.lump)), shape=shape).tocsr()
+        return np.asarray((parts @ self.places @ self.over).toarray())
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,45 +106,80 @@ class Compared:
         return BROKEN.format(rows=self.rows, broken=self.broken) if self.broken else ""
 
 
-def compared(choice: Choice, classes: Sequence[Held]) -> Compared | None:
+def _gather(to: IndexArray, size: int) -> sparse.csr_array:
+    """Return a matrix that sums columns by which of so many each goes to."""
+    return sparse.csr_array((np.ones(len(to)), (np.arange(len(to)), to)), shape=(len(to), size))
+
+
+def compared(choice: Choice, parts: Sequence[Held]) -> Compared | None:
     """Return how the candidates on known columns fare at an estimate; None where that cannot be told.
 
-    Of categories all ways to part them are held at once: none leaves less impurity than a branch for each.
+    ``parts`` are all people, by class. Of categories all ways to part them are held at once: none leaves less impurity
+    than a branch for each.
     """
-    tree, nodes, criterion = choice.tree, choice.nodes, choice.criterion
+    tree, criterion = choice.tree, choice.criterion
     if criterion is Criterion.GAIN_RATIO or not all(
-        tree.nodes[each].is_leaf for each in nodes.tolist()
+        tree.nodes[each].is_leaf for each in choice.nodes.tolist()
     ):
         return None
-    below = leaves_below(tree, nodes)
-    own = [np.asarray(each.people @ each.places[each.lump]).ravel() for each in classes]
-    of_leaf = np.stack(own, axis=1)
-    chosen = {
-        node: sum(
-            float(left_of(of_leaf[below[child]].sum(axis=0)[None], criterion)[0])
-            for child in tree.nodes[node].children
-        )
-        for node in below
-        if not tree.nodes[node].is_leaf
-    }
+    if any(column.missing.any() for column in choice.asked.values()):
+        return None
+    everybody = [each.of_values(np.zeros(len(each.people), dtype=np.intp), 1) for each in parts]
+    chosen = left_by_chosen(choice, np.sum(everybody, axis=0).reshape(len(choice.nodes), -1))
     rows = broken = 0
-    for feature in tree.features:
-        column, name = choice.columns.get(feature.name), feature.name
-        binds = {node: choice.sure[node, name] for node in chosen if (node, name) in choice.sure}
-        if column is None or not any(each.any() for each in binds.values()):
-            continue
-        if column.missing.any():
-            return None
-        spread = [_by_value(column, each) for each in classes]
-        for node, is_sure in binds.items():
-            left = chosen[node]
-            table = np.stack([each[:, below[node]].sum(axis=1) for each in spread], axis=1)
-            size = table.sum()
-            is_number = isinstance(column, NumericColumn)
-            for found in _candidates(table, is_sure, criterion, choice.least, is_number=is_number):
-                rows += len(found)
-                broken += int((found < left - CLOSE * max(size, 1.0)).sum())
+    for beside in besides(choice, parts):
+        size = beside.table.sum()
+        for found in _candidates(beside, criterion, choice.least):
+            rows += len(found)
+            broken += int((found < chosen[beside.node] - CLOSE * max(size, 1.0)).sum())
     return Compared(rows, broken)
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """The people of a node by the value of a column and their class, ``table`` (V, m); ``of`` (P,) each profile's.
+
+    ``is_sure`` says which candidates bind, as in ``SureSplits``.
+    """
+
+    node: int
+    table: FloatArray
+    of: IndexArray
+    is_sure: BoolArray
+    is_number: bool
+
+
+def besides(choice: Choice, parts: Sequence[Held]) -> Iterator[Beside]:
+    """Yield each node and column on which candidates bind, with people as they are held there."""
+    place = {leaf: at for at, leaf in enumerate(choice.nodes.tolist())}
+    for name, column in choice.asked.items():
+        assert column.keys is not None
+        values, of = np.unique(column.keys, return_inverse=True)
+        of = of.reshape(-1)
+        spread = np.sum([each.of_values(of, len(values)) for each in parts], axis=0)
+        spread = spread.reshape(len(values), len(choice.nodes), -1)
+        nobody, tables = np.zeros((len(values), spread.shape[2])), dict[int, FloatArray]()
+        for node in reversed(choice.tree.nodes):
+            if node.is_leaf:
+                at = place.get(node.index)
+                tables[node.index] = nobody if at is None else spread[:, at]
+                continue
+            table = np.sum([tables.pop(child) for child in node.children], axis=0)
+            tables[node.index] = table
+            is_sure = choice.sure.get((node.index, name), NONE_SURE)
+            if is_sure.any():
+                yield Beside(node.index, table, of, is_sure, isinstance(column, NumericColumn))
+
+
+def left_by_chosen(choice: Choice, classes: FloatArray) -> dict[int, float]:
+    """Return what each chosen split leaves of impurity, times people, given the classes of each leaf, (L, m)."""
+    below = leaves_below(choice.tree, choice.nodes)
+    found = {}
+    for node in choice.tree.nodes:
+        if not node.is_leaf:
+            branches = np.stack([classes[below[each]].sum(axis=0) for each in node.children])
+            found[node.index] = float(left_of(branches, choice.criterion).sum())
+    return found
 
 
 def held(
@@ -119,9 +188,9 @@ def held(
     """Return people as they are spread over leaves of these sizes, (L,); each group's by the sizes of its leaves."""
     groups, leaves = net.groups, len(net.group_of)
     share = sizes / net.demand[net.group_of]
-    gather = sparse.csr_array((share, (net.group_of, np.arange(leaves))), shape=(groups, leaves))
-    places = sparse.diags_array(1 / net.supply) @ found.people @ gather
-    return Held(people, lump, sparse.csr_array(places))
+    over = sparse.csr_array((share, (net.group_of, np.arange(leaves))), shape=(groups, leaves))
+    places = sparse.csr_array(sparse.diags_array(1 / net.supply) @ found.people)
+    return Held(people, lump, places, over)
 
 
 def leaves_below(tree: Tree, nodes: IndexArray) -> dict[int, IndexArray]:
@@ -135,32 +204,20 @@ def leaves_below(tree: Tree, nodes: IndexArray) -> dict[int, IndexArray]:
     return {node: np.array(places, dtype=np.intp) for node, places in found.items()}
 
 
-def _by_value(column: Column, held: Held) -> FloatArray:
-    """Return how many people of each value of a column are at each leaf, (V, L); numbers in their order."""
-    assert column.keys is not None
-    values, of = np.unique(column.keys, return_inverse=True)
-    shape = (len(values), held.places.shape[0])
-    parts = sparse.coo_array((held.people, (of.reshape(-1), held.lump)), shape=shape).tocsr()
-    return np.asarray((parts @ held.places).toarray())
-
-
-def _candidates(
-    table: FloatArray, is_sure: BoolArray, criterion: Criterion, least: float, *, is_number: bool
-) -> Iterator[FloatArray]:
-    """Yield the impurity that candidates leave, times people, given how many of each value have each class, (V, m)."""
-    there = np.flatnonzero(table.sum(axis=1) > 0)
-    kept = table[there]
+def _candidates(beside: Beside, criterion: Criterion, least: float) -> Iterator[FloatArray]:
+    """Yield the impurity that candidates leave, times people."""
+    there = np.flatnonzero(beside.table.sum(axis=1) > 0)
+    kept = beside.table[there]
     if len(kept) < 2:
         return
-    if not is_number:
-        if is_sure.any():
-            yield np.array([left_of(kept, criterion).sum()])
+    if not beside.is_number:
+        yield np.array([left_of(kept, criterion).sum()])
         return
     one = np.cumsum(kept, axis=0)[:-1]
     other = kept.sum(axis=0) - one
     is_compared: BoolArray = (one.sum(axis=1) >= least) & (other.sum(axis=1) >= least)
     # Cuts with nobody between them part people alike.
-    is_compared &= np.logical_or.reduceat(is_sure[: there[-1]], there[:-1])
+    is_compared &= np.logical_or.reduceat(beside.is_sure[: there[-1]], there[:-1])
     yield (left_of(one, criterion) + left_of(np.maximum(other, 0.0), criterion))[is_compared]
 
 

@@ -53,8 +53,7 @@ def with_outcome(
     problem = f"no estimate: {'; '.join(doubts)}" if doubts else ""
     if choice is not None:
         each = held(people.counts, lump_of, net, placed, sizes)
-        by_class = parts.by_class(each, len(leaves.nodes), values.shape[1])
-        problem = why_broken(choice, by_class)
+        problem = why_broken(choice, [parts.by_class(each, len(leaves.nodes))])
     if problem:
         believed = Undetermined(problem)
     whole = parts.shares * sizes[:, None]

@@ -70,14 +70,14 @@ def exact(problem, criterion):
     None where IPOPT finds none, as rows that hold only with equality leave it no interior.
     """
     (part,) = problem.parts
-    can = part.net.movable.toarray()[part.lump][:, part.net.group_of] > 0
+    can = part.net.movable.toarray()[part.held.lump][:, part.net.group_of] > 0
     cells = np.argwhere(can[:, :, None] & (problem.classes > 0)[None])
     model = pyo.ConcreteModel()
     model.z, model.eps = pyo.Var(range(len(cells)), bounds=(1e-9, None)), pyo.Var()
     z = [model.z[number] for number in range(len(cells))]
     model.entropy = pyo.Objective(expr=sum(one * pyo.log(one) - model.eps * one for one in z))
     model.linear, model.split = pyo.ConstraintList(), pyo.ConstraintList()
-    for profile, people in enumerate(part.people.tolist()):
+    for profile, people in enumerate(part.held.people.tolist()):
         model.linear.add(total(z, cells[:, 0] == profile) == people)
     sums = np.argwhere(problem.classes > 0)
     for leaf, klass in sums[:-1].tolist():  # the last follows from the others

@@ -6,7 +6,7 @@ from scipy import sparse
 
 from audit.partial.allowance import Allowance
 from audit.partial.by_ipopt import by_ipopt
-from audit.partial.margins import MOST_GAP, Margins, lumped
+from audit.partial.margins import MOST_GAP, Margins
 from audit.partial.multipliers import Slopes
 
 
@@ -67,15 +67,3 @@ def test_a_table_that_is_too_large_or_costs_too_much_is_not_asked_for():
     small = of_groups(np.ones(2), np.ones(2))
     rows = rows_of(np.ones((1, 2, 2)), [0.0])
     assert by_ipopt(small.can, small.supply, small.demand, [rows], Allowance(10.0)) is None
-
-
-def test_what_nothing_tells_apart_is_solved_as_one():
-    margins = of_groups([1.0, 3.0, 2.0], [2.0, 1.0, 3.0])
-    lumps = lumped(margins, np.array([[0, 0, 1]]), np.array([[0, 0, 1]]))
-    values = np.array([[[2.0, 2.0, 0.0], [2.0, 2.0, 0.0], [0.0, 0.0, 1.0]]])
-    whole = margins.under([rows_of(values, [6.0])], np.zeros(0), Allowance(1e9))
-    one = rows_of(values[:, lumps.first_group][:, :, lumps.first_place], [6.0])
-    found = lumps.margins.under([one], np.zeros(0), Allowance(1e9))
-    assert lumps.apart(found.table) == pytest.approx(whole.table, abs=1e-6)
-    own = found.multipliers[: len(lumps.first_place)]
-    assert lumps.of_lumps(lumps.of_places(own)) == pytest.approx(own)

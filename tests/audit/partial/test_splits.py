@@ -68,7 +68,15 @@ def test_each_candidate_is_counted_as_by_hand(seed, criterion):
     places = [
         each / np.maximum(each.sum(axis=0), 1e-9) * counts[:, k] for k, each in enumerate(places)
     ]
-    held = [Held(np.ones(size), np.arange(size), sparse.csr_array(each)) for each in places]
+    held = [
+        Held(
+            np.ones(size),
+            np.arange(size),
+            sparse.csr_array(each),
+            sparse.csr_array((np.ones(4), (np.arange(4), 2 * np.arange(4) + k)), shape=(4, 8)),
+        )
+        for k, each in enumerate(places)
+    ]
     nodes, least, ages = np.array([2, 3, 5, 6]), 1.0, np.unique(columns["age"].numbers)
     # Of all values the last cut does not bind, and nothing does at the last node.
     sure = {(node, "age"): np.arange(len(ages) - 1) < len(ages) - 2 for node in (0, 1)}

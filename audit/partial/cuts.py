@@ -1,0 +1,160 @@
+"""Other splits on known columns that would beat the chosen ones at an estimate, as rows that rule this out.
+
+What a candidate leaves of impurity is concave in the estimate and grows with it, so its tangents bound it from above:
+tables in which no candidate is better fulfil every tangent's row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse import csgraph
+
+from audit.partial.margins import HELD, SPARE
+from audit.partial.network import Network
+from audit.partial.splits import (
+    CLOSE,
+    Beside,
+    Choice,
+    Held,
+    besides,
+    leaves_below,
+    left_by_chosen,
+    left_of,
+)
+from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
+from ppdm_models.tree.impurity import Criterion
+
+
+@dataclass(frozen=True, slots=True)
+class Some:
+    """Some of the people: all of some classes. They can be where ``net`` says.
+
+    ``held`` has them, by class, as they are believed to be without what the choice says; its places are the groups of
+    ``net``. ``gap`` (S,) bounds how far that is from the optimum, as in ``Spread``.
+    """
+
+    held: Held
+    net: Network
+    gap: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """People of P profiles over L leaves, (L, m) of each class: in ``parts``, where everybody's class is known."""
+
+    choice: Choice
+    parts: tuple[Some, ...]
+    classes: FloatArray
+
+    @property
+    def people(self) -> FloatArray:
+        """How many people each profile has, (P,)."""
+        return np.asarray(np.sum([each.held.people for each in self.parts], axis=0))
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A row: over the people at leaves ``here`` (L,), each in a branch (P,), ``slope`` (B, m) sums to ``least``.
+
+    ``is_sure`` says that it binds in every table: each branch has the people that a learner asks for.
+    """
+
+    here: BoolArray
+    branch: IndexArray
+    slope: FloatArray
+    least: float
+    is_sure: bool
+
+    @property
+    def key(self) -> bytes:
+        """Which candidate it is a tangent of."""
+        return self.here.tobytes() + self.branch.tobytes()
+
+
+def broken(problem: Problem, parts: Sequence[Held]) -> Iterator[Cut | None]:
+    """Yield a tangent of the worst broken row of each column at each node; None where a learner may not have it.
+
+    ``parts`` are all people, by class, as they are believed to be.
+    """
+    choice = problem.choice
+    chosen = left_by_chosen(choice, problem.classes)
+    below = leaves_below(choice.tree, choice.nodes)
+    for beside in besides(choice, parts):
+        branches = _worst(beside, choice)
+        if branches is None:
+            continue
+        counts = np.zeros((branches.max() + 1, beside.table.shape[1]))
+        np.add.at(counts, branches, beside.table)
+        own, size = float(left_of(counts, choice.criterion).sum()), beside.table.sum()
+        if own >= chosen[beside.node] - max(HELD, CLOSE) * max(size, 1.0):
+            continue
+        if not (beside.is_number or choice.tree.learner.multiway):
+            yield None
+            return
+        here = np.zeros(len(choice.nodes), dtype=bool)
+        here[below[beside.node]] = True
+        branch = branches[beside.of]
+        yield Cut(
+            here,
+            branch,
+            _slope(counts, choice.criterion),
+            chosen[beside.node] - SPARE * size,
+            _is_admissible(problem, here, branch),
+        )
+
+
+def _worst(beside: Beside, choice: Choice) -> IndexArray | None:
+    """Return the branch of each value under the candidate that leaves least, (V,); None where there is none."""
+    table = beside.table
+    if not beside.is_number:
+        return np.arange(len(table), dtype=np.intp) if len(table) > 1 else None
+    one = np.cumsum(table, axis=0)[:-1]
+    other = np.maximum(table.sum(axis=0) - one, 0.0)
+    is_large = (one.sum(axis=1) >= choice.least) & (other.sum(axis=1) >= choice.least)
+    is_compared = beside.is_sure & is_large
+    if not is_compared.any():
+        return None
+    own = left_of(one, choice.criterion) + left_of(other, choice.criterion)
+    at = int(np.where(is_compared, own, np.inf).argmin())
+    return np.asarray(np.arange(len(table)) > at, dtype=np.intp)
+
+
+def _slope(counts: FloatArray, criterion: Criterion) -> FloatArray:
+    """Return how what is left of impurity grows with each class of each branch, (B, m)."""
+    total = counts.sum(axis=1, keepdims=True)
+    shares = np.divide(counts, total, out=np.zeros_like(counts), where=total > 0)
+    if criterion is Criterion.GINI:
+        return np.asarray(1 - 2 * shares + (shares**2).sum(axis=1, keepdims=True))
+    return np.asarray(-np.log(np.maximum(shares, 1e-12)))
+
+
+def _is_admissible(problem: Problem, here: BoolArray, branch: IndexArray) -> bool:
+    """Return whether each branch of a candidate has as many people as a learner asks for, in every table that fits."""
+    if problem.choice.least <= 1:
+        return True
+    return all(
+        sum(_fewest(part, here, branch == each) for part in problem.parts) >= problem.choice.least
+        for each in np.unique(branch)
+    )
+
+
+def _fewest(part: Some, here: BoolArray, some: BoolArray) -> float:
+    """Return a number of people of some profiles that is at some leaves in every table: those who fit nowhere else."""
+    net, classes = part.net, part.held.over.shape[1] // len(here)
+    people = np.bincount(part.held.lump[some], part.held.people[some], len(net.supply))
+    held = np.rint(people).astype(np.int32)
+    # Of a group of leaves that many people can be elsewhere than at these leaves.
+    elsewhere = part.held.over @ np.repeat(~here, classes)
+    room = np.rint(net.demand * elsewhere).astype(np.int32)
+    lumps, groups = net.movable.shape
+    arcs = net.movable.tocoo()
+    source, sink = lumps + groups, lumps + groups + 1
+    start = np.concatenate([np.full(lumps, source), arcs.row, lumps + np.arange(groups)])
+    end = np.concatenate([np.arange(lumps), lumps + arcs.col, np.full(groups, sink)])
+    most = np.concatenate([held, held[arcs.row], room])
+    graph = sparse.csr_array((most, (start, end)), shape=(sink + 1, sink + 1))
+    return float(held.sum() - csgraph.maximum_flow(graph, source, sink).flow_value)
