@@ -97,7 +97,7 @@ def broken(problem: Problem, parts: Sequence[Held]) -> Iterator[Cut | None]:
             return
         here = np.zeros(len(choice.nodes), dtype=bool)
         here[below[beside.node]] = True
-        branch = branches[beside.of]
+        branch = branches[np.searchsorted(beside.there, beside.of).clip(max=len(branches) - 1)]
         yield Cut(
             here,
             branch,
@@ -108,19 +108,15 @@ def broken(problem: Problem, parts: Sequence[Held]) -> Iterator[Cut | None]:
 
 
 def _worst(beside: Beside, choice: Choice) -> IndexArray | None:
-    """Return the branch of each value under the candidate that leaves least, (V,); None where there is none."""
-    table = beside.table
+    """Return the branch of each value there under the candidate that leaves least; None where there is none."""
+    size = len(beside.there)
     if not beside.is_number:
-        return np.arange(len(table), dtype=np.intp) if len(table) > 1 else None
-    one = np.cumsum(table, axis=0)[:-1]
-    other = np.maximum(table.sum(axis=0) - one, 0.0)
-    is_large = (one.sum(axis=1) >= choice.least) & (other.sum(axis=1) >= choice.least)
-    is_compared = beside.is_sure & is_large
-    if not is_compared.any():
+        return np.arange(size, dtype=np.intp)
+    left, is_bound = beside.cuts(choice)
+    if not is_bound.any():
         return None
-    own = left_of(one, choice.criterion) + left_of(other, choice.criterion)
-    at = int(np.where(is_compared, own, np.inf).argmin())
-    return np.asarray(np.arange(len(table)) > at, dtype=np.intp)
+    at = int(np.where(is_bound, left, np.inf).argmin())
+    return np.asarray(np.arange(size) > at, dtype=np.intp)
 
 
 def _slope(counts: FloatArray, criterion: Criterion) -> FloatArray:

@@ -138,7 +138,7 @@ class Margins:
                 places = len(self.demand)
                 ends = places + np.cumsum([len(each.least) for each in rows])
                 prices = np.split(found[places:], ends[:-1] - places)
-                powers = np.zeros(self.can.shape)
+                powers = np.tile(found[:places], (len(self.can), 1))
                 for each, price in zip(rows, prices, strict=True):
                     powers += each.powers(price, places)
                 table, gap = self.scaled(powers)

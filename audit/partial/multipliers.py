@@ -22,6 +22,8 @@ STEPS = 200
 CLOSE = 1e-11
 """A step is the last one where what is broken is less than this for each record."""
 SHORTEST = 1e-10
+FARTHEST = 5.0
+"""No step changes the logarithm of a cell by more, for each multiplier: behind that Newton's matrix may be flat."""
 NEAR = 1e-3
 """Multipliers below this that ought to shrink are let go of, so that a step is not stopped by them."""
 SMALL = 1e-10
@@ -56,6 +58,11 @@ class Slopes:
         cells = (branches[:, None] * size + places).ravel()
         value = sparse.csr_array(self.value[rows][:, cells])
         return Slopes(self.branch[groups], value, self.least[rows], self.is_equal[rows])
+
+    @property
+    def most(self) -> FloatArray:
+        """The most that a cell counts in each row, (C,)."""
+        return np.asarray(abs(self.value).max(axis=1).toarray()).ravel()
 
     def powers(self, multipliers: FloatArray, places: int) -> FloatArray:
         """Return what these multipliers of the rows add to the logarithm of each cell, (R, J)."""
@@ -115,6 +122,7 @@ def multipliers(
     is_equal = np.concatenate([np.ones(len(demand), dtype=bool), *(each.is_equal for each in rows)])
     x, bounded = np.zeros(len(is_equal)), ~is_equal
     x[: len(start)] = start
+    most = np.concatenate([np.ones(len(demand)), *(each.most for each in rows)])
     at = _dual(x, can, supply, demand, rows)
     for _ in range(STEPS):
         if not allowance.spend(_cost(can.shape, len(x), len(rows))):
@@ -130,6 +138,7 @@ def multipliers(
         step = np.zeros(len(x))
         step[free] = -np.linalg.solve(matrix, at.slope[free])
         step[is_fixed] = -x[is_fixed]
+        step *= min(1.0, FARTHEST / max(float((np.abs(step) * most).max()), SHORTEST))
         found = _along(x, step, bounded, at, can, supply, demand, rows)
         if found is None:
             break

@@ -22,6 +22,8 @@ SWEEPS = 30
 STEPS = 60
 GAP = 1e-9
 """A block is decided where its proved distance from the optimum is at most this, in records times nats."""
+CLOSE = 1e-13
+"""Columns are scaled where they are this near to their demand, in shares of the largest."""
 SPARSE_BELOW = 0.05
 """Share of cells that can hold somebody below which Newton's matrix is kept sparse."""
 MOST_DENSE = 30_000_000
@@ -110,6 +112,8 @@ def _block_by_columns(pattern: sparse.csr_array, supply: FloatArray, demand: Flo
     for _ in range(SWEEPS):
         scale = np.exp(log_v)
         col = scale * (shape.T @ (supply / (shape @ scale)))
+        if np.abs(col - demand).max() <= CLOSE * demand.max():
+            break
         log_v += np.log(demand / col)
         log_v -= log_v.max()
     steps = 0
@@ -117,7 +121,7 @@ def _block_by_columns(pattern: sparse.csr_array, supply: FloatArray, demand: Flo
         z, col = _at(shape, supply, log_v)
         value = _value(shape, supply, demand, log_v)
         slope = col - demand
-        if np.abs(slope).max() <= 1e-13 * demand.max():
+        if np.abs(slope).max() <= CLOSE * demand.max():
             break
         move = _newton(z, supply, col, slope)
         expected, length = float(slope @ move), 1.0

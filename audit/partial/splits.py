@@ -129,28 +129,38 @@ def compared(choice: Choice, parts: Sequence[Held]) -> Compared | None:
     rows = broken = 0
     for beside in besides(choice, parts):
         size = beside.table.sum()
-        for found in _candidates(beside, criterion, choice.least):
-            rows += len(found)
-            broken += int((found < chosen[beside.node] - CLOSE * max(size, 1.0)).sum())
+        found = _left_by_candidates(beside, choice)
+        rows += len(found)
+        broken += int((found < chosen[beside.node] - CLOSE * max(size, 1.0)).sum())
     return Compared(rows, broken)
 
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """The people of a node by the value of a column and their class, ``table`` (V, m); ``of`` (P,) each profile's.
+    """The people of a node by the value of a column and their class, ``table`` (V', m).
 
-    ``is_sure`` says which candidates bind, as in ``SureSplits``.
+    ``there`` (V',) are the values that somebody has, of all V; ``of`` (P,) is each profile's. Of numbers ``is_sure``
+    (V' - 1,) says which cuts between them may bind, of categories all ways to part them do.
     """
 
     node: int
+    there: IndexArray
     table: FloatArray
     of: IndexArray
     is_sure: BoolArray
     is_number: bool
 
+    def cuts(self, choice: Choice) -> tuple[FloatArray, BoolArray]:
+        """Return what each cut leaves of impurity, times people, (V' - 1,), and which of them bind."""
+        one = np.cumsum(self.table, axis=0)[:-1]
+        other = np.maximum(self.table.sum(axis=0) - one, 0.0)
+        is_large = (one.sum(axis=1) >= choice.least) & (other.sum(axis=1) >= choice.least)
+        left = left_of(one, choice.criterion) + left_of(other, choice.criterion)
+        return left, self.is_sure & is_large
+
 
 def besides(choice: Choice, parts: Sequence[Held]) -> Iterator[Beside]:
-    """Yield each node and column on which candidates bind, with people as they are held there."""
+    """Yield each node and column on which candidates may bind, with people as they are held there."""
     place = {leaf: at for at, leaf in enumerate(choice.nodes.tolist())}
     for name, column in choice.asked.items():
         assert column.keys is not None
@@ -167,8 +177,13 @@ def besides(choice: Choice, parts: Sequence[Held]) -> Iterator[Beside]:
             table = np.sum([tables.pop(child) for child in node.children], axis=0)
             tables[node.index] = table
             is_sure = choice.sure.get((node.index, name), NONE_SURE)
-            if is_sure.any():
-                yield Beside(node.index, table, of, is_sure, isinstance(column, NumericColumn))
+            there = np.flatnonzero(table.any(axis=1))
+            if is_sure.any() and len(there) > 1:
+                is_number = isinstance(column, NumericColumn)
+                if is_number:
+                    # Cuts with nobody between them part people alike.
+                    is_sure = np.logical_or.reduceat(is_sure[: there[-1]], there[:-1])
+                yield Beside(node.index, there, table[there], of, is_sure, is_number)
 
 
 def left_by_chosen(choice: Choice, classes: FloatArray) -> dict[int, float]:
@@ -204,21 +219,12 @@ def leaves_below(tree: Tree, nodes: IndexArray) -> dict[int, IndexArray]:
     return {node: np.array(places, dtype=np.intp) for node, places in found.items()}
 
 
-def _candidates(beside: Beside, criterion: Criterion, least: float) -> Iterator[FloatArray]:
-    """Yield the impurity that candidates leave, times people."""
-    there = np.flatnonzero(beside.table.sum(axis=1) > 0)
-    kept = beside.table[there]
-    if len(kept) < 2:
-        return
+def _left_by_candidates(beside: Beside, choice: Choice) -> FloatArray:
+    """Return the impurity that each candidate leaves that binds, times people."""
     if not beside.is_number:
-        yield np.array([left_of(kept, criterion).sum()])
-        return
-    one = np.cumsum(kept, axis=0)[:-1]
-    other = kept.sum(axis=0) - one
-    is_compared: BoolArray = (one.sum(axis=1) >= least) & (other.sum(axis=1) >= least)
-    # Cuts with nobody between them part people alike.
-    is_compared &= np.logical_or.reduceat(beside.is_sure[: there[-1]], there[:-1])
-    yield (left_of(one, criterion) + left_of(np.maximum(other, 0.0), criterion))[is_compared]
+        return np.array([left_of(beside.table, choice.criterion).sum()])
+    left, is_bound = beside.cuts(choice)
+    return left[is_bound]
 
 
 def left_of(counts: FloatArray, criterion: Criterion) -> FloatArray:
