@@ -51,12 +51,13 @@ class Violated:
             if number in taken:
                 over = over.copy()
                 over[taken[number]] = -np.inf
-            here = found.setdefault(family.node, [])
-            least = max(VIOLATION_SHARE, float(over.max()) - TIE_SHARE)
-            here += [
-                (float(over[i]), Candidate(number, i))
-                for i in np.flatnonzero(over > least).tolist()
-            ]
+            here, most = found.setdefault(family.node, []), float(over.max())
+            if most > VIOLATION_SHARE:
+                least = max(VIOLATION_SHARE, most - TIE_SHARE)
+                here += [
+                    (float(over[i]), Candidate(number, i))
+                    for i in np.flatnonzero(over > least).tolist()
+                ]
         return [candidate for here in found.values() for candidate in self._foremost(here)]
 
     def _foremost(self, violated: list[tuple[float, Candidate]]) -> list[Candidate]:

@@ -16,17 +16,19 @@ from ppdm_models.arrays import FloatArray
 from ppdm_models.tree.tree import Criterion
 
 MOST_CELLS = 2**20
-"""The most bins times classes that are looked at together."""
+"""The most bins times classes, or families times their profiles, that are looked at together."""
 MANY_PROFILES = 2_000
 """From here on one family after the other is quicker than all in one array."""
 TOGETHER = (Grouping.THRESHOLD, Grouping.ONE_AGAINST_REST)
+_Families = list[tuple[int, SplitFamily]]
+"""Families with their numbers."""
 
 
 def excesses(
     families: Iterable[tuple[int, SplitFamily]], mass: FloatArray
 ) -> Iterator[tuple[int, FloatArray]]:
     """Yield for each family, in any order, its number and what ``excess`` returns of it."""
-    nodes: dict[tuple[object, ...], list[tuple[int, SplitFamily]]] = {}
+    nodes: dict[tuple[object, ...], _Families] = {}
     for number, family in families:
         if family.weights is not None or family.grouping not in TOGETHER:
             yield number, excess(family, mass)
@@ -34,74 +36,109 @@ def excesses(
         # Families of one node share the arrays that say who passes it and where to.
         who = id(family.profiles), id(family.chosen)
         nodes.setdefault((*who, family.grouping, family.criterion), []).append((number, family))
-    for found in nodes.values():
-        node = _node(found[0][1], mass)
-        for part in _parts(found, mass.shape[1]):
-            numbers, alike = zip(*part, strict=True)
-            yield from zip(numbers, _together(alike, node), strict=True)
+    for some in _of_one_kind(nodes.values()):
+        asked = []
+        for found in some:
+            at = _node(found[0][1], mass)
+            asked += [_Asked(number, family, at) for number, family in found]
+        for part in _parts(asked, mass.shape[1]):
+            yield from zip([one.number for one in part], _together(part), strict=True)
+
+
+def _of_one_kind(nodes: Iterable[_Families]) -> Iterator[list[_Families]]:
+    """Yield nodes with one grouping and criterion, few enough that their masses need little room; large ones alone."""
+    waiting: dict[tuple[object, ...], list[_Families]] = {}
+    sizes: dict[tuple[object, ...], int] = {}
+    for found in nodes:
+        first = found[0][1]
+        size = len(first.profiles) * len(found)
+        if len(first.profiles) >= MANY_PROFILES:
+            yield [found]
+            continue
+        kind = first.grouping, first.criterion
+        if kind in waiting and sizes[kind] + size > MOST_CELLS:
+            yield waiting.pop(kind)
+            sizes[kind] = 0
+        waiting.setdefault(kind, []).append(found)
+        sizes[kind] = sizes.get(kind, 0) + size
+    yield from waiting.values()
 
 
 @dataclass(frozen=True, slots=True)
 class _Node:
-    """What families of one node share: its profiles' masses (K, m), their sum, and the chosen branches'.
+    """What families of one node share: its profiles' masses (K, m) and their sum, and how it was split.
 
-    Masses are kept class by class, as they are read.
+    Masses are kept class by class, as they are read. ``chosen`` is the impurity of the chosen branches, and
+    ``information`` that of their sizes.
     """
 
     mass: FloatArray
     records: float
-    children: FloatArray
+    chosen: float
+    information: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A family with its number and its node."""
+
+    number: int
+    family: SplitFamily
+    at: _Node
 
 
 def _node(family: SplitFamily, mass: FloatArray) -> _Node:
     here = mass.take(family.profiles, axis=0)
     by_class = np.asfortranarray(here)
     children = grouped(family.chosen, by_class, int(family.chosen.max()) + 1)
-    return _Node(by_class, float(here.sum()), children)
+    chosen = branch_impurity(family.criterion, np.maximum(children, 0.0)).sum()
+    is_ratio = family.criterion is Criterion.GAIN_RATIO
+    information = float(split_information(children.sum(axis=-1))) if is_ratio else 1.0
+    return _Node(by_class, float(here.sum()), float(chosen), information)
 
 
-def _parts(
-    found: list[tuple[int, SplitFamily]], classes: int
-) -> Iterator[list[tuple[int, SplitFamily]]]:
+def _parts(asked: list[_Asked], classes: int) -> Iterator[list[_Asked]]:
     """Yield families by the number of their bins, so that little is looked at in vain, and never too many."""
-    found = sorted(found, key=lambda one: len(one[1].bin_names))
-    part: list[tuple[int, SplitFamily]] = []
-    for one in found:
-        width = len(one[1].bin_names)
-        is_much = (len(part) + 1) * max(width * classes, len(one[1].bins)) > MOST_CELLS
-        if part and (is_much or width > 2 * len(part[0][1].bin_names)):
+    part: list[_Asked] = []
+    profiles = 0
+    for one in sorted(asked, key=lambda each: len(each.family.bin_names)):
+        width, here = len(one.family.bin_names), len(one.family.bins)
+        is_much = max((len(part) + 1) * width * classes, profiles + here) > MOST_CELLS
+        if part and (is_much or width > 2 * len(part[0].family.bin_names)):
             yield part
-            part = []
+            part, profiles = [], 0
         part.append(one)
+        profiles += here
     if part:
         yield part
 
 
-def _together(families: Sequence[SplitFamily], at: _Node) -> list[FloatArray]:
-    """Return the excess of families that have a node, a grouping and a criterion in common."""
-    first, width = families[0], max(len(one.bin_names) for one in families)
-    bins = np.maximum(_by_bin(families, width, at.mass), 0.0)
+def _together(asked: Sequence[_Asked]) -> list[FloatArray]:
+    """Return the excess of families that have a grouping and a criterion in common."""
+    first, width = asked[0].family, max(len(one.family.bin_names) for one in asked)
+    bins = np.maximum(_by_bin(asked, width), 0.0)
     left = np.cumsum(bins, axis=1) if first.grouping is Grouping.THRESHOLD else bins
     total = bins.sum(axis=1)[:, None]
     branches = np.stack([left, total - left], axis=2)
-    children = at.children
-    chosen = branch_impurity(first.criterion, np.maximum(children, 0.0)).sum()
     candidate = branch_impurity(first.criterion, np.maximum(branches, 0.0)).sum(axis=-1)
+    records, chosen, information = (
+        np.array([getattr(one.at, name) for one in asked])[:, None]
+        for name in ("records", "chosen", "information")
+    )
     ratio = np.ones_like(candidate)
     if first.criterion is Criterion.GAIN_RATIO:
-        ratio = split_information(branches.sum(axis=-1)) / split_information(children.sum(axis=-1))
+        ratio = split_information(branches.sum(axis=-1)) / information
     node = branch_impurity(first.criterion, total)
-    over = (ratio * chosen - candidate + (1 - ratio) * node) / at.records
-    return [row[one.admissible] for row, one in zip(over, families, strict=True)]
+    over = (ratio * chosen - candidate + (1 - ratio) * node) / records
+    return [row[one.family.admissible] for row, one in zip(over, asked, strict=True)]
 
 
-def _by_bin(families: Sequence[SplitFamily], width: int, here: FloatArray) -> FloatArray:
-    """Return the masses in each bin of each family, (F, B, m), of a node's profiles; bins that one lacks are empty."""
-    if len(here) >= MANY_PROFILES:
-        return np.stack([grouped(one.bins, here, width) for one in families])
-    count = len(families)
-    place = np.concatenate([one.bins + number * width for number, one in enumerate(families)])
-    columns = [
-        np.bincount(place, np.tile(column, count), minlength=count * width) for column in here.T
-    ]
-    return np.stack(columns, axis=1).astype(np.float64).reshape(count, width, here.shape[1])
+def _by_bin(asked: Sequence[_Asked], width: int) -> FloatArray:
+    """Return the masses in each bin of each family, (F, B, m), of its own profiles; bins that one lacks are empty."""
+    if len(asked[0].at.mass) >= MANY_PROFILES:
+        return np.stack([grouped(one.family.bins, one.at.mass, width) for one in asked])
+    count = len(asked)
+    place = np.concatenate([one.family.bins + width * at for at, one in enumerate(asked)])
+    mass = np.concatenate([one.at.mass for one in asked])
+    columns = [np.bincount(place, column, minlength=count * width) for column in mass.T]
+    return np.stack(columns, axis=1).astype(np.float64).reshape(count, width, mass.shape[1])

@@ -31,6 +31,8 @@ def taken(arguments: Sequence[str], accepted: Sequence[int] = ACCEPTED) -> Taken
         RuntimeError: it ended with another exit code than one that is accepted; ends with what it said last.
     """
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    # What is installed is compiled once, and not by each command anew.
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     with tempfile.TemporaryFile() as said:
         began = time.perf_counter()
         running = subprocess.Popen(

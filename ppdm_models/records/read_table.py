@@ -66,7 +66,9 @@ def _read(file: BinaryIO, whole: Path | pa.Buffer, name: str, sheet: str = "") -
         return _of_reader(reader, name)
     try:
         if start.startswith(b"PAR1"):
-            table = pa_parquet.read_table(_source(whole))
+            # Not ``read_table``, which loads all that reads folders, and pandas with it.
+            with pa_parquet.ParquetFile(_source(whole)) as parquet:
+                table = parquet.read()
         elif start.startswith(ARROW_FILE):
             with pa.ipc.open_file(_source(whole)) as reader:
                 table = reader.read_all()

@@ -40,4 +40,6 @@ def width(text: str) -> float:
 
 def _cells_in(text: str) -> int:
     """Return the room a text takes; East Asian signs take two cells."""
+    if text.isascii():
+        return len(text)
     return sum(2 if unicodedata.east_asian_width(sign) in "WF" else 1 for sign in text)

@@ -6,6 +6,7 @@ Profiles stand in the order of the leaves (``Members.order``), so that the profi
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -165,18 +166,23 @@ def with_splits(facts: Facts, system: System, clock: Clock = FOREVER) -> Facts:
     case, position = facts.case, _positions(facts.order)
     splits: dict[int, list[Split]] = {}
     known: dict[tuple[int, int, bool], Chosen] = {}
+    places = sorted(facts.places.values(), key=_start)
     for one in system.families:
         clock.check()
         # All families of a node share the array that says how it was parted.
         key = one.node, id(one.chosen), one.weights is None
         if key not in known:
-            start, end = int(case.members.start[one.node]), int(case.members.end[one.node])
-            below = [place for place in facts.places.values() if start <= place.start < end]
-            known[key] = chosen_of(one, position, below)
+            here = facts.span(one.node)
+            first, last = (bisect_left(places, end, key=_start) for end in (here.start, here.stop))
+            known[key] = chosen_of(one, position, places[first:last])
         for family, is_strict in parted(case, one, facts.strict):
             split = split_of(family, known[key], facts.counts, is_strict)
             splits.setdefault(one.node, []).append(split)
     return replace(facts, splits={node: tuple(found) for node, found in splits.items()})
+
+
+def _start(place: Place) -> int:
+    return place.start
 
 
 def with_class_counts(facts: Facts, table: IntArray) -> Facts:

@@ -203,6 +203,8 @@ def _row_number(count: int, caps: Sequence[int], limit: int) -> int:
     small = math.prod(cap + 1 for cap in spare[:-1])
     if small <= limit or size > MOST_COUNTED:
         return small
+    if len(spare) == 2:
+        return size + 1
     ways = [1] + [0] * size
     for cap in spare:
         sums = [0, *itertools.accumulate(ways)]

@@ -205,12 +205,19 @@ class Sampler:
         The records of one class are a draw from all that are left, without putting back.
         """
         found = np.empty((len(counts), number, self.facts.classes), dtype=self.kind)
+        *sizes, _ = place.low  # the last class has the records that are left
+        if len(sizes) == 1:
+            drawn = self.draw.multivariate_hypergeometric(counts, sizes[0], number, "marginals")
+            found[..., 0] = drawn.T
+            found[..., 1] = counts[:, None] - found[..., 0]
+            return found
         for each in range(number):
             left = counts.copy()
-            for klass, size in enumerate(place.low):
+            for klass, size in enumerate(sizes):
                 drawn = self.draw.multivariate_hypergeometric(left, size, method="marginals")
                 found[:, each, klass] = drawn
                 left -= drawn
+            found[:, each, -1] = left
         return found
 
     def _classes(self, place: Place, number: int) -> IntArray:

@@ -21,6 +21,7 @@ from ppdm_models.arrays import IndexArray, IntArray
 
 MOST_ROUNDS = 50
 FAR = np.int64(2**60)
+"""Further than any cell is wide."""
 
 
 def propagate(facts: Facts, bounds: Bounds, clock: Clock, *, alone: bool = False) -> None:
@@ -67,11 +68,14 @@ class _Leaves:
 class _Reach:
     """What the ends of cells leave of each class per side and leaf, (A, L, m): floors and caps of both sides, and of u.
 
-    ``leaf`` (S,) is each position's leaf, ``totals`` (L, m) the leaves' counts, ``ends`` (S, m) those of the cells.
+    ``group`` (S,) numbers each position's bin and leaf, bin * L + leaf; leaves begin at ``starts`` (L,), one after the
+    other, and ``totals`` (L, m) are their counts; ``ends`` (S, m) are those of the cells. Of a split whose row bounds
+    the first class alone m is 1.
     """
 
     sides: Sides
-    leaf: IndexArray
+    group: IndexArray
+    starts: IndexArray
     totals: IntArray
     ends: tuple[IntArray, IntArray]
     left: tuple[IntArray, IntArray]
@@ -85,22 +89,25 @@ def _reach(leaves: _Leaves, split: Split, ends: tuple[IntArray, IntArray]) -> _R
     first = int(leaves.number[split.start])
     leaf = leaves.number[here] - first
     number = int(leaf[-1]) + 1
-    totals = leaves.totals[first : first + number]
-    mine = ends[0][here].copy(), ends[1][here].copy()
-    cell = split.bins.of.astype(np.intp) * number + leaf
-    lows, highs = (_sums(cell, end, split.bin_count * number) for end in mine)
+    those, classes = slice(first, first + number), slice(None if split.low is None else 1)
+    starts, totals = leaves.start[those] - split.start, leaves.totals[those, classes]
+    mine = ends[0][here, classes].copy(), ends[1][here, classes].copy()
+    group = split.bins.of.astype(np.intp) * number + leaf
+    lows, highs = (_sums(group, end, split.bin_count * number) for end in mine)
     shape = (split.bin_count, number, totals.shape[1])
     lows, highs = lows.reshape(shape), highs.reshape(shape)
     left = _lefts(split, lows), _lefts(split, highs)
     right = lows.sum(axis=0) - left[0], highs.sum(axis=0) - left[1]
     least, most = np.maximum(left[0], totals - right[1]), np.minimum(left[1], totals - right[0])
-    return _Reach(sides, leaf, totals, mine, left, right, least, most)
+    return _Reach(sides, group, starts, totals, mine, left, right, least, most)
 
 
 def _sums(groups: IndexArray, ends: IntArray, size: int) -> IntArray:
     """Return the sums of ends (S, m) by group, (size, m): below 2^53 they are exact as floats too."""
-    columns = [np.bincount(groups, column, size) for column in ends.T]
-    return np.stack(columns, axis=1).astype(np.int64)
+    found = np.empty((size, ends.shape[1]), dtype=np.int64)
+    for klass, column in enumerate(ends.T):
+        found[:, klass] = np.bincount(groups, column, size)
+    return found
 
 
 def _apply(facts: Facts, bounds: Bounds, split: Split, reach: _Reach) -> bool:
@@ -130,7 +137,7 @@ def _tighten(
     limit: tuple[int, IntArray, IntArray],
 ) -> bool:
     """Apply rows "the count of a class on each side lies between two numbers (A,)": ``limit`` is class, least, most."""
-    klass, sides, leaf = limit[0], reach.sides, reach.leaf
+    klass, sides, group = limit[0], reach.sides, reach.group
     low, high = reach.ends[0][:, klass], reach.ends[1][:, klass]
     least, most, totals = reach.least[..., klass], reach.most[..., klass], reach.totals[:, klass]
     all_least, all_most = least.sum(axis=1, keepdims=True), most.sum(axis=1, keepdims=True)
@@ -142,8 +149,8 @@ def _tighten(
     spare_up = limit[2][:, None] - (all_least - least)
     spare_down = limit[1][:, None] - (all_most - most)
     # Nothing moves where no ceiling lies below the widest cell of its leaf.
-    starts = np.searchsorted(leaf, np.arange(len(reach.totals)))  # leaves stand one after the other
-    widest = np.maximum.reduceat(high - low, starts)
+    width = high - low
+    widest = np.maximum.reduceat(width, reach.starts)
     moved = False
     for on_left in (True, False):
         part_low, part_high = (end[..., klass] for end in (reach.left if on_left else reach.right))
@@ -151,16 +158,16 @@ def _tighten(
         drops = (spare_down if on_left else totals - spare_up) - part_high
         if (rises < widest).any():
             top, top_by = _best(split, sides, rises, on_left, FAR)
-            rise = top[split.bins.of, leaf]
-            for s in np.flatnonzero((rise < FAR) & (low + rise < high)).tolist():
-                candidate = int(sides.candidate[top_by[split.bins.of[s], leaf[s]]])
+            rise = top.take(group)
+            for s in np.flatnonzero(rise < width).tolist():
+                candidate = int(sides.candidate[top_by.take(group[s])])
                 why = would_have_split(facts, split, candidate)
                 moved |= bounds.cut_high(split.start + s, klass, int(low[s] + rise[s]), why)
         if (drops > -widest).any():
             bottom, bottom_by = _best(split, sides, drops, on_left, -FAR)
-            drop = bottom[split.bins.of, leaf]
-            for s in np.flatnonzero((drop > -FAR) & (high + drop > low)).tolist():
-                candidate = int(sides.candidate[bottom_by[split.bins.of[s], leaf[s]]])
+            drop = bottom.take(group)
+            for s in np.flatnonzero(drop > -width).tolist():
+                candidate = int(sides.candidate[bottom_by.take(group[s])])
                 why = would_have_split(facts, split, candidate)
                 moved |= bounds.raise_low(split.start + s, klass, int(high[s] + drop[s]), why)
     return moved
@@ -172,6 +179,8 @@ def _best(
     """Return, per bin and leaf, the tightest value among the sides that hold the bin (or do not), and which."""
     if split.family.grouping is Grouping.THRESHOLD:
         return _best_threshold(split, values, on_left, nothing)
+    if split.family.grouping is not Grouping.SUBSET:
+        return _best_single(split, values, on_left, nothing)
     left = inside_of(split)
     inside = left if on_left else ~left
     spread_out = np.where(inside[:, :, None], values[:, None, :], nothing)
@@ -201,3 +210,25 @@ def _best_threshold(
     kept = np.clip(at, 0, len(codes) - 1)
     best = np.where(inside[:, None], running[kept] * sign, nothing)
     return best, by[kept]
+
+
+def _best_single(
+    split: Split, values: IntArray, on_left: bool, nothing: np.int64
+) -> tuple[IntArray, IntArray]:
+    """Each part is one bin: what holds a bin is its own, and what does not the best of all others."""
+    bins = split.family.admissible if split.is_binary else np.arange(split.bin_count)
+    shape = split.bin_count, values.shape[1]
+    if on_left:
+        best, by = np.full(shape, nothing), np.zeros(shape, dtype=np.intp)
+        best[bins], by[bins] = values, np.arange(len(bins))[:, None]
+        return best, by
+    every = np.arange(shape[1])
+    find = np.ndarray.argmin if nothing > 0 else np.ndarray.argmax
+    first = find(values, axis=0)
+    others = values.copy()
+    others[first, every] = nothing
+    second = find(others, axis=0)
+    best, by = np.empty(shape, dtype=np.int64), np.empty(shape, dtype=np.intp)
+    best[:], by[:] = values[first, every], first
+    best[bins[first], every], by[bins[first], every] = others[second, every], second
+    return best, by

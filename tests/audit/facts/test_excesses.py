@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from audit.facts import excesses as together
 from audit.facts.excesses import excesses
 from audit.facts.impurity import excess
 from audit.facts.rows import Grouping, Origin, SplitFamily
@@ -56,6 +57,21 @@ def test_many_families_together_come_to_what_each_comes_to(criterion, classes):
         assert sorted(found) == list(range(len(families)))
         for number, family in enumerate(families):
             np.testing.assert_allclose(found[number], excess(family, mass), rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize(("cells", "many"), [(60, 2000), (2**20, 25), (60, 25)])
+def test_how_many_are_looked_at_together_changes_nothing(cells, many, monkeypatch):
+    draw = np.random.default_rng(3)
+    families = [
+        one for node in range(4) for one in families_of(draw, list(Criterion)[node % 2], node)
+    ]
+    mass = draw.dirichlet(np.ones(2), size=PROFILES)
+    found = dict(excesses(enumerate(families), mass))
+    monkeypatch.setattr(together, "MOST_CELLS", cells)
+    monkeypatch.setattr(together, "MANY_PROFILES", many)
+    again = dict(excesses(enumerate(families), mass))
+    assert sorted(again) == sorted(found)
+    assert all((again[number] == found[number]).all() for number in found)
 
 
 def test_families_whose_records_carry_weights_are_not_mixed_with_others():

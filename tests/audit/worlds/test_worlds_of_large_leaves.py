@@ -59,3 +59,13 @@ def test_many_draws_of_many_records_cost_as_much_as_their_profiles(monkeypatch):
     found = Sampler(facts_of(system), FOREVER).tables(80)
     assert (found.sum(axis=1) == (70_000, 30_000)).all()
     assert len(np.unique(found[:, 0, 0])) > 40
+
+
+@pytest.mark.parametrize("totals", [(1_800_000, 1_200_000), TOTALS])
+def test_draws_one_by_one_are_those_that_are_made_together(totals):
+    system = system_of(COUNTS[:3], [[0, 1, 2]], [totals], [], classes=len(totals))
+    together = Sampler(facts_of(system), FOREVER).tables(9)
+    alone = Sampler(facts_of(system), FOREVER)
+    assert (np.concatenate([alone.tables(1) for _ in range(9)]) == together).all()
+    assert (together.sum(axis=1) == totals).all()
+    assert (together.sum(axis=2) == COUNTS[:3]).all()
