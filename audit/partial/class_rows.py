@@ -18,7 +18,7 @@ from audit.estimate.violated import VIOLATION_SHARE
 from audit.partial.allowance import Allowance
 from audit.partial.classed import Classed
 from audit.partial.leaf_table import LeafTable
-from audit.partial.margins import CELL, HELD, MOST_CELLS, MOST_GAP, ROUNDS, Held, Margins
+from audit.partial.margins import HELD, MOST_GAP, ROUNDS, Held, Margins
 from audit.partial.multipliers import Slopes
 from audit.partial.network import Network
 from audit.reading import Undetermined
@@ -237,12 +237,9 @@ class _Search:
     def _solved(
         self, lumps: IndexArray, places: IndexArray, place_block: IndexArray, slopes: Slopes
     ) -> Held | None:
-        cells = len(lumps) * len(places)
-        if cells > MOST_CELLS or not self.allowance.spend(CELL * cells):
-            return None
         groups = self.net.group_of[places]
         margins = Margins(
-            self.net.movable[lumps].toarray()[:, groups] > 0,
+            sparse.csr_array(self.net.movable[lumps][:, groups]),
             self.net.supply[lumps],
             self.sizes[places],
             self.net.block_of_lump[lumps],
@@ -252,18 +249,18 @@ class _Search:
 
 
 def _replaced(
-    spread: sparse.csr_array, lumps: IndexArray, places: IndexArray, table: FloatArray
+    spread: sparse.csr_array, lumps: IndexArray, places: IndexArray, table: sparse.csr_array
 ) -> sparse.csr_array:
     """Return a spread, (S, J), with that of some lumps over some places put in, where all their people are."""
     kept = spread.tocoo()
     is_kept = ~np.isin(kept.row, lumps)
-    row, place = np.nonzero(table)
+    new = table.tocoo()
     return sparse.csr_array(
         (
-            np.concatenate([kept.data[is_kept], table[row, place]]),
+            np.concatenate([kept.data[is_kept], new.data]),
             (
-                np.concatenate([kept.row[is_kept], lumps[row]]),
-                np.concatenate([kept.col[is_kept], places[place]]),
+                np.concatenate([kept.row[is_kept], lumps[new.row]]),
+                np.concatenate([kept.col[is_kept], places[new.col]]),
             ),
         ),
         shape=spread.shape,

@@ -42,10 +42,10 @@ class Lumps:
     margins: Margins
     gap: float
 
-    def held(self, table: FloatArray) -> Held:
+    def held(self, table: sparse.csr_array) -> Held:
         """Return the people of the part, given those of the lumps by place, (R, J)."""
         own = self.some.held
-        rows = sparse.csr_array(table / self.margins.supply[:, None])
+        rows = sparse.diags_array(1 / self.margins.supply) @ table
         places = sparse.block_diag([rows, own.places[self.others]], format="csr")
         share = self.demand / self.margins.demand[self.place]
         shape = len(self.margins.demand), own.over.shape[1]
@@ -101,7 +101,7 @@ def lumps_of(problem: Problem, some: Some, cuts: Collection[Cut]) -> Lumps:
     demand = problem.classes.ravel()[at]
     lump = own[first]
     margins = Margins(
-        net.movable[lump][:, of_group[first_place]].toarray() > 0,
+        sparse.csr_array(net.movable[lump][:, of_group[first_place]]),
         np.bincount(group, held.people[profiles], len(first)).astype(np.float64),
         np.bincount(place, demand, len(first_place)).astype(np.float64),
         net.block_of_lump[lump],
@@ -140,7 +140,7 @@ def together(parts: Sequence[Lumps]) -> Margins:
         of_place.append(each.place_block + blocks)
         blocks += 1 + int(each.block.max(initial=-1))
     return Margins(
-        sparse.block_diag([each.can for each in margins]).toarray().astype(bool),
+        sparse.csr_array(sparse.block_diag([each.can for each in margins])),
         np.concatenate([each.supply for each in margins]),
         np.concatenate([each.demand for each in margins]),
         np.concatenate(of_lump),
@@ -148,7 +148,7 @@ def together(parts: Sequence[Lumps]) -> Margins:
     )
 
 
-def apart(parts: Sequence[Lumps], table: FloatArray) -> tuple[Held, ...]:
+def apart(parts: Sequence[Lumps], table: sparse.csr_array) -> tuple[Held, ...]:
     """Return the people of each part, given those of all lumps by place."""
     found, lumps, places = [], 0, 0
     for part in parts:

@@ -16,7 +16,7 @@ from audit.estimate.posterior import Posterior
 from audit.partial.allowance import Allowance
 from audit.partial.cut_lumps import Lumps, apart, lumps_of, slopes, together
 from audit.partial.cuts import Cut, Problem, broken
-from audit.partial.margins import CELL, MOST_CELLS, MOST_GAP, ROUNDS, off_by
+from audit.partial.margins import MOST_GAP, ROUNDS, off_by
 from audit.partial.splits import Held
 from ppdm_models.arrays import FloatArray
 
@@ -65,8 +65,6 @@ def spread_under(problem: Problem, allowance: Allowance) -> Under | None:
             cuts[each.key] = each
         parts = [lumps_of(problem, each, cuts.values()) for each in problem.parts]
         margins = together(parts)
-        if margins.can.size > MOST_CELLS or not allowance.spend(CELL * margins.can.size):
-            return None
         found = margins.under(slopes(parts, cuts.values()), start.over(parts), allowance)
         if found is None:
             return None

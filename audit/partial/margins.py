@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -21,8 +22,8 @@ SPARE = HELD / 2
 """A row is put in with so much to spare, for each person: some hold only with equality, and have no interior."""
 MOST_GAP = 1e-5
 """In records times nats: how far a table may be from the optimum."""
-MOST_CELLS = 1_000_000
-"""Groups of people times places up to which rows are put in."""
+MOST_CELLS = 2_500_000
+"""Groups of people times places that rows couple, up to which they are put in: 20 MB."""
 ROUNDS = 25
 """How often rows that are broken join before it is given up."""
 CELL = 1e3
@@ -36,13 +37,13 @@ class Margins:
     ``can`` (R, J) says who can be where. Nobody moves between blocks: ``block`` (R,) of groups, ``place_block`` (J,).
     """
 
-    can: BoolArray
+    can: sparse.csr_array
     supply: FloatArray
     demand: FloatArray
     block: IndexArray
     place_block: IndexArray
 
-    def scaled(self, powers: FloatArray | None = None) -> tuple[FloatArray, float]:
+    def scaled(self, powers: FloatArray) -> tuple[FloatArray, float]:
         """Return the table nearest to exp(``powers``), (R, J), of these margins, and its distance from the optimum.
 
         The distance is in records times nats, infinite where nothing was proved.
@@ -50,9 +51,8 @@ class Margins:
         table, gap = np.zeros(self.can.shape), 0.0
         for block in np.unique(self.block):
             rows, places = (np.flatnonzero(own == block) for own in (self.block, self.place_block))
-            is_able = self.can[rows][:, places]
-            own = np.zeros(is_able.shape) if powers is None else powers[rows][:, places]
-            own = np.where(is_able, own, -np.inf)
+            is_able = self.can[rows][:, places].toarray() > 0
+            own = np.where(is_able, powers[rows][:, places], -np.inf)
             weights = np.exp(own - own.max(axis=1, keepdims=True))
             found, off = weighed(sparse.csr_array(weights), self.supply[rows], self.demand[places])
             table[rows[:, None], places] = found.toarray()
@@ -70,7 +70,7 @@ class Margins:
         """
         size = len(self.demand)
         ends = size + np.cumsum([0, *(len(each.least) for each in rows)])
-        table, gap, found = np.zeros(self.can.shape), 0.0, np.zeros(ends[-1])
+        gap, found, rows_of, places_of, people = 0.0, np.zeros(ends[-1]), [], [], []
         part_of_row, part_of_block = self._coupled(rows)
         for part in np.unique(part_of_block[self.block]):
             groups, places = (
@@ -86,9 +86,14 @@ class Margins:
             held = self._only(groups, places)._solved(some, start[at[at < len(start)]], allowance)
             if held is None:
                 return None
-            table[groups[:, None], places] = held.table
+            cells = held.table.tocoo()
+            rows_of.append(groups[cells.row])
+            places_of.append(places[cells.col])
+            people.append(cells.data)
             found[at] = held.multipliers
             gap += held.gap
+        where = np.concatenate(rows_of), np.concatenate(places_of)
+        table = sparse.csr_array((np.concatenate(people), where), shape=self.can.shape)
         return Held(table, gap, found)
 
     def _coupled(self, rows: Sequence[Slopes]) -> tuple[IndexArray, IndexArray]:
@@ -118,43 +123,49 @@ class Margins:
     def _solved(
         self, rows: Sequence[Slopes], start: FloatArray, allowance: Allowance
     ) -> Held | None:
-        found = self._by_multipliers(rows, start, allowance)
+        size = math.prod(self.can.shape)
+        if size > MOST_CELLS or not allowance.spend(CELL * size):
+            return None
+        can = self.can.toarray() > 0
+        found = self._by_multipliers(can, rows, start, allowance)
         if found is not None and found.gap <= MOST_GAP:
             return found
-        other = by_ipopt(self.can, self.supply, self.demand, rows, allowance)
+        other = by_ipopt(can, self.supply, self.demand, rows, allowance)
         if other is None:
             return found
         number = len(self.demand) + sum(len(each.least) for each in rows)
-        return Held(*other, np.zeros(number) if found is None else found.multipliers)
+        table, gap = other
+        multipliers = np.zeros(number) if found is None else found.multipliers
+        return Held(sparse.csr_array(table), gap, multipliers)
 
     def _by_multipliers(
-        self, rows: Sequence[Slopes], start: FloatArray, allowance: Allowance
+        self, can: BoolArray, rows: Sequence[Slopes], start: FloatArray, allowance: Allowance
     ) -> Held | None:
         try:
             with np.errstate(divide="raise", invalid="raise", over="raise"):
-                found = multipliers(self.can, self.supply, self.demand, rows, start, allowance)
+                found = multipliers(can, self.supply, self.demand, rows, start, allowance)
                 if found is None:
                     return None
                 places = len(self.demand)
                 ends = places + np.cumsum([len(each.least) for each in rows])
                 prices = np.split(found[places:], ends[:-1] - places)
-                powers = np.tile(found[:places], (len(self.can), 1))
+                powers = np.tile(found[:places], (len(can), 1))
                 for each, price in zip(rows, prices, strict=True):
-                    powers += each.powers(price, places)
+                    each.add(price, powers)
                 table, gap = self.scaled(powers)
         except (FloatingPointError, ValueError, np.linalg.LinAlgError):
             return None
         for each, price in zip(rows, prices, strict=True):
             # The table is the best of all by the entropy and the rows at these prices: no other is better by more.
             gap += float(np.abs(price) @ np.abs(each.over(table) - each.least))
-        return Held(table, gap, found)
+        return Held(sparse.csr_array(table), gap, found)
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
     """A table (R, J), how far it is from the optimum in records times nats, and the multipliers that it came from."""
 
-    table: FloatArray
+    table: sparse.csr_array
     gap: float
     multipliers: FloatArray
 

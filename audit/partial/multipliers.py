@@ -34,7 +34,7 @@ SPARSE_BELOW = 0.05
 """Share of cells that rows speak of below which they are kept sparse."""
 MOST_AT_ONCE = 20_000_000
 TABLES = 12.0
-"""Operations that a step takes for each cell of its table, once and for all rows of the same branches."""
+"""Operations that a step takes for each cell of its table, and for each that rows speak of."""
 AT_ONCE = 20.0
 """Of products of matrices, so many operations take as long as one of others."""
 
@@ -64,28 +64,30 @@ class Slopes:
         """The most that a cell counts in each row, (C,)."""
         return np.asarray(abs(self.value).max(axis=1).toarray()).ravel()
 
-    def powers(self, multipliers: FloatArray, places: int) -> FloatArray:
-        """Return what these multipliers of the rows add to the logarithm of each cell, (R, J)."""
-        return np.asarray(multipliers @ self.value).reshape(-1, places)[self.branch]
+    def places(self, size: int) -> IndexArray:
+        """Return which of the J = ``size`` places rows speak of."""
+        return np.unique(self.value.indices % size)
+
+    def add(self, multipliers: FloatArray, powers: FloatArray) -> None:
+        """Add what these multipliers of the rows do to the logarithm of each cell, (R, J)."""
+        found = np.asarray(multipliers @ self.value).reshape(-1, powers.shape[1])
+        there = np.flatnonzero(found.any(axis=0))
+        powers[:, there] += found[:, there][self.branch]
 
     def over(self, table: FloatArray) -> FloatArray:
         """Return what a table, (R, J), counts in each row, (C,)."""
-        shape = self.value.shape[1] // table.shape[1], len(table)
+        shape, places = (
+            (self.value.shape[1] // table.shape[1], len(table)),
+            self.places(table.shape[1]),
+        )
         ones = np.ones(len(table)), (self.branch, np.arange(len(table)))
-        by_branch = sparse.csr_array(ones, shape=shape) @ table
+        by_branch = np.zeros((shape[0], table.shape[1]))
+        by_branch[:, places] = sparse.csr_array(ones, shape=shape) @ table[:, places]
         return np.asarray(self.value @ by_branch.ravel())
 
-    @property
-    def is_dense(self) -> bool:
-        """Whether rows speak of so many cells that it is quicker to take them for speaking of all."""
-        return bool(self.value.nnz >= SPARSE_BELOW * math.prod(self.value.shape))
-
-    def spread(self, some: slice, places: int) -> sparse.csr_array | FloatArray:
+    def spread(self, some: slice, places: int) -> sparse.csr_array:
         """Return what each cell of some groups of people counts, (C, R' * J)."""
         branch = self.branch[some]
-        if self.is_dense:
-            of_branch = self.value.toarray().reshape(len(self.least), -1, places)
-            return np.asarray(of_branch[:, branch].reshape(len(self.least), -1))
         cells = sparse.csc_array(self.value)
         of_branch = np.diff(cells.indptr[::places])[branch]
         ends = np.cumsum(of_branch)
@@ -95,6 +97,11 @@ class Slopes:
         column = column + places * np.repeat(np.arange(len(branch)), of_branch)
         shape = len(self.least), len(branch) * places
         return sparse.coo_array((cells.data[at], (cells.indices[at], column)), shape=shape).tocsr()
+
+    def spread_dense(self, some: slice, places: int) -> FloatArray:
+        """Return the same, quicker where rows speak of many cells."""
+        of_branch = self.value.toarray().reshape(len(self.least), -1, places)
+        return np.asarray(of_branch[:, self.branch[some]].reshape(len(self.least), -1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,10 +129,11 @@ def multipliers(
     is_equal = np.concatenate([np.ones(len(demand), dtype=bool), *(each.is_equal for each in rows)])
     x, bounded = np.zeros(len(is_equal)), ~is_equal
     x[: len(start)] = start
+    spoken = sum(len(each.places(len(demand))) for each in rows)
     most = np.concatenate([np.ones(len(demand)), *(each.most for each in rows)])
     at = _dual(x, can, supply, demand, rows)
     for _ in range(STEPS):
-        if not allowance.spend(_cost(can.shape, len(x), len(rows))):
+        if not allowance.spend(_cost(can.shape, len(x), spoken)):
             return None
         near = min(NEAR, float(np.abs(x - np.maximum(x - at.slope, 0.0))[bounded].max(initial=0.0)))
         is_fixed = bounded & (x <= near) & (at.slope > 0)
@@ -146,11 +154,11 @@ def multipliers(
     return x
 
 
-def _cost(shape: tuple[int, int], size: int, tables: int) -> float:
-    """Return how many operations a step takes: a matrix of all multipliers, its factors, and some tables."""
+def _cost(shape: tuple[int, int], size: int, spoken: int) -> float:
+    """Return how many operations a step takes: a matrix of all multipliers, its factors, and columns of tables."""
     records, columns = shape
     products = records * size**2 + size**3
-    return float(products / AT_ONCE + TABLES * records * columns * (1 + tables))
+    return float(products / AT_ONCE + TABLES * records * (columns + spoken))
 
 
 def _along(
@@ -189,7 +197,7 @@ def _dual(
         more = x[at : at + len(each.least)]
         at += len(more)
         if more.any():
-            power += each.powers(more, places)
+            each.add(more, power)
     power[~can] = -np.inf
     top = power.max(axis=1, keepdims=True)
     table = np.exp(power - top)
@@ -209,7 +217,7 @@ def _curvature(
     found = np.zeros((size, size))
     for some in _pieces(len(table), size * places):
         own, people = table[some], supply[some]
-        slopes = _stacked([each.spread(some, places) for each in rows])
+        slopes = _stacked(rows, some, places)
         weighed = slopes * own.reshape(1, -1)
         by_group, cross = _summed(weighed, own.shape)
         sums = np.concatenate([own, by_group.T], axis=1) / np.sqrt(people)[:, None]
@@ -221,10 +229,11 @@ def _curvature(
     return found
 
 
-def _stacked(rows: Sequence[sparse.csr_array | FloatArray]) -> sparse.csr_array | FloatArray:
-    if all(sparse.issparse(each) for each in rows):
-        return sparse.csr_array(sparse.vstack(rows))
-    return np.concatenate([_dense(each) for each in rows])
+def _stacked(rows: Sequence[Slopes], some: slice, places: int) -> sparse.csr_array | FloatArray:
+    speaking = sum(each.value.nnz for each in rows)
+    if speaking < SPARSE_BELOW * sum(math.prod(each.value.shape) for each in rows):
+        return sparse.csr_array(sparse.vstack([each.spread(some, places) for each in rows]))
+    return np.concatenate([each.spread_dense(some, places) for each in rows])
 
 
 def _summed(
