@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -78,18 +78,37 @@ def labels(model: Model, scores: Scores) -> list[str | None]:
 
 def _of_tree(tree: Tree, scores: Scores, stopped: Stopped) -> tuple[Scores, BoolArray]:
     """Return the scores of the leaves (N + 1, outputs) by record; those of the last row where it stops in none."""
+    rows, refused = _rows_of(tree, scores, stopped)
+    return np.asarray(scores[rows]), refused
+
+
+def _rows_of(tree: Tree, scores: Scores, stopped: Stopped) -> tuple[IndexArray, BoolArray]:
+    """Return the row of a tree's scores that each record has, and the records that it refuses."""
     stops, refused = stopped(tree)
-    return np.asarray(scores[np.where(stops < 0, len(scores) - 1, stops)]), refused
+    return np.where(stops < 0, len(scores) - 1, stops), refused
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Said:
-    """What one member says of each record, whether it speaks of it, with what weight, and whom it refuses."""
+    """What one member says of each record, whether it speaks of it, with what weight, and whom it refuses.
+
+    With ``rows`` (n,) the others but the last are of the leaves of a tree, and these say in which one each record is.
+    """
 
     scores: Scores
     speaks: BoolArray
     weights: Scores
     refused: BoolArray
+    rows: IndexArray | None = None
+
+    @property
+    def by_record(self) -> _Said:
+        """The same without ``rows``."""
+        if self.rows is None:
+            return self
+        return _Said(
+            self.scores[self.rows], self.speaks[self.rows], self.weights[self.rows], self.refused
+        )
 
 
 def _of_ensemble(
@@ -107,24 +126,25 @@ def _of_ensemble(
         )
     said = _members(ensemble, columns, known, stopped)
     if ensemble.combination in CHOICES:
-        return _chosen(ensemble, list(said))
+        return _chosen(ensemble, [one.by_record for one in said])
     is_sum = ensemble.combination not in RANKED
     if is_sum and ensemble.silence is Silence.CONTINUE:  # no more than one member at a time
         refused = np.zeros(_size(columns), dtype=bool)
 
-        def each() -> Iterator[tuple[Scores, Scores]]:
+        def each() -> Iterator[_Said]:
             for one in said:
                 refused[:] |= one.refused
-                yield one.scores, one.weights
+                yield one
 
         widths = [one[0].shape[1] if isinstance(one, tuple) else one.shape[1] for one in known]
         return _summed(ensemble, each(), widths, _size(columns)), refused
-    all_said = list(said)
+    all_said = [one.by_record for one in said]
     parts, weights = [one.scores for one in all_said], np.array([one.weights for one in all_said])
     heard = _heard(ensemble, parts, weights)
     if is_sum:
         widths = [part.shape[1] for part in parts]
-        total = _summed(ensemble, zip(parts, heard, strict=True), widths, _size(columns))
+        heeded = [replace(one, weights=few) for one, few in zip(all_said, heard, strict=True)]
+        total = _summed(ensemble, heeded, widths, _size(columns))
     else:
         total = _ranked(ensemble.combination, np.stack(parts), heard)
     if ensemble.silence is not Silence.CONTINUE:
@@ -146,10 +166,13 @@ def _members(
             scores, refused = found
         else:
             assert isinstance(member.model, Tree)
-            scores, refused = _of_tree(member.model, found, stopped)
+            rows, refused = _rows_of(member.model, found, stopped)
+            if isinstance(member.test, Always):
+                yield _of_all(member.weight, found, refused, rows)
+                continue
+            scores = found[rows]
         if isinstance(member.test, Always):
-            everyone = np.ones(size, dtype=bool)
-            yield _Said(scores, everyone, np.full(size, member.weight), refused)
+            yield _of_all(member.weight, scores, refused)
             continue
         unasked = np.zeros(size, dtype=bool)  # whether it speaks cannot be asked
         for name in set(features_of(member.test)) & invalid.keys():
@@ -161,6 +184,14 @@ def _members(
             np.where(speaks, member.weight, 0.0),
             (refused & speaks) | unasked,
         )
+
+
+def _of_all(
+    weight: float, scores: Scores, refused: BoolArray, rows: IndexArray | None = None
+) -> _Said:
+    """Return what a member says who speaks of every record."""
+    size = len(scores)
+    return _Said(scores, np.ones(size, dtype=bool), np.full(size, weight), refused, rows)
 
 
 def _chosen(ensemble: Ensemble, said: Sequence[_Said]) -> tuple[Scores, BoolArray]:
@@ -201,7 +232,7 @@ def _first(parts: list[Scores], spoken: BoolArray) -> Scores:
 
 def _summed(
     ensemble: Ensemble,
-    said: Iterable[tuple[Scores, Scores]],
+    said: Iterable[_Said],
     widths: Sequence[int],
     size: int,
 ) -> Scores:
@@ -218,12 +249,18 @@ def _summed(
     total = np.zeros((size, width))
     heard = np.zeros(size)
     nothing = np.zeros(size)
-    for (part, weight), output in zip(said, outputs, strict=True):
-        speaks = weight != 0.0
-        factor = weight if weighted else speaks.astype(float)
+    for one, output in zip(said, outputs, strict=True):
+        part = one.scores
+        speaks = one.weights != 0.0
+        factor = one.weights if weighted else speaks.astype(float)
         empty = speaks & np.isnan(part).any(axis=1)
-        nothing += np.where(empty, factor, 0.0)
+        silent = np.where(empty, factor, 0.0)
         added = np.where((speaks & ~empty)[:, None], part, 0.0) * factor[:, None]
+        if one.rows is not None:  # worked out by leaf, of which there are fewer than records
+            added, silent, factor = (
+                each.take(one.rows, axis=0) for each in (added, silent, factor)
+            )
+        nothing += silent
         if output is None:
             total += added
         else:
