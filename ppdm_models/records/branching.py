@@ -67,7 +67,8 @@ class Matrix:
         self.table = np.empty((size, len(kept)))
         for place, each in enumerate(kept.values()):
             self.table[:, place] = each.numbers
-        self._gaps = np.isnan(self.table)
+        gaps = np.isnan(self.table)
+        self._gaps = {name: gaps[:, at] for name, at in self.places.items() if gaps[:, at].any()}
 
     def has(self, names: Iterable[str]) -> bool:
         """Return whether all of these are columns of numbers."""
@@ -75,7 +76,11 @@ class Matrix:
 
     def lacks(self, names: Iterable[str]) -> BoolArray:
         """Return which records, (n,), lack a value in one of some columns."""
-        return np.asarray(self._gaps[:, [self.places[name] for name in names]].any(axis=1))
+        found = np.zeros(len(self.table), dtype=bool)
+        for name in names:
+            if name in self._gaps:
+                found |= self._gaps[name]
+        return found
 
 
 def branching(tree: Tree) -> Branching | None:
