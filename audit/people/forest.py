@@ -70,25 +70,28 @@ def forest_of(
     population: Population,
     source: str = "the table",
     share: Share | None = None,
+    jobs: int | None = 1,
 ) -> Forest:
-    """Send the people through every tree; ``source`` names their table, ``share`` is told of each tree of several.
+    """Send the people through every tree; ``source`` names their table, ``share`` is told how many trees are done.
+
+    Those of several are shared out among so many ``jobs`` (None: as many as there is room for), where it is worth it.
 
     Raises:
         TableError: a record falls in no leaf of any tree, or a tree counts people and the table holds others.
     """
     if isinstance(model, Ensemble):
-        return _of_ensemble(model, population, source, share)
+        return _of_ensemble(model, population, source, share, jobs)
     stops = np.asarray(population.leaf)[None, :]
     return Forest(model, (model,), stops, leaves_of(model, population))
 
 
 def _of_ensemble(
-    ensemble: Ensemble, population: Population, source: str, share: Share | None
+    ensemble: Ensemble, population: Population, source: str, share: Share | None, jobs: int | None
 ) -> Forest:
     trees = tuple(ensemble.trees)
     if not trees:
         raise TableError(ensemble.source, "the model holds no tree")
-    stops, standing = sent(ensemble, population, share)
+    stops, standing = sent(ensemble, population, share, jobs)
     is_lost = population.counts > 0
     for stopped in stops:
         is_lost = is_lost & (stopped == NOWHERE)

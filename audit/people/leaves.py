@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from audit.people.population import Population
-from audit.people.standing import Counter, Standing, crowd_of
+from audit.people.standing import Standing, crowd_of
 from audit.people.target import label_of
 from audit.reading import Undetermined
 from ppdm_models.arrays import FloatArray, IndexArray
@@ -54,7 +54,7 @@ class Leaves:
 
 def leaves_of(tree: Tree, population: Population) -> Leaves | Undetermined:
     """Return the nodes where records stop, in document order; nodes where none stops are left out."""
-    here = Counter(crowd_of(population)).standing(population.leaf, len(tree.nodes))
+    here = crowd_of(population).standing(population.leaf, len(tree.nodes))
     if here.spread:
         return Undetermined(
             f"{here.spread:g} records with missing values are spread over several leaves"

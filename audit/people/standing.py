@@ -3,28 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cached_property
 
 import numpy as np
 
 from audit.people.population import Population
 from audit.reading import Undetermined
 from ppdm_models.arrays import FloatArray, IndexArray
-from ppdm_models.records.routing import SEVERAL
+from ppdm_models.records.routing import SEVERAL, Router
 from ppdm_models.tree.column import Column
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Crowd:
-    """What has to be known of people to find and count them in trees: see ``Population``.
-
-    ``truth`` is None where it is not known, ``weight`` where each counts once.
-    """
-
-    columns: Mapping[str, Column]
-    counts: FloatArray
-    truth: FloatArray | None
-    weight: FloatArray | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,34 +31,55 @@ class Standing:
     spread: float
 
 
-def crowd_of(population: Population) -> Crowd:
-    """Return what has to be known of people to count them in trees."""
-    truth = None if isinstance(population.truth, Undetermined) else population.truth
-    return Crowd(population.columns, population.counts, truth, population.weight)
+@dataclass(frozen=True, eq=False)
+class Crowd:
+    """What has to be known of people to find and count them in one tree after another: see ``Population``.
 
+    ``truth`` is None where it is not known, ``weight`` where each counts once.
+    """
 
-class Counter:
-    """Counts the same people in one tree after another."""
+    columns: Mapping[str, Column]
+    counts: FloatArray
+    truth: FloatArray | None
+    weight: FloatArray | None
 
-    def __init__(self, crowd: Crowd) -> None:
-        """Take the people."""
-        self._crowd = crowd
-        added = [crowd.counts, *([] if crowd.truth is None else crowd.truth.T)]
-        self._people = [np.ascontiguousarray(each) for each in added]
-        weight = crowd.weight
-        self._weights = [] if weight is None else [each * weight for each in self._people]
+    @cached_property
+    def router(self) -> Router:
+        """Who sends them down trees."""
+        return Router(self.columns)
 
     def standing(self, stops: IndexArray, nodes: int) -> Standing:
         """Return how much stops at each of so many nodes; ``stops`` (P,) says where each profile does."""
         spread = 0.0
         if stops.min(initial=0) < 0:
-            spread = float(self._crowd.counts[stops == SEVERAL].sum())
+            spread = float(self.counts[stops == SEVERAL].sum())
             stops = np.where(stops < 0, nodes, stops)
         places = stops.astype(np.intp, copy=False)
         people, classes = _sums(places, nodes, self._people)
         weighed, weighed_classes = _sums(places, nodes, self._weights)
         assert people is not None
         return Standing(people, classes, weighed, weighed_classes, spread)
+
+    @cached_property
+    def _people(self) -> list[FloatArray]:
+        """What is added up at each node: all people, and those of each class."""
+        added = [self.counts, *([] if self.truth is None else self.truth.T)]
+        return [np.ascontiguousarray(each) for each in added]
+
+    @cached_property
+    def _weights(self) -> list[FloatArray]:
+        """The same by sampling weights, if there are any."""
+        weight = self.weight
+        return [] if weight is None else [each * weight for each in self._people]
+
+    def __reduce__(self) -> tuple[type[Crowd], tuple[object, ...]]:
+        return Crowd, tuple(getattr(self, each.name) for each in fields(self))
+
+
+def crowd_of(population: Population) -> Crowd:
+    """Return what has to be known of people to count them in trees."""
+    truth = None if isinstance(population.truth, Undetermined) else population.truth
+    return Crowd(population.columns, population.counts, truth, population.weight)
 
 
 def _sums(
