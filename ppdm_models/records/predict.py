@@ -9,6 +9,7 @@ import numpy as np
 
 from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from ppdm_models.records.leaf_scores import leaf_scores
+from ppdm_models.records.ranked import ranked
 from ppdm_models.records.routing import Router, prepared
 from ppdm_models.tree.column import Columns
 from ppdm_models.tree.ensemble import Combination, Ensemble, Link, Model, Other, Silence
@@ -146,7 +147,7 @@ def _of_ensemble(
         heeded = [replace(one, weights=few) for one, few in zip(all_said, heard, strict=True)]
         total = _summed(ensemble, heeded, widths, _size(columns))
     else:
-        total = _ranked(ensemble.combination, np.stack(parts), heard)
+        total = ranked(ensemble.combination, np.stack(parts), heard)
     if ensemble.silence is not Silence.CONTINUE:
         total[_is_silent(ensemble, parts, weights)] = np.nan
     return total, np.asarray(np.array([one.refused for one in all_said]).any(axis=0))
@@ -274,31 +275,6 @@ def _summed(
     total += np.array(ensemble.base) if ensemble.base else 0.0
     total[outvoted] = np.nan
     return total
-
-
-def _ranked(combination: Combination, said: Scores, weights: Scores) -> Scores:
-    """Return the middle or the largest of what the members say; nothing where one of them says nothing."""
-    asked = weights != 0.0
-    silent = (asked & np.isnan(said).any(axis=2)).any(axis=0) | ~asked.any(axis=0)
-    kept = np.where(asked[:, :, None] & ~silent[None, :, None], said, np.nan)
-    kept[0, silent] = 0.0
-    if combination is Combination.MAX:
-        total = np.nanmax(kept, axis=0)
-    elif combination is Combination.MEDIAN:
-        total = np.nanmedian(kept, axis=0)
-    else:
-        total = _weighted_median(kept, weights)
-    total[silent] = np.nan
-    return np.asarray(total)
-
-
-def _weighted_median(said: Scores, weights: Scores) -> Scores:
-    """Return the least number that half of the weight is not above (as scikit-learn's AdaBoostRegressor has it)."""
-    order = said.argsort(axis=0)
-    upto = np.take_along_axis(weights[:, :, None], order, axis=0).cumsum(axis=0)
-    middle = np.argmax(upto >= 0.5 * upto[-1], axis=0)
-    chosen = np.take_along_axis(order, middle[None], axis=0)
-    return np.asarray(np.take_along_axis(said, chosen, axis=0)[0])
 
 
 def _linked(ensemble: Ensemble, scores: Scores) -> Scores:
