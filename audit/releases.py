@@ -83,7 +83,7 @@ def run_releases(
     proved = iter(alone)
     held = [
         Held(
-            forest_of(case.model, case.population),
+            forest_of(case.model, case.population, jobs=options.jobs),
             case.population,
             {name: training[name] for name in settings_of(case.model) & set(training)},
             _worlds(next(proved)) if isinstance(case.model, Tree) else None,
@@ -149,7 +149,9 @@ def _of_numbers(
     joined: AllNumbers | Undetermined = FACTS_NOT_JOINED
     if not knowledge.facts:
         held = [
-            HeldNumbers(forest_of(case.model, case.population), case.population, told)
+            HeldNumbers(
+                forest_of(case.model, case.population, jobs=options.jobs), case.population, told
+            )
             for case, told in zip(cases, training, strict=True)
         ]
         seconds = clock(each.worlds_budget if options.worlds else 0.0)
@@ -158,7 +160,7 @@ def _of_numbers(
     exposures = []
     for number, case in enumerate(cases):
         people = shared.seen_by(number, case.population)
-        forest = forest_of(case.model, people)
+        forest = forest_of(case.model, people, jobs=options.jobs)
         evidence = unsolved(forest, people, knowledge, SEE_NUMBERS, case.leaks)
         numbers: ValueBounds | Undetermined
         if isinstance(joined, Undetermined):
@@ -228,7 +230,7 @@ def _exposure(
 ) -> Exposure:
     """Return what somebody who holds all releases can infer of the people of one."""
     people = shared.seen_by(number, case.population)
-    forest = forest_of(case.model, people)
+    forest = forest_of(case.model, people, jobs=options.jobs)
     knowledge = knowledge.model_copy(update={"split": SplitLevel.NONE})
     of = _said_of(shared, number)
     if isinstance(joined, Undetermined):

@@ -96,7 +96,7 @@ def run(
         SolverError: the wanted solver is not there.
         TableError: no table with these quasi-identifiers can grow this tree.
     """
-    forest = _forest(model, population, step)
+    forest = _forest(model, population, step, options.jobs)
     if model.task is Task.REGRESSION:
         return _of_numbers(forest, population, knowledge, calls, options, leaks, step)
     if isinstance(model, Ensemble):
@@ -162,12 +162,12 @@ def run(
     return Audit((exposure,), warnings)
 
 
-def _forest(model: Model, population: Population, step: Step) -> Forest:
+def _forest(model: Model, population: Population, step: Step, jobs: int | None) -> Forest:
     """Send the people through the trees; of several ``step`` is told."""
     if not isinstance(model, Ensemble):
         return forest_of(model, population)
     with step("sending the people through all trees") as share:
-        return forest_of(model, population, share=share)
+        return forest_of(model, population, share=share, jobs=jobs)
 
 
 def _of_numbers(
@@ -271,7 +271,7 @@ def prior_of_all(
 
 def start_early(model: Model, options: AuditOptions = DEFAULT) -> None:
     """Let workers get ready while the table is read, where a tree is so large that they are likely needed."""
-    if isinstance(model, Tree) and len(model.leaves) * len(model.classes) >= MANY_SHARES:
+    if isinstance(model, Tree) and model.leaf_count * len(model.classes) >= MANY_SHARES:
         start_ahead(default_jobs() if options.jobs is None else options.jobs)
 
 

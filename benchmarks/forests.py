@@ -1,6 +1,6 @@
 """Times whole audits of forests of up to 5,000 trees, from the file to the report, stage by stage.
 
-    python -m benchmarks.forests --data FOLDER [--trees 60 300 ...] [--keep FOLDER] [--out FILE]
+    python -m benchmarks.forests --data FOLDER [--trees 60 300 ...] [--jobs N] [--keep FOLDER] [--out FILE]
 
 scikit-learn and LightGBM grow the forests on UCI Adult (30,162 people, 14 columns), as files that are audited by
 ``treewarden audit`` in a process of its own. What it says on stderr tells how long each stage took. Growing may take
@@ -73,6 +73,7 @@ def main() -> None:
     ask.add_argument("--data", type=Path, required=True)
     ask.add_argument("--trees", type=int, nargs="+", default=SIZES)
     ask.add_argument("--only", default="", help="part of the name of the kind of forest")
+    ask.add_argument("--jobs", type=int, help="processes of an audit; else one on each processor")
     ask.add_argument("--keep", type=Path, help="where forests are kept, and taken from")
     ask.add_argument("--out", type=Path)
     given = ask.parse_args()
@@ -88,7 +89,7 @@ def main() -> None:
                 model = folder / f"forest-{trees}{kind.suffix}"
                 if not model.exists():
                     kind.grow(data, trees, model)
-                found = audited(model, folder / "people.csv")
+                found = audited(model, folder / "people.csv", given.jobs)
                 rows.append(list(row(kind, trees, model, found)))
                 stages.append([kind.name, f"{trees:,}", found.stages])
                 print(" | ".join([*rows[-1], found.stages]), flush=True)
@@ -123,10 +124,11 @@ def row(kind: Kind, trees: int, model: Path, found: Audited) -> Iterator[str]:
     yield VERDICTS.get(found.code, f"exit code {found.code}")
 
 
-def audited(model: Path, people: Path) -> Audited:
+def audited(model: Path, people: Path, jobs: int | None) -> Audited:
     """Audit a file in a process of its own, with an HTML report."""
     words = ["-m", "treewarden", "audit", str(model), "--data", str(people), "--sensitive", LABEL]
     words += ["--format", f"html={model.with_suffix('.html')}"]
+    words += [] if jobs is None else ["--jobs", str(jobs)]
     with tempfile.TemporaryFile("w+") as said:
         began = time.perf_counter()
         child = subprocess.Popen(

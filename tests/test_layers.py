@@ -50,6 +50,9 @@ ppdm_models/vertical
 audit
 audit/adversary
 audit/options.py
+audit/solver/parcel.py
+audit/solver/pool.py
+audit/solver/processes.py
 audit/people
 audit/inverters
 audit/facts

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import islice
-from typing import TypeVar, cast
+from typing import TypeVar
 
 import numpy as np
 
-from audit.people.leaves import Leaves, leaves_of
-from audit.people.population import Population, stopping
+from audit.people.leaves import Leaves, leaves_at, leaves_of, whole_of
+from audit.people.population import Population
+from audit.people.sending import sent
+from audit.people.standing import Standing
 from audit.people.table_counts import check_counts, count_gaps, has_sums
 from audit.reading import Reading, Undetermined, exactly
 from audit.stages import Share
-from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
+from ppdm_models.arrays import FloatArray, IndexArray
 from ppdm_models.errors import TableError
 from ppdm_models.records.predict import labels, predict
-from ppdm_models.records.routing import NOWHERE, SEVERAL, Router, prepared
+from ppdm_models.records.routing import NOWHERE
 from ppdm_models.tree.column import Columns
 from ppdm_models.tree.ensemble import Ensemble, Model
 from ppdm_models.tree.node_columns import is_inner, totals_of, where_of
-from ppdm_models.tree.predicate import Always, answer
 from ppdm_models.tree.tree import Quality, Task, Tree
 
 DRAWS = (
@@ -31,8 +32,6 @@ DRAWS = (
 
 ONE_TREE = Undetermined("a single tree: its leaves say what it predicts")
 
-MOST_STOPS = 400_000_000
-"""The most places, trees times profiles, that are kept in memory: 1.6 GB, as each is a number of 32 bits."""
 Array = TypeVar("Array", IndexArray, FloatArray)
 
 
@@ -71,25 +70,28 @@ def forest_of(
     population: Population,
     source: str = "the table",
     share: Share | None = None,
+    jobs: int | None = 1,
 ) -> Forest:
-    """Send the people through every tree; ``source`` names their table, ``share`` is told of each tree of several.
+    """Send the people through every tree; ``source`` names their table, ``share`` is told how many trees are done.
+
+    Those of several are shared out among so many ``jobs`` (None: as many as there is room for), where it is worth it.
 
     Raises:
         TableError: a record falls in no leaf of any tree, or a tree counts people and the table holds others.
     """
     if isinstance(model, Ensemble):
-        return _of_ensemble(model, population, source, share)
+        return _of_ensemble(model, population, source, share, jobs)
     stops = np.asarray(population.leaf)[None, :]
     return Forest(model, (model,), stops, leaves_of(model, population))
 
 
 def _of_ensemble(
-    ensemble: Ensemble, population: Population, source: str, share: Share | None
+    ensemble: Ensemble, population: Population, source: str, share: Share | None, jobs: int | None
 ) -> Forest:
     trees = tuple(ensemble.trees)
     if not trees:
         raise TableError(ensemble.source, "the model holds no tree")
-    stops = _stops(ensemble, len(trees), population, share)
+    stops, standing = sent(ensemble, population, share, jobs)
     is_lost = population.counts > 0
     for stopped in stops:
         is_lost = is_lost & (stopped == NOWHERE)
@@ -99,8 +101,8 @@ def _of_ensemble(
     if len(lost):
         who = population.describe(int(lost[0]))
         raise TableError(source, f"the record {who} falls in no leaf of any tree")
-    draws, warnings = _draws(ensemble, trees, stops, population, source)
-    leaves = _leaves(ensemble, trees, stops, population, draws)
+    draws, warnings = _draws(ensemble, trees, standing, population, source)
+    leaves = _leaves(ensemble, trees, standing, population, draws)
     shown = 0
     if isinstance(leaves, Leaves):
         shown = int(leaves.trees[leaves.records.argmin()])
@@ -116,57 +118,10 @@ def _of_ensemble(
     )
 
 
-def _stops(
-    ensemble: Ensemble, size: int, population: Population, share: Share | None
-) -> IndexArray:
-    """Return where each profile stops in each of ``size`` trees.
-
-    Raises:
-        TableError: trees times profiles are more than memory is likely to hold.
-    """
-    profiles = len(population.counts)
-    if size * profiles > MOST_STOPS:
-        raise TableError(
-            ensemble.source,
-            f"{size:,} trees times {profiles:,} profiles are more than the {MOST_STOPS:,} places that are looked at; "
-            "name fewer quasi-identifiers with --qi, or audit a part of the trees",
-        )
-    # Half the memory of the numbers that indexing takes by itself: all that is done with them but comparing.
-    stops = cast(IndexArray, np.empty((size, profiles), dtype=np.int32))
-    for index, stopped in enumerate(_routed(ensemble, population)):
-        stops[index] = stopped
-        if share is not None:
-            share(index + 1, size, "trees")
-    return stops
-
-
-def _routed(ensemble: Ensemble, population: Population) -> Iterator[IndexArray]:
-    """Yield where each profile stops in each tree, in the file's order; nowhere where the tree does not speak."""
-    size = len(population.counts)
-    everyone = np.ones(size, dtype=bool)
-    columns, _ = prepared(ensemble.features, population.columns)
-    router = Router(population.columns)
-    stack: list[tuple[Tree | Ensemble, BoolArray]] = [(ensemble, everyone)]
-    while stack:
-        part, speaks = stack.pop()
-        if isinstance(part, Tree):
-            stopped, _ = router.routed(part)
-            yield np.where(speaks, stopped, NOWHERE)
-            continue
-        for member in reversed(part.members):
-            if isinstance(member.model, Tree | Ensemble):
-                heard = (
-                    speaks
-                    if isinstance(member.test, Always)
-                    else speaks & answer(member.test, columns, size).true
-                )
-                stack.append((member.model, heard))
-
-
 def _draws(
     ensemble: Ensemble,
     trees: tuple[Tree, ...],
-    stops: IndexArray,
+    standing: Sequence[Standing],
     population: Population,
     source: str,
 ) -> tuple[bool, list[str]]:
@@ -176,7 +131,7 @@ def _draws(
         TableError: the file says that they are people, and the table holds others; or a leaf that the file says was
             reached holds nobody, which no sample of the table explains.
     """
-    _check_reached(trees, stops, population, source)
+    _check_reached(trees, standing, source)
     weighed = population.weight is not None
     counting = [
         index
@@ -187,17 +142,15 @@ def _draws(
         return False, []
     if ensemble.resampled:
         return True, [f"{ensemble.source}: {DRAWS}; leaves are measured on the table"]
-    here = {
-        index: stopping(trees[index], replace(population, leaf=stops[index])) for index in counting
-    }
     if ensemble.resampled is False:
-        for index, sums in here.items():
-            check_counts(trees[index], *sums, population.weights, source)
+        for index in counting:
+            here = standing[index]
+            check_counts(trees[index], here.people, here.weighed, population.weights, source)
         return False, []
     other = [
         index + 1
-        for index, (people, sums) in here.items()
-        if count_gaps(trees[index], people if sums is None else sums, weighed=weighed)
+        for index in counting
+        if count_gaps(trees[index], _counted(standing[index]), weighed=weighed)
     ]
     if not other:
         return False, []
@@ -209,23 +162,20 @@ def _draws(
     return True, [said]
 
 
-def _check_reached(
-    trees: tuple[Tree, ...], stops: IndexArray, population: Population, source: str
-) -> None:
+def _counted(here: Standing) -> FloatArray:
+    return here.people if here.weighed is None else here.weighed
+
+
+def _check_reached(trees: tuple[Tree, ...], standing: Sequence[Standing], source: str) -> None:
     """Check that somebody of the table is in each leaf that a record reached in training, drawn and weighed or not.
 
     Raises:
         TableError: a leaf holds nobody, so the table is not the one that the trees were trained on.
     """
-    held = population.counts > 0
-    for index, tree in enumerate(trees):
-        if not (has_sums(tree) or tree.quality is Quality.HESSIAN):
+    for index, (tree, here) in enumerate(zip(trees, standing, strict=True)):
+        if here.spread or not (has_sums(tree) or tree.quality is Quality.HESSIAN):
             continue
-        here = stops[index][held]
-        if (here == SEVERAL).any():
-            continue
-        is_empty = np.bincount(here[here >= 0], minlength=len(tree.nodes)) == 0
-        empty = np.flatnonzero(is_empty & ~is_inner(tree) & (totals_of(tree) > 0))
+        empty = np.flatnonzero((here.people == 0) & ~is_inner(tree) & (totals_of(tree) > 0))
         if len(empty):
             leaf = where_of(tree, int(empty[0]))
             raise TableError(
@@ -238,19 +188,19 @@ def _check_reached(
 def _leaves(
     ensemble: Ensemble,
     trees: tuple[Tree, ...],
-    stops: IndexArray,
+    standing: Sequence[Standing],
     population: Population,
     draws: bool,
 ) -> Leaves | Undetermined:
     """Return the leaves of all trees, in the file's order."""
     found: list[tuple[int, Leaves]] = []
-    for index, tree in enumerate(trees):
-        spread = float(population.counts[stops[index] == SEVERAL].sum())
-        if spread:
+    whole = whole_of(population)
+    for index, (tree, here) in enumerate(zip(trees, standing, strict=True)):
+        if here.spread:
             return Undetermined(
-                f"tree {index + 1} spreads {spread:g} records with missing values over several leaves"
+                f"tree {index + 1} spreads {here.spread:g} records with missing values over several leaves"
             )
-        leaves = leaves_of(tree, replace(population, leaf=stops[index]))
+        leaves = leaves_at(tree, here, whole)
         if isinstance(leaves, Leaves):
             found.append((index, leaves))
     if not found:
@@ -266,9 +216,9 @@ def _leaves(
             np.array([index for index, _ in found], dtype=np.intp),
             [len(leaves.nodes) for leaves in each],
         ),
-        whole=each[0].whole,
+        whole=whole.classes,
         weighed=_joined_sums([leaves.weighed for leaves in each]),
-        weighed_whole=each[0].weighed_whole,
+        weighed_whole=whole.weighed,
     )
 
 

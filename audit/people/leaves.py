@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from audit.people.population import Population
+from audit.people.standing import Standing, crowd_of
 from audit.people.target import label_of
 from audit.reading import Undetermined
 from ppdm_models.arrays import FloatArray, IndexArray
-from ppdm_models.records.routing import SEVERAL
 from ppdm_models.tree.node_columns import class_counts_of, labels_of, totals_of, where_of
 from ppdm_models.tree.node_table import NodeTable
 from ppdm_models.tree.tree import Node, Task, Tree, completed, count_of
@@ -54,26 +54,46 @@ class Leaves:
 
 def leaves_of(tree: Tree, population: Population) -> Leaves | Undetermined:
     """Return the nodes where records stop, in document order; nodes where none stops are left out."""
-    spread = float(population.counts[population.leaf == SEVERAL].sum())
-    if spread:
+    here = crowd_of(population).standing(population.leaf, len(tree.nodes))
+    if here.spread:
         return Undetermined(
-            f"{spread:g} records with missing values are spread over several leaves"
+            f"{here.spread:g} records with missing values are spread over several leaves"
         )
-    kept = (population.leaf >= 0) & (population.counts > 0)
-    if not kept.any():
+    return leaves_at(tree, here, whole_of(population))
+
+
+def leaves_at(tree: Tree, here: Standing, whole: Whole) -> Leaves | Undetermined:
+    """Return the same of people who were counted already; ``whole`` says what is known of all of them."""
+    indices = np.flatnonzero(here.people)
+    if not len(indices):
         return Undetermined("no record stops in any leaf")
-    place, size = population.leaf[kept], len(tree.nodes)
-    indices = np.flatnonzero(np.bincount(place, minlength=size))
-    records = _sums(place, population.counts[kept], size)[indices]
+    is_weighed = here.weighed is not None
+    return _leaves(
+        whole,
+        indices,
+        here.people[indices],
+        whole.classes if here.classes is None else here.classes[indices],
+        None if here.weighed_classes is None else here.weighed_classes[indices],
+        _labels_at(tree, indices),
+        SUMS_OF_WEIGHTS if is_weighed else _published_at(tree, indices),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """The class counts of all people, (m,), or why they are not known, and the sums of their sampling weights."""
+
+    classes: FloatArray | Undetermined
+    weighed: FloatArray | None
+
+
+def whole_of(population: Population) -> Whole:
+    """Return what is known of the classes of all people."""
     truth, weighed = population.truth, population.weighed_truth
-    sums = None
-    if not isinstance(truth, Undetermined):
-        truth = _by_class(place, truth[kept], size)[indices]
-    if population.weight is not None and not isinstance(weighed, Undetermined):
-        sums = _by_class(place, weighed[kept], size)[indices]
-    labels = _labels_at(tree, indices)
-    published = _published_at(tree, indices) if population.weight is None else SUMS_OF_WEIGHTS
-    return _leaves(population, indices, records, truth, sums, labels, published)
+    if isinstance(truth, Undetermined) or isinstance(weighed, Undetermined):
+        return Whole(truth, None)
+    sums = None if population.weight is None else weighed.sum(axis=0)
+    return Whole(truth.sum(axis=0), sums)
 
 
 def described(
@@ -89,7 +109,7 @@ def described(
     The nodes may be any: some of the leaves, or a node and what is below it. The population is that of the whole table.
     """
     return _leaves(
-        population,
+        whole_of(population),
         np.array([node.index for node in nodes], dtype=np.intp),
         records,
         classes,
@@ -100,7 +120,7 @@ def described(
 
 
 def _leaves(
-    population: Population,
+    whole: Whole,
     nodes: IndexArray,
     records: FloatArray,
     classes: FloatArray | Undetermined,
@@ -108,12 +128,6 @@ def _leaves(
     labels: IndexArray | Undetermined,
     published: FloatArray | Undetermined,
 ) -> Leaves:
-    whole, sums = population.truth, population.weighed_truth
-    if not isinstance(whole, Undetermined):
-        whole = whole.sum(axis=0)
-    weighed_whole = None
-    if population.weight is not None and not isinstance(sums, Undetermined):
-        weighed_whole = sums.sum(axis=0)
     return Leaves(
         nodes,
         records,
@@ -121,18 +135,10 @@ def _leaves(
         labels,
         published,
         np.zeros(len(nodes), dtype=np.intp),
-        whole,
+        whole.classes,
         weighed,
-        weighed_whole,
+        whole.weighed,
     )
-
-
-def _by_class(groups: IndexArray, classes: FloatArray, size: int) -> FloatArray:
-    return np.stack([_sums(groups, column, size) for column in classes.T], axis=1)
-
-
-def _sums(groups: IndexArray, weights: FloatArray, size: int) -> FloatArray:
-    return np.bincount(groups, weights=weights, minlength=size).astype(np.float64)
 
 
 def _labels_at(tree: Tree, indices: IndexArray) -> IndexArray | Undetermined:

@@ -26,7 +26,7 @@ WORTH_A_TASK = 300
 
 def start_ahead(jobs: int) -> None:
     """Start what is missing of the workers that help this process, and return at once."""
-    WORKERS.start_ahead(_helpers(WORKERS, jobs))
+    WORKERS.start_ahead(WORKERS.helpers(jobs))
 
 
 def solve_all(
@@ -58,20 +58,13 @@ def solve_all(
                 asked.append(part if kept is None else kept.asked(part))
                 call.add(partial(solve_task, asked[-1]), part.work)
             size += task.work
-            while size >= worth and len(call.threads) < min(
-                _helpers(pool, jobs), len(call.jobs) - 1
-            ):
+            while size >= worth and len(call.threads) < min(pool.helpers(jobs), len(call.jobs) - 1):
                 call.hire()
         if share is not None:
             share(0, len(asked), "parts")
         call.work()
         found = iter(call.finish())
     return [joined(task, [_answer(part, next(found)) for part in parts]) for task, parts in whole]
-
-
-def _helpers(pool: Pool, jobs: int) -> int:
-    """Return how many others do jobs: this process is one of them, or beside them where they are elsewhere."""
-    return jobs if pool.is_elsewhere else jobs - 1
 
 
 def _answer(task: Task, found: Answer | TreewardenError | None) -> Answer:

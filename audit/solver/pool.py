@@ -156,6 +156,10 @@ class Pool:
         """Whether a worker is known to be ready for a job."""
         return any(worker.is_ready() for worker in self._idle)
 
+    def helpers(self, jobs: int) -> int:
+        """Return how many others do jobs: this process is one of them, or beside them where they are elsewhere."""
+        return jobs if self.is_elsewhere else jobs - 1
+
     def start_ahead(self, number: int) -> None:
         """Start what is missing of so many workers and return at once: getting ready takes them about a second."""
         # An interrupt is raised in the main thread: it cannot come between a start and the entry of what was started.

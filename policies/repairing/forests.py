@@ -179,8 +179,8 @@ def _best(remedy: Pruning, tree: Tree, part: Prospect) -> Tree | str:
 def _title(before: Sequence[Tree], after: Sequence[Tree]) -> str:
     pairs = list(zip(before, after, strict=True))
     changed = [(old, new) for old, new in pairs if len(old.nodes) != len(new.nodes)]
-    leaves = sum(len(tree.leaves) for tree in before)
-    lost = leaves - sum(len(tree.leaves) for tree in after)
+    leaves = sum(tree.leaf_count for tree in before)
+    lost = leaves - sum(tree.leaf_count for tree in after)
     bare = sum(len(new.nodes) == 1 for _, new in changed)
     said = f"prune: {len(changed)} of {len(before)} trees"
     if len(before) == 1:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from ppdm_models.records.leaf_scores import leaf_scores
+from ppdm_models.records.ranked import ranked
 from ppdm_models.records.routing import Router, prepared
 from ppdm_models.tree.column import Columns
 from ppdm_models.tree.ensemble import Combination, Ensemble, Link, Model, Other, Silence
@@ -78,18 +79,37 @@ def labels(model: Model, scores: Scores) -> list[str | None]:
 
 def _of_tree(tree: Tree, scores: Scores, stopped: Stopped) -> tuple[Scores, BoolArray]:
     """Return the scores of the leaves (N + 1, outputs) by record; those of the last row where it stops in none."""
+    rows, refused = _rows_of(tree, scores, stopped)
+    return np.asarray(scores[rows]), refused
+
+
+def _rows_of(tree: Tree, scores: Scores, stopped: Stopped) -> tuple[IndexArray, BoolArray]:
+    """Return the row of a tree's scores that each record has, and the records that it refuses."""
     stops, refused = stopped(tree)
-    return np.asarray(scores[np.where(stops < 0, len(scores) - 1, stops)]), refused
+    return np.where(stops < 0, len(scores) - 1, stops), refused
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Said:
-    """What one member says of each record, whether it speaks of it, with what weight, and whom it refuses."""
+    """What one member says of each record, whether it speaks of it, with what weight, and whom it refuses.
+
+    With ``rows`` (n,) the others but the last are of the leaves of a tree, and these say in which one each record is.
+    """
 
     scores: Scores
     speaks: BoolArray
     weights: Scores
     refused: BoolArray
+    rows: IndexArray | None = None
+
+    @property
+    def by_record(self) -> _Said:
+        """The same without ``rows``."""
+        if self.rows is None:
+            return self
+        return _Said(
+            self.scores[self.rows], self.speaks[self.rows], self.weights[self.rows], self.refused
+        )
 
 
 def _of_ensemble(
@@ -107,26 +127,27 @@ def _of_ensemble(
         )
     said = _members(ensemble, columns, known, stopped)
     if ensemble.combination in CHOICES:
-        return _chosen(ensemble, list(said))
+        return _chosen(ensemble, [one.by_record for one in said])
     is_sum = ensemble.combination not in RANKED
     if is_sum and ensemble.silence is Silence.CONTINUE:  # no more than one member at a time
         refused = np.zeros(_size(columns), dtype=bool)
 
-        def each() -> Iterator[tuple[Scores, Scores]]:
+        def each() -> Iterator[_Said]:
             for one in said:
                 refused[:] |= one.refused
-                yield one.scores, one.weights
+                yield one
 
         widths = [one[0].shape[1] if isinstance(one, tuple) else one.shape[1] for one in known]
         return _summed(ensemble, each(), widths, _size(columns)), refused
-    all_said = list(said)
+    all_said = [one.by_record for one in said]
     parts, weights = [one.scores for one in all_said], np.array([one.weights for one in all_said])
     heard = _heard(ensemble, parts, weights)
     if is_sum:
         widths = [part.shape[1] for part in parts]
-        total = _summed(ensemble, zip(parts, heard, strict=True), widths, _size(columns))
+        heeded = [replace(one, weights=few) for one, few in zip(all_said, heard, strict=True)]
+        total = _summed(ensemble, heeded, widths, _size(columns))
     else:
-        total = _ranked(ensemble.combination, np.stack(parts), heard)
+        total = ranked(ensemble.combination, np.stack(parts), heard)
     if ensemble.silence is not Silence.CONTINUE:
         total[_is_silent(ensemble, parts, weights)] = np.nan
     return total, np.asarray(np.array([one.refused for one in all_said]).any(axis=0))
@@ -146,10 +167,13 @@ def _members(
             scores, refused = found
         else:
             assert isinstance(member.model, Tree)
-            scores, refused = _of_tree(member.model, found, stopped)
+            rows, refused = _rows_of(member.model, found, stopped)
+            if isinstance(member.test, Always):
+                yield _of_all(member.weight, found, refused, rows)
+                continue
+            scores = found[rows]
         if isinstance(member.test, Always):
-            everyone = np.ones(size, dtype=bool)
-            yield _Said(scores, everyone, np.full(size, member.weight), refused)
+            yield _of_all(member.weight, scores, refused)
             continue
         unasked = np.zeros(size, dtype=bool)  # whether it speaks cannot be asked
         for name in set(features_of(member.test)) & invalid.keys():
@@ -161,6 +185,14 @@ def _members(
             np.where(speaks, member.weight, 0.0),
             (refused & speaks) | unasked,
         )
+
+
+def _of_all(
+    weight: float, scores: Scores, refused: BoolArray, rows: IndexArray | None = None
+) -> _Said:
+    """Return what a member says who speaks of every record."""
+    size = len(scores)
+    return _Said(scores, np.ones(size, dtype=bool), np.full(size, weight), refused, rows)
 
 
 def _chosen(ensemble: Ensemble, said: Sequence[_Said]) -> tuple[Scores, BoolArray]:
@@ -201,7 +233,7 @@ def _first(parts: list[Scores], spoken: BoolArray) -> Scores:
 
 def _summed(
     ensemble: Ensemble,
-    said: Iterable[tuple[Scores, Scores]],
+    said: Iterable[_Said],
     widths: Sequence[int],
     size: int,
 ) -> Scores:
@@ -218,12 +250,18 @@ def _summed(
     total = np.zeros((size, width))
     heard = np.zeros(size)
     nothing = np.zeros(size)
-    for (part, weight), output in zip(said, outputs, strict=True):
-        speaks = weight != 0.0
-        factor = weight if weighted else speaks.astype(float)
+    for one, output in zip(said, outputs, strict=True):
+        part = one.scores
+        speaks = one.weights != 0.0
+        factor = one.weights if weighted else speaks.astype(float)
         empty = speaks & np.isnan(part).any(axis=1)
-        nothing += np.where(empty, factor, 0.0)
+        silent = np.where(empty, factor, 0.0)
         added = np.where((speaks & ~empty)[:, None], part, 0.0) * factor[:, None]
+        if one.rows is not None:  # worked out by leaf, of which there are fewer than records
+            added, silent, factor = (
+                each.take(one.rows, axis=0) for each in (added, silent, factor)
+            )
+        nothing += silent
         if output is None:
             total += added
         else:
@@ -237,31 +275,6 @@ def _summed(
     total += np.array(ensemble.base) if ensemble.base else 0.0
     total[outvoted] = np.nan
     return total
-
-
-def _ranked(combination: Combination, said: Scores, weights: Scores) -> Scores:
-    """Return the middle or the largest of what the members say; nothing where one of them says nothing."""
-    asked = weights != 0.0
-    silent = (asked & np.isnan(said).any(axis=2)).any(axis=0) | ~asked.any(axis=0)
-    kept = np.where(asked[:, :, None] & ~silent[None, :, None], said, np.nan)
-    kept[0, silent] = 0.0
-    if combination is Combination.MAX:
-        total = np.nanmax(kept, axis=0)
-    elif combination is Combination.MEDIAN:
-        total = np.nanmedian(kept, axis=0)
-    else:
-        total = _weighted_median(kept, weights)
-    total[silent] = np.nan
-    return np.asarray(total)
-
-
-def _weighted_median(said: Scores, weights: Scores) -> Scores:
-    """Return the least number that half of the weight is not above (as scikit-learn's AdaBoostRegressor has it)."""
-    order = said.argsort(axis=0)
-    upto = np.take_along_axis(weights[:, :, None], order, axis=0).cumsum(axis=0)
-    middle = np.argmax(upto >= 0.5 * upto[-1], axis=0)
-    chosen = np.take_along_axis(order, middle[None], axis=0)
-    return np.asarray(np.take_along_axis(said, chosen, axis=0)[0])
 
 
 def _linked(ensemble: Ensemble, scores: Scores) -> Scores:

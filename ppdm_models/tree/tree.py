@@ -11,7 +11,7 @@ from ppdm_models.tree.cuts import Cuts
 from ppdm_models.tree.impurity import Criterion as Criterion
 from ppdm_models.tree.node import Band as Band
 from ppdm_models.tree.node import Node as Node
-from ppdm_models.tree.node_table import NodeTable
+from ppdm_models.tree.node_table import NodeTable, parents_of
 from ppdm_models.tree.predicate import Predicate, features_of
 from ppdm_models.tree.treatment import Treatment
 
@@ -169,11 +169,17 @@ class Tree:
     @property
     def depth(self) -> int:
         """The number of tests on the longest path."""
-        depths = [0] * len(self.nodes)
-        for node in self.nodes[1:]:
-            assert node.parent is not None
-            depths[node.index] = depths[node.parent] + 1
+        depths = [0]
+        for parent in parents_of(self.nodes)[1:].tolist():
+            depths.append(depths[parent] + 1)
         return max(depths)
+
+    @property
+    def leaf_count(self) -> int:
+        """The number of leaves; where there are columns, no node is made."""
+        if not isinstance(self.nodes, NodeTable):
+            return len(self.leaves)
+        return len(self.nodes) - len(set(self.nodes.parents[1:].tolist()))
 
     @property
     def has_people(self) -> bool:

@@ -76,7 +76,7 @@ def _side(title: str, audit: Audit, decision: Decision, shown: int) -> Side:
         else title,
         verdict=word(decision.verdict),
         headline=headline(evidence, decision),
-        leaves=sum(len(tree.leaves) for tree in evidence.trees),
+        leaves=sum(tree.leaf_count for tree in evidence.trees),
         failing=tuple(finding.clause for finding in decision.failing),
         tree=tree_nodes(evidence, decision),
     )

@@ -130,7 +130,7 @@ def model(evidence: Evidence) -> Model:
         target=evidence.target,
         classes=whole.classes,
         nodes=sum(len(tree.nodes) for tree in trees),
-        leaves=sum(len(tree.leaves) for tree in trees),
+        leaves=sum(tree.leaf_count for tree in trees),
         depth=max(tree.depth for tree in trees),
         quality=max((tree.quality for tree in trees), key=WORST_LAST.index).value,
         notes=whole.notes,

@@ -88,7 +88,7 @@ def ensemble_part(evidence: Evidence) -> Ensemble:
 def _untold(evidence: Evidence, why: Undetermined) -> Ensemble:
     return Ensemble(
         trees=len(evidence.trees),
-        leaves=sum(len(tree.leaves) for tree in evidence.trees),
+        leaves=sum(tree.leaf_count for tree in evidence.trees),
         recovered_leaves=0,
         replayed=False,
         reasons=(sentence(why.reason),),

@@ -55,7 +55,7 @@ def sizes_of(subject: Subject) -> Sizes:
         records=people.records,
         profiles=len(people.counts),
         trees=len(trees),
-        leaves=sum(len(tree.leaves) for tree in trees),
+        leaves=sum(tree.leaf_count for tree in trees),
         classes=0 if model.task is Task.REGRESSION else len(model.classes),
         signatures=signatures,
         knowledge_rows=rows,
@@ -78,7 +78,7 @@ def _counted(model: Model, people: Population, subject: Subject) -> tuple[int, i
     """Return signatures, rows of knowledge, candidates and the profiles that they touch."""
     size = len(people.counts)
     if not isinstance(model, Tree) or people.is_absent or not model.classes:
-        return size, sum(len(tree.leaves) for tree in trees_of(model)), 0, 0
+        return size, sum(tree.leaf_count for tree in trees_of(model)), 0, 0
     knowledge, _ = resolved(subject.knowledge, model)
     of_leaf = len(model.classes) if knowledge.leaf in FULL else 1
     rows = of_leaf * len(np.unique(people.leaf))

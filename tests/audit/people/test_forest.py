@@ -131,7 +131,7 @@ def test_a_record_that_no_tree_takes_is_an_error():
 
 
 def test_more_places_than_memory_holds_are_refused(monkeypatch):
-    monkeypatch.setattr("audit.people.forest.MOST_STOPS", 19)
+    monkeypatch.setattr("audit.people.sending.MOST_STOPS", 19)
     with pytest.raises(TableError, match="2 trees times 10 profiles"):
         audited(TWO)
 

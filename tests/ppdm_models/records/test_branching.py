@@ -75,6 +75,17 @@ def test_both_ways_lead_to_the_same_leaf(made, rows, missing):
         assert np.array_equal(routing.route(tree, columns), slowly(tree, columns, patch))
 
 
+@pytest.mark.parametrize("size", [0, 6, 7, 8, 21, 30])
+def test_records_that_are_not_sent_down_side_by_side_come_to_the_same_leaf(size, monkeypatch):
+    monkeypatch.setattr("ppdm_models.records.branching.TOGETHER", 7)
+    ages = np.linspace(-1.0, FEWEST_NODES, size)
+    columns = {"x": NumericColumn(ages), "y": NumericColumn(ages[::-1])}
+    tree = grown(PLAIN)
+    found = routing.route(tree, columns)
+    assert np.array_equal(found, slowly(tree, columns, monkeypatch))
+    assert len(set(found.tolist())) > 1 or not size
+
+
 PLAIN = [("under", 0, float(end)) for end in range(FEWEST_NODES)]
 
 

@@ -7,7 +7,8 @@ import pytest
 
 from ppdm_models.records.predict import labels, predict
 from ppdm_models.tree.column import CategoricalColumn, NumericColumn
-from ppdm_models.tree.ensemble import Combination
+from ppdm_models.tree.ensemble import Combination, Member
+from ppdm_models.tree.predicate import NumericTest
 from tests.forests import by_sex, forest, stump
 
 RECORD = {
@@ -44,3 +45,26 @@ def test_an_average_with_nothing_is_nothing():
 def test_the_first_tree_that_is_asked_decides_also_by_saying_nothing():
     assert said(Combination.SELECT_FIRST, SILENT, SPEAKING) is None
     assert said(Combination.SELECT_FIRST, SPEAKING, SILENT) is not None
+
+
+@pytest.mark.parametrize("combination", [Combination.SUM, Combination.WEIGHTED_AVERAGE])
+def test_a_tree_that_speaks_of_all_adds_the_bytes_of_one_that_is_asked_for_whom_it_speaks(
+    combination,
+):
+    ages = np.arange(90.0)
+    columns = {"age": NumericColumn(ages)}
+    of_all = NumericTest("age", high=200.0)
+    told = [
+        (stump(30.0, 0.1, 0.7), 0.3),
+        (stump(50.0, 1 / 3, 0.2), -1.7),
+        (stump(70.0, 0.5, None), 0.4),
+    ]
+    plain, asked = (
+        replace(
+            forest(*(tree for tree, _ in told)),
+            combination=combination,
+            members=tuple(Member(tree, weight=weight, **test) for tree, weight in told),
+        )
+        for test in ({}, {"test": of_all})
+    )
+    assert predict(plain, columns).tobytes() == predict(asked, columns).tobytes()

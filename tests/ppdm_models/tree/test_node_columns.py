@@ -42,6 +42,7 @@ def test_columns_say_what_nodes_say(name):
         found, told = labels_of(tree, chosen), labels_of(plain, chosen)
         assert (found is None) == (told is None)
         assert found is None or found.tolist() == told.tolist()
+    assert (tree.leaf_count, tree.depth) == (plain.leaf_count, plain.depth) == (2, 1)
     assert [where_of(tree, k) for k in range(3)] == [plain.where(node) for node in plain.nodes]
     assert isinstance(tree.nodes, NodeTable)
     assert tree.nodes._made is None

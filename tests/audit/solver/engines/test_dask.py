@@ -14,6 +14,8 @@ import pytest
 from audit.adversary.knowledge import Knowledge
 from audit.estimate.estimate import estimate
 from audit.options import AuditOptions
+from audit.people import sending
+from audit.people.sending import sent
 from audit.solver import parallel
 from audit.solver.engines import dask
 from audit.solver.engines.cluster import on_cluster
@@ -26,6 +28,8 @@ from audit.worlds.engine import reason
 from benchmarks.clusters import dask_here
 from policies.pack import load_pack
 from ppdm_models.errors import ClusterError, PolicyError
+from tests.audit.people.sent_over import FOREST, people, sent_by_others_too
+from tests.audit.people.sent_over import said as said_of_trees
 from tests.audit.worlds.side_by_side import FEW_WORLDS, made, said
 from tests.cases import multiway_case
 
@@ -110,6 +114,16 @@ def test_what_whole_records_prove_is_the_same_bytes_on_a_cluster(cluster, monkey
         there = said(ask(jobs=None))
     assert here == there
     assert len(given) > 10
+
+
+def test_where_people_stop_in_a_forest_is_the_same_bytes_on_a_cluster(cluster, monkeypatch):
+    monkeypatch.setattr(sending, "WORTH_A_WORKER", 0)
+    monkeypatch.setattr(sending, "BATCH_STOPS", 1)
+    crowd = people()
+    here = said_of_trees(sent(FOREST, crowd))
+    with on_cluster(cluster.address, nobody):
+        there = said_of_trees(sent_by_others_too(crowd, None))
+    assert here == there
 
 
 def test_a_refusal_is_an_answer(cluster, pool, tmp_path):

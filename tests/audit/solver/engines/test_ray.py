@@ -6,10 +6,14 @@ from functools import partial
 
 import pytest
 
+from audit.people import sending
+from audit.people.sending import sent
 from audit.solver.engines.cluster import on_cluster
 from audit.solver.parcel import Common
 from audit.solver.pool import Pool
 from audit.solver.stream import each_done
+from tests.audit.people.sent_over import FOREST, people, sent_by_others_too
+from tests.audit.people.sent_over import said as said_of_trees
 
 ray = pytest.importorskip("ray")
 
@@ -47,3 +51,14 @@ def test_jobs_are_done_on_ray_and_one_that_kills_costs_no_other(cluster):
         found = dict(each_done(jobs, 2, forever, pool))
     assert found == {0: 8, 1: common.value, 2: None, 3: 16, 4: common.value}
     assert ray.is_initialized()  # whoever began it ends it
+
+
+@pytest.mark.filterwarnings("ignore")  # what Ray does of files and threads is its own matter
+def test_where_people_stop_in_a_forest_is_the_same_bytes_on_ray(cluster, monkeypatch):
+    monkeypatch.setattr(sending, "WORTH_A_WORKER", 0)
+    monkeypatch.setattr(sending, "BATCH_STOPS", 1)
+    crowd = people()
+    here = said_of_trees(sent(FOREST, crowd))
+    with on_cluster(cluster, nobody):
+        there = said_of_trees(sent_by_others_too(crowd, None))
+    assert here == there
