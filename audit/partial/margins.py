@@ -22,8 +22,8 @@ SPARE = HELD / 2
 """A row is put in with so much to spare, for each person: some hold only with equality, and have no interior."""
 MOST_GAP = 1e-5
 """In records times nats: how far a table may be from the optimum."""
-MOST_CELLS = 2_500_000
-"""Groups of people times places that rows couple, up to which they are put in: 20 MB."""
+MOST_CELLS = 4_000_000
+"""Groups of people times places that rows couple, up to which they are put in: 32 MB."""
 ROUNDS = 25
 """How often rows that are broken join before it is given up."""
 CELL = 1e3

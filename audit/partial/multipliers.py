@@ -9,11 +9,12 @@ whatever v and x are, so that nothing here has to be exact.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
-from scipy import sparse
+from scipy import linalg, optimize, sparse
 
 from audit.partial.allowance import Allowance
 from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
@@ -24,8 +25,6 @@ CLOSE = 1e-11
 SHORTEST = 1e-10
 FARTHEST = 5.0
 """No step changes the logarithm of a cell by more, for each multiplier: behind that Newton's matrix may be flat."""
-NEAR = 1e-3
-"""Multipliers below this that ought to shrink are let go of, so that a step is not stopped by them."""
 SMALL = 1e-10
 """Added to what Newton's matrix has on its diagonal, in shares of that: columns that move together are many."""
 FLAT = 1e-5
@@ -131,27 +130,48 @@ def multipliers(
     x[: len(start)] = start
     spoken = sum(len(each.places(len(demand))) for each in rows)
     most = np.concatenate([np.ones(len(demand)), *(each.most for each in rows)])
+    pieces = list(islice(_cells(rows, len(can), len(demand)), 2))
     at = _dual(x, can, supply, demand, rows)
     for _ in range(STEPS):
         if not allowance.spend(_cost(can.shape, len(x), spoken)):
             return None
-        near = min(NEAR, float(np.abs(x - np.maximum(x - at.slope, 0.0))[bounded].max(initial=0.0)))
-        is_fixed = bounded & (x <= near) & (at.slope > 0)
-        if np.abs(np.where(is_fixed, 0.0, at.slope)).max() <= CLOSE * supply.sum():
+        wanted = np.where(bounded, x - np.maximum(x - at.slope, 0.0), at.slope)
+        if np.abs(wanted).max() <= CLOSE * supply.sum():
             break
-        free = np.flatnonzero(~is_fixed)
-        matrix = _curvature(at.table, supply, rows, len(demand))[np.ix_(free, free)]
-        own = matrix.diagonal()
-        matrix[np.diag_indices_from(matrix)] += SMALL * np.maximum(own, FLAT * own.max())
-        step = np.zeros(len(x))
-        step[free] = -np.linalg.solve(matrix, at.slope[free])
-        step[is_fixed] = -x[is_fixed]
+        # What fits into memory at once is worked out once.
+        cells = pieces if len(pieces) == 1 else _cells(rows, len(can), len(demand))
+        step = _newton(_curvature(at.table, supply, cells, len(x)), at.slope, x, bounded)
         step *= min(1.0, FARTHEST / max(float((np.abs(step) * most).max()), SHORTEST))
-        found = _along(x, step, bounded, at, can, supply, demand, rows)
+        found = _along(x, step, at, can, supply, demand, rows)
         if found is None:
             break
         x, at = found
     return x
+
+
+def _newton(matrix: FloatArray, slope: FloatArray, x: FloatArray, bounded: BoolArray) -> FloatArray:
+    """Return the step to the least of the dual's second-order model, the ``bounded`` multipliers kept at 0 or more.
+
+    Those without bounds follow from the others, of which that leaves a least-squares problem.
+    """
+    own = matrix.diagonal()
+    matrix[np.diag_indices_from(matrix)] += SMALL * np.maximum(own, FLAT * own.max())
+    free, some = np.flatnonzero(~bounded), np.flatnonzero(bounded)
+    factors = linalg.cho_factor(matrix[np.ix_(free, free)])
+    alone = linalg.cho_solve(factors, slope[free])
+    cross = matrix[np.ix_(free, some)]
+    step = np.zeros(len(x))
+    if len(some):
+        following = linalg.cho_solve(factors, cross)
+        left = matrix[np.ix_(some, some)] - cross.T @ following
+        left[np.diag_indices_from(left)] += SMALL * own[some]
+        lower = linalg.cholesky(left, lower=True)
+        wanted = left @ x[some] - (slope[some] - cross.T @ alone)
+        aim = linalg.solve_triangular(lower, wanted, lower=True)
+        step[some] = optimize.nnls(lower.T, aim)[0] - x[some]
+        alone = alone + following @ step[some]
+    step[free] = -alone
+    return step
 
 
 def _cost(shape: tuple[int, int], size: int, spoken: int) -> float:
@@ -164,18 +184,16 @@ def _cost(shape: tuple[int, int], size: int, spoken: int) -> float:
 def _along(
     x: FloatArray,
     step: FloatArray,
-    bounded: BoolArray,
     at: _At,
     can: BoolArray,
     supply: FloatArray,
     demand: FloatArray,
     rows: Sequence[Slopes],
 ) -> tuple[FloatArray, _At] | None:
-    """Return the first point of a shrinking step that makes the dual less, multipliers kept at 0 or more."""
+    """Return the first point of a shrinking step that makes the dual less."""
     length = 1.0
     while length > SHORTEST:
         there = x + length * step
-        there = np.where(bounded, np.maximum(there, 0.0), there)
         found = _dual(there, can, supply, demand, rows)
         if found.value <= at.value + 1e-4 * float(at.slope @ (there - x)):
             return (there, found) if found.value < at.value else None
@@ -209,31 +227,51 @@ def _dual(
     return _At(value, held - asked, table)
 
 
+@dataclass(frozen=True, slots=True)
+class _Cells:
+    """What the cells of some groups of people, R' of them, count in all rows, (C, R' * J)."""
+
+    groups: slice
+    value: sparse.csr_array | FloatArray
+
+
+def _cells(rows: Sequence[Slopes], groups: int, places: int) -> Iterator[_Cells]:
+    """Yield what cells count in rows, so many groups at a time as memory holds."""
+    size = sum(len(each.least) for each in rows)
+    speaking = sum(each.value.nnz for each in rows)
+    is_sparse = speaking < SPARSE_BELOW * sum(math.prod(each.value.shape) for each in rows)
+    each_group = (
+        sum(len(each.places(places)) * len(each.least) for each in rows)
+        if is_sparse
+        else size * places
+    )
+    step = max(1, MOST_AT_ONCE // max(each_group, 1))
+    for start in range(0, groups, step):
+        some = slice(start, start + step)
+        if is_sparse:
+            value = sparse.csr_array(sparse.vstack([each.spread(some, places) for each in rows]))
+            yield _Cells(some, value)
+        else:
+            yield _Cells(some, np.concatenate([each.spread_dense(some, places) for each in rows]))
+
+
 def _curvature(
-    table: FloatArray, supply: FloatArray, rows: Sequence[Slopes], places: int
+    table: FloatArray, supply: FloatArray, cells: Iterable[_Cells], size: int
 ) -> FloatArray:
-    """Return the dual's second derivatives, by places and then by rows."""
-    size = places + sum(len(each.least) for each in rows)
+    """Return the dual's second derivatives, by places and then by rows, ``size`` together."""
+    places = table.shape[1]
     found = np.zeros((size, size))
-    for some in _pieces(len(table), size * places):
-        own, people = table[some], supply[some]
-        slopes = _stacked(rows, some, places)
-        weighed = slopes * own.reshape(1, -1)
+    for each in cells:
+        own, people = table[each.groups], supply[each.groups]
+        weighed = each.value * own.reshape(1, -1)
         by_group, cross = _summed(weighed, own.shape)
         sums = np.concatenate([own, by_group.T], axis=1) / np.sqrt(people)[:, None]
         found -= sums.T @ sums
         found[:places, :places] += np.diag(own.sum(axis=0))
         found[places:, :places] += cross
         found[:places, places:] += cross.T
-        found[places:, places:] += _dense(weighed @ slopes.T)
+        found[places:, places:] += _dense(weighed @ each.value.T)
     return found
-
-
-def _stacked(rows: Sequence[Slopes], some: slice, places: int) -> sparse.csr_array | FloatArray:
-    speaking = sum(each.value.nnz for each in rows)
-    if speaking < SPARSE_BELOW * sum(math.prod(each.value.shape) for each in rows):
-        return sparse.csr_array(sparse.vstack([each.spread(some, places) for each in rows]))
-    return np.concatenate([each.spread_dense(some, places) for each in rows])
 
 
 def _summed(
@@ -244,15 +282,13 @@ def _summed(
     if isinstance(cells, np.ndarray):
         found = cells.reshape(-1, groups, places)
         return found.sum(axis=2), found.sum(axis=1)
-    of_group = sparse.kron(sparse.eye_array(groups), np.ones((places, 1)), format="csr")
-    of_place = sparse.kron(np.ones((groups, 1)), sparse.eye_array(places), format="csr")
-    return _dense(cells @ of_group), _dense(cells @ of_place)
+    at = cells.tocoo()
+    group, place = np.divmod(at.col, places)
+    rows = cells.shape[0]
+    of_group = sparse.coo_array((at.data, (at.row, group)), shape=(rows, groups))
+    of_place = sparse.coo_array((at.data, (at.row, place)), shape=(rows, places))
+    return of_group.toarray(), of_place.toarray()
 
 
 def _dense(matrix: sparse.csr_array | FloatArray) -> FloatArray:
     return matrix if isinstance(matrix, np.ndarray) else np.asarray(matrix.toarray())
-
-
-def _pieces(size: int, each: int) -> Iterator[slice]:
-    step = max(1, MOST_AT_ONCE // max(each, 1))
-    yield from (slice(start, start + step) for start in range(0, size, step))
