@@ -8,8 +8,8 @@ from audit.ipopt.doors import door
 from audit.options import AuditOptions
 from audit.worlds.clock import FOREVER, Clock, clock
 
-ENFORCING = 1e10
-"""What may be spent where the choice of splits is put in: operations on numbers, about twenty seconds."""
+ENFORCING = 4e10
+"""What may be spent where the choice of splits is put in: operations on numbers, a minute or two."""
 
 
 @dataclass(slots=True)

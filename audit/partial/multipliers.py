@@ -20,6 +20,8 @@ from audit.partial.allowance import Allowance
 from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 
 STEPS = 200
+FEWEST_STEPS = 10
+"""Fewer steps than these are seldom enough, so that none is begun where they cannot be paid."""
 CLOSE = 1e-11
 """A step is the last one where what is broken is less than this for each record."""
 SHORTEST = 1e-10
@@ -130,10 +132,13 @@ def multipliers(
     x[: len(start)] = start
     spoken = sum(len(each.places(len(demand))) for each in rows)
     most = np.concatenate([np.ones(len(demand)), *(each.most for each in rows)])
+    cost = _cost(can.shape, len(x), spoken)
+    if allowance.left < FEWEST_STEPS * cost:
+        return None
     pieces = list(islice(_cells(rows, len(can), len(demand)), 2))
     at = _dual(x, can, supply, demand, rows)
     for _ in range(STEPS):
-        if not allowance.spend(_cost(can.shape, len(x), spoken)):
+        if not allowance.spend(cost):
             return None
         wanted = np.where(bounded, x - np.maximum(x - at.slope, 0.0), at.slope)
         if np.abs(wanted).max() <= CLOSE * supply.sum():
