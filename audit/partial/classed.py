@@ -70,9 +70,20 @@ class Classed:
         """Return people over parts as people of each class over so many leaves."""
         classes = self.together.shape[1]
         shape, parts = (len(self.leaf), leaves * classes), np.arange(len(self.leaf))
-        at = self.leaf * classes + self.klass
-        gather = sparse.csr_array((np.ones(len(parts)), (parts, at)), shape=shape)
+        gather = sparse.csr_array((np.ones(len(parts)), (parts, self.at)), shape=shape)
         return replace(held, over=sparse.csr_array(held.over @ gather))
+
+    @property
+    def at(self) -> IndexArray:
+        """The number of each part's leaf and class, leaf by leaf, (C,)."""
+        return np.asarray(self.leaf * self.together.shape[1] + self.klass)
+
+    @property
+    def class_counts(self) -> FloatArray:
+        """How many people of each class each leaf has, (L, m)."""
+        found = np.zeros(self.together.size)
+        found[self.at] = self.leaves.sizes
+        return found.reshape(self.together.shape)
 
     @property
     def shares(self) -> FloatArray:

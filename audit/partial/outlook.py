@@ -9,7 +9,7 @@ from scipy import sparse
 
 from audit.estimate.posterior import Posterior
 from audit.options import AuditOptions
-from audit.partial.allowance import allowed
+from audit.partial.allowance import Allowance, allowed
 from audit.partial.bounded import Ranges
 from audit.partial.class_rows import NOT_SOLVED, under_rows
 from audit.partial.classed import Classed, classed
@@ -18,7 +18,7 @@ from audit.partial.doubts import (
     NOT_COMPARED,
     why_broken,
 )
-from audit.partial.enforced import Under, spread_under
+from audit.partial.enforced import spread_under
 from audit.partial.leaf_table import LeafTable
 from audit.partial.learned import Proofs
 from audit.partial.margins import off_by
@@ -29,7 +29,7 @@ from audit.partial.scaling import GAP
 from audit.partial.secret import Secret
 from audit.partial.secret_part import Part, in_order, part_of
 from audit.partial.spanning import spanning
-from audit.partial.splits import Choice
+from audit.partial.splits import Choice, Held
 from audit.people.population import Population
 from audit.reading import Undetermined
 from ppdm_models.arrays import FloatArray, IndexArray
@@ -88,14 +88,7 @@ class Look:
         bare = self._bare(values, low, high, gaps)
         believed: Posterior | Undetermined = bare
         if self.choice is not None:
-            believed = _Heeding(
-                self.leaves,
-                self.classes,
-                self.choice,
-                self.options,
-                self.is_compared,
-                self.enforcing,
-            ).believed(parts, bare)
+            believed = self._where_counted(self.choice, parts, bare)
         elif self.doubts:
             believed = Undetermined(f"no estimate: {'; '.join(self.doubts)}")
         return Outlook(arcs, parts, believed, gaps, proved, more)
@@ -176,13 +169,34 @@ class Look:
         arcs = parts.arcs(self._arcs(who, saying), self.leaves.nodes, said)
         people = parts.population
         part = part_of(arcs, parts.leaves, people, self.of[parts.of], people.counts, work)
-        believed: Posterior | Undetermined = self._bare(part.values, part.low, part.high, part.gaps)
-        problem = f"no estimate: {'; '.join(self.doubts)}" if self.doubts else ""
+        bare = self._bare(part.values, part.low, part.high, part.gaps)
+        believed: Posterior | Undetermined = bare
         if self.choice is not None:
-            problem = why_broken(self.choice, [parts.by_class(part.held, len(self.leaves.nodes))])
-        if problem:
-            believed = Undetermined(problem)
+            held = parts.by_class(part.held, len(self.leaves.nodes))
+            believed = self._heeding(self.choice).believed(
+                [part], [held], parts.class_counts, parts.at, bare
+            )
+        elif self.doubts:
+            believed = Undetermined(f"no estimate: {'; '.join(self.doubts)}")
         return Outlook(arcs, [part], believed, part.gaps, part.proved, part.more)
+
+    def _where_counted(
+        self, choice: Choice, parts: list[Part], without: Posterior
+    ) -> Posterior | Undetermined:
+        own = self.leaves.estimate(self.options)
+        if isinstance(own, Undetermined):
+            return own
+        size = own.values.shape
+        shares = [own.values]
+        if self.classes is not None:
+            shares = [np.broadcast_to(each, size) for each in np.eye(size[1])[self.classes]]
+        held = [part.held.of_classes(each) for part, each in zip(parts, shares, strict=True)]
+        counts = own.values * self.leaves.sizes[:, None]
+        return self._heeding(choice).believed(parts, held, counts, None, without)
+
+    def _heeding(self, choice: Choice) -> _Heeding:
+        until = allowed(self.options, self.enforcing)
+        return _Heeding(choice, until, len(self.leaves.nodes), self.is_compared)
 
     def _arcs(self, who: Knower, saying: Said | None) -> Arcs:
         domain = who.hidden.get(self.secret.name)
@@ -201,23 +215,24 @@ class _Heeding:
     Candidates on the secret itself are no rows: where they were compared, ``high`` is all that leaves leave open.
     """
 
-    leaves: LeafTable
-    classes: IndexArray | None
     choice: Choice
-    options: AuditOptions
+    allowance: Allowance
+    leaves: int
     is_compared: bool
-    enforcing: float
 
-    def believed(self, parts: list[Part], without: Posterior) -> Posterior | Undetermined:
-        """Return the estimate with such rows, given that without them; why not, where it was not found."""
-        own = self.leaves.estimate(self.options)
-        if isinstance(own, Undetermined):
-            return own
-        size = own.values.shape
-        shares = [own.values]
-        if self.classes is not None:
-            shares = [np.broadcast_to(each, size) for each in np.eye(size[1])[self.classes]]
-        held = [part.held.of_classes(each) for part, each in zip(parts, shares, strict=True)]
+    def believed(
+        self,
+        parts: list[Part],
+        held: list[Held],
+        classes: FloatArray,
+        at: IndexArray | None,
+        without: Posterior,
+    ) -> Posterior | Undetermined:
+        """Return the estimate with such rows, given that without them; why not, where it was not found.
+
+        ``held`` are the people of each part by class, ``classes`` (L, m) how many of each class are in each leaf.
+        ``at`` are the leaves of the parts' networks among these, by class; None where they are the leaves.
+        """
         problem = why_broken(self.choice, held)
         if not problem:
             return without
@@ -226,26 +241,25 @@ class _Heeding:
         some = [
             Some(each, part.leads.net, part.gap) for each, part in zip(held, parts, strict=True)
         ]
-        sizes = own.values * self.leaves.sizes[:, None]
-        under = spread_under(
-            Problem(self.choice, tuple(some), sizes),
-            allowed(self.options, self.enforcing),
-        )
-        return Undetermined(problem) if under is None else self._under(under, parts, without)
-
-    def _under(
-        self, under: Under, parts: list[Part], without: Posterior
-    ) -> Posterior | Undetermined:
+        under = spread_under(Problem(self.choice, tuple(some), classes), self.allowance)
+        if under is None:
+            return Undetermined(problem)
         found = []
-        for part, held in zip(parts, under.parts, strict=True):
-            lump = np.zeros(held.places.shape[0], dtype=np.intp)
-            lump[held.lump[part.profiles]] = part.leads.lump_of
-            places = sparse.csr_array(held.places @ held.over_leaves(len(self.leaves.nodes)))
-            told = part.leads.told(sparse.csr_array(places[:, part.leads.columns]), lump)
-            values, low, high = (each[held.lump[part.profiles]] for each in told)
-            off = off_by(under.gap, held.people[part.profiles])[:, None]
-            high = high if self.is_compared else values
-            found.append((values, np.maximum(low - off, 0.0), np.minimum(high + off, 1.0)))
+        for part, each in zip(parts, under.parts, strict=True):
+            over = each.over_leaves(self.leaves) if at is None else each.over[:, at]
+            found.append(self._told(part, replace(each, over=over), under.gap))
         values, low, high = (np.concatenate(each) for each in zip(*found, strict=True))
         believed = Posterior(values, np.ones(len(values), dtype=bool), low, high)
         return believed if under.is_sure else spanning(believed, without)
+
+    def _told(
+        self, part: Part, held: Held, gap: float
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return what is believed of a part's profiles and its ends, (N, B), given where they are believed to be."""
+        lump, own = np.zeros(held.places.shape[0], dtype=np.intp), held.lump[part.profiles]
+        lump[own] = part.leads.lump_of
+        places = sparse.csr_array(held.places @ held.over[:, part.leads.columns])
+        values, low, high = (each[own] for each in part.leads.told(places, lump))
+        off = off_by(gap, held.people[part.profiles])[:, None]
+        high = high if self.is_compared else values
+        return values, np.maximum(low - off, 0.0), np.minimum(high + off, 1.0)

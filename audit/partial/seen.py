@@ -142,7 +142,16 @@ def seen_by(
         work = 0 if until.is_over else WORK
         for each in reaches:
             more, shown_too, gap = with_outcome(
-                each, known_class, population, people, of, leaves, choice, doubts, work
+                each,
+                known_class,
+                population,
+                people,
+                of,
+                leaves,
+                choice,
+                doubts,
+                work,
+                allowed(options, enforcing),
             )
             believed.insert(0, more)
             gaps.append(gap)

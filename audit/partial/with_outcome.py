@@ -6,9 +6,12 @@ import numpy as np
 from scipy import sparse
 
 from audit.estimate.posterior import Posterior
+from audit.partial.allowance import Allowance
 from audit.partial.bounded import bounded, ranges
 from audit.partial.classed import classed
-from audit.partial.doubts import why_broken
+from audit.partial.cuts import Problem, Some
+from audit.partial.doubts import NOT_COMPARED, why_broken
+from audit.partial.enforced import enforced
 from audit.partial.flows import Room, ends
 from audit.partial.leaf_table import LeafTable
 from audit.partial.learned import Proofs, proofs, shares
@@ -32,12 +35,16 @@ def with_outcome(
     choice: Choice | None,
     doubts: tuple[str, ...],
     work: int,
+    allowance: Allowance,
 ) -> tuple[Posterior | Undetermined, Worlds, float]:
     """Return what is believed of classes, what is proved, and how far the spread is from the optimum at most.
 
     ``said`` is the class that is known of each of the merged ``people``, (P,), ``of`` the place among these of each
     profile of the ``population``. The number of each class in each leaf is known. ``doubts`` are why more may be known;
-    ``choice`` is what is used of how splits were chosen.
+    ``choice`` is what is used of how splits were chosen, and ``allowance`` what putting it in may cost.
+
+    Raises:
+        SolverError: the wanted solver is not there.
     """
     parts = classed(leaves, population)
     lump_of, arcs = parts.parted(found.lump_of, found.over(leaves.nodes), said)
@@ -50,13 +57,17 @@ def with_outcome(
     believed: Posterior | Undetermined = Posterior(
         values, (placed.gap <= GAP)[lump_of], values, values
     )
+    whole = parts.shares * sizes[:, None]
     problem = f"no estimate: {'; '.join(doubts)}" if doubts else ""
     if choice is not None:
-        each = held(people.counts, lump_of, net, placed, sizes)
-        problem = why_broken(choice, [parts.by_class(each, len(leaves.nodes))])
+        each = parts.by_class(held(people.counts, lump_of, net, placed, sizes), len(leaves.nodes))
+        problem = why_broken(choice, [each])
+        if problem and problem != NOT_COMPARED:
+            asked = Problem(choice, (Some(each, net, placed.gap),), parts.class_counts)
+            more_told = enforced(asked, values, allowance)
+            believed, problem = (more_told, "") if more_told is not None else (believed, problem)
     if problem:
         believed = Undetermined(problem)
-    whole = parts.shares * sizes[:, None]
     lumps = proofs(net, whole, whole)
     proved = Proofs(lumps.certain[lump_of], lumps.excluded[lump_of], lumps.possible[lump_of])
     groups, size, counts, supply = (

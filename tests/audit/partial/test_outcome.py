@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from audit.adversary.knowledge import Knowledge, LeafLevel, SplitLevel
+from audit.partial.allowance import Allowance
 from audit.partial.domains import hidden_of
 from audit.partial.leaf_table import leaf_table
 from audit.partial.reach import knower, reach
@@ -111,7 +112,7 @@ def test_what_is_proved_with_known_classes_is_that_of_every_table(seed):
     who = knower(tree, people.columns, hidden_of(tree, population, known), {}, len(people.counts))
     found = reach(who)
     believed, worlds, gap = with_outcome(
-        found, said, population, people, of, leaves, None, (), 10**6
+        found, said, population, people, of, leaves, None, (), 10**6, Allowance(1e9)
     )
     tables = every_table(tree, population, known)
     for profile, klass in enumerate(said.tolist()):
