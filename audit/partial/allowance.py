@@ -8,7 +8,7 @@ from audit.ipopt.doors import door
 from audit.options import AuditOptions
 from audit.worlds.clock import FOREVER, Clock, clock
 
-ENFORCING = 4e10
+ENFORCING = 5e10
 """What may be spent where the choice of splits is put in: operations on numbers, a minute or two."""
 
 

@@ -60,13 +60,15 @@ class Problem:
 class Cut:
     """A row: over the people at leaves ``here`` (L,), each in a branch (P,), ``slope`` (B, m) sums to ``least``.
 
-    ``is_sure`` says that it binds in every table: each branch has the people that a learner asks for.
+    So little is ``spare`` less than what is asked for. ``is_sure`` says that it binds in every table: each branch has
+    the people that a learner asks for.
     """
 
     here: BoolArray
     branch: IndexArray
     slope: FloatArray
     least: float
+    spare: float
     is_sure: bool
 
     @property
@@ -103,6 +105,7 @@ def broken(problem: Problem, parts: Sequence[Held]) -> Iterator[Cut | None]:
             branch,
             _slope(counts, choice.criterion),
             chosen[beside.node] - SPARE * size,
+            SPARE * size,
             _is_admissible(problem, here, branch),
         )
 

@@ -8,7 +8,7 @@ so how far the result is from the optimum.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -27,8 +27,8 @@ SMALLEST = 1e-300
 class Under:
     """The people of each part, as somebody believes them to be spread who heeds the choice of splits.
 
-    ``gap`` bounds how far it is from the optimum, in records times nats; ``is_sure`` says that all rows that were put
-    in bind in every table.
+    ``gap`` bounds how far it is from the optimum, in records times nats, what rows have to spare included; ``is_sure``
+    says that all rows that were put in bind in every table.
     """
 
     parts: tuple[Held, ...]
@@ -51,26 +51,31 @@ def enforced(problem: Problem, without: FloatArray, allowance: Allowance) -> Pos
 
 def spread_under(problem: Problem, allowance: Allowance) -> Under | None:
     """Return the people as they are spread with the rows put in; None where it was not found, or is too large."""
-    cuts: dict[bytes, Cut] = {}
-    spread, gap = tuple(each.held for each in problem.parts), 0.0
+    cuts: list[Cut] = []
+    spread, gap, spare = tuple(each.held for each in problem.parts), 0.0, 0.0
     start = _Start(np.log(np.maximum(problem.classes.ravel(), SMALLEST)), np.zeros(0))
     for _ in range(ROUNDS):
         more = list(broken(problem, spread))
         if not more:
-            is_sure = all(each.is_sure for each in cuts.values())
-            return None if gap > MOST_GAP else Under(spread, gap, is_sure)
-        for each in more:
-            if each is None:
-                return None
-            cuts[each.key] = each
-        parts = [lumps_of(problem, each, cuts.values()) for each in problem.parts]
+            is_sure = all(each.is_sure for each in cuts)
+            return None if gap > MOST_GAP else Under(spread, gap + spare, is_sure)
+        new = [each for each in more if each is not None]
+        if len(new) < len(more):
+            return None
+        # An older tangent of the same candidate that does not hold the table back is none that has to stay.
+        again = {each.key for each in new}
+        kept = [i for i, each in enumerate(cuts) if start.of_row[i] > 0 or each.key not in again]
+        cuts, start = [*(cuts[i] for i in kept), *new], replace(start, of_row=start.of_row[kept])
+        parts = [lumps_of(problem, each, cuts) for each in problem.parts]
         margins = together(parts)
-        found = margins.under(slopes(parts, cuts.values()), start.over(parts), allowance)
+        found = margins.under(slopes(parts, cuts), start.over(parts), allowance)
         if found is None:
             return None
         gap = found.gap + sum(each.gap for each in parts)
         spread = apart(parts, found.table)
         start = start.after(parts, found.multipliers)
+        # Without what rows have to spare the greatest entropy is less, by about that.
+        spare = float(np.abs(start.of_row) @ np.array([each.spare for each in cuts]))
     return None
 
 

@@ -33,7 +33,7 @@ from ppdm_models.tree.tree import Tree, count_of
 
 LEAF = "leaf"
 NO_SEARCH = Tiers(enumerate=None, draws=0, most_draws=0, swaps=False, posterior=False)
-"""Where the classes of all leaves are counted there is one table alone, the true one."""
+"""Where the classes of all leaves are counted, and the true table bears that out, there is one table alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +64,11 @@ class LeafTable:
         Raises:
             TableError: no table with these leaves has these numbers.
         """
-        truth = self.system.case.population.truth
-        if self.are_counted and not isinstance(truth, Undetermined) and not self.system.left_out:
-            return reason(self.system, until=until, tiers=NO_SEARCH)
-        return reason_in_doubt(self.system, until=until)
+        system, truth = self.system, self.system.case.population.truth
+        is_whole = not system.dropped and not system.left_out
+        if self.are_counted and is_whole and not isinstance(truth, Undetermined):
+            return reason(system, until=until, tiers=NO_SEARCH)
+        return reason_in_doubt(system, until=until)
 
 
 def leaf_table(tree: Tree, population: Population, knowledge: Knowledge) -> LeafTable:

@@ -20,7 +20,7 @@ from audit.partial.allowance import Allowance
 from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 
 STEPS = 200
-FEWEST_STEPS = 10
+FEWEST_STEPS = 5
 """Fewer steps than these are seldom enough, so that none is begun where they cannot be paid."""
 CLOSE = 1e-11
 """A step is the last one where what is broken is less than this for each record."""

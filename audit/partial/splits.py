@@ -151,11 +151,17 @@ class Beside:
     is_number: bool
 
     def cuts(self, choice: Choice) -> tuple[FloatArray, BoolArray]:
-        """Return what each cut leaves of impurity, times people, (V' - 1,), and which of them bind."""
+        """Return what each cut leaves of impurity, times people, (V' - 1,), and which of them bind.
+
+        A branch of nobody leaves what the node has, which no chosen split leaves more of, so that where one person is
+        enough for a branch no cut can be better in any table, and so none in the mean of tables.
+        """
         one = np.cumsum(self.table, axis=0)[:-1]
         other = np.maximum(self.table.sum(axis=0) - one, 0.0)
-        is_large = (one.sum(axis=1) >= choice.least) & (other.sum(axis=1) >= choice.least)
         left = left_of(one, choice.criterion) + left_of(other, choice.criterion)
+        if choice.least <= 1:
+            return left, self.is_sure
+        is_large = (one.sum(axis=1) >= choice.least) & (other.sum(axis=1) >= choice.least)
         return left, self.is_sure & is_large
 
 

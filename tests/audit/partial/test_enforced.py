@@ -87,8 +87,8 @@ def are_those_of_the_exact_problem(asked, criterion):
         values = table.sum(axis=1) / problem.people[:, None]
         assert found.decided.all()
         assert found.values == pytest.approx(values, abs=1e-4)
-        assert (found.low <= values + 1e-4).all()
-        assert (found.high >= values - 1e-4).all()
+        assert (found.low <= values + 1e-5).all()
+        assert (found.high >= values - 1e-5).all()
     return missed
 
 
