@@ -16,7 +16,6 @@ from scipy.sparse import csgraph
 from audit.partial.margins import HELD, SPARE
 from audit.partial.network import Network
 from audit.partial.splits import (
-    CLOSE,
     Beside,
     Choice,
     Held,
@@ -60,7 +59,7 @@ class Problem:
 class Cut:
     """A row: over the people at leaves ``here`` (L,), each in a branch (P,), ``slope`` (B, m) sums to ``least``.
 
-    So little is ``spare`` less than what is asked for. ``is_sure`` says that it binds in every table: each branch has
+    An estimate may lack ``spare`` of what is asked for. ``is_sure`` says that it binds in every table: each branch has
     the people that a learner asks for.
     """
 
@@ -92,7 +91,7 @@ def broken(problem: Problem, parts: Sequence[Held]) -> Iterator[Cut | None]:
         counts = np.zeros((branches.max() + 1, beside.table.shape[1]))
         np.add.at(counts, branches, beside.table)
         own, size = float(left_of(counts, choice.criterion).sum()), beside.table.sum()
-        if own >= chosen[beside.node] - max(HELD, CLOSE) * max(size, 1.0):
+        if own >= chosen[beside.node] - HELD * max(size, 1.0):
             continue
         if not (beside.is_number or choice.tree.learner.multiway):
             yield None
@@ -105,7 +104,7 @@ def broken(problem: Problem, parts: Sequence[Held]) -> Iterator[Cut | None]:
             branch,
             _slope(counts, choice.criterion),
             chosen[beside.node] - SPARE * size,
-            SPARE * size,
+            HELD * size,
             _is_admissible(problem, here, branch),
         )
 

@@ -16,9 +16,9 @@ from audit.partial.multipliers import Slopes, multipliers
 from audit.partial.scaling import weighed
 from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 
-HELD = 1e-6
+HELD = 1e-7
 """A row holds where it is broken by less, for each person it speaks of."""
-SPARE = HELD / 2
+SPARE = HELD / 5
 """A row is put in with so much to spare, for each person: some hold only with equality, and have no interior."""
 MOST_GAP = 1e-5
 """In records times nats: how far a table may be from the optimum."""
