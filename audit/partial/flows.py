@@ -186,10 +186,12 @@ class _Block:
         source, sink = (start, end) if up else (end, start)
         flow = csgraph.maximum_flow(graph, source, sink).flow
 
-        value = value + _at(flow, np.full(len(at), start), size + at)
-        others = others + _at(flow, np.full(len(at), end), size + at)
+        tails = np.concatenate([np.full(len(at), start), np.full(len(at), end), row])
+        came = _at(flow, tails, np.concatenate([size + at, size + at, group]))
+        with_value, without, others_moved = np.split(came, [len(at), 2 * len(at)])
+        value, others = value + with_value, others + without
         people = self.held.copy()
-        people[~own] += _at(flow, row, group)
+        people[~own] += others_moved
         people[own] = value + others
         by_group = np.zeros(len(room.value), dtype=np.int64)
         by_group[self.groups[at]] = value
@@ -198,8 +200,13 @@ class _Block:
 
 
 def _at(matrix: sparse.csr_array, rows: IndexArray, columns: IndexArray) -> IntArray:
-    """Return the whole numbers that stand at places of a matrix."""
-    found = matrix[rows, columns]
-    dense = found.toarray() if sparse.issparse(found) else np.asarray(found)
-    whole: IntArray = np.rint(dense).astype(np.int64).reshape(-1)
+    """Return the whole numbers that stand at places of a matrix, 0 where none does."""
+    # Many small matrices are read: what SciPy does to index one takes longer than this.
+    matrix.sort_indices()
+    lines, width = np.diff(matrix.indptr), matrix.shape[1]
+    there = np.repeat(np.arange(len(lines)), lines) * width + matrix.indices
+    wanted = rows * width + columns
+    place = np.searchsorted(there, wanted)
+    is_there = np.append(there, -1)[place] == wanted
+    whole: IntArray = np.rint(np.append(matrix.data, 0)[place] * is_there).astype(np.int64)
     return whole
