@@ -36,10 +36,11 @@ def by_ipopt(
     demand: FloatArray,
     rows: Sequence[Slopes],
     allowance: Allowance,
-) -> tuple[FloatArray, float] | None:
-    """Return the table of greatest entropy, (R, J), that fulfils rows, and how far it is from the optimum.
+) -> tuple[FloatArray, float, FloatArray] | None:
+    """Return the table of greatest entropy, (R, J), that fulfils rows, how far it is off, and the prices of rows, (C,).
 
-    That is in records times nats. None where it is too large, or not found. The arguments are those of ``multipliers``.
+    How far is from the optimum, in records times nats. None where it is too large, or not found. The arguments are
+    those of ``multipliers``.
 
     Raises:
         SolverError: the wanted solver is not there.
@@ -55,9 +56,11 @@ def by_ipopt(
     answer = solve_task(Task(program, (program.start,), CONVEX_TRIES, allowance.door, deadline))
     if not answer.is_accepted:
         return None
+    z = answer.z if inner is None else inner.restored(answer.z)
     table = np.zeros(can.size)
-    table[cells] = answer.z if inner is None else inner.restored(answer.z)
-    return table.reshape(can.shape), _gap(program, answer.z)
+    table[cells] = z
+    prices = np.abs(_prices(whole, z)[sum(can.shape) :])
+    return table.reshape(can.shape), _gap(program, answer.z), prices
 
 
 def _program(
@@ -103,15 +106,24 @@ def _gap(program: Program, z: FloatArray) -> float:
     """Return how much more entropy any point that fulfils the rows has at most, in records times nats."""
     if not program.size:
         return 0.0
+    prices = _prices(program, z)
+    asked = np.where(prices > 0, program.high, program.low)
+    is_held = prices != 0
+    dual = -float(np.exp(-1 - program.rows.T @ prices).sum())
+    dual -= float(prices[is_held] @ asked[is_held])
+    return max(program.objective(z) - dual, 0.0)
+
+
+def _prices(program: Program, z: FloatArray) -> FloatArray:
+    """Return what each row is worth, (C,), as cells with somebody tell; 0 where it does not hold the table back."""
     value, most = program.rows @ z, abs(program.rows) @ np.ones(len(z))
     off = ACTIVE * np.maximum(most, 1.0)
     at_low, at_high = value <= program.low + off, value >= program.high - off
     ends = np.where(at_low, -np.inf, 0.0), np.where(at_high, np.inf, 0.0)
-    held = at_low | at_high
-    rows = program.rows[held]
-    slope = np.log(z) + 1
-    found = optimize.lsq_linear(rows.T, -slope, (ends[0][held], ends[1][held]), tol=1e-14)
-    prices = found.x
-    asked = np.where(prices > 0, program.high[held], program.low[held])
-    dual = -float(np.exp(-1 - rows.T @ prices).sum()) - float(prices @ asked)
-    return max(program.objective(z) - dual, 0.0)
+    held, some = np.flatnonzero(at_low | at_high), np.flatnonzero(z > 2 * SMALLEST_MASS)
+    slope = np.log(z[some]) + 1
+    rows = program.rows[held][:, some]
+    found = np.zeros(len(value))
+    bounds = ends[0][held], ends[1][held]
+    found[held] = optimize.lsq_linear(rows.T, -slope, bounds, tol=1e-14).x
+    return found

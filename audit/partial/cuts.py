@@ -13,6 +13,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import csgraph
 
+from audit.partial.flows import MOST_PEOPLE
 from audit.partial.margins import HELD, SPARE
 from audit.partial.network import Network
 from audit.partial.splits import (
@@ -144,6 +145,8 @@ def _fewest(part: Some, here: BoolArray, some: BoolArray) -> float:
     """Return a number of people of some profiles that is at some leaves in every table: those who fit nowhere else."""
     net, classes = part.net, part.held.over.shape[1] // len(here)
     people = np.bincount(part.held.lump[some], part.held.people[some], len(net.supply))
+    if net.supply.sum() > MOST_PEOPLE:
+        return 0.0
     held = np.rint(people).astype(np.int32)
     # Of a group of leaves that many people can be elsewhere than at these leaves.
     elsewhere = part.held.over @ np.repeat(~here, classes)

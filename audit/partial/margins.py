@@ -133,10 +133,10 @@ class Margins:
         other = by_ipopt(can, self.supply, self.demand, rows, allowance)
         if other is None:
             return found
-        number = len(self.demand) + sum(len(each.least) for each in rows)
-        table, gap = other
-        multipliers = np.zeros(number) if found is None else found.multipliers
-        return Held(sparse.csr_array(table), gap, multipliers)
+        table, gap, prices = other
+        places = len(self.demand)
+        own = np.log(self.demand) if found is None else found.multipliers[:places]
+        return Held(sparse.csr_array(table), gap, np.concatenate([own, prices]))
 
     def _by_multipliers(
         self, can: BoolArray, rows: Sequence[Slopes], start: FloatArray, allowance: Allowance
@@ -153,7 +153,8 @@ class Margins:
                 for each, price in zip(rows, prices, strict=True):
                     each.add(price, powers)
                 table, gap = self.scaled(powers)
-        except (FloatingPointError, ValueError, np.linalg.LinAlgError):
+        except (FloatingPointError, ValueError, RuntimeError, np.linalg.LinAlgError):
+            # Numbers that ran away, or a step that was not found.
             return None
         for each, price in zip(rows, prices, strict=True):
             # The table is the best of all by the entropy and the rows at these prices: no other is better by more.

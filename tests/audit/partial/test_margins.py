@@ -40,7 +40,7 @@ def test_both_ways_find_the_same_table(seed):
     rows = rows_of(values, (values * world).sum(axis=(1, 2)), is_equal=bool(seed % 2))
     found = margins.under([rows], np.zeros(0), Allowance(1e9))
     asked = margins.can.toarray() > 0, margins.supply, margins.demand, [rows], Allowance(1e9)
-    table, gap = by_ipopt(*asked)
+    table, gap, _ = by_ipopt(*asked)
     assert found.gap <= MOST_GAP
     assert gap <= MOST_GAP
     assert table == pytest.approx(found.table.toarray(), abs=1e-3)
@@ -52,7 +52,7 @@ def test_what_rows_force_is_found_by_ipopt():
     margins = of_groups([2.0, 2.0, 3.0], [2.0, 2.0, 3.0])
     # All of the first group are at the first place: nobody else can be there.
     rows = rows_of([[[1, 0, 0], [0, 0, 0], [0, 0, 0]]], [2.0])
-    table, gap = by_ipopt(
+    table, gap, _ = by_ipopt(
         margins.can.toarray() > 0, margins.supply, margins.demand, [rows], Allowance(1e9)
     )
     assert table == pytest.approx(np.array([[2, 0, 0], [0, 0.8, 1.2], [0, 1.2, 1.8]]), abs=1e-5)
@@ -72,3 +72,28 @@ def test_a_table_that_is_too_large_or_costs_too_much_is_not_asked_for():
         by_ipopt(small.can.toarray() > 0, small.supply, small.demand, [rows], Allowance(10.0))
         is None
     )
+
+
+def test_prices_of_ipopt_are_those_of_the_dual():
+    margins = of_groups([3.0, 4.0], [2.0, 5.0])
+    rows = rows_of([[[1, 0], [0, 0]], [[0, 1], [0, 0]]], [1.5, 0.5])
+    found = margins.under([rows], np.zeros(0), Allowance(1e9))
+    can = margins.can.toarray() > 0
+    _, _, prices = by_ipopt(can, margins.supply, margins.demand, [rows], Allowance(1e9))
+    assert prices == pytest.approx(found.multipliers[2:], abs=1e-3)
+    assert prices[0] > 0.5
+    assert prices[1] == pytest.approx(0, abs=1e-6)
+
+
+def test_a_step_that_is_not_found_is_left_to_ipopt(monkeypatch):
+    margins = of_groups([3.0, 4.0], [2.0, 5.0])
+    rows = rows_of([[[1, 0], [0, 0]]], [1.5])
+    wanted = margins.under([rows], np.zeros(0), Allowance(1e9))
+
+    def endless(*_):
+        raise RuntimeError("Maximum number of iterations reached.")
+
+    monkeypatch.setattr("audit.partial.multipliers.optimize.nnls", endless)
+    found = margins.under([rows], np.zeros(0), Allowance(1e9))
+    assert found.table.toarray() == pytest.approx(wanted.table.toarray(), abs=1e-4)
+    assert found.multipliers[2:] == pytest.approx(wanted.multipliers[2:], abs=1e-3)
