@@ -25,9 +25,13 @@ GAP = 1e-9
 CLOSE = 1e-13
 """Columns are scaled where they are this near to their demand, in shares of the largest."""
 SPARSE_BELOW = 0.05
-"""Share of cells that can hold somebody below which Newton's matrix is kept sparse."""
-MOST_DENSE = 30_000_000
-"""Cells of a block up to which its table is kept dense: 240 MB."""
+"""Share of cells that can hold somebody below which the matrix of a direct step is kept sparse."""
+DIRECT = 60
+"""Columns of a block up to which Newton's steps are solved for directly."""
+COARSEST, FINEST = 0.1, 1e-4
+"""How exactly steps are solved for otherwise, in shares of what they are to mend: the nearer the end, the finer."""
+GRADIENTS = 200
+"""Conjugate gradients after which a step is solved for directly instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,30 +109,26 @@ def _block(
 
 def _block_by_columns(pattern: sparse.csr_array, supply: FloatArray, demand: FloatArray) -> _Table:
     """Return the table of a block that has at least as many rows as columns, by the columns' multipliers."""
-    size = pattern.shape[0] * pattern.shape[1]
-    is_dense = pattern.nnz >= SPARSE_BELOW * size and size <= MOST_DENSE
-    shape = pattern.toarray() if is_dense else pattern
+    dual = _Dual(pattern, sparse.csr_array(pattern.T), supply, demand)
     log_v = np.zeros(len(demand))
     for _ in range(SWEEPS):
-        scale = np.exp(log_v)
-        col = scale * (shape.T @ (supply / (shape @ scale)))
+        col = dual.at(log_v).col
         if np.abs(col - demand).max() <= CLOSE * demand.max():
             break
         log_v += np.log(demand / col)
         log_v -= log_v.max()
     steps = 0
     while steps < STEPS:
-        z, col = _at(shape, supply, log_v)
-        value = _value(shape, supply, demand, log_v)
-        slope = col - demand
+        here = dual.at(log_v)
+        value, slope = dual.value(log_v), here.col - demand
         if np.abs(slope).max() <= CLOSE * demand.max():
             break
-        move = _newton(z, supply, col, slope)
+        move = dual.newton(here, slope)
         expected, length = float(slope @ move), 1.0
         if not np.isfinite(expected) or expected >= 0:
             break
         while length > 1e-6:
-            new = _value(shape, supply, demand, log_v + length * move)
+            new = dual.value(log_v + length * move)
             if new <= value + 1e-4 * length * expected + 1e-15 * abs(value):
                 break
             length /= 2
@@ -139,50 +139,91 @@ def _block_by_columns(pattern: sparse.csr_array, supply: FloatArray, demand: Flo
         log_v -= log_v.max()
         if -expected <= 1e-22 * demand.sum():
             break
-    found = sparse.csr_array(_at(shape, supply, log_v)[0])
-    return _Table(*_repaired(found, supply, demand), steps)
+    return _Table(*_repaired(dual.table(dual.at(log_v)), supply, demand), steps)
 
 
-def _at(
-    shape: FloatArray | sparse.csr_array, supply: FloatArray, log_v: FloatArray
-) -> tuple[FloatArray | sparse.csr_array, FloatArray]:
-    """Return the table at these multipliers, and its column sums; its row sums are the supply."""
-    scale = np.exp(log_v)
-    own = supply / (shape @ scale)
-    if isinstance(shape, np.ndarray):
-        z = own[:, None] * shape * scale
-    else:
-        z = sparse.diags_array(own) @ shape @ sparse.diags_array(scale)
-    return z, np.asarray(z.sum(axis=0)).ravel()
+@dataclass(frozen=True, slots=True)
+class _Scaled:
+    """What rows and columns are scaled by, and the column sums of the table that this makes; its row sums are right."""
+
+    rows: FloatArray
+    columns: FloatArray
+    col: FloatArray
 
 
-def _value(
-    shape: FloatArray | sparse.csr_array, supply: FloatArray, demand: FloatArray, log_v: FloatArray
-) -> float:
-    """Return the dual at these multipliers; infinite where they are so far apart that a row vanishes beside others."""
-    top = log_v.max()
-    reached = shape @ np.exp(log_v - top)
-    if not (reached > 0).all():
-        return np.inf
-    return float(supply @ (np.log(reached) + top) - demand @ log_v)
+@dataclass(frozen=True, slots=True)
+class _Dual:
+    """The dual of a block in the logarithms of its columns' multipliers: its weights, those transposed, its margins."""
 
+    weights: sparse.csr_array
+    across: sparse.csr_array
+    supply: FloatArray
+    demand: FloatArray
 
-def _newton(
-    z: FloatArray | sparse.csr_array, supply: FloatArray, col: FloatArray, slope: FloatArray
-) -> FloatArray:
-    """Return a step down the dual; the first multiplier stays, as adding one number to all changes nothing."""
-    move = np.zeros(len(col))
-    if isinstance(z, np.ndarray):
-        curve = np.diag(col) - z.T @ (z / supply[:, None])
-        curve = curve[1:, 1:] + 1e-14 * np.diag(col[1:])
+    def at(self, log_v: FloatArray) -> _Scaled:
+        """Return the table at these multipliers."""
+        columns = np.exp(log_v)
+        rows = self.supply / (self.weights @ columns)
+        return _Scaled(rows, columns, columns * (self.across @ rows))
+
+    def value(self, log_v: FloatArray) -> float:
+        """Return the dual; infinite where multipliers are so far apart that a row vanishes beside others."""
+        top = log_v.max()
+        reached = self.weights @ np.exp(log_v - top)
+        if not (reached > 0).all():
+            return np.inf
+        return float(self.supply @ (np.log(reached) + top) - self.demand @ log_v)
+
+    def table(self, here: _Scaled) -> sparse.csr_array:
+        """Return the cells of a table."""
+        scaled = sparse.diags_array(here.rows) @ self.weights @ sparse.diags_array(here.columns)
+        return sparse.csr_array(scaled)
+
+    def newton(self, here: _Scaled, slope: FloatArray) -> FloatArray:
+        """Return a step down the dual, along which adding one number to all multipliers changes nothing."""
+        if len(slope) > DIRECT:
+            near = np.abs(slope).max() / self.demand.max()
+            move = self._by_gradients(here, slope, min(max(near, FINEST), COARSEST))
+            if move is not None:
+                return move
+        return self._direct(here, slope)
+
+    def _by_gradients(self, here: _Scaled, slope: FloatArray, accuracy: float) -> FloatArray | None:
+        """Return a step by conjugate gradients, scaled by the column sums; None where many of them do not do."""
+        move, lacks = np.zeros(len(slope)), -slope
+        scaled = lacks / here.col
+        along, size = scaled, float(lacks @ scaled)
+        wanted = accuracy * accuracy * size
+        for _ in range(GRADIENTS):
+            there = self.weights @ (here.columns * along)
+            back = here.columns * (self.across @ (there * here.rows * here.rows / self.supply))
+            bent = here.col * along - back
+            curve = float(along @ bent)
+            if curve <= 0:
+                return None
+            move = move + size / curve * along
+            lacks = lacks - size / curve * bent
+            scaled = lacks / here.col
+            before, size = size, float(lacks @ scaled)
+            if size <= wanted:
+                return move
+            along = scaled + size / before * along
+        return None
+
+    def _direct(self, here: _Scaled, slope: FloatArray) -> FloatArray:
+        """Return a step by the matrix of second derivatives; the first multiplier stays."""
+        move, z = np.zeros(len(slope)), self.table(here)
+        weighed = sparse.diags_array(1 / self.supply) @ z
+        if z.nnz < SPARSE_BELOW * len(self.supply) * len(slope):
+            curve = sparse.diags_array(here.col * (1 + 1e-14)) - z.T @ weighed
+            move[1:] = splu(sparse.csc_array(curve)[1:, 1:]).solve(-slope[1:])
+            return move
+        curve = np.diag(here.col * (1 + 1e-14)) - (z.T @ weighed).toarray()
         try:
-            move[1:] = linalg.solve(curve, -slope[1:], assume_a="pos")
+            move[1:] = linalg.cho_solve(linalg.cho_factor(curve[1:, 1:]), -slope[1:])
         except linalg.LinAlgError:
-            move[1:] = linalg.lstsq(curve, -slope[1:])[0]
+            move[1:] = linalg.lstsq(curve[1:, 1:], -slope[1:])[0]
         return move
-    curve = sparse.diags_array(col * (1 + 1e-14)) - z.T @ (sparse.diags_array(1 / supply) @ z)
-    move[1:] = splu(sparse.csc_array(curve)[1:, 1:]).solve(-slope[1:])
-    return move
 
 
 def _repaired(

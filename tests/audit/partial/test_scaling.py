@@ -1,0 +1,58 @@
+"""Spreads of greatest entropy: steps solved for directly and by conjugate gradients lead to the same table."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from audit.partial import scaling
+from audit.partial.network import network
+from audit.partial.scaling import GAP, spread, weighed
+
+
+def drawn(seed, size, share):
+    """Return a network in which people can be in this share of leaves, or a band of them."""
+    rng = np.random.default_rng(seed)
+    arcs = rng.random((size, size)) < share
+    arcs |= np.abs(np.subtract.outer(np.arange(size), np.arange(size))) <= 1
+    world = arcs * rng.integers(0, 5, size=arcs.shape) + np.eye(size)
+    return network(sparse.csr_array(arcs.astype(float)), sparse.csr_array(world))
+
+
+@pytest.mark.parametrize(("seed", "share"), [(0, 0.0), (1, 0.02), (2, 0.2), (3, 0.6)])
+@pytest.mark.parametrize(("name", "limit"), [("DIRECT", 10**6), ("GRADIENTS", 1)])
+def test_direct_steps_and_conjugate_gradients_lead_to_the_same_table(
+    monkeypatch, seed, share, name, limit
+):
+    net = drawn(seed, 90, share)
+    found = spread(net)
+    monkeypatch.setattr(scaling, name, limit)
+    direct = spread(net)
+    assert found.gap.max() <= GAP
+    assert direct.gap.max() <= GAP
+    assert found.people.toarray() == pytest.approx(direct.people.toarray(), abs=1e-7)
+    assert found.people.sum(axis=1) == pytest.approx(net.supply)
+    assert found.people.sum(axis=0) == pytest.approx(net.demand)
+
+
+def test_a_large_block_is_scaled_by_conjugate_gradients(monkeypatch):
+    def direct(*_):
+        raise AssertionError("a step was solved for directly")
+
+    monkeypatch.setattr(scaling, "SWEEPS", 1)
+    monkeypatch.setattr(scaling._Dual, "_direct", direct)
+    found = spread(drawn(4, 200, 0.3))
+    assert found.steps > 1
+    assert found.gap.max() <= GAP
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_weights_are_scaled_in_rows_and_columns(seed):
+    rng = np.random.default_rng(seed)
+    weights = rng.random((80, 70)) * (rng.random((80, 70)) < 0.5) + 1e-3
+    supply, demand = weights.sum(axis=1) * 2, weights.sum(axis=0) * 2
+    moved = rng.random(70)
+    demand = demand + moved - moved.mean()
+    table, gap = weighed(sparse.csr_array(weights), supply, demand)
+    scale = np.log(table.toarray() / weights)
+    assert gap <= GAP
+    assert scale - scale[:1] - scale[:, :1] + scale[0, 0] == pytest.approx(0, abs=1e-6)
