@@ -25,7 +25,7 @@ class Accuracy(Constraint):
     def rows(self, case: Case) -> Iterator[Row]:
         if not case.knowledge.accuracy:
             return
-        facts, people = list(leaf_facts(case)), case.population
+        facts, people = leaf_facts(case), case.population
         implied = all(leaf.label is None or leaf.masses[leaf.label] is not None for leaf in facts)
         if implied and people.weight is None:
             return

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import wraps
+from typing import TypeVar
+from weakref import WeakKeyDictionary
 
 from audit.adversary.knowledge import Knowledge
 from audit.people.members import Members
@@ -10,8 +14,10 @@ from audit.people.population import Population
 from ppdm_models.arrays import FloatArray
 from ppdm_models.tree.tree import Tree
 
+Fact = TypeVar("Fact")
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Case:
     """What is audited: a tree, the people, where they stop in it, and what the adversary knows (resolved).
 
@@ -23,3 +29,17 @@ class Case:
     members: Members
     knowledge: Knowledge
     incomplete: FloatArray | None = None
+
+
+def once(facts: Callable[[Case], Iterator[Fact]]) -> Callable[[Case], tuple[Fact, ...]]:
+    """Let facts of a case be worked out once, however many constraints ask for them; they go when the case does."""
+    kept: WeakKeyDictionary[Case, tuple[Fact, ...]] = WeakKeyDictionary()
+
+    @wraps(facts)
+    def found(case: Case) -> tuple[Fact, ...]:
+        known = kept.get(case)
+        if known is None:
+            known = kept[case] = tuple(facts(case))
+        return known
+
+    return found

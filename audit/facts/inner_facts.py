@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from audit.facts.case import Case
+from audit.facts.case import Case, once
 from audit.facts.leaf_facts import Printing, leaf_facts, published_below
 from ppdm_models.arrays import IndexArray
 from ppdm_models.tree.tree import Node
@@ -37,8 +37,9 @@ class InnerFacts:
         )
 
 
+@once
 def inner_facts(case: Case) -> Iterator[InnerFacts]:
-    """Yield the facts of every inner node, each after those below it.
+    """Return the facts of every inner node, each after those below it.
 
     Raises:
         KnowledgeError: the level asks for numbers that neither the file publishes nor the table can give.

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from audit.adversary.knowledge import LeafLevel
-from audit.facts.case import Case
+from audit.facts.case import Case, once
 from audit.facts.impurity import grouped
 from audit.people.table_counts import half_unit, has_sums, printed_half
 from audit.people.weights import Weights
@@ -41,8 +41,9 @@ class LeafFacts:
     half: float = 0.0
 
 
+@once
 def leaf_facts(case: Case) -> Iterator[LeafFacts]:
-    """Yield the facts of every node where records stop, in document order.
+    """Return the facts of every node where records stop, in document order.
 
     Raises:
         KnowledgeError: the level asks for numbers that neither the file publishes nor the table can give.

@@ -13,7 +13,7 @@ import numpy as np
 
 from audit.adversary.knowledge import Knowledge, SplitLevel
 from audit.estimate.estimate import estimate
-from audit.estimate.posterior import Posterior
+from audit.estimate.posterior import Posterior, certain
 from audit.facts.case import Case
 from audit.facts.grower import incomplete_records
 from audit.facts.leaf_facts import leaf_facts
@@ -24,30 +24,39 @@ from audit.reading import Undetermined
 from audit.system.system import System, build_system
 from audit.worlds.clock import Clock
 from audit.worlds.doubts import reason_in_doubt
-from audit.worlds.engine import reason
-from audit.worlds.result import Worlds
-from audit.worlds.state import Tiers
-from ppdm_models.arrays import FloatArray, IndexArray
+from audit.worlds.result import Consistency, Worlds
+from ppdm_models.arrays import FloatArray, IndexArray, IntArray
 from ppdm_models.tree.column import CategoricalColumn
 from ppdm_models.tree.tree import Tree, count_of
 
 LEAF = "leaf"
-NO_SEARCH = Tiers(enumerate=None, draws=0, most_draws=0, swaps=False, posterior=False)
-"""Where the classes of all leaves are counted, and the true table bears that out, there is one table alone."""
+NOT_ASKED = Undetermined("there is one table of these leaves alone")
 
 
 @dataclass(frozen=True, slots=True)
 class LeafTable:
-    """The L nodes where people stop, how many do (L,), and the rows that the file's numbers are over their classes."""
+    """The L nodes where people stop, how many do (L,), and the rows that the file's numbers are over their classes.
+
+    ``counts`` (L, m) are how many people have each class where that is known of all, or of all but one, which is the
+    rest; None elsewhere.
+    """
 
     nodes: IndexArray
     sizes: FloatArray
     system: System
+    counts: FloatArray | None
 
     @property
     def are_counted(self) -> bool:
-        """Whether the number of each class in each leaf is known: of all, or of all but one, which is the rest."""
-        return all(each.masses.count(None) <= 1 for each in leaf_facts(self.system.case))
+        """Whether the number of each class in each leaf is known."""
+        return self.counts is not None
+
+    def _borne_out(self) -> FloatArray | None:
+        """Return how many people of each class are in each leaf, (L, m), where the table says so too; else None."""
+        truth = self.system.case.population.truth
+        if self.counts is None or isinstance(truth, Undetermined):
+            return None
+        return self.counts if np.array_equal(self.counts, truth) else None
 
     def estimate(self, options: AuditOptions = DEFAULT) -> Posterior | Undetermined:
         """Return the estimate of each leaf's classes, (L, m).
@@ -55,6 +64,9 @@ class LeafTable:
         Raises:
             SolverError: the wanted solver is not there.
         """
+        counts = self._borne_out()
+        if counts is not None:
+            return certain(counts / self.sizes[:, None])
         found, report = estimate(self.system, options)
         return Undetermined(report.reason) if report.reason else found
 
@@ -64,11 +76,25 @@ class LeafTable:
         Raises:
             TableError: no table with these leaves has these numbers.
         """
-        system, truth = self.system, self.system.case.population.truth
-        is_whole = not system.dropped and not system.left_out
-        if self.are_counted and is_whole and not isinstance(truth, Undetermined):
-            return reason(system, until=until, tiers=NO_SEARCH)
-        return reason_in_doubt(system, until=until)
+        counts = self._borne_out()
+        is_doubted = self.system.dropped or self.system.left_out
+        if counts is None or is_doubted or (counts != np.rint(counts)).any():
+            return reason_in_doubt(self.system, until=until)
+        return _alone(counts.astype(np.int64))
+
+
+def _alone(counts: IntArray) -> Worlds:
+    """Return what is proved where the classes of all leaves are counted, (L, m): one table fits."""
+    return Worlds(
+        counts.sum(axis=1),
+        *(counts,) * 4,
+        Consistency.CONSISTENT,
+        (),
+        {},
+        (),
+        NOT_ASKED,
+        NOT_ASKED,
+    )
 
 
 def leaf_table(tree: Tree, population: Population, knowledge: Knowledge) -> LeafTable:
@@ -98,7 +124,17 @@ def leaf_table(tree: Tree, population: Population, knowledge: Knowledge) -> Leaf
     own = incomplete_records(Case(tree, population, members(tree, population.leaf), bare))
     lacking = np.bincount(of, own, len(nodes)).astype(np.float64)
     case = Case(tree, people, members(tree, nodes), bare, incomplete=lacking)
-    return LeafTable(nodes, sizes, build_system(case))
+    return LeafTable(nodes, sizes, build_system(case), _counts(case, sizes))
+
+
+def _counts(case: Case, sizes: FloatArray) -> FloatArray | None:
+    """Return how many people of each class stop at each node, (L, m), where at most one class of each is not told."""
+    told = np.array([each.masses for each in leaf_facts(case)], dtype=np.float64)
+    lacks = np.isnan(told)
+    if (lacks.sum(axis=1) > 1).any():
+        return None
+    rest = sizes - np.where(lacks, 0.0, told).sum(axis=1)
+    return np.where(lacks, rest[:, None], told)
 
 
 def are_sizes_published(tree: Tree, nodes: IndexArray) -> bool:

@@ -56,7 +56,7 @@ def _says_shares_alone(node: Node) -> bool:
 
 def can_hold(nodes: int, leaves: LeafTable) -> BoolArray:
     """Return whether people of a class can be at each node, (N, m), by the shares that are known of its people."""
-    facts = list(leaf_facts(leaves.system.case))
+    facts = leaf_facts(leaves.system.case)
     found = np.ones((nodes, len(facts[0].masses)), dtype=bool)
     for node, each in zip(leaves.nodes.tolist(), facts, strict=True):
         whole = [mass == each.records for mass in each.masses]

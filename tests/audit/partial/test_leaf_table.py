@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from audit.adversary.knowledge import Knowledge, SplitLevel
+from audit.estimate.estimate import estimate
 from audit.partial.leaf_table import leaf_table
 from audit.worlds.clock import clock
 from audit.worlds.doubts import reason_in_doubt
@@ -33,3 +34,5 @@ def test_counts_that_the_table_bears_out_or_not_prove_what_a_search_finds(below,
     assert found.consistency is searched.consistency
     for name in FIELDS:
         assert np.array_equal(getattr(found, name), getattr(searched, name)), name
+    told = estimate(leaves.system)[0].values
+    assert leaves.estimate().values == pytest.approx(told, abs=1e-9)
