@@ -25,7 +25,7 @@ import numpy as np
 
 from audit.adversary.knowledge import Knowledge, LeafLevel, SplitLevel
 from audit.partial.feature import secret_seen_by
-from audit.partial.flows import Room, ends
+from audit.partial.flows import Rooms, ends
 from audit.partial.leaf_table import leaf_table
 from audit.partial.learned import proofs, shares
 from audit.partial.scaling import GAP, spread
@@ -94,8 +94,8 @@ def _judge_network(found: Trial, case: Small) -> None:
     found.claim((proved.certain == whole).all(), "certain")
     found.tried["certain"] += int(whole.any(axis=1).sum())
     held = np.rint(net.over_groups(classes)).astype(np.int64)
-    total = held.sum(axis=1)
-    flows = ends(net, lambda _, klass: Room(held[:, klass], total - held[:, klass]), held.shape[1])
+    rooms = Rooms(held, held.sum(axis=1)[:, None] - held)
+    flows = ends(net, lambda _, at: rooms.at(at), held.shape[1])
     found.claim((flows.least == people.min(axis=0)).all(), "the fewest people")
     found.claim((flows.most == people.max(axis=0)).all(), "the most people")
     found.tried["ends"] += flows.least.size * 2

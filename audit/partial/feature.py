@@ -109,12 +109,12 @@ def secret_seen_by(
     apart = told_apart([tree], population.columns)
     told = closed(population, known, (secret.name,), apart)
     people, of = merged(population, told.known)
-    hidden = hidden_of(tree, population, told.known)
+    unaided = hidden_of(tree, population, known)
+    if secret.name in unaided:
+        unaided[secret.name] = secret_domain(tree, population, secret)
+    hidden = {name: each for name, each in unaided.items() if name not in told.known}
     guesses = {name: guess_of(told, name, of, len(people.counts)) for name in told.guesses}
     guesses = {name: guess for name, guess in guesses.items() if name in hidden}
-    unaided = hidden_of(tree, population, known)
-    if secret.name in hidden:
-        hidden[secret.name] = unaided[secret.name] = secret_domain(tree, population, secret)
     size = len(people.counts)
     target, is_used = target_of(tree, population), is_sized and leaves.are_counted
     outcome = None
@@ -170,7 +170,7 @@ def secret_seen_by(
     first, others = look.at(aided, None, work), list[Outlook]()
     knowers = [aided]
     if told.said:
-        knowers.append(knower(tree, people.columns, unaided, {}, size))
+        knowers.append(aided.hiding(unaided))
         others.append(look.at(knowers[-1], None, 0))
     sayings = (None,) if saying is None else (None, saying)
     if saying is not None:

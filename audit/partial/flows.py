@@ -16,29 +16,47 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from audit.partial.network import Network
-from ppdm_models.arrays import IndexArray, IntArray
+from ppdm_models.arrays import BoolArray, IndexArray, IntArray
 
 WORK = 2_000_000
 """Arcs to be looked at in all flows of an adversary, about half a second: the same on every machine."""
 BEGUN = 2_000
 """Arcs that could be looked at while a flow is made ready."""
+LOOKED = 100
+"""The same while it is found out which flows of a lump need not be made."""
 MOST_PEOPLE = 2**31 - 1
 """Flows are counted in 32 bits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """How many people of one value the groups of leaves can hold, (G,), and how many without it."""
+    """How many people of one value some groups of leaves can hold, (A,), and how many without it."""
 
     value: IntArray
     others: IntArray
 
 
 @dataclass(frozen=True, slots=True)
+class Rooms:
+    """The same of each of m values, (A, m)."""
+
+    value: IntArray
+    others: IntArray
+
+    def at(self, groups: IndexArray) -> Rooms:
+        """Return the room in some of the groups."""
+        return Rooms(self.value[groups], self.others[groups])
+
+    def of(self, value: int) -> Room:
+        """Return the room for one value."""
+        return Room(self.value[:, value], self.others[:, value])
+
+
+@dataclass(frozen=True, slots=True)
 class Ends:
     """How many people of each lump have each value, (S, m), at least and at most; ``asked`` (S,) is of whom it is told.
 
-    Of the others nothing is said: 0 to all.
+    Of the others it is not told which of the numbers between occur, and there may be fewer.
     """
 
     least: IntArray
@@ -60,11 +78,14 @@ class Moved:
     people: IntArray
 
 
-def ends(net: Network, room_of: Callable[[int, int], Room], values: int, work: int = WORK) -> Ends:
+def ends(
+    net: Network, rooms_of: Callable[[int, IndexArray], Rooms], values: int, work: int = WORK
+) -> Ends:
     """Return how many of each lump have each of so many values, at least and at most.
 
-    ``room_of(lump, value)`` is the room for people of a lump. Lumps that can be in the fewest groups of leaves come
-    first, until the work is done.
+    ``rooms_of(lump, groups)`` is the room for people of a lump in those groups where they can be. Where nobody need
+    move for as many to have a value as there is room for, no flow is made. Lumps that can be in the fewest groups of
+    leaves come first, until the work is done.
     """
     lumps = len(net.supply)
     least = np.zeros((lumps, values), dtype=np.int64)
@@ -72,33 +93,39 @@ def ends(net: Network, room_of: Callable[[int, int], Room], values: int, work: i
     asked = np.zeros(lumps, dtype=bool)
     if net.supply.sum() > MOST_PEOPLE:
         return Ends(least, most, asked)
-    # Of two values, everybody has the one or the other.
-    wanted = range(1 if values == 2 else values)
     blocks: dict[int, _Block] = {}
     freedom = np.diff(net.movable.indptr)
     arcs = np.bincount(net.block_of_lump, freedom)
-    for lump in np.argsort(freedom, kind="stable").tolist():
+    order = np.argsort(freedom, kind="stable")[: work // LOOKED]
+    work -= LOOKED * len(order)
+    # Of two values, everybody has the one or the other.
+    wanted = 1 if values == 2 else values
+    for lump in order.tolist():
         part = int(net.block_of_lump[lump])
-        work -= 2 * len(wanted) * (int(arcs[part]) + BEGUN)
-        if work < 0:
-            break
-        if part not in blocks:
-            blocks[part] = _Block(net, part)
-        block = blocks[part]
-        for value in wanted:
-            room = room_of(lump, value)
-            most[lump, value] = block.moved(lump, room, up=True).with_value
-            least[lump, value] = block.moved(lump, room, up=False).with_value
+        block = blocks[part] if part in blocks else blocks.setdefault(part, _Block(net, part))
+        rooms = rooms_of(lump, block.reached_by(lump))
+        least[lump], most[lump], is_least, is_most = block.unmoved(lump, rooms)
+        open_least, open_most = (np.flatnonzero(~each[:wanted]) for each in (is_least, is_most))
+        cost = (len(open_least) + len(open_most)) * (int(arcs[part]) + BEGUN)
+        if cost > work:
+            continue
+        work -= cost
+        for value in open_least.tolist():
+            least[lump, value] = block.moved(lump, rooms.of(value), up=False).with_value
+        for value in open_most.tolist():
+            most[lump, value] = block.moved(lump, rooms.of(value), up=True).with_value
         if values == 2:
-            people = most[lump, 1]
+            people = int(np.rint(net.supply[lump]))
             most[lump, 1], least[lump, 1] = people - least[lump, 0], people - most[lump, 0]
         asked[lump] = True
     return Ends(least, most, asked)
 
 
 def moved(net: Network, lump: int, room: Room, *, up: bool) -> Moved:
-    """Return a table in which as many people of a lump have a value as can be, or as few."""
-    return _Block(net, int(net.block_of_lump[lump])).moved(lump, room, up=up)
+    """Return a table in which as many people of a lump have a value as can be, or as few; ``room`` of all groups."""
+    block = _Block(net, int(net.block_of_lump[lump]))
+    at = block.reached_by(lump)
+    return block.moved(lump, Room(room.value[at], room.others[at]), up=up)
 
 
 def table_of(net: Network, lump: int, value: int, held: IntArray, *, up: bool) -> IntArray:
@@ -153,16 +180,40 @@ class _Block:
     def __init__(self, net: Network, block: int) -> None:
         self.lumps = np.flatnonzero(net.block_of_lump == block)
         self.groups = np.flatnonzero(net.block_of_group == block)
-        inside = net.movable[self.lumps][:, self.groups].tocoo()
-        self.row, self.column = inside.row.astype(np.intp), inside.col.astype(np.intp)
+        inside = net.movable[self.lumps][:, self.groups].tocsr()
+        self.start, self.column = inside.indptr, inside.indices.astype(np.intp)
+        self.row = np.repeat(np.arange(len(self.lumps), dtype=np.intp), np.diff(inside.indptr))
         self.held = _at(net.held, self.lumps[self.row], self.groups[self.column])
         self.people = int(self.held.sum())
+        self.all_groups = net.groups
+
+    def reached_by(self, lump: int) -> IndexArray:
+        """Return the groups where people of a lump can be, (A,)."""
+        groups: IndexArray = self.groups[self.column[self._own(lump)]]
+        return groups
+
+    def unmoved(self, lump: int, rooms: Rooms) -> tuple[IntArray, IntArray, BoolArray, BoolArray]:
+        """Return how many people of a lump have each value at least and at most, (m,), for the room where they can be.
+
+        Of each is told whether it is so in some table: in one where everybody is in the group where he is.
+        """
+        held = self.held[self._own(lump)]
+        people = held.sum()
+        most, rest = (np.minimum(each.sum(axis=0), people) for each in (rooms.value, rooms.others))
+        with_value, without = (
+            np.minimum(each, held[:, None]).sum(axis=0) for each in (rooms.value, rooms.others)
+        )
+        return people - rest, most, without == rest, with_value == most
 
     def moved(self, lump: int, room: Room, *, up: bool) -> Moved:
-        """Return a table in which as many people of a lump have a value as can be, or as few."""
-        own = self.row == np.searchsorted(self.lumps, lump)
+        """Return a table in which as many people of a lump have a value as can be, or as few.
+
+        ``room`` is that of the groups where they can be.
+        """
+        own = np.zeros(len(self.row), dtype=bool)
+        own[self._own(lump)] = True
         at = self.column[own]
-        most, most_others = room.value[self.groups[at]], room.others[self.groups[at]]
+        most, most_others = room.value, room.others
         value = np.minimum(self.held[own], most)
         others = self.held[own] - value
         size = len(self.lumps)
@@ -193,10 +244,15 @@ class _Block:
         people = self.held.copy()
         people[~own] += others_moved
         people[own] = value + others
-        by_group = np.zeros(len(room.value), dtype=np.int64)
+        by_group = np.zeros(self.all_groups, dtype=np.int64)
         by_group[self.groups[at]] = value
         places = self.lumps[self.row], self.groups[self.column]
         return Moved(int(value.sum()), by_group, *places, people)
+
+    def _own(self, lump: int) -> slice:
+        """Return which arcs lead from a lump."""
+        row = int(np.searchsorted(self.lumps, lump))
+        return slice(int(self.start[row]), int(self.start[row + 1]))
 
 
 def _at(matrix: sparse.csr_array, rows: IndexArray, columns: IndexArray) -> IntArray:

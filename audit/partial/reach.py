@@ -7,7 +7,7 @@ hidden value by the tests above. The tree is walked once for all profiles, with 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy import sparse
@@ -21,6 +21,12 @@ from ppdm_models.tree.tree import Missing, NoTrueChild, Tree
 
 Masks = Mapping[str, BoolArray]
 """By hidden column, which values of its domain a path leaves open; a column that no test asked about is not there."""
+Parts = tuple[BoolArray, BoolArray, BoolArray]
+"""What a test lets pass, what is treated as missing, and what goes on to the next test."""
+MOST_KEPT = 4_000_000
+"""Profiles at places that are kept at a time."""
+FEW_VALUES = 1_000
+"""Values of a hidden column up to which it is kept what tests make of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +50,8 @@ class Place:
 class Knower:
     """What is known of each of P profiles, as the tests of a tree see it, and what can be of the rest.
 
-    Every column that the tree tests is among ``known`` or ``hidden``; ``guesses`` are of hidden ones.
+    Every column that the tree tests is among ``known`` or ``hidden``; ``guesses`` are of hidden ones. ``answered`` is
+    what tests make of the values of hidden columns, (D,) each, as far as it is worked out.
     """
 
     tree: Tree
@@ -53,6 +60,7 @@ class Knower:
     hidden: Mapping[str, Domain]
     guesses: Mapping[str, Guess]
     size: int
+    answered: dict[Predicate, Parts] = field(default_factory=dict, repr=False)
 
     def of(self, profiles: IndexArray) -> Knower:
         """Return the same for some of the profiles."""
@@ -60,14 +68,27 @@ class Knower:
             name: Guess(each.column.take(profiles), each.is_known[profiles])
             for name, each in self.guesses.items()
         }
-        return Knower(
-            self.tree,
-            {name: column.take(profiles) for name, column in self.known.items()},
-            {name: bad[profiles] for name, bad in self.refused.items()},
-            self.hidden,
-            guesses,
-            len(profiles),
+        return replace(
+            self,
+            known={name: column.take(profiles) for name, column in self.known.items()},
+            refused={name: bad[profiles] for name, bad in self.refused.items()},
+            guesses=guesses,
+            size=len(profiles),
         )
+
+    def values(self, test: Predicate, name: str) -> Parts:
+        """Return what a test makes of the values that a hidden column can have, (D,) each."""
+        found = self.answered.get(test)
+        if found is None:
+            domain = self.hidden[name]
+            found = _parts(self.tree, answer(test, {name: domain.seen}, len(domain)))
+            if len(domain) <= FEW_VALUES:
+                self.answered[test] = found
+        return found
+
+    def hiding(self, hidden: Mapping[str, Domain]) -> Knower:
+        """Return who guesses nothing and to whom other columns are hidden; of those that are now, the domains stay."""
+        return replace(self, hidden=hidden, guesses={})
 
 
 def knower(
@@ -127,8 +148,7 @@ Way = tuple[IndexArray, Masks]
 def _asked(who: Knower, test: Predicate, rows: IndexArray, masks: Masks) -> tuple[Way, Way, Way]:
     """Return who can pass a test, of whom it can be unknown, and who can be left for the next one."""
     names = set(features_of(test))
-    hidden = names & who.hidden.keys()
-    if not hidden:
+    if names.isdisjoint(who.hidden):
         for name in names & who.refused.keys():
             rows = rows[~who.refused[name][rows]]
         said = answer(test, {name: who.known[name].take(rows) for name in names}, len(rows))
@@ -138,9 +158,8 @@ def _asked(who: Knower, test: Predicate, rows: IndexArray, masks: Masks) -> tupl
         return (rows, masks), (rows, masks), (rows, masks)
     (name,) = names
     domain = who.hidden[name]
-    open_ = masks.get(name, np.ones(len(domain), dtype=bool)) & ~domain.refused
-    of_value = _parts(who.tree, answer(test, {name: domain.seen}, len(domain)))
-    ways = [_narrowed(name, masks, open_ & part, rows) for part in of_value]
+    open_ = masks.get(name, ~domain.refused)
+    ways = [_narrowed(name, masks, open_ & part, rows) for part in who.values(test, name)]
     if name in who.guesses:
         ways = [
             (able if len(way) else way, kept)
@@ -157,15 +176,14 @@ def _guessed(who: Knower, test: Predicate, name: str, rows: IndexArray) -> list[
     return [rows[part | free] for part in _parts(who.tree, said)]
 
 
-def _parts(tree: Tree, said: Answer) -> tuple[BoolArray, BoolArray, BoolArray]:
-    """Return what a test lets pass, what is treated as missing, and what goes on to the next test."""
+def _parts(tree: Tree, said: Answer) -> Parts:
     if tree.missing is Missing.NONE:
         return said.true, np.zeros_like(said.unknown), ~said.true
     return said.true, said.unknown, ~said.true & ~said.unknown
 
 
 def _narrowed(name: str, masks: Masks, left: BoolArray, rows: IndexArray) -> Way:
-    return (rows if left.any() else rows[:0]), {**masks, name: left}
+    return (rows, {**masks, name: left}) if left.any() else (rows[:0], masks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,21 +204,40 @@ class Reach:
 def reach(who: Knower) -> Reach:
     """Return where each profile can stop.
 
-    Profiles are lumped by two random 64-bit sums over their places; then one of each lump is walked again.
+    Profiles are lumped by two random 64-bit sums over their places. Where there are too many places to keep, one of
+    each lump is walked again.
     """
     rng = np.random.default_rng(0)
     marks = rng.integers(1 << 63, size=(2, len(who.tree.nodes)), dtype=np.int64)
-    sums = np.zeros((who.size, 2), dtype=np.int64)
-    with np.errstate(over="ignore"):
-        for place in places(who):
-            sums[place.profiles] += marks[:, place.node]
-    _, first, lump_of = np.unique(sums, axis=0, return_index=True, return_inverse=True)
-    rows, columns = [np.zeros(0, dtype=np.intp)], [np.zeros(0, dtype=np.intp)]
-    for place in places(who.of(first)):
-        rows.append(place.profiles)
-        columns.append(np.full(len(place.profiles), place.node, dtype=np.intp))
-    arcs = _pattern(np.concatenate(rows), np.concatenate(columns), (len(first), len(marks[0])))
+    sums, parts = np.zeros((2, who.size), dtype=np.int64), 0
+    for rows, columns in _some(places(who)):
+        parts += 1
+        for own, mark in zip(sums, marks, strict=True):
+            np.add.at(own, rows, mark[columns])
+    _, first, lump_of = np.unique(sums.T, axis=0, return_index=True, return_inverse=True)
+    if parts == 1:
+        lump = np.full(who.size, -1, dtype=np.intp)
+        lump[first] = np.arange(len(first))
+        rows, columns = lump[rows][lump[rows] >= 0], columns[lump[rows] >= 0]
+    else:
+        again = zip(*_some(places(who.of(first))), strict=True)
+        rows, columns = (np.concatenate(each) for each in again)
+    arcs = _pattern(rows, columns, (len(first), len(who.tree.nodes)))
     return Reach(lump_of.reshape(-1), arcs)
+
+
+def _some(found: Iterator[Place]) -> Iterator[tuple[IndexArray, IndexArray]]:
+    """Yield the profiles of places with the places' nodes, many at a time; once at least."""
+    rows, nodes = [np.zeros(0, dtype=np.intp)], [0]
+    number = 0
+    for place in found:
+        if number > MOST_KEPT:
+            yield np.concatenate(rows), np.repeat(nodes, [len(each) for each in rows])
+            rows, nodes, number = [], [], 0
+        rows.append(place.profiles)
+        nodes.append(place.node)
+        number += len(place.profiles)
+    yield np.concatenate(rows), np.repeat(nodes, [len(each) for each in rows])
 
 
 def _pattern(rows: IndexArray, columns: IndexArray, shape: tuple[int, int]) -> sparse.csr_array:

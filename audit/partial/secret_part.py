@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from audit.partial.bounded import Ranges, ranges
-from audit.partial.flows import Room, ends
+from audit.partial.flows import Rooms, ends
 from audit.partial.leaf_table import LeafTable
 from audit.partial.learned import Proofs
 from audit.partial.network import Network, network
@@ -119,16 +119,16 @@ def part_of(
     allowed = arcs.allowed[kind] * np.rint(sizes[columns]).astype(np.int64)[column][:, None]
     without = (allowed > 0).sum(axis=1)[:, None] > (allowed > 0)
     without = without * np.rint(sizes[columns]).astype(np.int64)[column][:, None]
-    starts, group = np.searchsorted(row, np.arange(len(lumps) + 1)), net.group_of[column]
+    arc, of_arc = np.unique(row * net.groups + net.group_of[column], return_inverse=True)
+    rooms = [np.zeros((len(arc), allowed.shape[1]), dtype=np.int64) for _ in range(2)]
+    for each, most in zip(rooms, (allowed, without), strict=True):
+        np.add.at(each, of_arc.reshape(-1), most)
 
-    def room_of(lump: int, value: int) -> Room:
-        of_lump = slice(starts[lump], starts[lump + 1])
-        room = [np.zeros(net.groups, dtype=np.int64) for _ in range(2)]
-        for each, most in zip(room, (allowed, without), strict=True):
-            np.add.at(each, group[of_lump], most[of_lump, value])
-        return Room(*room)
+    def rooms_of(lump: int, groups: IndexArray) -> Rooms:
+        at = np.searchsorted(arc, lump * net.groups + groups)
+        return Rooms(rooms[0][at], rooms[1][at])
 
-    flows = ends(net, room_of, allowed.shape[1], work)
+    flows = ends(net, rooms_of, allowed.shape[1], work)
     counts, supply = (np.rint(each).astype(np.int64) for each in (people[profiles], net.supply))
     gaps = placed.gap
     values[gaps > GAP] = np.nan

@@ -28,7 +28,7 @@ from audit.partial.doubts import (
     why_broken,
 )
 from audit.partial.enforced import enforced
-from audit.partial.flows import WORK, Room, ends
+from audit.partial.flows import WORK, Rooms, ends
 from audit.partial.leaf_table import LeafTable, are_sizes_published, leaf_table
 from audit.partial.learned import Proofs, proofs, shares
 from audit.partial.network import Network, network
@@ -112,7 +112,8 @@ def seen_by(
         return NO_SIZES
     told = closed(population, known, asked=told_apart([tree], population.columns))
     people, of = merged(population, told.known)
-    hidden = hidden_of(tree, population, told.known)
+    unseen = hidden_of(tree, population, known)
+    hidden = {name: each for name, each in unseen.items() if name not in told.known}
     guesses = {name: guess_of(told, name, of, len(people.counts)) for name in told.guesses}
     guesses = {name: guess for name, guess in guesses.items() if name in hidden}
     doubts = doubts_of(leaves, knowledge, (*told.known, *told.guesses), hidden)
@@ -124,7 +125,7 @@ def seen_by(
     size = len(people.counts)
     knowers = [knower(tree, people.columns, hidden, guesses, size)]
     if told.said:
-        knowers.append(knower(tree, people.columns, hidden_of(tree, population, known), {}, size))
+        knowers.append(knowers[0].hiding(unseen))
     choice = choice_of(tree, population, people, leaves, knowledge, doubts)
     believed, gaps = [], []
     reaches = [reach(who) for who in reversed(knowers)]
@@ -289,18 +290,18 @@ def _ranges(
     Where these are open, the true table's are one way how they can be.
     """
     work = 0 if until.is_over else WORK
-    size, values = np.rint(net.demand).astype(np.int64), own.low.shape[1]
+    size, values = np.rint(net.demand).astype(np.int64)[:, None], own.low.shape[1]
     low, high = _of_groups(net, own.low), _of_groups(net, own.high)
-    outer = ends(net, lambda _, klass: Room(high[:, klass], size - low[:, klass]), values, work)
+    room = Rooms(high, size - low)
+    outer = ends(net, lambda _, at: room.at(at), values, work)
     inner, truth = outer, leaves.system.case.population.truth
     if not (own.low == own.high).all():
         if isinstance(truth, Undetermined):
             inner = replace(outer, asked=np.zeros_like(outer.asked))
         else:
             held = _of_groups(net, truth)
-            inner = ends(
-                net, lambda _, klass: Room(held[:, klass], size - held[:, klass]), values, work
-            )
+            real = Rooms(held, size - held)
+            inner = ends(net, lambda _, at: real.at(at), values, work)
     counts, supply = (np.rint(each).astype(np.int64) for each in (people.counts, net.supply))
     return ranges(counts, found.lump_of, supply, outer, inner)
 

@@ -12,7 +12,7 @@ from audit.partial.classed import classed
 from audit.partial.cuts import Problem, Some
 from audit.partial.doubts import NOT_COMPARED, why_broken
 from audit.partial.enforced import enforced
-from audit.partial.flows import Room, ends
+from audit.partial.flows import Rooms, ends
 from audit.partial.leaf_table import LeafTable
 from audit.partial.learned import Proofs, proofs, shares
 from audit.partial.network import network
@@ -74,12 +74,8 @@ def with_outcome(
         np.rint(each).astype(np.int64)
         for each in (net.over_groups(whole), net.demand, people.counts, net.supply)
     )
-    flows = ends(
-        net,
-        lambda _, klass: Room(groups[:, klass], size - groups[:, klass]),
-        values.shape[1],
-        work,
-    )
+    rooms = Rooms(groups, size[:, None] - groups)
+    flows = ends(net, lambda _, at: rooms.at(at), values.shape[1], work)
     more = ranges(counts, lump_of, supply, flows, flows)
     worlds = bounded(people, proved, is_exact=not doubts, more=more)
     return believed, worlds, float(placed.gap.max(initial=0.0))

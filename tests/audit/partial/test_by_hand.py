@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from audit.partial.flows import Room, ends, moved, table_of
+from audit.partial.flows import LOOKED, Room, Rooms, ends, moved, table_of
 from benchmarks import partial_cases
 from tests.audit.partial.networks import Small
 
@@ -60,11 +60,31 @@ def test_the_fewest_and_the_most_people_of_a_value_are_those_of_every_table():
     world = [[2, 0, 0, 0], [0, 1, 1, 0], [1, 1, 0, 0], [0, 0, 0, 2]]
     case = Small(CROSSED, world, [[3, 0], [0, 2], [1, 0], [0, 2]])
     held = np.rint(case.net.over_groups(case.classes)).astype(int)
-    rooms = [Room(held[:, k], held.sum(axis=1) - held[:, k]) for k in range(2)]
-    found = ends(case.net, lambda _, klass: rooms[klass], 2)
+    rooms = Rooms(held, held.sum(axis=1)[:, None] - held)
+    found = ends(case.net, lambda _, at: rooms.at(at), 2)
     assert found.least[:, 0].tolist() == [1, 0, 1, 0]
     assert found.most[:, 0].tolist() == [2, 1, 2, 1]
-    assert not ends(case.net, lambda _, klass: rooms[klass], 2, work=0).asked.any()
+    assert not ends(case.net, lambda _, at: rooms.at(at), 2, work=0).asked.any()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_where_there_is_no_time_for_flows_what_is_told_holds_and_the_rest_is_not_asked(seed):
+    drawn = partial_cases.drawn(np.random.default_rng(seed))
+    net = drawn.network
+    held = np.rint(net.over_groups(drawn.classes.astype(float))).astype(int)
+    rooms = Rooms(held, held.sum(axis=1)[:, None] - held)
+    found = ends(
+        net,
+        lambda _, at: rooms.at(at),
+        held.shape[1],
+        work=LOOKED * len(net.supply),
+    )
+    people = np.array(list(drawn.tables())).sum(axis=2)
+    least, most = people.min(axis=0), people.max(axis=0)
+    assert (found.least <= least).all()
+    assert (found.most >= most).all()
+    assert (found.least[found.asked] == least[found.asked]).all()
+    assert (found.most[found.asked] == most[found.asked]).all()
 
 
 @pytest.mark.parametrize("seed", range(40))

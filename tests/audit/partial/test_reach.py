@@ -3,6 +3,7 @@
 from itertools import product
 
 import numpy as np
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -111,6 +112,21 @@ def test_a_guess_of_a_hidden_value_closes_the_other_ways():
         [False, False, False, True, True],
         [False, False, True, False, False],
     ]
+
+
+@pytest.mark.parametrize("most", [0, 3])
+def test_what_is_not_kept_is_walked_again(monkeypatch, most):
+    tree = of_two_tests()
+    colour = CategoricalColumn(np.array([0, 1, 0, -1, 1, 1]), ("red", "blue"))
+    hidden = {"colour": domain(tree, tree.features[1], colour, np.ones(6))}
+    x = NumericColumn(np.array([1.0, 2.0, 7.0, 8.0, 5.0, 6.0]))
+    found = reach(knower(tree, {"x": x}, hidden, {}, 6))
+    monkeypatch.setattr("audit.partial.reach.MOST_KEPT", most)
+    monkeypatch.setattr("audit.partial.reach.FEW_VALUES", 0)
+    again = reach(knower(tree, {"x": x}, hidden, {}, 6))
+    assert found.lump_of.tolist() == again.lump_of.tolist()
+    assert found.arcs.toarray().tolist() == again.arcs.toarray().tolist()
+    assert sorted(found.arcs.sum(axis=1).tolist()) == [1.0, 2.0]
 
 
 def test_values_between_cuts_are_in_the_domain_and_nobody_has_them():
