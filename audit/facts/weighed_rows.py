@@ -67,10 +67,10 @@ def leaf_row(
     half: float = 0.0,
 ) -> LeafMass | Linear:
     """Return the same of those who stop at a node, as a number of people where that is what it comes to."""
-    here = case.members.stops(node)
-    common = common_weight(case, here)
     if case.population.weight is None:
         return LeafMass(node, klass, *ends, origin)
+    here = case.members.stops(node)
+    common = common_weight(case, here)
     row = class_row(case, here, klass, ends, origin, half)
     if common is None:
         return row

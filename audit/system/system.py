@@ -6,11 +6,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+import numpy as np
+
 from audit import constraints
 from audit.constraints import Constraint
 from audit.facts.case import Case
 from audit.facts.excesses import excesses
-from audit.facts.kind import TRUTH_TOLERANCE_SHARE, Dropped, Kind, Kinds, Said, kind_of
+from audit.facts.impurity import grouped
+from audit.facts.kind import (
+    COUNT_TOLERANCE_RECORDS,
+    TRUTH_TOLERANCE_SHARE,
+    Dropped,
+    Kind,
+    Kinds,
+    Said,
+    kind_of,
+)
 from audit.facts.kinds import KINDS
 from audit.facts.rows import (
     LeafMass,
@@ -126,7 +137,7 @@ def system_of(case: Case, facts: Iterable[Fact], kinds: Kinds = KINDS) -> System
     truth = case.population.truth
     if isinstance(truth, Undetermined):
         return System(case, tuple(rows), (), tuple(left_out), tuple(whole), kinds)
-    sure = _surely_held(rows, truth) if kinds[SplitFamily] is KINDS[SplitFamily] else set()
+    sure = _surely_held(case, rows, truth, kinds)
     checked = [
         (row, None) if number in sure else kind_of(kinds, row).held(case, row, truth)
         for number, row in enumerate(rows)
@@ -137,10 +148,22 @@ def system_of(case: Case, facts: Iterable[Fact], kinds: Kinds = KINDS) -> System
     return System(case, kept, dropped, tuple(left_out), true, kinds)
 
 
-def _surely_held(rows: Sequence[Row], truth: FloatArray) -> set[int]:
-    """Return the numbers of the families all of whose candidates the true table obeys."""
-    families = ((n, row) for n, row in enumerate(rows) if isinstance(row, SplitFamily))
-    return {n for n, over in excesses(families, truth) if not (over > TRUTH_TOLERANCE_SHARE).any()}
+def _surely_held(case: Case, rows: Sequence[Row], truth: FloatArray, kinds: Kinds) -> set[int]:
+    """Return the numbers of rows that the true table obeys, among those kinds that are many and soon looked at."""
+    found: set[int] = set()
+    if kinds[SplitFamily] is KINDS[SplitFamily]:
+        families = ((n, row) for n, row in enumerate(rows) if isinstance(row, SplitFamily))
+        for number, over in excesses(families, truth):
+            if not (over > TRUTH_TOLERANCE_SHARE).any():
+                found.add(number)
+    masses = [(n, row) for n, row in enumerate(rows) if isinstance(row, LeafMass)]
+    if masses and kinds[LeafMass] is KINDS[LeafMass]:
+        held = grouped(case.population.leaf, truth, len(case.tree.nodes))
+        value = held[[row.node for _, row in masses], [row.klass for _, row in masses]]
+        low, high = np.array([(row.low, row.high) for _, row in masses]).T
+        is_held = np.maximum(low - value, value - high) <= COUNT_TOLERANCE_RECORDS / 2
+        found.update(n for (n, _), is_sure in zip(masses, is_held.tolist(), strict=True) if is_sure)
+    return found
 
 
 def _is_true(case: Case, row: Row, truth: FloatArray, kinds: Kinds) -> bool:
