@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from audit.partial.domains import Domain
-from ppdm_models.arrays import BoolArray, IndexArray
+from ppdm_models.arrays import BoolArray, IndexArray, distinct
 from ppdm_models.records.routing import prepared
 from ppdm_models.tree.column import Column, Columns
 from ppdm_models.tree.predicate import Answer, Predicate, answer, features_of
@@ -209,40 +209,40 @@ def reach(who: Knower) -> Reach:
     """
     rng = np.random.default_rng(0)
     marks = rng.integers(1 << 63, size=(2, len(who.tree.nodes)), dtype=np.int64)
-    sums, parts = np.zeros((2, who.size), dtype=np.int64), 0
-    for rows, columns in _some(places(who)):
-        parts += 1
+    sums, number = np.zeros((2, who.size), dtype=np.int64), 0
+    kept: list[tuple[IndexArray, IndexArray]] = []
+    for rows, columns in _stops(who):
         for own, mark in zip(sums, marks, strict=True):
             np.add.at(own, rows, mark[columns])
+        number += len(rows)
+        if number <= MOST_KEPT:
+            kept.append((rows, columns))
     _, first, lump_of = np.unique(sums.T, axis=0, return_index=True, return_inverse=True)
-    if parts == 1:
-        lump = np.full(who.size, -1, dtype=np.intp)
-        lump[first] = np.arange(len(first))
-        rows, columns = lump[rows][lump[rows] >= 0], columns[lump[rows] >= 0]
-    else:
-        again = zip(*_some(places(who.of(first))), strict=True)
-        rows, columns = (np.concatenate(each) for each in again)
-    arcs = _pattern(rows, columns, (len(first), len(who.tree.nodes)))
+    lump = np.full(who.size, -1, dtype=np.intp)
+    lump[first] = np.arange(len(first))
+    if number > MOST_KEPT:
+        kept, lump = list(_stops(who.of(first))), np.arange(len(first))
+    rows, columns = (np.concatenate(each) for each in zip(*kept, strict=True))
+    is_first = lump[rows] >= 0
+    arcs = _pattern(lump[rows[is_first]], columns[is_first], (len(first), len(who.tree.nodes)))
     return Reach(lump_of.reshape(-1), arcs)
 
 
-def _some(found: Iterator[Place]) -> Iterator[tuple[IndexArray, IndexArray]]:
-    """Yield the profiles of places with the places' nodes, many at a time; once at least."""
-    rows, nodes = [np.zeros(0, dtype=np.intp)], [0]
-    number = 0
-    for place in found:
-        if number > MOST_KEPT:
-            yield np.concatenate(rows), np.repeat(nodes, [len(each) for each in rows])
-            rows, nodes, number = [], [], 0
+def _stops(who: Knower) -> Iterator[tuple[IndexArray, IndexArray]]:
+    """Yield profiles and the nodes where they can stop, many at a time; once at least."""
+    rows, nodes, number = [np.zeros(0, dtype=np.intp)], [0], 0
+    for place in places(who):
         rows.append(place.profiles)
         nodes.append(place.node)
         number += len(place.profiles)
+        if number > MOST_KEPT:
+            yield np.concatenate(rows), np.repeat(nodes, [len(each) for each in rows])
+            rows, nodes, number = [np.zeros(0, dtype=np.intp)], [0], 0
     yield np.concatenate(rows), np.repeat(nodes, [len(each) for each in rows])
 
 
 def _pattern(rows: IndexArray, columns: IndexArray, shape: tuple[int, int]) -> sparse.csr_array:
     """Return a matrix of ones at these places, once each."""
-    found = sparse.coo_array((np.ones(len(rows)), (rows, columns)), shape=shape).tocsr()
-    found.sum_duplicates()
-    found.data[:] = 1.0
-    return found
+    places = distinct(rows * shape[1] + columns)
+    starts = np.searchsorted(places, np.arange(shape[0] + 1) * shape[1])
+    return sparse.csr_array((np.ones(len(places)), places % shape[1], starts), shape=shape)

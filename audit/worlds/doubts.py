@@ -19,7 +19,7 @@ from audit.worlds.engine import reason
 from audit.worlds.outcome import with_what_is_open
 from audit.worlds.result import Consistency, Worlds
 from audit.worlds.state import ALL_TIERS, Enough, Tiers, never
-from ppdm_models.arrays import FloatArray, IndexArray
+from ppdm_models.arrays import FloatArray, IndexArray, distinct
 
 PROOFS_SHARE = 0.6
 """Of the budget; the rest is for tables that obey whatever may hold."""
@@ -74,7 +74,7 @@ def _narrowed(system: System) -> System | None:
     if not open_nodes:
         return narrow
     truth = system.case.population.truth
-    inside = np.unique(np.concatenate([system.case.members.of(node) for node in open_nodes]))
+    inside = distinct(np.concatenate([system.case.members.of(node) for node in open_nodes]))
     if isinstance(truth, Undetermined) or len(inside) == len(truth):
         return None
     return replace(narrow, rows=(*narrow.rows, *_pinned(truth, inside.astype(np.intp))))

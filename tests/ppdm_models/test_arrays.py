@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ppdm_models.arrays import alike, by_rows
+from ppdm_models.arrays import alike, by_rows, distinct
 
 
 def sorted_rows(columns):
@@ -31,6 +31,12 @@ def test_the_first_of_each_kind_is_the_first_that_stands_there():
 def test_without_records_there_are_no_kinds():
     first, kind = alike([np.zeros(0, dtype=np.intp)] * 2)
     assert (len(first), len(kind)) == (0, 0)
+
+
+@pytest.mark.parametrize("values", [[], [3], [5, -2, 5, 0, -2], list(range(9, 0, -1))])
+def test_the_different_ones_of_numbers_are_those_of_numpy(values):
+    numbers = np.array(values, dtype=np.intp)
+    assert distinct(numbers).tolist() == np.unique(numbers).tolist()
 
 
 @pytest.mark.parametrize("columns", [1, 2, 7, 8, 30])

@@ -23,7 +23,7 @@ from audit.worlds.clock import FOREVER, Clock
 from audit.worlds.facts.places import Place, tightened
 from audit.worlds.facts.splits import Chosen, Split, chosen_of, split_of
 from audit.worlds.facts.ties import parted
-from ppdm_models.arrays import FloatArray, IndexArray, IntArray
+from ppdm_models.arrays import FloatArray, IndexArray, IntArray, distinct
 from ppdm_models.tree.tree import Tree
 
 MOST_RECORDS = 2**52
@@ -229,7 +229,7 @@ def _whole_ends(row: LeafMass) -> tuple[tuple[int, int], str]:
 def _line(case: Case, row: Linear, position: IndexArray) -> Line:
     positions = position[row.profiles]
     weights, scale = _in_whole_units(row.weights)
-    people = float(case.population.counts[np.unique(row.profiles)].sum())
+    people = float(case.population.counts[distinct(row.profiles)].sum())
     miss = Fraction(
         max(COUNT_TOLERANCE_RECORDS, 2 * TRUTH_TOLERANCE_SHARE * people)
         if row.slack is None
