@@ -65,7 +65,7 @@ class Dask:
         self.lock = threading.Lock()
         self.taken: dict[str, int] = {}
         self.waiting = 0
-        self.alone_since = time.monotonic()
+        self.alone_since: float | None = None
         self.common: dict[str, Any] = {}
         self._seen: tuple[float, Mapping[str, int]] = (-1.0, {})
         try:
@@ -117,8 +117,12 @@ class Dask:
             return seen
 
     def has_room(self) -> bool:
-        """Return whether a worker has a thread for a job, beside those for jobs that wait for one."""
-        seen = self.workers()
+        """Return whether a worker has a thread for a job, beside those for jobs that wait for one.
+
+        Raises:
+            GoneError: there has been no worker for long.
+        """
+        seen = self._there()
         with self.lock:
             return sum(self._left(seen).values()) > self.waiting
 
@@ -128,11 +132,8 @@ class Dask:
         Raises:
             GoneError: there has been no worker for long.
         """
-        seen = self.workers()
+        seen = self._there()
         with self.lock:
-            self.alone_since = time.monotonic() if seen else self.alone_since
-            if time.monotonic() - self.alone_since > NO_WORKER_SECONDS:
-                raise GoneError(f"it has had no worker for {NO_WORKER_SECONDS:g} s")
             left = self._left(seen)
             best = max(left, key=lambda each: (left[each], each), default=None)
             if best is None or left[best] < 1:
@@ -144,6 +145,18 @@ class Dask:
         """Let another job have the thread of a worker."""
         with self.lock:
             self.taken[address] -= 1
+
+    def _there(self) -> Mapping[str, int]:
+        """Return how many threads each worker has, for a job that waits for one."""
+        seen, now = self.workers(), time.monotonic()
+        with self.lock:
+            if seen:
+                self.alone_since = None
+            elif self.alone_since is None:
+                self.alone_since = now
+            elif now - self.alone_since > NO_WORKER_SECONDS:
+                raise GoneError(f"it has had no worker for {NO_WORKER_SECONDS:g} s")
+        return seen
 
     def _left(self, seen: Mapping[str, int]) -> dict[str, int]:
         return {each: max(seen[each] - self.taken.get(each, 0), 0) for each in seen}
@@ -266,7 +279,8 @@ class Place:
     def _answer(self, future: Any, address: str) -> Any:  # noqa: ANN401  # Dask's, and what the job returns
         ended = threading.Event()
         future.add_done_callback(lambda future: ended.set())
-        while not ended.wait(LOOK_SECONDS):
+        # Whoever is told of the end is told by a thread of Dask's; the status itself is there without it.
+        while not ended.wait(LOOK_SECONDS) and future.status == "pending":
             if self.is_stopped or address not in self.dask.workers():
                 return None
         if future.status == "finished":

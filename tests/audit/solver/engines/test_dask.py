@@ -232,3 +232,14 @@ def test_where_the_scheduler_goes_this_machine_takes_over_unless_a_cluster_is_re
             assert found == {each: each**2 for each in range(60)}
             assert [mine.address in text for text in told] == [False]
             assert "take over" in told[0]
+
+
+def test_where_there_is_no_worker_for_long_this_machine_takes_over(cluster, pool, monkeypatch):
+    monkeypatch.setattr(dask, "NO_WORKER_SECONDS", 0.5)
+    monkeypatch.setattr(dask.Dask, "workers", lambda self: {})
+    told = []
+    with on_cluster(cluster.address, told.append, pool=pool):
+        found = dict(each_done(squares(6), pool.size(), forever, pool))
+    assert found == {each: each**2 for each in range(6)}
+    assert len(told) == 1
+    assert "no worker for 0.5 s" in told[0]
