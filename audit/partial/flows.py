@@ -142,32 +142,27 @@ def table_of(net: Network, lump: int, value: int, held: IntArray, *, up: bool) -
     for group in range(net.groups):
         left = held[group].copy()
         there = slice(places.indptr[group], places.indptr[group + 1])
-        counts = dict(
-            zip(
-                places.indices[there].tolist(),
-                np.rint(places.data[there]).astype(int).tolist(),
-                strict=True,
-            )
-        )
-        own = counts.pop(lump, 0)
-        if own:
+        rows, counts = places.indices[there], np.rint(places.data[there]).astype(np.int64)
+        others = rows != lump
+        if not others.all():
             with_value = int(found.value[group])
-            others = np.where(np.arange(len(left)) == value, 0, left)
-            part = filled(own - with_value, others)
+            rest = np.where(np.arange(len(left)) == value, 0, left)
+            (part,) = filled(counts[~others] - with_value, rest)
             part[value] = with_value
             table[lump] += part
             left -= part
-        for row, count in counts.items():
-            part = filled(count, left)
-            table[row] += part
-            left -= part
+        table[rows[others]] += filled(counts[others], left)
     return table
 
 
-def filled(people: int, left: IntArray) -> IntArray:
-    """Return so many people with values that are left, (m,), the first ones first."""
-    before = np.cumsum(left) - left
-    found: IntArray = np.minimum(left, np.maximum(people - before, 0))
+def filled(people: IntArray, left: IntArray) -> IntArray:
+    """Return values that are left, (m,), of lots of so many people, (K,), one lot after the other: (K, m).
+
+    The first values go first.
+    """
+    until, last = np.cumsum(people), np.cumsum(left)
+    both = np.minimum(until[:, None], last) - np.maximum((until - people)[:, None], last - left)
+    found: IntArray = np.maximum(both, 0)
     return found
 
 

@@ -47,12 +47,13 @@ def _of_profiles(
     by_lump: IntArray, lump_of: IndexArray, counts: IntArray, first: int, value: int
 ) -> IntArray:
     """Return a table of profiles, (P, m), given one of lumps: the first profile has a value last."""
-    table, left = np.zeros((len(lump_of), by_lump.shape[1]), dtype=np.int64), by_lump.copy()
+    table = np.zeros((len(lump_of), by_lump.shape[1]), dtype=np.int64)
     last = np.argsort(np.arange(by_lump.shape[1]) == value, kind="stable")
-    table[first, last] = filled(int(counts[first]), left[lump_of[first], last])
-    left[lump_of[first]] -= table[first]
-    for profile in range(len(lump_of)):
-        if profile != first:
-            table[profile] = filled(int(counts[profile]), left[lump_of[profile]])
-            left[lump_of[profile]] -= table[profile]
+    left = by_lump[lump_of[first]]
+    table[first, last] = filled(counts[[first]], left[last])[0]
+    order = np.argsort(lump_of, kind="stable")
+    for profiles in np.split(order, np.flatnonzero(np.diff(lump_of[order])) + 1):
+        lump, rest = lump_of[profiles[0]], profiles[profiles != first]
+        own = left - table[first] if lump == lump_of[first] else by_lump[lump]
+        table[rest] = filled(counts[rest], own)
     return table
