@@ -93,27 +93,29 @@ def ends(
     asked = np.zeros(lumps, dtype=bool)
     if net.supply.sum() > MOST_PEOPLE:
         return Ends(least, most, asked)
-    blocks: dict[int, _Block] = {}
-    freedom = np.diff(net.movable.indptr)
-    arcs = np.bincount(net.block_of_lump, freedom)
+    arcs, blocks = _Arcs(net), dict[int, _Block]()
+    freedom = np.diff(arcs.start)
+    size = np.bincount(net.block_of_lump, freedom)
     order = np.argsort(freedom, kind="stable")[: work // LOOKED]
     work -= LOOKED * len(order)
     # Of two values, everybody has the one or the other.
     wanted = 1 if values == 2 else values
     for lump in order.tolist():
-        part = int(net.block_of_lump[lump])
-        block = blocks[part] if part in blocks else blocks.setdefault(part, _Block(net, part))
-        rooms = rooms_of(lump, block.reached_by(lump))
-        least[lump], most[lump], is_least, is_most = block.unmoved(lump, rooms)
+        own = arcs.of(lump)
+        rooms = rooms_of(lump, arcs.group[own])
+        least[lump], most[lump], is_least, is_most = _unmoved(arcs.held[own], rooms)
         open_least, open_most = (np.flatnonzero(~each[:wanted]) for each in (is_least, is_most))
-        cost = (len(open_least) + len(open_most)) * (int(arcs[part]) + BEGUN)
+        part, number = int(net.block_of_lump[lump]), len(open_least) + len(open_most)
+        cost = number * (int(size[part]) + BEGUN)
         if cost > work:
             continue
+        if number and part not in blocks:
+            blocks[part] = _Block(arcs, part)
         work -= cost
         for value in open_least.tolist():
-            least[lump, value] = block.moved(lump, rooms.of(value), up=False).with_value
+            least[lump, value] = blocks[part].moved(lump, rooms.of(value), up=False).with_value
         for value in open_most.tolist():
-            most[lump, value] = block.moved(lump, rooms.of(value), up=True).with_value
+            most[lump, value] = blocks[part].moved(lump, rooms.of(value), up=True).with_value
         if values == 2:
             people = int(np.rint(net.supply[lump]))
             most[lump, 1], least[lump, 1] = people - least[lump, 0], people - most[lump, 0]
@@ -121,10 +123,25 @@ def ends(
     return Ends(least, most, asked)
 
 
+def _unmoved(held: IntArray, rooms: Rooms) -> tuple[IntArray, IntArray, BoolArray, BoolArray]:
+    """Return how many people of a lump have each value at least and at most, (m,), for the room where they can be.
+
+    ``held`` (A,) is how many are where. Of each number is told whether it is so in some table: in one where nobody of
+    them moves.
+    """
+    people = held.sum()
+    most, rest = (np.minimum(each.sum(axis=0), people) for each in (rooms.value, rooms.others))
+    with_value, without = (
+        np.minimum(each, held[:, None]).sum(axis=0) for each in (rooms.value, rooms.others)
+    )
+    return people - rest, most, without == rest, with_value == most
+
+
 def moved(net: Network, lump: int, room: Room, *, up: bool) -> Moved:
     """Return a table in which as many people of a lump have a value as can be, or as few; ``room`` of all groups."""
-    block = _Block(net, int(net.block_of_lump[lump]))
-    at = block.reached_by(lump)
+    arcs = _Arcs(net)
+    at = arcs.group[arcs.of(lump)]
+    block = _Block(arcs, int(net.block_of_lump[lump]))
     return block.moved(lump, Room(room.value[at], room.others[at]), up=up)
 
 
@@ -166,47 +183,44 @@ def filled(people: IntArray, left: IntArray) -> IntArray:
     return found
 
 
+class _Arcs:
+    """The groups where people of each lump can be, lump after lump, and how many are there in the true table."""
+
+    def __init__(self, net: Network) -> None:
+        self.net = net
+        net.movable.sort_indices()
+        self.start, self.group = net.movable.indptr, net.movable.indices.astype(np.intp)
+        self.lump = np.repeat(np.arange(len(net.supply), dtype=np.intp), np.diff(self.start))
+        self.held = _at(net.held, self.lump, self.group)
+
+    def of(self, lump: int) -> slice:
+        """Return which arcs lead from a lump."""
+        return slice(int(self.start[lump]), int(self.start[lump + 1]))
+
+
 class _Block:
     """The lumps and groups of one part of a network, between which people can move, and where they are in one table.
 
     Arc a leads from the lump ``lumps[row[a]]`` to the group ``groups[column[a]]``, where ``held[a]`` people are.
     """
 
-    def __init__(self, net: Network, block: int) -> None:
+    def __init__(self, arcs: _Arcs, block: int) -> None:
+        net = arcs.net
         self.lumps = np.flatnonzero(net.block_of_lump == block)
         self.groups = np.flatnonzero(net.block_of_group == block)
-        inside = net.movable[self.lumps][:, self.groups].tocsr()
-        self.start, self.column = inside.indptr, inside.indices.astype(np.intp)
-        self.row = np.repeat(np.arange(len(self.lumps), dtype=np.intp), np.diff(inside.indptr))
-        self.held = _at(net.held, self.lumps[self.row], self.groups[self.column])
+        inside = np.flatnonzero(net.block_of_lump[arcs.lump] == block)
+        self.row = np.searchsorted(self.lumps, arcs.lump[inside])
+        self.column = np.searchsorted(self.groups, arcs.group[inside])
+        self.held = arcs.held[inside]
         self.people = int(self.held.sum())
         self.all_groups = net.groups
-
-    def reached_by(self, lump: int) -> IndexArray:
-        """Return the groups where people of a lump can be, (A,)."""
-        groups: IndexArray = self.groups[self.column[self._own(lump)]]
-        return groups
-
-    def unmoved(self, lump: int, rooms: Rooms) -> tuple[IntArray, IntArray, BoolArray, BoolArray]:
-        """Return how many people of a lump have each value at least and at most, (m,), for the room where they can be.
-
-        Of each is told whether it is so in some table: in one where everybody is in the group where he is.
-        """
-        held = self.held[self._own(lump)]
-        people = held.sum()
-        most, rest = (np.minimum(each.sum(axis=0), people) for each in (rooms.value, rooms.others))
-        with_value, without = (
-            np.minimum(each, held[:, None]).sum(axis=0) for each in (rooms.value, rooms.others)
-        )
-        return people - rest, most, without == rest, with_value == most
 
     def moved(self, lump: int, room: Room, *, up: bool) -> Moved:
         """Return a table in which as many people of a lump have a value as can be, or as few.
 
         ``room`` is that of the groups where they can be.
         """
-        own = np.zeros(len(self.row), dtype=bool)
-        own[self._own(lump)] = True
+        own = self.row == np.searchsorted(self.lumps, lump)
         at = self.column[own]
         most, most_others = room.value, room.others
         value = np.minimum(self.held[own], most)
@@ -243,11 +257,6 @@ class _Block:
         by_group[self.groups[at]] = value
         places = self.lumps[self.row], self.groups[self.column]
         return Moved(int(value.sum()), by_group, *places, people)
-
-    def _own(self, lump: int) -> slice:
-        """Return which arcs lead from a lump."""
-        row = int(np.searchsorted(self.lumps, lump))
-        return slice(int(self.start[row]), int(self.start[row + 1]))
 
 
 def _at(matrix: sparse.csr_array, rows: IndexArray, columns: IndexArray) -> IntArray:

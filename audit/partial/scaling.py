@@ -16,7 +16,7 @@ from scipy.sparse import csgraph
 from scipy.sparse.linalg import splu
 
 from audit.partial.network import Network
-from ppdm_models.arrays import FloatArray, IndexArray
+from ppdm_models.arrays import FloatArray
 
 SWEEPS = 30
 STEPS = 60
@@ -49,32 +49,32 @@ class Spread:
 
 def spread(net: Network) -> Spread:
     """Return the maximum-entropy spread of a network, block by block."""
+    net.movable.sort_indices()
+    arcs = net.movable.tocoo()
+    row, column = arcs.row.astype(np.intp), arcs.col.astype(np.intp)
+    block = net.block_of_lump[row]
     count = 1 + int(max(net.block_of_lump.max(initial=-1), net.block_of_group.max(initial=-1)))
-    lumps, groups = _places(net.block_of_lump, count), _places(net.block_of_group, count)
+    total = np.bincount(net.block_of_group, net.demand, count)
+    # Where everybody of a block can be everywhere in it, as where it is of one lump or one group.
+    people = net.supply[row] * (net.demand[column] / total[block])
+    lumps, groups, cells = (
+        np.bincount(each, minlength=count)
+        for each in (net.block_of_lump, net.block_of_group, block)
+    )
+    left = np.flatnonzero((cells != lumps * groups)[block])
+    left = left[np.argsort(block[left], kind="stable")]
     gap, steps = np.zeros(len(net.supply)), 0
-    rows, columns, values = [], [], []
-    for here, there in zip(lumps, groups, strict=True):
-        if not len(here) or not len(there):
-            continue
-        part = net.movable[here][:, there]
-        found = _block(sparse.csr_array(part), net.supply[here], net.demand[there])
-        cells = found.table.tocoo()
-        rows.append(here[cells.row])
-        columns.append(there[cells.col])
-        values.append(cells.data)
+    for own in np.split(left, np.flatnonzero(np.diff(block[left])) + 1) if len(left) else ():
+        (here, at), (there, to) = (
+            np.unique(each[own], return_inverse=True) for each in (row, column)
+        )
+        pattern = sparse.csr_array((np.ones(len(own)), (at, to)), shape=(len(here), len(there)))
+        found = _block(pattern, net.supply[here], net.demand[there])
+        people[own] = np.asarray(found.table[at, to]).ravel()
         gap[here] = found.gap
         steps += found.steps
-    table = sparse.csr_array(
-        (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))),
-        shape=net.movable.shape,
-    )
+    table = sparse.csr_array((people, (row, column)), shape=net.movable.shape)
     return Spread(table, gap, steps)
-
-
-def _places(block: IndexArray, count: int) -> list[IndexArray]:
-    order = np.argsort(block, kind="stable")
-    ends = np.searchsorted(block[order], np.arange(count + 1))
-    return [order[start:end] for start, end in zip(ends, ends[1:], strict=False)]
 
 
 @dataclass(frozen=True, slots=True)
