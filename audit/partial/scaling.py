@@ -26,6 +26,8 @@ CLOSE = 1e-13
 """Columns are scaled where they are this near to their demand, in shares of the largest."""
 SPARSE_BELOW = 0.05
 """Share of cells that can hold somebody below which the matrix of a direct step is kept sparse."""
+MOST_DENSE = 30_000_000
+"""Cells of such a matrix up to which it may be dense: 240 MB."""
 DIRECT = 60
 """Columns of a block up to which Newton's steps are solved for directly."""
 COARSEST, FINEST = 0.1, 1e-4
@@ -199,7 +201,7 @@ class _Dual:
             back = here.columns * (self.across @ (there * here.rows * here.rows / self.supply))
             bent = here.col * along - back
             curve = float(along @ bent)
-            if curve <= 0:
+            if not curve > 0:
                 return None
             move = move + size / curve * along
             lacks = lacks - size / curve * bent
@@ -214,7 +216,8 @@ class _Dual:
         """Return a step by the matrix of second derivatives; the first multiplier stays."""
         move, z = np.zeros(len(slope)), self.table(here)
         weighed = sparse.diags_array(1 / self.supply) @ z
-        if z.nnz < SPARSE_BELOW * len(self.supply) * len(slope):
+        is_sparse = z.nnz < SPARSE_BELOW * len(self.supply) * len(slope)
+        if is_sparse or len(slope) ** 2 > MOST_DENSE:
             curve = sparse.diags_array(here.col * (1 + 1e-14)) - z.T @ weighed
             move[1:] = splu(sparse.csc_array(curve)[1:, 1:]).solve(-slope[1:])
             return move
