@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -14,8 +15,9 @@ from audit.evidence import NOT_READ, Evidence, Named
 from audit.measures import MeasureCall, Source, measured, measures
 from audit.of_releases import ADVERSARY
 from audit.options import DEFAULT, AuditOptions
-from audit.partial.allowance import ENFORCING
+from audit.partial.allowance import FULL, Effort
 from audit.partial.feature import secret_seen_by
+from audit.partial.leaf_table import LeafTable, leaf_table
 from audit.partial.secret import Secret
 from audit.partial.seen import Seen, seen_by
 from audit.partial.who import Adversary
@@ -47,8 +49,8 @@ SCALED = SolverReport("optimal", bound_argument="convex", is_unique=True)
 """The spread over leaves is the only optimum, and no solver is asked for it."""
 SHARE = 0.25
 """Of the budget for whole records: what all such adversaries have together."""
-LACKING = 3e8
-"""Operations that the choice of splits may cost each estimate without a column; then it is not told."""
+LACKING = Effort(enforcing=3e8, flows=0)
+"""What may be spent on an adversary without a column: how many people can have each value is not told of him."""
 MOST_LACKING = 200_000
 """Profiles times known columns up to which it is told what an adversary would lose by each column."""
 OF_TARGET = frozenset({Source.TRUTH, Source.TOGETHER, Source.NUMBERS})
@@ -94,19 +96,18 @@ def with_adversaries(
     if not asked.partial or audit.stopped:
         return audit
     exposures, warnings = list(audit.exposures), list(audit.warnings)
+    asking = _Asking(model, population, knowledge, asked.secret, options)
     for adversary in asked.partial:
         with step(f"asking what “{adversary.name}” learns"):
             if is_of_several:
                 seen: Seen | Undetermined = NO_RELEASES
             else:
                 seconds = SHARE * options.worlds_budget / len(asked.partial)
-                seen = _seen(
-                    model, population, knowledge, asked.secret, adversary, seconds, options
-                )
+                seen = asking.seen(adversary, seconds)
             found = _exposure(audit.full, population, adversary, asked.secret, seen, calls)
         if not isinstance(seen, Undetermined) and _is_small(population, found):
             with step(f"asking what “{adversary.name}” would learn with one column less"):
-                more = _lacking(audit.full, model, population, knowledge, asked, found, options)
+                more = _lacking(audit.full, asking, found)
             found = replace(found, lacking=more)
         exposures.append(found)
         said = (*adversary.said, *(() if isinstance(seen, Undetermined) else seen.said))
@@ -145,58 +146,55 @@ def _is_small(population: Population, exposure: Exposure) -> bool:
     return known > 1 and known * len(population.counts) <= MOST_LACKING
 
 
-def _lacking(
-    base: Exposure,
-    model: Model,
-    population: Population,
-    knowledge: Knowledge,
-    asked: Asked,
-    exposure: Exposure,
-    options: AuditOptions,
-) -> tuple[Lacking, ...]:
+@dataclass(frozen=True)
+class _Asking:
+    """A model and its people, of whom one adversary after the other is asked; ``secret`` is None for the target."""
+
+    model: Model
+    population: Population
+    knowledge: Knowledge
+    secret: Secret | None
+    options: AuditOptions
+
+    @cached_property
+    def _leaves(self) -> LeafTable:
+        assert isinstance(self.model, Tree)
+        return leaf_table(self.model, self.population, self.knowledge)
+
+    def seen(
+        self, adversary: Adversary, seconds: float, effort: Effort = FULL
+    ) -> Seen | Undetermined:
+        """Return what an adversary makes of the model, so many seconds for whole records.
+
+        Raises:
+            KnowledgeError: the level asks for numbers that neither the file publishes nor the table can give.
+            TableError: no table with these leaves has these numbers.
+        """
+        if not isinstance(self.model, Tree):
+            return NO_TREE
+        people, until = self.population, clock(seconds if self.options.worlds else 0.0)
+        known, how = adversary.knows, (self.options, effort, lambda: self._leaves)
+        if self.secret is None:
+            assert known is not None
+            return seen_by(self.model, people, self.knowledge, known, until, *how)
+        if known is None:
+            known = tuple(name for name in people.qi if name != self.secret.name)
+        about = (self.model, people, self.knowledge, self.secret, known)
+        return secret_seen_by(*about, until, *how, knows_target=adversary.target)
+
+
+def _lacking(base: Exposure, asking: _Asking, exposure: Exposure) -> tuple[Lacking, ...]:
     """Return what an adversary would learn who did not know one of his columns."""
     assert exposure.who is not None
     found: list[Lacking] = []
     known = exposure.who.knows or ()
     for column in known:
         less = replace(exposure.who, knows=tuple(name for name in known if name != column))
-        seen = _seen(model, population, knowledge, asked.secret, less, 1.0, options, LACKING)
-        own = _exposure(base, population, less, asked.secret, seen, ())
+        seen = asking.seen(less, 1.0, LACKING)
+        own = _exposure(base, asking.population, less, asking.secret, seen, ())
         readings = (own.measured(name).reading for name in THREE)
         found.append(Lacking(column, *readings))
     return tuple(found)
-
-
-def _seen(
-    model: Model,
-    population: Population,
-    knowledge: Knowledge,
-    secret: Secret | None,
-    adversary: Adversary,
-    seconds: float,
-    options: AuditOptions,
-    enforcing: float = ENFORCING,
-) -> Seen | Undetermined:
-    if not isinstance(model, Tree):
-        return NO_TREE
-    until = clock(seconds if options.worlds else 0.0)
-    if secret is None:
-        assert adversary.knows is not None
-        return seen_by(model, population, knowledge, adversary.knows, until, options, enforcing)
-    known = adversary.knows
-    if known is None:
-        known = tuple(name for name in population.qi if name != secret.name)
-    return secret_seen_by(
-        model,
-        population,
-        knowledge,
-        secret,
-        known,
-        knows_target=adversary.target,
-        until=until,
-        options=options,
-        enforcing=enforcing,
-    )
 
 
 def _exposure(

@@ -6,10 +6,23 @@ from dataclasses import dataclass
 
 from audit.ipopt.doors import door
 from audit.options import AuditOptions
+from audit.partial.flows import WORK
 from audit.worlds.clock import FOREVER, Clock, clock
 
-ENFORCING = 5e10
-"""What may be spent where the choice of splits is put in: operations on numbers, a minute or two."""
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """What may be spent on one adversary.
+
+    ``enforcing`` is so many operations on numbers for each estimate into which the choice of splits is put, a minute or
+    two; ``flows`` so many arcs that are looked at for how many people have each value, and whether tables are shown.
+    """
+
+    enforcing: float = 5e10
+    flows: int = WORK
+
+
+FULL = Effort()
 
 
 @dataclass(slots=True)

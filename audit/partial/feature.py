@@ -8,7 +8,7 @@ each class over the leaves by itself: that is what opens features.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import replace
 
 import numpy as np
@@ -17,7 +17,7 @@ from audit.adversary.declared import words_of
 from audit.adversary.knowledge import Knowledge, SplitLevel
 from audit.estimate.posterior import certain
 from audit.options import DEFAULT, AuditOptions
-from audit.partial.allowance import ENFORCING
+from audit.partial.allowance import FULL, Effort
 from audit.partial.bounded import Ranges, bounded
 from audit.partial.class_rows import NOT_USED as CLASSES_NOT_USED
 from audit.partial.class_rows import uncounted_places
@@ -32,8 +32,7 @@ from audit.partial.doubts import (
     WITH_AND_WITHOUT,
     doubts_of,
 )
-from audit.partial.flows import WORK
-from audit.partial.leaf_table import are_sizes_published, leaf_table
+from audit.partial.leaf_table import LeafTable, are_sizes_published, leaf_table
 from audit.partial.learned import Proofs
 from audit.partial.open_values import secret_domain
 from audit.partial.outcome import NOT_USED as OUTCOME_NOT_USED
@@ -78,18 +77,19 @@ def secret_seen_by(
     knowledge: Knowledge,
     secret: Secret,
     known: Collection[str],
-    *,
-    knows_target: bool,
     until: Clock,
     options: AuditOptions = DEFAULT,
-    enforcing: float = ENFORCING,
+    effort: Effort = FULL,
+    looked_at: Callable[[], LeafTable] | None = None,
+    *,
+    knows_target: bool,
 ) -> Seen | Undetermined:
     """Return what somebody makes of a secret column of a tree's people, of whom he knows these columns.
 
     ``population`` tells people apart by the secret column too. In the estimate ``low`` counts only what leaves decide
     by themselves, the rest how common values are. Where splits on the secret were compared, their choice may say more
     of who has what inside a leaf: ``high`` then counts all that leaves leave open. Certain and excluded hold in every
-    table with these leaves. ``enforcing`` is as in ``seen_by``.
+    table with these leaves. ``effort`` and ``looked_at`` are as in ``seen_by``.
 
     Raises:
         KnowledgeError: the level asks for numbers that neither the file publishes nor the table can give.
@@ -101,7 +101,7 @@ def secret_seen_by(
     truth = population.truth
     if knows_target and isinstance(truth, Undetermined):
         return NO_CLASSES
-    leaves = leaf_table(tree, population, knowledge)
+    leaves = leaf_table(tree, population, knowledge) if looked_at is None else looked_at()
     is_sized = are_sizes_published(tree, leaves.nodes)
     if not is_sized and not are_told_apart(leaves):
         return NO_SIZES
@@ -150,7 +150,7 @@ def secret_seen_by(
     if not is_sized and knowledge.split is not SplitLevel.NONE:
         doubts = tuple(dict.fromkeys((SPLITS_NOT_USED, *doubts)))
     is_compared = knowledge.split is not SplitLevel.NONE and bool(about)
-    work = 0 if until.is_over else WORK // len(by_class)
+    work = 0 if until.is_over else effort.flows // len(by_class)
 
     look = Look(
         leaves,
@@ -164,7 +164,7 @@ def secret_seen_by(
         classes,
         by_class,
         is_compared,
-        enforcing,
+        effort.enforcing,
         uncounted_places(leaves, until) if is_uncounted else None,
     )
     first, others = look.at(aided, None, work), list[Outlook]()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,7 +11,7 @@ from scipy import sparse
 from audit.adversary.knowledge import Knowledge, SplitLevel
 from audit.estimate.posterior import Posterior
 from audit.options import DEFAULT, AuditOptions
-from audit.partial.allowance import ENFORCING, allowed
+from audit.partial.allowance import FULL, Effort, allowed
 from audit.partial.bounded import Ranges, bounded, ranges
 from audit.partial.cuts import Problem, Some
 from audit.partial.dependencies import closed, guess_of
@@ -28,7 +28,7 @@ from audit.partial.doubts import (
     why_broken,
 )
 from audit.partial.enforced import enforced
-from audit.partial.flows import WORK, Rooms, ends
+from audit.partial.flows import Rooms, ends
 from audit.partial.leaf_table import LeafTable, are_sizes_published, leaf_table
 from audit.partial.learned import Proofs, proofs, shares
 from audit.partial.network import Network, network
@@ -88,14 +88,15 @@ def seen_by(
     known: Collection[str],
     until: Clock,
     options: AuditOptions = DEFAULT,
-    enforcing: float = ENFORCING,
+    effort: Effort = FULL,
+    looked_at: Callable[[], LeafTable] | None = None,
 ) -> Seen | Undetermined:
     """Return what somebody makes of a tree's people of whom he knows these columns, and the tree's leaves.
 
     What these give away of others in the table he is taken to know too.
     The estimate is the greatest entropy over everybody's place and class at once; certain, possible and excluded
-    are exact where there are no doubts. ``knowledge`` is resolved; ``enforcing`` is how many operations what the
-    choice of splits says may cost each estimate.
+    are exact where there are no doubts. ``knowledge`` is resolved; ``looked_at`` gives the tree's leaves, for whom
+    several are asked about, and ``effort`` is what may be spent.
 
     Raises:
         KnowledgeError: the level asks for numbers that neither the file publishes nor the table can give.
@@ -106,7 +107,7 @@ def seen_by(
         return ONLY_CLASSES
     if population.weight is not None:
         return WEIGHED
-    leaves = leaf_table(tree, population, knowledge)
+    leaves = leaf_table(tree, population, knowledge) if looked_at is None else looked_at()
     is_sized = are_sizes_published(tree, leaves.nodes)
     if not is_sized and not are_told_apart(leaves):
         return NO_SIZES
@@ -132,15 +133,15 @@ def seen_by(
     for found in reaches:
         net = _network(found, population, of, leaves)
         placed = spread(net)
-        own = _posterior(found, net, placed, leaves, people, choice, doubts, options, enforcing)
+        own = _posterior(found, net, placed, leaves, people, choice, doubts, options, effort)
         believed.append(own)
         gaps.append(float(placed.gap.max(initial=0.0)))
-    worlds = _worlds(found, net, population, people, leaves, until, doubts)
+    worlds = _worlds(found, net, population, people, leaves, until, doubts, effort)
     said = (*told.said, WITH_AND_WITHOUT) if told.said else ()
     if outcome is not None and is_used:
         known_class = np.full(size, OPEN, dtype=np.intp)
         known_class[of] = outcome.of
-        work = 0 if until.is_over else WORK
+        work = 0 if until.is_over else effort.flows
         for each in reaches:
             more, shown_too, gap = with_outcome(
                 each,
@@ -152,7 +153,7 @@ def seen_by(
                 choice,
                 doubts,
                 work,
-                allowed(options, enforcing),
+                allowed(options, effort.enforcing),
             )
             believed.insert(0, more)
             gaps.append(gap)
@@ -216,7 +217,7 @@ def _posterior(
     choice: Choice | None,
     doubts: tuple[str, ...],
     options: AuditOptions,
-    enforcing: float,
+    effort: Effort,
 ) -> Posterior | Undetermined:
     if doubts and choice is None:
         return Undetermined(f"no estimate: {'; '.join(doubts)}")
@@ -234,7 +235,7 @@ def _posterior(
             more = enforced(
                 Problem(choice, (some,), own.values * leaves.sizes[:, None]),
                 shares(net, placed, own.values, leaves.sizes)[found.lump_of],
-                allowed(options, enforcing),
+                allowed(options, effort.enforcing),
             )
             return Undetermined(problem) if more is None else more
     of_lump = [
@@ -253,6 +254,7 @@ def _worlds(
     leaves: LeafTable,
     until: Clock,
     doubts: tuple[str, ...],
+    effort: Effort,
 ) -> Worlds | Undetermined:
     """Return what is certain of each profile; with doubts, what is neither proved nor true is not decided."""
     if (population.counts != np.rint(population.counts)).any():
@@ -265,12 +267,13 @@ def _worlds(
     certain, excluded, possible = (
         each[found.lump_of] for each in (proved.certain, proved.excluded, proved.possible)
     )
-    more = _ranges(found, net, people, leaves, own, until)
+    work = 0 if until.is_over else effort.flows
+    more = _ranges(found, net, people, leaves, own, work)
     worlds = bounded(people, Proofs(certain, excluded, possible), is_exact=not doubts, more=more)
     sure = np.flatnonzero(worlds.certain & (worlds.counts > 0)).tolist()
     left = tuple(dict.fromkeys((*doubts, *own.left)))
     tables: tuple[Witness, ...] = ()
-    if not doubts and (own.low == own.high).all() and not until.is_over:
+    if work and not doubts and (own.low == own.high).all() and not until.is_over:
         held = _of_groups(net, own.low)
         tables = shown(net, found.lump_of, people, held, worlds, leaves.system.case.tree.classes)
     return replace(
@@ -283,13 +286,12 @@ def _worlds(
 
 
 def _ranges(
-    found: Reach, net: Network, people: Population, leaves: LeafTable, own: Worlds, until: Clock
+    found: Reach, net: Network, people: Population, leaves: LeafTable, own: Worlds, work: int
 ) -> Ranges:
     """Return how many people of each profile can have each class, given what is proved of each leaf's classes.
 
     Where these are open, the true table's are one way how they can be.
     """
-    work = 0 if until.is_over else WORK
     size, values = np.rint(net.demand).astype(np.int64)[:, None], own.low.shape[1]
     low, high = _of_groups(net, own.low), _of_groups(net, own.high)
     room = Rooms(high, size - low)

@@ -6,6 +6,7 @@ import json
 import pytest
 from click.testing import CliRunner
 
+from audit.partial.leaf_table import leaf_table
 from treewarden.cli import cli
 
 KNOWN = """
@@ -47,6 +48,18 @@ def test_each_adversary_has_readings_of_his_own_by_hand(files, told):
     assert by["neighbour"]["readings"]["certain_disclosure"]["high"] == 0
     assert said["readings"]["confidence"]["high"] == pytest.approx(0.75)
     assert any("Sweeney" in each for each in said["warnings"])
+
+
+def test_leaves_are_looked_at_once_for_all_adversaries(files, told, monkeypatch):
+    asked = []
+
+    def looked_at(*about):
+        asked.append(about)
+        return leaf_table(*about)
+
+    monkeypatch.setattr("audit.adversaries.leaf_table", looked_at)
+    report(files, "--knowledge", told)
+    assert len(asked) == 1
 
 
 def test_options_declare_one_adversary(files):

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from audit.adversary.knowledge import Knowledge, LeafLevel, SplitLevel
+from audit.partial.allowance import Effort
+from audit.partial.leaf_table import leaf_table
 from audit.partial.seen import NO_SIZES, SPLITS_NOT_USED, WEIGHED, seen_by
 from audit.people.population import build_population
 from audit.worlds.clock import clock
@@ -41,6 +43,21 @@ def test_what_is_certain_and_possible_is_that_of_every_table(seed):
         assert (tables == witness.table).all(axis=(1, 2)).any()
         value = seen.worlds.low[witness.profile].argmax()
         assert witness.table[witness.profile, value] == seen.worlds.low[witness.profile, value]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_with_little_effort_it_is_told_who_is_certain_and_no_table_is_shown(seed):
+    tree, population = small(seed)
+    seen = seen_by(tree, population, NO_SPLITS, ["x0"], clock(5.0))
+    leaves = leaf_table(tree, population, NO_SPLITS)
+    how = {"effort": Effort(flows=0), "looked_at": lambda: leaves}
+    little = seen_by(tree, population, NO_SPLITS, ["x0"], clock(5.0), **how)
+    for name in ("certain", "excluded", "open_profiles", "open_exclusions"):
+        assert np.array_equal(getattr(seen.worlds, name), getattr(little.worlds, name))
+    assert np.array_equal(seen.posterior.values, little.posterior.values)
+    assert (little.worlds.low <= seen.worlds.low).all()
+    assert (little.worlds.high >= seen.worlds.high).all()
+    assert not little.worlds.witnesses
 
 
 @pytest.mark.parametrize("seed", range(20))

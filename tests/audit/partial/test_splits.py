@@ -9,6 +9,7 @@ from scipy.special import entr
 
 from audit.adversary.knowledge import Knowledge, SplitLevel
 from audit.options import AuditOptions
+from audit.partial.allowance import Effort
 from audit.partial.feature import secret_seen_by
 from audit.partial.secret import secret_of
 from audit.partial.seen import seen_by
@@ -154,9 +155,9 @@ def test_an_estimate_that_a_better_split_on_a_known_column_refutes_is_sought_aga
     seen = seen_by(tree, population, Knowledge(split=SplitLevel.GINI), ["age"], clock(5.0), no_time)
     assert "1 of 2 other splits on known columns would be better" in seen.posterior.reason
     gini = Knowledge(split=SplitLevel.GINI)
-    little = seen_by(tree, population, gini, ["age"], clock(5.0), enforcing=1e4)
+    little = seen_by(tree, population, gini, ["age"], clock(5.0), effort=Effort(enforcing=1e4))
     assert little.posterior == seen.posterior
-    enough = seen_by(tree, population, gini, ["age"], clock(5.0), enforcing=1e8)
+    enough = seen_by(tree, population, gini, ["age"], clock(5.0), effort=Effort(enforcing=1e8))
     assert enough.posterior.values[:, 0] == pytest.approx(
         [(best + 2) / 6, (6 - best) / 10], abs=1e-4
     )
@@ -226,5 +227,5 @@ def test_what_is_believed_of_a_secret_column_heeds_better_splits_on_known_ones()
     )
     assert without.values[:, 0] == pytest.approx([6 / 8, 6 / 8, 2 / 8, 2 / 8])
     assert (found.high - found.low < 2e-3).all()
-    little = seen(SplitLevel.GINI, enforcing=1e4)
+    little = seen(SplitLevel.GINI, effort=Effort(enforcing=1e4))
     assert "other splits on known columns would be better" in little.reason
