@@ -24,6 +24,10 @@ GAP = 1e-9
 """A block is decided where its proved distance from the optimum is at most this, in records times nats."""
 CLOSE = 1e-13
 """Columns are scaled where they are this near to their demand, in shares of the largest."""
+FARTHEST = 20.0
+"""How far a step may move the logarithm of a multiplier."""
+SMALL = 4_096
+"""Cells of a block up to which it is kept as an array: for so few, sparse matrices take longer."""
 SPARSE_BELOW = 0.05
 """Share of cells that can hold somebody below which the matrix of a direct step is kept sparse."""
 MOST_DENSE = 30_000_000
@@ -111,7 +115,10 @@ def _block(
 
 def _block_by_columns(pattern: sparse.csr_array, supply: FloatArray, demand: FloatArray) -> _Table:
     """Return the table of a block that has at least as many rows as columns, by the columns' multipliers."""
-    dual = _Dual(pattern, sparse.csr_array(pattern.T), supply, demand)
+    is_small = pattern.shape[0] * pattern.shape[1] <= SMALL
+    weights = pattern.toarray() if is_small else pattern
+    across = weights.T if isinstance(weights, np.ndarray) else sparse.csr_array(weights.T)
+    dual = _Dual(weights, across, supply, demand)
     log_v = np.zeros(len(demand))
     for _ in range(SWEEPS):
         col = dual.at(log_v).col
@@ -126,22 +133,26 @@ def _block_by_columns(pattern: sparse.csr_array, supply: FloatArray, demand: Flo
         if np.abs(slope).max() <= CLOSE * demand.max():
             break
         move = dual.newton(here, slope)
-        expected, length = float(slope @ move), 1.0
+        expected = float(slope @ move)
         if not np.isfinite(expected) or expected >= 0:
             break
-        while length > 1e-6:
+        # Where the dual is flat, a step may lead where everything but rounding is lost.
+        length = FARTHEST / max(float(np.abs(move).max()), FARTHEST)
+        shortest = 1e-6 * length
+        while length > shortest:
             new = dual.value(log_v + length * move)
             if new <= value + 1e-4 * length * expected + 1e-15 * abs(value):
                 break
             length /= 2
         steps += 1
-        if length <= 1e-6:
+        if length <= shortest:
             break
         log_v = log_v + length * move
         log_v -= log_v.max()
         if -expected <= 1e-22 * demand.sum():
             break
-    return _Table(*_repaired(dual.table(dual.at(log_v)), supply, demand), steps)
+    found = sparse.csr_array(dual.table(dual.at(log_v)))
+    return _Table(*_repaired(found, supply, demand), steps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,8 +168,8 @@ class _Scaled:
 class _Dual:
     """The dual of a block in the logarithms of its columns' multipliers: its weights, those transposed, its margins."""
 
-    weights: sparse.csr_array
-    across: sparse.csr_array
+    weights: FloatArray | sparse.csr_array
+    across: FloatArray | sparse.csr_array
     supply: FloatArray
     demand: FloatArray
 
@@ -176,8 +187,10 @@ class _Dual:
             return np.inf
         return float(self.supply @ (np.log(reached) + top) - self.demand @ log_v)
 
-    def table(self, here: _Scaled) -> sparse.csr_array:
+    def table(self, here: _Scaled) -> FloatArray | sparse.csr_array:
         """Return the cells of a table."""
+        if isinstance(self.weights, np.ndarray):
+            return here.rows[:, None] * self.weights * here.columns
         scaled = sparse.diags_array(here.rows) @ self.weights @ sparse.diags_array(here.columns)
         return sparse.csr_array(scaled)
 
@@ -214,14 +227,17 @@ class _Dual:
 
     def _direct(self, here: _Scaled, slope: FloatArray) -> FloatArray:
         """Return a step by the matrix of second derivatives; the first multiplier stays."""
-        move, z = np.zeros(len(slope)), self.table(here)
-        weighed = sparse.diags_array(1 / self.supply) @ z
-        is_sparse = z.nnz < SPARSE_BELOW * len(self.supply) * len(slope)
-        if is_sparse or len(slope) ** 2 > MOST_DENSE:
-            curve = sparse.diags_array(here.col * (1 + 1e-14)) - z.T @ weighed
-            move[1:] = splu(sparse.csc_array(curve)[1:, 1:]).solve(-slope[1:])
-            return move
-        curve = np.diag(here.col * (1 + 1e-14)) - (z.T @ weighed).toarray()
+        move, z, col = np.zeros(len(slope)), self.table(here), here.col * (1 + 1e-14)
+        if isinstance(z, np.ndarray):
+            curve = np.diag(col) - z.T @ (z / self.supply[:, None])
+        else:
+            squares = z.T @ (sparse.diags_array(1 / self.supply) @ z)
+            is_sparse = z.nnz < SPARSE_BELOW * len(self.supply) * len(slope)
+            if is_sparse or len(slope) ** 2 > MOST_DENSE:
+                curve = sparse.csc_array(sparse.diags_array(col) - squares)
+                move[1:] = splu(curve[1:, 1:]).solve(-slope[1:])
+                return move
+            curve = np.diag(col) - squares.toarray()
         try:
             move[1:] = linalg.cho_solve(linalg.cho_factor(curve[1:, 1:]), -slope[1:])
         except linalg.LinAlgError:

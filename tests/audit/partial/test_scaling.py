@@ -56,3 +56,19 @@ def test_weights_are_scaled_in_rows_and_columns(seed):
     scale = np.log(table.toarray() / weights)
     assert gap <= GAP
     assert scale - scale[:1] - scale[:, :1] + scale[0, 0] == pytest.approx(0, abs=1e-6)
+
+
+@pytest.mark.parametrize("seed", [0, 7, 13, 15, 81, 93])
+def test_few_people_beside_very_many_are_spread_where_steps_would_lead_far_away(seed):
+    rng = np.random.default_rng(seed)
+    size, width = 80, int(rng.integers(1, 4))
+    arcs = np.abs(np.subtract.outer(np.arange(size), np.arange(size))) <= width
+    world = np.zeros((size, size))
+    for lump in range(size):
+        two = rng.choice(np.flatnonzero(arcs[lump]), 2, replace=False)
+        many = rng.random() < 0.2
+        people = int(10 ** rng.uniform(0, 6)) if many else int(rng.integers(1, 4))
+        world[lump, two] = rng.multinomial(people, rng.dirichlet([0.3, 0.3]))
+    found = spread(network(sparse.csr_array(arcs.astype(float)), sparse.csr_array(world)))
+    assert found.gap.max() <= GAP
+    assert found.people.sum(axis=0) == pytest.approx(world.sum(axis=0))
