@@ -14,8 +14,8 @@ from audit.worlds.clock import FOREVER, Clock, clock
 class Effort:
     """What may be spent on one adversary.
 
-    ``enforcing`` is so many operations on numbers for each estimate into which the choice of splits is put, a minute or
-    two; ``flows`` so many arcs that are looked at for how many people have each value, and whether tables are shown.
+    ``enforcing`` is so many operations on numbers for each estimate into which the choice of splits is put, some
+    minutes; ``flows`` so many arcs that are looked at for how many people have each value, and whether tables are shown.
     """
 
     enforcing: float = 5e10
