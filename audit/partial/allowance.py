@@ -15,7 +15,8 @@ class Effort:
     """What may be spent on one adversary.
 
     ``enforcing`` is so many operations on numbers for each estimate into which the choice of splits is put, some
-    minutes; ``flows`` so many arcs that are looked at for how many people have each value, and whether tables are shown.
+    minutes; ``flows`` so many arcs that are looked at for how many people have each value, and whether tables are
+    shown.
     """
 
     enforcing: float = 5e10
