@@ -8,6 +8,7 @@ the tables of these margins.
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 
 import numpy as np
@@ -195,7 +196,9 @@ class _Dual:
         return sparse.csr_array(scaled)
 
     def newton(self, here: _Scaled, slope: FloatArray) -> FloatArray:
-        """Return a step down the dual, along which adding one number to all multipliers changes nothing."""
+        """Return a step down the dual, along which adding one number to all multipliers changes nothing; 0 for none."""
+        if not np.isfinite(slope).all():
+            return np.zeros(len(slope))
         if len(slope) > DIRECT:
             near = np.abs(slope).max() / self.demand.max()
             move = self._by_gradients(here, slope, min(max(near, FINEST), COARSEST))
@@ -235,7 +238,8 @@ class _Dual:
             is_sparse = z.nnz < SPARSE_BELOW * len(self.supply) * len(slope)
             if is_sparse or len(slope) ** 2 > MOST_DENSE:
                 curve = sparse.csc_array(sparse.diags_array(col) - squares)
-                move[1:] = splu(curve[1:, 1:]).solve(-slope[1:])
+                with contextlib.suppress(RuntimeError):  # it is singular: there is no step
+                    move[1:] = splu(curve[1:, 1:]).solve(-slope[1:])
                 return move
             curve = np.diag(col) - squares.toarray()
         try:

@@ -45,6 +45,18 @@ def test_a_large_block_is_scaled_by_conjugate_gradients(monkeypatch):
     assert found.gap.max() <= GAP
 
 
+def test_where_no_step_is_found_nothing_is_decided(monkeypatch):
+    def singular(_):
+        raise RuntimeError("Factor is exactly singular")
+
+    monkeypatch.setattr(scaling, "SWEEPS", 1)
+    monkeypatch.setattr(scaling, "GRADIENTS", 1)
+    monkeypatch.setattr(scaling, "splu", singular)
+    found = spread(drawn(0, 90, 0.0))
+    assert found.steps == 0
+    assert found.gap.max() > GAP
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_weights_are_scaled_in_rows_and_columns(seed):
     rng = np.random.default_rng(seed)
