@@ -6,8 +6,9 @@ hidden value by the tests above. The tree is walked once for all profiles, with 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 import numpy as np
 from scipy import sparse
@@ -16,7 +17,7 @@ from audit.partial.domains import Domain
 from ppdm_models.arrays import BoolArray, IndexArray, distinct
 from ppdm_models.records.routing import prepared
 from ppdm_models.tree.column import Column, Columns
-from ppdm_models.tree.predicate import Answer, Predicate, answer, features_of
+from ppdm_models.tree.predicate import Answer, Predicate, answer, are_opposite, features_of
 from ppdm_models.tree.tree import Missing, NoTrueChild, Tree
 
 Masks = Mapping[str, BoolArray]
@@ -50,8 +51,9 @@ class Place:
 class Knower:
     """What is known of each of P profiles, as the tests of a tree see it, and what can be of the rest.
 
-    Every column that the tree tests is among ``known`` or ``hidden``; ``guesses`` are of hidden ones. ``answered`` is
-    what tests make of the values of hidden columns, (D,) each, as far as it is worked out.
+    Every column that the tree tests is among ``known`` or ``hidden``; ``guesses`` are of hidden ones. ``reads`` are the
+    columns that each node's test reads, and ``rest`` the nodes that take everybody whom the child before lets by.
+    ``answered`` is what tests make of the values of hidden columns, (D,) each, as far as it is worked out.
     """
 
     tree: Tree
@@ -60,6 +62,8 @@ class Knower:
     hidden: Mapping[str, Domain]
     guesses: Mapping[str, Guess]
     size: int
+    reads: Sequence[frozenset[str]]
+    rest: frozenset[int]
     answered: dict[Predicate, Parts] = field(default_factory=dict, repr=False)
 
     def of(self, profiles: IndexArray) -> Knower:
@@ -88,7 +92,9 @@ class Knower:
 
     def hiding(self, hidden: Mapping[str, Domain]) -> Knower:
         """Return who guesses nothing and to whom other columns are hidden; of those that are now, the domains stay."""
-        return replace(self, hidden=hidden, guesses={})
+        lacking = _lacking(hidden)
+        rest = frozenset(node for node in self.rest if self.reads[node].isdisjoint(lacking))
+        return replace(self, hidden=hidden, guesses={}, rest=rest)
 
 
 def knower(
@@ -105,7 +111,21 @@ def knower(
         name: Guess(prepared((features[name],), {name: each.column})[0][name], each.is_known)
         for name, each in guesses.items()
     }
-    return Knower(tree, seen, refused, hidden, ready, size)
+    reads = tuple(frozenset(features_of(node.test)) for node in tree.nodes)
+    lacking = _lacking(hidden) | {name for name, column in seen.items() if column.missing.any()}
+    rest = frozenset(
+        child
+        for node in tree.nodes
+        for before, child in pairwise(node.children)
+        if reads[child].isdisjoint(lacking)
+        and are_opposite(tree.nodes[before].test, tree.nodes[child].test)
+    )
+    return Knower(tree, seen, refused, hidden, ready, size, reads, rest)
+
+
+def _lacking(hidden: Mapping[str, Domain]) -> set[str]:
+    """Return of which hidden columns a value can be missing."""
+    return {name for name, domain in hidden.items() if domain.seen.missing.any()}
 
 
 def is_mixed(tree: Tree, hidden: Mapping[str, object]) -> bool:
@@ -118,7 +138,7 @@ def places(who: Knower) -> Iterator[Place]:
     """Yield every way to stop in the tree that some profile can have taken; a node may come up several times."""
     tree = who.tree
     everybody = np.arange(who.size, dtype=np.intp)
-    entered, _, _ = _asked(who, tree.root.test, everybody, {})
+    entered, _, _ = _asked(who, 0, everybody, {})
     pending = [(0, *entered)]
     while pending:
         index, rows, masks = pending.pop()
@@ -129,7 +149,11 @@ def places(who: Knower) -> Iterator[Place]:
             yield Place(index, masks, rows)
             continue
         for child in node.children:
-            taken, lost, (rows, masks) = _asked(who, tree.nodes[child].test, rows, masks)
+            if child in who.rest:
+                pending.append((child, rows, masks))
+                rows = rows[:0]
+                break
+            taken, lost, (rows, masks) = _asked(who, child, rows, masks)
             pending.append((child, *taken))
             if tree.missing is Missing.LAST_PREDICTION and len(lost[0]):
                 yield Place(index, lost[1], lost[0])
@@ -145,9 +169,9 @@ Way = tuple[IndexArray, Masks]
 """Profiles, and what their hidden values can be."""
 
 
-def _asked(who: Knower, test: Predicate, rows: IndexArray, masks: Masks) -> tuple[Way, Way, Way]:
-    """Return who can pass a test, of whom it can be unknown, and who can be left for the next one."""
-    names = set(features_of(test))
+def _asked(who: Knower, node: int, rows: IndexArray, masks: Masks) -> tuple[Way, Way, Way]:
+    """Return who can pass a node's test, of whom it can be unknown, and who can be left for the next one."""
+    test, names = who.tree.nodes[node].test, who.reads[node]
     if names.isdisjoint(who.hidden):
         for name in names & who.refused.keys():
             rows = rows[~who.refused[name][rows]]

@@ -131,6 +131,23 @@ def atoms(test: Predicate) -> Iterator[Always | Never | NumericTest | CategoryTe
             yield part
 
 
+def are_opposite(one: Predicate, other: Predicate) -> bool:
+    """Whether of every value that is there exactly one of two simple tests holds; False where that is not seen."""
+    if isinstance(one, NumericTest) and isinstance(other, NumericTest):
+        low, high = (one, other) if one.low == -math.inf else (other, one)
+        return (
+            low.feature == high.feature
+            and low.low == -math.inf
+            and low.high == high.low
+            and low.high_closed != high.low_closed
+            and high.high == math.inf
+        )
+    if isinstance(one, CategoryTest) and isinstance(other, CategoryTest):
+        is_one_set = (one.feature, one.values) == (other.feature, other.values)
+        return is_one_set and one.negated != other.negated
+    return False
+
+
 def answer(test: Predicate, columns: Columns, size: int) -> Answer:
     """Ask a test of each of ``size`` records, by three-valued logic (PMML 4.4, TreeModel).
 

@@ -1,6 +1,8 @@
 """Where people can stop for all that is known of them, held against every value that their hidden columns can have."""
 
+from dataclasses import replace
 from itertools import product
+from math import prod
 
 import numpy as np
 import pytest
@@ -12,7 +14,8 @@ from audit.partial.reach import Guess, is_mixed, knower, reach
 from ppdm_models.records.routing import route
 from ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from ppdm_models.tree.predicate import CategoryTest, NumericTest, atoms
-from ppdm_models.tree.tree import Feature, Node, Tree
+from ppdm_models.tree.treatment import Treatment
+from ppdm_models.tree.tree import Feature, Missing, Node, NoTrueChild, Tree
 from tests.ppdm_models.tree_strategies import trees
 
 MOST_WAYS = 3000
@@ -52,8 +55,9 @@ def tables(draw, tree):
 def every_way(tree, columns, hidden, profile):
     """Return where a profile stops for every value of the hidden columns."""
     places = [range(len(domain)) for domain in hidden.values()]
-    ways = np.array(list(product(*places)), dtype=np.intp).reshape(-1, len(hidden))
-    assume(len(ways) <= MOST_WAYS)
+    ways = np.array(list(product(*places)), dtype=np.intp).reshape(
+        prod(map(len, places)), len(places)
+    )
     rows = np.full(len(ways), profile, dtype=np.intp)
     full = {name: column.take(rows) for name, column in columns.items()}
     for position, (name, domain) in enumerate(hidden.items()):
@@ -71,6 +75,7 @@ def test_a_person_can_stop_exactly_where_some_hidden_values_lead(data):
     counts = np.ones(size)
     features = {feature.name: feature for feature in tree.features}
     hidden = {name: domain(tree, features[name], columns[name], counts) for name in concealed}
+    assume(prod(len(each) for each in hidden.values()) <= MOST_WAYS)
     known = {name: columns[name] for name in names if name not in hidden}
     found = reach(knower(tree, known, hidden, {}, size))
     for profile in range(size):
@@ -127,6 +132,41 @@ def test_what_is_not_kept_is_walked_again(monkeypatch, most):
     assert found.lump_of.tolist() == again.lump_of.tolist()
     assert found.arcs.toarray().tolist() == again.arcs.toarray().tolist()
     assert sorted(found.arcs.sum(axis=1).tolist()) == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("missing", [Missing.NONE, Missing.LAST_PREDICTION, Missing.DEFAULT_CHILD])
+@pytest.mark.parametrize("unmatched", list(NoTrueChild))
+def test_the_last_of_two_opposite_tests_is_asked_where_a_value_can_be_missing(missing, unmatched):
+    nodes = (replace(of_two_tests().nodes[0], default_child=1), *of_two_tests().nodes[1:])
+    tree = replace(of_two_tests(), nodes=nodes, missing=missing, no_true_child=unmatched)
+    columns = {
+        "x": NumericColumn(np.array([1.0, 1.0, 7.0, np.nan, np.nan])),
+        "colour": CategoricalColumn(np.array([0, -1, 0, 1, -1]), ("red", "blue")),
+    }
+    features = {feature.name: feature for feature in tree.features}
+    for concealed in ([], ["colour"], ["x"], ["x", "colour"]):
+        hidden = {
+            name: domain(tree, features[name], columns[name], np.ones(5)) for name in concealed
+        }
+        known = {name: columns[name] for name in columns if name not in hidden}
+        found = reach(knower(tree, known, hidden, {}, 5))
+        for profile in range(5):
+            here = np.flatnonzero(found.arcs.toarray()[found.lump_of[profile]])
+            assert set(here.tolist()) == every_way(tree, columns, hidden, profile)
+
+
+def test_a_number_that_the_model_takes_for_missing_can_be_hidden_although_nobody_has_it():
+    treated = Feature("x", numeric=True, treatments=(Treatment(missing=(9.0,)),))
+    tree = replace(of_two_tests(), features=(treated, of_two_tests().features[1]))
+    columns = {
+        "x": NumericColumn(np.array([1.0, 7.0])),
+        "colour": CategoricalColumn(np.array([0, 1]), ("red", "blue")),
+    }
+    hidden = {"x": domain(tree, treated, columns["x"], np.ones(2))}
+    assert np.isnan(hidden["x"].seen.numbers).any()
+    seen = knower(tree, columns, {}, {}, 2)
+    assert seen.rest == {2, 4}
+    assert seen.hiding(hidden).rest == {4}
 
 
 def test_values_between_cuts_are_in_the_domain_and_nobody_has_them():

@@ -18,6 +18,7 @@ from ppdm_models.tree.predicate import (
     Never,
     NumericTest,
     answer,
+    are_opposite,
 )
 from ppdm_models.tree.tree import Feature, Missing, Node, NoTrueChild, Tree
 from tests.ppdm_models.tree_strategies import trees
@@ -175,6 +176,47 @@ def test_a_32_bit_feature_is_compared_as_32_bit():
     just_above = np.nextafter(30.0, 31.0)
     assert stop_of(tree, just_above) == 2
     assert stop_of(single, just_above) == NOWHERE
+
+
+BELOW = NumericTest("age", high=1.0)
+CLOSED = NumericTest("age", high=1.0, high_closed=True)
+ABOVE = NumericTest("age", low=1.0)
+FROM = NumericTest("age", low=1.0, low_closed=True)
+RED = CategoryTest("colour", ("red", "blue"))
+NOT_RED = CategoryTest("colour", ("blue", "red"), negated=True)
+
+
+@pytest.mark.parametrize(("one", "other"), [(BELOW, FROM), (CLOSED, ABOVE), (RED, NOT_RED)])
+def test_of_opposite_tests_one_holds_of_every_value(one, other):
+    assert are_opposite(one, other)
+    assert are_opposite(other, one)
+    columns = {
+        "age": NumericColumn(np.array([-math.inf, 0.0, 1.0, 2.0, math.inf])),
+        "colour": CategoricalColumn(np.arange(5) % 3, ("red", "blue", "green")),
+    }
+    assert (answer(one, columns, 5).true != answer(other, columns, 5).true).all()
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (BELOW, ABOVE),
+        (CLOSED, FROM),
+        (BELOW, BELOW),
+        (BELOW, NumericTest("size", low=1.0, low_closed=True)),
+        (BELOW, NumericTest("age", low=1.0, high=2.0, low_closed=True)),
+        (NumericTest("age", low=0.0, high=1.0), FROM),
+        (NumericTest("age"), NumericTest("age")),
+        (RED, RED),
+        (RED, CategoryTest("colour", ("red",), negated=True)),
+        (RED, CategoryTest("hair", ("red", "blue"), negated=True)),
+        (MissingTest("age"), MissingTest("age", negated=True)),
+        (Always(), Never()),
+    ],
+)
+def test_tests_that_are_not_seen_to_be_opposite(one, other):
+    assert not are_opposite(one, other)
+    assert not are_opposite(other, one)
 
 
 @pytest.mark.parametrize(
