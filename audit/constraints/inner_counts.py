@@ -8,6 +8,7 @@ from audit.adversary.knowledge import LeafLevel
 from audit.constraints import Constraint
 from audit.facts.case import Case
 from audit.facts.inner_facts import InnerFacts, inner_facts
+from audit.facts.leaf_facts import are_classes_counted
 from audit.facts.rows import Linear, Origin, Row
 from audit.facts.weighed_rows import class_row, unit
 
@@ -16,7 +17,7 @@ class InnerCounts(Constraint):
     """Yields one equality per inner node and class that the file counts, unless what is below implies it."""
 
     def rows(self, case: Case) -> Iterator[Row]:
-        if case.knowledge.leaf is LeafLevel.AS_PUBLISHED:
+        if case.knowledge.leaf is LeafLevel.AS_PUBLISHED and not are_classes_counted(case):
             for facts in inner_facts(case):
                 yield from _rows(case, facts)
 

@@ -67,6 +67,15 @@ def leaf_facts(case: Case) -> Iterator[LeafFacts]:
         yield LeafFacts(node, records, label, masses, from_file, bands, half)
 
 
+def are_classes_counted(case: Case) -> bool:
+    """Whether the number of each class is known wherever records stop, so that it is at every node.
+
+    Raises:
+        KnowledgeError: the level asks for numbers that neither the file publishes nor the table can give.
+    """
+    return not any(None in facts.masses for facts in leaf_facts(case))
+
+
 def _true_masses(case: Case) -> FloatArray | None:
     truth = case.population.weighed_truth
     if isinstance(truth, Undetermined):
@@ -149,9 +158,10 @@ def _completed(
     case: Case, counts: tuple[float | None, ...], records: float
 ) -> tuple[float | None, ...]:
     """Return class numbers with what subtraction reveals; sums of weights agree only but for rounding."""
-    known = math.fsum(count for count in counts if count is not None)
-    if case.population.weight is not None and abs(records - known) <= ROUNDING_SHARE * records:
-        return completed(counts, known)
+    if case.population.weight is not None:
+        known = math.fsum(count for count in counts if count is not None)
+        if abs(records - known) <= ROUNDING_SHARE * records:
+            return completed(counts, known)
     return completed(counts, records)
 
 

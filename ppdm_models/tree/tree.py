@@ -261,14 +261,12 @@ def completed(counts: Sequence[float | None], records: float | None) -> tuple[fl
 
     Where the known ones sum to the record count the others are 0; where one is missing it is the rest.
     """
-    known = math.fsum(count for count in counts if count is not None)
-    unknown = [position for position, count in enumerate(counts) if count is None]
-    if records is None or not unknown:
+    if records is None or None not in counts:
         return tuple(counts)
-    rest = records - known
+    rest = records - math.fsum(count for count in counts if count is not None)
     if rest == 0:
         return tuple(0.0 if count is None else count for count in counts)
-    if len(unknown) == 1 and rest > 0:
+    if counts.count(None) == 1 and rest > 0:
         return tuple(rest if count is None else count for count in counts)
     return tuple(counts)
 
