@@ -65,13 +65,14 @@ def closed(
                 f"{words_of(own)} and {words_of(more)} are one attribute, of which only one can be 1: who knows "
                 "one is taken to know all"
             )
+    table = _Codes(population)
     moved = True
     while moved:
         moved = False
         for name in population.qi:
             if name in known or name in never:
                 continue
-            by = next((each for each in known if gives_all(population, each, name)), None)
+            by = next((each for each in known if _gives_all(table, each, name)), None)
             if by is not None:
                 known.append(name)
                 said.append(
@@ -81,7 +82,7 @@ def closed(
     guesses, values = {}, {}
     for name in population.qi:
         if name not in known and name not in never:
-            guess, is_value, why = _guess(population, known, name, asked.get(name))
+            guess, is_value, why = _guess(table, known, name, asked.get(name))
             if guess is not None:
                 guesses[name], values[name] = guess, is_value
                 said.append(why)
@@ -98,7 +99,7 @@ def guess_of(told: Closed, name: str, of: IndexArray, size: int) -> Guess:
 
 def given_away(population: Population, known: str, of: IndexArray) -> BoolArray:
     """Return of which profiles the value of a column says, and not by chance, what each is ``of``, (P,) both."""
-    own, _, sure = _given(population, known, of)
+    own, _, sure = _given(_Codes(population), known, of)
     return sure[own]
 
 
@@ -140,26 +141,46 @@ def _marks(column: Column) -> FloatArray | None:
 
 def gives_all(population: Population, known: str, hidden: str) -> bool:
     """Return whether a column says what another one is of everybody, and of nearly all by more than chance."""
-    own, has_one, sure = _given(population, known, _codes(population.columns[hidden]))
-    people = population.counts
+    return _gives_all(_Codes(population), known, hidden)
+
+
+class _Codes:
+    """A table whose values are numbered, each column once: the same number where values are."""
+
+    def __init__(self, population: Population) -> None:
+        self.population = population
+        self._of: dict[str, IndexArray] = {}
+
+    def of(self, name: str) -> IndexArray:
+        """Return the number of each profile's value, (P,)."""
+        if name not in self._of:
+            keys = self.population.columns[name].keys
+            self._of[name] = np.unique(keys, return_inverse=True)[1].reshape(-1)
+        return self._of[name]
+
+
+def _gives_all(table: _Codes, known: str, hidden: str) -> bool:
+    own, has_one, sure = _given(table, known, table.of(hidden))
+    people = table.population.counts
     return bool(has_one[own].all()) and float(people[sure[own]].sum()) >= NEARLY_ALL * people.sum()
 
 
 def _guess(
-    population: Population, known: Sequence[str], hidden: str, asked: IndexArray | None
+    table: _Codes, known: Sequence[str], hidden: str, asked: IndexArray | None
 ) -> tuple[Guess | None, BoolArray, str]:
     """Return of whom some value of a known column gives a hidden one away, and in words which columns do.
 
     It does so too where it gives away what is ``asked`` of the hidden one, (P,); between them stands of whom the value
     itself is given away, (P,).
     """
+    population = table.population
     is_known, by, what = np.zeros(len(population.counts), dtype=bool), [], f"what {hidden} is"
     is_value = is_known
-    others = [_codes(population.columns[hidden])]
+    others = [table.of(hidden)]
     others += [] if asked is None else [asked]
     for at, other in enumerate(others):
         for name in known:
-            own, _, sure = _given(population, name, other)
+            own, _, sure = _given(table, name, other)
             if (sure[own] & ~is_known).any():
                 is_known |= sure[own]
                 by.append(name)
@@ -175,18 +196,15 @@ def _guess(
     return Guess(population.columns[hidden], is_known), is_value, said
 
 
-def _given(
-    population: Population, known: str, other: IndexArray
-) -> tuple[IndexArray, BoolArray, BoolArray]:
+def _given(table: _Codes, known: str, other: IndexArray) -> tuple[IndexArray, BoolArray, BoolArray]:
     """Return the value of a known column of each profile, (P,), and of each value whether it gives another away.
 
     ``other`` (P,) are the places of the hidden values. The first answer, (V,), is whether all who have it have one
     hidden value, the second whether that is no chance: of the value by itself, of numbers next to each other, or of
     many values together.
     """
-    column = population.columns[known]
-    own = _codes(column)
-    size, people = own.max(initial=-1) + 1, population.counts
+    own, column = table.of(known), table.population.columns[known]
+    size, people = own.max(initial=-1) + 1, table.population.counts
     low = np.full(size, other.max(initial=0) + 1)
     high = np.full(size, -1)
     np.minimum.at(low, own, other)
@@ -224,9 +242,3 @@ def _by_many(people: FloatArray, has_one: BoolArray, share: FloatArray) -> BoolA
     if len(enough):
         found[order[: enough[-1] + 1]] = True
     return found & has_one
-
-
-def _codes(column: Column) -> IndexArray:
-    assert column.keys is not None
-    found: IndexArray = np.unique(column.keys, return_inverse=True)[1].reshape(-1)
-    return found
