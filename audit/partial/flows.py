@@ -113,9 +113,9 @@ def ends(
             blocks[part] = _Block(arcs, part)
         work -= cost
         for value in open_least.tolist():
-            least[lump, value] = blocks[part].moved(lump, rooms.of(value), up=False).with_value
+            least[lump, value] = blocks[part].flow(lump, rooms.of(value), up=False).with_value
         for value in open_most.tolist():
-            most[lump, value] = blocks[part].moved(lump, rooms.of(value), up=True).with_value
+            most[lump, value] = blocks[part].flow(lump, rooms.of(value), up=True).with_value
         if values == 2:
             people = int(np.rint(net.supply[lump]))
             most[lump, 1], least[lump, 1] = people - least[lump, 0], people - most[lump, 0]
@@ -215,8 +215,8 @@ class _Block:
         self.people = int(self.held.sum())
         self.all_groups = net.groups
 
-    def moved(self, lump: int, room: Room, *, up: bool) -> Moved:
-        """Return a table in which as many people of a lump have a value as can be, or as few.
+    def flow(self, lump: int, room: Room, *, up: bool) -> _Flow:
+        """Return how people move so that as many of a lump have a value as can be, or as few.
 
         ``room`` is that of the groups where they can be.
         """
@@ -244,19 +244,44 @@ class _Block:
         graph.indices, graph.indptr = graph.indices.astype(np.int32), graph.indptr.astype(np.int32)
         graph.eliminate_zeros()
         source, sink = (start, end) if up else (end, start)
-        flow = csgraph.maximum_flow(graph, source, sink).flow
+        found = csgraph.maximum_flow(graph, source, sink)
+        more = found.flow_value if up else -found.flow_value
+        return _Flow(own, value, others, found.flow, int(value.sum()) + int(more))
 
+    def moved(self, lump: int, room: Room, *, up: bool) -> Moved:
+        """Return a table in which as many people of a lump have a value as can be, or as few.
+
+        ``room`` is that of the groups where they can be.
+        """
+        found = self.flow(lump, room, up=up)
+        own, size = found.own, len(self.lumps)
+        at, row, group = size + self.column[own], self.row[~own], size + self.column[~own]
+        start, end = size + len(self.groups), size + len(self.groups) + 1
         tails = np.concatenate([np.full(len(at), start), np.full(len(at), end), row])
-        came = _at(flow, tails, np.concatenate([size + at, size + at, group]))
+        came = _at(found.flow, tails, np.concatenate([at, at, group]))
         with_value, without, others_moved = np.split(came, [len(at), 2 * len(at)])
-        value, others = value + with_value, others + without
+        value = found.value + with_value
         people = self.held.copy()
         people[~own] += others_moved
-        people[own] = value + others
+        people[own] = value + found.others + without
         by_group = np.zeros(self.all_groups, dtype=np.int64)
-        by_group[self.groups[at]] = value
+        by_group[self.groups[self.column[own]]] = value
         places = self.lumps[self.row], self.groups[self.column]
-        return Moved(int(value.sum()), by_group, *places, people)
+        return Moved(found.with_value, by_group, *places, people)
+
+
+@dataclass(frozen=True, slots=True)
+class _Flow:
+    """A flow in a block whose ``own`` arcs are the lump's: ``value`` and ``others`` stand there before anybody moves.
+
+    Afterwards ``with_value`` people of the lump have the value.
+    """
+
+    own: BoolArray
+    value: IntArray
+    others: IntArray
+    flow: sparse.csr_array
+    with_value: int
 
 
 def _at(matrix: sparse.csr_array, rows: IndexArray, columns: IndexArray) -> IntArray:
