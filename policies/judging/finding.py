@@ -23,7 +23,6 @@ from policies.judging.names import Names
 from policies.rules import Rule, rules
 from policies.verdict import Verdict
 from policies.words import capital
-from ppdm_models.tree.paths import path_text
 from ppdm_models.tree.tree import Tree
 
 LARGER = " (a larger --worlds-budget may decide it)"
@@ -38,8 +37,11 @@ BREAKS = {
 }
 
 
-def finding_of(exposure: Exposure, clause: Clause, base: Exposure, names: Names) -> Finding:
-    """Return what came of a clause; ``base`` is the exposure under what the audit assumes, ``names`` its leaves'."""
+def finding_of(exposure: Exposure, clause: Clause, base: Exposure, names: Names | None) -> Finding:
+    """Return what came of a clause; ``base`` is the exposure under what the audit assumes, ``names`` its leaves'.
+
+    Without ``names`` no places are told.
+    """
     worlds = exposure.evidence.worlds
     is_late = isinstance(worlds, Worlds) and worlds.is_out_of_time
     found = held(
@@ -60,14 +62,15 @@ def finding_of(exposure: Exposure, clause: Clause, base: Exposure, names: Names)
 
 
 def _atomic(
-    exposure: Exposure, clause: Clause, found: Held, names: Names, *, is_late: bool
+    exposure: Exposure, clause: Clause, found: Held, names: Names | None, *, is_late: bool
 ) -> Finding:
     places: tuple[Place, ...] = ()
-    if found.verdict is not Verdict.PASS and is_plain(clause):
-        spots = breaking(clause, exposure.readings.get(clause.atom.call, NOT_MEASURED))
-        places = tuple(_place(exposure.evidence, spot, names) for spot in spots)
-    elif found.verdict is not Verdict.PASS:
-        places = tuple(_broken_places(exposure.evidence, clause, found, names))
+    if names is not None and found.verdict is not Verdict.PASS:
+        if is_plain(clause):
+            spots = breaking(clause, exposure.readings.get(clause.atom.call, NOT_MEASURED))
+            places = tuple(_place(exposure.evidence, spot, names) for spot in spots)
+        else:
+            places = tuple(_broken_places(exposure.evidence, clause, found, names))
     return of_atom(clause, found, places, is_late=is_late)
 
 
@@ -113,10 +116,10 @@ def of_atom(
 
 
 def _combined(
-    exposure: Exposure, clause: Clause, found: Held, names: Names, *, is_late: bool
+    exposure: Exposure, clause: Clause, found: Held, names: Names | None, *, is_late: bool
 ) -> Finding:
     places: tuple[Place, ...] = ()
-    if found.verdict is not Verdict.PASS:
+    if names is not None and found.verdict is not Verdict.PASS:
         places = tuple(_broken_places(exposure.evidence, clause, found, names))
     readings = [exposure.readings.get(atom.call, NOT_MEASURED).reading for atom in clause.atoms]
     return of_parts(clause, found, readings, places, is_late=is_late)
@@ -249,7 +252,7 @@ def _place(evidence: Evidence, spot: Spot, names: Names) -> Place:
         spot.index,
         node.index,
         f"{number}{node.name}",
-        path_text(tree, node.index),
+        names.path(spot),
         profile,
         node.line,
         spot.low,

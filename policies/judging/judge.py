@@ -31,16 +31,23 @@ def judge(audit: Audit, pack: Pack) -> Decision:
     exposure of that adversary; without one it is undetermined. Of other releases than the last, and of adversaries who
     know other columns, what passes is no finding where the same clause has one of the model.
     """
+    return _decision(audit, pack, Known())
+
+
+def verdict_of(audit: Audit, pack: Pack) -> Verdict:
+    """Return the verdict of a pack on an audit alone: where it does not pass is not looked up."""
+    return _decision(audit, pack, None).verdict
+
+
+def _decision(audit: Audit, pack: Pack, known: Known | None) -> Decision:
     model = audit.full.evidence.model
     reasons = {clause.id: why_not(clause, model, audit.secret) for clause in pack.clauses}
     asked = [clause for clause in pack.clauses if not reasons[clause.id]]
-    known: Known = {}
-    names = {id(each): Names(each.evidence, known) for each in audit.exposures}
     judged = [
-        (clause, exposure, _of_release(exposure, finding_of(exposure, clause, audit.full, own)))
+        (clause, exposure, _of_release(exposure, finding_of(exposure, clause, audit.full, names)))
         for clause in asked
         for exposure in _exposures(audit, clause)
-        for own in [names.get(id(exposure)) or Names(exposure.evidence, known)]
+        for names in [None if known is None else Names(exposure.evidence, known)]
     ]
     counting = pack.model_copy(update={"clauses": tuple(filter(pack.counts, asked))})
     doubts: dict[str, Finding] = {}

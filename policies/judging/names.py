@@ -1,8 +1,8 @@
-"""The fingerprints of the leaves of what was audited: made when the first of them is asked for."""
+"""How the leaves of what was audited are called: their fingerprints, and their paths in words, made when asked for."""
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -10,9 +10,18 @@ import numpy as np
 from audit.evidence import Evidence
 from audit.reading import Spot
 from ppdm_models.tree.fingerprint import fingerprints
+from ppdm_models.tree.paths import path_text
 
-Known = MutableMapping[tuple[int, str], tuple[tuple[str, ...], ...]]
-"""The fingerprints of models that are held meanwhile, by the identity of each and what it predicts."""
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of models that are held meanwhile, by the identity of each.
+
+    ``fingerprints`` are by what it predicts too, ``paths`` by the place of a tree and its node.
+    """
+
+    fingerprints: dict[tuple[int, str], tuple[tuple[str, ...], ...]] = field(default_factory=dict)
+    paths: dict[tuple[int, int, int], str] = field(default_factory=dict)
 
 
 class Names:
@@ -21,7 +30,7 @@ class Names:
     def __init__(self, evidence: Evidence, known: Known | None = None) -> None:
         """Take the evidence about the model, and what ``known`` has of it: several adversaries are asked of one."""
         self._evidence = evidence
-        self._known: Known = {} if known is None else known
+        self._known = Known() if known is None else known
 
     def of(self, spot: Spot) -> str:
         """Return the fingerprint of a leaf, or of the leaf where a profile stops; "" of the file and where none is."""
@@ -29,6 +38,14 @@ class Names:
             return ""
         node = self._evidence.node_of(spot)
         return self._all[spot.tree][node] if node >= 0 else ""
+
+    def path(self, spot: Spot) -> str:
+        """Return what leads to a leaf, or to the leaf where a profile stops, in words."""
+        node, found = self._evidence.node_of(spot), self._known.paths
+        key = id(self._evidence.model), spot.tree, node
+        if key not in found:
+            found[key] = path_text(self._evidence.tree_of(spot), node)
+        return found[key]
 
     @cached_property
     def with_people(self) -> frozenset[str]:
@@ -45,6 +62,7 @@ class Names:
     def _all(self) -> tuple[tuple[str, ...], ...]:
         model, target = self._evidence.model, self._evidence.target
         key = id(model), target
-        if key not in self._known:
-            self._known[key] = fingerprints(model, target)
-        return self._known[key]
+        found = self._known.fingerprints
+        if key not in found:
+            found[key] = fingerprints(model, target)
+        return found[key]

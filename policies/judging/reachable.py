@@ -20,7 +20,7 @@ from audit.result import Audit
 from policies.judging.applying import applying
 from policies.judging.decision import Decision, Finding
 from policies.judging.figures import figure
-from policies.judging.judge import judge
+from policies.judging.judge import verdict_of
 from policies.pack import Clause, Pack, calls, load_pack
 from policies.shipped import shipped_packs
 from policies.verdict import Verdict
@@ -140,7 +140,7 @@ def _passes(audit: Audit, pack: Pack) -> bool:
         missing = [each for each in calls(pack) if each not in exposure.readings]
         more = {each: measured(each, exposure.evidence) for each in missing}
         exposures.append(replace(exposure, readings={**exposure.readings, **more}))
-    return judge(replace(audit, exposures=tuple(exposures)), pack).verdict is Verdict.PASS
+    return verdict_of(replace(audit, exposures=tuple(exposures)), pack) is Verdict.PASS
 
 
 def _distance(wanted: Pack, other: Pack) -> float:

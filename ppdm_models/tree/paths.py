@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from ppdm_models.tree.predicate import (
     AllOf,
@@ -15,7 +16,7 @@ from ppdm_models.tree.predicate import (
     text,
 )
 from ppdm_models.tree.rounding import Say, rounded
-from ppdm_models.tree.tree import Tree
+from ppdm_models.tree.tree import Node, Tree
 
 EVERYTHING = "all records"
 
@@ -26,10 +27,12 @@ def path_text(tree: Tree, index: int, *, exact: bool = False) -> str:
     Children are tried in order, so what an earlier sibling takes is excluded where the node's own test allows it.
     Thresholds are rounded for reading, unless ``exact``.
     """
-    say = exactly if exact else rounded(_asked(tree, index))
+    way = _way(tree, index)
+    tests = (sibling.test for _, siblings in way for sibling in siblings)
+    say = exactly if exact else rounded(tests)
     merged: dict[tuple[type, str], NumericTest | CategoryTest] = {}
     others: list[str] = []
-    for part in _conditions(tree, index, say):
+    for part in _conditions(way, say):
         if isinstance(part, str):
             others.append(part)
         elif isinstance(part, NumericTest | CategoryTest):
@@ -46,21 +49,20 @@ def path_text(tree: Tree, index: int, *, exact: bool = False) -> str:
     return " and ".join(parts) or EVERYTHING
 
 
-def _asked(tree: Tree, index: int) -> Iterator[Predicate]:
-    """Yield the tests on the way to a node, and those beside it."""
-    for node in tree.path(index):
-        if node.parent is not None:
-            yield from (tree.nodes[sibling].test for sibling in tree.nodes[node.parent].children)
+def _way(tree: Tree, index: int) -> list[tuple[Node, list[Node]]]:
+    """Return the nodes from the root down to one, each with all children of its parent; the root with none."""
+    path = tree.path(index)
+    below = ([tree.nodes[child] for child in node.children] for node in path)
+    return list(zip(path, chain([[]], below), strict=False))
 
 
-def _conditions(tree: Tree, index: int, say: Say) -> Iterator[Predicate | str]:
-    for node in tree.path(index):
-        if node.parent is not None:
-            for sibling in tree.nodes[node.parent].children:
-                if sibling == node.index:
-                    break
-                if not apart(tree.nodes[sibling].test, node.test):
-                    yield f"not ({text(tree.nodes[sibling].test, say)})"
+def _conditions(way: Sequence[tuple[Node, list[Node]]], say: Say) -> Iterator[Predicate | str]:
+    for node, siblings in way:
+        for sibling in siblings:
+            if sibling.index == node.index:
+                break
+            if not apart(sibling.test, node.test):
+                yield f"not ({text(sibling.test, say)})"
         parts = [node.test]
         while parts:
             part = parts.pop(0)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 
 from ppdm_models.tree.column import number_text
 from ppdm_models.tree.predicate import (
@@ -23,6 +24,8 @@ FEWEST_DIGITS = 6
 MOST_DIGITS = 17
 NOTHING = 1e-34
 """An end this near to 0 is 0 to who reads it, unless there are several: LightGBM writes 1e-35 for it."""
+KEPT = 50_000
+"""Numbers that are kept in digits: paths of a tree say the same ones again and again."""
 
 Say = Callable[[str, float], str]
 """How a threshold of a feature is said."""
@@ -48,12 +51,15 @@ def rounded(tests: Iterable[Predicate]) -> Say:
 
 def _ends(test: Predicate) -> Iterator[tuple[str, float]]:
     if isinstance(test, NumericTest):
-        yield from ((test.feature, end) for end in (test.low, test.high) if math.isfinite(end))
+        for end in (test.low, test.high):
+            if math.isfinite(end):
+                yield test.feature, end
     elif isinstance(test, AllOf | AnyOf | OneOf | Surrogate):
         for part in test.parts:
             yield from _ends(part)
 
 
+@lru_cache(KEPT)
 def _digits_apart(low: float, high: float) -> int:
     """Return with how many digits two numbers differ."""
     digits = FEWEST_DIGITS
@@ -62,6 +68,7 @@ def _digits_apart(low: float, high: float) -> int:
     return digits
 
 
+@lru_cache(KEPT)
 def _in_digits(value: float, digits: int) -> str:
     """Return a number in so many significant digits, never fewer than stand before its point."""
     before = len(str(int(abs(value)))) if abs(value) < 1e15 else MOST_DIGITS

@@ -11,7 +11,7 @@ from audit.result import Audit
 from audit.run import with_grades
 from audit.solver.parallel import default_jobs
 from audit.stages import Step, silent
-from policies.judging.judge import judge
+from policies.judging.judge import verdict_of
 from policies.repairing.attempts import Attempt, Ended, Repair
 from policies.repairing.deadline import NO_LIMIT, Deadline
 from policies.repairing.given import Given
@@ -104,7 +104,7 @@ def repair_file(
     subject = replace(subject, options=replace(subject.options, levels=False))
     written(subject, own, target)
     begun = time.monotonic()
-    is_settled = judge(subject.glance(subject.file), subject.pack).verdict is Verdict.FAIL
+    is_settled = verdict_of(subject.glance(subject.file), subject.pack) is Verdict.FAIL
     options = within(deadline, subject.options, SETTLED_SHARE if is_settled else 1)
     original = replace(subject, options=options).audit(subject.file, step)
     longest = time.monotonic() - begun
