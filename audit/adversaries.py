@@ -17,7 +17,7 @@ from audit.of_releases import ADVERSARY
 from audit.options import DEFAULT, AuditOptions
 from audit.partial.allowance import FULL, Effort
 from audit.partial.feature import secret_seen_by
-from audit.partial.leaf_table import LeafTable, leaf_table
+from audit.partial.ground import Ground
 from audit.partial.secret import Secret
 from audit.partial.seen import Seen, seen_by
 from audit.partial.who import Adversary
@@ -157,9 +157,9 @@ class _Asking:
     options: AuditOptions
 
     @cached_property
-    def _leaves(self) -> LeafTable:
+    def _ground(self) -> Ground:
         assert isinstance(self.model, Tree)
-        return leaf_table(self.model, self.population, self.knowledge)
+        return Ground(self.model, self.population, self.knowledge)
 
     def seen(
         self, adversary: Adversary, seconds: float, effort: Effort = FULL
@@ -172,15 +172,15 @@ class _Asking:
         """
         if not isinstance(self.model, Tree):
             return NO_TREE
-        people, until = self.population, clock(seconds if self.options.worlds else 0.0)
-        known, how = adversary.knows, (self.options, effort, lambda: self._leaves)
+        known, until = adversary.knows, clock(seconds if self.options.worlds else 0.0)
+        how = (until, self.options, effort)
         if self.secret is None:
             assert known is not None
-            return seen_by(self.model, people, self.knowledge, known, until, *how)
+            return seen_by(self._ground, known, *how)
         if known is None:
-            known = tuple(name for name in people.qi if name != self.secret.name)
-        about = (self.model, people, self.knowledge, self.secret, known)
-        return secret_seen_by(*about, until, *how, knows_target=adversary.target)
+            known = tuple(name for name in self.population.qi if name != self.secret.name)
+        about = (self._ground, self.secret, known)
+        return secret_seen_by(*about, *how, knows_target=adversary.target)
 
 
 def _lacking(base: Exposure, asking: _Asking, exposure: Exposure) -> tuple[Lacking, ...]:

@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from audit.adversary.knowledge import Knowledge, SplitLevel
+from audit.partial.ground import Ground
 from audit.partial.seen import Seen, seen_by
 from audit.people.population import build_population
 from audit.reading import Undetermined
@@ -45,7 +46,7 @@ def measured(folder: Path, leaves: int, who: str, split: str) -> str:
     population, names = build_population(tree, table, sensitive=TARGET), columns_of(table)
     known = DEMOGRAPHY if who == "demography" else [each for each in names if each not in HIDDEN]
     before, began = _most_held(), time.monotonic()
-    seen = seen_by(tree, population, Knowledge(split=SplitLevel(split)), known, clock(20.0))
+    seen = seen_by(Ground(tree, population, Knowledge(split=SplitLevel(split))), known, clock(20.0))
     seconds, most = time.monotonic() - began, _most_held()
     assert isinstance(seen, Seen)
     told = "not told"

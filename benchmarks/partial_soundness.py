@@ -26,6 +26,7 @@ import numpy as np
 from audit.adversary.knowledge import Knowledge, LeafLevel, SplitLevel
 from audit.partial.feature import secret_seen_by
 from audit.partial.flows import Rooms, ends
+from audit.partial.ground import Ground
 from audit.partial.leaf_table import leaf_table
 from audit.partial.learned import proofs, shares
 from audit.partial.scaling import GAP, spread
@@ -115,7 +116,7 @@ def _judge_tree(found: Trial, rng: np.random.Generator) -> None:
     tree, population = tree_and_people(rng, int(rng.integers(3, MOST_RECORDS + 1)))
     before: Seen | None = None
     for known in ([], [str(rng.choice(population.qi))], list(population.qi)):
-        seen = seen_by(tree, population, NO_SPLITS, known, clock(SECONDS))
+        seen = seen_by(Ground(tree, population, NO_SPLITS), known, clock(SECONDS))
         assert isinstance(seen, Seen)
         worlds = seen.worlds
         assert not isinstance(worlds, Undetermined)
@@ -147,9 +148,7 @@ def _judge_feature(found: Trial, rng: np.random.Generator) -> None:
     for known in ([], [each for each in population.qi if each != name]):
         for knows_target in (False, True):
             seen = secret_seen_by(
-                tree,
-                population,
-                NO_SPLITS,
+                Ground(tree, population, NO_SPLITS),
                 secret,
                 known,
                 knows_target=knows_target,
@@ -184,7 +183,7 @@ def _judge_uncounted(found: Trial, rng: np.random.Generator) -> None:
         knowledge = NO_SPLITS.model_copy(update={"leaf": level})
         until = clock(SECONDS)
         seen = secret_seen_by(
-            tree, population, knowledge, secret, known, knows_target=True, until=until
+            Ground(tree, population, knowledge), secret, known, knows_target=True, until=until
         )
         assert isinstance(seen, Seen)
         worlds, said = seen.worlds, f"knowing {known}, {level.value} and classes"

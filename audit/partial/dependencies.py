@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -26,8 +27,44 @@ NEARLY_ALL = 0.99
 MARKS = {"0": 0.0, "1": 1.0, "false": 0.0, "true": 1.0}
 """How indicators are written, in small letters."""
 NOTHING: Mapping[str, IndexArray] = {}
+Given = tuple[IndexArray, BoolArray, BoolArray]
+"""The number of each profile's value of a column, (P,), which values give another column away, and not by chance."""
 PARTS = "_=.:"
 """What stands between a column's name and a value in the names of indicators that it was parted into."""
+
+
+class Codes:
+    """A table whose values are numbered, and what they give away of each other: each is looked at once.
+
+    ``asked`` are the places of each profile's values, (P,), among those that tests tell apart, by column: what gives
+    these away says where somebody goes, although it leaves the value itself open.
+    """
+
+    def __init__(self, population: Population, asked: Mapping[str, IndexArray] = NOTHING) -> None:
+        """Take the people, and what is asked about their columns."""
+        self.population, self.asked = population, asked
+        self._of: dict[str, IndexArray] = {}
+        self._given: dict[tuple[str, str, bool], Given] = {}
+
+    @cached_property
+    def indicators(self) -> tuple[tuple[str, ...], ...]:
+        """Columns of 0 and 1 that one attribute was parted into, each attribute's together."""
+        return tuple(indicators(self.population))
+
+    def of(self, name: str) -> IndexArray:
+        """Return the number of each profile's value, (P,): the same number where values are."""
+        if name not in self._of:
+            keys = self.population.columns[name].keys
+            self._of[name] = np.unique(keys, return_inverse=True)[1].reshape(-1)
+        return self._of[name]
+
+    def given(self, known: str, hidden: str, *, is_asked: bool = False) -> Given:
+        """Return what a column gives away of another one, or of what is asked about that."""
+        key = known, hidden, is_asked
+        if key not in self._given:
+            other = self.asked[hidden] if is_asked else self.of(hidden)
+            self._given[key] = _given(self, known, other)
+        return self._given[key]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,20 +80,27 @@ class Closed:
     values: Mapping[str, BoolArray]
 
 
-def closed(
-    population: Population,
-    told: Collection[str],
-    never: Collection[str] = (),
-    asked: Mapping[str, IndexArray] = NOTHING,
-) -> Closed:
-    """Return what known columns give away of the others; of those ``never`` known nothing is concluded.
+def closed(table: Codes, told: Collection[str], never: Collection[str] = ()) -> Closed:
+    """Return what known columns give away of the others; of those ``never`` known nothing is concluded."""
+    known, said = with_given(table, told, never)
+    guesses, values = {}, {}
+    for name in table.population.qi:
+        if name not in known and name not in never:
+            guess, is_value, why = _guess(table, known, name)
+            if guess is not None:
+                guesses[name], values[name] = guess, is_value
+                said.append(why)
+    ordered = tuple(name for name in table.population.qi if name in known)
+    return Closed(ordered, guesses, tuple(said), values)
 
-    ``asked`` are the places of each profile's values, (P,), among those that tests tell apart: what gives these away
-    says where somebody goes, although it leaves the value itself open.
-    """
-    known = [name for name in population.qi if name in told]
+
+def with_given(
+    table: Codes, told: Collection[str], never: Collection[str] = ()
+) -> tuple[list[str], list[str]]:
+    """Return known columns with those that they give away whole, and in words what gives what away."""
+    known = [name for name in table.population.qi if name in told]
     said: list[str] = []
-    for group in indicators(population):
+    for group in table.indicators:
         own = [name for name in group if name in known]
         more = [name for name in group if name not in known and name not in never]
         if own and more:
@@ -65,11 +109,10 @@ def closed(
                 f"{words_of(own)} and {words_of(more)} are one attribute, of which only one can be 1: who knows "
                 "one is taken to know all"
             )
-    table = _Codes(population)
     moved = True
     while moved:
         moved = False
-        for name in population.qi:
+        for name in table.population.qi:
             if name in known or name in never:
                 continue
             by = next((each for each in known if _gives_all(table, each, name)), None)
@@ -79,15 +122,7 @@ def closed(
                     f"in this table {by} says what {name} is: who knows it is taken to know that too"
                 )
                 moved = True
-    guesses, values = {}, {}
-    for name in population.qi:
-        if name not in known and name not in never:
-            guess, is_value, why = _guess(table, known, name, asked.get(name))
-            if guess is not None:
-                guesses[name], values[name] = guess, is_value
-                said.append(why)
-    ordered = tuple(name for name in population.qi if name in known)
-    return Closed(ordered, guesses, tuple(said), values)
+    return known, said
 
 
 def guess_of(told: Closed, name: str, of: IndexArray, size: int) -> Guess:
@@ -99,7 +134,7 @@ def guess_of(told: Closed, name: str, of: IndexArray, size: int) -> Guess:
 
 def given_away(population: Population, known: str, of: IndexArray) -> BoolArray:
     """Return of which profiles the value of a column says, and not by chance, what each is ``of``, (P,) both."""
-    own, _, sure = _given(_Codes(population), known, of)
+    own, _, sure = _given(Codes(population), known, of)
     return sure[own]
 
 
@@ -141,51 +176,32 @@ def _marks(column: Column) -> FloatArray | None:
 
 def gives_all(population: Population, known: str, hidden: str) -> bool:
     """Return whether a column says what another one is of everybody, and of nearly all by more than chance."""
-    return _gives_all(_Codes(population), known, hidden)
+    return _gives_all(Codes(population), known, hidden)
 
 
-class _Codes:
-    """A table whose values are numbered, each column once: the same number where values are."""
-
-    def __init__(self, population: Population) -> None:
-        self.population = population
-        self._of: dict[str, IndexArray] = {}
-
-    def of(self, name: str) -> IndexArray:
-        """Return the number of each profile's value, (P,)."""
-        if name not in self._of:
-            keys = self.population.columns[name].keys
-            self._of[name] = np.unique(keys, return_inverse=True)[1].reshape(-1)
-        return self._of[name]
-
-
-def _gives_all(table: _Codes, known: str, hidden: str) -> bool:
-    own, has_one, sure = _given(table, known, table.of(hidden))
+def _gives_all(table: Codes, known: str, hidden: str) -> bool:
+    own, has_one, sure = table.given(known, hidden)
     people = table.population.counts
     return bool(has_one[own].all()) and float(people[sure[own]].sum()) >= NEARLY_ALL * people.sum()
 
 
-def _guess(
-    table: _Codes, known: Sequence[str], hidden: str, asked: IndexArray | None
-) -> tuple[Guess | None, BoolArray, str]:
+def _guess(table: Codes, known: Sequence[str], hidden: str) -> tuple[Guess | None, BoolArray, str]:
     """Return of whom some value of a known column gives a hidden one away, and in words which columns do.
 
-    It does so too where it gives away what is ``asked`` of the hidden one, (P,); between them stands of whom the value
-    itself is given away, (P,).
+    It does so too where it gives away what is asked about the hidden one; between them stands of whom the value itself
+    is given away, (P,).
     """
     population = table.population
     is_known, by, what = np.zeros(len(population.counts), dtype=bool), [], f"what {hidden} is"
     is_value = is_known
-    others = [table.of(hidden)]
-    others += [] if asked is None else [asked]
-    for at, other in enumerate(others):
+    for is_asked in (False, True) if hidden in table.asked else (False,):
         for name in known:
-            own, _, sure = _given(table, name, other)
+            own, _, sure = table.given(name, hidden, is_asked=is_asked)
             if (sure[own] & ~is_known).any():
                 is_known |= sure[own]
                 by.append(name)
-                what = f"all that the tree asks about {hidden}" if at else what
-        is_value = is_value if at else is_known.copy()
+                what = f"all that the tree asks about {hidden}" if is_asked else what
+        is_value = is_value if is_asked else is_known.copy()
     if not by:
         return None, is_value, ""
     people = population.counts[is_known].sum()
@@ -196,7 +212,7 @@ def _guess(
     return Guess(population.columns[hidden], is_known), is_value, said
 
 
-def _given(table: _Codes, known: str, other: IndexArray) -> tuple[IndexArray, BoolArray, BoolArray]:
+def _given(table: Codes, known: str, other: IndexArray) -> Given:
     """Return the value of a known column of each profile, (P,), and of each value whether it gives another away.
 
     ``other`` (P,) are the places of the hidden values. The first answer, (V,), is whether all who have it have one

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from audit.people.population import Population
 from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from ppdm_models.records.routing import prepared
 from ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
@@ -159,15 +158,3 @@ def _between(ends: FloatArray, *, is_whole: bool) -> FloatArray:
     first = np.floor(ends) + 1  # the first whole number behind an end
     inside = first[:-1][first[:-1] <= ends[1:]]
     return np.concatenate([ends[ends == np.rint(ends)], inside, outside])
-
-
-def hidden_of(tree: Tree, population: Population, known: Collection[str]) -> dict[str, Domain]:
-    """Return what values each column can have that the tree tests and that is not known, by its name."""
-    tests = asked_by([tree])
-    return {
-        feature.name: domain_of(
-            tests[feature.name], feature, population.columns[feature.name], population.counts
-        )
-        for feature in tree.used_features()
-        if feature.name not in known
-    }

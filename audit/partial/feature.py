@@ -8,21 +8,20 @@ each class over the leaves by itself: that is what opens features.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import replace
 
 import numpy as np
 
 from audit.adversary.declared import words_of
-from audit.adversary.knowledge import Knowledge, SplitLevel
+from audit.adversary.knowledge import SplitLevel
 from audit.estimate.posterior import certain
 from audit.options import DEFAULT, AuditOptions
 from audit.partial.allowance import FULL, Effort
 from audit.partial.bounded import Ranges, bounded
 from audit.partial.class_rows import NOT_USED as CLASSES_NOT_USED
 from audit.partial.class_rows import uncounted_places
-from audit.partial.dependencies import Closed, closed, guess_of
-from audit.partial.domains import hidden_of, told_apart
+from audit.partial.dependencies import Closed, Codes, closed, guess_of
 from audit.partial.doubts import (
     NO_SIZES,
     NOT_WHOLE,
@@ -32,7 +31,8 @@ from audit.partial.doubts import (
     WITH_AND_WITHOUT,
     doubts_of,
 )
-from audit.partial.leaf_table import LeafTable, are_sizes_published, leaf_table
+from audit.partial.ground import Ground
+from audit.partial.leaf_table import are_sizes_published
 from audit.partial.learned import Proofs
 from audit.partial.open_values import secret_domain
 from audit.partial.outcome import NOT_USED as OUTCOME_NOT_USED
@@ -72,28 +72,26 @@ NO_CLASSES = Undetermined("who has which class is not known from the table")
 
 
 def secret_seen_by(
-    tree: Tree,
-    population: Population,
-    knowledge: Knowledge,
+    ground: Ground,
     secret: Secret,
     known: Collection[str],
     until: Clock,
     options: AuditOptions = DEFAULT,
     effort: Effort = FULL,
-    looked_at: Callable[[], LeafTable] | None = None,
     *,
     knows_target: bool,
 ) -> Seen | Undetermined:
     """Return what somebody makes of a secret column of a tree's people, of whom he knows these columns.
 
-    ``population`` tells people apart by the secret column too. In the estimate ``low`` counts only what leaves decide
+    The people are told apart by the secret column too. In the estimate ``low`` counts only what leaves decide
     by themselves, the rest how common values are. Where splits on the secret were compared, their choice may say more
     of who has what inside a leaf: ``high`` then counts all that leaves leave open. Certain and excluded hold in every
-    table with these leaves. ``effort`` and ``looked_at`` are as in ``seen_by``.
+    table with these leaves. ``effort`` is what may be spent.
 
     Raises:
         KnowledgeError: the level asks for numbers that neither the file publishes nor the table can give.
     """
+    tree, population, knowledge = ground.tree, ground.population, ground.knowledge
     if tree.task is not Task.CLASSIFICATION:
         return ONLY_CLASSES
     if population.weight is not None:
@@ -101,17 +99,16 @@ def secret_seen_by(
     truth = population.truth
     if knows_target and isinstance(truth, Undetermined):
         return NO_CLASSES
-    leaves = leaf_table(tree, population, knowledge) if looked_at is None else looked_at()
+    leaves = ground.leaves
     is_sized = are_sizes_published(tree, leaves.nodes)
     if not is_sized and not are_told_apart(leaves):
         return NO_SIZES
     is_uncounted = knows_target and not leaves.are_counted
-    apart = told_apart([tree], population.columns)
-    told = closed(population, known, (secret.name,), apart)
+    told = closed(ground.table, known, (secret.name,))
     people, of = merged(population, told.known)
-    unaided = hidden_of(tree, population, known)
+    unaided = ground.hidden_from(known)
     if secret.name in unaided:
-        unaided[secret.name] = secret_domain(tree, population, secret)
+        unaided[secret.name] = secret_domain(ground, secret)
     hidden = {name: each for name, each in unaided.items() if name not in told.known}
     guesses = {name: guess_of(told, name, of, len(people.counts)) for name in told.guesses}
     guesses = {name: guess for name, guess in guesses.items() if name in hidden}
@@ -120,14 +117,14 @@ def secret_seen_by(
     outcome = None
     if not knows_target:
         outcome = outcome_said(tree, population, told.known, told.values)
-    aided = knower(tree, people.columns, hidden, guesses, size)
+    aided = knower(ground.branches, people.columns, hidden, guesses, size)
     classes, by_class = None, [population.counts]
     if knows_target:
         assert not isinstance(truth, Undetermined)
         classes = np.flatnonzero(truth.sum(axis=0) > 0)
         by_class = [truth[:, klass] for klass in classes.tolist()]
     saying = said_of(
-        population,
+        ground.table,
         secret,
         told.known,
         told.values,
@@ -143,7 +140,7 @@ def secret_seen_by(
     doubts = doubts_of(leaves, knowledge, (*told.known, *told.guesses, *sorted(about)), hidden)
     if outcome is not None and not is_used:
         doubts = (*doubts, outcome.words(OUTCOME_NOT_USED, target))
-    doubts += _of_one_attribute(population, secret, (*told.known, *hidden))
+    doubts += _of_one_attribute(ground.table, secret, (*told.known, *hidden))
     excluded = excluding(population, secret, dict.fromkeys((*told.known, *told.values, *hidden)))
     if excluded:
         doubts = (*doubts, EXCLUDING.format(words_of(excluded), secret.name))
@@ -234,11 +231,9 @@ def _remarkable(
     return tuple(said)
 
 
-def _of_one_attribute(
-    population: Population, secret: Secret, columns: Collection[str]
-) -> tuple[str, ...]:
+def _of_one_attribute(table: Codes, secret: Secret, columns: Collection[str]) -> tuple[str, ...]:
     """Return why more may be known: a column that is known or tested is an indicator of the secret's attribute."""
-    found = of_one_attribute(population, secret, columns)
+    found = of_one_attribute(table, secret, columns)
     return (ONE_ATTRIBUTE.format(words_of(found), secret.name),) if found else ()
 
 

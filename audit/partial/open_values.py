@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from audit.partial.domains import Domain, asked_by, domain_of
+from audit.partial.domains import Domain, domain_of
+from audit.partial.ground import Ground
 from audit.partial.reach import Knower, places
 from audit.partial.saying import OPEN, Said
 from audit.partial.secret import Secret
 from audit.people.population import Population
 from ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
-from ppdm_models.tree.tree import Tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +32,13 @@ class Arcs:
     inside: FloatArray
 
 
-def secret_domain(tree: Tree, population: Population, secret: Secret) -> Domain:
+def secret_domain(ground: Ground, secret: Secret) -> Domain:
     """Return the values that a secret column can have as the tree's tests see them, told apart as the secret's are."""
-    feature = next(each for each in tree.features if each.name == secret.name)
-    column = population.columns[secret.name]
+    feature = next(each for each in ground.tree.features if each.name == secret.name)
+    column = ground.population.columns[secret.name]
     between = secret.numbers[:-1] / 2 + secret.numbers[1:] / 2
     cuts = (*secret.ends.tolist(), *between.tolist())
-    return domain_of(asked_by([tree])[secret.name], feature, column, population.counts, cuts)
+    return domain_of(ground.tests[secret.name], feature, column, ground.population.counts, cuts)
 
 
 def arcs_of(

@@ -6,7 +6,7 @@ hidden value by the tests above. The tree is walked once for all profiles, with 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -48,23 +48,47 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
+class Branches:
+    """A tree, the columns that each node's test reads, and the nodes whose test is opposite to the child's before."""
+
+    tree: Tree
+    reads: tuple[frozenset[str], ...]
+    opposite: tuple[int, ...]
+
+
+def branches(tree: Tree) -> Branches:
+    """Return what a walk down a tree needs of its tests."""
+    nodes = tuple(tree.nodes)
+    pairs = (pair for node in nodes for pair in pairwise(node.children))
+    return Branches(
+        tree,
+        tuple(frozenset(features_of(node.test)) for node in nodes),
+        tuple(two for one, two in pairs if are_opposite(nodes[one].test, nodes[two].test)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Knower:
     """What is known of each of P profiles, as the tests of a tree see it, and what can be of the rest.
 
-    Every column that the tree tests is among ``known`` or ``hidden``; ``guesses`` are of hidden ones. ``reads`` are the
-    columns that each node's test reads, and ``rest`` the nodes that take everybody whom the child before lets by.
-    ``answered`` is what tests make of the values of hidden columns, (D,) each, as far as it is worked out.
+    Every column that the tree tests is among ``known`` or ``hidden``; ``guesses`` are of hidden ones. ``rest`` are the
+    nodes that take everybody whom the child before lets by. ``answered`` is what tests make of the values of hidden
+    columns, (D,) each, as far as it is worked out.
     """
 
-    tree: Tree
+    branches: Branches
     known: Columns
     refused: Mapping[str, BoolArray]
     hidden: Mapping[str, Domain]
     guesses: Mapping[str, Guess]
     size: int
-    reads: Sequence[frozenset[str]]
     rest: frozenset[int]
     answered: dict[Predicate, Parts] = field(default_factory=dict, repr=False)
+
+    @property
+    def tree(self) -> Tree:
+        """The tree that is walked."""
+        return self.branches.tree
 
     def of(self, profiles: IndexArray) -> Knower:
         """Return the same for some of the profiles."""
@@ -92,35 +116,31 @@ class Knower:
 
     def hiding(self, hidden: Mapping[str, Domain]) -> Knower:
         """Return who guesses nothing and to whom other columns are hidden; of those that are now, the domains stay."""
-        lacking = _lacking(hidden)
-        rest = frozenset(node for node in self.rest if self.reads[node].isdisjoint(lacking))
+        rest = self.rest & _rest(self.branches, _lacking(hidden))
         return replace(self, hidden=hidden, guesses={}, rest=rest)
 
 
 def knower(
-    tree: Tree,
+    tests: Branches,
     known: Columns,
     hidden: Mapping[str, Domain],
     guesses: Mapping[str, Guess],
     size: int,
 ) -> Knower:
     """Return what a walk needs, from columns as the table has them."""
-    seen, refused = prepared(tree.features, known)
-    features = {feature.name: feature for feature in tree.features}
+    seen, refused = prepared(tests.tree.features, known)
+    features = {feature.name: feature for feature in tests.tree.features}
     ready = {
         name: Guess(prepared((features[name],), {name: each.column})[0][name], each.is_known)
         for name, each in guesses.items()
     }
-    reads = tuple(frozenset(features_of(node.test)) for node in tree.nodes)
     lacking = _lacking(hidden) | {name for name, column in seen.items() if column.missing.any()}
-    rest = frozenset(
-        child
-        for node in tree.nodes
-        for before, child in pairwise(node.children)
-        if reads[child].isdisjoint(lacking)
-        and are_opposite(tree.nodes[before].test, tree.nodes[child].test)
-    )
-    return Knower(tree, seen, refused, hidden, ready, size, reads, rest)
+    return Knower(tests, seen, refused, hidden, ready, size, _rest(tests, lacking))
+
+
+def _rest(tests: Branches, lacking: set[str]) -> frozenset[int]:
+    """Return the nodes that take all whom the child before lets by, where values of some columns can be missing."""
+    return frozenset(node for node in tests.opposite if tests.reads[node].isdisjoint(lacking))
 
 
 def _lacking(hidden: Mapping[str, Domain]) -> set[str]:
@@ -171,7 +191,7 @@ Way = tuple[IndexArray, Masks]
 
 def _asked(who: Knower, node: int, rows: IndexArray, masks: Masks) -> tuple[Way, Way, Way]:
     """Return who can pass a node's test, of whom it can be unknown, and who can be left for the next one."""
-    test, names = who.tree.nodes[node].test, who.reads[node]
+    test, names = who.tree.nodes[node].test, who.branches.reads[node]
     if names.isdisjoint(who.hidden):
         for name in names & who.refused.keys():
             rows = rows[~who.refused[name][rows]]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from audit.partial.dependencies import SURPRISE, given_away
+from audit.partial.dependencies import SURPRISE, Codes, given_away
 from audit.partial.domains import Domain
 from audit.partial.reach import Masks
 from audit.partial.secret import Secret, telling
@@ -61,7 +61,7 @@ class Said:
 
 
 def said_of(
-    population: Population,
+    table: Codes,
     secret: Secret,
     known: Collection[str],
     values: Mapping[str, BoolArray],
@@ -74,13 +74,14 @@ def said_of(
 ) -> Said | None:
     """Return what columns say of a secret to somebody who knows some of them; None where they say nothing.
 
-    ``of`` (P,) is the place among ``size`` profiles of each of the population's, by what he knows; ``values`` say of
-    which of the population's profiles he knows the value of a hidden column, (P,). ``classes`` are how many people of
+    ``of`` (P,) is the place among ``size`` profiles of each of the table's, by what he knows; ``values`` say of
+    which of the table's profiles he knows the value of a hidden column, (P,). ``classes`` are how many people of
     each profile have each class, (P,) each, where he knows everybody's, in the column ``target``; or knows that of some
     people, ``outcome`` (P,) the place among these, ``OPEN`` of the others.
     """
+    population = table.population
     names = dict.fromkeys((*known, *values, *hidden))
-    told = {name: telling(population, secret, name) for name in names if name != secret.name}
+    told = {name: telling(table, secret, name) for name in names if name != secret.name}
     told = {name: each for name, each in told.items() if each.any()}
     of_class = _of_classes(population, secret, classes)
     if not told and max(of_class, default=OPEN) == OPEN:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from audit.partial.dependencies import closed, given_away, indicators
+from audit.partial.dependencies import Codes, given_away, with_given
 from audit.people.population import Population
 from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from ppdm_models.errors import KnowledgeError
@@ -78,41 +78,42 @@ def secret_of(
     return Secret(name, secret.values, places, secret.ends, secret.numbers)
 
 
-def of_one_attribute(population: Population, secret: Secret, columns: Collection[str]) -> list[str]:
+def of_one_attribute(table: Codes, secret: Secret, columns: Collection[str]) -> list[str]:
     """Return which of these columns are indicators of one attribute with the secret, or give one of these away."""
-    group = {name for group in indicators(population) if secret.name in group for name in group}
+    group = {name for group in table.indicators if secret.name in group for name in group}
     return [
         name
         for name in columns
-        if name != secret.name
-        and (group - {secret.name}) & _and_what_it_gives(population, secret, name)
+        if name != secret.name and (group - {secret.name}) & _and_what_it_gives(table, secret, name)
     ]
 
 
-def telling(population: Population, secret: Secret, name: str) -> BoolArray:
+def telling(table: Codes, secret: Secret, name: str) -> BoolArray:
     """Return of which profiles, (P,), the value of a column says in the table what the secret is: its value or bin.
 
     What the column gives away of others counts with it.
     """
+    population = table.population
     found = np.zeros(len(population.counts), dtype=bool)
     of = secret.places(population.columns[secret.name])
-    for each in sorted(_and_what_it_gives(population, secret, name)):
+    for each in sorted(_and_what_it_gives(table, secret, name)):
         found |= given_away(population, each, of)
     return found
 
 
-def tellers(population: Population, secret: Secret, columns: Collection[str]) -> list[str]:
+def tellers(table: Codes, secret: Secret, columns: Collection[str]) -> list[str]:
     """Return which of these columns say in the table what the secret is: its value or bin of some people at least."""
-    group = of_one_attribute(population, secret, columns)
+    group = of_one_attribute(table, secret, columns)
     return [
         name
         for name in columns
-        if name in group or (name != secret.name and telling(population, secret, name).any())
+        if name in group or (name != secret.name and telling(table, secret, name).any())
     ]
 
 
-def _and_what_it_gives(population: Population, secret: Secret, name: str) -> set[str]:
-    return {name, *closed(population, [name], never=(secret.name,)).known} - {secret.name}
+def _and_what_it_gives(table: Codes, secret: Secret, name: str) -> set[str]:
+    known, _ = with_given(table, [name], never=(secret.name,))
+    return {name, *known} - {secret.name}
 
 
 def _of_numbers(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,7 +15,6 @@ from audit.partial.allowance import FULL, Effort, allowed
 from audit.partial.bounded import Ranges, bounded, ranges
 from audit.partial.cuts import Problem, Some
 from audit.partial.dependencies import closed, guess_of
-from audit.partial.domains import hidden_of, told_apart
 from audit.partial.doubts import (
     NO_SIZES,
     NOT_COMPARED,
@@ -29,7 +28,8 @@ from audit.partial.doubts import (
 )
 from audit.partial.enforced import enforced
 from audit.partial.flows import Rooms, ends
-from audit.partial.leaf_table import LeafTable, are_sizes_published, leaf_table
+from audit.partial.ground import Ground
+from audit.partial.leaf_table import LeafTable, are_sizes_published
 from audit.partial.learned import Proofs, proofs, shares
 from audit.partial.network import Network, network
 from audit.partial.outcome import NOT_USED, SPANNING, outcome_said, target_of
@@ -55,7 +55,7 @@ from audit.reading import Undetermined
 from audit.worlds.clock import Clock
 from audit.worlds.result import Witness, Worlds
 from ppdm_models.arrays import FloatArray, IndexArray, IntArray
-from ppdm_models.tree.tree import Task, Tree
+from ppdm_models.tree.tree import Task
 
 IN_ALL_LEAVES = "every leaf that can hold such a person holds this value alone"
 
@@ -82,38 +82,35 @@ class Seen:
 
 
 def seen_by(
-    tree: Tree,
-    population: Population,
-    knowledge: Knowledge,
+    ground: Ground,
     known: Collection[str],
     until: Clock,
     options: AuditOptions = DEFAULT,
     effort: Effort = FULL,
-    looked_at: Callable[[], LeafTable] | None = None,
 ) -> Seen | Undetermined:
     """Return what somebody makes of a tree's people of whom he knows these columns, and the tree's leaves.
 
     What these give away of others in the table he is taken to know too.
     The estimate is the greatest entropy over everybody's place and class at once; certain, possible and excluded
-    are exact where there are no doubts. ``knowledge`` is resolved; ``looked_at`` gives the tree's leaves, for whom
-    several are asked about, and ``effort`` is what may be spent.
+    are exact where there are no doubts. ``effort`` is what may be spent.
 
     Raises:
         KnowledgeError: the level asks for numbers that neither the file publishes nor the table can give.
         SolverError: the wanted solver is not there.
         TableError: no table with these leaves has these numbers.
     """
+    tree, population, knowledge = ground.tree, ground.population, ground.knowledge
     if tree.task is not Task.CLASSIFICATION:
         return ONLY_CLASSES
     if population.weight is not None:
         return WEIGHED
-    leaves = leaf_table(tree, population, knowledge) if looked_at is None else looked_at()
+    leaves = ground.leaves
     is_sized = are_sizes_published(tree, leaves.nodes)
     if not is_sized and not are_told_apart(leaves):
         return NO_SIZES
-    told = closed(population, known, asked=told_apart([tree], population.columns))
+    told = closed(ground.table, known)
     people, of = merged(population, told.known)
-    unseen = hidden_of(tree, population, known)
+    unseen = ground.hidden_from(known)
     hidden = {name: each for name, each in unseen.items() if name not in told.known}
     guesses = {name: guess_of(told, name, of, len(people.counts)) for name in told.guesses}
     guesses = {name: guess for name, guess in guesses.items() if name in hidden}
@@ -124,7 +121,7 @@ def seen_by(
     if outcome is not None and not is_used:
         doubts = (*doubts, outcome.words(NOT_USED, target))
     size = len(people.counts)
-    knowers = [knower(tree, people.columns, hidden, guesses, size)]
+    knowers = [knower(ground.branches, people.columns, hidden, guesses, size)]
     if told.said:
         knowers.append(knowers[0].hiding(unseen))
     choice = choice_of(tree, population, people, leaves, knowledge, doubts)

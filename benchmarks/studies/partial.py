@@ -18,6 +18,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from audit.adversary.knowledge import Knowledge, SplitLevel
 from audit.partial.feature import secret_seen_by
+from audit.partial.ground import Ground
 from audit.partial.secret import secret_of
 from audit.partial.seen import Seen, seen_by
 from audit.people.population import Population, build_population
@@ -170,7 +171,7 @@ def rows(folder: Path) -> Iterator[str]:
     for name, settings, said in ROWS:
         own = trees.setdefault(f"{name} {settings}", grown(folder, name, dict(settings)))
         known, began = knowing(own.population, said), time.monotonic()
-        seen = seen_by(own.tree, own.population, NO_SPLITS, known, clock(60.0))
+        seen = seen_by(Ground(own.tree, own.population, NO_SPLITS), known, clock(60.0))
         assert isinstance(seen, Seen)
         yield _row(name, own, said, seen, time.monotonic() - began)
     yield ""
@@ -183,9 +184,7 @@ def rows(folder: Path) -> Iterator[str]:
         known, began = knowing(own.population, said), time.monotonic()
         column = secret_of(own.population, secret, BINS.get(secret), "secret")
         seen = secret_seen_by(
-            own.tree,
-            own.population,
-            NO_SPLITS,
+            Ground(own.tree, own.population, NO_SPLITS),
             column,
             known,
             knows_target=knows_target,

@@ -10,7 +10,7 @@ from audit.adversary.declared import Declared, SecretColumn, words_of
 from audit.adversary.knowledge import Knowledge
 from audit.adversary.presets import ALL, PRESETS
 from audit.options import AuditOptions
-from audit.partial.dependencies import closed
+from audit.partial.dependencies import Codes, closed
 from audit.partial.domains import told_apart
 from audit.partial.outcome import outcome_tellers
 from audit.partial.secret import Secret, secret_of, tellers
@@ -134,11 +134,11 @@ def _adding(
     adding = {feature.name for feature in rebuilt.model.features}
     tested = {each.name for tree in trees_of(rebuilt.model) for each in tree.used_features()}
     adding |= set(outcome_tellers(tested, wide, new))
+    columns = Codes(wide, told_apart(list(trees_of(rebuilt.model)), wide.columns))
     if secret is not None:
-        adding |= set(tellers(wide, secret, new))
+        adding |= set(tellers(columns, secret, new))
     never = new if secret is None else (*new, secret.name)
-    apart = told_apart(list(trees_of(rebuilt.model)), wide.columns)
-    return tuple(name for name in new if name in adding or closed(wide, [name], never, apart).said)
+    return tuple(name for name in new if name in adding or closed(columns, [name], never).said)
 
 
 def _columns(table: Table, model: Model, people: Population, target: str) -> tuple[str, ...]:

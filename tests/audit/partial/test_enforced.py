@@ -12,6 +12,7 @@ from audit.ipopt.loaded import load_model
 from audit.ipopt.modelling import pyo
 from audit.ipopt.status import Status
 from audit.partial.enforced import enforced
+from audit.partial.ground import Ground
 from audit.partial.seen import seen_by
 from audit.partial.splits import leaves_below
 from audit.people.population import build_population
@@ -59,7 +60,7 @@ def test_the_estimate_under_split_rows_is_that_of_the_exact_problem(criterion, m
     knowledge = Knowledge(split=SplitLevel(criterion), min_leaf=1)
     for seed in range(24):
         tree, population = grown(seed, criterion)
-        seen_by(tree, population, knowledge, ["age", "zip", "dose"], clock(5.0))
+        seen_by(Ground(tree, population, knowledge), ["age", "zip", "dose"], clock(5.0))
     assert len(asked) >= 6
     assert are_those_of_the_exact_problem(asked, criterion) == 0
 
@@ -70,7 +71,9 @@ def test_so_it_is_where_a_column_says_what_is_predicted_of_some_people(criterion
     knowledge = Knowledge(split=SplitLevel(criterion), min_leaf=1)
     for seed in range(24):
         tree, population = grown(seed, criterion, told=40)
-        seen = seen_by(tree, population, knowledge, ["age", "zip", "dose", "chart"], clock(5.0))
+        seen = seen_by(
+            Ground(tree, population, knowledge), ["age", "zip", "dose", "chart"], clock(5.0)
+        )
         assert any("chart" in each for each in seen.said)
     assert len(asked) >= 6
     assert are_those_of_the_exact_problem(asked, criterion) <= len(asked) // 4

@@ -8,6 +8,7 @@ import pytest
 from audit.adversary.knowledge import Knowledge, LeafLevel, SplitLevel
 from audit.partial.doubts import SPLITS_NOT_USED
 from audit.partial.feature import secret_seen_by
+from audit.partial.ground import Ground
 from audit.partial.secret import secret_of
 from audit.people.population import build_population
 from audit.reading import Undetermined
@@ -25,9 +26,7 @@ NO_SPLITS = Knowledge(split=SplitLevel.NONE)
 def asked(tree, population, name, known, *, knows_target, knowledge=NO_SPLITS, bins=None):
     secret = secret_of(population, name, bins, "known.toml")
     return secret_seen_by(
-        tree,
-        population,
-        knowledge,
+        Ground(tree, population, knowledge),
         secret,
         known,
         knows_target=knows_target,

@@ -6,6 +6,7 @@ import pytest
 from audit.adversary.knowledge import Knowledge, SplitLevel
 from audit.partial import secret as columns
 from audit.partial.feature import secret_seen_by
+from audit.partial.ground import Ground
 from audit.worlds.clock import clock
 from ppdm_models.errors import KnowledgeError
 from tests.audit.partial.features import every_table, of_categories, of_numbers, scaled_estimate
@@ -20,7 +21,11 @@ def secret_of(tree, population, name, bins=None):
 
 def seen(tree, population, secret, known, *, knows_target=False, knowledge=NO_SPLITS):
     return secret_seen_by(
-        tree, population, knowledge, secret, known, knows_target=knows_target, until=clock(5.0)
+        Ground(tree, population, knowledge),
+        secret,
+        known,
+        knows_target=knows_target,
+        until=clock(5.0),
     )
 
 

@@ -12,6 +12,7 @@ import pytest
 from audit.adversary.knowledge import Knowledge, LeafLevel, SplitLevel
 from audit.partial.class_rows import NOT_USED
 from audit.partial.feature import secret_seen_by
+from audit.partial.ground import Ground
 from audit.partial.leaf_table import leaf_table
 from audit.partial.secret import secret_of
 from audit.people.merged import merged
@@ -50,9 +51,7 @@ def banded(tree, rng):
 
 def asked(tree, population, knowledge, name, known):
     return secret_seen_by(
-        tree,
-        population,
-        knowledge,
+        Ground(tree, population, knowledge),
         secret_of(population, name, None, "known.toml"),
         known,
         knows_target=True,

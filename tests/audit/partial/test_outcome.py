@@ -7,9 +7,9 @@ import pytest
 
 from audit.adversary.knowledge import Knowledge, LeafLevel, SplitLevel
 from audit.partial.allowance import Allowance
-from audit.partial.domains import hidden_of
+from audit.partial.ground import Ground
 from audit.partial.leaf_table import leaf_table
-from audit.partial.reach import knower, reach
+from audit.partial.reach import branches, knower, reach
 from audit.partial.saying import OPEN
 from audit.partial.seen import seen_by
 from audit.partial.with_outcome import with_outcome
@@ -58,7 +58,7 @@ def townspeople(code):
 )
 def test_who_knows_a_code_of_the_target_may_know_everybodys(code):
     people = townspeople(code)
-    seen = seen_by(town_tree(), people, NO_SPLITS, ["code"], clock(5.0))
+    seen = seen_by(Ground(town_tree(), people, NO_SPLITS), ["code"], clock(5.0))
     assert seen.posterior.low == pytest.approx(np.minimum(seen.posterior.low, 0.5))
     assert seen.posterior.high.max(axis=1) == pytest.approx(1.0)
     assert seen.worlds.open_profiles.all()
@@ -69,7 +69,7 @@ def test_who_knows_a_code_of_the_target_may_know_everybodys(code):
 def test_a_code_of_some_people_changes_what_is_believed_of_the_others():
     people = townspeople(lambda y, n: "sick" if y == "no" and n % 2 else "")
     sick = (people.columns["code"].codes == people.columns["code"].categories.index("sick")).sum()
-    seen = seen_by(town_tree(), people, NO_SPLITS, ["code"], clock(5.0))
+    seen = seen_by(Ground(town_tree(), people, NO_SPLITS), ["code"], clock(5.0))
     assert sick
     codes = seen.population.columns["code"]
     at = int(np.flatnonzero(codes.codes == codes.categories.index("sick"))[0])
@@ -84,19 +84,19 @@ def test_a_code_of_some_people_changes_what_is_believed_of_the_others():
 def test_where_classes_are_not_counted_a_code_leaves_the_estimate_open():
     people = townspeople(lambda y, _: y)
     labels = NO_SPLITS.model_copy(update={"leaf": LeafLevel.LABELS})
-    seen = seen_by(town_tree(), people, labels, ["code"], clock(5.0))
+    seen = seen_by(Ground(town_tree(), people, labels), ["code"], clock(5.0))
     assert "which is not used" in seen.posterior.reason
     assert seen.worlds.open_profiles.all()
 
 
 def test_what_a_tested_column_says_of_some_people_is_what_the_tree_was_grown_from():
     people = townspeople(lambda y, _: "same")
-    seen = seen_by(town_tree(), people, NO_SPLITS, ["town"], clock(5.0))
+    seen = seen_by(Ground(town_tree(), people, NO_SPLITS), ["town"], clock(5.0))
     assert not seen.said
     pure = town_tree((25.0, 0.0))
     columns = {"town": ["x"] * 25 + ["y"] * 25, "y": ["yes"] * 25 + ["no"] * 25}
     people = build_population(pure, table_of(columns), sensitive="y")
-    seen = seen_by(pure, people, NO_SPLITS, ["town"], clock(5.0))
+    seen = seen_by(Ground(pure, people, NO_SPLITS), ["town"], clock(5.0))
     assert any("town says what y is" in each for each in seen.said)
 
 
@@ -109,7 +109,13 @@ def test_what_is_proved_with_known_classes_is_that_of_every_table(seed):
     leaves = leaf_table(tree, population, NO_SPLITS)
     truth = people.truth
     said = np.where((truth > 0).sum(axis=1) == 1, truth.argmax(axis=1), OPEN)
-    who = knower(tree, people.columns, hidden_of(tree, population, known), {}, len(people.counts))
+    who = knower(
+        branches(tree),
+        people.columns,
+        Ground(tree, population, NO_SPLITS).hidden_from(known),
+        {},
+        len(people.counts),
+    )
     found = reach(who)
     believed, worlds, gap = with_outcome(
         found, said, population, people, of, leaves, None, (), 10**6, Allowance(1e9)
@@ -215,7 +221,7 @@ def answers(columns, nodes, known, secret=""):
     people = build_population(tree, table, sensitive="y")
     if secret:
         return asked(tree, people, secret, known, knows_target=False)
-    return seen_by(tree, people, NO_SPLITS, known, clock(5.0))
+    return seen_by(Ground(tree, people, NO_SPLITS), known, clock(5.0))
 
 
 def repeated(*rows):

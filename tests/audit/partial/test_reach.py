@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from audit.partial.domains import asked_by, domain_of
-from audit.partial.reach import Guess, is_mixed, knower, reach
+from audit.partial.reach import Guess, branches, is_mixed, knower, reach
 from ppdm_models.records.routing import route
 from ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from ppdm_models.tree.predicate import CategoryTest, NumericTest, atoms
@@ -77,7 +77,7 @@ def test_a_person_can_stop_exactly_where_some_hidden_values_lead(data):
     hidden = {name: domain(tree, features[name], columns[name], counts) for name in concealed}
     assume(prod(len(each) for each in hidden.values()) <= MOST_WAYS)
     known = {name: columns[name] for name in names if name not in hidden}
-    found = reach(knower(tree, known, hidden, {}, size))
+    found = reach(knower(branches(tree), known, hidden, {}, size))
     for profile in range(size):
         here = set(np.flatnonzero(found.arcs.toarray()[found.lump_of[profile]]).tolist())
         ways = every_way(tree, columns, hidden, profile)
@@ -107,10 +107,10 @@ def test_a_guess_of_a_hidden_value_closes_the_other_ways():
     x = NumericColumn(np.array([1.0, 1.0, 7.0]))
     colour = CategoricalColumn(np.array([0, 1, 0]), ("red", "blue"))
     hidden = {"colour": domain(tree, tree.features[1], colour, np.ones(3))}
-    open_ = reach(knower(tree, {"x": x}, hidden, {}, 3))
+    open_ = reach(knower(branches(tree), {"x": x}, hidden, {}, 3))
     assert open_.lump_of.tolist() == [0, 0, 1] or open_.lump_of.tolist() == [1, 1, 0]
     guess = {"colour": Guess(colour, np.array([True, False, False]))}
-    told = reach(knower(tree, {"x": x}, hidden, guess, 3))
+    told = reach(knower(branches(tree), {"x": x}, hidden, guess, 3))
     where = told.arcs.toarray()[told.lump_of] > 0
     assert where.tolist() == [
         [False, False, False, True, False],
@@ -125,10 +125,10 @@ def test_what_is_not_kept_is_walked_again(monkeypatch, most):
     colour = CategoricalColumn(np.array([0, 1, 0, -1, 1, 1]), ("red", "blue"))
     hidden = {"colour": domain(tree, tree.features[1], colour, np.ones(6))}
     x = NumericColumn(np.array([1.0, 2.0, 7.0, 8.0, 5.0, 6.0]))
-    found = reach(knower(tree, {"x": x}, hidden, {}, 6))
+    found = reach(knower(branches(tree), {"x": x}, hidden, {}, 6))
     monkeypatch.setattr("audit.partial.reach.MOST_KEPT", most)
     monkeypatch.setattr("audit.partial.reach.FEW_VALUES", 0)
-    again = reach(knower(tree, {"x": x}, hidden, {}, 6))
+    again = reach(knower(branches(tree), {"x": x}, hidden, {}, 6))
     assert found.lump_of.tolist() == again.lump_of.tolist()
     assert found.arcs.toarray().tolist() == again.arcs.toarray().tolist()
     assert sorted(found.arcs.sum(axis=1).tolist()) == [1.0, 2.0]
@@ -149,7 +149,7 @@ def test_the_last_of_two_opposite_tests_is_asked_where_a_value_can_be_missing(mi
             name: domain(tree, features[name], columns[name], np.ones(5)) for name in concealed
         }
         known = {name: columns[name] for name in columns if name not in hidden}
-        found = reach(knower(tree, known, hidden, {}, 5))
+        found = reach(knower(branches(tree), known, hidden, {}, 5))
         for profile in range(5):
             here = np.flatnonzero(found.arcs.toarray()[found.lump_of[profile]])
             assert set(here.tolist()) == every_way(tree, columns, hidden, profile)
@@ -164,7 +164,7 @@ def test_a_number_that_the_model_takes_for_missing_can_be_hidden_although_nobody
     }
     hidden = {"x": domain(tree, treated, columns["x"], np.ones(2))}
     assert np.isnan(hidden["x"].seen.numbers).any()
-    seen = knower(tree, columns, {}, {}, 2)
+    seen = knower(branches(tree), columns, {}, {}, 2)
     assert seen.rest == {2, 4}
     assert seen.hiding(hidden).rest == {4}
 

@@ -11,6 +11,7 @@ from audit.adversary.knowledge import Knowledge, SplitLevel
 from audit.options import AuditOptions
 from audit.partial.allowance import Effort
 from audit.partial.feature import secret_seen_by
+from audit.partial.ground import Ground
 from audit.partial.secret import secret_of
 from audit.partial.seen import seen_by
 from audit.partial.splits import Choice, Held, compared
@@ -141,9 +142,11 @@ def by_age():
 
 def test_an_estimate_that_a_better_split_on_a_known_column_refutes_is_sought_again():
     tree, population = by_age()
-    without = seen_by(tree, population, Knowledge(split=SplitLevel.NONE), ["age"], clock(5.0))
+    without = seen_by(
+        Ground(tree, population, Knowledge(split=SplitLevel.NONE)), ["age"], clock(5.0)
+    )
     assert without.posterior.values[:, 0] == pytest.approx([5 / 6, 3 / 10])
-    seen = seen_by(tree, population, Knowledge(split=SplitLevel.GINI), ["age"], clock(5.0))
+    seen = seen_by(Ground(tree, population, Knowledge(split=SplitLevel.GINI)), ["age"], clock(5.0))
     # With a of the four young below of class 0, age would leave this much at the root; the chosen split leaves 6.
     a = np.linspace(2, 3, 1_000_001)
     left = 6 - ((a + 2) ** 2 + (4 - a) ** 2) / 6 + 10 - ((6 - a) ** 2 + (a + 4) ** 2) / 10
@@ -152,23 +155,29 @@ def test_an_estimate_that_a_better_split_on_a_known_column_refutes_is_sought_aga
     assert (seen.posterior.low <= seen.posterior.values).all()
     assert (seen.posterior.high - seen.posterior.low < 2e-3).all()
     no_time = AuditOptions(time_limit=1e-9)
-    seen = seen_by(tree, population, Knowledge(split=SplitLevel.GINI), ["age"], clock(5.0), no_time)
+    seen = seen_by(
+        Ground(tree, population, Knowledge(split=SplitLevel.GINI)), ["age"], clock(5.0), no_time
+    )
     assert "1 of 2 other splits on known columns would be better" in seen.posterior.reason
     gini = Knowledge(split=SplitLevel.GINI)
-    little = seen_by(tree, population, gini, ["age"], clock(5.0), effort=Effort(enforcing=1e4))
+    little = seen_by(
+        Ground(tree, population, gini), ["age"], clock(5.0), effort=Effort(enforcing=1e4)
+    )
     assert little.posterior == seen.posterior
-    enough = seen_by(tree, population, gini, ["age"], clock(5.0), effort=Effort(enforcing=1e8))
+    enough = seen_by(
+        Ground(tree, population, gini), ["age"], clock(5.0), effort=Effort(enforcing=1e8)
+    )
     assert enough.posterior.values[:, 0] == pytest.approx(
         [(best + 2) / 6, (6 - best) / 10], abs=1e-4
     )
-    nobody = seen_by(tree, population, Knowledge(split=SplitLevel.GINI), [], clock(5.0))
+    nobody = seen_by(Ground(tree, population, Knowledge(split=SplitLevel.GINI)), [], clock(5.0))
     assert nobody.posterior.values == pytest.approx(np.array([[0.5, 0.5]]))
 
 
 def test_a_ratio_of_gains_and_missing_values_are_not_compared():
     tree, population = by_age()
     ratio = Knowledge(split=SplitLevel.GAIN_RATIO)
-    seen = seen_by(tree, population, ratio, ["age"], clock(5.0))
+    seen = seen_by(Ground(tree, population, ratio), ["age"], clock(5.0))
     assert "is not used" in seen.posterior.reason
 
 
@@ -212,7 +221,9 @@ def test_what_is_believed_of_a_secret_column_heeds_better_splits_on_known_ones()
     def seen(split, **more):
         knowledge, until = Knowledge(split=split, min_leaf=1), clock(5.0)
         more |= {"knows_target": True, "until": until}
-        return secret_seen_by(tree, population, knowledge, secret, ["age"], **more).posterior
+        return secret_seen_by(
+            Ground(tree, population, knowledge), secret, ["age"], **more
+        ).posterior
 
     # Of a young ones of class 0 below and b of class 1, age would leave this much there; the chosen split leaves 44/15.
     a, b = np.meshgrid(np.linspace(1, 5, 2001), np.linspace(0, 2, 1001))

@@ -7,6 +7,7 @@ import pytest
 
 from audit.adversary.knowledge import Knowledge, SplitLevel
 from audit.facts.case import Case
+from audit.partial.ground import Ground
 from audit.partial.seen import seen_by
 from audit.partial.sure_splits import sure_splits
 from audit.people.members import members
@@ -65,7 +66,9 @@ def test_cuts_that_a_learner_may_not_have_compared_bind_nothing(learner):
     tree, population = by_h(SEVERAL, learner)
     assert not any(each.any() for each in sure(tree, population).values())
     # Believing that the young are of class 0 would break the row that binds the others.
-    seen, without = (seen_by(tree, population, each, ["age"], clock(5.0)) for each in (GINI, NONE))
+    seen, without = (
+        seen_by(Ground(tree, population, each), ["age"], clock(5.0)) for each in (GINI, NONE)
+    )
     assert np.array_equal(seen.posterior.values, without.posterior.values)
 
 
@@ -81,7 +84,7 @@ def test_what_the_true_table_shows_to_be_better_is_no_fact():
     ages = [20] * 6 + [30] * 2 + [20] * 2 + [30] * 6
     tree, population = by_h(ages, Learner(tool=Tool.RPART, criterion=Criterion.GINI))
     assert sure(tree, population)[0, "age"].tolist() == [False]
-    seen = seen_by(tree, population, GINI, ["age"], clock(5.0))
+    seen = seen_by(Ground(tree, population, GINI), ["age"], clock(5.0))
     assert seen.posterior.values == pytest.approx(np.full((2, 2), 0.5))
     unknown = replace(population, truth=Undetermined("not known"))
     assert sure(tree, unknown)[0, "age"].tolist() == [True]

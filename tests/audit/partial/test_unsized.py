@@ -7,6 +7,7 @@ import pytest
 
 from audit.adversary.knowledge import Knowledge, LeafLevel, SplitLevel
 from audit.partial.feature import secret_seen_by
+from audit.partial.ground import Ground
 from audit.partial.secret import secret_of
 from audit.partial.seen import NO_SIZES, SPLITS_NOT_USED, seen_by
 from audit.partial.unsized import SIZES_NOT_USED, SIZES_UNKNOWN
@@ -69,7 +70,7 @@ def of_two_leaves():
 
 
 def by_class(tree, population, known, knowledge=NO_SPLITS):
-    return seen_by(tree, population, knowledge, known, clock(5.0))
+    return seen_by(Ground(tree, population, knowledge), known, clock(5.0))
 
 
 def test_leaves_are_as_likely_as_hidden_values_are_common_however_mixed_their_classes_are():
@@ -217,9 +218,7 @@ def test_choices_of_splits_say_more_where_sizes_are_unknown():
 def of_colour(tree, population, *, knows_target=False, knowledge=NO_SPLITS):
     secret = secret_of(population, "colour", None, "known.toml")
     return secret_seen_by(
-        tree,
-        population,
-        knowledge,
+        Ground(tree, population, knowledge),
         secret,
         ["sex"],
         knows_target=knows_target,
@@ -281,7 +280,7 @@ def test_a_value_that_is_given_away_leads_on_by_itself_however_common_it_is():
     tree = Tree(nodes, features, "ill", ("no", "yes"))
     population = build_population(tree, table_of(columns), sensitive="ill")
     tree = with_shares(tree, population)
-    seen = seen_by(tree, population, NO_SPLITS, ["K"], clock(5.0))
+    seen = seen_by(Ground(tree, population, NO_SPLITS), ["K"], clock(5.0))
     # Nine in ten are g1, and of k1 it is known that they are "a", as 44 of 100 are.
     assert seen.posterior.values == pytest.approx(np.array([[0.1, 0.9], [0.604, 0.396]]))
 
@@ -304,9 +303,7 @@ def test_a_secret_value_that_no_leaf_leaves_is_believed_of_nobody():
     population = build_population(tree, table, sensitive="ill")
     secret = secret_of(population, "s", None, "known.toml")
     seen = secret_seen_by(
-        with_shares(tree, population),
-        population,
-        NO_SPLITS,
+        Ground(with_shares(tree, population), population, NO_SPLITS),
         secret,
         ["x"],
         knows_target=False,

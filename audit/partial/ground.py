@@ -1,0 +1,59 @@
+"""A tree and its people, and what of them is the same whatever somebody knows: worked out once for all adversaries."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from audit.adversary.knowledge import Knowledge
+from audit.partial.dependencies import Codes
+from audit.partial.domains import Domain, Test, asked_by, domain_of, told_apart
+from audit.partial.leaf_table import LeafTable, leaf_table
+from audit.partial.reach import Branches, branches
+from audit.people.population import Population
+from ppdm_models.tree.tree import Tree
+
+
+@dataclass(frozen=True, eq=False)
+class Ground:
+    """A tree, the people as who knows all tells them apart, and what is published; ``knowledge`` is resolved."""
+
+    tree: Tree
+    population: Population
+    knowledge: Knowledge
+    _domains: dict[str, Domain] = field(default_factory=dict, init=False, repr=False)
+
+    @cached_property
+    def leaves(self) -> LeafTable:
+        """The leaves, and the rows that the file's numbers are over their classes.
+
+        Raises:
+            KnowledgeError: the level asks for numbers that neither the file publishes nor the table can give.
+        """
+        return leaf_table(self.tree, self.population, self.knowledge)
+
+    @cached_property
+    def tests(self) -> dict[str, set[Test]]:
+        """The tests of each column, by its name."""
+        return asked_by([self.tree])
+
+    @cached_property
+    def branches(self) -> Branches:
+        """What a walk down the tree needs."""
+        return branches(self.tree)
+
+    @cached_property
+    def table(self) -> Codes:
+        """The people's columns, and what they give away of each other."""
+        return Codes(self.population, told_apart([self.tree], self.population.columns))
+
+    def hidden_from(self, known: Collection[str]) -> dict[str, Domain]:
+        """Return what values each column can have that the tree tests and that is not known, by its name."""
+        tested = [each for each in self.tree.used_features() if each.name not in known]
+        for feature in tested:
+            name, people = feature.name, self.population
+            if name not in self._domains:
+                about = self.tests[name], feature, people.columns[name], people.counts
+                self._domains[name] = domain_of(*about)
+        return {feature.name: self._domains[feature.name] for feature in tested}
