@@ -46,21 +46,26 @@ class Network:
         return sums
 
 
-def network(arcs: sparse.csr_array, world: sparse.csr_array) -> Network:
+def network(
+    arcs: sparse.csr_array, world: sparse.csr_array, place_of: IndexArray | None = None
+) -> Network:
     """Return who can be where, given where lumps can stop, (S, L), and where they do in truth, (S, L), people.
+
+    With ``place_of``, (L,), the arcs lead to places, (S, C), and this is the place of each leaf.
 
     Raises:
         ValueError: somebody stops where their lump cannot.
     """
-    if (world - world.multiply(arcs)).count_nonzero():
-        raise ValueError("somebody stops where nobody like them can")
     group_of, first = _alike(arcs)
+    group_of = group_of if place_of is None else group_of[place_of]
     gather = sparse.csr_array(
         (np.ones(len(group_of)), (np.arange(len(group_of)), group_of)),
         shape=(len(group_of), len(first)),
     )
     pattern, held = sparse.csr_array(arcs[:, first]), sparse.csr_array(world @ gather)
     held.eliminate_zeros()
+    if (held - held.multiply(pattern)).count_nonzero():
+        raise ValueError("somebody stops where nobody like them can")
     lumps, groups = pattern.shape
     graph = sparse.block_array([[None, pattern], [held.T, None]], format="csr")
     if graph.shape != (lumps + groups, lumps + groups):

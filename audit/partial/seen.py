@@ -197,12 +197,11 @@ def _without_sizes(
 
 def _network(found: Reach, population: Population, of: IndexArray, leaves: LeafTable) -> Network:
     """Return who can be where, among the leaves that hold somebody."""
-    arcs = found.over(leaves.nodes)
     there = np.searchsorted(leaves.nodes, population.leaf)
-    world = sparse.coo_array(
-        (population.counts, (found.lump_of[of], there)), shape=arcs.shape
-    ).tocsr()
-    return network(arcs, world)
+    shape = found.crowds.shape[0], len(leaves.nodes)
+    world = sparse.coo_array((population.counts, (found.lump_of[of], there)), shape=shape).tocsr()
+    crowds, place_of = np.unique(found.crowd_of[leaves.nodes], return_inverse=True)
+    return network(sparse.csr_array(found.crowds[:, crowds]), world, place_of)
 
 
 def _posterior(

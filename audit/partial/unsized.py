@@ -129,7 +129,7 @@ def unsized_estimate(
 def unsized_proofs(found: Reach, holds: BoolArray) -> Proofs:
     """Return what follows of each lump and class from which classes each node can hold, (N, m); nothing is possible."""
     others = holds.sum(axis=1, keepdims=True) - holds > 0
-    can, other = (np.asarray(found.arcs @ each.astype(np.float64)) > 0 for each in (holds, others))
+    can, other = (found.any_of(each) for each in (holds, others))
     return Proofs(~other, ~can, np.zeros_like(can))
 
 
