@@ -22,8 +22,8 @@ from ppdm_models.tree.tree import Missing, NoTrueChild, Tree
 
 Masks = Mapping[str, BoolArray]
 """By hidden column, which values of its domain a path leaves open; a column that no test asked about is not there."""
-Parts = tuple[BoolArray, BoolArray, BoolArray]
-"""What a test lets pass, what is treated as missing, and what goes on to the next test."""
+Parts = tuple[BoolArray, BoolArray | None, BoolArray]
+"""What a test lets pass, what is treated as missing (None: nothing), and what goes on to the next test."""
 MOST_KEPT = 4_000_000
 """Profiles at places that are kept at a time."""
 FEW_VALUES = 1_000
@@ -196,38 +196,59 @@ def _asked(who: Knower, node: int, rows: IndexArray, masks: Masks) -> tuple[Way,
         for name in names & who.refused.keys():
             rows = rows[~who.refused[name][rows]]
         said = answer(test, {name: who.known[name].take(rows) for name in names}, len(rows))
-        true, unknown, rest = _parts(who.tree, said)
-        return (rows[true], masks), (rows[unknown], masks), (rows[rest], masks)
+        ways = [(_those(rows, part), masks) for part in _parts(who.tree, said)]
+        return ways[0], ways[1], ways[2]
     if len(names) > 1:
         return (rows, masks), (rows, masks), (rows, masks)
     (name,) = names
-    domain = who.hidden[name]
-    open_ = masks.get(name, ~domain.refused)
-    ways = [_narrowed(name, masks, open_ & part, rows) for part in who.values(test, name)]
-    if name in who.guesses:
-        ways = [
-            (able if len(way) else way, kept)
-            for (way, kept), able in zip(ways, _guessed(who, test, name, rows), strict=True)
-        ]
+    able = _guessed(who, test, name, rows)
+    left = masks[name] if name in masks else ~who.hidden[name].refused
+    ways = [
+        _narrowed(name, masks, left, part, own)
+        for part, own in zip(who.values(test, name), able, strict=True)
+    ]
     return ways[0], ways[1], ways[2]
 
 
-def _guessed(who: Knower, test: Predicate, name: str, rows: IndexArray) -> list[IndexArray]:
+def _guessed(
+    who: Knower, test: Predicate, name: str, rows: IndexArray
+) -> tuple[IndexArray, IndexArray, IndexArray]:
     """Return whom a guess of their hidden value lets pass, leaves unknown, and leaves for the next test."""
-    guess = who.guesses[name]
+    guess = who.guesses.get(name)
+    free = None if guess is None else ~guess.is_known[rows]
+    if guess is None or free is None or free.all():
+        return rows, rows, rows
     said = answer(test, {name: guess.column.take(rows)}, len(rows))
-    free = ~guess.is_known[rows]
-    return [rows[part | free] for part in _parts(who.tree, said)]
+    true, unknown, rest = _parts(who.tree, said)
+    return (
+        _those(rows, true | free),
+        _those(rows, free if unknown is None else unknown | free),
+        _those(rows, rest | free),
+    )
 
 
 def _parts(tree: Tree, said: Answer) -> Parts:
-    if tree.missing is Missing.NONE:
-        return said.true, np.zeros_like(said.unknown), ~said.true
+    if tree.missing is Missing.NONE or not said.unknown.any():
+        return said.true, None, ~said.true
     return said.true, said.unknown, ~said.true & ~said.unknown
 
 
-def _narrowed(name: str, masks: Masks, left: BoolArray, rows: IndexArray) -> Way:
-    return (rows, {**masks, name: left}) if left.any() else (rows[:0], masks)
+def _those(rows: IndexArray, part: BoolArray | None) -> IndexArray:
+    """Return some of the profiles; the very same ones where they are all."""
+    number = 0 if part is None else np.count_nonzero(part)
+    if number == len(rows):
+        return rows
+    return rows[part] if number else rows[:0]
+
+
+def _narrowed(
+    name: str, masks: Masks, left: BoolArray, part: BoolArray | None, rows: IndexArray
+) -> Way:
+    """Return profiles with what a part of a test's answers leaves of their hidden values; nobody where that is none."""
+    both = None if part is None else left & part
+    if both is None or not np.count_nonzero(both):
+        return rows[:0], masks
+    return rows, {**masks, name: both}
 
 
 @dataclass(frozen=True, slots=True)
