@@ -17,7 +17,7 @@ from scipy.sparse import csgraph
 from scipy.sparse.linalg import splu
 
 from audit.partial.network import Network
-from ppdm_models.arrays import FloatArray
+from ppdm_models.arrays import FloatArray, IndexArray
 
 SWEEPS = 30
 STEPS = 60
@@ -37,6 +37,8 @@ DIRECT = 60
 """Columns of a block up to which Newton's steps are solved for directly."""
 COARSEST, FINEST = 0.1, 1e-4
 """How exactly steps are solved for otherwise, in shares of what they are to mend: the nearer the end, the finer."""
+LARGEST = 16
+"""Cells for each row and column that a tree is looked for in first, beside the largest of each."""
 GRADIENTS = 200
 """Conjugate gradients after which a step is solved for directly instead."""
 
@@ -258,16 +260,7 @@ def _repaired(
     """
     rows, columns = z.shape
     lacks = np.concatenate([supply - z.sum(axis=1), demand - z.sum(axis=0)])
-    graph = sparse.block_array(
-        [
-            [None, sparse.csr_array((1 / z.data, z.indices, z.indptr), shape=z.shape)],
-            [z.T * 0, None],
-        ],
-        format="csr",
-    )
-    graph.eliminate_zeros()
-    tree = csgraph.minimum_spanning_tree(graph)
-    order, above = csgraph.breadth_first_order(tree, 0, directed=False)
+    order, above = _tree_of_largest(z)
     if len(order) < rows + columns:
         return z, np.inf
     carried = lacks.copy()
@@ -287,3 +280,29 @@ def _repaired(
     share = moved[kept] / before
     terms = before * ((1 + share) * np.log1p(share) - share)
     return table, float(np.maximum(terms, 0.0).sum())
+
+
+def _tree_of_largest(z: sparse.csr_array) -> tuple[IndexArray, IndexArray]:
+    """Return the lines of a table in the order of a walk along a tree of its largest cells, and whence each is reached.
+
+    Columns come after rows. Of a table that is in parts, only the lines of the first row's part are in the order.
+    """
+    cells, (rows, columns) = z.tocoo(), z.shape
+    of_row, of_column = np.zeros(rows), np.zeros(columns)
+    np.maximum.at(of_row, cells.row, cells.data)
+    np.maximum.at(of_column, cells.col, cells.data)
+    few = min(LARGEST * (rows + columns), cells.nnz)
+    # To sort all cells takes long, and as a rule these lead everywhere.
+    is_large = cells.data >= np.partition(cells.data, -few)[-few]
+    is_large |= (cells.data == of_row[cells.row]) | (cells.data == of_column[cells.col])
+    for tried in (is_large, np.ones(cells.nnz, dtype=bool)):
+        able = np.flatnonzero(tried & (cells.data > 0))
+        graph = sparse.coo_array(
+            (1 / cells.data[able], (cells.row[able], rows + cells.col[able])),
+            shape=(rows + columns, rows + columns),
+        )
+        tree = csgraph.minimum_spanning_tree(graph.tocsr())
+        order, above = csgraph.breadth_first_order(tree, 0, directed=False)
+        if len(order) == rows + columns:
+            break
+    return order, above

@@ -84,3 +84,27 @@ def test_few_people_beside_very_many_are_spread_where_steps_would_lead_far_away(
     found = spread(network(sparse.csr_array(arcs.astype(float)), sparse.csr_array(world)))
     assert found.gap.max() <= GAP
     assert found.people.sum(axis=0) == pytest.approx(world.sum(axis=0))
+
+
+@pytest.mark.parametrize("largest", [0, 1, 16])
+@pytest.mark.parametrize("seed", range(20))
+def test_the_tree_of_the_largest_cells_is_that_of_all(monkeypatch, seed, largest):
+    monkeypatch.setattr(scaling, "LARGEST", largest)
+    rng = np.random.default_rng(seed)
+    rows, columns = rng.integers(2, 40, 2)
+    cells = np.exp(rng.normal(0, 8, (rows, columns))) * (rng.random((rows, columns)) < 0.4)
+    cells[0], cells[:, 0] = np.maximum(cells[0], 1e-9), np.maximum(cells[:, 0], 1e-9)
+    order, above = scaling._tree_of_largest(sparse.csr_array(cells))
+    assert sorted(order.tolist()) == list(range(rows + columns))
+    ends = np.sort(np.stack([order[1:], above[order[1:]]]), axis=0)
+    own = cells[ends[0], ends[1] - rows]
+    able = np.divide(1.0, cells, out=np.zeros_like(cells), where=cells > 0)
+    whole = np.zeros((rows + columns, rows + columns))
+    whole[:rows, rows:] = able
+    best = sparse.csgraph.minimum_spanning_tree(sparse.csr_array(whole))
+    assert np.sort(1 / own) == pytest.approx(np.sort(best.data))
+
+
+def test_of_a_table_in_parts_the_tree_is_of_the_first_part():
+    order, _ = scaling._tree_of_largest(sparse.csr_array(np.diag([1.0, 2.0, 3.0])))
+    assert sorted(order.tolist()) == [0, 3]
