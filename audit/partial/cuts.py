@@ -16,15 +16,7 @@ from scipy.sparse import csgraph
 from audit.partial.flows import MOST_PEOPLE
 from audit.partial.margins import HELD, SPARE
 from audit.partial.network import Network
-from audit.partial.splits import (
-    Beside,
-    Choice,
-    Held,
-    besides,
-    leaves_below,
-    left_by_chosen,
-    left_of,
-)
+from audit.partial.splits import Beside, Choice, Held, besides
 from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from ppdm_models.tree.impurity import Criterion
 
@@ -83,43 +75,39 @@ def broken(problem: Problem, parts: Sequence[Held]) -> Iterator[Cut | None]:
     ``parts`` are all people, by class, as they are believed to be.
     """
     choice = problem.choice
-    chosen = left_by_chosen(choice, problem.classes)
-    below = leaves_below(choice.tree, choice.nodes)
+    chosen = choice.left(problem.classes)
     for beside in besides(choice, parts):
-        branches = _worst(beside, choice)
-        if branches is None:
-            continue
-        counts = np.zeros((branches.max() + 1, beside.table.shape[1]))
-        np.add.at(counts, branches, beside.table)
-        own, size = float(left_of(counts, choice.criterion).sum()), beside.table.sum()
-        if own >= chosen[beside.node] - HELD * max(size, 1.0):
-            continue
-        if not (beside.is_number or choice.tree.learner.multiway):
-            yield None
-            return
-        here = np.zeros(len(choice.nodes), dtype=bool)
-        here[below[beside.node]] = True
-        branch = branches[np.searchsorted(beside.there, beside.of).clip(max=len(branches) - 1)]
-        yield Cut(
-            here,
-            branch,
-            _slope(counts, choice.criterion),
-            chosen[beside.node] - SPARE * size,
-            HELD * size,
-            _is_admissible(problem, here, branch),
-        )
+        best = beside.left.argmin(axis=1)
+        least, size = beside.left.min(axis=1), beside.people
+        lacking = least < chosen[beside.nodes] - HELD * np.maximum(size, 1.0)
+        for number in np.flatnonzero(lacking).tolist():
+            if not (beside.is_number or choice.tree.learner.multiway):
+                yield None
+                return
+            node = int(beside.nodes[number])
+            here = np.zeros(len(choice.nodes), dtype=bool)
+            here[choice.below[[node]].indices] = True
+            branch, counts = _branches(beside, number, int(best[number]))
+            yield Cut(
+                here,
+                branch,
+                _slope(counts, choice.criterion),
+                chosen[node] - SPARE * size[number],
+                HELD * float(size[number]),
+                _is_admissible(problem, here, branch),
+            )
 
 
-def _worst(beside: Beside, choice: Choice) -> IndexArray | None:
-    """Return the branch of each value there under the candidate that leaves least; None where there is none."""
-    size = len(beside.there)
-    if not beside.is_number:
-        return np.arange(size, dtype=np.intp)
-    left, is_bound = beside.cuts(choice)
-    if not is_bound.any():
-        return None
-    at = int(np.where(is_bound, left, np.inf).argmin())
-    return np.asarray(np.arange(size) > at, dtype=np.intp)
+def _branches(beside: Beside, number: int, cut: int) -> tuple[IndexArray, FloatArray]:
+    """Return the branch of each profile, (P,), under the best candidate at a node, and the people of each, (B, m)."""
+    table = beside.table[number]
+    if beside.is_number:
+        counts = np.stack([table[: cut + 1].sum(axis=0), table[cut + 1 :].sum(axis=0)])
+        return np.asarray(beside.of > cut, dtype=np.intp), counts
+    there = np.flatnonzero(table.any(axis=1))
+    # A value that nobody there has goes with the next one: nobody of it can be there.
+    branch = np.searchsorted(there, beside.of).clip(max=len(there) - 1)
+    return np.asarray(branch, dtype=np.intp), table[there]
 
 
 def _slope(counts: FloatArray, criterion: Criterion) -> FloatArray:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from scipy import sparse
@@ -19,6 +20,7 @@ from audit.partial.scaling import Spread
 from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from ppdm_models.tree.column import Column, NumericColumn
 from ppdm_models.tree.impurity import Criterion
+from ppdm_models.tree.node_table import parents_of
 from ppdm_models.tree.tree import Tree
 
 BROKEN = (
@@ -27,12 +29,15 @@ BROKEN = (
 )
 SureSplits = Mapping[tuple[int, str], BoolArray]
 """Which candidates bind, by node and column: each cut between neighbouring values, (V - 1,), or all sets, (1,)."""
-NONE_SURE = np.zeros(1, dtype=bool)
 CLOSE = 1e-9
 """Impurities that are nearer than that, for each record of a node, are the same."""
 
 
-@dataclass(frozen=True, slots=True)
+MOST_AT_ONCE = 4_000_000
+"""How many people of how many nodes, by value and class, are looked at at a time."""
+
+
+@dataclass(frozen=True)
 class Choice:
     """How the splits of a tree were chosen, as far as somebody knows who knows the ``columns`` of P profiles.
 
@@ -53,6 +58,27 @@ class Choice:
         binding = {name for (_, name), is_sure in self.sure.items() if is_sure.any()}
         names = (each.name for each in self.tree.features)
         return {each: self.columns[each] for each in names if each in binding & self.columns.keys()}
+
+    @cached_property
+    def below(self) -> sparse.csr_array:
+        """Which of the nodes where people stop are at or below each node, (N, L), 1 where they are."""
+        parent, at = parents_of(self.tree.nodes), np.asarray(self.nodes, dtype=np.intp)
+        above, place = [at], np.arange(len(at))
+        places = [place]
+        while len(at):
+            at, place = parent[at], place[parent[at] >= 0]
+            at = at[at >= 0]
+            above.append(at)
+            places.append(place)
+        cells = np.concatenate(above), np.concatenate(places)
+        shape = len(self.tree.nodes), len(self.nodes)
+        return sparse.csr_array((np.ones(len(cells[0])), cells), shape=shape)
+
+    def left(self, classes: FloatArray) -> FloatArray:
+        """Return what each node's split leaves of impurity, times people, (N,), given the classes of leaves, (L, m)."""
+        parent = parents_of(self.tree.nodes)
+        of_node = left_of(np.asarray(self.below @ classes), self.criterion)
+        return np.asarray(np.bincount(parent[1:], of_node[1:], len(parent)), dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,82 +151,84 @@ def compared(choice: Choice, parts: Sequence[Held]) -> Compared | None:
     if any(column.missing.any() for column in choice.asked.values()):
         return None
     everybody = [each.of_values(np.zeros(len(each.people), dtype=np.intp), 1) for each in parts]
-    chosen = left_by_chosen(choice, np.sum(everybody, axis=0).reshape(len(choice.nodes), -1))
+    chosen = choice.left(np.sum(everybody, axis=0).reshape(len(choice.nodes), -1))
     rows = broken = 0
     for beside in besides(choice, parts):
-        size = beside.table.sum()
-        found = _left_by_candidates(beside, choice)
-        rows += len(found)
-        broken += int((found < chosen[beside.node] - CLOSE * max(size, 1.0)).sum())
+        enough = chosen[beside.nodes] - CLOSE * np.maximum(beside.people, 1.0)
+        rows += int(np.isfinite(beside.left).sum())
+        broken += int((beside.left < enough[:, None]).sum())
     return Compared(rows, broken)
 
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """The people of a node by the value of a column and their class, ``table`` (V', m).
+    """The candidates on one column at K nodes, of the people there by value and class, ``table`` (K, V, m).
 
-    ``there`` (V',) are the values that somebody has, of all V; ``of`` (P,) is each profile's. Of numbers ``is_sure``
-    (V' - 1,) says which cuts between them may bind, of categories all ways to part them do.
+    ``of`` (P,) is the value of each profile. ``left`` (K, C) is what each candidate leaves of impurity, times people,
+    infinite where it is none that binds: of numbers cut c = 0 .. V - 2 behind that value, once for all cuts that part
+    these people alike; of categories all ways to part them at once, C = 1, a branch for each value.
     """
 
-    node: int
-    there: IndexArray
-    table: FloatArray
+    nodes: IndexArray
     of: IndexArray
-    is_sure: BoolArray
+    table: FloatArray
+    left: FloatArray
     is_number: bool
 
-    def cuts(self, choice: Choice) -> tuple[FloatArray, BoolArray]:
-        """Return what each cut leaves of impurity, times people, (V' - 1,), and which of them bind.
-
-        A branch of nobody leaves what the node has, which no chosen split leaves more of, so that where one person is
-        enough for a branch no cut can be better in any table, and so none in the mean of tables.
-        """
-        one = np.cumsum(self.table, axis=0)[:-1]
-        other = np.maximum(self.table.sum(axis=0) - one, 0.0)
-        left = left_of(one, choice.criterion) + left_of(other, choice.criterion)
-        if choice.least <= 1:
-            return left, self.is_sure
-        is_large = (one.sum(axis=1) >= choice.least) & (other.sum(axis=1) >= choice.least)
-        return left, self.is_sure & is_large
+    @property
+    def people(self) -> FloatArray:
+        """How many people each node has, (K,)."""
+        return np.asarray(self.table.sum(axis=(1, 2)))
 
 
 def besides(choice: Choice, parts: Sequence[Held]) -> Iterator[Beside]:
-    """Yield each node and column on which candidates may bind, with people as they are held there."""
-    place = {leaf: at for at, leaf in enumerate(choice.nodes.tolist())}
+    """Yield the candidates on each known column, many nodes at a time, with people as they are held there."""
     for name, column in choice.asked.items():
         assert column.keys is not None
         values, of = np.unique(column.keys, return_inverse=True)
-        of = of.reshape(-1)
-        spread = np.sum([each.of_values(of, len(values)) for each in parts], axis=0)
-        spread = spread.reshape(len(values), len(choice.nodes), -1)
-        nobody, tables = np.zeros((len(values), spread.shape[2])), dict[int, FloatArray]()
-        for node in reversed(choice.tree.nodes):
-            if node.is_leaf:
-                at = place.get(node.index)
-                tables[node.index] = nobody if at is None else spread[:, at]
-                continue
-            table = np.sum([tables.pop(child) for child in node.children], axis=0)
-            tables[node.index] = table
-            is_sure = choice.sure.get((node.index, name), NONE_SURE)
-            there = np.flatnonzero(table.any(axis=1))
-            if is_sure.any() and len(there) > 1:
-                is_number = isinstance(column, NumericColumn)
-                if is_number:
-                    # Cuts with nobody between them part people alike.
-                    is_sure = np.logical_or.reduceat(is_sure[: there[-1]], there[:-1])
-                yield Beside(node.index, there, table[there], of, is_sure, is_number)
+        spread = np.sum([each.of_values(of.reshape(-1), len(values)) for each in parts], axis=0)
+        by_leaf = spread.reshape(len(values), len(choice.nodes), -1).transpose(1, 0, 2)
+        size = by_leaf[0].size
+        sure = {node: each for (node, on), each in choice.sure.items() if on == name and each.any()}
+        nodes = np.array(sorted(sure, reverse=True), dtype=np.intp)
+        step = max(1, MOST_AT_ONCE // max(size, 1))
+        for start in range(0, len(nodes), step):
+            some = nodes[start : start + step]
+            found = choice.below[some] @ by_leaf.reshape(len(by_leaf), size)
+            table = np.asarray(found).reshape(len(some), *by_leaf.shape[1:])
+            is_sure = np.stack([sure[each] for each in some.tolist()])
+            is_number = isinstance(column, NumericColumn)
+            left = _of_cuts(table, is_sure, choice) if is_number else _of_values(table, choice)
+            yield Beside(some, of.reshape(-1), table, left, is_number)
 
 
-def left_by_chosen(choice: Choice, classes: FloatArray) -> dict[int, float]:
-    """Return what each chosen split leaves of impurity, times people, given the classes of each leaf, (L, m)."""
-    below = leaves_below(choice.tree, choice.nodes)
-    found = {}
-    for node in choice.tree.nodes:
-        if not node.is_leaf:
-            branches = np.stack([classes[below[each]].sum(axis=0) for each in node.children])
-            found[node.index] = float(left_of(branches, choice.criterion).sum())
+def _of_cuts(table: FloatArray, is_sure: BoolArray, choice: Choice) -> FloatArray:
+    """Return what each cut leaves of impurity, times people, (K, V - 1), of people of nodes by value, (K, V, m).
+
+    A branch of nobody leaves what the node has, which no chosen split leaves more of, so that where one person is
+    enough for a branch no cut can be better in any table, and so none in the mean of tables.
+    """
+    one = np.cumsum(table, axis=1)[:, :-1]
+    other = np.maximum(table.sum(axis=1, keepdims=True) - one, 0.0)
+    left = left_of(one, choice.criterion) + left_of(other, choice.criterion)
+    # Cuts with nobody between them part people alike: they are one, behind the last value that somebody has.
+    at, there = np.arange(table.shape[1]), table.any(axis=2)
+    before = np.maximum.accumulate(np.where(there, at, -1), axis=1)
+    begins = before[:, :-1]
+    is_bound = is_sure & (begins >= 0) & (begins < before[:, -1:])
+    if choice.least > 1:
+        is_bound &= (one.sum(axis=2) >= choice.least) & (other.sum(axis=2) >= choice.least)
+    found = np.full(left.shape, np.inf)
+    node, cut = np.nonzero(is_bound)
+    found[node, begins[node, cut]] = left[node, cut]
     return found
+
+
+def _of_values(table: FloatArray, choice: Choice) -> FloatArray:
+    """Return what a branch for each value leaves of impurity, times people, (K, 1), of people by value, (K, V, m)."""
+    left = left_of(table, choice.criterion).sum(axis=1, keepdims=True)
+    is_parted = table.any(axis=2).sum(axis=1, keepdims=True) > 1
+    return np.where(is_parted, left, np.inf)
 
 
 def held(
@@ -214,34 +242,15 @@ def held(
     return Held(people, lump, places, over)
 
 
-def leaves_below(tree: Tree, nodes: IndexArray) -> dict[int, IndexArray]:
-    """Return the places among ``nodes`` of the leaves below each node, and of each leaf itself."""
-    found: dict[int, list[int]] = {each.index: [] for each in tree.nodes}
-    for place, leaf in enumerate(nodes.tolist()):
-        at: int | None = leaf
-        while at is not None:
-            found[at].append(place)
-            at = tree.nodes[at].parent
-    return {node: np.array(places, dtype=np.intp) for node, places in found.items()}
-
-
-def _left_by_candidates(beside: Beside, choice: Choice) -> FloatArray:
-    """Return the impurity that each candidate leaves that binds, times people."""
-    if not beside.is_number:
-        return np.array([left_of(beside.table, choice.criterion).sum()])
-    left, is_bound = beside.cuts(choice)
-    return left[is_bound]
-
-
 def left_of(counts: FloatArray, criterion: Criterion) -> FloatArray:
-    """Return the impurity of branches times their people, (B,), given their classes, (B, m)."""
-    total = counts.sum(axis=1)
+    """Return the impurity of branches times their people, (..., B), given their classes, (..., B, m)."""
+    total = counts.sum(axis=-1)
     if criterion is Criterion.GINI:
-        squares = (counts**2).sum(axis=1)
+        squares = (counts**2).sum(axis=-1)
         return np.asarray(
             total - np.divide(squares, total, out=np.zeros_like(total), where=total > 0)
         )
-    return np.asarray(_log(total) - _log(counts).sum(axis=1))
+    return np.asarray(_log(total) - _log(counts).sum(axis=-1))
 
 
 def _log(values: FloatArray) -> FloatArray:

@@ -14,7 +14,6 @@ from audit.ipopt.status import Status
 from audit.partial.enforced import enforced
 from audit.partial.ground import Ground
 from audit.partial.seen import seen_by
-from audit.partial.splits import leaves_below
 from audit.people.population import build_population
 from audit.worlds.clock import clock
 from ppdm_models.codecs.sklearn.fitted import from_sklearn
@@ -116,11 +115,12 @@ def exact(problem, criterion):
     for leaf, klass in sums[:-1].tolist():  # the last follows from the others
         here = (cells[:, 1] == leaf) & (cells[:, 2] == klass)
         model.linear.add(total(z, here) == float(problem.classes[leaf, klass]))
-    below, choice = leaves_below(problem.choice.tree, problem.choice.nodes), problem.choice
+    choice = problem.choice
+    below = choice.below.toarray() > 0
     for (node, name), is_sure in choice.sure.items():
         if name not in choice.columns:
             continue
-        inside = np.isin(cells[:, 1], below[node])
+        inside = below[node][cells[:, 1]]
         value = np.unique(choice.columns[name].keys, return_inverse=True)[1].reshape(-1)[
             cells[:, 0]
         ]
