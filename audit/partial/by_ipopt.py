@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
 
 import numpy as np
 from scipy import optimize, sparse
 
 from audit.ipopt.program import SMALLEST_MASS, Program
 from audit.partial.allowance import Allowance
-from audit.partial.multipliers import Slopes
+from audit.partial.rows import Cells, Rows
 from audit.solver.block_solver import solve_task
 from audit.solver.interior import interior
 from audit.solver.task import CONVEX_TRIES, Task
-from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
+from ppdm_models.arrays import FloatArray
 from ppdm_models.tree.impurity import Criterion
 
 MOST_VARIABLES = 3_000
@@ -31,13 +30,13 @@ ACTIVE = 1e-4
 
 
 def by_ipopt(
-    can: BoolArray,
+    cells: Cells,
     supply: FloatArray,
     demand: FloatArray,
-    rows: Sequence[Slopes],
+    rows: Rows,
     allowance: Allowance,
 ) -> tuple[FloatArray, float, FloatArray] | None:
-    """Return the table of greatest entropy, (R, J), that fulfils rows, how far it is off, and the prices of rows, (C,).
+    """Return the table of greatest entropy that fulfils rows, (K,), how far it is off, and the prices of rows, (C,).
 
     How far is from the optimum, in records times nats. None where it is too large, or not found. The arguments are
     those of ``multipliers``.
@@ -45,10 +44,9 @@ def by_ipopt(
     Raises:
         SolverError: the wanted solver is not there.
     """
-    cells = np.flatnonzero(can.ravel())
     if len(cells) > MOST_VARIABLES or not allowance.spend(VARIABLE * len(cells)):
         return None
-    whole = _program(can, supply, demand, rows, cells)
+    whole = _program(cells, supply, demand, rows)
     inner = interior(whole)
     program = whole if inner is None else inner.program
     left = allowance.until.left
@@ -57,37 +55,27 @@ def by_ipopt(
     if not answer.is_accepted:
         return None
     z = answer.z if inner is None else inner.restored(answer.z)
-    table = np.zeros(can.size)
-    table[cells] = z
-    prices = np.abs(_prices(whole, z)[sum(can.shape) :])
-    return table.reshape(can.shape), _gap(program, answer.z), prices
+    prices = np.abs(_prices(whole, z)[len(supply) + len(demand) :])
+    return z, _gap(program, answer.z), prices
 
 
-def _program(
-    can: BoolArray,
-    supply: FloatArray,
-    demand: FloatArray,
-    rows: Sequence[Slopes],
-    cells: IndexArray,
-) -> Program:
-    groups, places = can.shape
-    of_group = sparse.kron(sparse.eye_array(groups), np.ones((1, places)), format="csr")
-    of_place = sparse.kron(np.ones((1, groups)), sparse.eye_array(places), format="csr")
-    said = [sparse.csr_array(each.spread(slice(None), places)) for each in rows]
-    matrix = sparse.csr_matrix(sparse.vstack([of_group, of_place, *said])[:, cells])
-    low = np.concatenate([supply, demand, *(each.least for each in rows)])
-    is_equal = [np.ones(groups + places, dtype=bool), *(each.is_equal for each in rows)]
+def _program(cells: Cells, supply: FloatArray, demand: FloatArray, rows: Rows) -> Program:
+    at, ones = np.arange(len(cells)), np.ones(len(cells))
+    of_group = sparse.csr_array((ones, (cells.group, at)), shape=(len(supply), len(cells)))
+    of_place = sparse.csr_array((ones, (cells.place, at)), shape=(len(demand), len(cells)))
+    matrix = sparse.csr_matrix(sparse.vstack([of_group, of_place, rows.value]))
+    low = np.concatenate([supply, demand, rows.least])
+    is_equal = np.concatenate([np.ones(len(supply) + len(demand), dtype=bool), rows.is_equal])
     size, none, nowhere = len(cells), np.zeros(0), np.zeros(0, dtype=np.intp)
-    group, place = np.divmod(cells, places)
     return Program(
         criterion=Criterion.GINI,
         scale=np.ones(size),
-        start=supply[group] * demand[place] / demand.sum(),
+        start=supply[cells.group] * demand[cells.place] / demand.sum(),
         lower=np.full(size, SMALLEST_MASS),
-        upper=np.minimum(supply[group], demand[place]),
+        upper=np.minimum(supply[cells.group], demand[cells.place]),
         rows=matrix,
         low=low,
-        high=np.where(np.concatenate(is_equal), low, np.inf),
+        high=np.where(is_equal, low, np.inf),
         term_row=nowhere,
         term_variable=nowhere,
         term_coefficient=none,

@@ -19,8 +19,8 @@ from audit.partial.allowance import Allowance
 from audit.partial.classed import Classed
 from audit.partial.leaf_table import LeafTable
 from audit.partial.margins import HELD, MOST_GAP, ROUNDS, Held, Margins
-from audit.partial.multipliers import Slopes
 from audit.partial.network import Network
+from audit.partial.rows import Slopes
 from audit.reading import Undetermined
 from audit.system.leaf_knowledge import leaf_knowledge
 from audit.system.system import System, max_violation

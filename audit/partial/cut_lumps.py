@@ -15,7 +15,7 @@ from scipy import sparse
 
 from audit.partial.cuts import Cut, Problem, Some
 from audit.partial.margins import Margins
-from audit.partial.multipliers import Slopes
+from audit.partial.rows import Slopes
 from audit.partial.splits import Held
 from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,9 +11,10 @@ from scipy.sparse import csgraph
 
 from audit.partial.allowance import Allowance
 from audit.partial.by_ipopt import by_ipopt
-from audit.partial.multipliers import Slopes, multipliers
+from audit.partial.multipliers import multipliers
+from audit.partial.rows import Cells, Rows, Slopes, cells_of, rows_over
 from audit.partial.scaling import weighed
-from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
+from ppdm_models.arrays import FloatArray, IndexArray
 
 HELD = 1e-7
 """A row holds where it is broken by less, for each person it speaks of."""
@@ -23,7 +23,7 @@ SPARE = HELD / 5
 MOST_GAP = 1e-5
 """In records times nats: how far a table may be from the optimum."""
 MOST_CELLS = 4_000_000
-"""Groups of people times places that rows couple, up to which they are put in: 32 MB."""
+"""Places where groups of people that rows couple can be, up to which they are put in: 32 MB."""
 ROUNDS = 25
 """How often rows that are broken join before it is given up."""
 CELL = 1e3
@@ -43,21 +43,28 @@ class Margins:
     block: IndexArray
     place_block: IndexArray
 
-    def scaled(self, powers: FloatArray) -> tuple[FloatArray, float]:
-        """Return the table nearest to exp(``powers``), (R, J), of these margins, and its distance from the optimum.
+    def scaled(self, cells: Cells, powers: FloatArray) -> tuple[FloatArray, float]:
+        """Return the people in each cell, (K,), of the table of these margins nearest to exp(``powers``), and its gap.
 
-        The distance is in records times nats, infinite where nothing was proved.
+        That is the distance from the optimum in records times nats, infinite where nothing was proved.
         """
-        table, gap = np.zeros(self.can.shape), 0.0
-        for block in np.unique(self.block):
-            rows, places = (np.flatnonzero(own == block) for own in (self.block, self.place_block))
-            is_able = self.can[rows][:, places].toarray() > 0
-            own = np.where(is_able, powers[rows][:, places], -np.inf)
-            weights = np.exp(own - own.max(axis=1, keepdims=True))
-            found, off = weighed(sparse.csr_array(weights), self.supply[rows], self.demand[places])
-            table[rows[:, None], places] = found.toarray()
+        held, gap = np.zeros(len(cells)), 0.0
+        top = np.maximum.reduceat(powers, cells.begins[:-1])
+        weights, block = np.exp(powers - top[cells.group]), self.block[cells.group]
+        order = np.argsort(block, kind="stable")
+        for own in np.split(order, np.flatnonzero(np.diff(block[order])) + 1):
+            (rows, at), (places, to) = (
+                np.unique(each[own], return_inverse=True) for each in (cells.group, cells.place)
+            )
+            shape = len(rows), len(places)
+            found, off = weighed(
+                sparse.csr_array((weights[own], (at, to)), shape=shape),
+                self.supply[rows],
+                self.demand[places],
+            )
+            held[own] = np.asarray(found[at, to]).ravel()
             gap += off
-        return table, gap
+        return held, gap
 
     def under(self, rows: Sequence[Slopes], start: FloatArray, allowance: Allowance) -> Held | None:
         """Return the table of greatest entropy that fulfils some rows; None where none was found.
@@ -123,43 +130,39 @@ class Margins:
     def _solved(
         self, rows: Sequence[Slopes], start: FloatArray, allowance: Allowance
     ) -> Held | None:
-        size = math.prod(self.can.shape)
-        if size > MOST_CELLS or not allowance.spend(CELL * size):
+        cells = cells_of(self.can)
+        if len(cells) > MOST_CELLS or not allowance.spend(CELL * len(cells)):
             return None
-        can = self.can.toarray() > 0
-        found = self._by_multipliers(can, rows, start, allowance)
+        over = rows_over(cells, rows)
+        if over is None:
+            return None
+        found = self._by_multipliers(cells, over, start, allowance)
         if found is not None and found.gap <= MOST_GAP:
             return found
-        other = by_ipopt(can, self.supply, self.demand, rows, allowance)
+        other = by_ipopt(cells, self.supply, self.demand, over, allowance)
         if other is None:
             return found
-        table, gap, prices = other
+        held, gap, prices = other
         places = len(self.demand)
         own = np.log(self.demand) if found is None else found.multipliers[:places]
-        return Held(sparse.csr_array(table), gap, np.concatenate([own, prices]))
+        return Held(cells.table(held), gap, np.concatenate([own, prices]))
 
     def _by_multipliers(
-        self, can: BoolArray, rows: Sequence[Slopes], start: FloatArray, allowance: Allowance
+        self, cells: Cells, rows: Rows, start: FloatArray, allowance: Allowance
     ) -> Held | None:
         try:
             with np.errstate(divide="raise", invalid="raise", over="raise"):
-                found = multipliers(can, self.supply, self.demand, rows, start, allowance)
+                found = multipliers(cells, self.supply, self.demand, rows, start, allowance)
                 if found is None:
                     return None
-                places = len(self.demand)
-                ends = places + np.cumsum([len(each.least) for each in rows])
-                prices = np.split(found[places:], ends[:-1] - places)
-                powers = np.tile(found[:places], (len(can), 1))
-                for each, price in zip(rows, prices, strict=True):
-                    each.add(price, powers)
-                table, gap = self.scaled(powers)
+                prices = found[len(self.demand) :]
+                held, gap = self.scaled(cells, found[cells.place] + rows.across @ prices)
         except (FloatingPointError, ValueError, RuntimeError, np.linalg.LinAlgError):
             # Numbers that ran away, or a step that was not found.
             return None
-        for each, price in zip(rows, prices, strict=True):
-            # The table is the best of all by the entropy and the rows at these prices: no other is better by more.
-            gap += float(np.abs(price) @ np.abs(each.over(table) - each.least))
-        return Held(sparse.csr_array(table), gap, found)
+        # The table is the best of all by the entropy and the rows at these prices: no other is better by more.
+        gap += float(np.abs(prices) @ np.abs(rows.value @ held - rows.least))
+        return Held(cells.table(held), gap, found)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,22 +1,20 @@
 """The multipliers of linear rows, over tables of known margins: Newton's method on the dual.
 
-Of the greatest entropy under the rows sum z S_c >= b_c the dual in one multiplier a column and one a row is convex,
-the multipliers of the table's own rows being eliminated: F(v, x) = sum_r n_r ln sum_j exp(v_j + sum_c x_c S_c[r, j])
-- c v - x b, over x >= 0, or any x of a row that asks for just so much. Its value bounds that entropy from above
+Of the greatest entropy under the rows sum z V_c >= b_c the dual in one multiplier a place and one a row is convex,
+the multipliers of the table's own groups being eliminated: F(v, x) = sum_r n_r ln sum_j exp(v_j + sum_c x_c V_c[r, j])
+- d v - x b, over x >= 0, or any x of a row that asks for just so much. Its value bounds that entropy from above
 whatever v and x are, so that nothing here has to be exact.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 
 import numpy as np
 from scipy import linalg, optimize, sparse
 
 from audit.partial.allowance import Allowance
+from audit.partial.rows import Cells, Rows
 from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 
 STEPS = 200
@@ -28,130 +26,161 @@ SHORTEST = 1e-10
 FARTHEST = 5.0
 """No step changes the logarithm of a cell by more, for each multiplier: behind that Newton's matrix may be flat."""
 SMALL = 1e-10
-"""Added to what Newton's matrix has on its diagonal, in shares of that: columns that move together are many."""
+"""Added to what Newton's matrix has on its diagonal, in shares of that: places that move together are many."""
 FLAT = 1e-5
 """The least that this is a share of, in shares of the greatest."""
+CELL = 12.0
+"""Operations that a step takes for each cell, and for each that a row speaks of."""
 SPARSE_BELOW = 0.05
-"""Share of cells that rows speak of below which they are kept sparse."""
-MOST_AT_ONCE = 20_000_000
-TABLES = 12.0
-"""Operations that a step takes for each cell of its table, and for each that rows speak of."""
+"""Share of such cells that are no zero below which sums by group are kept sparse."""
 AT_ONCE = 20.0
 """Of products of matrices, so many operations take as long as one of others."""
 
 
 @dataclass(frozen=True, slots=True)
-class Slopes:
-    """C rows over a table of (R, J), whose groups of people are in B branches: ``branch`` (R,).
+class _Problem:
+    """People of ``supply`` (R,) over places of ``demand`` (J,), and the rows over the cells where they can be.
 
-    In row c what is at (r, j) counts ``value[c, branch[r] * J + j]``, (C, B * J); ``least`` (C,) is asked for, and no
-    more either where it ``is_equal``, (C,).
+    ``of_group`` (K, R) and ``of_place`` (K, J) are 1 at the group and the place of each cell; ``speaks`` (R,) is how
+    many rows speak of each group.
     """
 
-    branch: IndexArray
-    value: sparse.csr_array
-    least: FloatArray
-    is_equal: BoolArray
-
-    def only(self, rows: IndexArray, groups: IndexArray, places: IndexArray, size: int) -> Slopes:
-        """Return some of the rows, over some of the groups and of the J = ``size`` places."""
-        branches = np.arange(self.value.shape[1] // size)
-        cells = (branches[:, None] * size + places).ravel()
-        value = sparse.csr_array(self.value[rows][:, cells])
-        return Slopes(self.branch[groups], value, self.least[rows], self.is_equal[rows])
+    cells: Cells
+    supply: FloatArray
+    demand: FloatArray
+    rows: Rows
+    of_group: sparse.csr_array
+    of_place: sparse.csr_array
+    speaks: IndexArray
 
     @property
-    def most(self) -> FloatArray:
-        """The most that a cell counts in each row, (C,)."""
-        return np.asarray(abs(self.value).max(axis=1).toarray()).ravel()
+    def size(self) -> int:
+        """How many multipliers there are."""
+        return len(self.demand) + len(self.rows)
 
-    def places(self, size: int) -> IndexArray:
-        """Return which of the J = ``size`` places rows speak of."""
-        return np.unique(self.value.indices % size)
+    @property
+    def is_dense(self) -> bool:
+        """Whether sums of groups by place and row are kept as an array."""
+        filled = len(self.cells) + self.speaks.sum()
+        return bool(filled >= SPARSE_BELOW * len(self.supply) * self.size)
 
-    def add(self, multipliers: FloatArray, powers: FloatArray) -> None:
-        """Add what these multipliers of the rows do to the logarithm of each cell, (R, J)."""
-        found = np.asarray(multipliers @ self.value).reshape(-1, powers.shape[1])
-        there = np.flatnonzero(found.any(axis=0))
-        powers[:, there] += found[:, there][self.branch]
+    @property
+    def cost(self) -> float:
+        """How many operations a step takes: a matrix of all multipliers, its factors, and what cells count."""
+        if self.is_dense:
+            products = len(self.supply) * float(self.size) ** 2 / AT_ONCE
+        else:
+            products = float(np.sum((np.diff(self.cells.begins) + self.speaks) ** 2.0))
+        by_cell = np.diff(self.rows.across.indptr).astype(np.float64)
+        spoken = float(by_cell @ by_cell) + CELL * float(by_cell.sum() + len(self.cells))
+        return products + float(self.size) ** 3 / AT_ONCE + spoken
 
-    def over(self, table: FloatArray) -> FloatArray:
-        """Return what a table, (R, J), counts in each row, (C,)."""
-        shape, places = (
-            (self.value.shape[1] // table.shape[1], len(table)),
-            self.places(table.shape[1]),
+    def at(self, x: FloatArray) -> _At:
+        """Return the dual at some multipliers."""
+        cells, rows, places = self.cells, self.rows, len(self.demand)
+        power, begins = x[cells.place] + rows.across @ x[places:], cells.begins[:-1]
+        top = np.maximum.reduceat(power, begins)
+        held = np.exp(power - top[cells.group])
+        total = np.add.reduceat(held, begins)
+        asked = np.concatenate([self.demand, rows.least])
+        value = float(self.supply @ (np.log(total) + top) - asked @ x)
+        held *= (self.supply / total)[cells.group]
+        there = np.concatenate([np.bincount(cells.place, held, places), rows.value @ held])
+        return _At(value, there - asked, held)
+
+    def curvature(self, held: FloatArray) -> FloatArray:
+        """Return the dual's second derivatives, by places and then by rows, where so many people are in each cell."""
+        places, value = len(self.demand), self.rows.value
+        weighed = sparse.csr_array(
+            (value.data * held[value.indices], value.indices, value.indptr), shape=value.shape
         )
-        ones = np.ones(len(table)), (self.branch, np.arange(len(table)))
-        by_branch = np.zeros((shape[0], table.shape[1]))
-        by_branch[:, places] = sparse.csr_array(ones, shape=shape) @ table[:, places]
-        return np.asarray(self.value @ by_branch.ravel())
+        sums = sparse.hstack([self.cells.table(held), (weighed @ self.of_group).T], format="csr")
+        sums = sparse.csr_array(sparse.diags_array(1 / np.sqrt(self.supply)) @ sums)
+        if self.is_dense:
+            whole = sums.toarray()
+            found = -(whole.T @ whole)
+        else:
+            found = -(sums.T @ sums).toarray()
+        found[np.arange(places), np.arange(places)] += np.bincount(self.cells.place, held, places)
+        by_place = (weighed @ self.of_place).toarray()
+        found[places:, :places] += by_place
+        found[:places, places:] += by_place.T
+        found[places:, places:] += (weighed @ self.rows.across).toarray()
+        return np.asarray(found)
 
-    def spread(self, some: slice, places: int) -> sparse.csr_array:
-        """Return what each cell of some groups of people counts, (C, R' * J)."""
-        branch = self.branch[some]
-        cells = sparse.csc_array(self.value)
-        of_branch = np.diff(cells.indptr[::places])[branch]
-        ends = np.cumsum(of_branch)
-        first = cells.indptr[:-1:places][branch]
-        at = np.arange(int(of_branch.sum())) + np.repeat(first - ends + of_branch, of_branch)
-        column = np.repeat(np.arange(cells.shape[1]), np.diff(cells.indptr))[at] % places
-        column = column + places * np.repeat(np.arange(len(branch)), of_branch)
-        shape = len(self.least), len(branch) * places
-        return sparse.coo_array((cells.data[at], (cells.indices[at], column)), shape=shape).tocsr()
 
-    def spread_dense(self, some: slice, places: int) -> FloatArray:
-        """Return the same, quicker where rows speak of many cells."""
-        of_branch = self.value.toarray().reshape(len(self.least), -1, places)
-        return np.asarray(of_branch[:, self.branch[some]].reshape(len(self.least), -1))
+def _problem(cells: Cells, supply: FloatArray, demand: FloatArray, rows: Rows) -> _Problem:
+    at, ones = np.arange(len(cells)), np.ones(len(cells))
+    of_group = sparse.csr_array((ones, (at, cells.group)), shape=(len(cells), len(supply)))
+    of_place = sparse.csr_array((ones, (at, cells.place)), shape=(len(cells), len(demand)))
+    speaking = sparse.csc_array(abs(rows.value) @ of_group)
+    return _Problem(
+        cells, supply, demand, rows, of_group, of_place, np.diff(speaking.indptr).astype(np.intp)
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class _At:
-    """The dual at some multipliers: its value and gradient, and the table there, (R, J)."""
+    """The dual at some multipliers: its value and gradient, and the people in each cell there, (K,)."""
 
     value: float
     slope: FloatArray
-    table: FloatArray
+    held: FloatArray
 
 
 def multipliers(
-    can: BoolArray,
+    cells: Cells,
     supply: FloatArray,
     demand: FloatArray,
-    rows: Sequence[Slopes],
+    rows: Rows,
     start: FloatArray,
     allowance: Allowance,
 ) -> FloatArray | None:
     """Return the multipliers of the places and then of all rows, (J + C,), nearly optimal; None where all is spent.
 
-    ``can`` (R, J) says where the ``supply`` (R,) can be; all columns' ``demand`` (J,) is positive. ``start`` are
-    multipliers of the columns and the first rows.
+    ``cells`` say where the ``supply`` (R,) can be; all ``demand`` (J,) is positive. ``start`` are multipliers of
+    the places and the first rows.
+
+    Raises:
+        ValueError: some group can be nowhere.
     """
-    is_equal = np.concatenate([np.ones(len(demand), dtype=bool), *(each.is_equal for each in rows)])
-    x, bounded = np.zeros(len(is_equal)), ~is_equal
+    if not np.diff(cells.begins).all():
+        raise ValueError("somebody can be nowhere")
+    problem = _problem(cells, supply, demand, rows)
+    bounded = np.concatenate([np.zeros(len(demand), dtype=bool), ~rows.is_equal])
+    x, cost = np.zeros(problem.size), problem.cost
     x[: len(start)] = start
-    spoken = sum(len(each.places(len(demand))) for each in rows)
-    most = np.concatenate([np.ones(len(demand)), *(each.most for each in rows)])
-    cost = _cost(can.shape, len(x), spoken)
+    most = np.concatenate([np.ones(len(demand)), abs(rows.value).max(axis=1).toarray().ravel()])
     if allowance.left < FEWEST_STEPS * cost:
         return None
-    pieces = list(islice(_cells(rows, len(can), len(demand)), 2))
-    at = _dual(x, can, supply, demand, rows)
+    at = problem.at(x)
     for _ in range(STEPS):
         if not allowance.spend(cost):
             return None
         wanted = np.where(bounded, x - np.maximum(x - at.slope, 0.0), at.slope)
         if np.abs(wanted).max() <= CLOSE * supply.sum():
             break
-        # What fits into memory at once is worked out once.
-        cells = pieces if len(pieces) == 1 else _cells(rows, len(can), len(demand))
-        step = _newton(_curvature(at.table, supply, cells, len(x)), at.slope, x, bounded)
+        step = _newton(problem.curvature(at.held), at.slope, x, bounded)
         step *= min(1.0, FARTHEST / max(float((np.abs(step) * most).max()), SHORTEST))
-        found = _along(x, step, at, can, supply, demand, rows)
+        found = _along(x, step, at, problem)
         if found is None:
             break
         x, at = found
     return x
+
+
+def _along(
+    x: FloatArray, step: FloatArray, at: _At, problem: _Problem
+) -> tuple[FloatArray, _At] | None:
+    """Return the first point of a shrinking step that makes the dual less."""
+    length = 1.0
+    while length > SHORTEST:
+        there = x + length * step
+        found = problem.at(there)
+        if found.value <= at.value + 1e-4 * float(at.slope @ (there - x)):
+            return (there, found) if found.value < at.value else None
+        length /= 2
+    return None
 
 
 def _newton(matrix: FloatArray, slope: FloatArray, x: FloatArray, bounded: BoolArray) -> FloatArray:
@@ -177,123 +206,3 @@ def _newton(matrix: FloatArray, slope: FloatArray, x: FloatArray, bounded: BoolA
         alone = alone + following @ step[some]
     step[free] = -alone
     return step
-
-
-def _cost(shape: tuple[int, int], size: int, spoken: int) -> float:
-    """Return how many operations a step takes: a matrix of all multipliers, its factors, and columns of tables."""
-    records, columns = shape
-    products = records * size**2 + size**3
-    return float(products / AT_ONCE + TABLES * records * (columns + spoken))
-
-
-def _along(
-    x: FloatArray,
-    step: FloatArray,
-    at: _At,
-    can: BoolArray,
-    supply: FloatArray,
-    demand: FloatArray,
-    rows: Sequence[Slopes],
-) -> tuple[FloatArray, _At] | None:
-    """Return the first point of a shrinking step that makes the dual less."""
-    length = 1.0
-    while length > SHORTEST:
-        there = x + length * step
-        found = _dual(there, can, supply, demand, rows)
-        if found.value <= at.value + 1e-4 * float(at.slope @ (there - x)):
-            return (there, found) if found.value < at.value else None
-        length /= 2
-    return None
-
-
-def _dual(
-    x: FloatArray,
-    can: BoolArray,
-    supply: FloatArray,
-    demand: FloatArray,
-    rows: Sequence[Slopes],
-) -> _At:
-    places = len(demand)
-    power = np.tile(x[:places], (len(can), 1))
-    at = places
-    for each in rows:
-        more = x[at : at + len(each.least)]
-        at += len(more)
-        if more.any():
-            each.add(more, power)
-    power[~can] = -np.inf
-    top = power.max(axis=1, keepdims=True)
-    table = np.exp(power - top)
-    total = table.sum(axis=1, keepdims=True)
-    asked = np.concatenate([demand, *(each.least for each in rows)])
-    value = float(supply @ (np.log(total) + top)[:, 0] - asked @ x)
-    table *= supply[:, None] / total
-    held = np.concatenate([table.sum(axis=0), *(each.over(table) for each in rows)])
-    return _At(value, held - asked, table)
-
-
-@dataclass(frozen=True, slots=True)
-class _Cells:
-    """What the cells of some groups of people, R' of them, count in all rows, (C, R' * J)."""
-
-    groups: slice
-    value: sparse.csr_array | FloatArray
-
-
-def _cells(rows: Sequence[Slopes], groups: int, places: int) -> Iterator[_Cells]:
-    """Yield what cells count in rows, so many groups at a time as memory holds."""
-    size = sum(len(each.least) for each in rows)
-    speaking = sum(each.value.nnz for each in rows)
-    is_sparse = speaking < SPARSE_BELOW * sum(math.prod(each.value.shape) for each in rows)
-    each_group = (
-        sum(len(each.places(places)) * len(each.least) for each in rows)
-        if is_sparse
-        else size * places
-    )
-    step = max(1, MOST_AT_ONCE // max(each_group, 1))
-    for start in range(0, groups, step):
-        some = slice(start, start + step)
-        if is_sparse:
-            value = sparse.csr_array(sparse.vstack([each.spread(some, places) for each in rows]))
-            yield _Cells(some, value)
-        else:
-            yield _Cells(some, np.concatenate([each.spread_dense(some, places) for each in rows]))
-
-
-def _curvature(
-    table: FloatArray, supply: FloatArray, cells: Iterable[_Cells], size: int
-) -> FloatArray:
-    """Return the dual's second derivatives, by places and then by rows, ``size`` together."""
-    places = table.shape[1]
-    found = np.zeros((size, size))
-    for each in cells:
-        own, people = table[each.groups], supply[each.groups]
-        weighed = each.value * own.reshape(1, -1)
-        by_group, cross = _summed(weighed, own.shape)
-        sums = np.concatenate([own, by_group.T], axis=1) / np.sqrt(people)[:, None]
-        found -= sums.T @ sums
-        found[:places, :places] += np.diag(own.sum(axis=0))
-        found[places:, :places] += cross
-        found[:places, places:] += cross.T
-        found[places:, places:] += _dense(weighed @ each.value.T)
-    return found
-
-
-def _summed(
-    cells: sparse.csr_array | FloatArray, shape: tuple[int, int]
-) -> tuple[FloatArray, FloatArray]:
-    """Return sums of what rows say of cells, (C, R' * J), by group of people, (C, R'), and by place, (C, J)."""
-    groups, places = shape
-    if isinstance(cells, np.ndarray):
-        found = cells.reshape(-1, groups, places)
-        return found.sum(axis=2), found.sum(axis=1)
-    at = cells.tocoo()
-    group, place = np.divmod(at.col, places)
-    rows = cells.shape[0]
-    of_group = sparse.coo_array((at.data, (at.row, group)), shape=(rows, groups))
-    of_place = sparse.coo_array((at.data, (at.row, place)), shape=(rows, places))
-    return of_group.toarray(), of_place.toarray()
-
-
-def _dense(matrix: sparse.csr_array | FloatArray) -> FloatArray:
-    return matrix if isinstance(matrix, np.ndarray) else np.asarray(matrix.toarray())

@@ -7,7 +7,7 @@ from scipy import sparse
 from audit.partial.allowance import Allowance
 from audit.partial.by_ipopt import by_ipopt
 from audit.partial.margins import MOST_GAP, Margins
-from audit.partial.multipliers import Slopes
+from audit.partial.rows import Slopes, cells_of, rows_over
 
 
 def of_groups(supply, demand):
@@ -31,6 +31,14 @@ def rows_of(values, least, *, is_equal=False):
     )
 
 
+def by_solver(margins, rows, allowance):
+    """Return what IPOPT finds: the table, (R, J), how far it is off, and what each row is worth."""
+    cells = cells_of(margins.can)
+    over = rows_over(cells, [rows])
+    found = by_ipopt(cells, margins.supply, margins.demand, over, allowance)
+    return None if found is None else (cells.table(found[0]).toarray(), *found[1:])
+
+
 @pytest.mark.parametrize("seed", range(10))
 def test_both_ways_find_the_same_table(seed):
     rng = np.random.default_rng(seed)
@@ -39,12 +47,11 @@ def test_both_ways_find_the_same_table(seed):
     values = rng.normal(size=(2, 3, 4))
     rows = rows_of(values, (values * world).sum(axis=(1, 2)), is_equal=bool(seed % 2))
     found = margins.under([rows], np.zeros(0), Allowance(1e9))
-    asked = margins.can.toarray() > 0, margins.supply, margins.demand, [rows], Allowance(1e9)
-    table, gap, _ = by_ipopt(*asked)
+    table, gap, _ = by_solver(margins, rows, Allowance(1e9))
     assert found.gap <= MOST_GAP
     assert gap <= MOST_GAP
     assert table == pytest.approx(found.table.toarray(), abs=1e-3)
-    assert (rows.over(table) >= rows.least - 1e-5).all()
+    assert ((values * table).sum(axis=(1, 2)) >= rows.least - 1e-5).all()
     assert table.sum(axis=0) == pytest.approx(margins.demand)
 
 
@@ -52,9 +59,7 @@ def test_what_rows_force_is_found_by_ipopt():
     margins = of_groups([2.0, 2.0, 3.0], [2.0, 2.0, 3.0])
     # All of the first group are at the first place: nobody else can be there.
     rows = rows_of([[[1, 0, 0], [0, 0, 0], [0, 0, 0]]], [2.0])
-    table, gap, _ = by_ipopt(
-        margins.can.toarray() > 0, margins.supply, margins.demand, [rows], Allowance(1e9)
-    )
+    table, gap, _ = by_solver(margins, rows, Allowance(1e9))
     assert table == pytest.approx(np.array([[2, 0, 0], [0, 0.8, 1.2], [0, 1.2, 1.8]]), abs=1e-5)
     assert gap <= MOST_GAP
     found = margins.under([rows], np.zeros(0), Allowance(1e9))
@@ -64,22 +69,17 @@ def test_what_rows_force_is_found_by_ipopt():
 def test_a_table_that_is_too_large_or_costs_too_much_is_not_asked_for():
     margins = of_groups(np.ones(60), np.ones(60))
     rows = rows_of(np.ones((1, 60, 60)), [0.0])
-    asked = margins.can.toarray() > 0, margins.supply, margins.demand, [rows]
-    assert by_ipopt(*asked, Allowance(1e12)) is None
+    assert by_solver(margins, rows, Allowance(1e12)) is None
     small = of_groups(np.ones(2), np.ones(2))
     rows = rows_of(np.ones((1, 2, 2)), [0.0])
-    assert (
-        by_ipopt(small.can.toarray() > 0, small.supply, small.demand, [rows], Allowance(10.0))
-        is None
-    )
+    assert by_solver(small, rows, Allowance(10.0)) is None
 
 
 def test_prices_of_ipopt_are_those_of_the_dual():
     margins = of_groups([3.0, 4.0], [2.0, 5.0])
     rows = rows_of([[[1, 0], [0, 0]], [[0, 1], [0, 0]]], [1.5, 0.5])
     found = margins.under([rows], np.zeros(0), Allowance(1e9))
-    can = margins.can.toarray() > 0
-    _, _, prices = by_ipopt(can, margins.supply, margins.demand, [rows], Allowance(1e9))
+    _, _, prices = by_solver(margins, rows, Allowance(1e9))
     assert prices == pytest.approx(found.multipliers[2:], abs=1e-3)
     assert prices[0] > 0.5
     assert prices[1] == pytest.approx(0, abs=1e-6)
