@@ -19,7 +19,7 @@ class Effort:
     shown.
     """
 
-    enforcing: float = 5e10
+    enforcing: float = 2e11
     flows: int = WORK
 
 

@@ -100,14 +100,14 @@ def broken(problem: Problem, parts: Sequence[Held]) -> Iterator[Cut | None]:
 
 def _branches(beside: Beside, number: int, cut: int) -> tuple[IndexArray, FloatArray]:
     """Return the branch of each profile, (P,), under the best candidate at a node, and the people of each, (B, m)."""
-    table = beside.table[number]
+    table, there = beside.table[number], beside.there[number]
     if beside.is_number:
         counts = np.stack([table[: cut + 1].sum(axis=0), table[cut + 1 :].sum(axis=0)])
-        return np.asarray(beside.of > cut, dtype=np.intp), counts
-    there = np.flatnonzero(table.any(axis=1))
+        return np.asarray(beside.of > there[cut], dtype=np.intp), counts
+    size = int(table.any(axis=1).sum())
     # A value that nobody there has goes with the next one: nobody of it can be there.
-    branch = np.searchsorted(there, beside.of).clip(max=len(there) - 1)
-    return np.asarray(branch, dtype=np.intp), table[there]
+    branch = np.searchsorted(there[:size], beside.of).clip(max=size - 1)
+    return np.asarray(branch, dtype=np.intp), table[:size]
 
 
 def _slope(counts: FloatArray, criterion: Criterion) -> FloatArray:

@@ -9,9 +9,11 @@ whatever v and x are, so that nothing here has to be exact.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from scipy import linalg, optimize, sparse
+from threadpoolctl import ThreadpoolController
 
 from audit.partial.allowance import Allowance
 from audit.partial.rows import Cells, Rows
@@ -154,19 +156,26 @@ def multipliers(
     if allowance.left < FEWEST_STEPS * cost:
         return None
     at = problem.at(x)
-    for _ in range(STEPS):
-        if not allowance.spend(cost):
-            return None
-        wanted = np.where(bounded, x - np.maximum(x - at.slope, 0.0), at.slope)
-        if np.abs(wanted).max() <= CLOSE * supply.sum():
-            break
-        step = _newton(problem.curvature(at.held), at.slope, x, bounded)
-        step *= min(1.0, FARTHEST / max(float((np.abs(step) * most).max()), SHORTEST))
-        found = _along(x, step, at, problem)
-        if found is None:
-            break
-        x, at = found
+    # Threads gain little on such matrices, and lose very much where other processes want the same cores.
+    with _threads().limit(limits=1, user_api="blas"):
+        for _ in range(STEPS):
+            if not allowance.spend(cost):
+                return None
+            wanted = np.where(bounded, x - np.maximum(x - at.slope, 0.0), at.slope)
+            if np.abs(wanted).max() <= CLOSE * supply.sum():
+                break
+            step = _newton(problem.curvature(at.held), at.slope, x, bounded)
+            step *= min(1.0, FARTHEST / max(float((np.abs(step) * most).max()), SHORTEST))
+            found = _along(x, step, at, problem)
+            if found is None:
+                break
+            x, at = found
     return x
+
+
+@cache
+def _threads() -> ThreadpoolController:
+    return ThreadpoolController()
 
 
 def _along(

@@ -112,11 +112,11 @@ class Held:
         classes = self.over.shape[1] // leaves
         return sparse.csr_array(self.over @ _gather(np.arange(leaves * classes) // classes, leaves))
 
-    def of_values(self, of: IndexArray, values: int) -> FloatArray:
+    def of_values(self, of: IndexArray, values: int) -> sparse.csr_array:
         """Return how many people of each of so many values are where, (V, X), given that of each profile, (P,)."""
         shape = values, self.places.shape[0]
         parts = sparse.coo_array((self.people, (of, self.lump)), shape=shape).tocsr()
-        return np.asarray((parts @ self.places @ self.over).toarray())
+        return sparse.csr_array(parts @ self.places @ self.over)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +151,8 @@ def compared(choice: Choice, parts: Sequence[Held]) -> Compared | None:
     if any(column.missing.any() for column in choice.asked.values()):
         return None
     everybody = [each.of_values(np.zeros(len(each.people), dtype=np.intp), 1) for each in parts]
-    chosen = choice.left(np.sum(everybody, axis=0).reshape(len(choice.nodes), -1))
+    classes = np.sum([each.toarray() for each in everybody], axis=0)
+    chosen = choice.left(classes.reshape(len(choice.nodes), -1))
     rows = broken = 0
     for beside in besides(choice, parts):
         enough = chosen[beside.nodes] - CLOSE * np.maximum(beside.people, 1.0)
@@ -162,15 +163,17 @@ def compared(choice: Choice, parts: Sequence[Held]) -> Compared | None:
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """The candidates on one column at K nodes, of the people there by value and class, ``table`` (K, V, m).
+    """The candidates on one column at K nodes, of the people there by value and class, ``table`` (K, W, m).
 
-    ``of`` (P,) is the value of each profile. ``left`` (K, C) is what each candidate leaves of impurity, times people,
-    infinite where it is none that binds: of numbers cut c = 0 .. V - 2 behind that value, once for all cuts that part
-    these people alike; of categories all ways to part them at once, C = 1, a branch for each value.
+    ``there`` (K, W) are the values that somebody has, in their order, and then V for none; ``of`` (P,) is the value of
+    each profile. ``left`` (K, C) is what each candidate leaves of impurity, times people, infinite where it is none
+    that binds: of numbers cut c is behind value c of these, C = W - 1; of categories all ways to part them are held at
+    once, C = 1, a branch for each value.
     """
 
     nodes: IndexArray
     of: IndexArray
+    there: IndexArray
     table: FloatArray
     left: FloatArray
     is_number: bool
@@ -182,53 +185,93 @@ class Beside:
 
 
 def besides(choice: Choice, parts: Sequence[Held]) -> Iterator[Beside]:
-    """Yield the candidates on each known column, many nodes at a time, with people as they are held there."""
+    """Yield the candidates on each known column, many nodes at a time, with people as they are held there.
+
+    Nodes where nobody differs in a column have none on it.
+    """
     for name, column in choice.asked.items():
         assert column.keys is not None
         values, of = np.unique(column.keys, return_inverse=True)
-        spread = np.sum([each.of_values(of.reshape(-1), len(values)) for each in parts], axis=0)
-        by_leaf = spread.reshape(len(values), len(choice.nodes), -1).transpose(1, 0, 2)
-        size = by_leaf[0].size
+        size, of = len(values), of.reshape(-1)
         sure = {node: each for (node, on), each in choice.sure.items() if on == name and each.any()}
         nodes = np.array(sorted(sure, reverse=True), dtype=np.intp)
-        step = max(1, MOST_AT_ONCE // max(size, 1))
-        for start in range(0, len(nodes), step):
-            some = nodes[start : start + step]
-            found = choice.below[some] @ by_leaf.reshape(len(by_leaf), size)
-            table = np.asarray(found).reshape(len(some), *by_leaf.shape[1:])
-            is_sure = np.stack([sure[each] for each in some.tolist()])
+        where, value, table = _by_value(choice, nodes, [each.of_values(of, size) for each in parts])
+        number = np.bincount(where, minlength=len(nodes))
+        at = np.arange(len(where)) - (np.cumsum(number) - number)[where]
+        # Nodes with about as many values are looked at together.
+        width = np.ceil(np.log2(np.maximum(number, 1))).astype(np.intp)
+        for some in _together(width, np.maximum(2**width * table.shape[1], size)):
+            most, local = int(number[some].max()), np.full(len(nodes), -1, dtype=np.intp)
+            local[some] = np.arange(len(some))
+            own = np.flatnonzero(local[where] >= 0)
+            cells = local[where[own]], at[own]
+            there = np.full((len(some), most), size, dtype=np.intp)
+            held = np.zeros((len(some), most, table.shape[1]))
+            there[cells], held[cells] = value[own], table[own]
             is_number = isinstance(column, NumericColumn)
-            left = _of_cuts(table, is_sure, choice) if is_number else _of_values(table, choice)
-            yield Beside(some, of.reshape(-1), table, left, is_number)
+            if is_number:
+                is_sure = np.stack([sure[node] for node in nodes[some].tolist()])
+                left = _of_cuts(held, there, is_sure, choice)
+            else:
+                left = left_of(held, choice.criterion).sum(axis=1, keepdims=True)
+            yield Beside(nodes[some], of, there, held, left, is_number)
 
 
-def _of_cuts(table: FloatArray, is_sure: BoolArray, choice: Choice) -> FloatArray:
-    """Return what each cut leaves of impurity, times people, (K, V - 1), of people of nodes by value, (K, V, m).
+def _by_value(
+    choice: Choice, nodes: IndexArray, held: Sequence[sparse.csr_array]
+) -> tuple[IndexArray, IndexArray, FloatArray]:
+    """Return the values that people of nodes have, node by node, with the place of the node, (E,) each, and (E, m).
 
-    A branch of nobody leaves what the node has, which no chosen split leaves more of, so that where one person is
-    enough for a branch no cut can be better in any table, and so none in the mean of tables.
+    ``held`` (V, L * m) says how many of each value are at which leaf with which class.
+    """
+    leaves, classes = len(choice.nodes), held[0].shape[1] // len(choice.nodes)
+    cells = sparse.csr_array(sum(held[1:], held[0])).tocoo()
+    leaf, klass = np.divmod(cells.col, classes)
+    by_leaf = sparse.csr_array(
+        (cells.data, (leaf, cells.row * classes + klass)),
+        shape=(leaves, held[0].shape[0] * classes),
+    )
+    found = sparse.csr_array(choice.below[nodes] @ by_leaf)
+    found.eliminate_zeros()
+    found.sort_indices()
+    where = np.repeat(np.arange(len(nodes)), np.diff(found.indptr))
+    value, klass = np.divmod(found.indices.astype(np.intp), classes)
+    is_new = np.ones(len(where), dtype=bool)
+    is_new[1:] = (where[1:] != where[:-1]) | (value[1:] != value[:-1])
+    table = np.zeros((int(is_new.sum()), classes))
+    table[np.cumsum(is_new) - 1, klass] = found.data
+    return where[is_new], value[is_new], table
+
+
+def _together(width: IndexArray, cost: IndexArray) -> Iterator[IndexArray]:
+    """Yield which of some nodes to look at together: those of one width above 0, as many as memory holds."""
+    for each in np.unique(width[width > 0]).tolist():
+        nodes = np.flatnonzero(width == each)
+        step = max(1, MOST_AT_ONCE // int(cost[nodes[0]]))
+        for start in range(0, len(nodes), step):
+            yield nodes[start : start + step]
+
+
+def _of_cuts(
+    table: FloatArray, there: IndexArray, is_sure: BoolArray, choice: Choice
+) -> FloatArray:
+    """Return what each cut leaves of impurity, times people, (K, W - 1), infinite where it is none that binds.
+
+    ``is_sure`` (K, V - 1) says which cuts between neighbouring values may bind; those with nobody between them part
+    people alike. A branch of nobody leaves what the node has, which no chosen split leaves more of, so that where one
+    person is enough for a branch no cut can be better in any table, and so none in the mean of tables.
     """
     one = np.cumsum(table, axis=1)[:, :-1]
     other = np.maximum(table.sum(axis=1, keepdims=True) - one, 0.0)
     left = left_of(one, choice.criterion) + left_of(other, choice.criterion)
-    # Cuts with nobody between them part people alike: they are one, behind the last value that somebody has.
-    at, there = np.arange(table.shape[1]), table.any(axis=2)
-    before = np.maximum.accumulate(np.where(there, at, -1), axis=1)
-    begins = before[:, :-1]
-    is_bound = is_sure & (begins >= 0) & (begins < before[:, -1:])
+    size = is_sure.shape[1] + 1
+    until = np.zeros((len(table), size), dtype=np.int32)
+    np.cumsum(is_sure, axis=1, out=until[:, 1:])
+    before = np.take_along_axis(until, np.minimum(there, size - 1), axis=1)
+    is_bound = (np.diff(before, axis=1) > 0) & (there[:, 1:] < size)
     if choice.least > 1:
         is_bound &= (one.sum(axis=2) >= choice.least) & (other.sum(axis=2) >= choice.least)
-    found = np.full(left.shape, np.inf)
-    node, cut = np.nonzero(is_bound)
-    found[node, begins[node, cut]] = left[node, cut]
-    return found
-
-
-def _of_values(table: FloatArray, choice: Choice) -> FloatArray:
-    """Return what a branch for each value leaves of impurity, times people, (K, 1), of people by value, (K, V, m)."""
-    left = left_of(table, choice.criterion).sum(axis=1, keepdims=True)
-    is_parted = table.any(axis=2).sum(axis=1, keepdims=True) > 1
-    return np.where(is_parted, left, np.inf)
+    return np.where(is_bound, left, np.inf)
 
 
 def held(
