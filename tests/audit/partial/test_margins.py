@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from threadpoolctl import threadpool_info
 
+from audit.partial import multipliers
 from audit.partial.allowance import Allowance
 from audit.partial.by_ipopt import by_ipopt
 from audit.partial.margins import MOST_GAP, Margins
@@ -97,3 +99,60 @@ def test_a_step_that_is_not_found_is_left_to_ipopt(monkeypatch):
     found = margins.under([rows], np.zeros(0), Allowance(1e9))
     assert found.table.toarray() == pytest.approx(wanted.table.toarray(), abs=1e-4)
     assert found.multipliers[2:] == pytest.approx(wanted.multipliers[2:], abs=1e-3)
+
+
+def test_rows_that_speak_of_too_much_are_not_put_in(monkeypatch):
+    margins = of_groups([3.0, 4.0], [2.0, 5.0])
+    rows = [rows_of([[[1, 0], [0, 0]]], [1.5]), rows_of([[[0, 0], [1, 0]]], [0.1])]
+    assert margins.under(rows, np.zeros(0), Allowance(1e9)) is not None
+    monkeypatch.setattr("audit.partial.rows.MOST_SPOKEN", 1)
+    assert margins.under(rows, np.zeros(0), Allowance(1e9)) is None
+
+
+def test_rows_count_only_cells_that_can_hold_somebody():
+    can = sparse.csr_array(np.array([[1.0, 1.0, 0.0], [0.0, 1.0, 1.0]]))
+    cells = cells_of(can)
+    slopes = Slopes(
+        np.array([1, 0]),
+        sparse.csr_array(np.array([[1.0, 2.0, 3.0, 4.0, 0.0, 6.0]])),
+        np.ones(1),
+        np.zeros(1, dtype=bool),
+    )
+    assert slopes.over(cells).toarray().tolist() == [[4.0, 0.0, 2.0, 3.0]]
+    held = np.array([1.0, 2.0, 3.0, 4.0])
+    assert cells.table(held).toarray().tolist() == [[1.0, 2.0, 0.0], [0.0, 3.0, 4.0]]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_sums_kept_sparse_or_not_lead_to_the_same_multipliers(monkeypatch, seed):
+    rng = np.random.default_rng(seed)
+    world = rng.integers(0, 4, size=(8, 6)) * (rng.random((8, 6)) < 0.4) + np.eye(8, 6)
+    world[6:] += np.eye(6)[:2]
+    can = sparse.csr_array(((world > 0) | (rng.random((8, 6)) < 0.2)).astype(float))
+    cells, values = cells_of(can), rng.normal(size=(2, 8, 6))
+    rows = rows_over(cells, [rows_of(values, (values * world).sum(axis=(1, 2)), is_equal=True)])
+    asked = cells, world.sum(axis=1), world.sum(axis=0), rows, np.zeros(0), Allowance(1e9)
+    found = []
+    for share in (0.0, 2.0):
+        monkeypatch.setattr(multipliers, "SPARSE_BELOW", share)
+        found.append(multipliers.multipliers(*asked))
+    both = [each[cells.place] + rows.across @ each[6:] for each in found]
+    tables = [np.exp(each) for each in both]
+    tables = [cells.table(each / np.bincount(cells.group, each)[cells.group]) for each in tables]
+    assert tables[0].toarray() == pytest.approx(tables[1].toarray(), abs=1e-6)
+
+
+def test_steps_are_taken_with_one_thread(monkeypatch):
+    margins, asked = of_groups([3.0, 4.0], [2.0, 5.0]), []
+    step = multipliers._newton
+
+    def noted(*about):
+        asked.append(
+            {each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"}
+        )
+        return step(*about)
+
+    monkeypatch.setattr(multipliers, "_newton", noted)
+    margins.under([rows_of([[[1, 0], [0, 0]]], [1.5])], np.zeros(0), Allowance(1e9))
+    assert asked
+    assert all(each == {1} for each in asked)

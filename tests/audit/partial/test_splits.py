@@ -56,9 +56,11 @@ def binary_tree(rng):
     return Tree(nodes, features, "y", ("0", "1"), quality=Quality.EXACT), counts
 
 
+@pytest.mark.parametrize(("least", "at_once"), [(1.0, 4_000_000), (1.0, 1), (2.5, 100)])
 @pytest.mark.parametrize("criterion", [Criterion.GINI, Criterion.ENTROPY])
 @pytest.mark.parametrize("seed", range(20))
-def test_each_candidate_is_counted_as_by_hand(seed, criterion):
+def test_each_candidate_is_counted_as_by_hand(monkeypatch, seed, criterion, least, at_once):
+    monkeypatch.setattr("audit.partial.splits.MOST_AT_ONCE", at_once)
     rng = np.random.default_rng(seed)
     tree, counts = binary_tree(rng)
     size = 7
@@ -79,7 +81,7 @@ def test_each_candidate_is_counted_as_by_hand(seed, criterion):
         )
         for k, each in enumerate(places)
     ]
-    nodes, least, ages = np.array([2, 3, 5, 6]), 1.0, np.unique(columns["age"].numbers)
+    nodes, ages = np.array([2, 3, 5, 6]), np.unique(columns["age"].numbers)
     # Of all values the last cut does not bind, and nothing does at the last node.
     sure = {(node, "age"): np.arange(len(ages) - 1) < len(ages) - 2 for node in (0, 1)}
     sure |= {(node, "town"): np.ones(1, dtype=bool) for node in (0, 1)}
@@ -97,7 +99,7 @@ def test_each_candidate_is_counted_as_by_hand(seed, criterion):
         there = np.unique(ages[people.sum(axis=1) > 0])
         for low, high in pairwise(there.tolist()):
             sides = [people[ages <= low].sum(axis=0), people[ages >= high].sum(axis=0)]
-            if [low, high] == last:
+            if [low, high] == last or (least > 1 and min(map(np.sum, sides)) < least):
                 continue
             rows += 1
             left = sum(_mass(side, criterion) for side in sides)

@@ -12,14 +12,24 @@ from audit.reading import Undetermined
 from audit.result import Audit
 from audit.run import run
 from policies.judging.figures import figure
-from policies.judging.judge import judge
-from policies.pack import calls, read_pack
+from policies.judging.judge import judge, verdict_of
+from policies.pack import calls, load_pack, read_pack
+from policies.shipped import shipped_packs
 from policies.verdict import Verdict
 from ppdm_models.tree.fingerprint import fingerprints
 from ppdm_models.tree.leaks import Leak, LeakKind
+from ppdm_models.tree.paths import path_text
 from ppdm_models.tree.tree import Quality
 from tests.cases import multiway_case
-from tests.small_audits import audit_of, bounds, evidence_of, flat_tree, pack_of
+from tests.small_audits import (
+    audit_of,
+    bounds,
+    evidence_of,
+    flat_tree,
+    only_world,
+    pack_of,
+    people_of,
+)
 
 TREE = flat_tree([[14, 6], [4, 0], [2, 1], [9, 9]])
 EVIDENCE = evidence_of(TREE)
@@ -42,6 +52,30 @@ def test_a_finding_names_leaf_path_line_value_and_limit_worst_first():
     assert finding.message == (
         "Fewest people who share a leaf: 3 records; the policy asks for at least 5 records; 2 leaves break that."
     )
+
+
+def test_the_path_to_a_place_is_said_once_and_not_where_only_the_verdict_is_asked_for(monkeypatch):
+    said = []
+
+    def noted(tree, index):
+        said.append(index)
+        return path_text(tree, index)
+
+    monkeypatch.setattr("policies.judging.names.path_text", noted)
+    pack = pack_of(("k_anonymity", "at_least", 5), ("k_anonymity", "at_least", 4))
+    audit = audit_of(EVIDENCE, pack)
+    assert verdict_of(audit, pack) is Verdict.FAIL
+    assert not said
+    assert [len(each.places) for each in judge(audit, pack).findings] == [2, 1]
+    assert sorted(said) == [2, 3]
+
+
+@pytest.mark.parametrize("name", shipped_packs())
+@pytest.mark.parametrize("counts", [[[14, 6], [4, 0], [2, 1]], [[30, 30], [40, 40]]])
+def test_the_verdict_alone_is_that_of_the_decision(name, counts):
+    pack, tree = load_pack(name), flat_tree(counts)
+    audit = audit_of(evidence_of(tree, worlds=only_world(people_of(tree))), pack)
+    assert verdict_of(audit, pack) is judge(audit, pack).verdict
 
 
 def test_a_clause_that_holds_has_no_places():
