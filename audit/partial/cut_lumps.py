@@ -17,7 +17,7 @@ from audit.partial.cuts import Cut, Problem, Some
 from audit.partial.margins import Margins
 from audit.partial.rows import Slopes
 from audit.partial.splits import Held
-from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
+from ppdm_models.arrays import BoolArray, FloatArray, IndexArray, alike
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def lumps_of(problem: Problem, some: Some, cuts: Collection[Cut]) -> Lumps:
     profiles = np.flatnonzero((held.people > 0) & is_inside[held.lump])
     own = held.lump[profiles]
     sides = [np.where(is_reached[own, i], each.branch[profiles], 0) for i, each in enumerate(cuts)]
-    group, first = _alike([own, *sides])
+    first, group = alike([own, *sides])
     others = np.flatnonzero(~is_inside)
     number = np.zeros(len(net.supply), dtype=np.intp)
     number[others] = len(first) + np.arange(len(others))
@@ -95,9 +95,8 @@ def lumps_of(problem: Problem, some: Some, cuts: Collection[Cut]) -> Lumps:
     chosen = np.flatnonzero(np.isin(net.block_of_group[of_group], blocks))
     at, of_group, klass, speaks = at[chosen], of_group[chosen], klass[chosen], speaks[:, chosen]
     is_spoken = speaks.any(axis=0)
-    place, first_place = _alike(
-        [of_group, np.where(is_spoken, klass, -1), *np.packbits(speaks, axis=0)]
-    )
+    told = np.packbits(speaks, axis=0).astype(np.intp)
+    first_place, place = alike([of_group, np.where(is_spoken, klass, -1), *told])
     demand = problem.classes.ravel()[at]
     lump = own[first]
     margins = Margins(
@@ -122,13 +121,6 @@ def lumps_of(problem: Problem, some: Some, cuts: Collection[Cut]) -> Lumps:
         margins,
         float(some.gap[others[one]].sum()),
     )
-
-
-def _alike(keys: Sequence[IndexArray]) -> tuple[IndexArray, IndexArray]:
-    """Return which group each column of some keys is of that are the same, and the first of each group."""
-    table = np.stack([np.asarray(key, dtype=np.intp) for key in keys])
-    _, first, group = np.unique(table, axis=1, return_index=True, return_inverse=True)
-    return group.reshape(-1), first
 
 
 def together(parts: Sequence[Lumps]) -> Margins:

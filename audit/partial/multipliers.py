@@ -26,7 +26,10 @@ CLOSE = 1e-11
 """A step is the last one where what is broken is less than this for each record."""
 SHORTEST = 1e-10
 FARTHEST = 5.0
-"""No step changes the logarithm of a cell by more, for each multiplier: behind that Newton's matrix may be flat."""
+"""How far the first step may change the logarithm of a cell, for each multiplier: behind that the dual may be flat.
+
+Each step may go twice as far as the one before, if that went as far as it might; and no farther than this, if not.
+"""
 SMALL = 1e-10
 """Added to what Newton's matrix has on its diagonal, in shares of that: places that move together are many."""
 FLAT = 1e-5
@@ -155,7 +158,7 @@ def multipliers(
     most = np.concatenate([np.ones(len(demand)), abs(rows.value).max(axis=1).toarray().ravel()])
     if allowance.left < FEWEST_STEPS * cost:
         return None
-    at = problem.at(x)
+    at, farthest = problem.at(x), FARTHEST
     # Threads gain little on such matrices, and lose very much where other processes want the same cores.
     with _threads().limit(limits=1, user_api="blas"):
         for _ in range(STEPS):
@@ -165,10 +168,11 @@ def multipliers(
             if np.abs(wanted).max() <= CLOSE * supply.sum():
                 break
             step = _newton(problem.curvature(at.held), at.slope, x, bounded)
-            step *= min(1.0, FARTHEST / max(float((np.abs(step) * most).max()), SHORTEST))
+            step *= min(1.0, farthest / max(float((np.abs(step) * most).max()), SHORTEST))
             found = _along(x, step, at, problem)
             if found is None:
                 break
+            farthest = 2 * farthest if np.array_equal(found[0], x + step) else FARTHEST
             x, at = found
     return x
 
