@@ -106,7 +106,9 @@ class _Problem:
             found = -(whole.T @ whole)
         else:
             found = -(sums.T @ sums).toarray()
-        found[np.arange(places), np.arange(places)] += np.bincount(self.cells.place, held, places)
+        # Where all people of a place can be nowhere else that is 0, which a difference of two sums would miss.
+        moving = held * (1 - held / self.supply[self.cells.group])
+        found[np.arange(places), np.arange(places)] = np.bincount(self.cells.place, moving, places)
         by_place = (weighed @ self.of_place).toarray()
         found[places:, :places] += by_place
         found[:places, places:] += by_place.T
@@ -155,7 +157,8 @@ def multipliers(
     bounded = np.concatenate([np.zeros(len(demand), dtype=bool), ~rows.is_equal])
     x, cost = np.zeros(problem.size), problem.cost
     x[: len(start)] = start
-    most = np.concatenate([np.ones(len(demand)), abs(rows.value).max(axis=1).toarray().ravel()])
+    most, told = np.ones(problem.size), rows.value.tocoo()
+    np.maximum.at(most, len(demand) + told.row, np.abs(told.data))
     if allowance.left < FEWEST_STEPS * cost:
         return None
     at, farthest = problem.at(x), FARTHEST

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,10 +37,11 @@ class Cells:
 
 def cells_of(can: sparse.csr_array) -> Cells:
     """Return the cells of a table that can hold somebody, (R, J), 1 where they can."""
-    can.sort_indices()
     groups, places = can.shape
-    group = np.repeat(np.arange(groups), np.diff(can.indptr))
-    return Cells(can.indptr.astype(np.intp), group, can.indices.astype(np.intp), places)
+    able = sparse.csr_array(can != 0)
+    able.sort_indices()
+    group = np.repeat(np.arange(groups), np.diff(able.indptr))
+    return Cells(able.indptr.astype(np.intp), group, able.indices.astype(np.intp), places)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,16 +91,15 @@ class Rows:
         return len(self.least)
 
 
-def rows_over(cells: Cells, slopes: Iterable[Slopes]) -> Rows | None:
+def rows_over(cells: Cells, slopes: Sequence[Slopes]) -> Rows | None:
     """Return rows over some cells; None where they speak of too many."""
-    value, least, is_equal, spoken = [], [], [], 0
+    value, spoken = [sparse.csr_array((0, len(cells)))], 0
     for each in slopes:
         value.append(each.over(cells))
-        least.append(each.least)
-        is_equal.append(each.is_equal)
         spoken += value[-1].nnz
         if spoken > MOST_SPOKEN:
             return None
     whole = sparse.csr_array(sparse.vstack(value, format="csr"))
-    across = sparse.csr_array(whole.T)
-    return Rows(whole, across, np.concatenate(least), np.concatenate(is_equal))
+    least = np.concatenate([np.zeros(0), *(each.least for each in slopes)])
+    is_equal = np.concatenate([np.zeros(0, dtype=bool), *(each.is_equal for each in slopes)])
+    return Rows(whole, sparse.csr_array(whole.T), least, is_equal)

@@ -156,3 +156,29 @@ def test_steps_are_taken_with_one_thread(monkeypatch):
     margins.under([rows_of([[[1, 0], [0, 0]]], [1.5])], np.zeros(0), Allowance(1e9))
     assert asked
     assert all(each == {1} for each in asked)
+
+
+def test_blocks_of_which_no_row_speaks_are_solved_too():
+    can = sparse.csr_array(np.kron(np.eye(2), np.ones((2, 2))))
+    block = np.array([0, 0, 1, 1])
+    margins = Margins(
+        can, np.array([2.0, 3.0, 1.0, 3.0]), np.array([4.0, 1.0, 2.0, 2.0]), block, block
+    )
+    value = np.zeros((1, 4, 4))
+    value[0, 0, 0] = 1.0
+    found = margins.under([rows_of(value, [1.8])], np.zeros(0), Allowance(1e9))
+    assert found.gap <= MOST_GAP
+    assert found.table.toarray()[0] == pytest.approx([1.8, 0.2, 0, 0], abs=1e-5)
+    assert found.table.toarray()[2:, 2:] == pytest.approx(np.array([[0.5, 0.5], [1.5, 1.5]]))
+
+
+def test_a_place_whose_people_can_be_nowhere_else_leaves_no_rounding_in_the_matrix():
+    rng = np.random.default_rng(0)
+    size = 200
+    can = sparse.block_diag([np.ones((2, 2)), np.eye(size)], format="csr")
+    supply = np.concatenate([[2.0, 3.0], rng.uniform(1, 50, size)])
+    demand = np.concatenate([[4.0, 1.0], supply[2:]])
+    cells = cells_of(sparse.csr_array(can))
+    problem = multipliers._problem(cells, supply, demand, rows_over(cells, []))
+    there = problem.at(np.log(demand))
+    assert (problem.curvature(there.held).diagonal()[2:] == 0).all()
