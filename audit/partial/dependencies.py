@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from audit.adversary.declared import words_of
-from audit.partial.reach import Guess
+from audit.partial.walk import Guess
 from audit.people.population import Population
 from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn

@@ -6,8 +6,8 @@ from collections.abc import Collection, Sequence
 
 from audit.adversary.knowledge import Knowledge, SplitLevel
 from audit.partial.leaf_table import LeafTable
-from audit.partial.reach import is_mixed
 from audit.partial.splits import Choice, Held, compared
+from audit.partial.walk import is_mixed
 from audit.reading import Undetermined
 
 ONLY_CLASSES = Undetermined(

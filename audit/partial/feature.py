@@ -39,7 +39,6 @@ from audit.partial.outcome import NOT_USED as OUTCOME_NOT_USED
 from audit.partial.outcome import SPANNING as OUTCOME_SPANNING
 from audit.partial.outcome import Outcome, outcome_said, target_of
 from audit.partial.outlook import Look, Outlook
-from audit.partial.reach import knower
 from audit.partial.saying import Said, excluding, said_of
 from audit.partial.secret import Secret, of_one_attribute
 from audit.partial.secret_part import Part
@@ -48,6 +47,7 @@ from audit.partial.spanning import shown_by_both, spanning
 from audit.partial.sure_splits import choice_of
 from audit.partial.unsized import are_told_apart
 from audit.partial.unsized_secret import ALL_DECIDE, Unsized
+from audit.partial.walk import knower
 from audit.people.merged import merged
 from audit.people.population import Population
 from audit.reading import Undetermined

@@ -10,7 +10,7 @@ from audit.adversary.knowledge import Knowledge
 from audit.partial.dependencies import Codes
 from audit.partial.domains import Domain, Test, asked_by, domain_of, told_apart
 from audit.partial.leaf_table import LeafTable, leaf_table
-from audit.partial.reach import Branches, branches
+from audit.partial.walk import Branches, branches
 from audit.people.population import Population
 from ppdm_models.tree.tree import Tree
 

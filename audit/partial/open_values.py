@@ -9,9 +9,9 @@ import numpy as np
 
 from audit.partial.domains import Domain, domain_of
 from audit.partial.ground import Ground
-from audit.partial.reach import Knower, places
 from audit.partial.saying import OPEN, Said
 from audit.partial.secret import Secret
+from audit.partial.walk import Knower, places
 from audit.people.population import Population
 from ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
 

@@ -23,13 +23,13 @@ from audit.partial.leaf_table import LeafTable
 from audit.partial.learned import Proofs
 from audit.partial.margins import off_by
 from audit.partial.open_values import Arcs, arcs_of, joined
-from audit.partial.reach import Knower
 from audit.partial.saying import OPEN, Said
 from audit.partial.scaling import GAP
 from audit.partial.secret import Secret
 from audit.partial.secret_part import Part, in_order, part_of
 from audit.partial.spanning import spanning
 from audit.partial.splits import Choice, Held
+from audit.partial.walk import Knower
 from audit.people.population import Population
 from audit.reading import Undetermined
 from ppdm_models.arrays import FloatArray, IndexArray

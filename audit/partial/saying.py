@@ -13,8 +13,8 @@ import numpy as np
 
 from audit.partial.dependencies import SURPRISE, Codes, given_away
 from audit.partial.domains import Domain
-from audit.partial.reach import Masks
 from audit.partial.secret import Secret, telling
+from audit.partial.walk import Masks
 from audit.people.population import Population
 from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from ppdm_models.tree.column import CategoricalColumn, NumericColumn

@@ -33,7 +33,7 @@ from audit.partial.leaf_table import LeafTable, are_sizes_published
 from audit.partial.learned import Proofs, proofs, shares
 from audit.partial.network import Network, network
 from audit.partial.outcome import NOT_USED, SPANNING, outcome_said, target_of
-from audit.partial.reach import Knower, Reach, knower, reach
+from audit.partial.reach import Reach, reach
 from audit.partial.saying import OPEN
 from audit.partial.scaling import GAP, Spread, spread
 from audit.partial.shown import shown
@@ -48,6 +48,7 @@ from audit.partial.unsized import (
     unsized_proofs,
     unsized_worlds,
 )
+from audit.partial.walk import Knower, knower
 from audit.partial.with_outcome import with_outcome
 from audit.people.merged import merged
 from audit.people.population import Population

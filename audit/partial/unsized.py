@@ -21,7 +21,8 @@ from audit.options import DEFAULT, AuditOptions
 from audit.partial.bounded import bounded
 from audit.partial.leaf_table import LeafTable
 from audit.partial.learned import Proofs
-from audit.partial.reach import Knower, Place, Reach, places
+from audit.partial.reach import Reach
+from audit.partial.walk import Knower, Place, places
 from audit.people.population import Population
 from audit.reading import Undetermined
 from audit.worlds.result import Worlds

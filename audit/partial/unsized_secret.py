@@ -19,11 +19,11 @@ from audit.partial.domains import Domain
 from audit.partial.leaf_table import LeafTable
 from audit.partial.learned import Proofs
 from audit.partial.open_values import Arcs, values_of
-from audit.partial.reach import Knower, Place
 from audit.partial.secret import Secret
 from audit.partial.secret_part import summed
 from audit.partial.seen import Seen
 from audit.partial.unsized import SIZES_UNKNOWN, averaged, between, can_hold, unsized_worlds
+from audit.partial.walk import Knower, Place
 from audit.people.population import Population
 from audit.reading import Undetermined
 from ppdm_models.arrays import BoolArray, FloatArray, IndexArray

@@ -9,9 +9,10 @@ from audit.adversary.knowledge import Knowledge, LeafLevel, SplitLevel
 from audit.partial.allowance import Allowance
 from audit.partial.ground import Ground
 from audit.partial.leaf_table import leaf_table
-from audit.partial.reach import branches, knower, reach
+from audit.partial.reach import reach
 from audit.partial.saying import OPEN
 from audit.partial.seen import seen_by
+from audit.partial.walk import branches, knower
 from audit.partial.with_outcome import with_outcome
 from audit.people.members import members
 from audit.people.merged import merged

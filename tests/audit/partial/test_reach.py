@@ -10,7 +10,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from audit.partial.domains import asked_by, domain_of
-from audit.partial.reach import Guess, branches, is_mixed, knower, reach
+from audit.partial.reach import reach
+from audit.partial.walk import Guess, branches, is_mixed, knower
 from ppdm_models.records.routing import route
 from ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from ppdm_models.tree.predicate import CategoryTest, NumericTest, atoms
@@ -131,7 +132,7 @@ def test_what_is_not_kept_is_walked_again(monkeypatch, most):
     x = NumericColumn(np.array([1.0, 2.0, 7.0, 8.0, 5.0, 6.0]))
     found = reach(knower(branches(tree), {"x": x}, hidden, {}, 6))
     monkeypatch.setattr("audit.partial.reach.MOST_KEPT", most)
-    monkeypatch.setattr("audit.partial.reach.FEW_VALUES", 0)
+    monkeypatch.setattr("audit.partial.walk.FEW_VALUES", 0)
     again = reach(knower(branches(tree), {"x": x}, hidden, {}, 6))
     assert found.lump_of.tolist() == again.lump_of.tolist()
     assert where(found).tolist() == where(again).tolist()
