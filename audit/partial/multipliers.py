@@ -34,6 +34,8 @@ SMALL = 1e-10
 """Added to what Newton's matrix has on its diagonal, in shares of that: places that move together are many."""
 FLAT = 1e-5
 """The least that this is a share of, in shares of the greatest."""
+MOST_MULTIPLIERS = 6_000
+"""So many at most are looked for: Newton's matrix is of 290 MB then, and there are a few of that size."""
 CELL = 12.0
 """Operations that a step takes for each cell, and for each that a row speaks of."""
 SPARSE_BELOW = 0.05
@@ -143,8 +145,9 @@ def multipliers(
     start: FloatArray,
     allowance: Allowance,
 ) -> FloatArray | None:
-    """Return the multipliers of the places and then of all rows, (J + C,), nearly optimal; None where all is spent.
+    """Return the multipliers of the places and then of all rows, (J + C,), nearly optimal.
 
+    None where all is spent, or they are too many.
     ``cells`` say where the ``supply`` (R,) can be; all ``demand`` (J,) is positive. ``start`` are multipliers of
     the places and the first rows.
 
@@ -153,6 +156,8 @@ def multipliers(
     """
     if not np.diff(cells.begins).all():
         raise ValueError("somebody can be nowhere")
+    if len(demand) + len(rows) > MOST_MULTIPLIERS:
+        return None
     problem = _problem(cells, supply, demand, rows)
     bounded = np.concatenate([np.zeros(len(demand), dtype=bool), ~rows.is_equal])
     x, cost = np.zeros(problem.size), problem.cost

@@ -109,6 +109,15 @@ def test_rows_that_speak_of_too_much_are_not_put_in(monkeypatch):
     assert margins.under(rows, np.zeros(0), Allowance(1e9)) is None
 
 
+def test_more_multipliers_than_memory_holds_are_not_looked_for(monkeypatch):
+    margins, rows = of_groups([3.0, 4.0], [2.0, 5.0]), rows_of([[[1, 0], [0, 0]]], [1.5])
+    cells = cells_of(margins.can)
+    asked = cells, margins.supply, margins.demand, rows_over(cells, [rows]), np.zeros(0)
+    assert multipliers.multipliers(*asked, Allowance(1e9)) is not None
+    monkeypatch.setattr(multipliers, "MOST_MULTIPLIERS", 2)
+    assert multipliers.multipliers(*asked, Allowance(1e9)) is None
+
+
 def test_rows_count_only_cells_that_can_hold_somebody():
     can = sparse.csr_array(np.array([[1.0, 1.0, 0.0], [0.0, 1.0, 1.0]]))
     cells = cells_of(can)
