@@ -25,6 +25,8 @@ AUTO = "ray://auto"
 CLIENT_PORT = 10001
 """Where Ray's client server listens if nobody says otherwise."""
 CONNECT_SECONDS = 5.0
+CONNECT_TRIES = 4
+"""How often to ask a head whose server for this client does not start: Ray forks it among threads, and it may die."""
 LOOK_SECONDS = 0.25
 """How often to look whether somebody still waits for an answer."""
 
@@ -121,7 +123,7 @@ class Ray:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                self.ray.init(address, log_to_driver=False, logging_level=logging.CRITICAL)
+                self._init(address)
         except Exception as error:  # Ray has no common class for what goes wrong underneath
             said = " ".join(str(error).split())
             if "ray[client]" in said:
@@ -133,6 +135,15 @@ class Ray:
             or_else = "" if address == "auto" else ", or it wants a token (RAY_AUTH_TOKEN)"
             problem = f"there is no Ray cluster{or_else} ({type(error).__name__})"
             raise GoneError(problem) from error
+
+    def _init(self, address: str) -> None:
+        for tries_left in reversed(range(CONNECT_TRIES)):
+            try:
+                self.ray.init(address, log_to_driver=False, logging_level=logging.CRITICAL)
+                return
+            except ConnectionAbortedError:
+                if not tries_left:
+                    raise
 
     def _be_quiet(self) -> None:
         for each in self.loud:  # whatever goes wrong there is told here, in one line

@@ -6,7 +6,9 @@ from functools import partial
 
 import pytest
 
+from audit.solver.engines import GoneError
 from audit.solver.engines.cluster import on_cluster
+from audit.solver.engines.ray import Ray
 from audit.solver.parcel import Common
 from audit.solver.pool import Pool
 from audit.solver.stream import each_done
@@ -55,3 +57,20 @@ def test_where_nobody_listens_it_is_told_at_once(pool):
         "warning: the cluster cannot be used: there is no Ray cluster (ConnectionRefusedError); "
         "processes of this machine take over"
     ]
+
+
+@pytest.mark.parametrize(("failures", "is_there"), [(0, True), (3, True), (4, False)])
+def test_a_head_whose_server_for_a_client_does_not_start_is_asked_again(monkeypatch, failures, is_there):
+    answers = iter([False] * failures + [True])
+
+    def init(*_, **__):
+        if not next(answers):
+            raise ConnectionAbortedError("Initialization failure from server")
+
+    monkeypatch.setattr(ray, "init", init)
+    if is_there:
+        Ray(ray, "auto").close()
+        assert not list(answers)
+    else:
+        with pytest.raises(GoneError, match=r"there is no Ray cluster \(ConnectionAbortedError\)"):
+            Ray(ray, "auto")
