@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from audit.adversary.knowledge import Knowledge, SplitLevel
 from audit.partial.leaf_table import LeafTable
 from audit.partial.splits import Choice, Held, compared
-from audit.partial.walk import is_mixed
+from audit.partial.walk import Branches
 from audit.reading import Undetermined
 
 ONLY_CLASSES = Undetermined(
@@ -34,20 +34,24 @@ WITH_AND_WITHOUT = "the estimate spans what he believes who knows that and who d
 
 
 def doubts_of(
-    leaves: LeafTable, knowledge: Knowledge, known: Sequence[str], hidden: Collection[str]
+    tests: Branches,
+    leaves: LeafTable,
+    knowledge: Knowledge,
+    known: Sequence[str],
+    hidden: Collection[str],
 ) -> tuple[str, ...]:
     """Return why more may be known than is used here.
 
     Where all class counts are known, splits on hidden columns prove nothing of who has which class: any hidden values
     that lead to a leaf can be given to any of its people.
     """
-    found, tree = [], leaves.system.case.tree
-    compares_known = bool({feature.name for feature in tree.features} & set(known))
+    found = []
+    compares_known = any(feature.name in known for feature in tests.tree.features)
     if knowledge.split is not SplitLevel.NONE and (compares_known or not leaves.are_counted):
         found.append(SPLITS_NOT_USED)
     if knowledge.facts:
         found.append(FACTS_NOT_USED)
-    if is_mixed(tree, dict.fromkeys(hidden)):
+    if tests.are_mixed(hidden):
         found.append(MIXED)
     return tuple(found)
 

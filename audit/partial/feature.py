@@ -116,7 +116,7 @@ def secret_seen_by(
     target, is_used = target_of(tree, population), is_sized and leaves.are_counted
     outcome = None
     if not knows_target:
-        outcome = outcome_said(tree, population, told.known, told.values)
+        outcome = outcome_said(ground.tests, population, told.known, told.values)
     aided = knower(ground.branches, people.columns, hidden, guesses, size)
     classes, by_class = None, [population.counts]
     if knows_target:
@@ -137,7 +137,9 @@ def secret_seen_by(
     )
     by_name = {feature.name for feature in tree.features}
     about = {secret.name, *(() if saying is None else saying.of_hidden)} & by_name
-    doubts = doubts_of(leaves, knowledge, (*told.known, *told.guesses, *sorted(about)), hidden)
+    doubts = doubts_of(
+        ground.branches, leaves, knowledge, (*told.known, *told.guesses, *sorted(about)), hidden
+    )
     if outcome is not None and not is_used:
         doubts = (*doubts, outcome.words(OUTCOME_NOT_USED, target))
     doubts += _of_one_attribute(ground.table, secret, (*told.known, *hidden))

@@ -36,7 +36,7 @@ class Ground:
     @cached_property
     def tests(self) -> dict[str, set[Test]]:
         """The tests of each column, by its name."""
-        return asked_by([self.tree])
+        return dict(asked_by([self.tree]))
 
     @cached_property
     def branches(self) -> Branches:
@@ -50,7 +50,8 @@ class Ground:
 
     def hidden_from(self, known: Collection[str]) -> dict[str, Domain]:
         """Return what values each column can have that the tree tests and that is not known, by its name."""
-        tested = [each for each in self.tree.used_features() if each.name not in known]
+        tested = [each for each in self.tree.features if each.name in self.tests]
+        tested = [each for each in tested if each.name not in known]
         for feature in tested:
             name, people = feature.name, self.population
             if name not in self._domains:

@@ -38,7 +38,9 @@ def secret_domain(ground: Ground, secret: Secret) -> Domain:
     column = ground.population.columns[secret.name]
     between = secret.numbers[:-1] / 2 + secret.numbers[1:] / 2
     cuts = (*secret.ends.tolist(), *between.tolist())
-    return domain_of(ground.tests[secret.name], feature, column, ground.population.counts, cuts)
+    return domain_of(
+        ground.tests.get(secret.name, ()), feature, column, ground.population.counts, cuts
+    )
 
 
 def arcs_of(

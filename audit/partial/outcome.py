@@ -45,17 +45,17 @@ class Outcome:
 
 
 def outcome_said(
-    tree: Tree,
+    tested: Collection[str],
     population: Population,
     known: Collection[str],
     values: Mapping[str, BoolArray] = NOTHING,
 ) -> Outcome | None:
     """Return what known columns say of people's classes; None where they say none.
 
-    ``values`` say of which profiles the value of a hidden column is known, (P,).
+    ``tested`` are the columns that the tree tests. ``values`` say of which profiles the value of a hidden column is
+    known, (P,).
     """
     people, profile, klass = _by_class(population)
-    tested = {feature.name for feature in tree.used_features()}
     told, by = np.zeros(len(profile), dtype=bool), []
     for name in dict.fromkeys((*known, *values)):
         own = _said(people, name, klass, is_tested=name in tested)

@@ -115,8 +115,8 @@ def seen_by(
     hidden = {name: each for name, each in unseen.items() if name not in told.known}
     guesses = {name: guess_of(told, name, of, len(people.counts)) for name in told.guesses}
     guesses = {name: guess for name, guess in guesses.items() if name in hidden}
-    doubts = doubts_of(leaves, knowledge, (*told.known, *told.guesses), hidden)
-    outcome = outcome_said(tree, population, told.known, told.values)
+    doubts = doubts_of(ground.branches, leaves, knowledge, (*told.known, *told.guesses), hidden)
+    outcome = outcome_said(ground.tests, population, told.known, told.values)
     target = target_of(tree, population)
     is_used = is_sized and leaves.are_counted
     if outcome is not None and not is_used:

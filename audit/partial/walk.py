@@ -6,7 +6,7 @@ hidden value by the tests above. The tree is walked once for all profiles, with 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -51,6 +51,10 @@ class Branches:
     tree: Tree
     reads: tuple[frozenset[str], ...]
     opposite: tuple[int, ...]
+
+    def are_mixed(self, hidden: Collection[str]) -> bool:
+        """Return whether some test asks about a hidden column and another one: what it leaves open is not exact."""
+        return any(len(names) > 1 and not names.isdisjoint(hidden) for names in self.reads)
 
 
 def branches(tree: Tree) -> Branches:
@@ -143,12 +147,6 @@ def _rest(tests: Branches, lacking: set[str]) -> frozenset[int]:
 def _lacking(hidden: Mapping[str, Domain]) -> set[str]:
     """Return of which hidden columns a value can be missing."""
     return {name for name, domain in hidden.items() if domain.seen.missing.any()}
-
-
-def is_mixed(tree: Tree, hidden: Mapping[str, object]) -> bool:
-    """Return whether some test asks about a hidden column and another one at once: what it leaves open is not exact."""
-    tests = (set(features_of(node.test)) for node in tree.nodes)
-    return any(len(names) > 1 and names & hidden.keys() for names in tests)
 
 
 def places(who: Knower) -> Iterator[Place]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from audit.partial.domains import asked_by, domain_of
 from audit.partial.reach import reach
-from audit.partial.walk import Guess, branches, is_mixed, knower
+from audit.partial.walk import Guess, branches, knower
 from ppdm_models.records.routing import route
 from ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from ppdm_models.tree.predicate import CategoryTest, NumericTest, atoms
@@ -83,12 +83,13 @@ def test_a_person_can_stop_exactly_where_some_hidden_values_lead(data):
     hidden = {name: domain(tree, features[name], columns[name], counts) for name in concealed}
     assume(prod(len(each) for each in hidden.values()) <= MOST_WAYS)
     known = {name: columns[name] for name in names if name not in hidden}
-    found = reach(knower(branches(tree), known, hidden, {}, size))
+    tests = branches(tree)
+    found = reach(knower(tests, known, hidden, {}, size))
     for profile in range(size):
         here = set(np.flatnonzero(where(found)[profile]).tolist())
         ways = every_way(tree, columns, hidden, profile)
         assert here >= ways
-        if not is_mixed(tree, hidden):
+        if not tests.are_mixed(hidden):
             assert here == ways
 
 
