@@ -14,6 +14,7 @@ from benchmarks.report_cases import EVERY_WORLD, Case, binary, income, large, st
 from ppdm_models.codecs.pmml.write import written
 from ppdm_models.codecs.sklearn.fitted import from_sklearn
 
+SOME = "sex,race,marital-status,native-country"
 STUDIES = [("gini", 1000.0), ("gini", 100.0), ("entropy", 1000.0), ("entropy", 100.0)]
 
 
@@ -27,12 +28,19 @@ def planned_cases(data: Path, folder: Path) -> Iterator[Case]:
             if "--leaf" not in words:
                 yield Case(f"{case.name}, labels", case.folder, (*words, "--leaf", "labels"))
                 yield Case(f"{case.name}, some", case.folder, (*words, "--knows", "age"))
-    yield from study(data, folder, STUDIES)
+    for case in study(data, folder, STUDIES):
+        yield case
+        if "100" in case.name.split():
+            yield Case(f"{case.name}, some", case.folder, (*case.arguments, "--knows", SOME))
+            words = (*case.arguments, "--secret", "income", "--knows", SOME, "--target-known")
+            yield Case(f"{case.name}, a column", case.folder, words)
     for case in income(data, folder):
         yield case
         without = tuple(word for word in case.arguments if word != "--no-worlds")
         yield Case(f"{case.name}, worlds", case.folder, without)
-    yield from list(large(folder))[:2]
+    for case in list(large(folder))[:2]:
+        yield case
+        yield Case(f"{case.name}, some", case.folder, (*case.arguments, "--knows", "x0,x1,x2,x3"))
     for rows in (100_000, 300_000, 1_000_000):
         yield from _generated(rows, folder)
 

@@ -20,7 +20,9 @@ class PlannedSizes(Part):
 
     ``signatures`` are kinds of people that rows may tell apart, ``candidates`` the rows on splits: both at most.
     ``knowledge_rows`` are those on leaves. ``touched`` is how many profiles all candidates are about, each attribute of
-    each node counted once. ``is_by_entropy`` says that splits were chosen by entropies, which takes longer.
+    each node counted once. ``is_by_entropy`` says that splits were chosen by entropies, which takes longer. Adversaries
+    who know only some columns take so many ``estimates``, against each of which the choice of so many ``splits`` is
+    held; ``is_of_column`` says that a column is secret, and nobody else is asked about.
     """
 
     records: Finite
@@ -35,6 +37,9 @@ class PlannedSizes(Part):
     adversaries: int
     releases: int
     is_by_entropy: bool
+    splits: int
+    estimates: int
+    is_of_column: bool
 
 
 class Expected(Part):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import jsonschema
 import pytest
@@ -123,6 +124,35 @@ def test_more_work_costs_more_and_a_budget_bounds_what_whole_records_take():
     assert cost(worlds=False).seconds < cost(worlds_budget=1.0).seconds < cost().seconds
     assert cost(worlds_budget=1.0).stages["whole records"] == 1.0
     assert cost(worlds=False).memory_mb < cost().memory_mb
+
+
+def test_who_knows_some_columns_takes_more_where_there_are_many_splits_and_a_limit_bounds_it():
+    def cost(**more):
+        limit = more.pop("limit", None)
+        options = AuditOptions(time_limit=limit)
+        found = costs.costs(replace(SIZES, **more), options, "text", 1.0, 200.0, 1.0)
+        return found.stages["adversaries"], found.memory_mb
+
+    few, many = cost(estimates=1, splits=500), cost(estimates=1, splits=2000)
+    assert cost(splits=2000) < few < many < cost(estimates=2, splits=2000)
+    assert cost(estimates=1, splits=2000, limit=1.0) < few
+
+
+def test_where_a_column_is_secret_nobody_else_is_asked_about(files):
+    asked = ("--plan", "--format", "json", "--split", "gini", "--knows", "age")
+    plans = (
+        json.loads(files.run("audit", *asked, *more).stdout)
+        for more in ((), ("--secret", "sex"), ("--secret", "sex", "--target-known"))
+    )
+    of_target, of_column, of_classes = plans
+    for each in (of_column, of_classes):
+        assert each["expected"]["processor_seconds"]["solving"] == 0
+        assert each["expected"]["processor_seconds"]["whole records"] == 0
+    sizes = [each["sizes"] for each in (of_target, of_column, of_classes)]
+    assert [each["splits"] for each in sizes] == [2, 2, 2]
+    assert [each["is_of_column"] for each in sizes] == [False, True, True]
+    assert [each["adversaries"] for each in sizes] == [2, 2, 2]
+    assert [each["estimates"] for each in sizes] == [1, 2 + 1, 2 + 2]
 
 
 def test_a_slower_machine_takes_longer():

@@ -25,8 +25,13 @@ ENTROPY_FACTOR = 1.5
 WORLDS_BASE = 2.0
 WORLDS_PER_LEAF = 1e-3
 WORLDS_PER_TOUCHED = 5e-7
-ADVERSARY_BASE = 0.1
-ADVERSARY_PER_TOUCHED = 2e-7
+ADVERSARY_BASE = 0.3
+ADVERSARY_PER_LEAF = 3e-4
+ENFORCING = 5.5e-5
+ENFORCING_POWER = 1.7
+"""Of the number of splits: what it takes, about, to put what their choice says into one estimate of the target."""
+ENFORCING_OF_COLUMN = 3.5e-3
+"""For each split: the same of a secret column."""
 REPORT_BASE = 0.05
 REPORT_PER_LEAF = 2.3e-4
 LEVELS_SHARE = 0.8
@@ -36,6 +41,7 @@ MEMORY_BASE_MB = 60.0
 MEMORY_PER_TOUCHED_MB = 1e-5
 WORLDS_BASE_MB = 40.0
 WORLDS_PER_TOUCHED_MB = 5e-5
+ENFORCING_MB = 0.15
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +80,16 @@ def costs(
         WORLDS_BASE + WORLDS_PER_LEAF * sizes.leaves + WORLDS_PER_TOUCHED * sizes.touched
     ) * slow
     worlds = min(worlds, options.worlds_budget) if options.worlds else 0.0
+    enforcing = ENFORCING * sizes.splits**ENFORCING_POWER
+    others = sizes.adversaries - 1
+    if sizes.is_of_column:
+        enforcing = ENFORCING_OF_COLUMN * sizes.splits
+        others, solving, worlds = sizes.adversaries, 0.0, 0.0
     if options.time_limit is not None:
         solving = min(solving, options.time_limit / slow)
-    others = sizes.adversaries - 1
+        enforcing = min(enforcing, options.time_limit / slow)
+    adversaries = others * (ADVERSARY_BASE + ADVERSARY_PER_LEAF * sizes.leaves)
+    adversaries += sizes.estimates * enforcing
     is_drawn = form != "text"
     report = REPORT_BASE + REPORT_PER_LEAF * sizes.leaves + DRAWN_BASE * is_drawn
     stages = {
@@ -84,12 +97,14 @@ def costs(
         "reading": reading,
         "solving": solving * slow,
         "whole records": worlds,
-        "adversaries": others * (ADVERSARY_BASE + ADVERSARY_PER_TOUCHED * sizes.touched) * slow,
+        "adversaries": adversaries * slow,
         "levels": LEVELS_SHARE * solving * slow * (options.levels and is_drawn),
         "report": report * slow,
     }
     memory = MEMORY_BASE_MB + MEMORY_PER_TOUCHED_MB * sizes.touched
-    if options.worlds:
+    if sizes.estimates:
+        memory += ENFORCING_MB * sizes.splits
+    if options.worlds and not sizes.is_of_column:
         memory += WORLDS_BASE_MB + WORLDS_PER_TOUCHED_MB * sizes.touched
     return Costs(stages, now_mb + memory)
 

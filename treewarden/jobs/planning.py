@@ -162,8 +162,9 @@ def _advice(subject: Subject, found: Costs | None) -> Iterator[str]:
         )
     if options.levels and seconds.get("levels", 0.0) >= 1.0:
         yield "--no-levels leaves out what each kind of published information adds"
-    if options.time_limit is None and seconds.get("solving", 0.0) >= MANY_SECONDS:
-        yield "--time-limit SECONDS ends the estimate; what is not solved by then is undetermined"
+    longest = max(seconds.get("solving", 0.0), seconds.get("adversaries", 0.0))
+    if options.time_limit is None and longest >= MANY_SECONDS:
+        yield "--time-limit SECONDS ends each estimate; what is not solved by then is undetermined"
     if found is not None and found.seconds >= MANY_SECONDS:
         yield "--resume FOLDER keeps what is solved, so that an interrupted run can go on"
 

@@ -29,7 +29,9 @@ class Sizes:
 
     ``signatures`` are kinds of people that some row may tell apart: the estimate has at most so many lumps of profiles.
     ``knowledge_rows`` say what leaves hold, ``candidates`` how splits were chosen (at most), and ``touched`` is how
-    many profiles all these candidates are about, each attribute of each node counted once.
+    many profiles all these candidates are about, each attribute of each node counted once. ``splits`` are nodes whose
+    choice is held against estimates. Adversaries who know only some columns take so many ``estimates``; where the
+    secret is a column, nobody else is asked about.
     """
 
     records: float
@@ -44,6 +46,9 @@ class Sizes:
     adversaries: int
     releases: int
     is_by_entropy: bool = False
+    splits: int = 0
+    estimates: int = 0
+    is_of_column: bool = False
 
 
 def sizes_of(subject: Subject) -> Sizes:
@@ -51,19 +56,24 @@ def sizes_of(subject: Subject) -> Sizes:
     model, people = subject.tree, subject.population
     trees = list(trees_of(model))
     signatures, rows, candidates, touched = _counted(model, people, subject)
+    asked, classes = subject.asked, 0 if model.task is Task.REGRESSION else len(model.classes)
+    is_of_column = asked.secret is not None
     return Sizes(
         records=people.records,
         profiles=len(people.counts),
         trees=len(trees),
         leaves=sum(tree.leaf_count for tree in trees),
-        classes=0 if model.task is Task.REGRESSION else len(model.classes),
+        classes=classes,
         signatures=signatures,
         knowledge_rows=rows,
         candidates=candidates,
         touched=touched,
-        adversaries=1 + len(subject.asked.partial),
+        adversaries=len(asked.partial) + (not is_of_column),
         releases=1 + len(subject.earlier),
         is_by_entropy=_is_by_entropy(model, subject),
+        splits=sum(not node.is_leaf for tree in trees for node in tree.nodes) if candidates else 0,
+        estimates=sum(classes if each.target else 1 for each in asked.partial),
+        is_of_column=is_of_column,
     )
 
 
