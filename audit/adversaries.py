@@ -14,13 +14,14 @@ from audit.estimate.report import SolverReport
 from audit.evidence import NOT_READ, Evidence, Named
 from audit.measures import MeasureCall, Source, measured, measures
 from audit.of_releases import ADVERSARY
-from audit.options import DEFAULT, AuditOptions
+from audit.options import DEFAULT, AuditOptions, Rows
 from audit.partial.allowance import FULL, Effort
 from audit.partial.feature import secret_seen_by
 from audit.partial.ground import Ground
 from audit.partial.secret import Secret
 from audit.partial.seen import Seen, seen_by
 from audit.partial.who import Adversary
+from audit.partial.whole_records import knows_every_test, with_whole_records
 from audit.people.forest import Forest, forest_of
 from audit.people.merged import merged
 from audit.people.population import Population
@@ -96,7 +97,8 @@ def with_adversaries(
     if not asked.partial or audit.stopped:
         return audit
     exposures, warnings = list(audit.exposures), list(audit.warnings)
-    asking = _Asking(model, population, knowledge, asked.secret, options)
+    is_whole = audit.full.solver.split_rows == Rows.INTEGER
+    asking = _Asking(model, population, knowledge, asked.secret, options, is_whole)
     for adversary in asked.partial:
         with step(f"asking what “{adversary.name}” learns"):
             if is_of_several:
@@ -148,13 +150,17 @@ def _is_small(population: Population, exposure: Exposure) -> bool:
 
 @dataclass(frozen=True)
 class _Asking:
-    """A model and its people, of whom one adversary after the other is asked; ``secret`` is None for the target."""
+    """A model and its people, of whom one adversary after the other is asked; ``secret`` is None for the target.
+
+    ``is_of_whole_records`` says that the choice of splits is stated over whole records of who knows all.
+    """
 
     model: Model
     population: Population
     knowledge: Knowledge
     secret: Secret | None
     options: AuditOptions
+    is_of_whole_records: bool = False
 
     @cached_property
     def _ground(self) -> Ground:
@@ -176,7 +182,13 @@ class _Asking:
         how = (until, self.options, effort)
         if self.secret is None:
             assert known is not None
-            return seen_by(self._ground, known, *how)
+            seen = seen_by(self._ground, known, *how)
+            if isinstance(seen, Undetermined) or not self.is_of_whole_records:
+                return seen
+            if not knows_every_test(self._ground, known):
+                return seen
+            rest = effort.flows > 0
+            return with_whole_records(seen, self._ground, until, self.options, asks_rest=rest)
         if known is None:
             known = tuple(name for name in self.population.qi if name != self.secret.name)
         about = (self._ground, self.secret, known)
@@ -222,7 +234,7 @@ def _exposure(
         if secret is None and not seen.is_outcome_said:
             worlds = _shown_by_all(worlds, base.evidence.worlds, population, seen.population)
         evidence = _evidence(base, seen.population, prior, seen.posterior, worlds, named)
-        report = SCALED
+        report = seen.report or SCALED
         if isinstance(seen.posterior, Undetermined):
             report = SolverReport("not run", reason=seen.posterior.reason)
     known = measures()

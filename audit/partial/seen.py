@@ -10,6 +10,7 @@ from scipy import sparse
 
 from audit.adversary.knowledge import Knowledge, SplitLevel
 from audit.estimate.posterior import Posterior
+from audit.estimate.report import SolverReport
 from audit.options import DEFAULT, AuditOptions
 from audit.partial.allowance import FULL, Effort, allowed
 from audit.partial.bounded import Ranges, bounded, ranges
@@ -70,6 +71,7 @@ class Seen:
     records times nats. ``said`` is what else he was taken to know,
     ``prior`` what he believed before the tree, None where that is the same as of who knows all. ``is_outcome_said``
     says that columns tell him classes of people, so that tables that fit for who knows all need not fit for him.
+    ``report`` is of the solver, where one was asked for the estimate of everybody.
     """
 
     population: Population
@@ -80,6 +82,7 @@ class Seen:
     said: tuple[str, ...] = ()
     prior: Posterior | Undetermined | None = None
     is_outcome_said: bool = False
+    report: SolverReport | None = None
 
 
 def seen_by(

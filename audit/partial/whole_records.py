@@ -1,0 +1,64 @@
+"""What somebody makes of a tree who knows every column that it tests: where everybody stops, as who knows all does.
+
+The choice of splits is stated over whole records of him too, so that he is not told less than who knows all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+import numpy as np
+
+from audit.estimate.estimate import estimate
+from audit.facts.case import Case
+from audit.options import AuditOptions
+from audit.partial.ground import Ground
+from audit.partial.seen import Seen
+from audit.partial.spanning import spanning
+from audit.people.members import members
+from audit.people.merged import merged
+from audit.reading import Undetermined
+from audit.system.system import build_system
+from audit.worlds.clock import Clock
+from audit.worlds.doubts import reason_in_doubt
+from audit.worlds.result import Consistency
+
+
+def knows_every_test(ground: Ground, known: Collection[str]) -> bool:
+    """Return whether every column that the tree tests is known."""
+    return ground.tests.keys() <= set(known)
+
+
+def with_whole_records(
+    seen: Seen, ground: Ground, until: Clock, options: AuditOptions, *, asks_rest: bool
+) -> Seen:
+    """Return what such a person makes of it, given that with the choice of splits stated over shares.
+
+    Where columns say people's outcome the estimate spans both, and what is proved stays as it is.
+
+    Raises:
+        SolverError: the wanted solver is not there.
+    """
+    people, of = merged(ground.population, seen.population.qi)
+    leaf = np.zeros(len(people.counts), dtype=np.intp)
+    leaf[of] = ground.population.leaf
+    people = replace(people, leaf=leaf)
+    case = Case(ground.tree, people, members(ground.tree, leaf), ground.knowledge)
+    system = build_system(case)
+    posterior, report = estimate(system, options)
+    if seen.said:
+        posterior = spanning(posterior, seen.posterior)
+    found = replace(seen, posterior=posterior, report=report)
+    if seen.is_outcome_said or not options.worlds:
+        return found
+    worlds = reason_in_doubt(
+        system,
+        until=until,
+        strict_ties=options.strict_ties,
+        asks_rest=asks_rest,
+        jobs=options.jobs,
+    )
+    if isinstance(worlds, Undetermined) or worlds.consistency is Consistency.INCONSISTENT:
+        return found
+    return replace(found, worlds=worlds)

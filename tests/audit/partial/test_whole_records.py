@@ -1,0 +1,50 @@
+"""Who knows every column that the tree tests is told what who knows all is, whatever words say what he knows."""
+
+import numpy as np
+import pytest
+
+from audit.adversaries import Asked, with_adversaries
+from audit.adversary.knowledge import Knowledge
+from audit.estimate.report import SolverReport
+from audit.options import AuditOptions, Rows
+from audit.partial.who import Adversary
+from audit.people.population import build_population
+from audit.run import run
+from ppdm_models.tree.tree import Criterion
+from tests.cases import multiway_tree, random_table
+
+SEEDS = (0, 1, 2, 3, 4, 5)
+
+
+def exposures(seed, options, hides=None):
+    """Return what who knows all can infer, and who lists the columns that he knows."""
+    table = random_table(seed, features=3, classes=2, records=12, values=3)
+    tree = multiway_tree(table, Criterion.GINI, min_records=2)
+    population = build_population(tree, table, sensitive="class")
+    knows = tuple(name for name in population.qi if name != hides)
+    audit = run(tree, population, Knowledge(), options=options)
+    knowledge, asked = audit.full.evidence.knowledge, Asked((Adversary("lists", knows),))
+    return with_adversaries(audit, tree, population, knowledge, asked, (), options).exposures
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_who_lists_all_columns_is_read_as_who_knows_all(seed):
+    full, lists = exposures(seed, AuditOptions())
+    assert full.solver.split_rows == lists.solver.split_rows == Rows.INTEGER
+    people, own = full.evidence.population, lists.evidence.population
+    assert [people.columns[name].keys.tolist() for name in people.qi] == [
+        own.columns[name].keys.tolist() for name in own.qi
+    ]
+    assert np.allclose(full.evidence.posterior.values, lists.evidence.posterior.values)
+    for name in ("certain", "excluded"):
+        assert np.array_equal(
+            getattr(full.evidence.worlds, name), getattr(lists.evidence.worlds, name)
+        )
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_over_shares_and_of_who_knows_less_no_solver_is_asked_for_all(seed):
+    _, shares = exposures(seed, AuditOptions(rows=Rows.REAL))
+    _, less = exposures(seed, AuditOptions(), hides="x0")
+    assert isinstance(shares.solver, SolverReport)
+    assert shares.solver.split_rows == less.solver.split_rows == "real"
